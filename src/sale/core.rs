@@ -1,0 +1,127 @@
+//! The numbers of a sale, and the law over them.
+
+use super::effect::{Change, Effect};
+use super::limits::{GRANTS_MAX, INTEGER_MAX, TIME_MS_MAX};
+use super::outcome::{Refused, State};
+
+/// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Core {
+    /// Counts every change of the sale.
+    pub version: u64,
+    /// Numbers its outbox entries.
+    pub rev: u64,
+    /// The T of the last change, Unix ms.
+    pub t: u64,
+    /// The run of the primary that made the last change.
+    pub epoch: u64,
+    pub supply: u64,
+    pub available: u64,
+    pub held: u64,
+    pub sold: u64,
+    /// Units promised beyond the supply.
+    pub deficit: u64,
+    /// Grants ever.
+    pub grants: u64,
+    /// T of the last grant, 0 when none.
+    pub last_grant_at: u64,
+}
+
+/// Where the units are, as far as buyers care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stock {
+    /// Some are available.
+    Available,
+    /// None is available, some are held and may come back.
+    AllHeld,
+    /// None is available, none is held.
+    SoldOut,
+}
+
+impl Core {
+    /// Whether the law holds: `supply = available + held + sold`, all within bounds.
+    pub fn is_lawful(&self) -> bool {
+        let parts = [self.held, self.sold];
+        let sum = parts.iter().try_fold(self.available, |sum, part| sum.checked_add(*part));
+        sum == Some(self.supply)
+            && self.supply <= INTEGER_MAX
+            && self.deficit <= INTEGER_MAX
+            && self.grants <= GRANTS_MAX
+            && self.t <= TIME_MS_MAX
+            && self.last_grant_at <= self.t
+            && self.version <= INTEGER_MAX
+            && self.epoch <= INTEGER_MAX
+    }
+
+    /// Where the units are.
+    pub fn stock(&self) -> Stock {
+        match (self.available, self.held) {
+            (0, 0) => Stock::SoldOut,
+            (0, _) => Stock::AllHeld,
+            _ => Stock::Available,
+        }
+    }
+
+    /// Moves the numbers as `change` says, or tells that they can't.
+    pub fn advance(&mut self, change: &Change<'_>) -> Result<(), Refused> {
+        let t = self.t.checked_add(change.elapsed_ms).ok_or(Refused::Law)?;
+        if t > TIME_MS_MAX || self.version >= INTEGER_MAX {
+            return Err(Refused::Law);
+        }
+        if let Some(epoch) = change.epoch {
+            if epoch <= self.epoch || epoch > INTEGER_MAX {
+                return Err(Refused::Law);
+            }
+            self.epoch = epoch;
+        }
+        self.t = t;
+        self.version += 1;
+        match &change.effect {
+            Effect::Grant(grant) => {
+                self.place(grant.qty, State::Sold)?;
+                self.last_grant_at = self.t;
+            }
+            Effect::Restock { delta, applied, .. } => self.restock(*delta, *applied)?,
+            _ => {}
+        }
+        debug_assert!(self.is_lawful(), "{self:?}");
+        Ok(())
+    }
+
+    /// Takes the units of one new grant out of what is available.
+    pub fn place(&mut self, qty: u64, state: State) -> Result<(), Refused> {
+        if qty == 0 || self.grants >= GRANTS_MAX {
+            return Err(Refused::Law);
+        }
+        self.grants += 1;
+        let to = match state {
+            State::Held => &mut self.held,
+            State::Sold => &mut self.sold,
+            State::Cancelled | State::Expired | State::Refunded => return Ok(()),
+        };
+        self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?;
+        *to += qty;
+        Ok(())
+    }
+
+    fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
+        if delta > 0 && applied == delta {
+            let paid = self.deficit.min(delta as u64);
+            let added = delta as u64 - paid;
+            self.deficit -= paid;
+            self.supply = self.supply.checked_add(added).ok_or(Refused::Law)?;
+            if self.supply > INTEGER_MAX {
+                return Err(Refused::Law);
+            }
+            self.available += added;
+            return Ok(());
+        }
+        if delta >= 0 || applied > 0 || applied < delta {
+            return Err(Refused::Law);
+        }
+        let withdrawn = applied.unsigned_abs();
+        self.available = self.available.checked_sub(withdrawn).ok_or(Refused::Law)?;
+        self.supply -= withdrawn;
+        Ok(())
+    }
+}

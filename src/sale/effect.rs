@@ -1,0 +1,413 @@
+//! The only way state changes, and the text that is replicated.
+//!
+//! An effect is one byte string: a letter, fields of one lower-case letter and a decimal number
+//! each, and behind a colon the bytes that users chose. `GRAB sale alice QTY 2 REQ o-7` replicates as
+//!
+//! ```text
+//! SECKILL.APPLY sale 1z Gq2r3:o-7alice
+//! ```
+//! where `1z` is the version that it follows, in base 36, and `r3` says that the first three bytes
+//! behind the colon are the request id. The most common effect, one unit sold within the
+//! millisecond of the change before it, is just `galice`. Times are absolute: they are written as
+//! the distance `t` from the T that the sale stored at that version, which both sides share.
+//!
+//! | effect | fields |
+//! | --- | --- |
+//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close; id and secret |
+//! | `G` grant | `q` qty (1), `r` length of req, `u` 1 if asked with UPTO; req, user |
+//! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
+//! | `P` pause, `U` resume | |
+//! | `A` alter | `l` `g` `h` `o` `c`: those that were given |
+//! | `B` base, `K` restock ids, `L` rows | a piece of a snapshot: how a log is rewritten |
+//!
+//! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
+//! A letter or field that a build does not know is refused, never skipped.
+
+use super::ledger::Found;
+use super::outcome::Refused;
+use super::record::{asked_code, asked_of, Asked, ReqTag};
+use super::terms::{Terms, TermsChange};
+
+/// One change of a sale: when, in which run, and what.
+#[derive(Clone, Debug)]
+pub struct Change<'a> {
+    /// Milliseconds from the sale's stored T to the T of this change.
+    pub elapsed_ms: u64,
+    /// Set by the first change in a run of a primary.
+    pub epoch: Option<u64>,
+    pub effect: Effect<'a>,
+}
+
+/// What changed. Effects carry results, never requests: whoever applies one judges nothing.
+#[derive(Clone, Debug)]
+pub enum Effect<'a> {
+    Init {
+        id: u64,
+        secret: [u8; 16],
+        supply: u64,
+        terms: Terms,
+    },
+    Grant(Granting<'a>),
+    Restock {
+        req: &'a [u8],
+        delta: i64,
+        applied: i64,
+    },
+    Pause,
+    Resume,
+    Alter(TermsChange),
+    /// First piece of a rewritten sale: everything but rows and restock ids.
+    Base(&'a [u8]),
+    /// Restock ids of a rewritten sale.
+    RestockIds(&'a [u8]),
+    /// Grant rows of a rewritten sale.
+    Rows(&'a [u8]),
+}
+
+/// A grant about to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Granting<'a> {
+    pub user: &'a [u8],
+    pub req: Option<ReqTag<'a>>,
+    pub qty: u64,
+    /// Where `decide` looked the user up; not replicated.
+    pub found: Option<Found>,
+}
+
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 16;
+
+impl Effect<'_> {
+    /// The event of this effect in notifications; `None` for what is told to nobody.
+    pub fn event(&self) -> Option<&'static str> {
+        Some(match self {
+            Effect::Init { .. } => "seckill.init",
+            Effect::Grant(_) => "seckill.grant",
+            Effect::Restock { .. } => "seckill.restock",
+            Effect::Pause => "seckill.pause",
+            Effect::Resume => "seckill.resume",
+            Effect::Alter(_) => "seckill.alter",
+            Effect::Base(_) | Effect::RestockIds(_) | Effect::Rows(_) => return None,
+        })
+    }
+}
+
+impl<'a> Change<'a> {
+    /// A change that stores no time of its own: a piece of a rewritten log.
+    pub fn piece(effect: Effect<'a>) -> Change<'a> {
+        Change { elapsed_ms: 0, epoch: None, effect }
+    }
+
+    /// Appends the text of this change.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if let (Effect::Grant(grant), 0, None) = (&self.effect, self.elapsed_ms, self.epoch) {
+            if grant.qty == 1 && grant.req.is_none() {
+                out.push(b'g');
+                out.extend_from_slice(grant.user);
+                return;
+            }
+        }
+        let mut text = Writer { out };
+        match &self.effect {
+            Effect::Init { id, secret, supply, terms } => {
+                self.head(b'I', &mut text);
+                text.field(b's', *supply);
+                text.terms(&TermsChange::all_of(terms));
+                text.tail(&[&id.to_be_bytes(), secret]);
+            }
+            Effect::Grant(grant) => {
+                self.head(b'G', &mut text);
+                if grant.qty != 1 {
+                    text.field(b'q', grant.qty);
+                }
+                if let Some(req) = grant.req {
+                    text.field(b'r', req.id.len() as u64);
+                    if req.asked != Asked::Exactly {
+                        text.field(b'u', asked_code(req.asked).into());
+                    }
+                }
+                text.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
+            }
+            Effect::Restock { req, delta, applied } => {
+                self.head(b'R', &mut text);
+                text.field(if *delta < 0 { b'm' } else { b'p' }, delta.unsigned_abs());
+                text.field(b'a', applied.unsigned_abs());
+                text.tail(&[req]);
+            }
+            Effect::Pause => self.head(b'P', &mut text),
+            Effect::Resume => self.head(b'U', &mut text),
+            Effect::Alter(change) => {
+                self.head(b'A', &mut text);
+                text.terms(change);
+            }
+            Effect::Base(piece) => self.piece_text(b'B', piece, &mut text),
+            Effect::RestockIds(piece) => self.piece_text(b'K', piece, &mut text),
+            Effect::Rows(piece) => self.piece_text(b'L', piece, &mut text),
+        }
+    }
+
+    fn head(&self, letter: u8, text: &mut Writer<'_>) {
+        text.out.push(letter);
+        if self.elapsed_ms != 0 {
+            text.field(b't', self.elapsed_ms);
+        }
+        if let Some(epoch) = self.epoch {
+            text.field(b'e', epoch);
+        }
+    }
+
+    fn piece_text(&self, letter: u8, piece: &[u8], text: &mut Writer<'_>) {
+        self.head(letter, text);
+        text.tail(&[piece]);
+    }
+
+    /// Reads what [`Change::encode`] wrote, or tells that it is something else.
+    pub fn decode(text: &'a [u8]) -> Result<Change<'a>, Refused> {
+        let (&letter, rest) = text.split_first().ok_or(Refused::Unknown)?;
+        if letter == b'g' {
+            let grant = Granting { user: rest, req: None, qty: 1, found: None };
+            return Ok(Change::piece(Effect::Grant(grant)));
+        }
+        let mut fields = Fields::parse(rest)?;
+        let elapsed_ms = fields.number(b't').unwrap_or(0);
+        let epoch = fields.number(b'e');
+        let effect = decode_effect(letter, &mut fields)?;
+        if !fields.is_used_up() {
+            return Err(Refused::Unknown);
+        }
+        Ok(Change { elapsed_ms, epoch, effect })
+    }
+}
+
+fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
+    Ok(match letter {
+        b'I' => {
+            let supply = fields.needed(b's')?;
+            let terms = Terms::default().altered(&fields.terms());
+            let tail = fields.tail()?;
+            let (id, secret) = tail.split_first_chunk::<ID_BYTES>().ok_or(Refused::Unknown)?;
+            let secret: [u8; SECRET_BYTES] = secret.try_into().map_err(|_| Refused::Unknown)?;
+            Effect::Init { id: u64::from_be_bytes(*id), secret, supply, terms }
+        }
+        b'G' => {
+            let qty = fields.number(b'q').unwrap_or(1);
+            let req_len = fields.number(b'r');
+            let asked = fields.number(b'u').unwrap_or(0);
+            let tail = fields.tail()?;
+            let split = usize::try_from(req_len.unwrap_or(0)).map_err(|_| Refused::Unknown)?;
+            let (id, user) = tail.split_at_checked(split).ok_or(Refused::Unknown)?;
+            let asked = u8::try_from(asked).ok().and_then(asked_of).ok_or(Refused::Unknown)?;
+            let req = req_len.map(|_| ReqTag { id, asked });
+            Effect::Grant(Granting { user, req, qty, found: None })
+        }
+        b'R' => {
+            let (size, sign) = match (fields.number(b'p'), fields.number(b'm')) {
+                (Some(size), None) => (size, 1),
+                (None, Some(size)) => (size, -1),
+                _ => return Err(Refused::Unknown),
+            };
+            let signed = |size: u64| i64::try_from(size).map(|size| size * sign);
+            let delta = signed(size).map_err(|_| Refused::Unknown)?;
+            let applied = signed(fields.needed(b'a')?).map_err(|_| Refused::Unknown)?;
+            Effect::Restock { req: fields.tail()?, delta, applied }
+        }
+        b'P' => Effect::Pause,
+        b'U' => Effect::Resume,
+        b'A' => Effect::Alter(fields.terms()),
+        b'B' => Effect::Base(fields.tail()?),
+        b'K' => Effect::RestockIds(fields.tail()?),
+        b'L' => Effect::Rows(fields.tail()?),
+        _ => return Err(Refused::Unknown),
+    })
+}
+
+struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn field(&mut self, letter: u8, number: u64) {
+        self.out.push(letter);
+        push_digits(self.out, number, 10);
+    }
+
+    fn terms(&mut self, change: &TermsChange) {
+        for (letter, number) in change.fields() {
+            if let Some(number) = number {
+                self.field(letter, number);
+            }
+        }
+    }
+
+    fn tail(&mut self, parts: &[&[u8]]) {
+        self.out.push(b':');
+        for part in parts {
+            self.out.extend_from_slice(part);
+        }
+    }
+}
+
+/// The fields of an effect, taken out one by one so that what is left over is noticed.
+struct Fields<'a> {
+    numbers: [Option<u64>; 26],
+    tail: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    fn parse(mut text: &'a [u8]) -> Result<Fields<'a>, Refused> {
+        let mut fields = Fields { numbers: [None; 26], tail: None };
+        while let Some((&letter, rest)) = text.split_first() {
+            if letter == b':' {
+                fields.tail = Some(rest);
+                break;
+            }
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let (digits, rest) = rest.split_at(digits);
+            let place = usize::from(letter.wrapping_sub(b'a'));
+            let number = parse_digits(digits, 10).ok_or(Refused::Unknown)?;
+            let slot = fields.numbers.get_mut(place).ok_or(Refused::Unknown)?;
+            if slot.replace(number).is_some() {
+                return Err(Refused::Unknown);
+            }
+            text = rest;
+        }
+        Ok(fields)
+    }
+
+    fn number(&mut self, letter: u8) -> Option<u64> {
+        self.numbers[usize::from(letter - b'a')].take()
+    }
+
+    fn needed(&mut self, letter: u8) -> Result<u64, Refused> {
+        self.number(letter).ok_or(Refused::Unknown)
+    }
+
+    fn terms(&mut self) -> TermsChange {
+        TermsChange::from_fields(|letter| self.number(letter))
+    }
+
+    fn tail(&mut self) -> Result<&'a [u8], Refused> {
+        self.tail.take().ok_or(Refused::Unknown)
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.tail.is_none() && self.numbers.iter().all(Option::is_none)
+    }
+}
+
+/// Appends the version that an APPLY follows: base 36, because every grant carries it.
+pub fn encode_version(version: u64, out: &mut Vec<u8>) {
+    push_digits(out, version, 36);
+}
+
+/// Reads what [`encode_version`] wrote.
+pub fn decode_version(text: &[u8]) -> Option<u64> {
+    parse_digits(text, 36)
+}
+
+fn push_digits(out: &mut Vec<u8>, mut number: u64, base: u64) {
+    let start = out.len();
+    loop {
+        let digit = (number % base) as u8;
+        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
+        number /= base;
+        if number == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
+}
+
+fn parse_digits(text: &[u8], base: u32) -> Option<u64> {
+    if text.is_empty() || (text.len() > 1 && text[0] == b'0') {
+        return None;
+    }
+    text.iter().try_fold(0u64, |number, &byte| {
+        let digit = char::from(byte).to_digit(base).filter(|_| !byte.is_ascii_uppercase())?;
+        number.checked_mul(base.into())?.checked_add(digit.into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(change: &Change<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        change.encode(&mut out);
+        out
+    }
+
+    fn grant<'a>(user: &'a [u8], req: Option<&'a [u8]>, qty: u64) -> Effect<'a> {
+        let req = req.map(|id| ReqTag { id, asked: Asked::Exactly });
+        Effect::Grant(Granting { user, req, qty, found: None })
+    }
+
+    #[test]
+    fn the_text_of_every_effect() {
+        let terms = Terms { limit: 2, grabs: 0, hold_ms: 0, open_at: 5, close_at: 9 };
+        let init = Effect::Init { id: 0x6162_6364_6566_6768, secret: [b'x'; 16], supply: 7, terms };
+        let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
+        let cases: Vec<(Change<'_>, &[u8])> = vec![
+            (Change::piece(grant(b"al:ice", None, 1)), b"gal:ice"),
+            (Change::piece(grant(b"alice", Some(b"o-7"), 2)), b"Gq2r3:o-7alice"),
+            (Change { elapsed_ms: 4, ..Change::piece(grant(b"a", None, 1)) }, b"Gt4:a"),
+            (Change { epoch: Some(88), ..Change::piece(grant(b"a", None, 1)) }, b"Ge88:a"),
+            (
+                Change { elapsed_ms: 1, epoch: Some(2), effect: init },
+                b"It1e2s7l2g0h0o5c9:abcdefghxxxxxxxxxxxxxxxx",
+            ),
+            (Change::piece(Effect::Restock { req: b"r1", delta: -9, applied: -3 }), b"Rm9a3:r1"),
+            (Change::piece(Effect::Restock { req: b"r", delta: 9, applied: 9 }), b"Rp9a9:r"),
+            (Change::piece(Effect::Pause), b"P"),
+            (Change { elapsed_ms: 3, ..Change::piece(Effect::Resume) }, b"Ut3"),
+            (Change::piece(Effect::Alter(alter)), b"Al3c0"),
+            (Change::piece(Effect::Rows(b"\0:")), b"L:\0:"),
+        ];
+        for (change, expected) in cases {
+            let out = text(&change);
+            assert_eq!(out, expected, "{}", String::from_utf8_lossy(&out));
+            let back = Change::decode(&out).unwrap();
+            assert_eq!(format!("{back:?}"), format!("{change:?}"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_effect_is_refused() {
+        for text in [
+            "",
+            "Z",
+            "P1",
+            "Pz1",
+            "Pt",
+            "Pt01",
+            "Pt1t1",
+            "P:",
+            "G",
+            "Gr9:short",
+            "Gq1",
+            "R:r",
+            "Rp1:r",
+            "Rp1m1a1:r",
+            "Rp99999999999999999999a1:r",
+            "Is1",
+            "Is1:short",
+            "PT1",
+            "Rp18446744073709551615a1:r",
+        ] {
+            assert!(Change::decode(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_are_base_36() {
+        for version in [0, 35, 36, 1_000_000, u64::MAX] {
+            let mut out = Vec::new();
+            encode_version(version, &mut out);
+            assert_eq!(decode_version(&out), Some(version));
+        }
+        for text in ["", "00", "01", "-1", "A", " 1", "zzzzzzzzzzzzzzzz"] {
+            assert_eq!(decode_version(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! A hash index from keys that live elsewhere to 32-bit values.
+//!
+//! Winners are found by user and by request id. The index stores no key: a slot is one 64-bit word
+//! of hash fragment, mark and value, and the caller compares the key that the value leads to. The
+//! words of a shard are kept sorted by fragment ("ordered hash tables", Amble and Knuth, 1974), so
+//! a miss ends at the first larger fragment, and growing is one pass from left to right that
+//! fetches no key. The shards are addressed by the leading bits of the fragment through a directory
+//! ("extendible hashing", Fagin et al., 1979): one shard grows or splits at a time, so no insert
+//! pays for the whole table.
+
+use super::limits::SLOTS_PER_SHARD_MAX;
+
+/// Bits of a hash that a slot keeps.
+const FRAGMENT_BITS: u32 = 31;
+/// Words behind the last home position, for keys displaced past it.
+const SLACK_SLOTS_MAX: usize = 32;
+/// Words of the smallest shard.
+const SLOTS_MIN: usize = 16;
+/// Directory bits at the most; beyond it shards just grow.
+const DEPTH_MAX: u32 = 20;
+
+/// A value of the index: 32 bits and a mark that tells two kinds of value apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    pub number: u32,
+    pub marked: bool,
+}
+
+/// One sorted open-addressing table. An empty word is 0.
+#[derive(Clone, Debug)]
+struct Shard {
+    words: Box<[u64]>,
+    used: u32,
+    /// Leading fragment bits that all keys of this shard share.
+    depth: u32,
+}
+
+/// The index. See the module's comment.
+#[derive(Clone, Debug)]
+pub struct Index {
+    shards: Vec<Shard>,
+    /// Shard number by the leading `depth` bits of the fragment.
+    directory: Vec<u32>,
+    depth: u32,
+    len: u64,
+}
+
+fn fragment_of(hash: u64) -> u32 {
+    (hash >> (64 - FRAGMENT_BITS)) as u32
+}
+
+fn pack(fragment: u32, value: Value) -> u64 {
+    u64::from(fragment) << 33 | u64::from(value.marked) << 32 | u64::from(value.number)
+}
+
+fn fragment_in(word: u64) -> u32 {
+    (word >> 33) as u32
+}
+
+fn value_in(word: u64) -> Value {
+    Value { number: word as u32, marked: word >> 32 & 1 == 1 }
+}
+
+impl Shard {
+    fn new(slots: usize, depth: u32) -> Shard {
+        Shard { words: vec![0; slots].into_boxed_slice(), used: 0, depth }
+    }
+
+    /// Slots that are somebody's home position; the rest is slack.
+    fn homes(&self) -> usize {
+        self.words.len() - slack_of(self.words.len())
+    }
+
+    /// Home position: monotone in the fragment, which is what keeps the words sorted.
+    #[inline]
+    fn home(&self, fragment: u32) -> usize {
+        let within = (fragment << (32 - FRAGMENT_BITS)) << self.depth;
+        (u64::from(within) * self.homes() as u64 >> 32) as usize
+    }
+
+    #[inline]
+    fn find(&self, fragment: u32, mut is_key: impl FnMut(Value) -> bool) -> Option<usize> {
+        let start = self.home(fragment);
+        for (step, &word) in self.words[start..].iter().enumerate() {
+            if word == 0 || fragment_in(word) > fragment {
+                return None;
+            }
+            if fragment_in(word) == fragment && is_key(value_in(word)) {
+                return Some(start + step);
+            }
+        }
+        None
+    }
+
+    /// Puts `word` where the order wants it. False when there is no room behind it.
+    fn insert(&mut self, word: u64) -> bool {
+        let start = self.home(fragment_in(word));
+        let mut place = start;
+        while place < self.words.len()
+            && self.words[place] != 0
+            && fragment_in(self.words[place]) <= fragment_in(word)
+        {
+            place += 1;
+        }
+        let mut free = place;
+        while free < self.words.len() && self.words[free] != 0 {
+            free += 1;
+        }
+        if free >= self.words.len() {
+            return false;
+        }
+        self.words.copy_within(place..free, place + 1);
+        self.words[place] = word;
+        self.used += 1;
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        // 7/8 of the home positions: beyond it probes grow long.
+        self.used as usize * 8 >= self.homes() * 7
+    }
+
+    /// Fills an empty shard from sorted words. False when the slack overflows.
+    fn fill(&mut self, words: impl Iterator<Item = u64>) -> bool {
+        let mut next = 0;
+        for word in words {
+            let place = self.home(fragment_in(word)).max(next);
+            if place >= self.words.len() {
+                return false;
+            }
+            self.words[place] = word;
+            self.used += 1;
+            next = place + 1;
+        }
+        true
+    }
+
+    fn occupied(&self) -> impl Iterator<Item = u64> + Clone + '_ {
+        self.words.iter().copied().filter(|&word| word != 0)
+    }
+}
+
+fn slack_of(slots: usize) -> usize {
+    (slots / 8).min(SLACK_SLOTS_MAX)
+}
+
+/// The next larger size: four steps to a doubling, the size classes of jemalloc, so that nothing is
+/// lost between what is asked for and what is given.
+fn next_slots(slots: usize) -> usize {
+    let step = (slots.next_power_of_two() / 8).max(1);
+    let step = if slots.is_power_of_two() { step * 2 } else { step };
+    slots + step
+}
+
+fn size_for(count: usize) -> usize {
+    let mut slots = SLOTS_MIN;
+    while (slots - slack_of(slots)) * 3 < count * 4 {
+        slots = next_slots(slots);
+    }
+    slots
+}
+
+/// A shard of `depth` that holds `words`, of the smallest size from `slots` up that takes them.
+fn built(mut slots: usize, depth: u32, words: impl Iterator<Item = u64> + Clone) -> Shard {
+    loop {
+        let mut shard = Shard::new(slots, depth);
+        if shard.fill(words.clone()) {
+            return shard;
+        }
+        slots = next_slots(slots);
+    }
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Index { shards: Vec::new(), directory: Vec::new(), depth: 0, len: 0 }
+    }
+}
+
+impl Index {
+    /// Keys in the index.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the index has no key.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    fn shard_of(&self, fragment: u32) -> Option<usize> {
+        let leading = u64::from(fragment) >> (FRAGMENT_BITS - self.depth);
+        self.directory.get(leading as usize).map(|&shard| shard as usize)
+    }
+
+    /// The value whose key `is_key` recognises, among those with this hash.
+    #[inline]
+    pub fn find(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Option<Value> {
+        let fragment = fragment_of(hash);
+        let shard = &self.shards[self.shard_of(fragment)?];
+        shard.find(fragment, is_key).map(|place| value_in(shard.words[place]))
+    }
+
+    /// Adds a key that is not there yet.
+    pub fn insert(&mut self, hash: u64, value: Value) {
+        let fragment = fragment_of(hash);
+        let word = pack(fragment, value);
+        debug_assert_ne!(word, 0, "0 marks an empty slot");
+        if self.shards.is_empty() {
+            self.shards.push(Shard::new(SLOTS_MIN, 0));
+            self.directory.push(0);
+        }
+        while let Some(number) = self.shard_of(fragment) {
+            let shard = &mut self.shards[number];
+            if !shard.is_full() && shard.insert(word) {
+                self.len += 1;
+                return;
+            }
+            self.make_room(number, fragment);
+        }
+    }
+
+    /// Replaces the value of a key that is there.
+    pub fn replace(&mut self, hash: u64, old: Value, new: Value) {
+        let fragment = fragment_of(hash);
+        let Some(number) = self.shard_of(fragment) else {
+            return;
+        };
+        let shard = &mut self.shards[number];
+        let place = shard.find(fragment, |value| value == old);
+        debug_assert!(place.is_some(), "only a key that is there is replaced");
+        if let Some(place) = place {
+            shard.words[place] = pack(fragment, new);
+        }
+    }
+
+    fn make_room(&mut self, number: usize, fragment: u32) {
+        let shard = &self.shards[number];
+        if shard.words.len() < SLOTS_PER_SHARD_MAX || shard.depth >= DEPTH_MAX {
+            let slots = next_slots(shard.words.len());
+            self.shards[number] = built(slots, shard.depth, shard.occupied());
+        } else {
+            self.split(number, fragment);
+        }
+    }
+
+    /// Splits a shard by the next bit of the fragment. Its words are sorted, so the halves are too.
+    fn split(&mut self, number: usize, fragment: u32) {
+        let old = &self.shards[number];
+        let depth = old.depth + 1;
+        let bit = FRAGMENT_BITS - depth;
+        let is_upper = move |word: &u64| fragment_in(*word) >> bit & 1 == 1;
+        let uppers = old.occupied().filter(is_upper).count();
+        let lowers = old.used as usize - uppers;
+        let lower = built(size_for(lowers), depth, old.occupied().filter(move |w| !is_upper(w)));
+        let upper = built(size_for(uppers), depth, old.occupied().filter(is_upper));
+        if depth > self.depth {
+            self.directory = self.directory.iter().flat_map(|&shard| [shard, shard]).collect();
+            self.depth += 1;
+        }
+        let upper_number = self.shards.len() as u32;
+        // A shard's directory entries stand side by side; the upper half of them moves.
+        let entries = 1usize << (self.depth - depth);
+        let prefix = (fragment >> (FRAGMENT_BITS - depth)) as usize | 1;
+        self.directory[prefix * entries..(prefix + 1) * entries].fill(upper_number);
+        self.shards[number] = lower;
+        self.shards.push(upper);
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let words: usize = self.shards.iter().map(|shard| shard.words.len() * 8).sum();
+        words + self.shards.capacity() * size_of::<Shard>() + self.directory.capacity() * 4
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        self.shards.len() + 2
+    }
+
+    /// The slot arrays, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Box<[u64]>> {
+        self.shards.iter_mut().map(|shard| &mut shard.words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A good 64-bit mixer (the finaliser of SplitMix64).
+    fn mix(key: u64) -> u64 {
+        let z = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn value(number: u32) -> Value {
+        Value { number, marked: false }
+    }
+
+    fn assert_sorted(index: &Index) {
+        for shard in &index.shards {
+            let words: Vec<u64> = shard.occupied().collect();
+            assert!(words.windows(2).all(|w| fragment_in(w[0]) <= fragment_in(w[1])));
+            assert_eq!(words.len(), shard.used as usize);
+        }
+    }
+
+    #[test]
+    fn finds_every_key_and_no_other_while_it_grows() {
+        let mut index = Index::default();
+        let keys = 200_000u32;
+        for key in 1..=keys {
+            assert_eq!(index.find(mix(key.into()), |v| v.number == key), None);
+            index.insert(mix(key.into()), value(key));
+        }
+        assert_eq!(index.len(), keys.into());
+        assert!(index.shards.len() > 1, "the test reaches splitting");
+        assert_sorted(&index);
+        for key in 1..=keys {
+            let found = index.find(mix(key.into()), |v| v.number == key);
+            assert_eq!(found, Some(value(key)));
+        }
+        let bytes = index.heap_bytes() as f64 / f64::from(keys);
+        assert!(bytes < 14.0, "{bytes} bytes a key");
+    }
+
+    #[test]
+    fn equal_fragments_live_side_by_side() {
+        let mut index = Index::default();
+        for number in 1..=3000 {
+            index.insert(u64::MAX, value(number));
+            index.insert(0, value(number + 10_000));
+        }
+        for number in 1..=3000 {
+            assert_eq!(index.find(u64::MAX, |v| v.number == number), Some(value(number)));
+            let low = number + 10_000;
+            assert_eq!(index.find(0, |v| v.number == low), Some(value(low)));
+        }
+        assert_eq!(index.find(1 << 40, |_| true), None);
+    }
+
+    #[test]
+    fn a_value_is_replaced_in_place() {
+        let mut index = Index::default();
+        index.insert(mix(1), value(1));
+        index.insert(mix(2), value(2));
+        index.replace(mix(1), value(1), Value { number: 1, marked: true });
+        assert_eq!(index.find(mix(1), |_| true), Some(Value { number: 1, marked: true }));
+        assert_eq!(index.find(mix(2), |_| true), Some(value(2)));
+    }
+
+    #[test]
+    fn sizes_are_the_size_classes_of_the_allocator() {
+        let mut slots = SLOTS_MIN;
+        let mut seen = vec![];
+        while slots <= 64 {
+            seen.push(slots * 8);
+            slots = next_slots(slots);
+        }
+        assert_eq!(seen, [128, 160, 192, 224, 256, 320, 384, 448, 512]);
+    }
+}

@@ -1,0 +1,459 @@
+//! Who was granted what, and when.
+//!
+//! Grants are appended, in seq order, as compact records to pages of fixed size; a chunk of 4,096
+//! grants keeps the offsets of its records. Neither is ever moved or copied when the sale grows, a
+//! fork copies only the pages written last, and freeing is a few large frees. Two indexes lead from
+//! a user and from a request id to a seq. A user with one grant, the common case, costs one index
+//! slot; only the second grant opens an account that keeps his sums.
+
+use core::hash::Hasher;
+use std::collections::HashMap;
+
+use siphasher::sip::SipHasher13;
+
+use super::bytes::Reader;
+use super::index::{Index, Value};
+use super::limits::{GRANTS_PER_CHUNK, PAGE_BYTES};
+use super::outcome::{Standing, State};
+use super::record::{self, Record, ReqTag, RECORD_BYTES_MAX};
+
+/// Key of the index's hash: random for each process, never replicated or stored.
+pub type HashKey = [u64; 2];
+
+/// Accounts in one block.
+const ACCOUNTS_PER_BLOCK: usize = 1024;
+
+/// A grant as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant<'a> {
+    pub seq: u64,
+    pub user: &'a [u8],
+    pub qty: u64,
+    pub state: State,
+    /// Unix ms of the grant.
+    pub at: u64,
+    /// Unix ms until which it was or is held; 0 when it never was.
+    pub held_until: u64,
+    pub req: Option<ReqTag<'a>>,
+    /// The run of the primary that granted it.
+    pub epoch: u64,
+}
+
+impl<'a> Grant<'a> {
+    /// This grant's request id.
+    pub fn req_id(&self) -> Option<&'a [u8]> {
+        self.req.map(|req| req.id)
+    }
+
+    /// The grant as replies show it.
+    pub fn standing(&self) -> Standing {
+        let deadline = if self.state == State::Held { self.held_until } else { 0 };
+        Standing { seq: self.seq, qty: self.qty, state: self.state, deadline }
+    }
+}
+
+/// A grant to append.
+#[derive(Clone, Copy, Debug)]
+pub struct NewGrant<'a> {
+    pub user: &'a [u8],
+    pub req: Option<ReqTag<'a>>,
+    pub qty: u64,
+    pub state: State,
+    pub at: u64,
+    pub held_until: u64,
+    pub epoch: u64,
+}
+
+/// What one user has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Units in live grants.
+    pub live_units: u64,
+    pub live_grants: u32,
+    /// Seq of his newest grant, 0 when none.
+    pub newest: u32,
+    /// Seq of his newest live grant, 0 when none.
+    pub newest_live: u32,
+}
+
+impl Holding {
+    /// Adds his next grant.
+    fn add(&mut self, grant: &Grant<'_>) {
+        self.newest = grant.seq as u32;
+        if grant.state.is_live() {
+            self.live_units = self.live_units.saturating_add(grant.qty);
+            self.live_grants += 1;
+            self.newest_live = grant.seq as u32;
+        }
+    }
+}
+
+/// What a recount of all grants found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recount {
+    pub grants: u64,
+    pub users: u64,
+    pub winners: u64,
+    pub requests: u64,
+    pub held: u64,
+    pub sold: u64,
+    /// Users whose sums are not those of their grants, and grants that their user doesn't lead to.
+    pub holdings_wrong: u64,
+}
+
+/// Where a user was looked for, so that appending his grant needn't look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    hash: u64,
+    /// Unmarked: the seq of his only grant. Marked: the number of his account.
+    entry: Option<Value>,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    /// T of its first grant; the others count from it.
+    base_at: u64,
+    /// Place of its first record.
+    base_place: u64,
+    /// Places of its records, counted from `base_place`.
+    places: Vec<u32>,
+}
+
+/// The grant log and its indexes.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    key: HashKey,
+    pages: Vec<Vec<u8>>,
+    chunks: Vec<Chunk>,
+    users: Index,
+    reqs: Index,
+    accounts: Vec<Vec<Holding>>,
+    /// First seq of each epoch that granted, ascending.
+    epochs: Vec<(u32, u64)>,
+    len: u32,
+    winners: u64,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    pub fn new(key: HashKey) -> Ledger {
+        Ledger {
+            key,
+            pages: Vec::new(),
+            chunks: Vec::new(),
+            users: Index::default(),
+            reqs: Index::default(),
+            accounts: Vec::new(),
+            epochs: Vec::new(),
+            len: 0,
+            winners: 0,
+        }
+    }
+
+    /// Grants ever: the newest seq.
+    pub fn len(&self) -> u64 {
+        self.len.into()
+    }
+
+    /// Whether nothing was granted yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Distinct users with a live grant.
+    pub fn winners(&self) -> u64 {
+        self.winners
+    }
+
+    /// First seq and epoch of every epoch that granted.
+    pub fn epochs(&self) -> &[(u32, u64)] {
+        &self.epochs
+    }
+
+    /// Announces, before any grant is loaded, that `epoch` granted from seq `first` on. False when
+    /// the epochs announced are not ascending.
+    pub fn expect_epoch(&mut self, first: u32, epoch: u64) -> bool {
+        let ascending = match self.epochs.last() {
+            None => first == 1,
+            Some((last_first, last_epoch)) => first > *last_first && epoch > *last_epoch,
+        };
+        if ascending {
+            self.epochs.push((first, epoch));
+        }
+        ascending
+    }
+
+    /// Whether every epoch has granted something: what loading must end with.
+    pub fn has_only_epochs_that_granted(&self) -> bool {
+        self.epochs.last().is_none_or(|(first, _)| *first <= self.len)
+    }
+
+    /// The epoch that granted `seq`, or would by what was announced.
+    pub fn epoch_of(&self, seq: u64) -> u64 {
+        let after = self.epochs.partition_point(|(first, _)| u64::from(*first) <= seq);
+        after.checked_sub(1).map_or(0, |last| self.epochs[last].1)
+    }
+
+    fn record_bytes(&self, seq: u32) -> Option<(&[u8], u64)> {
+        let index = (seq as usize).checked_sub(1)?;
+        let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
+        let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
+        let page = self.pages.get((place / PAGE_BYTES as u64) as usize)?;
+        Some((page.get((place % PAGE_BYTES as u64) as usize..)?, chunk.base_at))
+    }
+
+    fn record(&self, seq: u32) -> Option<Record<'_>> {
+        let (bytes, base_at) = self.record_bytes(seq)?;
+        record::read(&mut Reader::new(bytes), base_at)
+    }
+
+    #[inline]
+    fn is_user_of(&self, seq: u32, user: &[u8]) -> bool {
+        self.record_bytes(seq).is_some_and(|(bytes, _)| record::user(bytes) == user)
+    }
+
+    /// The grant numbered `seq`.
+    pub fn grant(&self, seq: u64) -> Option<Grant<'_>> {
+        let number = u32::try_from(seq).ok()?;
+        let record = self.record(number)?;
+        Some(Grant {
+            seq,
+            user: record.user,
+            qty: record.qty,
+            state: record.state,
+            at: record.at,
+            held_until: record.deadline,
+            req: record.req,
+            epoch: self.epoch_of(seq),
+        })
+    }
+
+    fn user_hash(&self, user: &[u8]) -> u64 {
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
+    }
+
+    fn req_hash(&self, user: &[u8], req: &[u8]) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.key[1], self.key[0]);
+        hasher.write_usize(user.len());
+        hasher.write(user);
+        hasher.write(req);
+        hasher.finish()
+    }
+
+    fn newest_of(&self, entry: Value) -> u32 {
+        if entry.marked {
+            self.account(entry.number).newest
+        } else {
+            entry.number
+        }
+    }
+
+    /// Looks a user up.
+    #[inline]
+    pub fn find(&self, user: &[u8]) -> Found {
+        let hash = self.user_hash(user);
+        let entry = self.users.find(hash, |entry| self.is_user_of(self.newest_of(entry), user));
+        Found { hash, entry }
+    }
+
+    /// What the user found has.
+    pub fn holding(&self, found: &Found) -> Holding {
+        match found.entry {
+            None => Holding::default(),
+            Some(entry) if entry.marked => *self.account(entry.number),
+            Some(entry) => self.holding_of_only(entry.number),
+        }
+    }
+
+    /// What a user has whose only grant is `seq`.
+    fn holding_of_only(&self, seq: u32) -> Holding {
+        match self.record(seq) {
+            Some(record) if record.state.is_live() => {
+                Holding { live_units: record.qty, live_grants: 1, newest: seq, newest_live: seq }
+            }
+            _ => Holding { newest: seq, ..Holding::default() },
+        }
+    }
+
+    /// Seq of the grant that `user` got with `req`.
+    pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
+        if self.reqs.is_empty() {
+            return None;
+        }
+        let is_it = |value: Value| {
+            self.record(value.number)
+                .is_some_and(|r| r.user == user && r.req.is_some_and(|its| its.id == req))
+        };
+        self.reqs.find(self.req_hash(user, req), is_it).map(|value| value.number.into())
+    }
+
+    /// The user's grants, newest first.
+    pub fn grants_of(&self, user: &[u8]) -> impl Iterator<Item = Grant<'_>> {
+        let found = self.find(user);
+        let mut next = found.entry.map_or(0, |entry| self.newest_of(entry));
+        core::iter::from_fn(move || {
+            let seq = next;
+            next = self.record(seq)?.prev;
+            self.grant(seq.into())
+        })
+    }
+
+    /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
+    /// and that the request id is new for this user.
+    pub fn push(&mut self, new: &NewGrant<'_>, found: Option<Found>) -> u64 {
+        let found = found.unwrap_or_else(|| self.find(new.user));
+        let seq = self.len + 1;
+        let prev = found.entry.map_or(0, |entry| self.newest_of(entry));
+        self.append_record(&Record {
+            user: new.user,
+            req: new.req,
+            qty: new.qty,
+            state: new.state,
+            at: new.at,
+            deadline: new.held_until,
+            prev,
+        });
+        self.len = seq;
+        // While loading, the epochs were announced; else a new one begins with its first grant.
+        if self.epochs.last().is_none_or(|(_, epoch)| *epoch < new.epoch) {
+            self.epochs.push((seq, new.epoch));
+        }
+        self.enter_user(seq, new, &found);
+        if let Some(req) = new.req {
+            let hash = self.req_hash(new.user, req.id);
+            self.reqs.insert(hash, Value { number: seq, marked: false });
+        }
+        seq.into()
+    }
+
+    fn append_record(&mut self, record: &Record<'_>) {
+        let is_open = |page: &Vec<u8>| page.len() + RECORD_BYTES_MAX <= PAGE_BYTES;
+        if !self.pages.last().is_some_and(is_open) {
+            // Only the first page grows step by step: a small sale stays small.
+            let bytes = if self.pages.is_empty() { PAGE_BYTES / 128 } else { PAGE_BYTES };
+            self.pages.push(Vec::with_capacity(bytes));
+        }
+        let number = self.pages.len() - 1;
+        let place = (number * PAGE_BYTES + self.pages[number].len()) as u64;
+        if self.len as usize % GRANTS_PER_CHUNK == 0 {
+            let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
+            let places = Vec::with_capacity(places);
+            self.chunks.push(Chunk { base_at: record.at, base_place: place, places });
+        }
+        let last = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[last];
+        chunk.places.push((place - chunk.base_place) as u32);
+        record::write(&mut self.pages[number], record, chunk.base_at);
+    }
+
+    fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
+        let live = new.state.is_live();
+        let mut holding = self.holding(found);
+        self.winners += u64::from(live && holding.live_grants == 0);
+        holding.newest = seq;
+        if live {
+            holding.live_units += new.qty;
+            holding.live_grants += 1;
+            holding.newest_live = seq;
+        }
+        match found.entry {
+            None => self.users.insert(found.hash, Value { number: seq, marked: false }),
+            Some(entry) if entry.marked => *self.account_mut(entry.number) = holding,
+            Some(entry) => {
+                let number = self.open_account(holding);
+                self.users.replace(found.hash, entry, Value { number, marked: true });
+            }
+        }
+    }
+
+    fn account(&self, number: u32) -> &Holding {
+        let number = number as usize;
+        &self.accounts[number / ACCOUNTS_PER_BLOCK][number % ACCOUNTS_PER_BLOCK]
+    }
+
+    fn account_mut(&mut self, number: u32) -> &mut Holding {
+        let number = number as usize;
+        &mut self.accounts[number / ACCOUNTS_PER_BLOCK][number % ACCOUNTS_PER_BLOCK]
+    }
+
+    fn open_account(&mut self, holding: Holding) -> u32 {
+        if self.accounts.last().is_none_or(|block| block.len() == ACCOUNTS_PER_BLOCK) {
+            let room = if self.accounts.is_empty() { 4 } else { ACCOUNTS_PER_BLOCK };
+            self.accounts.push(Vec::with_capacity(room));
+        }
+        let last = self.accounts.len() - 1;
+        let block = &mut self.accounts[last];
+        block.push(holding);
+        (last * ACCOUNTS_PER_BLOCK + block.len() - 1) as u32
+    }
+
+    /// Distinct users.
+    pub fn users(&self) -> u64 {
+        self.users.len()
+    }
+
+    /// Distinct request ids.
+    pub fn requests(&self) -> u64 {
+        self.reqs.len()
+    }
+
+    /// Counts everything anew from the grants, finding each by its user and request id as a
+    /// buyer's command would.
+    pub fn recount(&self) -> Recount {
+        let mut count = Recount::default();
+        let mut holdings: HashMap<u32, Holding> = HashMap::new();
+        for grant in (1..=self.len()).filter_map(|seq| self.grant(seq)) {
+            count.grants += 1;
+            match grant.state {
+                State::Held => count.held = count.held.saturating_add(grant.qty),
+                State::Sold => count.sold = count.sold.saturating_add(grant.qty),
+                State::Cancelled | State::Expired | State::Refunded => {}
+            }
+            if let Some(req) = grant.req {
+                let found = self.by_req(grant.user, req.id) == Some(grant.seq);
+                count.requests += u64::from(found);
+            }
+            match self.find(grant.user).entry {
+                Some(entry) if entry.marked => {
+                    holdings.entry(entry.number).or_default().add(&grant);
+                }
+                Some(entry) if u64::from(entry.number) == grant.seq => {
+                    count.users += 1;
+                    count.winners += u64::from(grant.state.is_live());
+                }
+                _ => count.holdings_wrong += 1,
+            }
+        }
+        count.users += holdings.len() as u64;
+        for (number, holding) in holdings {
+            count.winners += u64::from(holding.live_grants > 0);
+            count.holdings_wrong += u64::from(holding != *self.account(number));
+        }
+        count
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let pages: usize = self.pages.iter().map(Vec::capacity).sum();
+        let places: usize = self.chunks.iter().map(|chunk| chunk.places.capacity() * 4).sum();
+        let accounts: usize = self.accounts.iter().map(Vec::capacity).sum();
+        pages
+            + places
+            + accounts * size_of::<Holding>()
+            + self.pages.capacity() * size_of::<Vec<u8>>()
+            + self.chunks.capacity() * size_of::<Chunk>()
+            + self.accounts.capacity() * size_of::<Vec<Holding>>()
+            + self.epochs.capacity() * size_of::<(u32, u64)>()
+            + self.users.heap_bytes()
+            + self.reqs.heap_bytes()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        self.pages.len()
+            + self.chunks.len()
+            + self.accounts.len()
+            + self.users.heap_blocks()
+            + self.reqs.heap_blocks()
+    }
+}

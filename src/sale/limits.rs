@@ -1,0 +1,60 @@
+//! Every bound of the domain, in one place. Names end in their unit.
+
+/// Largest integer a caller may send or be told: every client language holds it exactly.
+pub const INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// Longest user id.
+pub const USER_BYTES_MAX: usize = 256;
+
+/// Longest request id.
+pub const REQ_BYTES_MAX: usize = 128;
+
+/// Longest hold: 30 days.
+pub const HOLD_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// Grants a sale may have in all: a seq fits 32 bits.
+pub const GRANTS_MAX: u64 = u32::MAX as u64;
+
+/// Restock ids a sale remembers.
+pub const RESTOCKS_KEPT_MAX: usize = 1024;
+
+/// Latest time a sale may store, with room for the longest hold in the 48 bits of a deadline.
+pub const TIME_MS_MAX: u64 = (1 << 47) - 1;
+
+/// Effects in one replicated command.
+pub const EFFECTS_PER_APPLY_MAX: usize = 1000;
+
+/// Grant rows in one piece of a snapshot.
+pub const ROWS_PER_PIECE_MAX: usize = 1000;
+
+/// A piece of a snapshot is closed when it reaches this size, so that neither saving, loading nor
+/// rewriting ever handles one huge string.
+pub const PIECE_BYTES_TARGET: usize = 64 * 1024;
+
+/// Longest piece accepted when loading: the target plus one largest row.
+pub const PIECE_BYTES_MAX: usize = 2 * PIECE_BYTES_TARGET;
+
+/// Rows a WINNERS page may look at, and rows USER may list.
+pub const PAGE_ROWS_MAX: u64 = 10_000;
+
+/// Rows a WINNERS page or USER lists when not told.
+pub const PAGE_ROWS_DEFAULT: u64 = 100;
+
+/// Grants in one chunk of the log.
+pub const GRANTS_PER_CHUNK: usize = 4096;
+
+/// Bytes of one page of grant records.
+pub const PAGE_BYTES: usize = 64 * 1024;
+
+/// Slots of the largest shard of the user index; a fuller one splits in two.
+pub const SLOTS_PER_SHARD_MAX: usize = 8192;
+
+// A piece holds at least one row of the largest size, a page at least one record, and the wire
+// can say any of them in 32 bits.
+const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PIECE_BYTES_TARGET);
+const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
+const _: () = assert!(USER_BYTES_MAX <= 256 && REQ_BYTES_MAX <= 256);
+const _: () = assert!(GRANTS_PER_CHUNK.is_power_of_two());
+const _: () = assert!(PAGE_BYTES.is_power_of_two() && PAGE_BYTES <= 1 << 16);
+const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX);
+const _: () = assert!(TIME_MS_MAX + HOLD_MS_MAX < 1 << 48);

@@ -1,0 +1,109 @@
+//! The domain: a sale of countable units to users, each of whom may have so many.
+//!
+//! Pure: no Redis, no clock, no randomness of its own. `decide` reads and answers, `apply` changes;
+//! a replica and a log only ever apply, so they can't come to another result.
+
+#![forbid(unsafe_code)]
+
+pub mod apply;
+pub mod audit;
+pub mod bytes;
+pub mod core;
+pub mod decide;
+pub mod effect;
+pub mod index;
+pub mod ledger;
+pub mod limits;
+pub mod outcome;
+pub mod record;
+pub mod request;
+pub mod restocks;
+pub mod snapshot;
+pub mod status;
+pub mod terms;
+
+use self::core::Core;
+use ledger::{HashKey, Ledger};
+use outcome::Outcome;
+use restocks::Restocks;
+use status::{Refusals, Tallies};
+use terms::Terms;
+
+/// One sale: the value of one key.
+#[derive(Clone, Debug)]
+pub struct Sale {
+    /// Random, fixed at INIT: tells a re-created sale apart.
+    id: u64,
+    /// Random, fixed at INIT, replicated, never shown: what is drawn or shed is keyed by it.
+    secret: [u8; 16],
+    created_at: u64,
+    /// What INIT was told, so that a repeated INIT can be told from another one.
+    told_supply: u64,
+    told_terms: Terms,
+    terms: Terms,
+    paused: bool,
+    core: Core,
+    ledger: Ledger,
+    restocks: Restocks,
+    /// Changes by kind: the same on every node.
+    tallies: Tallies,
+    /// Refusals by kind: of this node alone.
+    refusals: Refusals,
+    /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
+    run: u64,
+    /// When this value was restored from a dump on this node, 0 when it was not: a floor for the
+    /// next epoch. Not replicated.
+    arrived_at: u64,
+}
+
+impl Sale {
+    /// The numbers of the sale.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Counts a refusal on this node. Changes count themselves when applied.
+    pub fn count(&mut self, outcome: &Outcome) {
+        self.refusals.count(outcome);
+    }
+
+    /// The grants of this sale.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The terms in force.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Bytes of memory in use, this struct included.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Sale>() + self.ledger.heap_bytes() + self.restocks.heap_bytes()
+    }
+
+    /// Blocks of memory in use: what freeing costs.
+    pub fn memory_blocks(&self) -> usize {
+        1 + self.ledger.heap_blocks() + self.restocks.len()
+    }
+
+    /// An empty sale with the given identity; the numbers follow.
+    fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
+        Sale {
+            id,
+            secret,
+            created_at: 0,
+            told_supply: 0,
+            told_terms: terms.clone(),
+            terms,
+            paused: false,
+            core: Core::default(),
+            ledger: Ledger::new(key),
+            restocks: Restocks::default(),
+            tallies: Tallies::default(),
+            refusals: Refusals::default(),
+            run: 0,
+            arrived_at: 0,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Everything a caller can be told. What a buyer can meet is a variant with its numbers; what only
+//! a mistaken caller meets is a `Misuse`.
+
+/// Where a grant stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Reserved until its deadline.
+    Held,
+    /// Final.
+    Sold,
+    /// Given back by the buyer.
+    Cancelled,
+    /// Given back by the clock.
+    Expired,
+    /// Given back after it was sold.
+    Refunded,
+}
+
+impl State {
+    /// The word callers read.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Held => "HELD",
+            State::Sold => "SOLD",
+            State::Cancelled => "CANCELLED",
+            State::Expired => "EXPIRED",
+            State::Refunded => "REFUNDED",
+        }
+    }
+
+    /// Whether the user has the units.
+    pub fn is_live(self) -> bool {
+        matches!(self, State::Held | State::Sold)
+    }
+}
+
+/// A grant as replies of GRAB show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub seq: u64,
+    pub qty: u64,
+    pub state: State,
+    /// Unix ms, 0 unless HELD.
+    pub deadline: u64,
+}
+
+/// What a command came to. The command room turns it into a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A plain OK.
+    Done,
+    /// Units were granted; `available` is what is left after it.
+    Granted { grant: Standing, available: u64 },
+    /// The allowance is used up; this is the user's newest live grant.
+    Already(Standing),
+    /// This request id was granted before; this is that grant as it stands now.
+    Replay(Standing),
+    /// Some allowance is left but less than was asked for.
+    OverLimit { allowance: u64 },
+    /// Nothing is available; `held` units may come back.
+    SoldOut { held: u64 },
+    /// Fewer units are available than were asked for.
+    Short { available: u64 },
+    /// The window opens in so many milliseconds.
+    NotOpen { in_ms: u64 },
+    /// The window is over.
+    Closed,
+    /// The operator paused the sale.
+    Paused,
+    /// Units were added or withdrawn.
+    Restocked { applied: i64, available: u64 },
+    /// The caller made a mistake; nothing happened.
+    Misuse(Misuse),
+}
+
+/// Mistakes that only the sale itself can see; parsing finds the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// INIT with other terms on a key that holds a sale.
+    SaleExists,
+    /// A request id came back with other arguments.
+    ReqMismatch,
+    /// CLOSEAT is not after OPENAT.
+    WindowEmpty,
+    /// HOLD is over the longest hold.
+    HoldTooLong,
+    /// HOLD is not offered by this version.
+    HoldNotYet,
+    /// The supply would exceed the largest integer.
+    SupplyTooLarge,
+    /// The sale has as many grants as a seq can number.
+    GrantsFull,
+}
+
+/// Why an effect was not applied. Replicas and logs meet this only when something is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Not an effect, or not one that this build knows.
+    Unknown,
+    /// It does not follow the version that the sale is at.
+    Gap,
+    /// Applying it would break the law or a bound.
+    Law,
+    /// There is no sale to apply it to, or there is one already.
+    Place,
+}

@@ -1,0 +1,57 @@
+//! What callers can ask of a sale, parsed and within bounds.
+
+use super::terms::{Terms, TermsChange};
+
+/// The moment a request is judged, given from outside: the domain reads no clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// The server's clock, Unix milliseconds.
+    pub clock_ms: u64,
+    /// Names this run of this primary: Unix ms at which it started or was last promoted.
+    pub run: u64,
+}
+
+/// How much a GRAB takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Exactly so many units, or none.
+    Exactly(u64),
+    /// As many as there are and the allowance permits, at most so many, at least 1.
+    UpTo(u64),
+}
+
+/// A buyer's GRAB.
+#[derive(Clone, Copy, Debug)]
+pub struct Grab<'a> {
+    pub user: &'a [u8],
+    pub amount: Amount,
+    pub req: Option<&'a [u8]>,
+}
+
+/// An operator's INIT. `id` and `secret` are drawn by the caller from a random source; they are
+/// used only when the sale is new.
+#[derive(Clone, Debug)]
+pub struct Init {
+    pub supply: u64,
+    pub terms: Terms,
+    pub id: u64,
+    pub secret: [u8; 16],
+}
+
+/// An operator's RESTOCK; `delta` is not 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Restock<'a> {
+    pub delta: i64,
+    pub req: &'a [u8],
+}
+
+/// All that can be asked of a sale that exists.
+#[derive(Clone, Debug)]
+pub enum Request<'a> {
+    Grab(Grab<'a>),
+    Init(Init),
+    Restock(Restock<'a>),
+    Pause,
+    Resume,
+    Alter(TermsChange),
+}
