@@ -1,45 +1,55 @@
-//! Changing a sale. A change is checked on a copy of the numbers first, then made; on a primary the
-//! check can't fail, on a replica or in a log it guards against what is broken or hostile.
+//! Changing a sale. Changes are tried on a copy of the numbers first, then made; on a primary the
+//! trial can't fail, on a replica or in a log it guards against what is broken or hostile.
+
+use smallvec::SmallVec;
 
 use super::core::Core;
-use super::effect::{Change, Effect, Granting};
+use super::effect::{Change, Effect};
+use super::event::Event;
 use super::ledger::{HashKey, NewGrant};
-use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REQ_BYTES_MAX, USER_BYTES_MAX};
+use super::limits::EFFECTS_PER_APPLY_MAX;
 use super::outcome::{Refused, State};
+use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
 use super::snapshot;
+use super::trial::{Moved, Trial, Witness};
 use super::Sale;
+
+/// What happened, in order; the same event several times in a row is told once.
+pub type Told = SmallVec<[Event; 4]>;
+
+impl Witness for Told {
+    #[inline]
+    fn see(&mut self, _: &Core, event: Event, _: &Change<'_>, _: Option<Moved>) {
+        if self.last() != Some(&event) {
+            self.push(event);
+        }
+    }
+}
 
 impl Sale {
     /// Makes a sale from the change that begins it: an INIT, or the base of a rewritten log.
     /// `key` keys the index's hash. Refused when the change is another one or breaks the law.
-    pub fn create(change: &Change<'_>, key: HashKey) -> Result<Sale, Refused> {
-        match &change.effect {
-            Effect::Init { id, secret, supply, terms } => {
-                let mut core = Core { supply: *supply, available: *supply, ..Core::default() };
-                terms.check().map_err(|_| Refused::Law)?;
-                core.advance(change)?;
-                if !core.is_lawful() {
-                    return Err(Refused::Law);
-                }
-                let mut sale = Sale::blank(*id, *secret, terms.clone(), key);
-                sale.told_supply = *supply;
-                sale.created_at = core.t;
-                sale.core = core;
-                Ok(sale)
-            }
-            Effect::Base(piece) => snapshot::read_base(piece, key).map(|(sale, _)| sale),
-            _ => Err(Refused::Place),
-        }
+    pub fn create(change: &Change<'_>, key: HashKey) -> Result<(Sale, Told), Refused> {
+        let mut told = Told::new();
+        let Effect::Init { id, secret, supply, terms } = &change.effect else {
+            let Effect::Base(piece) = &change.effect else { return Err(Refused::Place) };
+            return snapshot::read_base(piece, key).map(|(sale, _)| (sale, told));
+        };
+        let trial = Trial::of_new(change, &mut told)?;
+        let mut sale = Sale::blank(*id, *secret, terms.clone(), key);
+        sale.told_supply = *supply;
+        sale.created_at = trial.core.t;
+        sale.core = trial.core;
+        Ok((sale, told))
     }
 
     /// Applies changes that were decided here, on this primary, in the run `run`.
-    pub fn commit(&mut self, changes: &[Change<'_>], run: u64) {
-        for change in changes {
-            let applied = self.apply(change);
-            debug_assert_eq!(applied, Ok(()), "a decided change applies: {change:?}");
-        }
+    pub fn commit(&mut self, changes: &[Change<'_>], run: u64) -> Told {
+        let applied = self.apply(changes);
+        debug_assert!(applied.is_ok(), "decided changes apply: {changes:?}");
         self.run = run;
+        applied.unwrap_or_default()
     }
 
     /// Marks a sale that was just created by an INIT decided here.
@@ -54,105 +64,118 @@ impl Sale {
         &mut self,
         version: u64,
         changes: &[Change<'_>],
-    ) -> Result<(), Refused> {
+    ) -> Result<Told, Refused> {
         if version != self.core.version {
             return Err(Refused::Gap);
         }
-        if changes.len() > EFFECTS_PER_APPLY_MAX {
+        if changes.len() > EFFECTS_PER_APPLY_MAX || has_repeated_request(changes) {
             return Err(Refused::Law);
         }
-        // One change is checked by applying it; more are tried on a copy of the numbers first.
-        if let [change] = changes {
-            return self.apply(change);
-        }
-        let mut trial = self.core;
-        for (place, change) in changes.iter().enumerate() {
-            self.check(change, &trial)?;
-            if is_repeated(&changes[..place], change) {
-                return Err(Refused::Law);
-            }
-            trial.advance(change)?;
-        }
-        changes.iter().try_for_each(|change| self.apply(change))
+        self.apply(changes)
     }
 
-    /// Applies one change, or refuses it and changes nothing.
-    pub fn apply(&mut self, change: &Change<'_>) -> Result<(), Refused> {
-        self.check(change, &self.core)?;
-        let mut core = self.core;
-        core.advance(change)?;
+    /// Applies changes in order: all of them, or nothing when one is refused.
+    pub fn apply(&mut self, changes: &[Change<'_>]) -> Result<Told, Refused> {
+        let mut told = Told::new();
+        let mut trial = Trial::of(self);
+        let alone = changes.len() == 1;
+        for change in changes {
+            trial.step(self, change, alone, &mut told)?;
+        }
+        for change in changes {
+            let begun = self.core.begin(change);
+            debug_assert_eq!(begun, Ok(()), "the trial has begun it too");
+            self.make(change, &trial.core);
+        }
+        self.core = trial.core;
+        debug_assert!(self.core.is_lawful(), "{:?}", self.core);
+        debug_assert_eq!(self.core.grants, self.ledger.len());
+        Ok(told)
+    }
+
+    /// Makes a change that was tried. `after` holds the numbers after all changes of the command.
+    fn make(&mut self, change: &Change<'_>, after: &Core) {
         match &change.effect {
-            Effect::Grant(grant) => self.record_grant(grant, &core),
+            Effect::Grant(grant) => {
+                let (state, held_until) = grant.state_at(self.core.t);
+                let new = NewGrant {
+                    user: grant.user,
+                    req: grant.req,
+                    qty: grant.qty,
+                    state,
+                    at: self.core.t,
+                    held_until,
+                    epoch: self.core.epoch,
+                };
+                self.ledger.push(&new, grant.found);
+                self.tallies.granted += 1;
+            }
+            Effect::Import(import) => {
+                let new = NewGrant {
+                    user: import.user,
+                    req: Some(ReqTag { id: import.req, asked: Asked::Either }),
+                    qty: import.qty,
+                    state: State::Sold,
+                    at: import.at,
+                    held_until: 0,
+                    epoch: self.core.epoch,
+                };
+                self.ledger.push(&new, None);
+                self.tallies.imported += 1;
+            }
             Effect::Restock { req, delta, applied } => {
-                let (delta, applied, available) = (*delta, *applied, core.available);
+                let (delta, applied, available) = (*delta, *applied, after.available);
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
             }
             Effect::Pause => self.paused = true,
             Effect::Resume => self.paused = false,
             Effect::Alter(terms) => self.terms = self.terms.altered(terms),
-            Effect::RestockIds(piece) => snapshot::read_restocks(self, piece)?,
-            Effect::Rows(piece) => snapshot::read_rows(self, piece, &mut core)?,
-            Effect::Init { .. } | Effect::Base(_) => return Err(Refused::Place),
-        }
-        self.core = core;
-        debug_assert!(self.core.is_lawful());
-        debug_assert_eq!(self.core.grants, self.ledger.len());
-        Ok(())
-    }
-
-    /// What the numbers alone can't tell of a change. `core` is where the sale stands before it.
-    fn check(&self, change: &Change<'_>, core: &Core) -> Result<(), Refused> {
-        let lawful = match &change.effect {
-            Effect::Grant(grant) => {
-                (1..=USER_BYTES_MAX).contains(&grant.user.len())
-                    && grant.qty <= INTEGER_MAX
-                    && grant.req.is_none_or(|req| {
-                        is_req(req.id) && self.ledger.by_req(grant.user, req.id).is_none()
-                    })
+            Effect::Fence { user, req } => self.fences.insert(user, req, self.core.t),
+            Effect::Expire(seqs) => seqs.iter().for_each(|seq| self.settle(*seq, State::Expired)),
+            Effect::Settle { seq, to } => self.settle(*seq, *to),
+            Effect::Reclaim { seq } => {
+                self.ledger.set_state(*seq, State::Sold, 0);
+                self.tallies.reclaimed += 1;
             }
-            Effect::Restock { req, .. } => is_req(req) && self.restocks.find(req).is_none(),
-            Effect::Alter(terms) => self.terms.altered(terms).check().is_ok(),
-            // A piece moves many rows at once: it comes alone, so that it is checked as it is read.
-            Effect::RestockIds(_) | Effect::Rows(_) => core.version == self.core.version,
-            Effect::Init { .. } | Effect::Base(_) => return Err(Refused::Place),
-            Effect::Pause | Effect::Resume => true,
-        };
-        if lawful {
-            Ok(())
-        } else {
-            Err(Refused::Law)
+            Effect::Extend { seq, ms } => {
+                self.ledger.set_state(*seq, State::Held, self.core.t + ms);
+            }
+            Effect::Reimport { seq } => {
+                self.ledger.set_state(*seq, State::Sold, 0);
+                self.tallies.imported += 1;
+            }
+            Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
+            Effect::Fences(piece) => snapshot::take_fences(self, piece),
+            Effect::Rows(piece) => snapshot::take_rows(self, piece),
+            // The trial refuses these on a sale that exists.
+            Effect::Init { .. } | Effect::Base(_) => {}
         }
     }
 
-    fn record_grant(&mut self, grant: &Granting<'_>, core: &Core) {
-        let new = NewGrant {
-            user: grant.user,
-            req: grant.req,
-            qty: grant.qty,
-            state: State::Sold,
-            at: core.t,
-            held_until: 0,
-            epoch: core.epoch,
-        };
-        self.ledger.push(&new, grant.found);
-        self.tallies.granted += 1;
+    fn settle(&mut self, seq: u64, to: State) {
+        self.ledger.set_state(seq, to, 0);
+        let tallies = &mut self.tallies;
+        match to {
+            State::Sold => tallies.confirmed += 1,
+            State::Cancelled => tallies.cancelled += 1,
+            State::Expired => tallies.expired += 1,
+            State::Refunded => tallies.refunded += 1,
+            State::Held | State::Forfeited => {}
+        }
     }
 }
 
-fn is_req(id: &[u8]) -> bool {
-    (1..=REQ_BYTES_MAX).contains(&id.len())
-}
-
-/// Whether one of `earlier` uses the request id of `change`.
-fn is_repeated(earlier: &[Change<'_>], change: &Change<'_>) -> bool {
-    earlier.iter().any(|before| match (&before.effect, &change.effect) {
-        (Effect::Grant(one), Effect::Grant(two)) => {
-            one.user == two.user
-                && one.req.is_some_and(|req| two.req.is_some_and(|other| req.id == other.id))
-        }
-        (Effect::Restock { req, .. }, Effect::Restock { req: other, .. }) => req == other,
-        (_, Effect::RestockIds(_) | Effect::Rows(_)) => true,
-        (Effect::RestockIds(_) | Effect::Rows(_), _) => true,
-        _ => false,
+/// Whether two changes of one command bring the same new request id.
+fn has_repeated_request(changes: &[Change<'_>]) -> bool {
+    if changes.len() < 2 {
+        return false;
+    }
+    let mut grants = std::collections::HashSet::new();
+    let mut restocks = std::collections::HashSet::new();
+    !changes.iter().all(|change| match &change.effect {
+        Effect::Grant(grant) => grant.req.is_none_or(|req| grants.insert((grant.user, req.id))),
+        Effect::Import(import) => grants.insert((import.user, import.req)),
+        Effect::Restock { req, .. } => restocks.insert(*req),
+        _ => true,
     })
 }

@@ -39,6 +39,7 @@ impl Sale {
             ("sold", core.sold, count.sold),
             ("users", self.ledger.users(), count.users),
             ("requests", self.ledger.requests(), count.requests),
+            ("holds", self.ledger.holds().len() as u64, count.holds),
             ("holdings_wrong", 0, count.holdings_wrong),
         ];
         let differences = pairs

@@ -1,6 +1,6 @@
 //! The numbers of a sale, and the law over them.
 
-use super::effect::{Change, Effect};
+use super::effect::Change;
 use super::limits::{GRANTS_MAX, INTEGER_MAX, TIME_MS_MAX};
 use super::outcome::{Refused, State};
 
@@ -62,8 +62,8 @@ impl Core {
         }
     }
 
-    /// Moves the numbers as `change` says, or tells that they can't.
-    pub fn advance(&mut self, change: &Change<'_>) -> Result<(), Refused> {
+    /// Begins a change: its time, its epoch, its version.
+    pub fn begin(&mut self, change: &Change<'_>) -> Result<(), Refused> {
         let t = self.t.checked_add(change.elapsed_ms).ok_or(Refused::Law)?;
         if t > TIME_MS_MAX || self.version >= INTEGER_MAX {
             return Err(Refused::Law);
@@ -76,15 +76,39 @@ impl Core {
         }
         self.t = t;
         self.version += 1;
-        match &change.effect {
-            Effect::Grant(grant) => {
-                self.place(grant.qty, State::Sold)?;
-                self.last_grant_at = self.t;
-            }
-            Effect::Restock { delta, applied, .. } => self.restock(*delta, *applied)?,
-            _ => {}
+        Ok(())
+    }
+
+    /// Moves the units of a grant from one state to another.
+    pub fn transfer(&mut self, qty: u64, from: State, to: State) -> Result<(), Refused> {
+        match from {
+            State::Held => self.held = self.held.checked_sub(qty).ok_or(Refused::Law)?,
+            State::Sold => self.sold = self.sold.checked_sub(qty).ok_or(Refused::Law)?,
+            _ => self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?,
         }
-        debug_assert!(self.is_lawful(), "{self:?}");
+        match to {
+            State::Held => self.held += qty,
+            State::Sold => self.sold += qty,
+            _ => self.give_back(qty),
+        }
+        Ok(())
+    }
+
+    /// Units come back. They pay off what was promised beyond the supply before any is available.
+    fn give_back(&mut self, qty: u64) {
+        let paid = self.deficit.min(qty);
+        self.deficit -= paid;
+        self.supply -= paid;
+        self.available += qty - paid;
+    }
+
+    /// Makes `qty` units available that were promised beyond the supply, if there are fewer.
+    pub fn cover(&mut self, qty: u64) -> Result<(), Refused> {
+        let missing = qty.saturating_sub(self.available);
+        let supply = self.supply.checked_add(missing).filter(|supply| *supply <= INTEGER_MAX);
+        self.supply = supply.ok_or(Refused::Law)?;
+        self.available += missing;
+        self.deficit += missing;
         Ok(())
     }
 
@@ -97,14 +121,15 @@ impl Core {
         let to = match state {
             State::Held => &mut self.held,
             State::Sold => &mut self.sold,
-            State::Cancelled | State::Expired | State::Refunded => return Ok(()),
+            _ => return Ok(()),
         };
         self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?;
         *to += qty;
         Ok(())
     }
 
-    fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
+    /// Adds or withdraws units.
+    pub fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
         if delta > 0 && applied == delta {
             let paid = self.deficit.min(delta as u64);
             let added = delta as u64 - paid;

@@ -3,12 +3,10 @@
 
 use smallvec::SmallVec;
 
-use super::effect::{Change, Effect, Granting};
-use super::ledger::Holding;
-use super::limits::{GRANTS_MAX, INTEGER_MAX};
-use super::outcome::{Misuse, Outcome, Standing, State};
-use super::record::{Asked, ReqTag};
-use super::request::{Amount, Grab, Init, Now, Request, Restock};
+use super::effect::{Change, Effect, Seqs};
+use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX};
+use super::outcome::{Misuse, Outcome};
+use super::request::{Init, Now, Request, Restock};
 use super::terms::TermsChange;
 use super::Sale;
 
@@ -21,11 +19,11 @@ pub struct Decision<'a> {
 }
 
 impl Decision<'_> {
-    fn refuse(outcome: Outcome) -> Self {
+    pub(super) fn refuse(outcome: Outcome) -> Self {
         Decision { outcome, changes: SmallVec::new() }
     }
 
-    fn misuse(misuse: Misuse) -> Self {
+    pub(super) fn misuse(misuse: Misuse) -> Self {
         Self::refuse(Outcome::Misuse(misuse))
     }
 }
@@ -57,6 +55,8 @@ impl Sale {
             Request::Resume if !self.paused => Decision::refuse(Outcome::Done),
             Request::Resume => self.change(Outcome::Done, Effect::Resume, now),
             Request::Alter(change) => self.decide_alter(change, now),
+            Request::Settle(settle) => self.decide_settle(settle, now),
+            Request::Import(import) => self.decide_import(import, now),
         }
     }
 
@@ -65,13 +65,40 @@ impl Sale {
         now.clock_ms.max(self.core.t)
     }
 
-    fn change<'a>(&self, outcome: Outcome, effect: Effect<'a>, now: &Now) -> Decision<'a> {
-        let change = Change {
-            elapsed_ms: self.time(now) - self.core.t,
-            epoch: self.next_epoch(now),
-            effect,
-        };
-        Decision { outcome, changes: SmallVec::from_iter([change]) }
+    pub(super) fn change<'a>(
+        &self,
+        outcome: Outcome,
+        effect: Effect<'a>,
+        now: &Now,
+    ) -> Decision<'a> {
+        self.change_after(&Seqs::new(), outcome, Some(effect), now)
+    }
+
+    /// A decision that lets `lapsed` expire and then does `effect`, if any. The first change brings
+    /// the time and the epoch.
+    pub(super) fn change_after<'a>(
+        &self,
+        lapsed: &Seqs,
+        outcome: Outcome,
+        effect: Option<Effect<'a>>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let expiries = lapsed.chunks(EFFECTS_PER_APPLY_MAX);
+        let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
+        let mut changes: SmallVec<[Change<'a>; 1]> =
+            expiries.chain(effect).map(Change::piece).collect();
+        if let Some(first) = changes.first_mut() {
+            first.elapsed_ms = self.time(now) - self.core.t;
+            first.epoch = self.next_epoch(now);
+        }
+        Decision { outcome, changes }
+    }
+
+    /// Judges nothing but the clock: lets at most `most` holds expire that are due.
+    pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
+        let due = self.ledger.holds().due(self.time(now)).take(most);
+        let lapsed: Seqs = due.map(u64::from).collect();
+        self.change_after(&lapsed, Outcome::Done, None, now)
     }
 
     /// The epoch to write into a change: none when this run has written one already.
@@ -92,6 +119,11 @@ impl Sale {
     }
 
     fn decide_alter<'a>(&self, change: &TermsChange, now: &Now) -> Decision<'a> {
+        if change.outbox.is_some() && self.terms.outbox.is_some() {
+            if change.outbox != self.terms.outbox {
+                return Decision::misuse(Misuse::OutboxSet);
+            }
+        }
         let terms = self.terms.altered(change);
         if let Err(misuse) = terms.check() {
             return Decision::misuse(misuse);
@@ -123,85 +155,5 @@ impl Sale {
         };
         let outcome = Outcome::Restocked { applied, available };
         self.change(outcome, Effect::Restock { req, delta, applied }, now)
-    }
-
-    /// What LIMIT and GRABS still leave a user; `None` when neither limits him.
-    pub fn allowance(&self, holding: &Holding) -> Option<u64> {
-        let terms = &self.terms;
-        if terms.grabs != 0 && u64::from(holding.live_grants) >= terms.grabs {
-            return Some(0);
-        }
-        (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
-    }
-
-    /// The window, as `outcome` would refuse it at `t`.
-    fn window(&self, t: u64) -> Option<Outcome> {
-        if t < self.terms.open_at {
-            return Some(Outcome::NotOpen { in_ms: self.terms.open_at - t });
-        }
-        (self.terms.close_at != 0 && t >= self.terms.close_at).then_some(Outcome::Closed)
-    }
-
-    fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
-        if let Some(decision) = grab.req.and_then(|req| self.decide_replay(grab, req)) {
-            return decision;
-        }
-        let found = self.ledger.find(grab.user);
-        let holding = self.ledger.holding(&found);
-        let allowance = self.allowance(&holding);
-        if allowance == Some(0) {
-            if let Some(newest) = self.ledger.grant(holding.newest_live.into()) {
-                return Decision::refuse(Outcome::Already(newest.standing()));
-            }
-        }
-        if let Some(outcome) = self.window(self.time(now)) {
-            return Decision::refuse(outcome);
-        }
-        if self.paused {
-            return Decision::refuse(Outcome::Paused);
-        }
-        let qty = match self.fit(grab.amount, allowance) {
-            Ok(qty) => qty,
-            Err(outcome) => return Decision::refuse(outcome),
-        };
-        if self.core.grants >= GRANTS_MAX {
-            return Decision::misuse(Misuse::GrantsFull);
-        }
-        let asked = match grab.amount {
-            Amount::Exactly(_) => Asked::Exactly,
-            Amount::UpTo(_) => Asked::UpTo,
-        };
-        let req = grab.req.map(|id| ReqTag { id, asked });
-        let granting = Granting { user: grab.user, req, qty, found: Some(found) };
-        let available = self.core.available - qty;
-        let grant = Standing { seq: self.core.grants + 1, qty, state: State::Sold, deadline: 0 };
-        self.change(Outcome::Granted { grant, available }, Effect::Grant(granting), now)
-    }
-
-    fn decide_replay<'a>(&self, grab: &Grab<'a>, req: &[u8]) -> Option<Decision<'a>> {
-        let seq = self.ledger.by_req(grab.user, req)?;
-        let grant = self.ledger.grant(seq)?;
-        let same = match (grab.amount, grant.req?.asked) {
-            (Amount::Exactly(qty), Asked::Exactly) => qty == grant.qty,
-            (Amount::UpTo(_), Asked::UpTo) => true,
-            _ => false,
-        };
-        Some(match same {
-            true => Decision::refuse(Outcome::Replay(grant.standing())),
-            false => Decision::misuse(Misuse::ReqMismatch),
-        })
-    }
-
-    /// How many units this amount comes to under the allowance and the stock.
-    fn fit(&self, amount: Amount, allowance: Option<u64>) -> Result<u64, Outcome> {
-        let allowance = allowance.unwrap_or(u64::MAX);
-        let (available, held) = (self.core.available, self.core.held);
-        match amount {
-            Amount::Exactly(qty) if qty > allowance => Err(Outcome::OverLimit { allowance }),
-            _ if available == 0 => Err(Outcome::SoldOut { held }),
-            Amount::Exactly(qty) if qty > available => Err(Outcome::Short { available }),
-            Amount::Exactly(qty) => Ok(qty),
-            Amount::UpTo(qty) => Ok(qty.min(allowance).min(available)),
-        }
     }
 }

@@ -13,18 +13,29 @@
 //!
 //! | effect | fields |
 //! | --- | --- |
-//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close; id and secret |
+//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close; id, secret,
+//! | | outbox |
 //! | `G` grant | `q` qty (1), `r` length of req, `u` 1 if asked with UPTO; req, user |
+//! | | `d` hold: HELD until so many ms after T |
+//! | `C` confirm, `X` cancel, `F` refund, `N` reclaim refused, `Y` reclaim | `s` seq |
+//! | `E` extend | `s` seq, `d` the new deadline in ms after T |
+//! | `D` expire | the seqs, with commas |
+//! | `M` import | `q` qty (1), `r` length of req, `a` when it was granted; req, user |
+//! | `V` import of a known request | `s` seq |
+//! | `W` fence | `r` length of req; req, user |
 //! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
 //! | `P` pause, `U` resume | |
-//! | `A` alter | `l` `g` `h` `o` `c`: those that were given |
-//! | `B` base, `K` restock ids, `L` rows | a piece of a snapshot: how a log is rewritten |
+//! | `A` alter | `l` `g` `h` `o` `c`: those that were given; outbox |
+//! | `B` base, `K` restock ids, `J` fences, `L` rows | a piece of a snapshot: how a log is rewritten |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
 
+use smallvec::SmallVec;
+
 use super::ledger::Found;
-use super::outcome::Refused;
+use super::limits::EFFECTS_PER_APPLY_MAX;
+use super::outcome::{Refused, State};
 use super::record::{asked_code, asked_of, Asked, ReqTag};
 use super::terms::{Terms, TermsChange};
 
@@ -56,10 +67,38 @@ pub enum Effect<'a> {
     Pause,
     Resume,
     Alter(TermsChange),
+    /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
+    Expire(Seqs),
+    /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
+    Settle {
+        seq: u64,
+        to: State,
+    },
+    /// An expired grant is sold after all.
+    Reclaim {
+        seq: u64,
+    },
+    /// A new deadline, `ms` after T.
+    Extend {
+        seq: u64,
+        ms: u64,
+    },
+    Import(Importing<'a>),
+    /// An import of a request that is known: its grant is sold now.
+    Reimport {
+        seq: u64,
+    },
+    /// A request id cancelled before it was granted.
+    Fence {
+        user: &'a [u8],
+        req: &'a [u8],
+    },
     /// First piece of a rewritten sale: everything but rows and restock ids.
     Base(&'a [u8]),
     /// Restock ids of a rewritten sale.
     RestockIds(&'a [u8]),
+    /// Fences of a rewritten sale.
+    Fences(&'a [u8]),
     /// Grant rows of a rewritten sale.
     Rows(&'a [u8]),
 }
@@ -70,6 +109,8 @@ pub struct Granting<'a> {
     pub user: &'a [u8],
     pub req: Option<ReqTag<'a>>,
     pub qty: u64,
+    /// How long it is held, 0 when it is sold at once.
+    pub hold_ms: u64,
     /// Where `decide` looked the user up; not replicated.
     pub found: Option<Found>,
 }
@@ -77,18 +118,38 @@ pub struct Granting<'a> {
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 16;
 
-impl Effect<'_> {
-    /// The event of this effect in notifications; `None` for what is told to nobody.
-    pub fn event(&self) -> Option<&'static str> {
-        Some(match self {
-            Effect::Init { .. } => "seckill.init",
-            Effect::Grant(_) => "seckill.grant",
-            Effect::Restock { .. } => "seckill.restock",
-            Effect::Pause => "seckill.pause",
-            Effect::Resume => "seckill.resume",
-            Effect::Alter(_) => "seckill.alter",
-            Effect::Base(_) | Effect::RestockIds(_) | Effect::Rows(_) => return None,
-        })
+impl Granting<'_> {
+    /// State and deadline of the grant when it is made at `t`.
+    pub fn state_at(&self, t: u64) -> (State, u64) {
+        match self.hold_ms {
+            0 => (State::Sold, 0),
+            ms => (State::Held, t + ms),
+        }
+    }
+}
+
+/// A grant that the shop's database knows and Redis lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Importing<'a> {
+    pub user: &'a [u8],
+    pub req: &'a [u8],
+    pub qty: u64,
+    /// When it was granted, Unix ms.
+    pub at: u64,
+}
+
+/// Seqs of one mass expiry.
+pub type Seqs = SmallVec<[u64; 2]>;
+
+/// The letter of a deed that moves a grant to `to`.
+fn settle_letter(to: State) -> u8 {
+    match to {
+        State::Sold => b'C',
+        State::Cancelled => b'X',
+        State::Refunded => b'F',
+        State::Forfeited => b'N',
+        // Neither is a deed: a trial refuses them, and so does decoding.
+        State::Held | State::Expired => b'?',
     }
 }
 
@@ -101,7 +162,7 @@ impl<'a> Change<'a> {
     /// Appends the text of this change.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let (Effect::Grant(grant), 0, None) = (&self.effect, self.elapsed_ms, self.epoch) {
-            if grant.qty == 1 && grant.req.is_none() {
+            if grant.qty == 1 && grant.req.is_none() && grant.hold_ms == 0 {
                 out.push(b'g');
                 out.extend_from_slice(grant.user);
                 return;
@@ -113,12 +174,16 @@ impl<'a> Change<'a> {
                 self.head(b'I', &mut text);
                 text.field(b's', *supply);
                 text.terms(&TermsChange::all_of(terms));
-                text.tail(&[&id.to_be_bytes(), secret]);
+                let outbox = terms.outbox.as_deref().unwrap_or_default();
+                text.tail(&[&id.to_be_bytes(), secret, outbox]);
             }
             Effect::Grant(grant) => {
                 self.head(b'G', &mut text);
                 if grant.qty != 1 {
                     text.field(b'q', grant.qty);
+                }
+                if grant.hold_ms != 0 {
+                    text.field(b'd', grant.hold_ms);
                 }
                 if let Some(req) = grant.req {
                     text.field(b'r', req.id.len() as u64);
@@ -139,7 +204,36 @@ impl<'a> Change<'a> {
             Effect::Alter(change) => {
                 self.head(b'A', &mut text);
                 text.terms(change);
+                if let Some(outbox) = &change.outbox {
+                    text.tail(&[outbox]);
+                }
             }
+            Effect::Expire(seqs) => {
+                self.head(b'D', &mut text);
+                text.seqs(seqs);
+            }
+            Effect::Settle { seq, to } => self.seq_text(settle_letter(*to), *seq, &mut text),
+            Effect::Reclaim { seq } => self.seq_text(b'Y', *seq, &mut text),
+            Effect::Reimport { seq } => self.seq_text(b'V', *seq, &mut text),
+            Effect::Extend { seq, ms } => {
+                self.seq_text(b'E', *seq, &mut text);
+                text.field(b'd', *ms);
+            }
+            Effect::Import(import) => {
+                self.head(b'M', &mut text);
+                if import.qty != 1 {
+                    text.field(b'q', import.qty);
+                }
+                text.field(b'a', import.at);
+                text.field(b'r', import.req.len() as u64);
+                text.tail(&[import.req, import.user]);
+            }
+            Effect::Fence { user, req } => {
+                self.head(b'W', &mut text);
+                text.field(b'r', req.len() as u64);
+                text.tail(&[req, user]);
+            }
+            Effect::Fences(piece) => self.piece_text(b'J', piece, &mut text),
             Effect::Base(piece) => self.piece_text(b'B', piece, &mut text),
             Effect::RestockIds(piece) => self.piece_text(b'K', piece, &mut text),
             Effect::Rows(piece) => self.piece_text(b'L', piece, &mut text),
@@ -156,6 +250,11 @@ impl<'a> Change<'a> {
         }
     }
 
+    fn seq_text(&self, letter: u8, seq: u64, text: &mut Writer<'_>) {
+        self.head(letter, text);
+        text.field(b's', seq);
+    }
+
     fn piece_text(&self, letter: u8, piece: &[u8], text: &mut Writer<'_>) {
         self.head(letter, text);
         text.tail(&[piece]);
@@ -165,7 +264,7 @@ impl<'a> Change<'a> {
     pub fn decode(text: &'a [u8]) -> Result<Change<'a>, Refused> {
         let (&letter, rest) = text.split_first().ok_or(Refused::Unknown)?;
         if letter == b'g' {
-            let grant = Granting { user: rest, req: None, qty: 1, found: None };
+            let grant = Granting { user: rest, req: None, qty: 1, hold_ms: 0, found: None };
             return Ok(Change::piece(Effect::Grant(grant)));
         }
         let mut fields = Fields::parse(rest)?;
@@ -183,23 +282,33 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
     Ok(match letter {
         b'I' => {
             let supply = fields.needed(b's')?;
-            let terms = Terms::default().altered(&fields.terms());
+            let mut terms = Terms::default().altered(&fields.terms());
             let tail = fields.tail()?;
-            let (id, secret) = tail.split_first_chunk::<ID_BYTES>().ok_or(Refused::Unknown)?;
-            let secret: [u8; SECRET_BYTES] = secret.try_into().map_err(|_| Refused::Unknown)?;
-            Effect::Init { id: u64::from_be_bytes(*id), secret, supply, terms }
+            let (id, rest) = tail.split_first_chunk::<ID_BYTES>().ok_or(Refused::Unknown)?;
+            let secret = rest.split_first_chunk::<SECRET_BYTES>();
+            let (secret, outbox) = secret.ok_or(Refused::Unknown)?;
+            terms.outbox = (!outbox.is_empty()).then(|| outbox.into());
+            Effect::Init { id: u64::from_be_bytes(*id), secret: *secret, supply, terms }
         }
-        b'G' => {
+        b'G' => decode_grant(fields)?,
+        b'M' => {
             let qty = fields.number(b'q').unwrap_or(1);
-            let req_len = fields.number(b'r');
-            let asked = fields.number(b'u').unwrap_or(0);
-            let tail = fields.tail()?;
-            let split = usize::try_from(req_len.unwrap_or(0)).map_err(|_| Refused::Unknown)?;
-            let (id, user) = tail.split_at_checked(split).ok_or(Refused::Unknown)?;
-            let asked = u8::try_from(asked).ok().and_then(asked_of).ok_or(Refused::Unknown)?;
-            let req = req_len.map(|_| ReqTag { id, asked });
-            Effect::Grant(Granting { user, req, qty, found: None })
+            let at = fields.needed(b'a')?;
+            let (req, user) = fields.req_and_user()?;
+            Effect::Import(Importing { user, req: req.ok_or(Refused::Unknown)?, qty, at })
         }
+        b'W' => {
+            let (req, user) = fields.req_and_user()?;
+            Effect::Fence { user, req: req.ok_or(Refused::Unknown)? }
+        }
+        b'D' => Effect::Expire(decode_seqs(fields.tail()?).ok_or(Refused::Unknown)?),
+        b'C' => Effect::Settle { seq: fields.needed(b's')?, to: State::Sold },
+        b'X' => Effect::Settle { seq: fields.needed(b's')?, to: State::Cancelled },
+        b'F' => Effect::Settle { seq: fields.needed(b's')?, to: State::Refunded },
+        b'N' => Effect::Settle { seq: fields.needed(b's')?, to: State::Forfeited },
+        b'Y' => Effect::Reclaim { seq: fields.needed(b's')? },
+        b'V' => Effect::Reimport { seq: fields.needed(b's')? },
+        b'E' => Effect::Extend { seq: fields.needed(b's')?, ms: fields.needed(b'd')? },
         b'R' => {
             let (size, sign) = match (fields.number(b'p'), fields.number(b'm')) {
                 (Some(size), None) => (size, 1),
@@ -213,12 +322,38 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         }
         b'P' => Effect::Pause,
         b'U' => Effect::Resume,
-        b'A' => Effect::Alter(fields.terms()),
+        b'A' => {
+            let mut change = fields.terms();
+            change.outbox = fields.tail.take().map(Into::into);
+            Effect::Alter(change)
+        }
         b'B' => Effect::Base(fields.tail()?),
         b'K' => Effect::RestockIds(fields.tail()?),
+        b'J' => Effect::Fences(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
         _ => return Err(Refused::Unknown),
     })
+}
+
+fn decode_grant<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
+    let qty = fields.number(b'q').unwrap_or(1);
+    let hold_ms = fields.number(b'd').unwrap_or(0);
+    let asked = u8::try_from(fields.number(b'u').unwrap_or(0)).ok().and_then(asked_of);
+    let asked = asked.ok_or(Refused::Unknown)?;
+    let (id, user) = fields.req_and_user()?;
+    let req = id.map(|id| ReqTag { id, asked });
+    Ok(Effect::Grant(Granting { user, req, qty, hold_ms, found: None }))
+}
+
+fn decode_seqs(text: &[u8]) -> Option<Seqs> {
+    let mut seqs = Seqs::new();
+    for digits in text.split(|byte| *byte == b',') {
+        if seqs.len() == EFFECTS_PER_APPLY_MAX {
+            return None;
+        }
+        seqs.push(parse_digits(digits, 10)?);
+    }
+    Some(seqs)
 }
 
 struct Writer<'o> {
@@ -236,6 +371,13 @@ impl Writer<'_> {
             if let Some(number) = number {
                 self.field(letter, number);
             }
+        }
+    }
+
+    fn seqs(&mut self, seqs: &[u64]) {
+        for (place, seq) in seqs.iter().enumerate() {
+            self.out.push(if place == 0 { b':' } else { b',' });
+            push_digits(self.out, *seq, 10);
         }
     }
 
@@ -290,6 +432,14 @@ impl<'a> Fields<'a> {
         self.tail.take().ok_or(Refused::Unknown)
     }
 
+    /// The tail of an effect that has a user and perhaps, before it, a request id of `r` bytes.
+    fn req_and_user(&mut self) -> Result<(Option<&'a [u8]>, &'a [u8]), Refused> {
+        let req_len = self.number(b'r');
+        let split = usize::try_from(req_len.unwrap_or(0)).map_err(|_| Refused::Unknown)?;
+        let (id, user) = self.tail()?.split_at_checked(split).ok_or(Refused::Unknown)?;
+        Ok((req_len.map(|_| id), user))
+    }
+
     fn is_used_up(&self) -> bool {
         self.tail.is_none() && self.numbers.iter().all(Option::is_none)
     }
@@ -340,14 +490,15 @@ mod tests {
 
     fn grant<'a>(user: &'a [u8], req: Option<&'a [u8]>, qty: u64) -> Effect<'a> {
         let req = req.map(|id| ReqTag { id, asked: Asked::Exactly });
-        Effect::Grant(Granting { user, req, qty, found: None })
+        Effect::Grant(Granting { user, req, qty, hold_ms: 0, found: None })
     }
 
     #[test]
     fn the_text_of_every_effect() {
-        let terms = Terms { limit: 2, grabs: 0, hold_ms: 0, open_at: 5, close_at: 9 };
+        let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
         let init = Effect::Init { id: 0x6162_6364_6566_6768, secret: [b'x'; 16], supply: 7, terms };
         let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
+        let import = Importing { user: b"u", req: b"r", qty: 2, at: 5 };
         let cases: Vec<(Change<'_>, &[u8])> = vec![
             (Change::piece(grant(b"al:ice", None, 1)), b"gal:ice"),
             (Change::piece(grant(b"alice", Some(b"o-7"), 2)), b"Gq2r3:o-7alice"),
@@ -363,6 +514,16 @@ mod tests {
             (Change { elapsed_ms: 3, ..Change::piece(Effect::Resume) }, b"Ut3"),
             (Change::piece(Effect::Alter(alter)), b"Al3c0"),
             (Change::piece(Effect::Rows(b"\0:")), b"L:\0:"),
+            (Change::piece(Effect::Expire(Seqs::from_slice(&[7, 12]))), b"D:7,12"),
+            (Change::piece(Effect::Settle { seq: 3, to: State::Sold }), b"Cs3"),
+            (Change::piece(Effect::Settle { seq: 3, to: State::Cancelled }), b"Xs3"),
+            (Change::piece(Effect::Settle { seq: 3, to: State::Refunded }), b"Fs3"),
+            (Change::piece(Effect::Settle { seq: 3, to: State::Forfeited }), b"Ns3"),
+            (Change::piece(Effect::Reclaim { seq: 3 }), b"Ys3"),
+            (Change::piece(Effect::Reimport { seq: 3 }), b"Vs3"),
+            (Change::piece(Effect::Extend { seq: 3, ms: 9 }), b"Es3d9"),
+            (Change::piece(Effect::Fence { user: b"u", req: b"r" }), b"Wr1:ru"),
+            (Change::piece(Effect::Import(import)), b"Mq2a5r1:ru"),
         ];
         for (change, expected) in cases {
             let out = text(&change);
@@ -394,6 +555,14 @@ mod tests {
             "Is1:short",
             "PT1",
             "Rp18446744073709551615a1:r",
+            "D",
+            "D:",
+            "D:1,",
+            "D:01",
+            "C",
+            "Cs1:",
+            "Es1",
+            "M:u",
         ] {
             assert!(Change::decode(text.as_bytes()).is_err(), "{text}");
         }

@@ -7,11 +7,14 @@
 //! slot; only the second grant opens an account that keeps his sums.
 
 use core::hash::Hasher;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use siphasher::sip::SipHasher13;
 
+use smallvec::SmallVec;
+
 use super::bytes::Reader;
+use super::holds::{tree_bytes, Holds};
 use super::index::{Index, Value};
 use super::limits::{GRANTS_PER_CHUNK, PAGE_BYTES};
 use super::outcome::{Standing, State};
@@ -45,6 +48,14 @@ impl<'a> Grant<'a> {
         self.req.map(|req| req.id)
     }
 
+    /// The grant as replies show it, once the holds `lapsed` are gone.
+    pub fn standing_after(&self, lapsed: &[u64]) -> Standing {
+        match lapsed.contains(&self.seq) {
+            true => Standing { state: State::Expired, deadline: 0, ..self.standing() },
+            false => self.standing(),
+        }
+    }
+
     /// The grant as replies show it.
     pub fn standing(&self) -> Standing {
         let deadline = if self.state == State::Held { self.held_until } else { 0 };
@@ -76,18 +87,6 @@ pub struct Holding {
     pub newest_live: u32,
 }
 
-impl Holding {
-    /// Adds his next grant.
-    fn add(&mut self, grant: &Grant<'_>) {
-        self.newest = grant.seq as u32;
-        if grant.state.is_live() {
-            self.live_units = self.live_units.saturating_add(grant.qty);
-            self.live_grants += 1;
-            self.newest_live = grant.seq as u32;
-        }
-    }
-}
-
 /// What a recount of all grants found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recount {
@@ -95,10 +94,71 @@ pub struct Recount {
     pub users: u64,
     pub winners: u64,
     pub requests: u64,
+    /// Held grants.
+    pub holds: u64,
     pub held: u64,
     pub sold: u64,
     /// Users whose sums are not those of their grants, and grants that their user doesn't lead to.
     pub holdings_wrong: u64,
+}
+
+/// A user has more than one grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Several;
+
+/// The sums of a user with several grants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Account {
+    live_units: u64,
+    newest: u32,
+    /// Seqs of his live grants.
+    live: BTreeSet<u32>,
+    /// Those of them that are held.
+    holds: Holds,
+}
+
+/// Bytes of one node of an account's set of seqs.
+const LIVE_NODE_BYTES: usize = 56;
+
+impl Account {
+    fn holding(&self) -> Holding {
+        Holding {
+            live_units: self.live_units,
+            live_grants: self.live.len() as u32,
+            newest: self.newest,
+            newest_live: self.live.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// Bytes of heap in use, about.
+    fn heap_bytes(&self) -> usize {
+        tree_bytes(self.live.len(), LIVE_NODE_BYTES) + self.holds.heap_bytes()
+    }
+
+    /// Takes in a grant that became live.
+    fn enter(&mut self, seq: u32, qty: u64) {
+        if self.live.insert(seq) {
+            self.live_units = self.live_units.saturating_add(qty);
+        }
+    }
+
+    /// Lets go of a grant that is no longer live.
+    fn leave(&mut self, seq: u32, qty: u64) {
+        if self.live.remove(&seq) {
+            self.live_units = self.live_units.saturating_sub(qty);
+        }
+    }
+
+    /// Takes in a grant as it stands.
+    fn add(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
+        self.newest = self.newest.max(seq);
+        if state.is_live() {
+            self.enter(seq, qty);
+        }
+        if state == State::Held {
+            self.holds.insert(held_until, seq);
+        }
+    }
 }
 
 /// Where a user was looked for, so that appending his grant needn't look again.
@@ -127,7 +187,10 @@ pub struct Ledger {
     chunks: Vec<Chunk>,
     users: Index,
     reqs: Index,
-    accounts: Vec<Vec<Holding>>,
+    accounts: Vec<Vec<Account>>,
+    /// Bytes that the accounts have on the heap.
+    accounts_heap_bytes: usize,
+    holds: Holds,
     /// First seq of each epoch that granted, ascending.
     epochs: Vec<(u32, u64)>,
     len: u32,
@@ -144,6 +207,8 @@ impl Ledger {
             users: Index::default(),
             reqs: Index::default(),
             accounts: Vec::new(),
+            accounts_heap_bytes: 0,
+            holds: Holds::default(),
             epochs: Vec::new(),
             len: 0,
             winners: 0,
@@ -260,7 +325,7 @@ impl Ledger {
     pub fn holding(&self, found: &Found) -> Holding {
         match found.entry {
             None => Holding::default(),
-            Some(entry) if entry.marked => *self.account(entry.number),
+            Some(entry) if entry.marked => self.account(entry.number).holding(),
             Some(entry) => self.holding_of_only(entry.number),
         }
     }
@@ -347,43 +412,133 @@ impl Ledger {
     }
 
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
-        let live = new.state.is_live();
-        let mut holding = self.holding(found);
-        self.winners += u64::from(live && holding.live_grants == 0);
-        holding.newest = seq;
-        if live {
-            holding.live_units += new.qty;
-            holding.live_grants += 1;
-            holding.newest_live = seq;
+        if new.state == State::Held {
+            self.holds.insert(new.held_until, seq);
         }
-        match found.entry {
-            None => self.users.insert(found.hash, Value { number: seq, marked: false }),
-            Some(entry) if entry.marked => *self.account_mut(entry.number) = holding,
+        let had_live = self.holding(found).live_grants > 0;
+        self.winners += u64::from(new.state.is_live() && !had_live);
+        let number = match found.entry {
+            None => {
+                self.users.insert(found.hash, Value { number: seq, marked: false });
+                return;
+            }
+            Some(entry) if entry.marked => entry.number,
             Some(entry) => {
-                let number = self.open_account(holding);
+                let number = self.open_account(entry.number);
                 self.users.replace(found.hash, entry, Value { number, marked: true });
+                number
+            }
+        };
+        self.change_account(number, |account| {
+            account.add(seq, new.qty, new.state, new.held_until);
+        });
+    }
+
+    fn change_account(&mut self, number: u32, change: impl FnOnce(&mut Account)) {
+        let number = number as usize;
+        let account = &mut self.accounts[number / ACCOUNTS_PER_BLOCK][number % ACCOUNTS_PER_BLOCK];
+        self.accounts_heap_bytes -= account.heap_bytes();
+        change(account);
+        self.accounts_heap_bytes += account.heap_bytes();
+    }
+
+    /// Moves a grant to another state. `held_until` is its deadline from now on, if it is held.
+    /// False when there is no such grant.
+    pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) -> bool {
+        let Some(before) = self.grant(seq) else { return false };
+        let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
+        let found = self.find(before.user);
+        let had_live = self.holding(&found).live_grants > 0;
+        let number = seq as u32;
+        if was == State::Held {
+            self.holds.remove(old_deadline, number);
+        }
+        if state == State::Held {
+            self.holds.insert(held_until, number);
+        }
+        if let Some(entry) = found.entry.filter(|entry| entry.marked) {
+            self.change_account(entry.number, |account| {
+                if was == State::Held {
+                    account.holds.remove(old_deadline, number);
+                }
+                account.leave(number, qty);
+                account.add(number, qty, state, held_until);
+            });
+        }
+        if let Some(bytes) = self.record_bytes_mut(number) {
+            record::set_state(bytes, state);
+            if state == State::Held {
+                record::set_deadline(bytes, held_until);
+            }
+        }
+        let has_live = self.holding(&found).live_grants > 0;
+        self.winners += u64::from(has_live && !had_live);
+        self.winners -= u64::from(had_live && !has_live);
+        true
+    }
+
+    fn record_bytes_mut(&mut self, seq: u32) -> Option<&mut [u8]> {
+        let index = (seq as usize).checked_sub(1)?;
+        let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
+        let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
+        let page = self.pages.get_mut((place / PAGE_BYTES as u64) as usize)?;
+        page.get_mut((place % PAGE_BYTES as u64) as usize..)
+    }
+
+    /// Held grants of the whole sale.
+    pub fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
+    /// Seqs of the user's own holds that are due at `t`, earliest deadline first.
+    pub fn due_of(&self, found: &Found, t: u64) -> SmallVec<[u32; 4]> {
+        match found.entry {
+            None => SmallVec::new(),
+            Some(entry) if entry.marked => self.account(entry.number).holds.due(t).collect(),
+            Some(entry) => {
+                let held = |r: &Record<'_>| r.state == State::Held && r.deadline <= t;
+                let due = self.record(entry.number).filter(held);
+                due.map(|_| entry.number).into_iter().collect()
             }
         }
     }
 
-    fn account(&self, number: u32) -> &Holding {
+    /// The user's newest live grant that is not one of `but`.
+    pub fn newest_live(&self, found: &Found, but: &[u64]) -> Option<Grant<'_>> {
+        let newest = match found.entry? {
+            entry if entry.marked => {
+                let live = &self.account(entry.number).live;
+                *live.iter().rev().find(|seq| !but.contains(&u64::from(**seq)))?
+            }
+            entry => Some(entry.number).filter(|seq| !but.contains(&u64::from(*seq)))?,
+        };
+        self.grant(newest.into()).filter(|grant| grant.state.is_live())
+    }
+
+    /// The user's only grant: `None` when he has none, `Some(Err)` when he has several.
+    pub fn only_grant(&self, found: &Found) -> Option<Result<u64, Several>> {
+        found.entry.map(|entry| if entry.marked { Err(Several) } else { Ok(entry.number.into()) })
+    }
+
+    fn account(&self, number: u32) -> &Account {
         let number = number as usize;
         &self.accounts[number / ACCOUNTS_PER_BLOCK][number % ACCOUNTS_PER_BLOCK]
     }
 
-    fn account_mut(&mut self, number: u32) -> &mut Holding {
-        let number = number as usize;
-        &mut self.accounts[number / ACCOUNTS_PER_BLOCK][number % ACCOUNTS_PER_BLOCK]
-    }
-
-    fn open_account(&mut self, holding: Holding) -> u32 {
+    /// Opens an account for a user whose only grant so far is `seq`.
+    fn open_account(&mut self, seq: u32) -> u32 {
+        let mut account = Account::default();
+        if let Some(first) = self.record(seq) {
+            account.add(seq, first.qty, first.state, first.deadline);
+        }
         if self.accounts.last().is_none_or(|block| block.len() == ACCOUNTS_PER_BLOCK) {
             let room = if self.accounts.is_empty() { 4 } else { ACCOUNTS_PER_BLOCK };
             self.accounts.push(Vec::with_capacity(room));
         }
         let last = self.accounts.len() - 1;
         let block = &mut self.accounts[last];
-        block.push(holding);
+        self.accounts_heap_bytes += account.heap_bytes();
+        block.push(account);
         (last * ACCOUNTS_PER_BLOCK + block.len() - 1) as u32
     }
 
@@ -401,13 +556,16 @@ impl Ledger {
     /// buyer's command would.
     pub fn recount(&self) -> Recount {
         let mut count = Recount::default();
-        let mut holdings: HashMap<u32, Holding> = HashMap::new();
+        let mut holdings: HashMap<u32, Account> = HashMap::new();
         for grant in (1..=self.len()).filter_map(|seq| self.grant(seq)) {
             count.grants += 1;
             match grant.state {
-                State::Held => count.held = count.held.saturating_add(grant.qty),
+                State::Held => {
+                    count.held = count.held.saturating_add(grant.qty);
+                    count.holds += 1;
+                }
                 State::Sold => count.sold = count.sold.saturating_add(grant.qty),
-                State::Cancelled | State::Expired | State::Refunded => {}
+                _ => {}
             }
             if let Some(req) = grant.req {
                 let found = self.by_req(grant.user, req.id) == Some(grant.seq);
@@ -415,7 +573,9 @@ impl Ledger {
             }
             match self.find(grant.user).entry {
                 Some(entry) if entry.marked => {
-                    holdings.entry(entry.number).or_default().add(&grant);
+                    let seq = grant.seq as u32;
+                    let account = holdings.entry(entry.number).or_default();
+                    account.add(seq, grant.qty, grant.state, grant.held_until);
                 }
                 Some(entry) if u64::from(entry.number) == grant.seq => {
                     count.users += 1;
@@ -426,7 +586,7 @@ impl Ledger {
         }
         count.users += holdings.len() as u64;
         for (number, holding) in holdings {
-            count.winners += u64::from(holding.live_grants > 0);
+            count.winners += u64::from(!holding.live.is_empty());
             count.holdings_wrong += u64::from(holding != *self.account(number));
         }
         count
@@ -439,11 +599,13 @@ impl Ledger {
         let accounts: usize = self.accounts.iter().map(Vec::capacity).sum();
         pages
             + places
-            + accounts * size_of::<Holding>()
+            + accounts * size_of::<Account>()
             + self.pages.capacity() * size_of::<Vec<u8>>()
             + self.chunks.capacity() * size_of::<Chunk>()
-            + self.accounts.capacity() * size_of::<Vec<Holding>>()
+            + self.accounts.capacity() * size_of::<Vec<Account>>()
             + self.epochs.capacity() * size_of::<(u32, u64)>()
+            + self.accounts_heap_bytes
+            + self.holds.heap_bytes()
             + self.users.heap_bytes()
             + self.reqs.heap_bytes()
     }

@@ -9,6 +9,9 @@ pub const USER_BYTES_MAX: usize = 256;
 /// Longest request id.
 pub const REQ_BYTES_MAX: usize = 128;
 
+/// Longest name of an outbox stream.
+pub const OUTBOX_BYTES_MAX: usize = 1024;
+
 /// Longest hold: 30 days.
 pub const HOLD_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 
@@ -23,6 +26,12 @@ pub const TIME_MS_MAX: u64 = (1 << 47) - 1;
 
 /// Effects in one replicated command.
 pub const EFFECTS_PER_APPLY_MAX: usize = 1000;
+
+/// Fences a sale keeps.
+pub const FENCES_KEPT_MAX: usize = 65_536;
+
+/// How long a fence stands: ten minutes.
+pub const FENCE_MS: u64 = 10 * 60 * 1000;
 
 /// Grant rows in one piece of a snapshot.
 pub const ROWS_PER_PIECE_MAX: usize = 1000;

@@ -11,6 +11,10 @@ pub mod bytes;
 pub mod core;
 pub mod decide;
 pub mod effect;
+pub mod event;
+pub mod fences;
+mod grab;
+pub mod holds;
 pub mod index;
 pub mod ledger;
 pub mod limits;
@@ -18,11 +22,14 @@ pub mod outcome;
 pub mod record;
 pub mod request;
 pub mod restocks;
+mod settle;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
+pub mod trial;
 
 use self::core::Core;
+use fences::Fences;
 use ledger::{HashKey, Ledger};
 use outcome::Outcome;
 use restocks::Restocks;
@@ -45,10 +52,13 @@ pub struct Sale {
     core: Core,
     ledger: Ledger,
     restocks: Restocks,
+    fences: Fences,
     /// Changes by kind: the same on every node.
     tallies: Tallies,
     /// Refusals by kind: of this node alone.
     refusals: Refusals,
+    /// Whether the last entry for the outbox could not be appended. Not replicated.
+    outbox_failed: bool,
     /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
     run: u64,
     /// When this value was restored from a dump on this node, 0 when it was not: a floor for the
@@ -67,6 +77,11 @@ impl Sale {
         self.refusals.count(outcome);
     }
 
+    /// Remembers whether the outbox took the last entries: STATUS shows it.
+    pub fn set_outbox_failed(&mut self, failed: bool) {
+        self.outbox_failed = failed;
+    }
+
     /// The grants of this sale.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -79,12 +94,15 @@ impl Sale {
 
     /// Bytes of memory in use, this struct included.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Sale>() + self.ledger.heap_bytes() + self.restocks.heap_bytes()
+        size_of::<Sale>()
+            + self.ledger.heap_bytes()
+            + self.restocks.heap_bytes()
+            + self.fences.heap_bytes()
     }
 
     /// Blocks of memory in use: what freeing costs.
     pub fn memory_blocks(&self) -> usize {
-        1 + self.ledger.heap_blocks() + self.restocks.len()
+        1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len()
     }
 
     /// An empty sale with the given identity; the numbers follow.
@@ -100,8 +118,10 @@ impl Sale {
             core: Core::default(),
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
+            fences: Fences::default(),
             tallies: Tallies::default(),
             refusals: Refusals::default(),
+            outbox_failed: false,
             run: 0,
             arrived_at: 0,
         }

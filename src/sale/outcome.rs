@@ -12,18 +12,20 @@ pub enum State {
     Cancelled,
     /// Given back by the clock.
     Expired,
+    /// Given back by the clock, and a late payment was refused: it stays so for good.
+    Forfeited,
     /// Given back after it was sold.
     Refunded,
 }
 
 impl State {
-    /// The word callers read.
+    /// The word callers read. A forfeited grant is an expired one to them.
     pub fn name(self) -> &'static str {
         match self {
             State::Held => "HELD",
             State::Sold => "SOLD",
             State::Cancelled => "CANCELLED",
-            State::Expired => "EXPIRED",
+            State::Expired | State::Forfeited => "EXPIRED",
             State::Refunded => "REFUNDED",
         }
     }
@@ -67,6 +69,12 @@ pub enum Outcome {
     Closed,
     /// The operator paused the sale.
     Paused,
+    /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
+    Stands(Standing),
+    /// The user has no such grant.
+    NoGrant,
+    /// A request id that was never granted is cancelled in advance.
+    Fenced,
     /// Units were added or withdrawn.
     Restocked { applied: i64, available: u64 },
     /// The caller made a mistake; nothing happened.
@@ -84,8 +92,12 @@ pub enum Misuse {
     WindowEmpty,
     /// HOLD is over the longest hold.
     HoldTooLong,
-    /// HOLD is not offered by this version.
-    HoldNotYet,
+    /// The outbox's name is too long.
+    OutboxTooLong,
+    /// The sale has another outbox already.
+    OutboxSet,
+    /// The user has several grants and none was named.
+    Ambiguous,
     /// The supply would exceed the largest integer.
     SupplyTooLarge,
     /// The sale has as many grants as a seq can number.

@@ -29,6 +29,8 @@ pub enum Asked {
     Exactly,
     /// UPTO: the number is not compared.
     UpTo,
+    /// IMPORT: a GRAB's repeat may have asked either way.
+    Either,
 }
 
 /// A request id and how it asked.
@@ -61,6 +63,7 @@ pub fn state_code(state: State) -> u8 {
         State::Cancelled => 2,
         State::Expired => 3,
         State::Refunded => 4,
+        State::Forfeited => 5,
     }
 }
 
@@ -72,6 +75,7 @@ pub fn state_of(code: u8) -> Option<State> {
         2 => State::Cancelled,
         3 => State::Expired,
         4 => State::Refunded,
+        5 => State::Forfeited,
         _ => return None,
     })
 }
@@ -81,6 +85,7 @@ pub fn asked_code(asked: Asked) -> u8 {
     match asked {
         Asked::Exactly => 0,
         Asked::UpTo => 1,
+        Asked::Either => 2,
     }
 }
 
@@ -89,6 +94,7 @@ pub fn asked_of(code: u8) -> Option<Asked> {
     Some(match code {
         0 => Asked::Exactly,
         1 => Asked::UpTo,
+        2 => Asked::Either,
         _ => return None,
     })
 }
@@ -132,6 +138,22 @@ pub fn user(bytes: &[u8]) -> &[u8] {
         + if flags & HAS_DEADLINE != 0 { 6 } else { 0 }
         + if flags & HAS_PREV != 0 { 4 } else { 0 };
     &bytes[start..start + len]
+}
+
+/// Changes the state of the record that starts at `bytes`.
+pub fn set_state(bytes: &mut [u8], state: State) {
+    if let Some(flags) = bytes.first_mut() {
+        *flags = *flags & !STATE_BITS | state_code(state);
+    }
+}
+
+/// Changes the deadline of the record that starts at `bytes`, if it was ever held.
+pub fn set_deadline(bytes: &mut [u8], deadline: u64) {
+    if bytes.first().is_some_and(|flags| flags & HAS_DEADLINE != 0) {
+        if let Some(place) = bytes.get_mut(2..8) {
+            place.copy_from_slice(&deadline.to_le_bytes()[..6]);
+        }
+    }
 }
 
 /// The next record; `None` when the bytes were not written by [`write`].

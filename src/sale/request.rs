@@ -45,6 +45,48 @@ pub struct Restock<'a> {
     pub req: &'a [u8],
 }
 
+/// Which of a user's grants is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// His only grant.
+    Only,
+    Seq(u64),
+    Req(&'a [u8]),
+}
+
+/// What a buyer or the shop does to a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// HELD to SOLD; with `reclaim` also EXPIRED to SOLD, if the units are there.
+    Confirm { reclaim: bool },
+    /// HELD to CANCELLED.
+    Cancel,
+    /// A later deadline, `ms` from now.
+    Extend { ms: u64 },
+    /// SOLD to REFUNDED.
+    Refund,
+}
+
+/// CONFIRM, CANCEL, EXTEND or REFUND.
+#[derive(Clone, Copy, Debug)]
+pub struct Settle<'a> {
+    pub user: &'a [u8],
+    pub which: Which<'a>,
+    pub deed: Deed,
+}
+
+/// An operator's IMPORT.
+#[derive(Clone, Copy, Debug)]
+pub struct Import<'a> {
+    pub user: &'a [u8],
+    pub qty: u64,
+    pub req: &'a [u8],
+    /// When it was granted; `None` is now.
+    pub at: Option<u64>,
+    /// Refuse rather than promise more than the supply.
+    pub no_deficit: bool,
+}
+
 /// All that can be asked of a sale that exists.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
@@ -54,4 +96,6 @@ pub enum Request<'a> {
     Pause,
     Resume,
     Alter(TermsChange),
+    Settle(Settle<'a>),
+    Import(Import<'a>),
 }

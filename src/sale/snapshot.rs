@@ -10,10 +10,12 @@ use std::collections::HashSet;
 
 use super::bytes::{put_bytes, put_varint, unzigzag, zigzag, Reader};
 use super::core::Core;
+use super::effect::{Change, Effect};
+use super::fences::Fence;
 use super::ledger::{Grant, HashKey, NewGrant};
 use super::limits::{
-    GRANTS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX,
-    ROWS_PER_PIECE_MAX, TIME_MS_MAX,
+    FENCES_KEPT_MAX, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
+    RESTOCKS_KEPT_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX, USER_BYTES_MAX,
 };
 use super::outcome::{Refused, State};
 use super::record::{self, Record};
@@ -23,13 +25,16 @@ use super::terms::{Terms, TermsChange};
 use super::Sale;
 
 /// Version of the form. Older ones stay readable, newer ones are refused.
-pub const FORMAT_VERSION: u8 = 1;
+///
+/// 1: a plain sale. 2: adds the outbox and the fences.
+pub const FORMAT_VERSION: u8 = 2;
 
 /// What a piece holds. The letter is the one of the effect that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Base,
     RestockIds,
+    Fences,
     Rows,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,
@@ -41,6 +46,7 @@ impl Kind {
         match self {
             Kind::Base => b'B',
             Kind::RestockIds => b'K',
+            Kind::Fences => b'J',
             Kind::Rows => b'L',
             Kind::Refusals => b'C',
         }
@@ -52,6 +58,7 @@ impl Kind {
 pub struct Stated {
     core: Core,
     restocks: u64,
+    fences: u64,
     winners: u64,
 }
 
@@ -62,6 +69,7 @@ impl Sale {
         let base = (Kind::Base, self.write_base(plan.len() as u64));
         core::iter::once(base).chain(plan.into_iter().map(|part| match part {
             Part::RestockIds => (Kind::RestockIds, self.write_restocks()),
+            Part::Fences(first, count) => (Kind::Fences, self.write_fences(first, count)),
             Part::Rows(first, count) => (Kind::Rows, self.write_rows(first, count)),
         }))
     }
@@ -79,6 +87,9 @@ impl Sale {
         let mut parts = Vec::new();
         if !self.restocks.is_empty() {
             parts.push(Part::RestockIds);
+        }
+        for first in (0..self.fences.len()).step_by(FENCES_PER_PIECE) {
+            parts.push(Part::Fences(first, FENCES_PER_PIECE));
         }
         let (mut first, mut rows, mut bytes) = (1, 0, 0);
         for seq in 1..=self.ledger.len() {
@@ -128,6 +139,20 @@ impl Sale {
             put_varint(&mut out, (*first).into());
             put_varint(&mut out, *epoch);
         }
+        put_outbox(&mut out, &self.told_terms);
+        put_outbox(&mut out, &self.terms);
+        put_varint(&mut out, self.fences.len() as u64);
+        put_varint(&mut out, self.fences.dropped());
+        out
+    }
+
+    fn write_fences(&self, first: usize, count: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        for fence in self.fences.iter().skip(first).take(count) {
+            put_bytes(&mut out, fence.user);
+            put_bytes(&mut out, fence.req);
+            put_varint(&mut out, fence.at);
+        }
         out
     }
 
@@ -164,8 +189,12 @@ impl Sale {
     }
 }
 
+/// Fences in one piece: with the longest ids it stays within the bound of a piece.
+const FENCES_PER_PIECE: usize = 256;
+
 enum Part {
     RestockIds,
+    Fences(usize, usize),
     Rows(u64, usize),
 }
 
@@ -178,6 +207,15 @@ fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
     for (_, number) in TermsChange::all_of(terms).fields() {
         put_varint(out, number.unwrap_or(0));
     }
+}
+
+fn put_outbox(out: &mut Vec<u8>, terms: &Terms) {
+    put_bytes(out, terms.outbox.as_deref().unwrap_or_default());
+}
+
+fn take_outbox(reader: &mut Reader<'_>) -> Option<Option<Box<[u8]>>> {
+    let name = reader.bytes()?;
+    Some((!name.is_empty()).then(|| name.into()))
 }
 
 fn take_terms(reader: &mut Reader<'_>) -> Option<Terms> {
@@ -193,26 +231,28 @@ fn take_terms(reader: &mut Reader<'_>) -> Option<Terms> {
 /// Reads a base into a sale that has all its units available and no grant yet.
 pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> {
     let mut reader = Reader::new(piece);
-    if reader.byte().ok_or(Refused::Unknown)? != FORMAT_VERSION {
+    let format = reader.byte().ok_or(Refused::Unknown)?;
+    if !(1..=FORMAT_VERSION).contains(&format) {
         return Err(Refused::Unknown);
     }
-    let (sale, stated) = base_fields(&mut reader, key).ok_or(Refused::Unknown)?;
+    let (sale, stated) = base_fields(&mut reader, format, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
     let ordered = sale.created_at <= sale.core.t;
     let epochs_hold = sale.ledger.epochs().last().is_none_or(|last| last.1 <= sale.core.epoch);
-    if !reader.is_empty() || !terms_hold || !ordered || !stated.core.is_lawful() || !epochs_hold {
+    let lawful = stated.core.is_lawful() && sale.core.is_lawful();
+    if !reader.is_empty() || !terms_hold || !ordered || !epochs_hold || !lawful {
         return Err(Refused::Law);
     }
     Ok((sale, stated))
 }
 
-fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> {
+fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sale, Stated)> {
     let id = u64::from_be_bytes(reader.array()?);
     let secret = reader.array()?;
-    let told_supply = reader.varint().filter(|supply| *supply <= INTEGER_MAX)?;
-    let told_terms = take_terms(reader)?;
+    let told_supply = take_number(reader)?;
+    let mut told_terms = take_terms(reader)?;
     let terms = take_terms(reader)?;
-    let mut number = || reader.varint().filter(|number| *number <= INTEGER_MAX);
+    let mut number = || take_number(reader);
     let created_at = number()?;
     let paused = match number()? {
         0 => false,
@@ -232,35 +272,39 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
         grants: number()?,
         last_grant_at: number()?,
     };
-    let stated = Stated { core, winners: number()?, restocks: number()? };
+    let mut stated = Stated { core, winners: number()?, restocks: number()?, fences: 0 };
     let pieces = number()?;
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
-    let epochs = number()?;
-    for _ in 0..epochs {
+    for _ in 0..number()? {
         let first = u32::try_from(number()?).ok()?;
         if !sale.ledger.expect_epoch(first, number()?) {
             return None;
         }
+    }
+    if format >= 2 {
+        told_terms.outbox = take_outbox(reader)?;
+        sale.terms.outbox = take_outbox(reader)?;
+        stated.fences = take_number(reader)?;
+        sale.fences.set_dropped(take_number(reader)?);
     }
     sale.told_supply = told_supply;
     sale.told_terms = told_terms;
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;
-    sale.core = Core {
-        version: core.version.checked_sub(pieces)?,
-        available: core.supply,
-        held: 0,
-        sold: 0,
-        grants: 0,
-        ..core
-    };
+    let version = core.version.checked_sub(pieces)?;
+    let (available, held, sold, grants) = (core.supply, 0, 0, 0);
+    sale.core = Core { version, available, held, sold, grants, ..core };
     Some((sale, stated))
 }
 
-/// Reads restock ids into a sale that has none.
-pub(super) fn read_restocks(sale: &mut Sale, piece: &[u8]) -> Result<(), Refused> {
+fn take_number(reader: &mut Reader<'_>) -> Option<u64> {
+    reader.varint().filter(|number| *number <= INTEGER_MAX)
+}
+
+/// The restock ids of a piece, if it is in order and the sale has none yet.
+fn restocks_in(sale: &Sale, piece: &[u8]) -> Result<Vec<Restocked>, Refused> {
     let mut reader = Reader::new(piece);
     let mut kept: Vec<Restocked> = Vec::new();
     let mut ids = HashSet::new();
@@ -274,39 +318,79 @@ pub(super) fn read_restocks(sale: &mut Sale, piece: &[u8]) -> Result<(), Refused
     if !sale.restocks.is_empty() || kept.is_empty() {
         return Err(Refused::Law);
     }
+    Ok(kept)
+}
+
+pub(super) fn check_restocks(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
+    restocks_in(sale, piece).map(|_| ())
+}
+
+/// Takes over a piece that was checked.
+pub(super) fn take_restocks(sale: &mut Sale, piece: &[u8]) {
+    let kept = restocks_in(sale, piece).unwrap_or_default();
     kept.into_iter().for_each(|restock| sale.restocks.push(restock));
-    Ok(())
 }
 
 fn restock_row(reader: &mut Reader<'_>) -> Option<Restocked> {
     let req = reader.bytes().filter(|req| (1..=REQ_BYTES_MAX).contains(&req.len()))?;
     let delta = unzigzag(reader.varint()?);
     let applied = unzigzag(reader.varint()?);
-    let available = reader.varint()?;
+    let available = take_number(reader)?;
     let possible = delta.unsigned_abs() <= INTEGER_MAX
         && delta != 0
-        && available <= INTEGER_MAX
         && (delta == applied || (delta < applied && applied <= 0));
     possible.then(|| Restocked { req: req.into(), delta, applied, available })
 }
 
-/// Reads grant rows that follow those the sale has. `core` is moved along; the sale is touched only
-/// when the whole piece is in order.
-pub(super) fn read_rows(sale: &mut Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
-    if piece.len() > PIECE_BYTES_MAX {
-        return Err(Refused::Law);
-    }
+fn fence_row<'a>(reader: &mut Reader<'a>) -> Option<Fence<'a>> {
+    let user = reader.bytes().filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))?;
+    let req = reader.bytes().filter(|req| (1..=REQ_BYTES_MAX).contains(&req.len()))?;
+    let at = reader.varint().filter(|at| *at <= TIME_MS_MAX)?;
+    Some(Fence { user, req, at })
+}
+
+/// Checks a piece of fences by adding them to a copy of those that are there.
+pub(super) fn check_fences(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
     let mut reader = Reader::new(piece);
-    let mut number = || reader.varint().ok_or(Refused::Unknown);
-    let (first, count, base_at) = (number()?, number()?, number()?);
-    if first != sale.ledger.len() + 1 || count == 0 || count > ROWS_PER_PIECE_MAX as u64 {
+    let mut ids = HashSet::new();
+    while !reader.is_empty() {
+        let fence = fence_row(&mut reader).ok_or(Refused::Unknown)?;
+        let is_new = ids.insert((fence.user, fence.req)) && sale.fences.has_room_for(&fence);
+        if !is_new || fence.at > sale.core.t {
+            return Err(Refused::Law);
+        }
+    }
+    if ids.is_empty() || sale.fences.len() + ids.len() > FENCES_KEPT_MAX {
         return Err(Refused::Law);
     }
-    let mut rows = reader.clone();
+    Ok(())
+}
+
+/// Takes over a piece that was checked.
+pub(super) fn take_fences(sale: &mut Sale, piece: &[u8]) {
+    let mut reader = Reader::new(piece);
+    while let Some(fence) = fence_row(&mut reader) {
+        sale.fences.load(&fence);
+    }
+}
+
+/// First seq, number of rows, and base of their times; then the rows.
+fn rows_head(reader: &mut Reader<'_>) -> Option<(u64, u64, u64)> {
+    Some((reader.varint()?, reader.varint()?, reader.varint()?))
+}
+
+/// Checks grant rows that follow those the sale has, and moves the numbers along.
+pub(super) fn check_rows(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
+    let mut reader = Reader::new(piece);
+    let (first, count, base_at) = rows_head(&mut reader).ok_or(Refused::Unknown)?;
+    let in_bounds = (1..=ROWS_PER_PIECE_MAX as u64).contains(&count);
+    if first != core.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
+        return Err(Refused::Law);
+    }
     let mut ids = HashSet::new();
     for _ in 0..count {
         let row = record::read(&mut reader, base_at).ok_or(Refused::Unknown)?;
-        if !is_possible(&row, core) {
+        if !is_possible(&row) {
             return Err(Refused::Law);
         }
         if let Some(req) = row.req {
@@ -317,36 +401,38 @@ pub(super) fn read_rows(sale: &mut Sale, piece: &[u8], core: &mut Core) -> Resul
         }
         core.place(row.qty, row.state)?;
     }
-    if !reader.is_empty() {
-        return Err(Refused::Unknown);
+    if reader.is_empty() {
+        Ok(())
+    } else {
+        Err(Refused::Unknown)
     }
-    for _ in 0..count {
-        let row = record::read(&mut rows, base_at).ok_or(Refused::Unknown)?;
-        let epoch = sale.ledger.epoch_of(sale.ledger.len() + 1);
-        sale.ledger.push(
-            &NewGrant {
-                user: row.user,
-                req: row.req,
-                qty: row.qty,
-                state: row.state,
-                at: row.at,
-                held_until: row.deadline,
-                epoch,
-            },
-            None,
-        );
-    }
-    Ok(())
 }
 
-fn is_possible(row: &Record<'_>, core: &Core) -> bool {
+/// Takes over a piece of rows that was checked.
+pub(super) fn take_rows(sale: &mut Sale, piece: &[u8]) {
+    let mut reader = Reader::new(piece);
+    let Some((_, count, base_at)) = rows_head(&mut reader) else { return };
+    for row in (0..count).map_while(|_| record::read(&mut reader, base_at)) {
+        let new = NewGrant {
+            user: row.user,
+            req: row.req,
+            qty: row.qty,
+            state: row.state,
+            at: row.at,
+            held_until: row.deadline,
+            epoch: sale.ledger.epoch_of(sale.ledger.len() + 1),
+        };
+        sale.ledger.push(&new, None);
+    }
+}
+
+fn is_possible(row: &Record<'_>) -> bool {
     row.prev == 0
         && (1..=INTEGER_MAX).contains(&row.qty)
         && row.at <= TIME_MS_MAX
+        && row.deadline <= TIME_MS_MAX + HOLD_MS_MAX
         && row.req.is_none_or(|req| req.id.len() <= REQ_BYTES_MAX)
-        && row.deadline == 0
-        && row.state == State::Sold
-        && core.grants < GRANTS_MAX
+        && (row.state != State::Held || row.deadline != 0)
 }
 
 /// Puts a dump together, piece by piece, and checks at the end that it is the sale it said.
@@ -369,10 +455,10 @@ impl Loader {
 
     /// Adds one further piece.
     pub fn add(&mut self, marked: &[u8]) -> Result<(), Refused> {
-        use super::effect::{Change, Effect};
         match marked.split_first() {
-            Some((b'K', piece)) => self.sale.apply(&Change::piece(Effect::RestockIds(piece))),
-            Some((b'L', piece)) => self.sale.apply(&Change::piece(Effect::Rows(piece))),
+            Some((b'K', piece)) => self.piece(Effect::RestockIds(piece)),
+            Some((b'J', piece)) => self.piece(Effect::Fences(piece)),
+            Some((b'L', piece)) => self.piece(Effect::Rows(piece)),
             Some((b'C', piece)) => {
                 let mut reader = Reader::new(piece);
                 let mut number = || reader.varint().filter(|number| *number <= INTEGER_MAX);
@@ -387,6 +473,10 @@ impl Loader {
         }
     }
 
+    fn piece(&mut self, effect: Effect<'_>) -> Result<(), Refused> {
+        self.sale.apply(&[Change::piece(effect)]).map(|_| ())
+    }
+
     /// The sale, if it is the one that the base announced. `arrived_at` is the clock of a restore,
     /// 0 when the server loads its own file at start.
     pub fn finish(self, arrived_at: u64) -> Result<Sale, Refused> {
@@ -395,6 +485,7 @@ impl Loader {
         let complete = sale.core == stated.core
             && sale.ledger.winners() == stated.winners
             && restocks == stated.restocks
+            && sale.fences.len() as u64 == stated.fences
             && sale.ledger.has_only_epochs_that_granted();
         sale.arrived_at = arrived_at;
         if complete {

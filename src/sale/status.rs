@@ -1,6 +1,6 @@
 //! What STATUS, its JSON form and INFO show.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::core::Stock;
 use super::outcome::Outcome;
@@ -76,6 +76,9 @@ impl Refusals {
             Outcome::Done
             | Outcome::Granted { .. }
             | Outcome::Restocked { .. }
+            | Outcome::Stands(_)
+            | Outcome::NoGrant
+            | Outcome::Fenced
             | Outcome::Misuse(_) => return,
         };
         *counter += 1;
@@ -162,6 +165,20 @@ impl Counters {
     }
 }
 
+/// The name of a key: bytes to a client, text in JSON.
+#[derive(Clone, Debug)]
+pub struct KeyName(Box<[u8]>);
+
+impl Serialize for KeyName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.serialize_str(&String::from_utf8_lossy(&self.0))
+        } else {
+            serializer.serialize_bytes(&self.0)
+        }
+    }
+}
+
 /// A sale at a glance. The fields, in this order, are those of the STATUS reply.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
@@ -186,7 +203,7 @@ pub struct Status {
     pub epoch: u64,
     pub version: u64,
     pub rev: u64,
-    pub outbox: Option<String>,
+    pub outbox: Option<KeyName>,
     pub outbox_error: u64,
     pub fences_dropped: u64,
     pub counters: Counters,
@@ -211,16 +228,16 @@ impl Sale {
             open_at: self.terms.open_at,
             close_at: self.terms.close_at,
             now: self.time(now),
-            next_deadline: 0,
+            next_deadline: self.ledger.holds().next_deadline().unwrap_or(0),
             created_at: self.created_at,
             last_grant_at: core.last_grant_at,
             id: format!("{:016x}", self.id),
             epoch: core.epoch,
             version: core.version,
             rev: core.rev,
-            outbox: None,
-            outbox_error: 0,
-            fences_dropped: 0,
+            outbox: self.terms.outbox.clone().map(KeyName),
+            outbox_error: u64::from(self.outbox_failed),
+            fences_dropped: self.fences.dropped(),
             counters: Counters::of(&self.tallies, &self.refusals),
         }
     }

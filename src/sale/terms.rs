@@ -1,6 +1,6 @@
 //! What the operator set: supply aside, everything that decides who may have how much and when.
 
-use super::limits::HOLD_MS_MAX;
+use super::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use super::outcome::Misuse;
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
@@ -16,11 +16,13 @@ pub struct Terms {
     pub open_at: u64,
     /// First moment a GRAB is no longer taken.
     pub close_at: u64,
+    /// The stream that every change is written to.
+    pub outbox: Option<Box<[u8]>>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Terms { limit: 1, grabs: 0, hold_ms: 0, open_at: 0, close_at: 0 }
+        Terms { limit: 1, grabs: 0, hold_ms: 0, open_at: 0, close_at: 0, outbox: None }
     }
 }
 
@@ -32,6 +34,7 @@ pub struct TermsChange {
     pub hold_ms: Option<u64>,
     pub open_at: Option<u64>,
     pub close_at: Option<u64>,
+    pub outbox: Option<Box<[u8]>>,
 }
 
 impl TermsChange {
@@ -43,10 +46,11 @@ impl TermsChange {
             hold_ms: Some(terms.hold_ms),
             open_at: Some(terms.open_at),
             close_at: Some(terms.close_at),
+            outbox: terms.outbox.clone(),
         }
     }
 
-    /// Each term with the letter that effects and snapshots write it under.
+    /// Each number with the letter that effects and snapshots write it under.
     pub fn fields(&self) -> [(u8, Option<u64>); 5] {
         [
             (b'l', self.limit),
@@ -57,7 +61,7 @@ impl TermsChange {
         ]
     }
 
-    /// Inverse of [`TermsChange::fields`].
+    /// Inverse of [`TermsChange::fields`]; the outbox is not a number.
     pub fn from_fields(mut number: impl FnMut(u8) -> Option<u64>) -> TermsChange {
         TermsChange {
             limit: number(b'l'),
@@ -65,6 +69,7 @@ impl TermsChange {
             hold_ms: number(b'h'),
             open_at: number(b'o'),
             close_at: number(b'c'),
+            outbox: None,
         }
     }
 }
@@ -78,6 +83,7 @@ impl Terms {
             hold_ms: change.hold_ms.unwrap_or(self.hold_ms),
             open_at: change.open_at.unwrap_or(self.open_at),
             close_at: change.close_at.unwrap_or(self.close_at),
+            outbox: change.outbox.clone().or_else(|| self.outbox.clone()),
         }
     }
 
@@ -89,8 +95,8 @@ impl Terms {
         if self.hold_ms > HOLD_MS_MAX {
             return Err(Misuse::HoldTooLong);
         }
-        if self.hold_ms != 0 {
-            return Err(Misuse::HoldNotYet);
+        if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
+            return Err(Misuse::OutboxTooLong);
         }
         Ok(())
     }

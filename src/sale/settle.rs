@@ -1,0 +1,148 @@
+//! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND, IMPORT.
+
+use super::decide::Decision;
+use super::effect::{Effect, Importing};
+use super::grab::Lapse;
+use super::ledger::{Found, Grant};
+use super::limits::{GRANTS_MAX, INTEGER_MAX};
+use super::outcome::{Misuse, Outcome, Standing, State};
+use super::request::{Deed, Import, Now, Settle, Which};
+use super::Sale;
+
+impl Sale {
+    pub(super) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
+        let t = self.time(now);
+        let found = self.ledger.find(settle.user);
+        let mut lapse = self.lapse_of(&found, t);
+        let grant = match self.which(settle, &found) {
+            Ok(Some(grant)) => grant,
+            Ok(None) => return self.decide_unknown(settle, &lapse, now),
+            Err(misuse) => return Decision::misuse(misuse),
+        };
+        let stands = grant.standing_after(&lapse.seqs);
+        let (effect, stands) = match (settle.deed, stands.state) {
+            (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
+            (Deed::Confirm { reclaim: true }, State::Expired) => {
+                self.reclaim(&grant, &found, &mut lapse, t)
+            }
+            (Deed::Cancel, State::Held) => settled(stands, State::Cancelled),
+            (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
+            (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
+                let effect = Effect::Extend { seq: stands.seq, ms };
+                (Some(effect), Standing { deadline: t + ms, ..stands })
+            }
+            _ => (None, stands),
+        };
+        self.change_after(&lapse.seqs, Outcome::Stands(stands), effect, now)
+    }
+
+    /// The grant that is meant: `None` when this user has no such grant.
+    fn which(&self, settle: &Settle<'_>, found: &Found) -> Result<Option<Grant<'_>>, Misuse> {
+        let seq = match settle.which {
+            Which::Seq(seq) => Some(seq),
+            Which::Req(req) => self.ledger.by_req(settle.user, req),
+            Which::Only => match self.ledger.only_grant(found) {
+                None => None,
+                Some(Ok(seq)) => Some(seq),
+                Some(Err(_)) => return Err(Misuse::Ambiguous),
+            },
+        };
+        let grant = seq.and_then(|seq| self.ledger.grant(seq));
+        Ok(grant.filter(|grant| grant.user == settle.user))
+    }
+
+    /// No such grant. A CANCEL that overtook its GRAB leaves a fence.
+    fn decide_unknown<'a>(&self, settle: &Settle<'a>, lapse: &Lapse, now: &Now) -> Decision<'a> {
+        let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
+            return self.change_after(&lapse.seqs, Outcome::NoGrant, None, now);
+        };
+        let stands = self.fences.stands(settle.user, req, self.time(now));
+        let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
+        self.change_after(&lapse.seqs, Outcome::Fenced, fence, now)
+    }
+
+    /// A payment came late. The units are re-taken if they are there and the allowance permits;
+    /// else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
+    fn reclaim<'a>(
+        &self,
+        grant: &Grant<'_>,
+        found: &Found,
+        lapse: &mut Lapse,
+        t: u64,
+    ) -> (Option<Effect<'a>>, Standing) {
+        let (seq, qty) = (grant.seq, grant.qty);
+        let stands = Standing { seq, qty, state: State::Expired, deadline: 0 };
+        let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
+        let permitted = allowance.is_none_or(|allowance| qty <= allowance);
+        if permitted {
+            self.lapse_until(lapse, qty, t);
+        }
+        if permitted && lapse.core.available >= qty {
+            let stands = Standing { state: State::Sold, ..stands };
+            return (Some(Effect::Reclaim { seq }), stands);
+        }
+        (Some(Effect::Settle { seq, to: State::Forfeited }), stands)
+    }
+
+    pub(super) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
+        let known = self.ledger.by_req(import.user, import.req);
+        if let Some(grant) = known.and_then(|seq| self.ledger.grant(seq)) {
+            return self.decide_reimport(&grant, import, now);
+        }
+        let core = &self.core;
+        if let Err(outcome) = self.judge_cover(import) {
+            return Decision::refuse(outcome);
+        }
+        if core.grants >= GRANTS_MAX {
+            return Decision::misuse(Misuse::GrantsFull);
+        }
+        let Import { user, qty, req, at, .. } = *import;
+        let at = at.unwrap_or_else(|| self.time(now));
+        let (seq, state) = (core.grants + 1, State::Sold);
+        let grant = Standing { seq, qty, state, deadline: 0 };
+        let available = core.available.saturating_sub(qty);
+        let effect = Effect::Import(Importing { user, req, qty, at });
+        self.change(Outcome::Granted { grant, available }, effect, now)
+    }
+
+    /// Whether units for an import are there or may be promised beyond the supply.
+    fn judge_cover(&self, import: &Import<'_>) -> Result<(), Outcome> {
+        let missing = import.qty.saturating_sub(self.core.available);
+        if missing > 0 && import.no_deficit {
+            return Err(Outcome::Short { available: self.core.available });
+        }
+        if self.core.supply + missing > INTEGER_MAX {
+            return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
+        }
+        Ok(())
+    }
+
+    fn decide_reimport<'a>(
+        &self,
+        grant: &Grant<'_>,
+        import: &Import<'_>,
+        now: &Now,
+    ) -> Decision<'a> {
+        if grant.qty != import.qty {
+            return Decision::misuse(Misuse::ReqMismatch);
+        }
+        let stands = grant.standing();
+        match grant.state {
+            State::Sold | State::Refunded => return Decision::refuse(Outcome::Replay(stands)),
+            State::Held => {}
+            State::Cancelled | State::Expired | State::Forfeited => {
+                if let Err(outcome) = self.judge_cover(import) {
+                    return Decision::refuse(outcome);
+                }
+            }
+        }
+        let stands = Standing { state: State::Sold, deadline: 0, ..stands };
+        self.change(Outcome::Replay(stands), Effect::Reimport { seq: grant.seq }, now)
+    }
+}
+
+/// The effect that moves a grant to `to`, and the grant after it.
+fn settled<'a>(stands: Standing, to: State) -> (Option<Effect<'a>>, Standing) {
+    let after = Standing { state: to, deadline: 0, ..stands };
+    (Some(Effect::Settle { seq: stands.seq, to }), after)
+}
