@@ -18,6 +18,7 @@ pub mod holds;
 pub mod index;
 pub mod ledger;
 pub mod limits;
+pub mod outbox;
 pub mod outcome;
 pub mod record;
 pub mod request;
@@ -67,6 +68,11 @@ pub struct Sale {
 }
 
 impl Sale {
+    /// The sale's id as it is shown: sixteen hexadecimal digits.
+    pub fn id_text(&self) -> String {
+        format!("{:016x}", self.id)
+    }
+
     /// The numbers of the sale.
     pub fn core(&self) -> &Core {
         &self.core

@@ -231,7 +231,7 @@ impl Sale {
             next_deadline: self.ledger.holds().next_deadline().unwrap_or(0),
             created_at: self.created_at,
             last_grant_at: core.last_grant_at,
-            id: format!("{:016x}", self.id),
+            id: self.id_text(),
             epoch: core.epoch,
             version: core.version,
             rev: core.rev,
