@@ -3,10 +3,10 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run demo test lint fmt
+.PHONY: help deps build run demo clients durability test lint fmt
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 deps: ## Install what is missing beside a Rust toolchain (does nothing when all is there)
 	@.ci/deps
@@ -23,6 +23,12 @@ run: build ## Start a server with the module in the foreground
 
 demo: build ## Sell 100 units to 500 concurrent clients and check the result
 	cargo run --release --example rush
+
+clients: build ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
+	cargo run --release --example clients
+
+durability: build ## Measure what is lost when a server dies, setting by setting
+	cargo run --release --example durability
 
 test: deps ## Run all tests
 	cargo test

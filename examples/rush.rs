@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use clap::builder::RangedI64ValueParser;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use redis::{Client, Connection};
@@ -43,13 +44,13 @@ const PAGE: u64 = 1_000;
 #[derive(Parser)]
 struct Options {
     /// Connections that click at the same time
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
+    #[arg(long, default_value_t = 500, value_parser = from_to(1, CLIENTS_MAX))]
     clients: u32,
     /// Users; each clicks once, and every second one clicks again
-    #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..=REQUESTS_MAX))]
+    #[arg(long, default_value_t = 4_000, value_parser = from_to(1, REQUESTS_MAX))]
     requests: u32,
     /// Units for sale
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=REQUESTS_MAX))]
+    #[arg(long, default_value_t = 100, value_parser = from_to(0, REQUESTS_MAX))]
     stock: u32,
     /// A server that runs already and has the module, as redis://host:port/; otherwise one is
     /// started on a free port
@@ -59,6 +60,10 @@ struct Options {
     /// $SECKILL_MODULE]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
+}
+
+fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(least..=most)
 }
 
 fn main() -> ExitCode {

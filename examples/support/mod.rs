@@ -8,8 +8,8 @@ pub mod server;
 
 use std::path::PathBuf;
 
-/// The module file next to this example's own binary, or the one that the caller or `SECKILL_MODULE`
-/// names; always absolute, because redis-server takes no other.
+/// The module file next to this example's own binary, or the one that the caller or
+/// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.
 ///
 /// # Errors
 /// A sentence that says where it was looked for.
