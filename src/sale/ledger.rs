@@ -119,6 +119,15 @@ struct Chunk {
     places: Vec<u32>,
 }
 
+/// A large block of the heap, lent to a defragmenter that moves it.
+#[derive(Debug)]
+pub enum Block<'a> {
+    Page(&'a mut Vec<u8>),
+    Places(&'a mut Vec<u32>),
+    Accounts(&'a mut Vec<Holding>),
+    Slots(&'a mut Box<[u64]>),
+}
+
 /// The grant log and its indexes.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -455,5 +464,14 @@ impl Ledger {
             + self.accounts.len()
             + self.users.heap_blocks()
             + self.reqs.heap_blocks()
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let places = self.chunks.iter_mut().map(|chunk| Block::Places(&mut chunk.places));
+        let pages = self.pages.iter_mut().map(Block::Page);
+        let accounts = self.accounts.iter_mut().map(Block::Accounts);
+        let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
+        pages.chain(places).chain(accounts).chain(slots)
     }
 }

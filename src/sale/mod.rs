@@ -23,7 +23,7 @@ pub mod status;
 pub mod terms;
 
 use self::core::Core;
-use ledger::{HashKey, Ledger};
+use ledger::{Block, HashKey, Ledger};
 use outcome::Outcome;
 use restocks::Restocks;
 use status::{Refusals, Tallies};
@@ -80,6 +80,11 @@ impl Sale {
     /// Bytes of memory in use, this struct included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Sale>() + self.ledger.heap_bytes() + self.restocks.heap_bytes()
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        self.ledger.blocks_mut()
     }
 
     /// Blocks of memory in use: what freeing costs.

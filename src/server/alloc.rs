@@ -18,8 +18,9 @@ const SYSTEM: u8 = 2;
 
 static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
-/// What every allocator that a server is built with aligns to.
-const ALIGN_MAX: usize = 8;
+/// What every allocator that a server is built with aligns to. A block that needs no more is the
+/// server's own, from its first byte on.
+pub(super) const ALIGN_MAX: usize = 8;
 
 /// Whether memory is the server's.
 pub fn is_servers() -> bool {

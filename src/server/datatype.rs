@@ -12,7 +12,7 @@ use redis_module::raw::{
 
 use super::api::guarded;
 use super::replicate::APPLY;
-use super::{info, log, random, run};
+use super::{defrag, info, log, random, run};
 use crate::sale::effect::{encode_version, Change, Effect};
 use crate::sale::outcome::Refused;
 use crate::sale::snapshot::{Kind, Loader};
@@ -47,6 +47,7 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
         free: Some(free),
         mem_usage2: Some(mem_usage),
         free_effort2: Some(free_effort),
+        defrag: defrag::callback(),
         mem_usage: None,
         aux_load: None,
         aux_save: None,
@@ -54,7 +55,6 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
         free_effort: None,
         unlink: None,
         copy: None,
-        defrag: None,
         unlink2: None,
         copy2: None,
         aux_save2: None,

@@ -109,7 +109,7 @@ impl Store {
             flags: flags as c_int,
             deprecated_since: ptr::null(),
             subargs: self.args(arg.children)?,
-            display_text: ptr::null(),
+            display_text: arg.shown.map_or(Some(ptr::null()), |shown| self.text(shown))?,
         })
     }
 }

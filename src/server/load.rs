@@ -5,7 +5,7 @@ use std::os::raw::c_int;
 use std::panic;
 
 use redis_module::raw::{self, RedisModuleCtx};
-use redis_module::{Context, RedisString, Status};
+pub use redis_module::{Context, RedisString, Status};
 
 use super::register::{self, Spec};
 use super::{config, datatype, info, log, run};

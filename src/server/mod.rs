@@ -9,6 +9,7 @@ pub mod alloc;
 pub mod call;
 pub mod config;
 pub mod datatype;
+mod defrag;
 mod docs;
 pub mod events;
 pub mod info;

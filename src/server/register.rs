@@ -33,8 +33,12 @@ pub struct Spec {
     /// Command tips, such as `nondeterministic_output`.
     pub tips: &'static [&'static str],
     pub args: &'static [Arg],
-    /// What it replies, for the generated docs.
+    /// What it replies, a line for each form, for the generated docs.
     pub reply: &'static str,
+    /// Every error text of its own that it may reply, for the generated docs.
+    pub errors: &'static [&'static str],
+    /// One call as typed into redis-cli, for the generated docs.
+    pub example: &'static str,
     /// Not for callers: left out of HELP.
     pub internal: bool,
 }
@@ -64,6 +68,8 @@ pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
 pub struct Arg {
     pub name: &'static str,
     pub kind: ArgKind,
+    /// What stands for its value in grammars and hints, where that is not its name: `n`.
+    pub shown: Option<&'static str>,
     /// The word that introduces it: `LIMIT`.
     pub token: Option<&'static str>,
     pub optional: bool,
@@ -89,7 +95,15 @@ pub enum ArgKind {
 impl Arg {
     /// A required argument that stands alone.
     pub const fn new(name: &'static str, kind: ArgKind) -> Arg {
-        Arg { name, kind, token: None, optional: false, multiple: false, children: &[] }
+        Arg {
+            name,
+            kind,
+            shown: None,
+            token: None,
+            optional: false,
+            multiple: false,
+            children: &[],
+        }
     }
 
     /// A token alone.
@@ -109,6 +123,12 @@ impl Arg {
         let mut choice = Arg::new(name, ArgKind::OneOf);
         choice.children = children;
         choice
+    }
+
+    /// Shown as `text` in grammars and hints.
+    pub const fn shown(mut self, text: &'static str) -> Arg {
+        self.shown = Some(text);
+        self
     }
 
     /// Introduced by `token`.
