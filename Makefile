@@ -3,7 +3,7 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run demo clients durability test lint fmt
+.PHONY: help deps build run demo clients durability test lint fmt docs
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -39,3 +39,7 @@ lint: deps ## Check formatting and warnings
 
 fmt: ## Format the sources
 	cargo fmt
+
+docs: ## Write docs/commands.md from the command table
+	cargo run --quiet --example commands_md > target/commands.md
+	mv target/commands.md docs/commands.md

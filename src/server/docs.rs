@@ -104,7 +104,7 @@ impl Store {
             type_: kind(arg.kind),
             key_spec_index: if arg.kind == ArgKind::Key { 0 } else { -1 },
             token: arg.token.map_or(Some(ptr::null()), |token| self.text(token))?,
-            summary: ptr::null(),
+            summary: if arg.about.is_empty() { ptr::null() } else { self.text(arg.about)? },
             since: ptr::null(),
             flags: flags as c_int,
             deprecated_since: ptr::null(),

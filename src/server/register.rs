@@ -68,6 +68,8 @@ pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
 pub struct Arg {
     pub name: &'static str,
     pub kind: ArgKind,
+    /// What it means, in a few words; empty where the name says all.
+    pub about: &'static str,
     /// What stands for its value in grammars and hints, where that is not its name: `n`.
     pub shown: Option<&'static str>,
     /// The word that introduces it: `LIMIT`.
@@ -98,6 +100,7 @@ impl Arg {
         Arg {
             name,
             kind,
+            about: "",
             shown: None,
             token: None,
             optional: false,
@@ -123,6 +126,12 @@ impl Arg {
         let mut choice = Arg::new(name, ArgKind::OneOf);
         choice.children = children;
         choice
+    }
+
+    /// Explained by `text`.
+    pub const fn about(mut self, text: &'static str) -> Arg {
+        self.about = text;
+        self
     }
 
     /// Shown as `text` in grammars and hints.

@@ -1,0 +1,29 @@
+//! The language: what callers say and are told. A file for each command, each of which parses all
+//! its arguments, then opens its key, then decides.
+
+mod access;
+mod alter;
+mod apply;
+mod audit;
+mod commit;
+pub mod docs;
+pub mod errors;
+mod grab;
+mod help;
+mod init;
+mod parse;
+mod pause;
+mod reply;
+mod resp;
+mod restock;
+mod status;
+pub mod table;
+mod user;
+mod winners;
+
+use crate::server::load::{self, Context, RedisString, Status};
+
+/// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
+pub fn load(ctx: &Context, args: &[RedisString]) -> Status {
+    load::load(ctx, args, &table::TABLE)
+}
