@@ -44,12 +44,12 @@ impl Sale {
         Ok((sale, told))
     }
 
-    /// Applies changes that were decided here, on this primary, in the run `run`.
-    pub fn commit(&mut self, changes: &[Change<'_>], run: u64) -> Told {
-        let applied = self.apply(changes);
-        debug_assert!(applied.is_ok(), "decided changes apply: {changes:?}");
+    /// Applies changes that were decided here, on this primary, in the run `run`. Refused, with
+    /// nothing changed, only when the clock is beyond what a sale can store.
+    pub fn commit(&mut self, changes: &[Change<'_>], run: u64) -> Result<Told, Refused> {
+        let told = self.apply(changes)?;
         self.run = run;
-        applied.unwrap_or_default()
+        Ok(told)
     }
 
     /// Marks a sale that was just created by an INIT decided here.

@@ -119,10 +119,9 @@ impl Sale {
     }
 
     fn decide_alter<'a>(&self, change: &TermsChange, now: &Now) -> Decision<'a> {
-        if change.outbox.is_some() && self.terms.outbox.is_some() {
-            if change.outbox != self.terms.outbox {
-                return Decision::misuse(Misuse::OutboxSet);
-            }
+        let has_outbox = self.terms.outbox.is_some();
+        if has_outbox && change.outbox.is_some() && change.outbox != self.terms.outbox {
+            return Decision::misuse(Misuse::OutboxSet);
         }
         let terms = self.terms.altered(change);
         if let Err(misuse) = terms.check() {

@@ -36,7 +36,7 @@ struct Shard {
 }
 
 /// The index. See the module's comment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Index {
     shards: Vec<Shard>,
     /// Shard number by the leading `depth` bits of the fragment.
@@ -75,7 +75,7 @@ impl Shard {
     #[inline]
     fn home(&self, fragment: u32) -> usize {
         let within = (fragment << (32 - FRAGMENT_BITS)) << self.depth;
-        (u64::from(within) * self.homes() as u64 >> 32) as usize
+        ((u64::from(within) * self.homes() as u64) >> 32) as usize
     }
 
     #[inline]
@@ -168,12 +168,6 @@ fn built(mut slots: usize, depth: u32, words: impl Iterator<Item = u64> + Clone)
             return shard;
         }
         slots = next_slots(slots);
-    }
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Index { shards: Vec::new(), directory: Vec::new(), depth: 0, len: 0 }
     }
 }
 
@@ -317,7 +311,7 @@ mod tests {
             assert_eq!(index.find(mix(key.into()), |v| v.number == key), None);
             index.insert(mix(key.into()), value(key));
         }
-        assert_eq!(index.len(), keys.into());
+        assert_eq!(index.len(), u64::from(keys));
         assert!(index.shards.len() > 1, "the test reaches splitting");
         assert_sorted(&index);
         for key in 1..=keys {

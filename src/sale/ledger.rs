@@ -108,7 +108,7 @@ pub struct Several;
 
 /// The sums of a user with several grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Account {
+pub struct Account {
     live_units: u64,
     newest: u32,
     /// Seqs of his live grants.
@@ -177,6 +177,15 @@ struct Chunk {
     base_place: u64,
     /// Places of its records, counted from `base_place`.
     places: Vec<u32>,
+}
+
+/// A large block of the heap, lent to a defragmenter that moves it.
+#[derive(Debug)]
+pub enum Block<'a> {
+    Page(&'a mut Vec<u8>),
+    Places(&'a mut Vec<u32>),
+    Accounts(&'a mut Vec<Account>),
+    Slots(&'a mut Box<[u64]>),
 }
 
 /// The grant log and its indexes.
@@ -617,5 +626,14 @@ impl Ledger {
             + self.accounts.len()
             + self.users.heap_blocks()
             + self.reqs.heap_blocks()
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let places = self.chunks.iter_mut().map(|chunk| Block::Places(&mut chunk.places));
+        let pages = self.pages.iter_mut().map(Block::Page);
+        let accounts = self.accounts.iter_mut().map(Block::Accounts);
+        let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
+        pages.chain(places).chain(accounts).chain(slots)
     }
 }

@@ -31,7 +31,7 @@ pub mod trial;
 
 use self::core::Core;
 use fences::Fences;
-use ledger::{HashKey, Ledger};
+use ledger::{Block, HashKey, Ledger};
 use outcome::Outcome;
 use restocks::Restocks;
 use status::{Refusals, Tallies};
@@ -60,6 +60,8 @@ pub struct Sale {
     refusals: Refusals,
     /// Whether the last entry for the outbox could not be appended. Not replicated.
     outbox_failed: bool,
+    /// The earliest time at which the sweeper was asked to look at this sale. Not replicated.
+    look_at: Option<u64>,
     /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
     run: u64,
     /// When this value was restored from a dump on this node, 0 when it was not: a floor for the
@@ -78,6 +80,11 @@ impl Sale {
         &self.core
     }
 
+    /// Changes by kind.
+    pub fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
     /// Counts a refusal on this node. Changes count themselves when applied.
     pub fn count(&mut self, outcome: &Outcome) {
         self.refusals.count(outcome);
@@ -86,6 +93,22 @@ impl Sale {
     /// Remembers whether the outbox took the last entries: STATUS shows it.
     pub fn set_outbox_failed(&mut self, failed: bool) {
         self.outbox_failed = failed;
+    }
+
+    /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
+    #[inline]
+    pub fn next_look(&mut self) -> Option<u64> {
+        let deadline = self.ledger.holds().next_deadline()?;
+        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
+            return None;
+        }
+        self.look_at = Some(deadline);
+        Some(deadline)
+    }
+
+    /// Forgets that the sweeper was asked: it has looked, or the sale is elsewhere now.
+    pub fn forget_look(&mut self) {
+        self.look_at = None;
     }
 
     /// The grants of this sale.
@@ -104,6 +127,11 @@ impl Sale {
             + self.ledger.heap_bytes()
             + self.restocks.heap_bytes()
             + self.fences.heap_bytes()
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        self.ledger.blocks_mut()
     }
 
     /// Blocks of memory in use: what freeing costs.
@@ -128,6 +156,7 @@ impl Sale {
             tallies: Tallies::default(),
             refusals: Refusals::default(),
             outbox_failed: false,
+            look_at: None,
             run: 0,
             arrived_at: 0,
         }

@@ -1,0 +1,45 @@
+# `make` lists the targets. PORT chooses where `make run` listens.
+PORT ?= 6390
+MODULE := $(CURDIR)/target/release/libseckill.so
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build run demo clients durability test lint fmt docs
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+deps: ## Install what is missing beside a Rust toolchain (does nothing when all is there)
+	@.ci/deps
+
+build: deps ## Build the module: target/release/libseckill.so
+	cargo build --release
+
+run: build ## Start a server with the module in the foreground
+	@mkdir -p target/run
+	@echo "Talk to it:  redis-cli -p $(PORT) SECKILL.INIT sale 100"
+	@echo "             redis-cli -p $(PORT) SECKILL.GRAB sale alice"
+	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
+		--appendonly yes --maxmemory-policy noeviction --loadmodule $(MODULE)
+
+demo: build ## Sell 100 units to 500 concurrent clients and check the result
+	cargo run --release --example rush
+
+clients: build ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
+	cargo run --release --example clients
+
+durability: build ## Measure what is lost when a server dies, setting by setting
+	cargo run --release --example durability
+
+test: deps ## Run all tests
+	cargo test
+
+lint: deps ## Check formatting and warnings
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+
+fmt: ## Format the sources
+	cargo fmt
+
+docs: ## Write docs/commands.md from the command table
+	cargo run --quiet --example commands_md > target/commands.md
+	mv target/commands.md docs/commands.md

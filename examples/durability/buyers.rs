@@ -1,0 +1,146 @@
+//! Buyers who write down every grant that the server acknowledged.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use redis::Connection;
+
+use crate::support::server::Server;
+
+pub const KEY: &str = "sale:durability";
+const BUYERS: usize = 16;
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL_EVERY: Duration = Duration::from_millis(1);
+const WAIT_MS: u64 = 1_000;
+
+/// Buyers at work.
+pub struct Buyers {
+    threads: Vec<JoinHandle<Vec<String>>>,
+    acknowledged: Arc<AtomicU64>,
+    started: Instant,
+}
+
+impl Buyers {
+    /// Starts them all. With `wait`, a grant counts only when WAIT says that a replica has it.
+    ///
+    /// # Errors
+    /// A sentence when a connection fails.
+    pub fn start(server: &Server, wait: bool) -> Result<Buyers, String> {
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let mut threads = Vec::new();
+        for number in 0..BUYERS {
+            let connection = server.connect()?;
+            let count = Arc::clone(&acknowledged);
+            threads.push(thread::spawn(move || buy(connection, number, wait, &count)));
+        }
+        Ok(Buyers { threads, acknowledged, started: Instant::now() })
+    }
+
+    /// How many grants were acknowledged up to now.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    /// Returns when `count` grants were acknowledged; tells how many a second that was.
+    ///
+    /// # Errors
+    /// A sentence when it takes too long.
+    pub fn reach(&self, count: u64) -> Result<f64, String> {
+        let deadline = Instant::now() + DEADLINE;
+        while self.acknowledged() < count {
+            if Instant::now() > deadline || self.all_gave_up() {
+                return Err(format!("Only {} grants were acknowledged.", self.acknowledged()));
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        Ok(self.acknowledged() as f64 / self.started.elapsed().as_secs_f64())
+    }
+
+    /// Whether the server refuses everybody.
+    pub fn all_gave_up(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// The users who were told GRANTED. The server must be gone, or refuse, before.
+    ///
+    /// # Errors
+    /// A sentence when a buyer failed.
+    pub fn winners(self) -> Result<HashSet<String>, String> {
+        let mut all = HashSet::new();
+        for thread in self.threads {
+            all.extend(thread.join().map_err(|_| "A buyer failed.")?);
+        }
+        Ok(all)
+    }
+}
+
+/// Buys for one new user after the other until the server refuses or is gone.
+fn buy(mut connection: Connection, number: usize, wait: bool, count: &AtomicU64) -> Vec<String> {
+    let mut mine = Vec::new();
+    for turn in 0.. {
+        let user = format!("user-{number}-{turn}");
+        let reply: Result<(String, u64), _> =
+            redis::cmd("SECKILL.GRAB").arg(KEY).arg(&user).query(&mut connection).map(first_two);
+        if !matches!(reply, Ok((outcome, _)) if outcome == "GRANTED") {
+            break;
+        }
+        if wait && !replicated(&mut connection) {
+            break;
+        }
+        mine.push(user);
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+    mine
+}
+
+fn first_two(reply: (String, u64, u64, String, u64, u64)) -> (String, u64) {
+    (reply.0, reply.1)
+}
+
+fn replicated(connection: &mut Connection) -> bool {
+    let replicas = redis::cmd("WAIT").arg(1).arg(WAIT_MS).query::<u64>(connection);
+    replicas.is_ok_and(|replicas| replicas >= 1)
+}
+
+/// The users whom the server lists as winners; none when it knows no sale.
+///
+/// # Errors
+/// A sentence when AUDIT finds a difference or the server does not answer.
+pub fn listed(server: &Server) -> Result<HashSet<String>, String> {
+    let mut connection = server.connect()?;
+    let kind: String = redis::cmd("TYPE").arg(KEY).query(&mut connection).map_err(failed)?;
+    let mut users = HashSet::new();
+    if kind == "none" {
+        return Ok(users);
+    }
+    let audit: Vec<redis::Value> =
+        redis::cmd("SECKILL.AUDIT").arg(KEY).query(&mut connection).map_err(failed)?;
+    if audit.get(1) != Some(&redis::Value::Int(1)) {
+        return Err(format!("AUDIT found a difference: {audit:?}"));
+    }
+    let mut cursor = 0;
+    loop {
+        let (next, rows): (u64, Vec<Vec<redis::Value>>) = redis::cmd("SECKILL.WINNERS")
+            .arg(KEY)
+            .arg(cursor)
+            .arg("COUNT")
+            .arg(1_000)
+            .query(&mut connection)
+            .map_err(failed)?;
+        for row in rows {
+            let user = row.get(1).map(redis::from_redis_value_ref::<String>);
+            users.insert(user.and_then(Result::ok).ok_or("A row of WINNERS has no user.")?);
+        }
+        if next == 0 {
+            return Ok(users);
+        }
+        cursor = next;
+    }
+}
+
+fn failed(error: redis::RedisError) -> String {
+    format!("The server that remains answers with an error: {error}")
+}

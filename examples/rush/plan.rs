@@ -1,0 +1,97 @@
+//! Who clicks what on which connection.
+//!
+//! Every user clicks once, and every second one is impatient: he clicks twice, or his app sends
+//! the same order again because it saw no answer in time.
+
+use std::collections::VecDeque;
+
+/// One click: the command that one connection sends once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Click {
+    /// Number of the user, from 0.
+    pub user: u32,
+    /// Which of the user's orders: the same number is the same REQ.
+    pub order: u8,
+}
+
+/// The kinds of users, in turn: user n is of kind n modulo their number.
+#[derive(Clone, Copy, Debug)]
+enum Habit {
+    /// Clicks once.
+    Patient,
+    /// The same order arrives twice at the same moment, over two connections.
+    SentTwice,
+    /// Two orders arrive at the same moment, over two connections.
+    DoubleClick,
+    /// Sends the same order again after the first answer.
+    Retry,
+    /// Comes back when everything is over and orders once more.
+    ComesBack,
+}
+
+const HABITS: [Habit; 8] = [
+    Habit::SentTwice,
+    Habit::Patient,
+    Habit::DoubleClick,
+    Habit::Patient,
+    Habit::Retry,
+    Habit::Patient,
+    Habit::ComesBack,
+    Habit::Patient,
+];
+
+/// What every connection sends, one click after the other.
+pub struct Plan {
+    /// One queue for each connection.
+    pub queues: Vec<VecDeque<Click>>,
+    /// All clicks together.
+    pub clicks: u64,
+}
+
+impl Plan {
+    /// `users` users over `connections` connections (at least one).
+    pub fn new(connections: usize, users: u32) -> Plan {
+        let mut queues = vec![VecDeque::new(); connections];
+        for wave in 0..(users as usize).div_ceil(connections) {
+            let first = wave * connections;
+            let last = (first + connections).min(users as usize);
+            // The second click goes first on its own connection, so that both travel together.
+            for user in first..last {
+                if let Some(click) = same_moment(user as u32) {
+                    other(&mut queues, user).push_back(click);
+                }
+            }
+            for user in first..last {
+                let queue = &mut queues[user % connections];
+                queue.push_back(Click { user: user as u32, order: 0 });
+                if let Habit::Retry = habit(user as u32) {
+                    queue.push_back(Click { user: user as u32, order: 0 });
+                }
+            }
+        }
+        for user in (0..users).filter(|user| matches!(habit(*user), Habit::ComesBack)) {
+            other(&mut queues, user as usize).push_back(Click { user, order: 1 });
+        }
+        let clicks = queues.iter().map(|queue| queue.len() as u64).sum();
+        Plan { queues, clicks }
+    }
+}
+
+fn habit(user: u32) -> Habit {
+    HABITS[user as usize % HABITS.len()]
+}
+
+/// The click that arrives at the same moment as the user's first one.
+fn same_moment(user: u32) -> Option<Click> {
+    match habit(user) {
+        Habit::SentTwice => Some(Click { user, order: 0 }),
+        Habit::DoubleClick => Some(Click { user, order: 1 }),
+        Habit::Patient | Habit::Retry | Habit::ComesBack => None,
+    }
+}
+
+/// Another connection than the user's first one, unless there is only one.
+fn other(queues: &mut [VecDeque<Click>], user: usize) -> &mut VecDeque<Click> {
+    let connections = queues.len();
+    &mut queues[(user + connections.div_ceil(2)) % connections]
+}

@@ -1,0 +1,257 @@
+//! A redis-server with the module on a free loopback port, in a temporary folder.
+//!
+//! It is stopped and its folder removed when the value is dropped, also when the example fails,
+//! and also on Ctrl-C or a TERM signal.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tempfile::TempDir;
+
+const START_DEADLINE: Duration = Duration::from_secs(30);
+const POLL_EVERY: Duration = Duration::from_millis(5);
+/// Another program may take the free port between the moment it was found and the moment
+/// redis-server binds it.
+const START_ATTEMPTS: usize = 5;
+
+/// What a signal must clean up: a process and its folder.
+struct Running {
+    child: Child,
+    folder: TempDir,
+}
+
+type Slot = Arc<Mutex<Option<Running>>>;
+
+static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+static SIGNALS: Once = Once::new();
+
+/// A running redis-server that belongs to this example.
+pub struct Server {
+    slot: Slot,
+    port: u16,
+    program: OsString,
+    module: PathBuf,
+    settings: Vec<String>,
+}
+
+impl Server {
+    /// Starts redis-server (or what `REDIS_SERVER` names) with `module` and `settings`, which are
+    /// written as on its command line: `["--appendonly", "yes"]`. Returns when it answers.
+    ///
+    /// # Errors
+    /// A sentence, with the last lines of the server's log where there is one.
+    pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
+        SIGNALS.call_once(clean_up_on_signals);
+        let folder = tempfile::Builder::new()
+            .prefix("seckill-")
+            .tempdir()
+            .map_err(|e| format!("No temporary folder: {e}"))?;
+        let server = Server {
+            slot: Slot::default(),
+            port: 0,
+            program: std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into()),
+            module: module.to_owned(),
+            settings: settings.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        lock(&ALL).push(Arc::clone(&server.slot));
+        server.start_in(folder)
+    }
+
+    /// Starts in `folder`, on another port if this one was taken meanwhile.
+    fn start_in(mut self, mut folder: TempDir) -> Result<Server, String> {
+        let mut trouble = String::new();
+        for _ in 0..START_ATTEMPTS {
+            self.port = free_port()?;
+            match self.launch(folder) {
+                Ok(()) => return Ok(self),
+                Err((back, why)) => {
+                    trouble = why;
+                    let Some(back) = back else { break };
+                    folder = back;
+                    if !trouble.contains("Address already in use") {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(trouble)
+    }
+
+    /// Launches the process and waits until it answers; gives the folder back on failure.
+    fn launch(&self, folder: TempDir) -> Result<(), (Option<TempDir>, String)> {
+        let log = folder.path().join("server.log");
+        let launched = command(&self.program)
+            .args(["--bind", "127.0.0.1", "--port", &self.port.to_string()])
+            .args(["--save", "", "--logfile", "server.log", "--dir"])
+            .arg(folder.path())
+            .args(&self.settings)
+            .arg("--loadmodule")
+            .arg(&self.module)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = match launched {
+            Ok(child) => child,
+            Err(e) => {
+                let why = format!("{} does not start: {e}", self.program.to_string_lossy());
+                return Err((Some(folder), why));
+            }
+        };
+        *lock(&self.slot) = Some(Running { child, folder });
+        self.wait_until_ready().map_err(|why| {
+            let tail = last_lines(&log, 8);
+            (self.stop(), format!("{why}\n{tail}"))
+        })
+    }
+
+    /// Ready means: it is our own process that answers on this port, and its data is loaded.
+    fn wait_until_ready(&self) -> Result<(), String> {
+        let deadline = Instant::now() + START_DEADLINE;
+        loop {
+            if let Some(running) = lock(&self.slot).as_mut() {
+                if let Ok(Some(status)) = running.child.try_wait() {
+                    return Err(format!("redis-server ended at once ({status}). Its log:"));
+                }
+                if is_up(self.port, running.child.id()) {
+                    return Ok(());
+                }
+            }
+            if Instant::now() > deadline {
+                return Err("redis-server does not answer. Its log:".into());
+            }
+            thread::sleep(POLL_EVERY);
+        }
+    }
+
+    /// `redis://127.0.0.1:port/`
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    /// The loopback port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A fresh connection.
+    ///
+    /// # Errors
+    /// A sentence with what the client library says.
+    pub fn connect(&self) -> Result<redis::Connection, String> {
+        let client = redis::Client::open(self.url()).map_err(|e| e.to_string())?;
+        client.get_connection().map_err(|e| format!("No connection to redis-server: {e}"))
+    }
+
+    /// Ends the process at once, as `kill -9` does; its files stay.
+    pub fn kill(&self) {
+        if let Some(running) = lock(&self.slot).as_mut() {
+            end(&mut running.child);
+        }
+    }
+
+    /// Starts it again on the same files after [`Server::kill`].
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn restart(self) -> Result<Server, String> {
+        match self.stop() {
+            Some(folder) => {
+                let again = Server {
+                    slot: Arc::clone(&self.slot),
+                    port: 0,
+                    program: self.program.clone(),
+                    module: self.module.clone(),
+                    settings: self.settings.clone(),
+                };
+                drop(self);
+                again.start_in(folder)
+            }
+            None => Err("This server was stopped before.".into()),
+        }
+    }
+
+    /// Ends the process and hands out its folder.
+    fn stop(&self) -> Option<TempDir> {
+        let mut running = lock(&self.slot).take()?;
+        end(&mut running.child);
+        Some(running.folder)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop());
+    }
+}
+
+/// Kills and collects one child that this program started.
+fn end(child: &mut Child) {
+    // Both fail only if it has ended already.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Default handling of a signal would skip every destructor and leave servers running.
+fn clean_up_on_signals() {
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            for slot in lock(&ALL).iter() {
+                if let Some(mut running) = lock(slot).take() {
+                    end(&mut running.child);
+                }
+            }
+            std::process::exit(128 + signal);
+        }
+    });
+}
+
+/// A poisoned lock means that another thread failed; cleaning up matters more then, not less.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn free_port() -> Result<u16, String> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|e| format!("No free loopback port: {e}"))
+}
+
+/// Whether the process `pid` answers here; PING is refused while a server loads its data.
+fn is_up(port: u16, pid: u32) -> bool {
+    let connection = redis::Client::open(format!("redis://127.0.0.1:{port}/"))
+        .and_then(|client| client.get_connection_with_timeout(Duration::from_secs(5)));
+    let Ok(mut connection) = connection else { return false };
+    let info = redis::cmd("INFO").arg("server").query::<String>(&mut connection);
+    let mine = format!("process_id:{pid}");
+    info.is_ok_and(|info| info.lines().any(|line| line == mine))
+        && redis::cmd("PING").query::<String>(&mut connection).is_ok()
+}
+
+/// setpriv asks the kernel to end the server together with this program, even when that is killed
+/// in a way that no program can handle. Where it is missing, the rest still cleans up.
+fn command(program: &OsStr) -> Command {
+    let setpriv = Path::new("/usr/bin/setpriv");
+    if !setpriv.is_file() {
+        return Command::new(program);
+    }
+    let mut command = Command::new(setpriv);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+fn last_lines(file: &Path, count: usize) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}

@@ -1,0 +1,142 @@
+//! `SECKILL.APPLY key version effect [effect ...]`: what replicas and logs are sent. It carries
+//! what was decided and judges nothing; what can't be applied as a whole changes nothing.
+
+use smallvec::SmallVec;
+
+use super::access::KEY;
+use super::commit;
+use super::errors;
+use super::table::{self, FIRST};
+use crate::sale::apply::Told;
+use crate::sale::effect::{decode_version, Change};
+use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
+use crate::sale::outcome::Refused;
+use crate::sale::Sale;
+use crate::server::call::Call;
+use crate::server::key::{Key, Mode, Slot};
+use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::{info, random};
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.APPLY",
+    handler: run,
+    arity: -4,
+    flags: "write",
+    acl: "write slow admin dangerous",
+    keys: table::CHANGES,
+    summary: "Applies changes that a primary decided; replicas and append-only files use it",
+    complexity: "O(N) where N is the number of effects; a piece of a rewritten sale counts \
+            as many as it has grants",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::KEY,
+        Arg::new("version", ArgKind::Str).about("the one that the effects follow, in base 36"),
+        Arg::new("effect", ArgKind::Str).multiple().about("one change; 1000 at most"),
+    ],
+    reply: "`OK`: all effects were applied.",
+    internal: true,
+    errors: &[errors::APPLY_REFUSED, errors::NO_SALE, errors::WRONG_TYPE],
+    example: "SECKILL.APPLY drop 1z Gq2r3:o-7alice",
+};
+
+type Changes<'a> = SmallVec<[Change<'a>; 1]>;
+
+/// What happened, and when the sweeper of a promoted node must look at the sale.
+type Applied = (Told, Option<u64>);
+
+fn run(call: &mut Call<'_>) {
+    let applied = parse(call.args())
+        .map_err(|refused| (refused, errors::APPLY_REFUSED))
+        .and_then(|(version, changes)| apply(&mut call.open(KEY, Mode::Write), version, &changes));
+    match applied {
+        Ok((told, look_at)) => {
+            call.replicate_verbatim();
+            call.signal_modified(KEY);
+            if let Some(deadline) = look_at {
+                call.watch(KEY, deadline);
+            }
+            commit::tell(call, &told);
+            call.reply().ok();
+        }
+        Err((refused, error)) => {
+            info::apply_refused(refused);
+            call.reply().error(error);
+        }
+    }
+}
+
+/// The version that the first effect follows, and all effects.
+fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(u64, Changes<'a>), Refused> {
+    let [_, version, effects @ ..] = args else {
+        return Err(Refused::Unknown);
+    };
+    if effects.is_empty() || effects.len() > EFFECTS_PER_APPLY_MAX {
+        return Err(Refused::Unknown);
+    }
+    let version = decode_version(version).ok_or(Refused::Unknown)?;
+    let changes = effects.iter().map(|effect| Change::decode(effect)).collect::<Result<_, _>>()?;
+    Ok((version, changes))
+}
+
+/// Applies all changes or none. Refusals come with the error to reply.
+fn apply(
+    key: &mut Key<'_>,
+    version: u64,
+    changes: &[Change<'_>],
+) -> Result<Applied, (Refused, &'static str)> {
+    let refusal = |refused| (refused, errors::APPLY_REFUSED);
+    match key.slot() {
+        Slot::Sale(sale) => {
+            let holds = sale.ledger().holds().len();
+            let told = sale.apply_replicated(version, changes).map_err(refusal)?;
+            info::holds_changed(holds, sale.ledger().holds().len());
+            return Ok((told, sale.next_look()));
+        }
+        Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
+        Slot::Missing => {}
+    }
+    let (sale, told) = create(version, changes).map_err(|refused| match refused {
+        Refused::Place => (refused, errors::NO_SALE),
+        _ => refusal(refused),
+    })?;
+    key.set(sale).map_err(|_| refusal(Refused::Place))?;
+    Ok((told, None))
+}
+
+/// A sale begins with an INIT or with the base of a rewritten log, which follow nothing.
+fn create(version: u64, changes: &[Change<'_>]) -> Result<(Sale, Told), Refused> {
+    let [change] = changes else {
+        return Err(Refused::Place);
+    };
+    let made = Sale::create(change, random::hash_key())?;
+    if version != 0 {
+        return Err(Refused::Gap);
+    }
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_it_must_be_readable() {
+        let args: [&[u8]; 4] = [b"k", b"1z", b"galice", b"P"];
+        let (version, changes) = parse(&args).unwrap();
+        assert_eq!((version, changes.len()), (71, 2));
+        let wrong: [&[&[u8]]; 6] = [
+            &[b"k"],
+            &[b"k", b"1"],
+            &[b"k", b"01", b"P"],
+            &[b"k", b"-1", b"P"],
+            &[b"k", b"1", b"P", b"Z"],
+            &[b"k", b"1", b""],
+        ];
+        for args in wrong {
+            assert_eq!(parse(args).err(), Some(Refused::Unknown), "{args:?}");
+        }
+        let many = vec![&b"P"[..]; EFFECTS_PER_APPLY_MAX + 3];
+        assert!(parse(&many).is_err());
+    }
+}

@@ -1,0 +1,57 @@
+//! `SECKILL.AUDIT key`: recounts everything from the grants and compares.
+
+use super::access;
+use super::table::{self, FIRST};
+use crate::sale::audit::Audit;
+use crate::server::call::Call;
+use crate::server::register::Spec;
+use crate::server::reply::Reply;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.AUDIT",
+    handler: run,
+    arity: 2,
+    flags: "readonly",
+    acl: "read slow admin",
+    keys: table::READS,
+    summary: "Recounts a sale from its grants and compares",
+    complexity: "O(N) where N is the number of grants",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY],
+    reply: "A map (a flat array in RESP2): `ok` 1 or 0, `grants`, `winners`, `supply`, \
+        `available`, `held`, `sold` as counted, and `differences`, an array of `[field, stored, \
+        counted]` that is empty when all is well.",
+    errors: table::NEEDS_SALE,
+    example: "SECKILL.AUDIT drop",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    access::show(call, |sale, _, reply| write(&sale.audit(), reply));
+}
+
+fn write(audit: &Audit, reply: Reply<'_>) {
+    let numbers = [
+        ("ok", u64::from(audit.differences.is_empty())),
+        ("grants", audit.grants),
+        ("winners", audit.winners),
+        ("supply", audit.supply),
+        ("available", audit.available),
+        ("held", audit.held),
+        ("sold", audit.sold),
+    ];
+    reply.map(numbers.len() + 1);
+    for (name, number) in numbers {
+        reply.text(name);
+        reply.number(number);
+    }
+    reply.text("differences");
+    reply.array(audit.differences.len());
+    for difference in &audit.differences {
+        reply.array(3);
+        reply.text(difference.field);
+        reply.number(difference.stored);
+        reply.number(difference.counted);
+    }
+}

@@ -1,0 +1,91 @@
+//! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
+
+use super::commit;
+use super::errors;
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use crate::sale::request::{Amount, Grab, Request};
+use crate::server::call::Call;
+use crate::server::register::{Arg, ArgKind, Spec};
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.GRAB",
+    handler: run,
+    arity: -3,
+    flags: "write deny-oom fast",
+    acl: "write fast",
+    keys: table::TAKES,
+    summary: "Takes units for a user, or says why not",
+    complexity: "O(1)",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::KEY,
+        table::USER,
+        Arg::one_of(
+            "amount",
+            &[
+                Arg::new("qty", ArgKind::Integer)
+                    .shown("n")
+                    .token("QTY")
+                    .about("so many units or none (default 1)"),
+                Arg::new("upto", ArgKind::Integer)
+                    .shown("n")
+                    .token("UPTO")
+                    .about("what there is and the allowance permits, 1 to n units"),
+            ],
+        )
+        .optional(),
+        table::REQ.optional(),
+    ],
+    reply:
+        "`[GRANTED, seq, qty, state, deadline, available]`: yours; `available` is what is left\n\
+        `[ALREADY, seq, qty, state, deadline]`: the allowance is used up; this is the user's \
+        newest live grant\n\
+        `[REPLAY, seq, qty, state, deadline]`: this request id was granted before; this is that \
+        grant as it stands now\n\
+        `[OVERLIMIT, allowance]`: some allowance is left, but less than QTY\n\
+        `[SOLDOUT, held]`: nothing is available; `held` units may come back (0: final until \
+        restocked)\n\
+        `[SHORT, available]`: fewer are available than QTY\n\
+        `[NOTOPEN, ms]`: opens in so many milliseconds\n\
+        `[CLOSED]`: the window is over\n\
+        `[PAUSED]`: the operator paused the sale",
+    errors: &[
+        errors::USER,
+        errors::INTEGER,
+        errors::REQ,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::REQ_MISMATCH,
+        errors::GRANTS_FULL,
+    ],
+    example: "SECKILL.GRAB drop alice QTY 2 REQ order-7",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(grab) => commit::run(call, &Request::Grab(grab)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Grab<'a>> {
+    let mut words = Words::after_key(args);
+    let user = words.user()?;
+    let (mut amount, mut req) = (None, None);
+    while let Some(name) = words.option() {
+        if is(name, "QTY") {
+            words.once(&mut amount, |words| words.count().map(Amount::Exactly))?;
+        } else if is(name, "UPTO") {
+            words.once(&mut amount, |words| words.count().map(Amount::UpTo))?;
+        } else if is(name, "REQ") {
+            words.once(&mut req, Words::req)?;
+        } else {
+            return Err(errors::SYNTAX);
+        }
+    }
+    Ok(Grab { user, amount: amount.unwrap_or(Amount::Exactly(1)), req })
+}

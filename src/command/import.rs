@@ -1,0 +1,82 @@
+//! `SECKILL.IMPORT key user qty REQ id [AT ms] [NODEFICIT]`: re-enters a grant that the shop's
+//! database knows and Redis lost.
+
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use super::{commit, errors};
+use crate::sale::limits::TIME_MS_MAX;
+use crate::sale::request::{Import, Request};
+use crate::server::call::Call;
+use crate::server::register::{Arg, ArgKind, Spec};
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.IMPORT",
+    handler: run,
+    arity: -6,
+    flags: "write deny-oom",
+    acl: table::ACL_OPERATOR,
+    keys: table::TAKES,
+    summary: "Re-enters a sold grant that Redis lost, outside of window, pause and limits",
+    complexity: "O(log N) where N is the number of held grants",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::KEY,
+        table::USER,
+        Arg::new("qty", ArgKind::Integer),
+        table::REQ,
+        Arg::new("at", ArgKind::UnixTime).shown("ms").token("AT").optional(),
+        Arg::pure("nodeficit", "NODEFICIT").optional(),
+    ],
+    reply: "`[GRANTED, seq, qty, SOLD, 0, available]`: entered; what was not available was added \
+        to supply and to `deficit`\n\
+        `[REPLAY, seq, qty, state, 0]`: this request id is known; its grant is SOLD now, or was \
+        refunded before\n\
+        `[SHORT, available]`: with NODEFICIT, fewer are available; nothing changed",
+    errors: &[
+        errors::USER,
+        errors::INTEGER,
+        errors::REQ,
+        errors::AT_TOO_LATE,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::REQ_MISMATCH,
+        errors::SUPPLY_TOO_LARGE,
+        errors::GRANTS_FULL,
+        errors::OUTBOX_NOT_HERE,
+        errors::OUTBOX_REFUSED,
+    ],
+    example: "SECKILL.IMPORT drop alice 2 REQ order-7",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(import) => commit::run(call, &Request::Import(import)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
+    let mut words = Words::after_key(args);
+    let user = words.user()?;
+    let qty = words.count()?;
+    let (mut req, mut at, mut no_deficit) = (None, None, None);
+    while let Some(name) = words.option() {
+        if is(name, "REQ") {
+            words.once(&mut req, Words::req)?;
+        } else if is(name, "AT") {
+            words.once(&mut at, Words::integer)?;
+        } else if is(name, "NODEFICIT") {
+            words.once(&mut no_deficit, |_| Ok(()))?;
+        } else {
+            return Err(errors::SYNTAX);
+        }
+    }
+    let req = req.ok_or(errors::SYNTAX)?;
+    if at.is_some_and(|at| at > TIME_MS_MAX) {
+        return Err(errors::AT_TOO_LATE);
+    }
+    Ok(Import { user, qty, req, at, no_deficit: no_deficit.is_some() })
+}

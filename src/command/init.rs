@@ -1,0 +1,96 @@
+//! `SECKILL.INIT key supply [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms] [OUTBOX stream]`: creates a sale.
+
+use super::access::KEY;
+use super::parse::{Parsed, Words};
+use super::table::{self, FIRST};
+use super::{commit, errors, reply};
+use crate::sale::decide::decide_new;
+use crate::sale::request::{Init, Request};
+use crate::sale::terms::Terms;
+use crate::sale::Sale;
+use crate::server::call::Call;
+use crate::server::key::{Mode, Slot};
+use crate::server::random;
+use crate::server::register::{Arg, ArgKind, Spec};
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.INIT",
+    handler: run,
+    arity: -3,
+    flags: "write deny-oom",
+    acl: table::ACL_OPERATOR,
+    keys: table::CREATES,
+    summary: "Creates a sale; told the same again, changes nothing",
+    complexity: "O(1)",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::KEY,
+        Arg::new("supply", ArgKind::Integer).about("units of the sale, 0 or more"),
+        table::LIMIT,
+        table::GRABS,
+        table::HOLD,
+        table::OPENAT,
+        table::CLOSEAT,
+        table::OUTBOX,
+    ],
+    reply: "`OK`: the sale is there, created now or by an INIT that was told the same.",
+    errors: &[
+        errors::INTEGER,
+        errors::SYNTAX,
+        errors::WINDOW_EMPTY,
+        errors::HOLD_TOO_LONG,
+        errors::OUTBOX_NAME,
+        errors::OUTBOX_NOT_HERE,
+        errors::OUTBOX_REFUSED,
+        errors::WRONG_TYPE,
+        errors::SALE_EXISTS,
+        errors::NOT_CREATED,
+    ],
+    example: "SECKILL.INIT drop 100 LIMIT 2",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    let init = match parse(call.args()) {
+        Ok((supply, terms)) => Init { supply, terms, id: random::id(), secret: random::secret() },
+        Err(error) => return call.reply().error(error),
+    };
+    let is_new = matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing);
+    if is_new {
+        create(call, &init);
+    } else {
+        commit::run(call, &Request::Init(init));
+    }
+}
+
+fn parse(args: &[&[u8]]) -> Parsed<(u64, Terms)> {
+    let mut words = Words::after_key(args);
+    let supply = words.integer()?;
+    Ok((supply, Terms::default().altered(&words.terms()?)))
+}
+
+fn create(call: &mut Call<'_>, init: &Init) {
+    let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
+    let name = call.args().get(KEY).copied().unwrap_or_default();
+    let decision = decide_new(init, &now);
+    let [change] = &decision.changes[..] else {
+        return reply::outcome(out, &decision.outcome);
+    };
+    let Ok((sale, told)) = Sale::create(change, random::hash_key()) else {
+        return out.error(errors::NOT_CREATED);
+    };
+    if sale.terms().outbox.as_deref() == Some(name) {
+        return out.error(errors::OUTBOX_REFUSED);
+    }
+    let made = match commit::make_first(&sale, name, outbox, change, told) {
+        Ok(made) => made,
+        Err(error) => return out.error(error),
+    };
+    if call.open(KEY, Mode::Write).set(sale.created_in(now.run)).is_err() {
+        return out.error(errors::NOT_CREATED);
+    }
+    commit::publish(call, &made, &decision.changes);
+    commit::announce(call, &made);
+    reply::outcome(out, &decision.outcome);
+}

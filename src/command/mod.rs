@@ -1,0 +1,32 @@
+//! The language: what callers say and are told. A file for each command, each of which parses all
+//! its arguments, then opens its key, then decides.
+
+mod access;
+mod alter;
+mod apply;
+mod audit;
+mod commit;
+pub mod docs;
+pub mod errors;
+mod expire;
+mod grab;
+mod help;
+mod import;
+mod init;
+mod parse;
+mod pause;
+mod reply;
+mod resp;
+mod restock;
+mod settle;
+mod status;
+pub mod table;
+mod user;
+mod winners;
+
+use crate::server::load::{self, Context, RedisString, Status};
+
+/// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
+pub fn load(ctx: &Context, args: &[RedisString]) -> Status {
+    load::load(ctx, args, &table::TABLE, expire::run)
+}

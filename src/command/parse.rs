@@ -1,0 +1,268 @@
+//! From argument bytes to typed values. Nothing here touches a key.
+//!
+//! Arguments are read from left to right and the first that is wrong decides the error. An option
+//! given twice, or against another one, is wrong at its name, before its value is read. What shows
+//! only when all arguments are known (an empty window) comes last, and the key after that.
+
+use super::errors;
+use crate::sale::limits::{INTEGER_MAX, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, USER_BYTES_MAX};
+use crate::sale::request::Which;
+use crate::sale::terms::{Terms, TermsChange};
+
+/// A parsed value, or the error text to reply.
+pub type Parsed<T> = Result<T, &'static str>;
+
+/// The arguments that were not read yet.
+#[derive(Clone, Debug)]
+pub struct Words<'a> {
+    rest: &'a [&'a [u8]],
+}
+
+impl<'a> Words<'a> {
+    /// The arguments behind the key. The table's arity makes sure that there is a key.
+    pub fn after_key(args: &'a [&'a [u8]]) -> Words<'a> {
+        Words { rest: args.get(1..).unwrap_or(&[]) }
+    }
+
+    /// The next argument as it is; a syntax error when there is none.
+    pub fn bytes(&mut self) -> Parsed<&'a [u8]> {
+        self.option().ok_or(errors::SYNTAX)
+    }
+
+    /// The name of the next option; `None` at the end.
+    pub fn option(&mut self) -> Option<&'a [u8]> {
+        let (&first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    /// An integer of 0 to 2^53-1.
+    pub fn integer(&mut self) -> Parsed<u64> {
+        integer(self.bytes()?).ok_or(errors::INTEGER)
+    }
+
+    /// An integer of 1 to 2^53-1: what a caller asks for.
+    pub fn count(&mut self) -> Parsed<u64> {
+        self.count_up_to(INTEGER_MAX)
+    }
+
+    /// An integer of 1 to `max`.
+    pub fn count_up_to(&mut self, max: u64) -> Parsed<u64> {
+        let number = self.integer()?;
+        if (1..=max).contains(&number) {
+            Ok(number)
+        } else {
+            Err(errors::INTEGER)
+        }
+    }
+
+    /// An integer of -(2^53-1) to 2^53-1 that is not 0. A plus sign is as wrong as elsewhere.
+    pub fn delta(&mut self) -> Parsed<i64> {
+        let text = self.bytes()?;
+        let (digits, sign) = match text.split_first() {
+            Some((b'-', digits)) => (digits, -1),
+            _ => (text, 1),
+        };
+        let size = integer(digits).and_then(|size| i64::try_from(size).ok());
+        match size {
+            None | Some(0) => Err(errors::INTEGER),
+            Some(size) => Ok(size * sign),
+        }
+    }
+
+    /// A user id.
+    pub fn user(&mut self) -> Parsed<&'a [u8]> {
+        sized(self.bytes()?, USER_BYTES_MAX).ok_or(errors::USER)
+    }
+
+    /// A request id.
+    pub fn req(&mut self) -> Parsed<&'a [u8]> {
+        sized(self.bytes()?, REQ_BYTES_MAX).ok_or(errors::REQ)
+    }
+
+    /// The name of an outbox.
+    fn outbox(&mut self) -> Parsed<Box<[u8]>> {
+        let name = sized(self.bytes()?, OUTBOX_BYTES_MAX).ok_or(errors::OUTBOX_NAME)?;
+        Ok(name.into())
+    }
+
+    /// Which grant is meant, and whether RECLAIM was said: SEQ n, REQ id, or neither.
+    pub fn which(&mut self, may_reclaim: bool) -> Parsed<(Which<'a>, bool)> {
+        let (mut which, mut reclaim) = (None, None);
+        while let Some(name) = self.option() {
+            if is(name, "SEQ") {
+                self.once(&mut which, |words| words.count().map(Which::Seq))?;
+            } else if is(name, "REQ") {
+                self.once(&mut which, |words| words.req().map(Which::Req))?;
+            } else if may_reclaim && is(name, "RECLAIM") {
+                self.once(&mut reclaim, |_| Ok(()))?;
+            } else {
+                return Err(errors::SYNTAX);
+            }
+        }
+        if reclaim.is_some() && which.is_none() {
+            return Err(errors::SYNTAX);
+        }
+        Ok((which.unwrap_or(Which::Only), reclaim.is_some()))
+    }
+
+    /// Reads the value of an option that may come once.
+    pub fn once<T>(
+        &mut self,
+        slot: &mut Option<T>,
+        read: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<()> {
+        if slot.is_some() {
+            return Err(errors::SYNTAX);
+        }
+        *slot = Some(read(self)?);
+        Ok(())
+    }
+
+    /// The options that set terms, up to the end. Refuses terms that no sale could have; whether
+    /// they go with those that a sale has is for the sale to say.
+    pub fn terms(&mut self) -> Parsed<TermsChange> {
+        let mut terms = TermsChange::default();
+        while let Some(name) = self.option() {
+            let slot = if is(name, "LIMIT") {
+                &mut terms.limit
+            } else if is(name, "GRABS") {
+                &mut terms.grabs
+            } else if is(name, "HOLD") {
+                &mut terms.hold_ms
+            } else if is(name, "OPENAT") {
+                &mut terms.open_at
+            } else if is(name, "CLOSEAT") {
+                &mut terms.close_at
+            } else if is(name, "OUTBOX") {
+                self.once(&mut terms.outbox, Words::outbox)?;
+                continue;
+            } else {
+                return Err(errors::SYNTAX);
+            };
+            self.once(slot, Words::integer)?;
+        }
+        Terms::default().altered(&terms).check().map_err(errors::misuse)?;
+        Ok(terms)
+    }
+
+    /// Nothing may be left.
+    pub fn end(&self) -> Parsed<()> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(errors::SYNTAX)
+        }
+    }
+}
+
+/// Where the outbox of INIT or ALTER is among the arguments, whose options begin at `first`. Walks
+/// the options as parsing does, so that an operand that happens to be the word does not mislead.
+pub fn outbox_place(args: &[&[u8]], first: usize) -> Option<usize> {
+    let options = args.get(first..)?.chunks_exact(2);
+    let before = options.take_while(|pair| !is(pair[0], "OUTBOX")).count();
+    let place = first + 2 * before + 1;
+    (place < args.len()).then_some(place)
+}
+
+/// Whether `word` is the option `name`, in upper or lower case.
+pub fn is(word: &[u8], name: &str) -> bool {
+    word.eq_ignore_ascii_case(name.as_bytes())
+}
+
+fn sized(bytes: &[u8], max: usize) -> Option<&[u8]> {
+    (1..=max).contains(&bytes.len()).then_some(bytes)
+}
+
+/// Plain decimal: no sign, no space, no leading zero, at most 2^53-1.
+fn integer(text: &[u8]) -> Option<u64> {
+    // 2^53-1 has 16 digits, so what passes here can't overflow 64 bits.
+    if text.is_empty() || text.len() > 16 || (text.len() > 1 && text.starts_with(b"0")) {
+        return None;
+    }
+    let mut number = 0u64;
+    for byte in text {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        number = number * 10 + u64::from(digit);
+    }
+    (number <= INTEGER_MAX).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words<'a>(args: &'a [&'a [u8]]) -> Words<'a> {
+        Words::after_key(args)
+    }
+
+    #[test]
+    fn integers_are_plain_decimal() {
+        for (text, number) in [("0", 0), ("17", 17), ("9007199254740991", INTEGER_MAX)] {
+            assert_eq!(words(&[b"k", text.as_bytes()]).integer(), Ok(number));
+        }
+        let wrong = [
+            "",
+            "-1",
+            "+1",
+            " 1",
+            "1 ",
+            "01",
+            "00",
+            "1.0",
+            "1e3",
+            "0x1",
+            "9007199254740992",
+            "18446744073709551616",
+            "99999999999999999999999",
+            "\0",
+            "1\0",
+            "\u{661}",
+        ];
+        for text in wrong {
+            let args: [&[u8]; 2] = [b"k", text.as_bytes()];
+            assert_eq!(words(&args).integer(), Err(errors::INTEGER), "{text:?}");
+            assert_eq!(words(&args).count(), Err(errors::INTEGER), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn counts_start_at_one() {
+        assert_eq!(words(&[b"k", b"0"]).count(), Err(errors::INTEGER));
+        assert_eq!(words(&[b"k", b"1"]).count(), Ok(1));
+        assert_eq!(words(&[b"k", b"11"]).count_up_to(10), Err(errors::INTEGER));
+        assert_eq!(words(&[b"k", b"10"]).count_up_to(10), Ok(10));
+    }
+
+    #[test]
+    fn a_delta_may_be_negative_but_not_zero() {
+        assert_eq!(words(&[b"k", b"5"]).delta(), Ok(5));
+        assert_eq!(words(&[b"k", b"-5"]).delta(), Ok(-5));
+        assert_eq!(words(&[b"k", b"-9007199254740991"]).delta(), Ok(-(INTEGER_MAX as i64)));
+        for text in ["0", "-0", "-", "--1", "-01", "+1", "- 1", "-9007199254740992", ""] {
+            let args: [&[u8]; 2] = [b"k", text.as_bytes()];
+            assert_eq!(words(&args).delta(), Err(errors::INTEGER), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ids_are_any_bytes_of_a_bounded_length() {
+        for bytes in [&b"\0"[..], b"\xff%s%n", &[7; USER_BYTES_MAX]] {
+            assert_eq!(words(&[b"k", bytes]).user(), Ok(bytes));
+        }
+        assert_eq!(words(&[b"k", b""]).user(), Err(errors::USER));
+        assert_eq!(words(&[b"k", &[7; USER_BYTES_MAX + 1]]).user(), Err(errors::USER));
+        assert_eq!(words(&[b"k", &[7; REQ_BYTES_MAX]]).req(), Ok(&[7; REQ_BYTES_MAX][..]));
+        assert_eq!(words(&[b"k", b""]).req(), Err(errors::REQ));
+        assert_eq!(words(&[b"k", &[7; REQ_BYTES_MAX + 1]]).req(), Err(errors::REQ));
+    }
+
+    #[test]
+    fn what_is_missing_is_a_syntax_error() {
+        assert_eq!(words(&[b"k"]).integer(), Err(errors::SYNTAX));
+        assert_eq!(words(&[]).user(), Err(errors::SYNTAX));
+        assert_eq!(words(&[b"k"]).option(), None);
+        assert_eq!(words(&[b"k", b"x"]).end(), Err(errors::SYNTAX));
+        assert_eq!(words(&[b"k"]).end(), Ok(()));
+    }
+}

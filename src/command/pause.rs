@@ -1,0 +1,42 @@
+//! `SECKILL.PAUSE key` and `SECKILL.RESUME key`: whether GRAB sells.
+
+use super::commit;
+use super::table::{self, FIRST};
+use crate::sale::request::Request;
+use crate::server::call::Call;
+use crate::server::register::Spec;
+
+pub const PAUSE: Spec = Spec {
+    name: "SECKILL.PAUSE",
+    handler: pause,
+    arity: 2,
+    flags: "write",
+    acl: table::ACL_OPERATOR,
+    keys: table::CHANGES,
+    summary: "Stops a sale from selling until it is resumed",
+    complexity: "O(1)",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY],
+    reply: "`OK`: the sale is paused, now or already.",
+    errors: table::NEEDS_SALE,
+    example: "SECKILL.PAUSE drop",
+    internal: false,
+};
+
+pub const RESUME: Spec = Spec {
+    name: "SECKILL.RESUME",
+    handler: resume,
+    summary: "Lets a paused sale sell again",
+    reply: "`OK`: the sale is not paused, now or already.",
+    example: "SECKILL.RESUME drop",
+    ..PAUSE
+};
+
+fn pause(call: &mut Call<'_>) {
+    commit::run(call, &Request::Pause);
+}
+
+fn resume(call: &mut Call<'_>) {
+    commit::run(call, &Request::Resume);
+}

@@ -1,0 +1,58 @@
+//! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
+
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use super::{commit, errors};
+use crate::sale::request::{Request, Restock};
+use crate::server::call::Call;
+use crate::server::register::{Arg, ArgKind, Spec};
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.RESTOCK",
+    handler: run,
+    arity: 5,
+    flags: "write deny-oom",
+    acl: table::ACL_OPERATOR,
+    keys: table::TAKES,
+    summary: "Adds units to a sale, or withdraws available ones",
+    complexity: "O(N) where N is the number of restock ids kept, at most 1024",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::KEY,
+        Arg::new("delta", ArgKind::Integer).about("units to add; negative: to withdraw; not 0"),
+        table::REQ,
+    ],
+    reply: "`[applied, available]`: by how much the supply changed, and what is available after \
+        it. Withdrawing takes at most what is available, so `applied` may be smaller in size than \
+        asked, 0 included. One of the last 1024 request ids replays its reply.",
+    errors: &[
+        errors::INTEGER,
+        errors::SYNTAX,
+        errors::REQ,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::REQ_MISMATCH,
+        errors::SUPPLY_TOO_LARGE,
+    ],
+    example: "SECKILL.RESTOCK drop 50 REQ delivery-7",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(restock) => commit::run(call, &Request::Restock(restock)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Restock<'a>> {
+    let mut words = Words::after_key(args);
+    let delta = words.delta()?;
+    if !is(words.bytes()?, "REQ") {
+        return Err(errors::SYNTAX);
+    }
+    let req = words.req()?;
+    words.end()?;
+    Ok(Restock { delta, req })
+}

@@ -1,0 +1,162 @@
+//! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: what happens to a grant after it was grabbed.
+
+use super::parse::{Parsed, Words};
+use super::table::{self, FIRST};
+use super::{commit, errors};
+use crate::sale::limits::HOLD_MS_MAX;
+use crate::sale::request::{Deed, Request, Settle, Which};
+use crate::server::call::Call;
+use crate::server::register::{Arg, ArgKind, Spec};
+
+/// SEQ or REQ: which grant is meant.
+const WHICH: Arg =
+    Arg::one_of("grant", &[Arg::new("seq", ArgKind::Integer).shown("n").token("SEQ"), table::REQ])
+        .optional();
+
+const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
+    `[NOGRANT, 0, 0, 0]`: this user has no such grant";
+
+const ERRORS: &[&str] = &[
+    errors::USER,
+    errors::INTEGER,
+    errors::REQ,
+    errors::SYNTAX,
+    errors::NO_SALE,
+    errors::WRONG_TYPE,
+    errors::AMBIGUOUS,
+    errors::OUTBOX_NOT_HERE,
+    errors::OUTBOX_REFUSED,
+];
+
+pub const CONFIRM: Spec = Spec {
+    name: "SECKILL.CONFIRM",
+    handler: confirm,
+    arity: -3,
+    flags: "write fast",
+    acl: "write fast",
+    keys: table::TAKES,
+    summary: "Makes a held grant final: it is paid",
+    complexity: "O(log N) where N is the number of held grants",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY, table::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
+    reply: REPLY,
+    errors: ERRORS,
+    example: "SECKILL.CONFIRM drop alice",
+    internal: false,
+};
+
+pub const CANCEL: Spec = Spec {
+    name: "SECKILL.CANCEL",
+    handler: cancel,
+    arity: -3,
+    flags: "write fast",
+    acl: "write fast",
+    keys: table::TAKES,
+    summary: "Gives a held grant back; for a request id that was never granted, fences it off",
+    complexity: "O(log N) where N is the number of held grants",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY, table::USER, WHICH],
+    reply: "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
+        `[CANCELLED, 0, 0, 0]`: REQ was never granted; a GRAB with it that comes late takes \
+        nothing\n\
+        `[NOGRANT, 0, 0, 0]`: this user has no such grant",
+    errors: ERRORS,
+    example: "SECKILL.CANCEL drop alice REQ order-7",
+    internal: false,
+};
+
+pub const EXTEND: Spec = Spec {
+    name: "SECKILL.EXTEND",
+    handler: extend,
+    arity: -4,
+    flags: "write fast",
+    acl: "write fast",
+    keys: table::TAKES,
+    summary:
+        "Moves the deadline of a held grant to so many milliseconds from now, if that is later",
+    complexity: "O(log N) where N is the number of held grants",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY, table::USER, Arg::new("ms", ArgKind::Integer), WHICH],
+    reply: REPLY,
+    errors: &[
+        errors::USER,
+        errors::INTEGER,
+        errors::EXTEND_TOO_LONG,
+        errors::REQ,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::AMBIGUOUS,
+        errors::OUTBOX_NOT_HERE,
+        errors::OUTBOX_REFUSED,
+    ],
+    example: "SECKILL.EXTEND drop alice 60000",
+    internal: false,
+};
+
+pub const REFUND: Spec = Spec {
+    name: "SECKILL.REFUND",
+    handler: refund,
+    arity: -3,
+    flags: "write",
+    acl: table::ACL_OPERATOR,
+    keys: table::TAKES,
+    summary: "Takes a sold grant back: its units are available again",
+    complexity: "O(log N) where N is the number of the user's grants",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY, table::USER, WHICH],
+    reply: REPLY,
+    errors: ERRORS,
+    example: "SECKILL.REFUND drop alice",
+    internal: false,
+};
+
+fn confirm(call: &mut Call<'_>) {
+    let settle = parse(call.args(), |words| {
+        let (which, reclaim) = words.which(true)?;
+        Ok((which, Deed::Confirm { reclaim }))
+    });
+    answer(call, settle);
+}
+
+fn cancel(call: &mut Call<'_>) {
+    let settle = parse(call.args(), |words| Ok((words.which(false)?.0, Deed::Cancel)));
+    answer(call, settle);
+}
+
+fn extend(call: &mut Call<'_>) {
+    let settle = parse(call.args(), |words| {
+        let ms = words.count()?;
+        if ms > HOLD_MS_MAX {
+            return Err(errors::EXTEND_TOO_LONG);
+        }
+        Ok((words.which(false)?.0, Deed::Extend { ms }))
+    });
+    answer(call, settle);
+}
+
+fn refund(call: &mut Call<'_>) {
+    let settle = parse(call.args(), |words| Ok((words.which(false)?.0, Deed::Refund)));
+    answer(call, settle);
+}
+
+fn parse<'a>(
+    args: &'a [&'a [u8]],
+    rest: impl FnOnce(&mut Words<'a>) -> Parsed<(Which<'a>, Deed)>,
+) -> Parsed<Settle<'a>> {
+    let mut words = Words::after_key(args);
+    let user = words.user()?;
+    let (which, deed) = rest(&mut words)?;
+    Ok(Settle { user, which, deed })
+}
+
+fn answer(call: &mut Call<'_>, settle: Parsed<Settle<'_>>) {
+    match settle {
+        Ok(settle) => commit::run(call, &Request::Settle(settle)),
+        Err(error) => call.reply().error(error),
+    }
+}

@@ -1,0 +1,64 @@
+//! `SECKILL.STATUS key [JSON]`: a sale at a glance.
+
+use serde::Serialize;
+
+use super::parse::{is, Parsed, Words};
+use super::resp::Resp;
+use super::table::{self, FIRST};
+use super::{access, errors};
+use crate::sale::status::Status;
+use crate::server::call::Call;
+use crate::server::register::{Arg, Spec};
+use crate::server::reply::Reply;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.STATUS",
+    handler: run,
+    arity: -2,
+    flags: "readonly fast",
+    acl: "read fast",
+    keys: table::READS,
+    summary: "Shows a sale at a glance",
+    complexity: "O(1)",
+    since: FIRST,
+    tips: &["nondeterministic_output"],
+    args: &[table::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
+    reply: "A map (a flat array in RESP2), or with JSON a string that holds an object with the \
+        same fields: `state` (`pending`, `open`, `allheld`, `soldout`, `paused` or `closed`), \
+        `supply`, `available`, `held`, `sold`, `deficit`, `winners`, `grants`, `limit`, `grabs`, \
+        `hold_ms`, `open_at`, `close_at`, `now`, `next_deadline`, `created_at`, `last_grant_at`, \
+        `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped` and the map \
+        `counters`.",
+    errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
+    example: "SECKILL.STATUS drop JSON",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(json) => access::show(call, |sale, now, reply| write(&sale.status(now), json, reply)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+/// Whether JSON is asked for.
+fn parse(args: &[&[u8]]) -> Parsed<bool> {
+    let mut words = Words::after_key(args);
+    let json = words.option();
+    words.end()?;
+    match json {
+        Some(name) if !is(name, "JSON") => Err(errors::SYNTAX),
+        name => Ok(name.is_some()),
+    }
+}
+
+fn write(status: &Status, json: bool, reply: Reply<'_>) {
+    let written = if json {
+        serde_json::to_vec(status).map(|text| reply.bytes(&text)).is_ok()
+    } else {
+        status.serialize(Resp(reply)).is_ok()
+    };
+    if !written {
+        reply.error(errors::NOT_SHOWN);
+    }
+}

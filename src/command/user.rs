@@ -1,0 +1,70 @@
+//! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
+
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use super::{access, errors, reply};
+use crate::sale::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use crate::sale::Sale;
+use crate::server::call::Call;
+use crate::server::register::Spec;
+use crate::server::reply::Reply;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.USER",
+    handler: run,
+    arity: -3,
+    flags: "readonly",
+    acl: table::ACL_READ,
+    keys: table::READS,
+    summary: "Shows what a user has and may still have",
+    complexity: "O(N) where N is the number of grants listed",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY, table::USER, table::COUNT],
+    reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
+        limit), `OK`, and the newest grant rows, newest first (100, or COUNT of at most 10000).",
+    errors: &[errors::USER, errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    example: "SECKILL.USER drop alice",
+    internal: false,
+};
+
+struct Query<'a> {
+    user: &'a [u8],
+    /// Rows to list at most.
+    rows: usize,
+}
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(query) => access::show(call, |sale, _, reply| write(sale, &query, reply)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
+    let mut words = Words::after_key(args);
+    let user = words.user()?;
+    let mut rows = None;
+    while let Some(name) = words.option() {
+        if !is(name, "COUNT") {
+            return Err(errors::SYNTAX);
+        }
+        words.once(&mut rows, |words| words.count_up_to(PAGE_ROWS_MAX))?;
+    }
+    Ok(Query { user, rows: rows.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
+}
+
+fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
+    let ledger = sale.ledger();
+    let holding = ledger.holding(&ledger.find(query.user));
+    out.array(3);
+    match sale.allowance(&holding) {
+        Some(allowance) => out.number(allowance),
+        None => out.int(-1),
+    }
+    // Sales without admission admit everybody.
+    out.text("OK");
+    let newest_first = || ledger.grants_of(query.user).take(query.rows);
+    out.array(newest_first().count());
+    newest_first().for_each(|grant| reply::row(out, &grant));
+}

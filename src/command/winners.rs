@@ -1,0 +1,127 @@
+//! `SECKILL.WINNERS key cursor [COUNT n] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]`:
+//! the grants in seq order, page by page.
+
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use super::{access, errors, reply};
+use crate::sale::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use crate::sale::outcome::State;
+use crate::sale::Sale;
+use crate::server::call::Call;
+use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::reply::Reply;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.WINNERS",
+    handler: run,
+    arity: -3,
+    flags: "readonly",
+    acl: table::ACL_READ,
+    keys: table::READS,
+    summary: "Lists grants in seq order, page by page",
+    complexity: "O(N) where N is COUNT",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::KEY,
+        Arg::new("cursor", ArgKind::Integer).about("the last seq looked at, 0 to start"),
+        table::COUNT,
+        Arg::one_of(
+            "state",
+            &[
+                Arg::pure("live", "LIVE"),
+                Arg::pure("held", "HELD"),
+                Arg::pure("sold", "SOLD"),
+                Arg::pure("cancelled", "CANCELLED"),
+                Arg::pure("expired", "EXPIRED"),
+                Arg::pure("refunded", "REFUNDED"),
+                Arg::pure("all", "ALL"),
+            ],
+        )
+        .token("STATE")
+        .optional()
+        .about("only grants in this state; LIVE (the default): HELD or SOLD"),
+    ],
+    reply: "`[next-cursor, [row ...]]`: start with cursor 0, go on with the one that comes back, \
+        done when it is 0. The cursor is the last seq looked at, so any seq may be given. COUNT \
+        seqs are looked at (100, at most 10000), those in STATE are listed (LIVE, which is HELD \
+        and SOLD); a page may be empty before the end.",
+    errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    example: "SECKILL.WINNERS drop 0 COUNT 1000 STATE SOLD",
+    internal: false,
+};
+
+/// Which grants are listed.
+#[derive(Clone, Copy)]
+enum Filter {
+    All,
+    Live,
+    Only(State),
+}
+
+impl Filter {
+    fn lets(self, state: State) -> bool {
+        match self {
+            Filter::All => true,
+            Filter::Live => state.is_live(),
+            Filter::Only(only) => state == only,
+        }
+    }
+}
+
+struct Page {
+    /// The last seq looked at before.
+    cursor: u64,
+    /// Seqs to look at.
+    count: u64,
+    filter: Filter,
+}
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(page) => access::show(call, |sale, _, reply| write(sale, &page, reply)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse(args: &[&[u8]]) -> Parsed<Page> {
+    let mut words = Words::after_key(args);
+    let cursor = words.integer()?;
+    let (mut count, mut filter) = (None, None);
+    while let Some(name) = words.option() {
+        if is(name, "COUNT") {
+            words.once(&mut count, |words| words.count_up_to(PAGE_ROWS_MAX))?;
+        } else if is(name, "STATE") {
+            words.once(&mut filter, |words| filter_of(words.bytes()?).ok_or(errors::SYNTAX))?;
+        } else {
+            return Err(errors::SYNTAX);
+        }
+    }
+    let count = count.unwrap_or(PAGE_ROWS_DEFAULT);
+    Ok(Page { cursor, count, filter: filter.unwrap_or(Filter::Live) })
+}
+
+fn filter_of(word: &[u8]) -> Option<Filter> {
+    use State::{Cancelled, Expired, Held, Refunded, Sold};
+    if is(word, "ALL") {
+        return Some(Filter::All);
+    }
+    if is(word, "LIVE") {
+        return Some(Filter::Live);
+    }
+    let states = [Held, Sold, Cancelled, Expired, Refunded];
+    states.into_iter().find(|state| is(word, state.name())).map(Filter::Only)
+}
+
+fn write(sale: &Sale, page: &Page, out: Reply<'_>) {
+    let newest = sale.ledger().len();
+    let last = page.cursor.saturating_add(page.count).min(newest);
+    let rows = || {
+        let seqs = page.cursor.saturating_add(1)..=last;
+        seqs.filter_map(|seq| sale.ledger().grant(seq)).filter(|row| page.filter.lets(row.state))
+    };
+    out.array(2);
+    out.number(if last == newest { 0 } else { last });
+    out.array(rows().count());
+    rows().for_each(|grant| reply::row(out, &grant));
+}

@@ -1,0 +1,218 @@
+//! One call of a command: its arguments as bytes, its clock, and what it may do.
+
+use std::os::raw::c_int;
+use std::slice;
+
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+
+use super::api::guarded;
+use super::key::{Key, Mode};
+use super::outbox::{Appended, Outbox};
+use super::register::Spec;
+use super::reply::Reply;
+use super::{events, replicate, run, sweeper};
+use crate::sale::effect::Change;
+use crate::sale::request::Now;
+
+/// What a command does: it replies exactly once.
+pub type Handler = fn(&mut Call<'_>);
+
+/// Arguments beside the command's name that need no heap.
+const ARGS_INLINE: usize = 16;
+
+const FAILED: &str = "ERR internal error, see the server's log";
+
+/// One call of a command.
+pub struct Call<'a> {
+    ctx: *mut RedisModuleCtx,
+    /// The arguments without the command's name, as the server has them.
+    strings: &'a [*mut RedisModuleString],
+    args: &'a [&'a [u8]],
+    now: Option<Now>,
+}
+
+impl<'a> Call<'a> {
+    /// A call that no client made: a timer's or an event's. `args` are the bytes of `strings`.
+    pub(super) fn of_timer(
+        ctx: *mut RedisModuleCtx,
+        strings: &'a [*mut RedisModuleString],
+        args: &'a [&'a [u8]],
+    ) -> Call<'a> {
+        Call { ctx, strings, args, now: None }
+    }
+
+    /// The arguments, without the command's name.
+    pub fn args(&self) -> &'a [&'a [u8]] {
+        self.args
+    }
+
+    /// The moment of this call: the clock is read once.
+    pub fn now(&mut self) -> Now {
+        *self.now.get_or_insert_with(|| Now { clock_ms: run::clock_ms(), run: run::current() })
+    }
+
+    /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
+    pub fn reply(&self) -> Reply<'a> {
+        Reply::new(self.ctx)
+    }
+
+    /// Opens the key that `args()[arg]` names. The call stands still until the key is dropped:
+    /// replicate, signal and notify afterwards.
+    pub fn open(&mut self, arg: usize, mode: Mode) -> Key<'_> {
+        let mode = match mode {
+            Mode::Read => raw::REDISMODULE_READ,
+            Mode::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
+        };
+        let Some(name) = self.name(arg) else {
+            return Key::new(std::ptr::null_mut());
+        };
+        // SAFETY: the context and the name are alive during the call; `Key` closes what is opened.
+        Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+    }
+
+    /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
+    /// ...`, where `version` is the one that the first change follows.
+    pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
+        if let Some(key) = self.name(key_arg) {
+            replicate::changes(self.ctx, key, version, changes);
+        }
+    }
+
+    /// Appends to the outbox of a sale. Taken before the sale's key is opened, it can be used while
+    /// that is open.
+    pub fn outbox(&self) -> Outbox {
+        Outbox::new(self.ctx)
+    }
+
+    /// Replicates entries that were appended, with their ids.
+    pub fn replicate_outbox(&mut self, appended: &Appended) {
+        appended.publish();
+    }
+
+    /// Notifies of entries that were appended. Foreign code may run in it, as in `notify`.
+    pub fn notify_outbox(&mut self, appended: &Appended) {
+        appended.notify();
+    }
+
+    /// Has the sweeper look at `args()[key_arg]` when `deadline` comes.
+    pub fn watch(&mut self, key_arg: usize, deadline: u64) {
+        // SAFETY: the context is alive during the call.
+        let db = unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) };
+        if let Some(key) = self.args.get(key_arg) {
+            sweeper::watch(db, key, deadline);
+        }
+    }
+
+    /// Replicates this very call.
+    pub fn replicate_verbatim(&mut self) {
+        // SAFETY: the context is alive during the call.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
+    }
+
+    /// Tells clients that WATCH or cache the key that it changed.
+    pub fn signal_modified(&mut self, key_arg: usize) {
+        if let Some(key) = self.name(key_arg) {
+            // SAFETY: the context and the key's name are alive during the call.
+            unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, key) };
+        }
+    }
+
+    /// Sends a keyspace notification of class `d`. Foreign code may run in it: it comes last, just
+    /// before the reply.
+    pub fn notify(&mut self, event: &'static str, key_arg: usize) {
+        if let Some(key) = self.name(key_arg) {
+            events::notify(self.ctx, event, key);
+        }
+    }
+
+    /// Whether this call comes from the primary's replication stream or from an append-only file:
+    /// what it carries was decided elsewhere.
+    pub fn is_history(&self) -> bool {
+        let history = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        // SAFETY: the context is alive during the call.
+        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) };
+        flags & history as c_int != 0
+    }
+
+    fn name(&self, arg: usize) -> Option<*mut RedisModuleString> {
+        let name = self.strings.get(arg).copied();
+        debug_assert!(name.is_some(), "a handler names an argument that its arity guarantees");
+        name
+    }
+}
+
+/// Whether the server only asks which keys the call has.
+fn is_about_keys(ctx: *mut RedisModuleCtx) -> bool {
+    // SAFETY: the context is alive during the call.
+    unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) != 0 }
+}
+
+/// Tells the server where the keys of this call are.
+fn tell_keys(ctx: *mut RedisModuleCtx, spec: &Spec, args: &[&[u8]]) {
+    for key in spec.keys {
+        let place = match key.option {
+            None => usize::try_from(key.pos).ok(),
+            Some(option) => (option.find)(args).map(|arg| arg + 1),
+        };
+        if let Some(place) = place.and_then(|place| c_int::try_from(place).ok()) {
+            // SAFETY: the context is alive during the call.
+            unsafe { api!(RedisModule_KeyAtPosWithFlags)(ctx, place, key.flags as c_int) };
+        }
+    }
+}
+
+/// Runs the command `spec` on a call of the server.
+///
+/// # Safety
+/// `ctx`, `argv` and `argc` are what the server passed to the command that is running.
+pub(super) unsafe fn run(
+    ctx: *mut RedisModuleCtx,
+    argv: *mut *mut RedisModuleString,
+    argc: c_int,
+    spec: &'static Spec,
+) -> c_int {
+    let done = guarded(false, || {
+        let argc = usize::try_from(argc).unwrap_or(0);
+        // SAFETY: the server passes `argc` strings, which stay alive during the call.
+        let argv = unsafe { slice::from_raw_parts(argv, argc) };
+        let strings = argv.split_first().map_or(&[][..], |(_, strings)| strings);
+        let mut inline: [&[u8]; ARGS_INLINE] = [&[]; ARGS_INLINE];
+        let mut spilled: Vec<&[u8]> = Vec::new();
+        let args = match inline.get_mut(..strings.len()) {
+            Some(places) => places,
+            None => {
+                spilled.resize(strings.len(), &[]);
+                &mut spilled[..]
+            }
+        };
+        for (place, string) in args.iter_mut().zip(strings) {
+            // SAFETY: the string is alive during the call, which outlives these slices.
+            *place = unsafe { bytes_of(*string) };
+        }
+        if spec.finds_keys() && is_about_keys(ctx) {
+            tell_keys(ctx, spec, args);
+        } else {
+            (spec.handler)(&mut Call { ctx, strings, args, now: None });
+        }
+        true
+    });
+    if !done {
+        Reply::new(ctx).error(FAILED);
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+/// The bytes of a server's string.
+///
+/// # Safety
+/// The string must outlive `'s` and not be changed in it.
+pub(super) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
+    let mut len = 0;
+    // SAFETY: the string is valid by the caller's word.
+    let start = unsafe { api!(RedisModule_StringPtrLen)(string, &mut len) };
+    if start.is_null() || len == 0 {
+        return &[];
+    }
+    // SAFETY: the server says where the bytes are and how many.
+    unsafe { slice::from_raw_parts(start.cast(), len) }
+}

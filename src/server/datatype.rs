@@ -1,0 +1,295 @@
+//! The type `flashsale`: how the server saves, loads, measures, digests and frees a sale.
+
+use std::os::raw::{c_int, c_void};
+use std::ptr;
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use redis_module::raw::{
+    self, RedisModuleCtx, RedisModuleDigest, RedisModuleIO, RedisModuleKeyOptCtx,
+    RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
+};
+
+use super::api::guarded;
+use super::call::bytes_of;
+use super::replicate::APPLY;
+use super::{defrag, info, log, random, run, sweeper};
+use crate::sale::effect::{encode_version, Change, Effect};
+use crate::sale::outcome::Refused;
+use crate::sale::snapshot::{Kind, Loader};
+use crate::sale::Sale;
+
+/// Version of the frame around the pieces of a dump; the pieces have a version of their own.
+const ENCODING_VERSION: c_int = 1;
+
+/// The type's handle, set while loading.
+static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
+
+const NOT_CREATED: &str = "the server refused the type flashsale";
+const CUT_OFF: &str = "a sale was not loaded: its data is cut off";
+const NEWER: &str = "a sale was not loaded: a newer version of the module saved it";
+const UNKNOWN: &str = "a sale was not loaded: its data is altered, or of a newer version";
+const UNLAWFUL: &str = "a sale was not loaded: its data breaks the law of a sale";
+
+/// The type's handle.
+pub(super) fn handle() -> *mut RedisModuleType {
+    TYPE.load(Ordering::Relaxed)
+}
+
+/// Creates the type.
+pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
+    // A COPY would double the stock: without a copy callback the server refuses it.
+    let mut methods = RedisModuleTypeMethods {
+        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        rdb_load: Some(rdb_load),
+        rdb_save: Some(rdb_save),
+        aof_rewrite: Some(aof_rewrite),
+        digest: Some(digest),
+        free: Some(free),
+        mem_usage2: Some(mem_usage),
+        free_effort2: Some(free_effort),
+        defrag: defrag::callback(),
+        mem_usage: None,
+        aux_load: None,
+        aux_save: None,
+        aux_save_triggers: 0,
+        free_effort: None,
+        unlink: None,
+        copy: None,
+        unlink2: None,
+        copy2: None,
+        aux_save2: None,
+    };
+    // SAFETY: the context is alive while loading, the name ends in NUL, and the server copies the
+    // methods.
+    let created = unsafe {
+        let name = c"flashsale".as_ptr();
+        api!(RedisModule_CreateDataType)(ctx, name, ENCODING_VERSION, &mut methods)
+    };
+    if created.is_null() {
+        return Err(NOT_CREATED);
+    }
+    TYPE.store(created, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Makes a sale a value of the server's.
+pub(super) fn into_value(sale: Sale) -> *mut c_void {
+    info::SALES.fetch_add(1, Ordering::Relaxed);
+    info::holds_changed(0, sale.ledger().holds().len());
+    Box::into_raw(Box::new(sale)).cast()
+}
+
+/// Frees a value.
+///
+/// # Safety
+/// `value` came from [`into_value`] and nobody uses it any more.
+pub(super) unsafe fn free_value(value: *mut c_void) {
+    // SAFETY: by the caller's word the box is whole and ours.
+    let sale = unsafe { Box::from_raw(value.cast::<Sale>()) };
+    info::holds_changed(sale.ledger().holds().len(), 0);
+    drop(sale);
+    info::SALES.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// The sale behind a value.
+///
+/// # Safety
+/// `value` is a value of the type and nobody changes it during `'v`.
+unsafe fn sale_of<'v>(value: *const c_void) -> &'v Sale {
+    // SAFETY: values of the type are boxed sales; the rest is the caller's word.
+    unsafe { &*value.cast::<Sale>() }
+}
+
+unsafe extern "C" fn free(value: *mut c_void) {
+    // A sale owns plain bytes alone, so it may be freed by a thread of the server's.
+    // SAFETY: the server frees a value once, when no key holds it any more.
+    guarded((), || unsafe { free_value(value) });
+}
+
+unsafe extern "C" fn mem_usage(
+    _ctx: *mut RedisModuleKeyOptCtx,
+    value: *const c_void,
+    _samples: usize,
+) -> usize {
+    // SAFETY: the server asks about a value that it holds, and changes nothing meanwhile.
+    guarded(0, || unsafe { sale_of(value) }.memory_bytes())
+}
+
+unsafe extern "C" fn free_effort(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> usize {
+    // SAFETY: as for `mem_usage`.
+    guarded(1, || unsafe { sale_of(value) }.memory_blocks())
+}
+
+unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
+    guarded((), || {
+        // SAFETY: as for `mem_usage`.
+        let sale = unsafe { sale_of(value) };
+        let mut marked = Vec::new();
+        for (kind, piece) in sale.pieces() {
+            mark(&mut marked, kind, &piece);
+            // SAFETY: the digest is alive during the callback; the buffer is as long as said.
+            unsafe {
+                let (start, len) = (marked.as_mut_ptr(), marked.len());
+                api!(RedisModule_DigestAddStringBuffer)(digest, start.cast(), len)
+            };
+        }
+        // One ordered sequence: without its end the digest would stay all zeros.
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_DigestEndSequence)(digest) };
+    });
+}
+
+/// Writes a piece with its letter before it, as dumps and digests have it.
+fn mark(out: &mut Vec<u8>, kind: Kind, piece: &[u8]) {
+    out.clear();
+    out.push(kind.letter());
+    out.extend_from_slice(piece);
+}
+
+unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
+    guarded((), || {
+        // SAFETY: as for `mem_usage`; in a forked child nothing else runs at all.
+        let sale = unsafe { sale_of(value) };
+        let mut marked = Vec::new();
+        for (kind, piece) in sale.pieces().chain([sale.refusals_piece()]) {
+            mark(&mut marked, kind, &piece);
+            save(io, &marked);
+        }
+        // An empty string ends the pieces; a save that broke off before it is never loaded.
+        save(io, &[]);
+    });
+}
+
+fn save(io: *mut RedisModuleIO, bytes: &[u8]) {
+    // SAFETY: the stream is alive during the callback; the server copies the bytes.
+    unsafe { api!(RedisModule_SaveStringBuffer)(io, bytes.as_ptr().cast(), bytes.len()) };
+}
+
+unsafe extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding_version: c_int) -> *mut c_void {
+    guarded(ptr::null_mut(), || match load(io, encoding_version) {
+        Ok(sale) => into_value(sale),
+        Err(why) => {
+            log::warning(why);
+            ptr::null_mut()
+        }
+    })
+}
+
+fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'static str> {
+    if encoding_version != ENCODING_VERSION {
+        return Err(NEWER);
+    }
+    let base = Loaded::read(io)?;
+    let mut loader = Loader::start(base.bytes(), random::hash_key()).map_err(reason)?;
+    loop {
+        let piece = Loaded::read(io)?;
+        if piece.bytes().is_empty() {
+            let mut sale = loader.finish(run::next_arrival()).map_err(reason)?;
+            watch(io, &mut sale);
+            return Ok(sale);
+        }
+        loader.add(piece.bytes()).map_err(reason)?;
+    }
+}
+
+fn reason(refused: Refused) -> &'static str {
+    match refused {
+        Refused::Unknown | Refused::Place => UNKNOWN,
+        Refused::Law | Refused::Gap => UNLAWFUL,
+    }
+}
+
+/// Has the sweeper look at a sale that is being loaded, under the name that it is loaded at.
+fn watch(io: *mut RedisModuleIO, sale: &mut Sale) {
+    // SAFETY: the stream is alive during the callback, and so is the name that it gives, if any.
+    unsafe {
+        let name = api!(RedisModule_GetKeyNameFromIO)(io);
+        if !name.is_null() {
+            sweeper::watch_sale(api!(RedisModule_GetDbIdFromIO)(io), bytes_of(name), sale);
+        }
+    }
+}
+
+/// A string that was read from a dump: the server's memory, freed with this.
+struct Loaded {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Loaded {
+    fn read(io: *mut RedisModuleIO) -> Result<Loaded, &'static str> {
+        let mut len = 0;
+        // SAFETY: the stream is alive during the callback.
+        let start = unsafe { api!(RedisModule_LoadStringBuffer)(io, &mut len) };
+        // After a failed read the server answers null, because we said that we handle it.
+        if start.is_null() {
+            return Err(CUT_OFF);
+        }
+        Ok(Loaded { start: start.cast(), len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the server said that so many bytes are there, and they are ours until freed.
+        unsafe { slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // SAFETY: the server allocated it for us to free, once.
+        unsafe { api!(RedisModule_Free)(self.start.cast()) };
+    }
+}
+
+unsafe extern "C" fn aof_rewrite(
+    io: *mut RedisModuleIO,
+    key: *mut RedisModuleString,
+    value: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: as for `rdb_save`.
+        let sale = unsafe { sale_of(value) };
+        let pieces = sale.pieces();
+        // The base puts the sale at the version before all further pieces, each of which adds one.
+        let further = pieces.size_hint().0.saturating_sub(1) as u64;
+        let mut version = sale.core().version.saturating_sub(further);
+        for (kind, piece) in pieces {
+            let effect = match kind {
+                Kind::Base => Effect::Base(&piece),
+                Kind::RestockIds => Effect::RestockIds(&piece),
+                Kind::Fences => Effect::Fences(&piece),
+                Kind::Rows => Effect::Rows(&piece),
+                Kind::Refusals => continue,
+            };
+            if kind == Kind::Base {
+                emit(io, key, 0, &Change::piece(effect));
+            } else {
+                emit(io, key, version, &Change::piece(effect));
+                version += 1;
+            }
+        }
+    });
+}
+
+fn emit(io: *mut RedisModuleIO, key: *mut RedisModuleString, version: u64, change: &Change<'_>) {
+    let mut text = Vec::new();
+    encode_version(version, &mut text);
+    let split = text.len();
+    change.encode(&mut text);
+    let (version, effect) = text.split_at(split);
+    // SAFETY: the stream and the key are alive during the callback, the format names one string
+    // and two buffers with their lengths, and the server copies all of them.
+    unsafe {
+        api!(RedisModule_EmitAOF)(
+            io,
+            APPLY.as_ptr(),
+            c"sbb".as_ptr(),
+            key,
+            version.as_ptr(),
+            version.len(),
+            effect.as_ptr(),
+            effect.len(),
+        )
+    };
+}

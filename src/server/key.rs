@@ -1,0 +1,92 @@
+//! The one place where a value of the server becomes a sale of ours.
+
+use std::marker::PhantomData;
+
+use redis_module::raw::{self, RedisModuleKey};
+
+use super::datatype;
+use crate::sale::Sale;
+
+/// How a key is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+/// What is at a key.
+pub enum Slot<'k> {
+    /// Nothing.
+    Missing,
+    /// Something that is not a sale.
+    Foreign,
+    /// A sale. Of a key opened for reading it must not be changed, but for its refusal counters.
+    Sale(&'k mut Sale),
+}
+
+/// A key was opened for reading only, so nothing can be put there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotWritable;
+
+/// An open key. It borrows its call exclusively: no second key is open beside it, nothing foreign
+/// runs, and so the sale is borrowed once.
+pub struct Key<'c> {
+    key: *mut RedisModuleKey,
+    call: PhantomData<&'c mut ()>,
+}
+
+impl Key<'_> {
+    /// `key` may be null: a missing key that was opened for reading.
+    pub(super) fn new(key: *mut RedisModuleKey) -> Self {
+        Key { key, call: PhantomData }
+    }
+
+    /// What is at the key now.
+    pub fn slot(&mut self) -> Slot<'_> {
+        if self.key.is_null() {
+            return Slot::Missing;
+        }
+        // SAFETY: the key is open until this struct is dropped.
+        let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
+        if !kind.is_null() && kind == datatype::handle() {
+            // SAFETY: as above.
+            let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
+            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
+            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
+            // only one of this call.
+            return unsafe { value.cast::<Sale>().as_mut() }.map_or(Slot::Foreign, Slot::Sale);
+        }
+        // SAFETY: as above.
+        match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
+            raw::REDISMODULE_KEYTYPE_EMPTY => Slot::Missing,
+            _ => Slot::Foreign,
+        }
+    }
+
+    /// Puts a sale at the key; what was there is deleted.
+    pub fn set(&mut self, sale: Sale) -> Result<(), NotWritable> {
+        if self.key.is_null() {
+            return Err(NotWritable);
+        }
+        let value = datatype::into_value(sale);
+        // SAFETY: the key is open, the type is ours and the value is one of its values.
+        let status =
+            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, datatype::handle(), value) };
+        if status as isize == raw::REDISMODULE_OK {
+            return Ok(());
+        }
+        // SAFETY: the server refused the value, so it is still ours alone.
+        unsafe { datatype::free_value(value) };
+        Err(NotWritable)
+    }
+}
+
+impl Drop for Key<'_> {
+    fn drop(&mut self) {
+        if !self.key.is_null() {
+            // SAFETY: the key was opened by this call and is closed once; every borrow of its
+            // sale has ended.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}

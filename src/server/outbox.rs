@@ -1,0 +1,164 @@
+//! Appending to the outbox: entries first, then the change, or neither.
+//!
+//! Entries are appended to the opened stream, never by a call of XADD: a call would run other
+//! modules' callbacks in the middle, and its propagation could not be taken back. They are
+//! replicated with their explicit ids, together with the change.
+
+use std::os::raw::c_int;
+
+use redis_module::raw::{
+    self, RedisModuleCtx, RedisModuleKey, RedisModuleStreamID, RedisModuleString,
+};
+
+use super::replicate::create_string;
+use crate::sale::outbox::Entry;
+
+/// Why the entries could not be appended. Nothing of them is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The stream is missing and the server is a cluster node: its slot may be moving.
+    NotHere,
+    /// The key holds something else, or the stream takes no more entries.
+    Refused,
+}
+
+/// Appends entries. Taken from a call before its key is opened; it touches the stream alone.
+#[derive(Clone, Copy)]
+pub struct Outbox {
+    ctx: *mut RedisModuleCtx,
+}
+
+/// Entries that were appended and are still to be replicated.
+pub struct Appended {
+    ctx: *mut RedisModuleCtx,
+    stream: *mut RedisModuleString,
+    entries: Vec<(RedisModuleStreamID, Vec<*mut RedisModuleString>)>,
+}
+
+impl Outbox {
+    pub(super) fn new(ctx: *mut RedisModuleCtx) -> Outbox {
+        Outbox { ctx }
+    }
+
+    /// Appends all `entries` to the stream at `key`, or none.
+    pub fn append(self, key: &[u8], entries: &[Entry]) -> Result<Appended, NotTaken> {
+        let stream = create_string(self.ctx, key);
+        let mut appended = Appended { ctx: self.ctx, stream, entries: Vec::new() };
+        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+        // SAFETY: the context is alive during the call and the name until `appended` is dropped.
+        let open = unsafe { api!(RedisModule_OpenKey)(self.ctx, stream, mode as c_int) };
+        let outcome = self.append_all(open, entries, &mut appended);
+        // SAFETY: the key was opened above and is closed once.
+        unsafe { api!(RedisModule_CloseKey)(open) };
+        outcome.map(|()| appended)
+    }
+
+    fn append_all(
+        self,
+        open: *mut RedisModuleKey,
+        entries: &[Entry],
+        appended: &mut Appended,
+    ) -> Result<(), NotTaken> {
+        // SAFETY: the key is open.
+        let is_new = match unsafe { api!(RedisModule_KeyType)(open) } as isize {
+            raw::REDISMODULE_KEYTYPE_STREAM => false,
+            raw::REDISMODULE_KEYTYPE_EMPTY if is_cluster(self.ctx) => {
+                return Err(NotTaken::NotHere)
+            }
+            raw::REDISMODULE_KEYTYPE_EMPTY => true,
+            _ => return Err(NotTaken::Refused),
+        };
+        for entry in entries {
+            let mut strings = Vec::with_capacity(40);
+            for (name, value) in entry.fields() {
+                strings.push(create_string(self.ctx, name.as_bytes()));
+                strings.push(create_string(self.ctx, value));
+            }
+            let mut id = RedisModuleStreamID { ms: 0, seq: 0 };
+            // SAFETY: the key is open for writing, the strings are pairs and alive, and the server
+            // copies what it keeps.
+            let status = unsafe {
+                let auto_id = raw::REDISMODULE_STREAM_ADD_AUTOID as c_int;
+                let (start, pairs) = (strings.as_mut_ptr(), strings.len() / 2);
+                api!(RedisModule_StreamAdd)(open, auto_id, &mut id, start, pairs as libc::c_long)
+            };
+            appended.entries.push((id, strings));
+            if status as isize != raw::REDISMODULE_OK {
+                appended.take_back(open, is_new);
+                return Err(NotTaken::Refused);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Appended {
+    /// Deletes what was appended before the last entry, which was refused.
+    fn take_back(&self, open: *mut RedisModuleKey, is_new: bool) {
+        let kept = self.entries.len().saturating_sub(1);
+        for (id, _) in self.entries.iter().take(kept) {
+            let mut id = RedisModuleStreamID { ms: id.ms, seq: id.seq };
+            // SAFETY: the key is open for writing and the id is one that it gave.
+            unsafe { api!(RedisModule_StreamDelete)(open, &mut id) };
+        }
+        if is_new && kept > 0 {
+            // SAFETY: the key is open for writing.
+            unsafe { api!(RedisModule_DeleteKey)(open) };
+        }
+    }
+
+    /// Replicates every entry with its id, and tells who waits for or watches the stream.
+    pub(super) fn publish(&self) {
+        for (id, strings) in &self.entries {
+            let id = format!("{}-{}", id.ms, id.seq);
+            // SAFETY: the context is alive, the format names one string, one buffer with its
+            // length and one vector with its length, and the server copies all of them.
+            unsafe {
+                api!(RedisModule_Replicate)(
+                    self.ctx,
+                    c"XADD".as_ptr(),
+                    c"sbv".as_ptr(),
+                    self.stream,
+                    id.as_ptr(),
+                    id.len(),
+                    strings.as_ptr(),
+                    strings.len(),
+                );
+            }
+        }
+        // SAFETY: the context and the name are alive.
+        unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, self.stream) };
+    }
+
+    /// Notifies of the new entries, as XADD would.
+    pub(super) fn notify(&self) {
+        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
+        for _ in &self.entries {
+            // SAFETY: the context and the name are alive and the text ends in NUL.
+            unsafe {
+                api!(RedisModule_NotifyKeyspaceEvent)(
+                    self.ctx,
+                    class,
+                    c"xadd".as_ptr(),
+                    self.stream,
+                )
+            };
+        }
+    }
+}
+
+impl Drop for Appended {
+    fn drop(&mut self) {
+        let strings = self.entries.iter().flat_map(|(_, strings)| strings);
+        for string in strings.chain(std::iter::once(&self.stream)) {
+            // SAFETY: each string was created for this struct and is freed once.
+            unsafe { api!(RedisModule_FreeString)(self.ctx, *string) };
+        }
+    }
+}
+
+fn is_cluster(ctx: *mut RedisModuleCtx) -> bool {
+    // SAFETY: the context is alive during the call.
+    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
+    flags & raw::REDISMODULE_CTX_FLAGS_CLUSTER as c_int != 0
+}

@@ -1,0 +1,135 @@
+//! Handing changes to replicas and to the append-only file.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+
+use super::log;
+use crate::sale::effect::{encode_version, Change};
+use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
+
+/// The command that carries effects.
+pub const APPLY: &CStr = c"SECKILL.APPLY";
+
+const NOT_REPLICATED: &str =
+    "the server refused to replicate a change: replicas and the append-only file lack it";
+
+thread_local! {
+    /// Where effects are written before the server copies them: kept, so that a plain grant
+    /// allocates nothing for it.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Scratch space is kept between calls up to this size.
+const SCRATCH_BYTES_MAX: usize = 64 * 1024;
+
+/// Replicates `changes`, the first of which follows `version`, in commands of at most
+/// [`EFFECTS_PER_APPLY_MAX`] effects.
+pub(super) fn changes(
+    ctx: *mut RedisModuleCtx,
+    key: *mut RedisModuleString,
+    mut version: u64,
+    changes: &[Change<'_>],
+) {
+    let mut scratch = SCRATCH.take();
+    for part in changes.chunks(EFFECTS_PER_APPLY_MAX) {
+        scratch.clear();
+        encode_version(version, &mut scratch);
+        let replicated = match part {
+            [change] => one(ctx, key, &mut scratch, change),
+            many => several(ctx, key, &mut scratch, many),
+        };
+        if !replicated {
+            log::warning(NOT_REPLICATED);
+        }
+        version += part.len() as u64;
+    }
+    if scratch.capacity() <= SCRATCH_BYTES_MAX {
+        SCRATCH.set(scratch);
+    }
+}
+
+/// Replicates one change; `scratch` holds its version.
+fn one(
+    ctx: *mut RedisModuleCtx,
+    key: *mut RedisModuleString,
+    scratch: &mut Vec<u8>,
+    change: &Change<'_>,
+) -> bool {
+    let split = scratch.len();
+    change.encode(scratch);
+    let (version, effect) = scratch.split_at(split);
+    // SAFETY: the context and the key are alive, the format names one string and two buffers with
+    // their lengths, and the server copies all of them before it returns.
+    let status = unsafe {
+        api!(RedisModule_Replicate)(
+            ctx,
+            APPLY.as_ptr(),
+            c"sbb".as_ptr(),
+            key,
+            version.as_ptr(),
+            version.len(),
+            effect.as_ptr(),
+            effect.len(),
+        )
+    };
+    status as isize == raw::REDISMODULE_OK
+}
+
+/// Replicates several changes in one command; `scratch` holds their version.
+fn several(
+    ctx: *mut RedisModuleCtx,
+    key: *mut RedisModuleString,
+    scratch: &mut Vec<u8>,
+    changes: &[Change<'_>],
+) -> bool {
+    let split = scratch.len();
+    let mut effects = Effects { ctx, strings: Vec::with_capacity(changes.len()) };
+    for change in changes {
+        scratch.truncate(split);
+        change.encode(scratch);
+        effects.push(&scratch[split..]);
+    }
+    // SAFETY: as for one change; the vector is of strings that live until `effects` is dropped.
+    let status = unsafe {
+        api!(RedisModule_Replicate)(
+            ctx,
+            APPLY.as_ptr(),
+            c"sbv".as_ptr(),
+            key,
+            scratch.as_ptr(),
+            split,
+            effects.strings.as_ptr(),
+            effects.strings.len(),
+        )
+    };
+    status as isize == raw::REDISMODULE_OK
+}
+
+/// A string of the server with these bytes; whoever asks for it frees it.
+pub(super) fn create_string(ctx: *mut RedisModuleCtx, bytes: &[u8]) -> *mut RedisModuleString {
+    // SAFETY: the context is alive and the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(ctx, bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// Strings of the server that are freed with this.
+struct Effects {
+    ctx: *mut RedisModuleCtx,
+    strings: Vec<*mut RedisModuleString>,
+}
+
+impl Effects {
+    fn push(&mut self, effect: &[u8]) {
+        self.strings.push(create_string(self.ctx, effect));
+    }
+}
+
+impl Drop for Effects {
+    fn drop(&mut self) {
+        for string in &self.strings {
+            // SAFETY: each string was created by `push` and is freed once.
+            unsafe { api!(RedisModule_FreeString)(self.ctx, *string) };
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A connection that speaks the protocol itself: what is sent and what comes back can be exact.
+
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use super::reply::Reply;
+use super::wait::DEADLINE;
+
+/// One connection to a server.
+pub struct Conn {
+    reader: BufReader<TcpStream>,
+}
+
+/// The words of a command written as one line. Arguments with spaces need [`Conn::send`].
+pub fn words(line: &str) -> Vec<&[u8]> {
+    line.split_whitespace().map(str::as_bytes).collect()
+}
+
+/// A command as it goes over the wire.
+pub fn encode(args: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut out = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args.iter().map(AsRef::as_ref) {
+        out.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+        out.extend_from_slice(arg);
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
+impl Conn {
+    /// Connects to a port of this machine.
+    pub fn open(port: u16) -> io::Result<Conn> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        Ok(Conn { reader: BufReader::new(stream) })
+    }
+
+    /// Sends a command without waiting for its reply.
+    pub fn send(&mut self, args: &[impl AsRef<[u8]>]) -> io::Result<()> {
+        self.send_raw(&encode(args))
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.reader.get_mut().write_all(bytes)
+    }
+
+    /// Reads the next reply.
+    pub fn read(&mut self) -> io::Result<Reply> {
+        Reply::read(&mut self.reader)
+    }
+
+    /// Sends a command and reads its reply; `Err` when the connection broke.
+    pub fn try_ask(&mut self, args: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
+        self.send(args)?;
+        self.read()
+    }
+
+    /// Sends a command and reads its reply.
+    #[track_caller]
+    pub fn ask(&mut self, args: &[impl AsRef<[u8]>]) -> Reply {
+        match self.try_ask(args) {
+            Ok(reply) => reply,
+            Err(error) => panic!("the connection broke: {error}"),
+        }
+    }
+
+    /// Sends a command written as one line and reads its reply.
+    #[track_caller]
+    pub fn cmd(&mut self, line: &str) -> Reply {
+        self.ask(&words(line))
+    }
+
+    /// Sends a command written as one line; its reply in the notation of [`Reply`].
+    #[track_caller]
+    pub fn call(&mut self, line: &str) -> String {
+        self.cmd(line).to_string()
+    }
+
+    /// Sends commands one by one, each of which must be answered as written beside it.
+    #[track_caller]
+    pub fn check(&mut self, session: &[(&str, &str)]) {
+        for (line, expected) in session {
+            assert_eq!(self.call(line), *expected, "the reply to {line}");
+        }
+    }
+
+    /// Sends commands in one write and reads their replies.
+    pub fn pipeline(&mut self, commands: &[impl AsRef<[u8]>]) -> io::Result<Vec<Reply>> {
+        let bytes: Vec<u8> = commands.iter().flat_map(|one| one.as_ref().to_vec()).collect();
+        self.send_raw(&bytes)?;
+        commands.iter().map(|_| self.read()).collect()
+    }
+
+    /// Sends a command and returns every byte that comes back for it.
+    #[track_caller]
+    pub fn raw(&mut self, line: &str) -> String {
+        const END: &str = "-- end of the reply --";
+        let mut bytes = encode(&words(line));
+        bytes.extend_from_slice(&encode(&[b"ECHO" as &[u8], END.as_bytes()]));
+        self.send_raw(&bytes).expect("the connection takes a command");
+        let tail = format!("${}\r\n{END}\r\n", END.len()).into_bytes();
+        let mut seen = Vec::new();
+        while !seen.ends_with(&tail) {
+            let mut byte = [0];
+            self.reader.read_exact(&mut byte).expect("a reply comes");
+            seen.push(byte[0]);
+        }
+        seen.truncate(seen.len() - tail.len());
+        String::from_utf8_lossy(&seen).into_owned()
+    }
+
+    /// Switches to RESP3.
+    #[track_caller]
+    pub fn resp3(mut self) -> Conn {
+        let hello = self.cmd("HELLO 3");
+        assert_eq!(hello.field("proto"), Reply::Int(3));
+        self
+    }
+
+    /// The underlying reader, for what is not a reply: the replication link.
+    pub fn reader(&mut self) -> &mut BufReader<TcpStream> {
+        &mut self.reader
+    }
+}

@@ -1,0 +1,155 @@
+//! Replies of a server, exactly: which kind of string, which kind of nothing.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+/// One reply, in RESP2 or RESP3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Simple(Vec<u8>),
+    Error(Vec<u8>),
+    Int(i64),
+    Bulk(Vec<u8>),
+    Nil,
+    Array(Vec<Reply>),
+    Map(Vec<(Reply, Reply)>),
+    Set(Vec<Reply>),
+    Push(Vec<Reply>),
+    Bool(bool),
+    /// Doubles, big numbers and verbatim strings, with their mark.
+    Other(char, Vec<u8>),
+}
+
+impl Reply {
+    /// Reads one reply.
+    pub fn read(from: &mut impl BufRead) -> io::Result<Reply> {
+        let line = read_line(from)?;
+        let (&mark, text) = line.split_first().ok_or(io::ErrorKind::InvalidData)?;
+        let count = || -> io::Result<i64> {
+            let digits = String::from_utf8_lossy(text);
+            digits.parse().map_err(|_| io::ErrorKind::InvalidData.into())
+        };
+        Ok(match mark {
+            b'+' => Reply::Simple(text.to_vec()),
+            b'-' => Reply::Error(text.to_vec()),
+            b':' => Reply::Int(count()?),
+            b'_' => Reply::Nil,
+            b'#' => Reply::Bool(text == b"t"),
+            b',' | b'(' => Reply::Other(mark.into(), text.to_vec()),
+            _ if count()? < 0 => Reply::Nil,
+            b'$' => Reply::Bulk(read_bulk(from, count()?)?),
+            b'=' => Reply::Other('=', read_bulk(from, count()?)?),
+            b'*' => Reply::Array(read_many(from, count()?)?),
+            b'~' => Reply::Set(read_many(from, count()?)?),
+            b'>' => Reply::Push(read_many(from, count()?)?),
+            b'%' => {
+                let flat = read_many(from, count()? * 2)?;
+                Reply::Map(flat.chunks(2).map(|two| (two[0].clone(), two[1].clone())).collect())
+            }
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        })
+    }
+
+    /// The bytes of a string of any kind.
+    #[track_caller]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Reply::Simple(text) | Reply::Bulk(text) | Reply::Other(_, text) => text,
+            other => panic!("a string was expected, not {other}"),
+        }
+    }
+
+    /// A string of any kind as text.
+    #[track_caller]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(self.bytes()).into_owned()
+    }
+
+    /// The number in an integer reply.
+    #[track_caller]
+    pub fn int(&self) -> i64 {
+        match self {
+            Reply::Int(number) => *number,
+            other => panic!("an integer was expected, not {other}"),
+        }
+    }
+
+    /// The elements of an array, a set or a push.
+    #[track_caller]
+    pub fn items(&self) -> &[Reply] {
+        match self {
+            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => items,
+            other => panic!("an array was expected, not {other}"),
+        }
+    }
+
+    /// Names and values of a map, which in RESP2 is a flat array.
+    #[track_caller]
+    pub fn pairs(&self) -> Vec<(String, Reply)> {
+        match self {
+            Reply::Map(pairs) => pairs.iter().map(|(k, v)| (k.text(), v.clone())).collect(),
+            flat => flat.items().chunks(2).map(|two| (two[0].text(), two[1].clone())).collect(),
+        }
+    }
+
+    /// The value under `name` in a map.
+    #[track_caller]
+    pub fn field(&self, name: &str) -> Reply {
+        let found = self.pairs().into_iter().find(|(key, _)| key == name);
+        found.unwrap_or_else(|| panic!("no field {name} in {self}")).1
+    }
+
+    /// Whether this is an error.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Reply::Error(_))
+    }
+}
+
+/// The notation of the tests: `+OK`, `-ERR text`, `7`, `'bulk'`, `nil`, `[array of 3]`,
+/// `{'key': value}`, `>[push]`, `~[set]`, `#t`.
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reply::Simple(text) => write!(f, "+{}", text.escape_ascii()),
+            Reply::Error(text) => write!(f, "-{}", String::from_utf8_lossy(text)),
+            Reply::Int(number) => write!(f, "{number}"),
+            Reply::Bulk(bytes) => write!(f, "'{}'", bytes.escape_ascii()),
+            Reply::Nil => write!(f, "nil"),
+            Reply::Array(items) => write!(f, "[{}]", joined(items)),
+            Reply::Set(items) => write!(f, "~[{}]", joined(items)),
+            Reply::Push(items) => write!(f, ">[{}]", joined(items)),
+            Reply::Bool(value) => write!(f, "#{}", if *value { 't' } else { 'f' }),
+            Reply::Other(mark, text) => write!(f, "{mark}{}", text.escape_ascii()),
+            Reply::Map(pairs) => {
+                let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+                write!(f, "{{{}}}", pairs.join(" "))
+            }
+        }
+    }
+}
+
+fn joined(items: &[Reply]) -> String {
+    items.iter().map(Reply::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// A line without its CRLF.
+pub fn read_line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    from.read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    line.truncate(line.len().saturating_sub(2));
+    Ok(line)
+}
+
+fn read_bulk(from: &mut impl BufRead, len: i64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len as usize + 2];
+    from.read_exact(&mut bytes)?;
+    bytes.truncate(len as usize);
+    Ok(bytes)
+}
+
+fn read_many(from: &mut impl BufRead, count: i64) -> io::Result<Vec<Reply>> {
+    (0..count).map(|_| Reply::read(from)).collect()
+}

@@ -1,0 +1,29 @@
+//! Waiting on conditions.
+
+use std::time::{Duration, Instant};
+
+/// Longest wait for anything. Generous, because several servers share two cores; a test that
+/// passes never waits that long.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Returns as soon as `condition` holds; panics with `what` when it doesn't in time.
+#[track_caller]
+pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(holds_in_time(condition), "waited {DEADLINE:?} in vain until {what}");
+}
+
+/// Whether `condition` comes to hold before the deadline.
+pub fn holds_in_time(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if start.elapsed() > DEADLINE {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

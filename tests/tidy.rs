@@ -1,0 +1,225 @@
+//! The source itself is held to the house rules: which room may use which, where unsafe code may
+//! be, how long lines and functions are, and what must not be left behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LINE_CHARS_MAX: usize = 100;
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// What the files under a folder must not name. Arrows run lib -> command -> server -> sale.
+const FORBIDDEN_NAMES: &[(&str, &[&str])] = &[
+    ("src/sale/", &["crate::server", "crate::command", "redis_module", "libc", "getrandom"]),
+    ("src/sale/", &["std::time", "std::fs", "std::net", "std::env", "std::thread"]),
+    ("src/server/", &["crate::command", "super::super::command"]),
+    ("src/command/", &["redis_module", "libc", "std::time", "std::fs", "std::net", "std::env"]),
+];
+
+/// What would take the whole server down.
+const PANICS: &[&str] =
+    &[".unwrap()", ".expect(", "panic!(", "unreachable!(", "unimplemented!(", ".unwrap_err()"];
+
+struct Source {
+    path: String,
+    lines: Vec<String>,
+}
+
+impl Source {
+    /// The lines before the unit tests, with their numbers, comments left out.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_tests = |line: &String| line.trim() == "#[cfg(test)]";
+        let end = self.lines.iter().position(is_tests).unwrap_or(self.lines.len());
+        let lines = self.lines[..end].iter().enumerate();
+        lines.map(|(at, line)| (at, without_comment(line))).filter(|(_, line)| !line.is_empty())
+    }
+
+    fn is_in(&self, folder: &str) -> bool {
+        self.path.starts_with(folder)
+    }
+
+    fn place(&self, at: usize) -> String {
+        format!("{}:{}", self.path, at + 1)
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split("//").next().unwrap_or("").trim_end()
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["src", "tests", "examples", "benches"] {
+        collect(&root.join(folder), &mut files);
+    }
+    files.sort();
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let path = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        Source { path, lines: text.lines().map(str::to_owned).collect() }
+    };
+    files.iter().map(read).collect()
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+}
+
+fn assert_none(what: &str, found: Vec<String>) {
+    assert!(found.is_empty(), "{what}:\n{}", found.join("\n"));
+}
+
+#[test]
+fn the_sources_are_found() {
+    let sources = sources();
+    for room in ["src/sale/", "src/server/", "src/command/", "tests/"] {
+        assert!(sources.iter().any(|source| source.is_in(room)), "{room}");
+    }
+}
+
+#[test]
+fn no_arrow_runs_backwards() {
+    let mut found = Vec::new();
+    for source in sources() {
+        for (folder, names) in FORBIDDEN_NAMES {
+            if !source.is_in(folder) {
+                continue;
+            }
+            for (at, line) in source.code() {
+                if names.iter().any(|name| line.contains(name)) {
+                    found.push(format!("{} {}", source.place(at), line.trim()));
+                }
+            }
+        }
+    }
+    assert_none("a room uses what it must not know", found);
+}
+
+#[test]
+fn lib_is_the_module_macro_and_nothing_else() {
+    let sources = sources();
+    let lib = sources.iter().find(|source| source.path == "src/lib.rs").unwrap();
+    let defines = |line: &str| words(line).any(|w| ["fn", "struct", "enum", "impl"].contains(&w));
+    let found = lib.code().filter(|(_, line)| defines(line)).map(|(at, _)| lib.place(at));
+    assert_none("lib.rs defines something", found.collect());
+}
+
+#[test]
+fn unsafe_code_is_in_the_server_room_and_says_why() {
+    let (mut elsewhere, mut unexplained) = (Vec::new(), Vec::new());
+    for source in sources() {
+        for (at, line) in source.code() {
+            if !words(line).any(|word| word == "unsafe") {
+                continue;
+            }
+            if source.is_in("src/") && !source.is_in("src/server/") {
+                elsewhere.push(source.place(at));
+            }
+            let opens = line.contains("unsafe {") || line.contains("unsafe impl");
+            if opens && !is_explained(&source.lines, at) {
+                unexplained.push(source.place(at));
+            }
+        }
+    }
+    assert_none("unsafe outside src/server", elsewhere);
+    assert_none("an unsafe block without a SAFETY: sentence above it", unexplained);
+}
+
+/// Whether the comment above the statement that holds line `at` has a SAFETY: sentence. A statement
+/// begins behind the last line that ends one, or that opens or closes a block.
+fn is_explained(lines: &[String], at: usize) -> bool {
+    let mut start = at;
+    while start > 0 {
+        let above = lines[start - 1].trim();
+        if above.starts_with("//") || above.is_empty() || above.ends_with([';', '{', '}']) {
+            break;
+        }
+        start -= 1;
+    }
+    let comment = lines[..start].iter().rev().map(|line| line.trim());
+    let mut comment = comment.take_while(|line| line.starts_with("//") || line.starts_with("#["));
+    comment.any(|line| line.contains("SAFETY:"))
+}
+
+#[test]
+fn lines_and_functions_are_short() {
+    let (mut long_lines, mut long_functions) = (Vec::new(), Vec::new());
+    for source in sources() {
+        for (at, line) in source.lines.iter().enumerate() {
+            if line.chars().count() > LINE_CHARS_MAX {
+                long_lines.push(source.place(at));
+            }
+            let length = function_lines(&source.lines, at);
+            if length > FUNCTION_LINES_MAX {
+                long_functions.push(format!("{} {length} lines", source.place(at)));
+            }
+        }
+    }
+    assert_none("lines too long", long_lines);
+    assert_none("functions too long", long_functions);
+}
+
+/// How many lines the function has that begins at line `at`; 0 when none does. The source is
+/// formatted, so a function ends at the first closing brace with its own indentation.
+fn function_lines(lines: &[String], at: usize) -> usize {
+    let line = &lines[at];
+    let code = line.trim_start();
+    let qualifiers = ["pub", "crate", "super", "const", "unsafe", "extern", "C", ""];
+    let mut before = words(code).take_while(|word| *word != "fn");
+    let is_head = words(code).any(|word| word == "fn")
+        && before.all(|word| qualifiers.contains(&word))
+        && !code.ends_with([';', '}']);
+    if !is_head {
+        return 0;
+    }
+    let end = format!("{}}}", &line[..line.len() - code.len()]);
+    let length = lines[at..].iter().position(|line| *line == end);
+    length.map_or(0, |length| length + 1)
+}
+
+#[test]
+fn nothing_unfinished_is_left() {
+    // Put together here, so that this file does not name what it looks for.
+    let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["todo", "!("], ["HA", "CK"]];
+    let marks = marks.map(|parts| parts.concat());
+    let mut found = Vec::new();
+    for source in sources() {
+        for (at, line) in source.lines.iter().enumerate() {
+            if marks.iter().any(|mark| line.contains(mark.as_str())) {
+                found.push(source.place(at));
+            }
+        }
+    }
+    assert_none("unfinished", found);
+}
+
+#[test]
+fn the_module_never_panics_on_purpose() {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| source.is_in("src/")) {
+        for (at, line) in source.code() {
+            if PANICS.iter().any(|panic| line.contains(panic)) {
+                found.push(format!("{} {}", source.place(at), line.trim()));
+            }
+        }
+    }
+    assert_none("a panic would take the whole server down", found);
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let says = |source: &Source| source.lines.first().is_some_and(|line| line.starts_with("//!"));
+    let found = sources().iter().filter(|source| !says(source)).map(|s| s.path.clone()).collect();
+    assert_none("files without a head comment", found);
+}
