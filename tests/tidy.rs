@@ -174,7 +174,9 @@ fn lines_and_functions_are_short() {
     let (mut long_lines, mut long_functions) = (Vec::new(), Vec::new());
     for source in sources() {
         for (at, line) in source.lines.iter().enumerate() {
-            if line.chars().count() > LINE_CHARS_MAX {
+            // In tests an exact reply stays in one piece: there texts don't count.
+            let counted = if source.is_in("tests/") { &bare(line) } else { line };
+            if counted.chars().count() > LINE_CHARS_MAX {
                 long_lines.push(source.place(at));
             }
             let length = function_lines(&source.lines, at);
