@@ -130,9 +130,13 @@ const CASES: [Case; 9] = [
 
 /// What one run showed.
 struct Loss {
+    /// Grants that buyers were told of.
     acknowledged: u64,
+    /// Of these, grants that the remaining server does not know.
     lost: u64,
+    /// Grants that the remaining server knows and no buyer was told of.
     unheard: u64,
+    /// Until the end, so that `lost` can be shown as a span of time.
     grabs_per_second: f64,
 }
 
@@ -155,10 +159,11 @@ fn run(options: &Options) -> Result<Table, String> {
     table.load_style(presets::ASCII_MARKDOWN).set_header([
         "what happens",
         "setting",
+        "grabs/s",
         "acknowledged",
         "of them lost",
-        "granted, but the answer was lost",
-        "grabs/s before",
+        "lost, as time",
+        "granted, answer lost",
     ]);
     for case in &CASES {
         eprintln!("{}, {}: {} runs", case.what, case.setting, options.runs);
@@ -169,23 +174,24 @@ fn run(options: &Options) -> Result<Table, String> {
     Ok(table)
 }
 
-fn row(case: &Case, losses: &[Loss]) -> [String; 6] {
-    let span = |number: fn(&Loss) -> u64| {
+fn row(case: &Case, losses: &[Loss]) -> [String; 7] {
+    let span = |number: fn(&Loss) -> u64, unit: &str| {
         let least = losses.iter().map(number).min().unwrap_or_default();
         let most = losses.iter().map(number).max().unwrap_or_default();
         if least == most {
-            format!("{least}")
+            format!("{least}{unit}")
         } else {
-            format!("{least} to {most}")
+            format!("{least} to {most}{unit}")
         }
     };
     [
         case.what.into(),
         case.setting.into(),
-        span(|loss| loss.acknowledged),
-        span(|loss| loss.lost),
-        span(|loss| loss.unheard),
-        span(|loss| loss.grabs_per_second as u64),
+        span(|loss| loss.grabs_per_second as u64, ""),
+        span(|loss| loss.acknowledged, ""),
+        span(|loss| loss.lost, ""),
+        span(|loss| (loss.lost as f64 / loss.grabs_per_second * 1000.0) as u64, " ms"),
+        span(|loss| loss.unheard, ""),
     ]
 }
 
@@ -208,7 +214,8 @@ fn killed(case: &Case, module: &Path, grants: u64, snapshot: bool) -> Result<Los
         // SAVE and not BGSAVE, so that the moment is known; the buyers wait meanwhile.
         command(&server, &["SAVE"])?;
     }
-    let speed = buyers.reach(grants)?;
+    buyers.reach(grants)?;
+    let speed = buyers.speed();
     server.kill();
     let told = buyers.winners()?;
     let server = server.restart()?;
@@ -219,7 +226,8 @@ fn killed(case: &Case, module: &Path, grants: u64, snapshot: bool) -> Result<Los
 fn failed_over(case: &Case, module: &Path, grants: u64, wait: bool) -> Result<Loss, String> {
     let pair = Pair::start(module, case.settings)?;
     let buyers = Buyers::start(&pair.primary, wait)?;
-    let speed = buyers.reach(grants)?;
+    buyers.reach(grants)?;
+    let speed = buyers.speed();
     pair.link.cut();
     pair.primary.kill();
     let told = buyers.winners()?;
@@ -231,12 +239,13 @@ fn failed_over(case: &Case, module: &Path, grants: u64, wait: bool) -> Result<Lo
 fn parted(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
     let pair = Pair::start(module, case.settings)?;
     let buyers = Buyers::start(&pair.primary, false)?;
-    let speed = buyers.reach(grants)?;
+    buyers.reach(grants)?;
     pair.link.cut();
     let over = Instant::now() + PARTITION;
     while Instant::now() < over && !buyers.all_gave_up() {
         thread::sleep(POLL_EVERY);
     }
+    let speed = buyers.speed();
     pair.primary.kill();
     let told = buyers.winners()?;
     command(&pair.replica, &["REPLICAOF", "NO", "ONE"])?;

@@ -44,11 +44,11 @@ impl Buyers {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Returns when `count` grants were acknowledged; tells how many a second that was.
+    /// Returns when `count` grants were acknowledged.
     ///
     /// # Errors
     /// A sentence when it takes too long.
-    pub fn reach(&self, count: u64) -> Result<f64, String> {
+    pub fn reach(&self, count: u64) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
         while self.acknowledged() < count {
             if Instant::now() > deadline || self.all_gave_up() {
@@ -56,7 +56,12 @@ impl Buyers {
             }
             thread::sleep(POLL_EVERY);
         }
-        Ok(self.acknowledged() as f64 / self.started.elapsed().as_secs_f64())
+        Ok(())
+    }
+
+    /// Acknowledged grants a second, from the start up to now.
+    pub fn speed(&self) -> f64 {
+        self.acknowledged() as f64 / self.started.elapsed().as_secs_f64()
     }
 
     /// Whether the server refuses everybody.

@@ -33,6 +33,8 @@ impl Link {
                     continue;
                 }
                 if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, primary)) {
+                    // As both servers set it: small messages must not wait for more to come.
+                    let _ = (near.set_nodelay(true), far.set_nodelay(true));
                     forward(&near, &far, delay, &is_cut);
                     forward(&far, &near, delay, &is_cut);
                 }

@@ -81,7 +81,8 @@ fn gather(results: Vec<Result<Share, String>>) -> Result<Experience, String> {
 }
 
 fn histogram() -> Result<Histogram<u64>, String> {
-    Histogram::new(LATENCY_DIGITS).map_err(|e| e.to_string())
+    let longest = PATIENCE.as_micros() as u64;
+    Histogram::new_with_max(longest, LATENCY_DIGITS).map_err(|e| e.to_string())
 }
 
 /// One connection with its clicks to come.
@@ -181,7 +182,9 @@ impl Client {
         Ok(())
     }
 
-    /// Reads what is there, records a whole answer and clicks again.
+    /// Reads until the answer is whole, records it and clicks again. It does not wait for the next
+    /// answer, however near that is: every connection has its turn, so that all of them really
+    /// have a click under way.
     fn serve(&mut self, key: &str, share: &mut Share) -> io::Result<()> {
         self.flush()?;
         let mut part = [0; 1024];
@@ -193,7 +196,7 @@ impl Client {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             }
-            while let Some((reply, length)) = read_reply(&self.input) {
+            if let Some((reply, length)) = read_reply(&self.input) {
                 self.input.drain(..length);
                 let Some((click, sent_at)) = self.under_way.take() else {
                     return Err(io::Error::other("the server answered without being asked"));
@@ -201,6 +204,7 @@ impl Client {
                 share.latency.saturating_record(sent_at.elapsed().as_micros() as u64);
                 share.answers.push((click, reply));
                 self.click(key)?;
+                return Ok(());
             }
         }
     }

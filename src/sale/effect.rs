@@ -1,7 +1,8 @@
 //! The only way state changes, and the text that is replicated.
 //!
 //! An effect is one byte string: a letter, fields of one lower-case letter and a decimal number
-//! each, and behind a colon the bytes that users chose. `GRAB sale alice QTY 2 REQ o-7` replicates as
+//! each, and behind a colon the bytes that users chose. `GRAB sale alice QTY 2 REQ o-7` replicates
+//! as
 //!
 //! ```text
 //! SECKILL.APPLY sale 1z Gq2r3:o-7alice

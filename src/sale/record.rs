@@ -5,8 +5,8 @@
 //! ```
 //! `flags` holds the state and tells which optional parts are there. Numbers of fixed width are
 //! little-endian and can be changed in place; `qty` and `at` are varints. `at` counts from the base
-//! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write their
-//! rows in the same form, without `prev`.
+//! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write
+//! their rows in the same form, without `prev`.
 
 use super::bytes::{put_varint, Reader};
 use super::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};

@@ -39,7 +39,10 @@ impl Setting {
 
 /// Declares settings, a line each: name of the static, name for the operator, default, bounds.
 macro_rules! settings {
-    ($($(#[$doc:meta])* $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;
+    )*) => {
         lazy_static! {
             $($(#[$doc])* pub static ref $id: Setting = Setting::new($name, $default, $min, $max);)*
         }
