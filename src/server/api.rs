@@ -1,8 +1,8 @@
 //! The server's functions.
 //!
 //! The server fills in a pointer for each function that it has; newer functions are missing on
-//! older servers. A function that every supported server has is called with `api!`, and loading
-//! has checked that those are there; one that may be missing is looked at with `offered!` first.
+//! older servers. `api!` is for functions that Redis 7.0 has, and loading refuses what is older;
+//! any other is looked at with `offered!` first.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -18,15 +18,15 @@ macro_rules! api {
     };
 }
 
-/// The pointer to a function that only newer servers have.
+/// The pointer to a function that only newer servers have, or none.
 macro_rules! offered {
     ($name:ident) => {
         redis_module::raw::$name
     };
 }
 
-/// Loading refuses a server that lacks a required function, so this is never reached; the panic is
-/// caught by the trampolines.
+/// No server that loads the module lacks such a function. Should one all the same, the panic is
+/// caught where the server called us.
 #[cold]
 pub fn missing(name: &'static str) -> ! {
     panic!("the server lacks {name}")

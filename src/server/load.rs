@@ -101,8 +101,10 @@ const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 fn set_options(ctx: *mut RedisModuleCtx) {
     let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS as c_int
         | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int;
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let known = unsafe { offered!(RedisModule_GetModuleOptionsAll) };
     // SAFETY: the function takes nothing and only answers a constant.
-    let known = unsafe { api!(RedisModule_GetModuleOptionsAll)() };
+    let known = known.map_or(0, |known| unsafe { known() });
     // Redis may give the same bit another meaning, so Valkey must be asked for by name.
     if known & VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION != 0
         && server_field(ctx, c"server", c"server_name", |name| name == b"valkey")
