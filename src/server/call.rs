@@ -10,7 +10,7 @@ use super::key::{Key, Mode};
 use super::outbox::{Appended, Outbox};
 use super::register::Spec;
 use super::reply::Reply;
-use super::{events, replicate, run, sweeper};
+use super::{events, listeners, replicate, run, sweeper};
 use crate::sale::effect::Change;
 use crate::sale::request::Now;
 
@@ -29,6 +29,8 @@ pub struct Call<'a> {
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
     now: Option<Now>,
+    /// No client made it, so it has no words that could be replicated.
+    of_timer: bool,
 }
 
 impl<'a> Call<'a> {
@@ -38,7 +40,7 @@ impl<'a> Call<'a> {
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
-        Call { ctx, strings, args, now: None }
+        Call { ctx, strings, args, now: None, of_timer: true }
     }
 
     /// The arguments, without the command's name.
@@ -73,6 +75,10 @@ impl<'a> Call<'a> {
     /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
     /// ...`, where `version` is the one that the first change follows.
     pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
+        if !self.must_hand_over() {
+            // Nobody takes it, but the server counts that something changed since it last saved.
+            return self.replicate_verbatim();
+        }
         if let Some(key) = self.name(key_arg) {
             replicate::changes(self.ctx, key, version, changes);
         }
@@ -84,9 +90,17 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx)
     }
 
+    /// Whether what is replicated reaches anybody.
+    fn must_hand_over(&self) -> bool {
+        self.of_timer || listeners::are_there(self.ctx)
+    }
+
     /// Replicates entries that were appended, with their ids.
     pub fn replicate_outbox(&mut self, appended: &Appended) {
-        appended.publish();
+        if self.must_hand_over() {
+            appended.replicate();
+        }
+        appended.signal();
     }
 
     /// Notifies of entries that were appended. Foreign code may run in it, as in `notify`.
@@ -192,7 +206,7 @@ pub(super) unsafe fn run(
         if spec.finds_keys() && is_about_keys(ctx) {
             tell_keys(ctx, spec, args);
         } else {
-            (spec.handler)(&mut Call { ctx, strings, args, now: None });
+            (spec.handler)(&mut Call { ctx, strings, args, now: None, of_timer: false });
         }
         true
     });

@@ -9,7 +9,7 @@ pub use redis_module::{Context, RedisString, Status};
 
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::{config, datatype, info, log, run};
+use super::{config, datatype, info, listeners, log, run};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -66,6 +66,7 @@ fn set_up(
     run::begin();
     run::follow_promotions(ctx)?;
     sweeper::start(ctx, sweep)?;
+    listeners::follow(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
     }
@@ -116,13 +117,13 @@ fn set_options(ctx: *mut RedisModuleCtx) {
 }
 
 /// Whether a field of the server's own INFO is there and `is` what is asked.
-fn server_field(
+pub(super) fn server_field(
     ctx: *mut RedisModuleCtx,
     section: &CStr,
     field: &CStr,
     is: impl FnOnce(&[u8]) -> bool,
 ) -> bool {
-    // SAFETY: the context is alive while loading, the texts end in NUL, the field's text lives as
+    // SAFETY: the context is alive during the call, the texts end in NUL, the field's text lives as
     // long as the data, and the data is freed once.
     unsafe {
         let data = api!(RedisModule_GetServerInfo)(ctx, section.as_ptr());

@@ -14,6 +14,7 @@ mod docs;
 pub mod events;
 pub mod info;
 pub mod key;
+mod listeners;
 pub mod load;
 pub mod log;
 pub mod outbox;

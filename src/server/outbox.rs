@@ -107,8 +107,8 @@ impl Appended {
         }
     }
 
-    /// Replicates every entry with its id, and tells who waits for or watches the stream.
-    pub(super) fn publish(&self) {
+    /// Replicates every entry with its id.
+    pub(super) fn replicate(&self) {
         for (id, strings) in &self.entries {
             let id = format!("{}-{}", id.ms, id.seq);
             // SAFETY: the context is alive, the format names one string, one buffer with its
@@ -126,6 +126,10 @@ impl Appended {
                 );
             }
         }
+    }
+
+    /// Tells who watches the stream.
+    pub(super) fn signal(&self) {
         // SAFETY: the context and the name are alive.
         unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, self.stream) };
     }
