@@ -1,8 +1,8 @@
 //! The server's functions.
 //!
 //! The server fills in a pointer for each function that it has; newer functions are missing on
-//! older servers. A function that every supported server has is called with `api!`, and loading
-//! has checked that those are there; one that may be missing is looked at with `offered!` first.
+//! older servers. `api!` is for functions that Redis 7.0 has, and loading refuses what is older;
+//! any other is looked at with `offered!` first.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -18,15 +18,15 @@ macro_rules! api {
     };
 }
 
-/// The pointer to a function that only newer servers have.
+/// The pointer to a function that only newer servers have, or none.
 macro_rules! offered {
     ($name:ident) => {
         redis_module::raw::$name
     };
 }
 
-/// Loading refuses a server that lacks a required function, so this is never reached; the panic is
-/// caught by the trampolines.
+/// No server that loads the module lacks such a function. Should one all the same, the panic is
+/// caught where the server called us.
 #[cold]
 pub fn missing(name: &'static str) -> ! {
     panic!("the server lacks {name}")
@@ -57,4 +57,28 @@ pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) ->
         *place = byte;
     }
     body(buffer.as_ptr().cast())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_the_fallback() {
+        assert_eq!(guarded(1, || 2), 2);
+        assert_eq!(guarded(1, || missing("RedisModule_Nothing")), 1);
+    }
+
+    #[test]
+    fn texts_are_lent_with_their_nul_and_cut_when_too_long() {
+        let copy = |text: *const libc::c_char| {
+            // SAFETY: `with_c_str` promises a NUL at the end.
+            unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()
+        };
+        assert_eq!(with_c_str("seckill.grant", copy), b"seckill.grant");
+        assert_eq!(with_c_str("", copy), b"");
+        assert_eq!(with_c_str(&"x".repeat(999), copy).len(), TEXT_BYTES_MAX);
+    }
 }

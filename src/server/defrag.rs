@@ -3,9 +3,7 @@
 use std::mem::{self, ManuallyDrop};
 use std::os::raw::{c_int, c_ulong, c_void};
 
-use redis_module::raw::{
-    self, RedisModuleDefragCtx, RedisModuleString, RedisModuleTypeDefragFunc,
-};
+use redis_module::raw::{self, RedisModuleDefragCtx, RedisModuleString, RedisModuleTypeDefragFunc};
 
 use super::alloc;
 use super::api::guarded;

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::panic;
+use std::ptr;
 
 use redis_module::raw::{self, RedisModuleCtx};
 pub use redis_module::{Context, RedisString, Status};
@@ -43,6 +44,8 @@ pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec]) -> Stat
         Err(_) => FAILED.to_owned(),
     };
     log::warning(&why);
+    // The server forgets the module now, and with it what the context belongs to.
+    log::set_context(ptr::null_mut());
     Status::Err
 }
 
@@ -94,8 +97,10 @@ const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 fn set_options(ctx: *mut RedisModuleCtx) {
     let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS as c_int
         | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int;
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let known = unsafe { offered!(RedisModule_GetModuleOptionsAll) };
     // SAFETY: the function takes nothing and only answers a constant.
-    let known = unsafe { api!(RedisModule_GetModuleOptionsAll)() };
+    let known = known.map_or(0, |known| unsafe { known() });
     // Redis may give the same bit another meaning, so Valkey must be asked for by name.
     if known & VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION != 0
         && server_field(ctx, c"server", c"server_name", |name| name == b"valkey")
