@@ -264,7 +264,9 @@ unsafe extern "C" fn aof_rewrite(
         let sale = unsafe { sale_of(value) };
         let pieces = sale.pieces();
         // The base puts the sale at the version before all further pieces, each of which adds one.
-        let further = pieces.size_hint().0.saturating_sub(1) as u64;
+        let (count, at_most) = pieces.size_hint();
+        debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
+        let further = count.saturating_sub(1) as u64;
         let mut version = sale.core().version.saturating_sub(further);
         for (kind, piece) in pieces {
             let effect = match kind {
