@@ -29,6 +29,8 @@ pub const HOLD_NOT_YET: &str = "ERR HOLD must be 0, this version has no holds ye
 pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991";
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
+/// Time, version or epoch of a change would be beyond its bound.
+pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY got what does not follow, what this build does not know or what breaks the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
 /// The key can't be written, or the clock is not one.
@@ -46,6 +48,7 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::HoldNotYet => HOLD_NOT_YET,
         Misuse::SupplyTooLarge => SUPPLY_TOO_LARGE,
         Misuse::GrantsFull => GRANTS_FULL,
+        Misuse::Exhausted => EXHAUSTED,
     }
 }
 

@@ -38,8 +38,9 @@ impl Sale {
         for change in changes {
             let applied = self.apply(change);
             debug_assert_eq!(applied, Ok(()), "a decided change applies: {change:?}");
+            // Its first change in a run brought the epoch; without one there is none yet.
+            self.run = run;
         }
-        self.run = run;
     }
 
     /// Marks a sale that was just created by an INIT decided here.
@@ -68,7 +69,7 @@ impl Sale {
         let mut trial = self.core;
         for (place, change) in changes.iter().enumerate() {
             self.check(change, &trial)?;
-            if is_repeated(&changes[..place], change) {
+            if is_entangled(&changes[..place], change) {
                 return Err(Refused::Law);
             }
             trial.advance(change)?;
@@ -90,7 +91,7 @@ impl Sale {
             Effect::Pause => self.paused = true,
             Effect::Resume => self.paused = false,
             Effect::Alter(terms) => self.terms = self.terms.altered(terms),
-            Effect::RestockIds(piece) => snapshot::read_restocks(self, piece)?,
+            Effect::RestockIds(piece) => snapshot::read_restocks(self, piece, &core)?,
             Effect::Rows(piece) => snapshot::read_rows(self, piece, &mut core)?,
             Effect::Init { .. } | Effect::Base(_) => return Err(Refused::Place),
         }
@@ -134,6 +135,7 @@ impl Sale {
             held_until: 0,
             epoch: core.epoch,
         };
+        self.ledger.forget_announced_epochs();
         self.ledger.push(&new, grant.found);
         self.tallies.granted += 1;
     }
@@ -143,14 +145,17 @@ fn is_req(id: &[u8]) -> bool {
     (1..=REQ_BYTES_MAX).contains(&id.len())
 }
 
-/// Whether one of `earlier` uses the request id of `change`.
-fn is_repeated(earlier: &[Change<'_>], change: &Change<'_>) -> bool {
+/// Whether `change` can't be checked before `earlier` are made: one uses its request id, or both
+/// change the terms, or one is a piece.
+fn is_entangled(earlier: &[Change<'_>], change: &Change<'_>) -> bool {
     earlier.iter().any(|before| match (&before.effect, &change.effect) {
         (Effect::Grant(one), Effect::Grant(two)) => {
             one.user == two.user
                 && one.req.is_some_and(|req| two.req.is_some_and(|other| req.id == other.id))
         }
         (Effect::Restock { req, .. }, Effect::Restock { req: other, .. }) => req == other,
+        // Terms are checked against those in force, which an earlier ALTER would change.
+        (Effect::Alter(_), Effect::Alter(_)) => true,
         (_, Effect::RestockIds(_) | Effect::Rows(_)) => true,
         (Effect::RestockIds(_) | Effect::Rows(_), _) => true,
         _ => false,

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::effect::{Change, Effect, Granting};
 use super::ledger::Holding;
-use super::limits::{GRANTS_MAX, INTEGER_MAX};
+use super::limits::{GRANTS_MAX, INTEGER_MAX, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Init, Now, Request, Restock};
@@ -66,11 +66,12 @@ impl Sale {
     }
 
     fn change<'a>(&self, outcome: Outcome, effect: Effect<'a>, now: &Now) -> Decision<'a> {
-        let change = Change {
-            elapsed_ms: self.time(now) - self.core.t,
-            epoch: self.next_epoch(now),
-            effect,
-        };
+        let (t, epoch) = (self.time(now), self.next_epoch(now));
+        // Applying would refuse these, after the outcome was told.
+        if t > TIME_MS_MAX || self.core.version >= INTEGER_MAX || epoch > Some(INTEGER_MAX) {
+            return Decision::misuse(Misuse::Exhausted);
+        }
+        let change = Change { elapsed_ms: t - self.core.t, epoch, effect };
         Decision { outcome, changes: SmallVec::from_iter([change]) }
     }
 

@@ -199,11 +199,20 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let (sale, stated) = base_fields(&mut reader, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
     let ordered = sale.created_at <= sale.core.t;
-    let epochs_hold = sale.ledger.epochs().last().is_none_or(|last| last.1 <= sale.core.epoch);
-    if !reader.is_empty() || !terms_hold || !ordered || !stated.core.is_lawful() || !epochs_hold {
+    // Every tally counts changes, so none can outgrow what a snapshot keeps.
+    let version = stated.core.version;
+    let counted = counts_all(&stated.core, stated.restocks)
+        && sale.tallies.numbers().iter().all(|tally| *tally <= version);
+    if !reader.is_empty() || !terms_hold || !ordered || !stated.core.is_lawful() || !counted {
         return Err(Refused::Law);
     }
     Ok((sale, stated))
+}
+
+/// Whether the version counts at least the INIT, every grant and every restock kept: each was a
+/// change. So it has room for the pieces of the sale, however they are cut.
+fn counts_all(core: &Core, restocks: u64) -> bool {
+    core.version > core.grants.saturating_add(restocks)
 }
 
 fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> {
@@ -238,8 +247,8 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     let mut sale = Sale::blank(id, secret, terms, key);
     let epochs = number()?;
     for _ in 0..epochs {
-        let first = u32::try_from(number()?).ok()?;
-        if !sale.ledger.expect_epoch(first, number()?) {
+        let (first, epoch) = (u32::try_from(number()?).ok()?, number()?);
+        if epoch > core.epoch || !sale.ledger.expect_epoch(first, epoch) {
             return None;
         }
     }
@@ -259,8 +268,8 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     Some((sale, stated))
 }
 
-/// Reads restock ids into a sale that has none.
-pub(super) fn read_restocks(sale: &mut Sale, piece: &[u8]) -> Result<(), Refused> {
+/// Reads restock ids into a sale that has none. `core` is where the sale stands after it.
+pub(super) fn read_restocks(sale: &mut Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
     let mut reader = Reader::new(piece);
     let mut kept: Vec<Restocked> = Vec::new();
     let mut ids = HashSet::new();
@@ -271,7 +280,8 @@ pub(super) fn read_restocks(sale: &mut Sale, piece: &[u8]) -> Result<(), Refused
         }
         kept.push(restock);
     }
-    if !sale.restocks.is_empty() || kept.is_empty() {
+    let fits = counts_all(core, kept.len() as u64);
+    if !sale.restocks.is_empty() || kept.is_empty() || !fits {
         return Err(Refused::Law);
     }
     kept.into_iter().for_each(|restock| sale.restocks.push(restock));
@@ -319,6 +329,9 @@ pub(super) fn read_rows(sale: &mut Sale, piece: &[u8], core: &mut Core) -> Resul
     }
     if !reader.is_empty() {
         return Err(Refused::Unknown);
+    }
+    if !counts_all(core, sale.restocks.len() as u64) {
+        return Err(Refused::Law);
     }
     for _ in 0..count {
         let row = record::read(&mut rows, base_at).ok_or(Refused::Unknown)?;
