@@ -79,7 +79,7 @@ pub fn make(
     };
     let (version, holds) = (sale.core().version, sale.ledger().holds().len());
     let expired = sale.tallies().expired;
-    let told = sale.commit(changes, now.run).map_err(|_| errors::NOT_MADE)?;
+    let told = sale.commit(changes, now.run).map_err(|_| errors::EXHAUSTED)?;
     info::holds_changed(holds, sale.ledger().holds().len());
     info::expired(sale.tallies().expired - expired);
     Ok(Made { version, entries, told, look_at: sale.next_look() })

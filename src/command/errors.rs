@@ -41,12 +41,12 @@ pub const AT_TOO_LATE: &str = "ERR AT must be at most 140737488355327";
 pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991";
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
+/// Time, version or epoch of a change would be beyond its bound.
+pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY got what does not follow, what this build does not know or what breaks the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
 /// The key can't be written, or the clock is not one.
 pub const NOT_CREATED: &str = "ERR a new sale needs a writable key and a sane clock";
-/// The server's clock is beyond what a sale can store.
-pub const NOT_MADE: &str = "ERR a change needs a sane clock";
 /// A status that could not be written.
 pub const NOT_SHOWN: &str = "ERR status must be representable in the form asked for";
 
@@ -62,6 +62,7 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::Ambiguous => AMBIGUOUS,
         Misuse::SupplyTooLarge => SUPPLY_TOO_LARGE,
         Misuse::GrantsFull => GRANTS_FULL,
+        Misuse::Exhausted => EXHAUSTED,
     }
 }
 

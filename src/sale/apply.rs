@@ -1,10 +1,12 @@
 //! Changing a sale. Changes are tried on a copy of the numbers first, then made; on a primary the
 //! trial can't fail, on a replica or in a log it guards against what is broken or hostile.
 
+use std::collections::HashSet;
+
 use smallvec::SmallVec;
 
 use super::core::Core;
-use super::effect::{Change, Effect};
+use super::effect::{Change, Effect, Granting, Importing};
 use super::event::Event;
 use super::ledger::{HashKey, NewGrant};
 use super::limits::EFFECTS_PER_APPLY_MAX;
@@ -48,7 +50,10 @@ impl Sale {
     /// nothing changed, only when the clock is beyond what a sale can store.
     pub fn commit(&mut self, changes: &[Change<'_>], run: u64) -> Result<Told, Refused> {
         let told = self.apply(changes)?;
-        self.run = run;
+        if !changes.is_empty() {
+            // Its first change in a run brought the epoch; without one there is none yet.
+            self.run = run;
+        }
         Ok(told)
     }
 
@@ -68,7 +73,7 @@ impl Sale {
         if version != self.core.version {
             return Err(Refused::Gap);
         }
-        if changes.len() > EFFECTS_PER_APPLY_MAX || has_repeated_request(changes) {
+        if changes.len() > EFFECTS_PER_APPLY_MAX || are_entangled(changes) {
             return Err(Refused::Law);
         }
         self.apply(changes)
@@ -107,6 +112,7 @@ impl Sale {
                     held_until,
                     epoch: self.core.epoch,
                 };
+                self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, grant.found);
                 self.tallies.granted += 1;
             }
@@ -120,6 +126,7 @@ impl Sale {
                     held_until: 0,
                     epoch: self.core.epoch,
                 };
+                self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, None);
                 self.tallies.imported += 1;
             }
@@ -165,17 +172,21 @@ impl Sale {
     }
 }
 
-/// Whether two changes of one command bring the same new request id.
-fn has_repeated_request(changes: &[Change<'_>]) -> bool {
+/// Whether one of several changes can't be checked before the others are made: two bring the same
+/// new request id, or two change the terms.
+fn are_entangled(changes: &[Change<'_>]) -> bool {
     if changes.len() < 2 {
         return false;
     }
-    let mut grants = std::collections::HashSet::new();
-    let mut restocks = std::collections::HashSet::new();
-    !changes.iter().all(|change| match &change.effect {
-        Effect::Grant(grant) => grant.req.is_none_or(|req| grants.insert((grant.user, req.id))),
-        Effect::Import(import) => grants.insert((import.user, import.req)),
-        Effect::Restock { req, .. } => restocks.insert(*req),
+    let (mut grants, mut restocks, mut alters) = (HashSet::new(), HashSet::new(), 0);
+    !changes.iter().all(|change| match change.effect {
+        Effect::Grant(Granting { user, req: Some(req), .. }) => grants.insert((user, req.id)),
+        Effect::Import(Importing { user, req, .. }) => grants.insert((user, req)),
+        Effect::Restock { req, .. } => restocks.insert(req),
+        Effect::Alter(_) => {
+            alters += 1;
+            alters == 1
+        }
         _ => true,
     })
 }

@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 
 use super::effect::{Change, Effect, Seqs};
-use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX};
+use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome};
 use super::request::{Init, Now, Request, Restock};
 use super::terms::TermsChange;
@@ -88,8 +88,14 @@ impl Sale {
         let mut changes: SmallVec<[Change<'a>; 1]> =
             expiries.chain(effect).map(Change::piece).collect();
         if let Some(first) = changes.first_mut() {
-            first.elapsed_ms = self.time(now) - self.core.t;
-            first.epoch = self.next_epoch(now);
+            let (t, epoch) = (self.time(now), self.next_epoch(now));
+            // Applying would refuse these, after the outcome was told.
+            let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
+            if t > TIME_MS_MAX || self.core.version >= last_version || epoch > Some(INTEGER_MAX) {
+                return Decision::misuse(Misuse::Exhausted);
+            }
+            first.elapsed_ms = t - self.core.t;
+            first.epoch = epoch;
         }
         Decision { outcome, changes }
     }

@@ -35,7 +35,7 @@
 use smallvec::SmallVec;
 
 use super::ledger::Found;
-use super::limits::EFFECTS_PER_APPLY_MAX;
+use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX};
 use super::outcome::{Refused, State};
 use super::record::{asked_code, asked_of, Asked, ReqTag};
 use super::terms::{Terms, TermsChange};
@@ -407,7 +407,9 @@ impl<'a> Fields<'a> {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let (digits, rest) = rest.split_at(digits);
             let place = usize::from(letter.wrapping_sub(b'a'));
-            let number = parse_digits(digits, 10).ok_or(Refused::Unknown)?;
+            // No primary writes a larger one, and no snapshot could keep it.
+            let number = parse_digits(digits, 10).filter(|number| *number <= INTEGER_MAX);
+            let number = number.ok_or(Refused::Unknown)?;
             let slot = fields.numbers.get_mut(place).ok_or(Refused::Unknown)?;
             if slot.replace(number).is_some() {
                 return Err(Refused::Unknown);

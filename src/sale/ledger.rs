@@ -239,9 +239,18 @@ impl Ledger {
         self.winners
     }
 
-    /// First seq and epoch of every epoch that granted.
+    /// First seq and epoch of every epoch that granted; not of those only announced.
     pub fn epochs(&self) -> &[(u32, u64)] {
-        &self.epochs
+        let granted = self.epochs.partition_point(|(first, _)| *first <= self.len);
+        &self.epochs[..granted]
+    }
+
+    /// Forgets epochs that were announced but did not grant: no rows came to a base, so the next
+    /// grant is of a new epoch.
+    pub fn forget_announced_epochs(&mut self) {
+        while !self.has_only_epochs_that_granted() {
+            self.epochs.pop();
+        }
     }
 
     /// Announces, before any grant is loaded, that `epoch` granted from seq `first` on. False when

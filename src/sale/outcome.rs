@@ -102,6 +102,8 @@ pub enum Misuse {
     SupplyTooLarge,
     /// The sale has as many grants as a seq can number.
     GrantsFull,
+    /// The clock, the version or the epoch is beyond its bound: a broken clock, or a dump made so.
+    Exhausted,
 }
 
 /// Why an effect was not applied. Replicas and logs meet this only when something is broken.

@@ -238,12 +238,21 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let (sale, stated) = base_fields(&mut reader, format, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
     let ordered = sale.created_at <= sale.core.t;
-    let epochs_hold = sale.ledger.epochs().last().is_none_or(|last| last.1 <= sale.core.epoch);
+    // Every tally counts changes or grants, so none can outgrow what a snapshot keeps.
+    let version = stated.core.version;
+    let counted = counts_all(&stated.core, stated.restocks, stated.fences)
+        && sale.tallies.numbers().iter().all(|tally| *tally <= version);
     let lawful = stated.core.is_lawful() && sale.core.is_lawful();
-    if !reader.is_empty() || !terms_hold || !ordered || !epochs_hold || !lawful {
+    if !reader.is_empty() || !terms_hold || !ordered || !counted || !lawful {
         return Err(Refused::Law);
     }
     Ok((sale, stated))
+}
+
+/// Whether the version counts at least the INIT and every grant, restock and fence that is kept:
+/// each was a change. So it has room for the pieces of the sale, however they are cut.
+fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
+    core.version > core.grants.saturating_add(restocks).saturating_add(fences)
 }
 
 fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sale, Stated)> {
@@ -277,8 +286,8 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
     for _ in 0..number()? {
-        let first = u32::try_from(number()?).ok()?;
-        if !sale.ledger.expect_epoch(first, number()?) {
+        let (first, epoch) = (u32::try_from(number()?).ok()?, number()?);
+        if epoch > core.epoch || !sale.ledger.expect_epoch(first, epoch) {
             return None;
         }
     }
@@ -321,8 +330,13 @@ fn restocks_in(sale: &Sale, piece: &[u8]) -> Result<Vec<Restocked>, Refused> {
     Ok(kept)
 }
 
-pub(super) fn check_restocks(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
-    restocks_in(sale, piece).map(|_| ())
+/// Checks a piece of restock ids. `core` is where the sale stands after it.
+pub(super) fn check_restocks(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
+    let kept = restocks_in(sale, piece)?;
+    match counts_all(core, kept.len() as u64, sale.fences.len() as u64) {
+        true => Ok(()),
+        false => Err(Refused::Law),
+    }
 }
 
 /// Takes over a piece that was checked.
@@ -349,18 +363,20 @@ fn fence_row<'a>(reader: &mut Reader<'a>) -> Option<Fence<'a>> {
     Some(Fence { user, req, at })
 }
 
-/// Checks a piece of fences by adding them to a copy of those that are there.
-pub(super) fn check_fences(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
+/// Checks a piece of fences. `core` is where the sale stands after it.
+pub(super) fn check_fences(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
     let mut reader = Reader::new(piece);
     let mut ids = HashSet::new();
     while !reader.is_empty() {
         let fence = fence_row(&mut reader).ok_or(Refused::Unknown)?;
         let is_new = ids.insert((fence.user, fence.req)) && sale.fences.has_room_for(&fence);
-        if !is_new || fence.at > sale.core.t {
+        if !is_new || fence.at > core.t {
             return Err(Refused::Law);
         }
     }
-    if ids.is_empty() || sale.fences.len() + ids.len() > FENCES_KEPT_MAX {
+    let fences = sale.fences.len() + ids.len();
+    let fits = counts_all(core, sale.restocks.len() as u64, fences as u64);
+    if ids.is_empty() || fences > FENCES_KEPT_MAX || !fits {
         return Err(Refused::Law);
     }
     Ok(())
@@ -401,10 +417,11 @@ pub(super) fn check_rows(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
         }
         core.place(row.qty, row.state)?;
     }
-    if reader.is_empty() {
-        Ok(())
-    } else {
-        Err(Refused::Unknown)
+    let fits = counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
+    match (reader.is_empty(), fits) {
+        (true, true) => Ok(()),
+        (false, _) => Err(Refused::Unknown),
+        (true, false) => Err(Refused::Law),
     }
 }
 

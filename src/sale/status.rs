@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::core::Stock;
+use super::limits::INTEGER_MAX;
 use super::outcome::Outcome;
 use super::request::Now;
 use super::Sale;
@@ -81,7 +82,7 @@ impl Refusals {
             | Outcome::Fenced
             | Outcome::Misuse(_) => return,
         };
-        *counter += 1;
+        *counter = INTEGER_MAX.min(*counter + 1);
     }
 
     /// In the order of the binary form.

@@ -126,8 +126,8 @@ impl Trial {
             Effect::Extend { seq, ms } => self.extend(sale, change, *seq, *ms, seen),
             Effect::Reimport { seq } => self.reimport(sale, change, *seq, seen),
             // A piece is many rows at once: it comes alone and is checked as it is read.
-            Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece),
-            Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece),
+            Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece, &self.core),
+            Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece, &self.core),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
             Effect::RestockIds(_) | Effect::Fences(_) | Effect::Rows(_) => Err(Refused::Law),
             Effect::Init { .. } | Effect::Base(_) => Err(Refused::Place),

@@ -58,3 +58,27 @@ pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) ->
     }
     body(buffer.as_ptr().cast())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_the_fallback() {
+        assert_eq!(guarded(1, || 2), 2);
+        assert_eq!(guarded(1, || missing("RedisModule_Nothing")), 1);
+    }
+
+    #[test]
+    fn texts_are_lent_with_their_nul_and_cut_when_too_long() {
+        let copy = |text: *const libc::c_char| {
+            // SAFETY: `with_c_str` promises a NUL at the end.
+            unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()
+        };
+        assert_eq!(with_c_str("seckill.grant", copy), b"seckill.grant");
+        assert_eq!(with_c_str("", copy), b"");
+        assert_eq!(with_c_str(&"x".repeat(999), copy).len(), TEXT_BYTES_MAX);
+    }
+}

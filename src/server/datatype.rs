@@ -148,7 +148,7 @@ fn mark(out: &mut Vec<u8>, kind: Kind, piece: &[u8]) {
 }
 
 unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
-    guarded((), || {
+    guarded_writing(|| {
         // SAFETY: as for `mem_usage`; in a forked child nothing else runs at all.
         let sale = unsafe { sale_of(value) };
         let mut marked = Vec::new();
@@ -159,6 +159,21 @@ unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
         // An empty string ends the pieces; a save that broke off before it is never loaded.
         save(io, &[]);
     });
+}
+
+/// Runs a callback that writes a sale into a file. The server can't be told of a failure, but a
+/// forked child that ends early makes it keep the file that it has.
+fn guarded_writing(body: impl FnOnce()) {
+    let written = guarded(false, || {
+        body();
+        true
+    });
+    // SAFETY: the flags may be asked for without a context.
+    let flags = || unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
+    if !written && flags() & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0 {
+        // SAFETY: the child of a fork ends without running what belongs to its parent.
+        unsafe { libc::_exit(1) };
+    }
 }
 
 fn save(io: *mut RedisModuleIO, bytes: &[u8]) {
@@ -247,12 +262,14 @@ unsafe extern "C" fn aof_rewrite(
     key: *mut RedisModuleString,
     value: *mut c_void,
 ) {
-    guarded((), || {
+    guarded_writing(|| {
         // SAFETY: as for `rdb_save`.
         let sale = unsafe { sale_of(value) };
         let pieces = sale.pieces();
         // The base puts the sale at the version before all further pieces, each of which adds one.
-        let further = pieces.size_hint().0.saturating_sub(1) as u64;
+        let (count, at_most) = pieces.size_hint();
+        debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
+        let further = count.saturating_sub(1) as u64;
         let mut version = sale.core().version.saturating_sub(further);
         for (kind, piece) in pieces {
             let effect = match kind {

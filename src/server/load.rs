@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::panic;
+use std::ptr;
 
 use redis_module::raw::{self, RedisModuleCtx};
 pub use redis_module::{Context, RedisString, Status};
@@ -44,6 +45,8 @@ pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: 
         Err(_) => FAILED.to_owned(),
     };
     log::warning(&why);
+    // The server forgets the module now, and with it what the context belongs to.
+    log::set_context(ptr::null_mut());
     Status::Err
 }
 

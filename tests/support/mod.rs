@@ -4,6 +4,7 @@
 
 #![allow(dead_code, reason = "every test binary compiles this module and uses its own part of it")]
 
+pub mod bulk;
 pub mod client;
 pub mod crc64;
 pub mod random;

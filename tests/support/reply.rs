@@ -1,7 +1,7 @@
 //! Replies of a server, exactly: which kind of string, which kind of nothing.
 
 use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 /// One reply, in RESP2 or RESP3.
 #[derive(Clone, Debug, PartialEq, Eq)]

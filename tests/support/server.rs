@@ -99,8 +99,12 @@ impl Options {
 }
 
 /// No snapshots by themselves, DEBUG for digests, and replicas that attach without delay.
-const OWN_SETTINGS: [&str; 4] =
-    ["save \"\"", "enable-debug-command yes", "repl-diskless-sync no", "repl-diskless-sync-delay 0"];
+const OWN_SETTINGS: [&str; 4] = [
+    "save \"\"",
+    "enable-debug-command yes",
+    "repl-diskless-sync no",
+    "repl-diskless-sync-delay 0",
+];
 
 /// A running server.
 pub struct Server {
@@ -166,7 +170,8 @@ impl Server {
         let status = conn.cmd(&format!("SECKILL.STATUS {key}"));
         let kept = |name: &str| name != "now" && name != "counters";
         let fields = status.pairs().into_iter().filter(|(name, _)| kept(name));
-        let mut lines: Vec<String> = fields.map(|(name, value)| format!("{name} {value}")).collect();
+        let mut lines: Vec<String> =
+            fields.map(|(name, value)| format!("{name} {value}")).collect();
         let mut cursor = 0;
         loop {
             let page = conn.cmd(&format!("SECKILL.WINNERS {key} {cursor} COUNT 10000 STATE ALL"));
@@ -207,9 +212,7 @@ impl Server {
     #[track_caller]
     pub fn follow(&self, primary: &Server) {
         self.cmd(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
-        wait_until("the link is up", || {
-            self.info("replication", "master_link_status") == "up"
-        });
+        wait_until("the link is up", || self.info("replication", "master_link_status") == "up");
     }
 
     /// Waits until this replica has applied all that its primary has sent.

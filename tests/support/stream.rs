@@ -51,7 +51,8 @@ impl ReplicationStream {
     #[track_caller]
     pub fn lines(&mut self, server: &Server) -> Vec<String> {
         let line = |args: Vec<Vec<u8>>| {
-            let words: Vec<String> = args.iter().map(|arg| arg.escape_ascii().to_string()).collect();
+            let words: Vec<String> =
+                args.iter().map(|arg| arg.escape_ascii().to_string()).collect();
             words.join(" ")
         };
         self.taken(server).into_iter().map(line).collect()
@@ -71,4 +72,3 @@ fn skip_snapshot(conn: &mut Conn) -> io::Result<()> {
     io::copy(&mut reader.take(len), &mut io::sink())?;
     Ok(())
 }
-

@@ -1,0 +1,20 @@
+//! The domain without a server: everything that `src/sale` promises, against a naive oracle.
+//!
+//! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
+//! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
+//!   compares them after every step.
+//! * `rebuild` saves and loads a sale in both binary forms.
+//! * `enumeration` walks every short sequence of operations, `property` long random ones.
+//! * `hostile` alters and truncates what is loaded and applied.
+//! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
+
+mod enumeration;
+mod epoch;
+mod hostile;
+mod ledger;
+mod oracle;
+mod property;
+#[path = "../support/random.rs"]
+mod random;
+mod rebuild;
+mod world;

@@ -1,0 +1,78 @@
+//! Saving a sale and loading it again, as a dump and as a rewritten log.
+
+use seckill::sale::effect::{Change, Effect};
+use seckill::sale::outcome::Refused;
+use seckill::sale::snapshot::{Kind, Loader};
+use seckill::sale::Sale;
+
+/// Everything that replicates, as it is digested.
+pub fn pieces(sale: &Sale) -> Vec<(u8, Vec<u8>)> {
+    sale.pieces().map(|(kind, piece)| (kind.letter(), piece)).collect()
+}
+
+/// The pieces of a dump: each behind its letter, the base first, the refusals last.
+pub fn dump(sale: &Sale) -> Vec<Vec<u8>> {
+    sale.pieces()
+        .chain([sale.refusals_piece()])
+        .map(|(kind, piece)| [&[kind.letter()], &piece[..]].concat())
+        .collect()
+}
+
+/// Loads a dump.
+pub fn load(dump: &[Vec<u8>], arrived_at: u64) -> Result<Sale, Refused> {
+    let (base, rest) = dump.split_first().ok_or(Refused::Unknown)?;
+    let mut loader = Loader::start(base, [5, 6])?;
+    rest.iter().try_for_each(|piece| loader.add(piece))?;
+    loader.finish(arrived_at)
+}
+
+/// The texts of a rewritten log, each with the version that it follows.
+pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
+    let pieces: Vec<(Kind, Vec<u8>)> = sale.pieces().collect();
+    let mut version = sale.core().version - (pieces.len() as u64 - 1);
+    let mut texts = Vec::new();
+    for (kind, piece) in &pieces {
+        let effect = match kind {
+            Kind::Base => Effect::Base(piece),
+            Kind::RestockIds => Effect::RestockIds(piece),
+            Kind::Rows => Effect::Rows(piece),
+            Kind::Refusals => continue,
+        };
+        let mut text = Vec::new();
+        Change::piece(effect).encode(&mut text);
+        let follows = if *kind == Kind::Base { 0 } else { version };
+        version += u64::from(*kind != Kind::Base);
+        texts.push((follows, text));
+    }
+    texts
+}
+
+/// Loads a rewritten log.
+pub fn replay(log: &[(u64, Vec<u8>)]) -> Result<Sale, Refused> {
+    let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
+    let mut sale = Sale::create(&Change::decode(base)?, [7, 8])?;
+    for (version, text) in rest {
+        sale.apply_replicated(*version, &[Change::decode(text)?])?;
+    }
+    Ok(sale)
+}
+
+/// Rebuilds `sale` in both forms and tells where the result is another sale.
+pub fn check(sale: &Sale) -> Result<(), String> {
+    let expected = pieces(sale);
+    let dumped = load(&dump(sale), 0).map_err(|why| format!("its dump is refused: {why:?}"))?;
+    let logged = replay(&log(sale)).map_err(|why| format!("its log is refused: {why:?}"))?;
+    for (form, rebuilt) in [("dump", &dumped), ("log", &logged)] {
+        if pieces(rebuilt) != expected {
+            return Err(format!("the sale of its {form} differs"));
+        }
+        let differences = rebuilt.audit().differences;
+        if !differences.is_empty() {
+            return Err(format!("the sale of its {form} has {differences:?}"));
+        }
+    }
+    if dumped.refusals_piece() != sale.refusals_piece() {
+        return Err("a dump keeps the refusal counters".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,379 @@
+//! A primary, its replica and the oracle side by side.
+
+use std::fmt::Debug;
+
+use seckill::sale::decide::decide_new;
+use seckill::sale::effect::{decode_version, encode_version, Change};
+use seckill::sale::outcome::{Misuse, Outcome, Standing};
+use seckill::sale::record::Asked;
+use seckill::sale::request::{Amount, Grab, Init, Now, Request, Restock};
+use seckill::sale::status::Status;
+use seckill::sale::terms::{Terms, TermsChange};
+use seckill::sale::Sale;
+
+use super::oracle::{Ask, Op, Oracle, Patch, Row, Rules};
+use super::rebuild;
+
+/// What was found wrong, in words.
+pub type Check = Result<(), String>;
+
+/// Fails with both values when they differ.
+macro_rules! same {
+    ($what:expr, $sale:expr, $oracle:expr) => {
+        equal($what, &$sale, &$oracle)?
+    };
+}
+
+fn equal<T: PartialEq + Debug>(what: &str, is: &T, should: &T) -> Check {
+    match is == should {
+        true => Ok(()),
+        false => Err(format!("{what}: is {is:?}, should be {should:?}")),
+    }
+}
+
+/// How far apart two runs are.
+pub const RUN_STEP: u64 = 7;
+
+/// A primary, a replica that only ever applied what was encoded, and the oracle.
+#[derive(Clone)]
+pub struct World {
+    pub clock: u64,
+    pub run: u64,
+    pub sale: Sale,
+    pub replica: Sale,
+    pub oracle: Oracle,
+}
+
+impl World {
+    /// INIT on a key that does not exist. `None` when it is refused, by both.
+    pub fn open(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Option<World>, String> {
+        let init = Init { supply, terms: terms(&rules), id: 77, secret: [7; 16] };
+        let decision = decide_new(&init, &Now { clock_ms: clock, run });
+        let oracle = match Oracle::init(supply, rules, clock, run) {
+            Ok(oracle) => oracle,
+            Err(refusal) => {
+                same!("INIT", reply(&decision.outcome), refusal);
+                same!("changes", decision.changes.len(), 0);
+                return Ok(None);
+            }
+        };
+        same!("INIT", reply(&decision.outcome), "OK".to_string());
+        same!("changes", decision.changes.len(), 1);
+        let refused = |why| format!("INIT can't be applied: {why:?}");
+        let sale = Sale::create(&decision.changes[0], [1, 2]).map_err(refused)?.created_in(run);
+        let text = encoded(&decision.changes[0]);
+        let change = Change::decode(&text).map_err(refused)?;
+        let replica = Sale::create(&change, [3, 4]).map_err(refused)?;
+        let world = World { clock, run, sale, replica, oracle };
+        world.verify()?;
+        Ok(Some(world))
+    }
+
+    /// The moment of the next command.
+    pub fn now(&self) -> Now {
+        Now { clock_ms: self.clock, run: self.run }
+    }
+
+    /// Whether `op` would change anything: the sale, the clock or the run.
+    pub fn would_change(&self, op: &Op) -> bool {
+        match (op, request(op)) {
+            (_, Some(request)) => !self.sale.decide(&request, &self.now()).changes.is_empty(),
+            (Op::Clock(clock), _) => *clock != self.clock,
+            _ => true,
+        }
+    }
+
+    /// Does `op` everywhere and compares everything.
+    pub fn step(&mut self, op: &Op) -> Check {
+        let done = match op {
+            Op::Clock(clock) => {
+                self.clock = *clock;
+                self.verify()
+            }
+            Op::Promote => self.promote(),
+            Op::Rewrite => self.rewrite(),
+            Op::Restore => self.restore(),
+            _ => self.ask(op),
+        };
+        done.map_err(|wrong| format!("after {op:?}: {wrong}"))
+    }
+
+    fn ask(&mut self, op: &Op) -> Check {
+        let now = self.now();
+        let Some(request) = request(op) else {
+            return Err("not a command".into());
+        };
+        let expected = self.oracle.ask(op, now.clock_ms, now.run);
+        let decision = self.sale.decide(&request, &now);
+        same!("reply", reply(&decision.outcome), expected.reply);
+        same!("has changes", !decision.changes.is_empty(), expected.changed);
+        if decision.changes.is_empty() {
+            let (before, bytes) = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
+            self.sale.count(&decision.outcome);
+            same!("pieces after a refusal", rebuild::pieces(&self.sale), before);
+            same!("memory after a refusal", self.sale.memory_bytes(), bytes);
+            return self.verify();
+        }
+        let version = self.sale.core().version;
+        let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
+        self.sale.commit(&decision.changes, now.run);
+        self.replicate(version, &texts)?;
+        self.verify()
+    }
+
+    /// The way of the effects: version and texts are bytes on the wire.
+    fn replicate(&mut self, version: u64, texts: &[Vec<u8>]) -> Check {
+        let mut wire = Vec::new();
+        encode_version(version, &mut wire);
+        same!("version on the wire", decode_version(&wire), Some(version));
+        let mut changes = Vec::new();
+        for text in texts {
+            let change = Change::decode(text).map_err(|why| format!("{text:?}: {why:?}"))?;
+            same!("text", encoded(&change), *text);
+            changes.push(change);
+        }
+        let applied = self.replica.apply_replicated(version, &changes);
+        same!("replica applies", applied, Ok(()));
+        let repeated = self.replica.apply_replicated(version, &changes);
+        same!("replica refuses a repeat", repeated.is_err(), true);
+        Ok(())
+    }
+
+    fn promote(&mut self) -> Check {
+        self.run += RUN_STEP;
+        self.oracle.promoted();
+        self.sale = self.replica.clone();
+        self.replica = loaded(&self.sale, 0)?;
+        self.verify()
+    }
+
+    fn rewrite(&mut self) -> Check {
+        self.run += RUN_STEP;
+        self.oracle.restarted();
+        let log = rebuild::log(&self.sale);
+        self.sale = rebuild::replay(&log).map_err(|why| format!("the log is refused: {why:?}"))?;
+        self.verify()
+    }
+
+    fn restore(&mut self) -> Check {
+        self.oracle.restored(self.clock);
+        self.replica = loaded(&self.sale, self.clock)?;
+        self.sale = loaded(&self.sale, self.clock)?;
+        self.verify()
+    }
+
+    /// Compares primary, replica and oracle in everything that can be read.
+    pub fn verify(&self) -> Check {
+        self.verify_numbers()?;
+        self.verify_rows()?;
+        self.verify_users()?;
+        let core = self.sale.core();
+        same!("law", core.is_lawful(), true);
+        same!("sum", core.available + core.held + core.sold, core.supply);
+        same!("audit", self.sale.audit().differences, vec![]);
+        same!("audit of the replica", self.replica.audit().differences, vec![]);
+        same!("replica", rebuild::pieces(&self.replica), rebuild::pieces(&self.sale));
+        Ok(())
+    }
+
+    fn verify_numbers(&self) -> Check {
+        let status = self.sale.status(&self.now());
+        same!("state", status.state, self.oracle.state(self.clock));
+        for ((field, is), (_, should)) in
+            numbers(&status).iter().zip(self.oracle.numbers(self.clock))
+        {
+            same!(field, *is, should);
+        }
+        for ((field, is), (_, should)) in counters(&status).iter().zip(self.oracle.counters()) {
+            same!(field, *is, should);
+        }
+        Ok(())
+    }
+
+    fn verify_rows(&self) -> Check {
+        let ledger = self.sale.ledger();
+        same!("rows", ledger.len(), self.oracle.rows().len() as u64);
+        for row in self.oracle.rows() {
+            same!("row", row_of(&self.sale, row.seq), Some(row.clone()));
+        }
+        for seq in [0, ledger.len() + 1, ledger.len() + (1 << 32), u64::MAX] {
+            same!("a seq that was not granted", ledger.grant(seq).is_some(), false);
+        }
+        Ok(())
+    }
+
+    fn verify_users(&self) -> Check {
+        let ledger = self.sale.ledger();
+        let stranger = b"nobody grabs as this one".to_vec();
+        for user in self.oracle.users().into_iter().chain([&stranger]) {
+            let mine: Vec<&Row> = self.oracle.rows_of(user).collect();
+            let is: Vec<u64> = ledger.grants_of(user).map(|grant| grant.seq).collect();
+            same!("grants of a user", is, mine.iter().map(|row| row.seq).collect::<Vec<_>>());
+            let holding = ledger.holding(&ledger.find(user));
+            let live: Vec<&&Row> = mine.iter().filter(|row| row.is_live()).collect();
+            let newest = |row: Option<u64>| row.unwrap_or(0);
+            same!("live units", holding.live_units, live.iter().map(|row| row.qty).sum::<u64>());
+            same!("live grants", holding.live_grants as usize, live.len());
+            same!("newest", u64::from(holding.newest), newest(mine.first().map(|row| row.seq)));
+            let newest_live = newest(live.first().map(|row| row.seq));
+            same!("newest live", u64::from(holding.newest_live), newest_live);
+            same!("allowance", self.sale.allowance(&holding), self.oracle.allowance(user));
+            for row in &mine {
+                let Some(req) = &row.req else { continue };
+                same!("by req", ledger.by_req(user, req), Some(row.seq));
+                same!("req of a stranger", ledger.by_req(&stranger, req).is_some(), false);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn loaded(sale: &Sale, arrived_at: u64) -> Result<Sale, String> {
+    rebuild::load(&rebuild::dump(sale), arrived_at)
+        .map_err(|why| format!("the dump is refused: {why:?}"))
+}
+
+/// The text of a change.
+pub fn encoded(change: &Change<'_>) -> Vec<u8> {
+    let mut text = Vec::new();
+    change.encode(&mut text);
+    text
+}
+
+/// A grant of the sale in the oracle's form.
+pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
+    let grant = sale.ledger().grant(seq)?;
+    Some(Row {
+        seq: grant.seq,
+        user: grant.user.to_vec(),
+        qty: grant.qty,
+        state: grant.state.name(),
+        at: grant.at,
+        deadline: grant.standing().deadline,
+        req: grant.req_id().map(<[u8]>::to_vec),
+        upto: grant.req.is_some_and(|req| req.asked == Asked::UpTo),
+        epoch: grant.epoch,
+    })
+}
+
+/// The domain's form of the oracle's terms.
+pub fn terms(rules: &Rules) -> Terms {
+    Terms {
+        limit: rules.limit,
+        grabs: rules.grabs,
+        hold_ms: rules.hold_ms,
+        open_at: rules.open_at,
+        close_at: rules.close_at,
+    }
+}
+
+fn terms_change(patch: &Patch) -> TermsChange {
+    TermsChange {
+        limit: patch.limit,
+        grabs: patch.grabs,
+        hold_ms: patch.hold_ms,
+        open_at: patch.open_at,
+        close_at: patch.close_at,
+    }
+}
+
+/// The request of a command; `None` for what happens around the sale.
+pub fn request(op: &Op) -> Option<Request<'_>> {
+    Some(match op {
+        // Whoever repeats an INIT draws another id and secret.
+        Op::Init { supply, rules } => {
+            Request::Init(Init { supply: *supply, terms: terms(rules), id: 78, secret: [8; 16] })
+        }
+        Op::Grab { user, ask, req } => Request::Grab(Grab {
+            user,
+            amount: match ask {
+                Ask::Qty(qty) => Amount::Exactly(*qty),
+                Ask::UpTo(qty) => Amount::UpTo(*qty),
+            },
+            req: req.as_deref(),
+        }),
+        Op::Restock { delta, req } => Request::Restock(Restock { delta: *delta, req }),
+        Op::Pause => Request::Pause,
+        Op::Resume => Request::Resume,
+        Op::Alter(patch) => Request::Alter(terms_change(patch)),
+        Op::Clock(_) | Op::Promote | Op::Rewrite | Op::Restore => return None,
+    })
+}
+
+/// An outcome in the words of the specification.
+pub fn reply(outcome: &Outcome) -> String {
+    let shown = |word: &str, grant: &Standing| {
+        let (seq, qty, state) = (grant.seq, grant.qty, grant.state.name());
+        format!("{word} {seq} {qty} {state} {}", grant.deadline)
+    };
+    match outcome {
+        Outcome::Done => "OK".into(),
+        Outcome::Granted { grant, available } => {
+            format!("{} {available}", shown("GRANTED", grant))
+        }
+        Outcome::Already(grant) => shown("ALREADY", grant),
+        Outcome::Replay(grant) => shown("REPLAY", grant),
+        Outcome::OverLimit { allowance } => format!("OVERLIMIT {allowance}"),
+        Outcome::SoldOut { held } => format!("SOLDOUT {held}"),
+        Outcome::Short { available } => format!("SHORT {available}"),
+        Outcome::NotOpen { in_ms } => format!("NOTOPEN {in_ms}"),
+        Outcome::Closed => "CLOSED".into(),
+        Outcome::Paused => "PAUSED".into(),
+        Outcome::Restocked { applied, available } => format!("{applied} {available}"),
+        Outcome::Misuse(misuse) => match misuse {
+            Misuse::SaleExists => "SALEEXISTS",
+            Misuse::ReqMismatch => "REQMISMATCH",
+            Misuse::WindowEmpty | Misuse::HoldTooLong | Misuse::HoldNotYet => "ERR terms",
+            Misuse::SupplyTooLarge => "ERR supply",
+            Misuse::GrantsFull => "ERR grants",
+            Misuse::Exhausted => "ERR exhausted",
+        }
+        .into(),
+    }
+}
+
+/// The numbers of STATUS, in the oracle's order.
+fn numbers(status: &Status) -> [(&'static str, u64); 21] {
+    [
+        ("supply", status.supply),
+        ("available", status.available),
+        ("held", status.held),
+        ("sold", status.sold),
+        ("deficit", status.deficit),
+        ("winners", status.winners),
+        ("grants", status.grants),
+        ("limit", status.limit),
+        ("grabs", status.grabs),
+        ("hold_ms", status.hold_ms),
+        ("open_at", status.open_at),
+        ("close_at", status.close_at),
+        ("now", status.now),
+        ("next_deadline", status.next_deadline),
+        ("created_at", status.created_at),
+        ("last_grant_at", status.last_grant_at),
+        ("epoch", status.epoch),
+        ("version", status.version),
+        ("rev", status.rev),
+        ("outbox_error", status.outbox_error),
+        ("fences_dropped", status.fences_dropped),
+    ]
+}
+
+/// The counters of STATUS, in the oracle's order.
+fn counters(status: &Status) -> [(&'static str, u64); 12] {
+    let counters = &status.counters;
+    [
+        ("attempts", counters.attempts),
+        ("granted", counters.granted),
+        ("already", counters.already),
+        ("replayed", counters.replayed),
+        ("overlimit", counters.overlimit),
+        ("soldout", counters.soldout),
+        ("short", counters.short),
+        ("notopen", counters.notopen),
+        ("closed", counters.closed),
+        ("paused", counters.paused),
+        ("denied", counters.denied),
+        ("busy", counters.busy),
+    ]
+}

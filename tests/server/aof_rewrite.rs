@@ -1,0 +1,99 @@
+//! Rewriting the append-only file, in both forms, while clients grab.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::persistence::fill;
+use crate::support::{wait_until, Options, Reply, Server};
+
+fn start(preamble: &str) -> Server {
+    let preamble = format!("aof-use-rdb-preamble {preamble}");
+    Options::new().line("appendonly yes").line("appendfsync everysec").line(&preamble).start()
+}
+
+fn rewrite(server: &Server) {
+    let reply = server.call("BGREWRITEAOF");
+    assert_eq!(reply, "+Background append only file rewriting started");
+    wait_until("the log is rewritten", || {
+        server.info("persistence", "aof_rewrite_in_progress") == "0"
+            && server.info("persistence", "aof_rewrite_scheduled") == "0"
+    });
+    assert_eq!(server.info("persistence", "aof_last_bgrewrite_status"), "ok");
+}
+
+/// Each rewrite runs while clients grab; afterwards the log alone gives the same sale.
+fn rewrite_under_load(preamble: &str) {
+    let mut server = start(preamble);
+    fill(&server, "k", 2500);
+    assert_eq!(server.call("SECKILL.RESUME k"), "+OK");
+    assert_eq!(server.call("SECKILL.INIT empty 0 LIMIT 3"), "+OK");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (mut conn, done) = (server.conn(), &done);
+            scope.spawn(move || {
+                for step in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let user = format!("load-{number}-{step}");
+                    let reply = conn.cmd(&format!("SECKILL.GRAB k {user} QTY 2 REQ {user}"));
+                    assert_eq!(reply.items()[0].text(), "GRANTED");
+                }
+            });
+        }
+        rewrite(&server);
+        rewrite(&server);
+        done.store(true, Ordering::Relaxed);
+    });
+    let picture =
+        |server: &Server| ["k", "empty"].map(|key| (server.digest(key), server.picture(key)));
+    let before = picture(&server);
+    let winners = server.cmd("SECKILL.STATUS k").field("winners").int();
+    assert!(winners > 2000, "{winners}");
+    for _ in 0..2 {
+        assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before);
+    }
+    server.stop(false);
+    server.start_again();
+    assert_eq!(picture(&server), before);
+    assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+    server.assert_sound("k");
+}
+
+#[test]
+fn with_a_snapshot_in_front() {
+    rewrite_under_load("yes");
+}
+
+#[test]
+fn as_commands_alone() {
+    rewrite_under_load("no");
+}
+
+/// A rewritten sale is a base and bounded pieces, so that no command of the log is huge.
+#[test]
+fn a_rewritten_log_has_bounded_commands() {
+    const PIECE_BYTES_MAX: usize = 128 * 1024;
+    let server = start("no");
+    fill(&server, "k", 6000);
+    rewrite(&server);
+    let folder = server.dir().join("appendonlydir");
+    let base = std::fs::read_dir(folder).expect("the folder of the log").flatten();
+    let base = base.map(|file| file.path()).find(|path| path.to_string_lossy().contains(".base."));
+    let bytes = std::fs::read(base.expect("a base")).expect("a readable base");
+    let mut rest = &bytes[..];
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let command = Reply::read(&mut rest).expect("a command");
+        if command.items()[0].text() == "SECKILL.APPLY" {
+            assert_eq!(command.items().len(), 4);
+            let effect = command.items()[3].bytes();
+            assert!(effect.len() <= PIECE_BYTES_MAX, "a piece of {} bytes", effect.len());
+            pieces.push(char::from(effect[0]));
+        }
+    }
+    let pieces: String = pieces.into_iter().collect();
+    assert_eq!(pieces, "BKLLLLLL", "a base, restock ids, and 6,000 rows of 1,000 each");
+}

@@ -1,0 +1,243 @@
+//! What the server knows of each command: arity, flags, keys, documentation, categories. Written
+//! out here by hand, so that a slip in the command table is seen.
+
+use crate::support::{Conn, Options, Reply, Server};
+
+/// Name, arity, flags, flags of its only key, and its grammar.
+type Known = (&'static str, i64, &'static str, &'static str, &'static str);
+
+const COMMANDS: [Known; 12] = [
+    (
+        "SECKILL.INIT",
+        -3,
+        "write denyoom module",
+        "RW insert",
+        "key supply [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat]",
+    ),
+    ("SECKILL.RESTOCK", 5, "write denyoom module", "RW access update", "key delta REQ req"),
+    ("SECKILL.PAUSE", 2, "write module", "RW update", "key"),
+    ("SECKILL.RESUME", 2, "write module", "RW update", "key"),
+    (
+        "SECKILL.ALTER",
+        -4,
+        "write module",
+        "RW update",
+        "key [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat]",
+    ),
+    ("SECKILL.AUDIT", 2, "readonly module", "RO access", "key"),
+    (
+        "SECKILL.GRAB",
+        -3,
+        "write denyoom module fast",
+        "RW access update",
+        "key user [QTY qty|UPTO upto] [REQ req]",
+    ),
+    ("SECKILL.STATUS", -2, "readonly module fast", "RO access", "key [JSON]"),
+    ("SECKILL.USER", -3, "readonly module", "RO access", "key user [COUNT count]"),
+    (
+        "SECKILL.WINNERS",
+        -3,
+        "readonly module",
+        "RO access",
+        "key cursor [COUNT count] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]",
+    ),
+    ("SECKILL.HELP", 1, "readonly loading stale module fast", "", ""),
+    ("SECKILL.APPLY", -4, "write module", "RW update", "key version effect [effect ...]"),
+];
+
+/// A call of each command whose key is `k`.
+const CALLS: [&str; 11] = [
+    "SECKILL.INIT k 5 LIMIT 2",
+    "SECKILL.RESTOCK k 5 REQ r",
+    "SECKILL.PAUSE k",
+    "SECKILL.RESUME k",
+    "SECKILL.ALTER k LIMIT 2",
+    "SECKILL.AUDIT k",
+    "SECKILL.GRAB k u QTY 2 REQ r",
+    "SECKILL.STATUS k JSON",
+    "SECKILL.USER k u COUNT 2",
+    "SECKILL.WINNERS k 0 COUNT 2",
+    "SECKILL.APPLY k 1 gu",
+];
+
+fn words(reply: &Reply) -> String {
+    reply.items().iter().map(Reply::text).collect::<Vec<_>>().join(" ")
+}
+
+fn sorted(words: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    words.sort_unstable();
+    words
+}
+
+/// Whether the server has ACL categories for the commands of modules: from Redis 7.2 on, and so
+/// every Valkey.
+fn has_categories(server: &Server) -> bool {
+    let version = server.info("server", "redis_version");
+    !version.starts_with("7.0.")
+}
+
+#[test]
+fn every_command_is_registered_and_no_other() {
+    let server = Server::start();
+    let mut names: Vec<String> = server
+        .cmd("COMMAND LIST FILTERBY MODULE seckill")
+        .items()
+        .iter()
+        .map(|name| name.text().to_ascii_uppercase())
+        .collect();
+    names.sort_unstable();
+    let mut known: Vec<&str> = COMMANDS.iter().map(|command| command.0).collect();
+    known.sort_unstable();
+    assert_eq!(names, known);
+}
+
+#[test]
+fn arity_flags_and_keys_are_known() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for (name, arity, flags, key_flags, _) in COMMANDS {
+        let info = conn.cmd(&format!("COMMAND INFO {name}")).items()[0].clone();
+        let info = info.items();
+        assert_eq!(info[1], Reply::Int(arity), "{name}");
+        assert_eq!(sorted(&words(&info[2])), sorted(flags), "{name}");
+        let keys: Vec<i64> = (3..6).map(|place| info[place].int()).collect();
+        let has_key = !key_flags.is_empty();
+        assert_eq!(keys, if has_key { [1, 1, 1] } else { [0, 0, 0] }, "{name}");
+        let specs = info[8].items();
+        assert_eq!(specs.len(), usize::from(has_key), "{name}");
+        for spec in specs {
+            assert_eq!(words(&spec.field("flags")), key_flags, "{name}");
+            let index = spec.field("begin_search").field("spec").field("index");
+            assert_eq!(index, Reply::Int(1), "{name}");
+        }
+    }
+}
+
+#[test]
+fn keys_are_found_in_every_call() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for call in CALLS {
+        assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), "['k']", "{call}");
+    }
+}
+
+/// The grammar as redis-cli would show it, from the arguments in COMMAND DOCS.
+fn grammar(args: &Reply, between: &str) -> String {
+    let one = |arg: &Reply| {
+        let text = |name: &str| arg.field(name).text();
+        let pairs = arg.pairs();
+        let has = |name: &str| pairs.iter().any(|(key, _)| key == name);
+        let flags = if has("flags") { words(&arg.field("flags")) } else { String::new() };
+        let inner = match text("type").as_str() {
+            "oneof" => Some(grammar(&arg.field("arguments"), "|")),
+            "block" => Some(grammar(&arg.field("arguments"), " ")),
+            "pure-token" => None,
+            _ => Some(text("name")),
+        };
+        let token = has("token").then(|| text("token"));
+        let shown = [token, inner].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let shown = match flags.contains("multiple") {
+            true => format!("{shown} [{shown} ...]"),
+            false => shown,
+        };
+        if flags.contains("optional") {
+            format!("[{shown}]")
+        } else {
+            shown
+        }
+    };
+    args.items().iter().map(one).collect::<Vec<_>>().join(between)
+}
+
+#[test]
+fn documentation_is_complete() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for (name, .., expected) in COMMANDS {
+        let docs = conn.cmd(&format!("COMMAND DOCS {name}")).items()[1].clone();
+        assert!(docs.field("summary").text().len() > 10, "{name}: {docs}");
+        assert!(docs.field("complexity").text().starts_with("O("), "{name}: {docs}");
+        assert_eq!(docs.field("since").text(), "0.1.0", "{name}");
+        assert_eq!(docs.field("group").text(), "module", "{name}");
+        assert_eq!(docs.field("module").text(), "seckill", "{name}");
+        let has_args = docs.pairs().iter().any(|(key, _)| key == "arguments");
+        assert_eq!(has_args, !expected.is_empty(), "{name}");
+        if has_args {
+            assert_eq!(grammar(&docs.field("arguments"), " "), expected, "{name}");
+        }
+    }
+}
+
+/// Redis 7.0 has no categories for module commands; from 7.2 on each command has its own.
+#[test]
+fn categories_are_set_where_there_are_any() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let known = has_categories(&server);
+    for (name, categories) in [
+        ("SECKILL.INIT", "write slow admin"),
+        ("SECKILL.RESTOCK", "write slow admin"),
+        ("SECKILL.PAUSE", "write slow admin"),
+        ("SECKILL.RESUME", "write slow admin"),
+        ("SECKILL.ALTER", "write slow admin"),
+        ("SECKILL.AUDIT", "read slow admin"),
+        ("SECKILL.GRAB", "write fast"),
+        ("SECKILL.STATUS", "read fast"),
+        ("SECKILL.USER", "read slow"),
+        ("SECKILL.WINNERS", "read slow"),
+        ("SECKILL.HELP", "read fast"),
+        ("SECKILL.APPLY", "write slow admin dangerous"),
+    ] {
+        let info = conn.cmd(&format!("COMMAND INFO {name}"));
+        let has = words(&info.items()[0].items()[6]);
+        let mut has: Vec<&str> = has.split_whitespace().filter(|one| *one != "@seckill").collect();
+        let mut wanted: Vec<String> = categories.split(' ').map(|one| format!("@{one}")).collect();
+        wanted.retain(|_| known);
+        has.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(has, wanted, "{name}");
+    }
+    let told = server.log().contains("this server has no ACL categories for module commands");
+    assert_eq!(told, !known, "the log says what an operator must know");
+}
+
+fn login(server: &Server, user: &str) -> Conn {
+    let mut conn = server.conn();
+    assert_eq!(conn.call(&format!("AUTH {user} pw")), "+OK");
+    conn
+}
+
+/// Users get commands by name, which works on every server, and keys by pattern.
+#[test]
+fn permissions_hold() {
+    let server = Options::new().start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT sale:1 5", "+OK"),
+        ("SECKILL.INIT other 5", "+OK"),
+        ("ACL SETUSER shop on >pw ~sale:* -@all +seckill.grab +seckill.status", "+OK"),
+        ("ACL SETUSER looker on >pw %R~sale:* -@all +seckill.status +seckill.grab", "+OK"),
+        (
+            "ACL SETUSER blind on >pw %W~sale:* -@all +seckill.pause +seckill.status +seckill.grab",
+            "+OK",
+        ),
+    ]);
+    let refused = |conn: &mut Conn, line: &str| {
+        let reply = conn.call(line);
+        assert!(reply.starts_with("-NOPERM"), "{line}: {reply}");
+    };
+    let mut shop = login(&server, "shop");
+    assert_eq!(shop.call("SECKILL.GRAB sale:1 u"), "['GRANTED' 1 1 'SOLD' 0 4]");
+    for line in ["SECKILL.GRAB other u", "SECKILL.INIT sale:2 1", "SECKILL.APPLY sale:1 2 gv"] {
+        refused(&mut shop, line);
+    }
+    let mut looker = login(&server, "looker");
+    assert!(!looker.cmd("SECKILL.STATUS sale:1").is_error(), "reading needs no write permission");
+    refused(&mut looker, "SECKILL.GRAB sale:1 v");
+    let mut blind = login(&server, "blind");
+    assert_eq!(blind.call("SECKILL.PAUSE sale:1"), "+OK");
+    refused(&mut blind, "SECKILL.STATUS sale:1");
+    refused(&mut blind, "SECKILL.GRAB sale:1 v");
+}

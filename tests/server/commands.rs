@@ -1,0 +1,538 @@
+//! Every command, every outcome, in the order of the contract: sessions that read like the manual.
+
+use crate::support::{wait_until, Reply, Server};
+
+/// Far enough for every test to end before.
+const AN_HOUR_MS: i64 = 3_600_000;
+
+/// The clock that the server judges by, as a sale shows it.
+fn clock(server: &Server) -> i64 {
+    let time = server.cmd("TIME");
+    let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
+    part(0) * 1000 + part(1) / 1000
+}
+
+#[test]
+fn init_creates_a_sale_once() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 10", "+OK"),
+        ("TYPE k", "+flashsale"),
+        ("SECKILL.INIT k 10", "+OK"),
+        ("SECKILL.INIT k 10 LIMIT 1 GRABS 0 HOLD 0 OPENAT 0 CLOSEAT 0", "+OK"),
+        ("SECKILL.INIT k 10 closeat 0 Limit 1", "+OK"),
+        ("SECKILL.INIT k 11", "-SALEEXISTS a sale with other terms is at this key"),
+        ("SECKILL.INIT k 10 LIMIT 2", "-SALEEXISTS a sale with other terms is at this key"),
+        ("SECKILL.INIT k 10 GRABS 1", "-SALEEXISTS a sale with other terms is at this key"),
+        ("SECKILL.INIT k 10 OPENAT 1", "-SALEEXISTS a sale with other terms is at this key"),
+        ("SECKILL.INIT k 10 CLOSEAT 1", "-SALEEXISTS a sale with other terms is at this key"),
+        ("SECKILL.INIT empty 0", "+OK"),
+        ("SECKILL.GRAB empty a", "['SOLDOUT' 0]"),
+        ("SECKILL.INIT huge 9007199254740991 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB huge a QTY 9007199254740991", "['GRANTED' 1 9007199254740991 'SOLD' 0 0]"),
+    ]);
+}
+
+#[test]
+fn init_compares_with_what_it_was_first_told() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 2 LIMIT 2", "+OK"),
+        ("SECKILL.GRAB k a QTY 2", "['GRANTED' 1 2 'SOLD' 0 0]"),
+        ("SECKILL.RESTOCK k 5 REQ r", "[5 5]"),
+        ("SECKILL.ALTER k LIMIT 7", "+OK"),
+        ("SECKILL.INIT k 2 LIMIT 2", "+OK"),
+        ("SECKILL.INIT k 7 LIMIT 7", "-SALEEXISTS a sale with other terms is at this key"),
+        ("DEL k", "1"),
+        ("SECKILL.INIT k 7 LIMIT 7", "+OK"),
+        ("SECKILL.GRAB k a QTY 2", "['GRANTED' 1 2 'SOLD' 0 5]"),
+    ]);
+}
+
+#[test]
+fn grab_takes_exactly_qty_or_nothing() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 10 LIMIT 4", "+OK"),
+        ("SECKILL.GRAB k alice", "['GRANTED' 1 1 'SOLD' 0 9]"),
+        ("SECKILL.GRAB k alice QTY 4", "['OVERLIMIT' 3]"),
+        ("SECKILL.GRAB k alice QTY 3", "['GRANTED' 2 3 'SOLD' 0 6]"),
+        ("SECKILL.GRAB k alice", "['ALREADY' 2 3 'SOLD' 0]"),
+        ("SECKILL.GRAB k bob qty 4", "['GRANTED' 3 4 'SOLD' 0 2]"),
+        ("SECKILL.GRAB k carol QTY 3", "['SHORT' 2]"),
+        ("SECKILL.GRAB k carol QTY 5", "['OVERLIMIT' 4]"),
+        ("SECKILL.GRAB k carol QTY 2", "['GRANTED' 4 2 'SOLD' 0 0]"),
+        ("SECKILL.GRAB k dave", "['SOLDOUT' 0]"),
+        ("SECKILL.GRAB k carol QTY 3", "['OVERLIMIT' 2]"),
+        ("SECKILL.GRAB k carol QTY 2", "['SOLDOUT' 0]"),
+    ]);
+}
+
+#[test]
+fn grab_upto_takes_what_there_is() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 10 LIMIT 4", "+OK"),
+        ("SECKILL.GRAB k alice UPTO 3", "['GRANTED' 1 3 'SOLD' 0 7]"),
+        ("SECKILL.GRAB k alice UPTO 3", "['GRANTED' 2 1 'SOLD' 0 6]"),
+        ("SECKILL.GRAB k alice UPTO 3", "['ALREADY' 2 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k bob UPTO 9007199254740991", "['GRANTED' 3 4 'SOLD' 0 2]"),
+        ("SECKILL.GRAB k carol UPTO 3", "['GRANTED' 4 2 'SOLD' 0 0]"),
+        ("SECKILL.GRAB k dave UPTO 1", "['SOLDOUT' 0]"),
+    ]);
+}
+
+#[test]
+fn limits_count_units_and_grabs() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT once 100 LIMIT 0 GRABS 1", "+OK"),
+        ("SECKILL.GRAB once a QTY 50", "['GRANTED' 1 50 'SOLD' 0 50]"),
+        ("SECKILL.GRAB once a QTY 7", "['ALREADY' 1 50 'SOLD' 0]"),
+        ("SECKILL.INIT both 100 LIMIT 5 GRABS 2", "+OK"),
+        ("SECKILL.GRAB both a QTY 2", "['GRANTED' 1 2 'SOLD' 0 98]"),
+        ("SECKILL.GRAB both a QTY 2", "['GRANTED' 2 2 'SOLD' 0 96]"),
+        ("SECKILL.GRAB both a", "['ALREADY' 2 2 'SOLD' 0]"),
+        ("SECKILL.INIT none 100 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB none a QTY 60", "['GRANTED' 1 60 'SOLD' 0 40]"),
+        ("SECKILL.GRAB none a QTY 40", "['GRANTED' 2 40 'SOLD' 0 0]"),
+        ("SECKILL.GRAB none a", "['SOLDOUT' 0]"),
+    ]);
+}
+
+#[test]
+fn a_request_id_is_granted_once() {
+    let server = Server::start();
+    let mismatch = "-REQMISMATCH request id was used with other arguments";
+    server.conn().check(&[
+        ("SECKILL.INIT k 10 LIMIT 5", "+OK"),
+        ("SECKILL.GRAB k a QTY 2 REQ o1", "['GRANTED' 1 2 'SOLD' 0 8]"),
+        ("SECKILL.GRAB k a REQ o1 QTY 2", "['REPLAY' 1 2 'SOLD' 0]"),
+        ("SECKILL.GRAB k a QTY 3 REQ o1", mismatch),
+        ("SECKILL.GRAB k a UPTO 2 REQ o1", mismatch),
+        ("SECKILL.GRAB k a REQ o1", mismatch),
+        ("SECKILL.GRAB k a UPTO 2 REQ o2", "['GRANTED' 2 2 'SOLD' 0 6]"),
+        ("SECKILL.GRAB k a UPTO 99 REQ o2", "['REPLAY' 2 2 'SOLD' 0]"),
+        ("SECKILL.GRAB k a QTY 2 REQ o2", mismatch),
+        ("SECKILL.GRAB k b QTY 2 REQ o1", "['GRANTED' 3 2 'SOLD' 0 4]"),
+        ("SECKILL.GRAB k a REQ o3", "['GRANTED' 4 1 'SOLD' 0 3]"),
+        ("SECKILL.GRAB k a REQ o4", "['ALREADY' 4 1 'SOLD' 0]"),
+        ("SECKILL.ALTER k LIMIT 6", "+OK"),
+        ("SECKILL.GRAB k a REQ o4", "['GRANTED' 5 1 'SOLD' 0 2]"),
+        ("SECKILL.GRAB k a REQ O4", "['ALREADY' 5 1 'SOLD' 0]"),
+    ]);
+}
+
+#[test]
+fn a_winner_always_learns_that_he_won() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 3 LIMIT 2", "+OK"),
+        ("SECKILL.GRAB k a QTY 2 REQ o", "['GRANTED' 1 2 'SOLD' 0 1]"),
+        ("SECKILL.GRAB k b REQ o", "['GRANTED' 2 1 'SOLD' 0 0]"),
+        ("SECKILL.PAUSE k", "+OK"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 2 'SOLD' 0]"),
+        ("SECKILL.GRAB k a QTY 2 REQ o", "['REPLAY' 1 2 'SOLD' 0]"),
+        ("SECKILL.GRAB k b REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k b QTY 2", "['PAUSED']"),
+        ("SECKILL.GRAB k c", "['PAUSED']"),
+        ("SECKILL.ALTER k CLOSEAT 1", "+OK"),
+        ("SECKILL.GRAB k c", "['CLOSED']"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 2 'SOLD' 0]"),
+        ("SECKILL.GRAB k b REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
+        ("SECKILL.RESUME k", "+OK"),
+        ("SECKILL.GRAB k b QTY 2", "['CLOSED']"),
+        ("SECKILL.ALTER k CLOSEAT 0", "+OK"),
+        ("SECKILL.GRAB k b QTY 2", "['OVERLIMIT' 1]"),
+        ("SECKILL.GRAB k c", "['SOLDOUT' 0]"),
+    ]);
+    let opens = clock(&server) + AN_HOUR_MS;
+    assert_eq!(conn.call(&format!("SECKILL.ALTER k OPENAT {opens}")), "+OK");
+    assert_eq!(conn.cmd("SECKILL.GRAB k b QTY 2").items()[0].text(), "NOTOPEN");
+    assert_eq!(conn.call("SECKILL.GRAB k a"), "['ALREADY' 1 2 'SOLD' 0]");
+}
+
+#[test]
+fn the_window_opens_and_closes_by_the_clock() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let opens = clock(&server) + AN_HOUR_MS;
+    assert_eq!(conn.call(&format!("SECKILL.INIT k 10 OPENAT {opens}")), "+OK");
+    let refusal = conn.cmd("SECKILL.GRAB k a");
+    assert_eq!(refusal.items()[0], Reply::Bulk(b"NOTOPEN".to_vec()));
+    let wait = refusal.items()[1].int();
+    assert!((1..=AN_HOUR_MS).contains(&wait), "{refusal}");
+    assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "pending");
+
+    let opens = clock(&server) + 60;
+    assert_eq!(conn.call(&format!("SECKILL.ALTER k OPENAT {opens}")), "+OK");
+    wait_until("the sale opens", || {
+        let before = clock(&server) < opens;
+        let granted = conn.call("SECKILL.GRAB k a") == "['GRANTED' 1 1 'SOLD' 0 9]";
+        assert!(granted || before || clock(&server) < opens + 5_000, "it opens late");
+        assert!(!granted || clock(&server) >= opens, "it opened early");
+        granted
+    });
+    let closes = clock(&server) + 60;
+    assert_eq!(conn.call(&format!("SECKILL.ALTER k CLOSEAT {closes}")), "+OK");
+    let mut user = 0;
+    wait_until("the sale closes", || {
+        user += 1;
+        let closed = conn.call(&format!("SECKILL.GRAB k u{user} QTY 2")) == "['CLOSED']";
+        assert!(!closed || clock(&server) >= closes, "it closed early");
+        closed
+    });
+    assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "closed");
+}
+
+#[test]
+fn restock_adds_withdraws_and_replays() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 3 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k a QTY 2", "['GRANTED' 1 2 'SOLD' 0 1]"),
+        ("SECKILL.RESTOCK k 4 REQ r1", "[4 5]"),
+        ("SECKILL.GRAB k a", "['GRANTED' 2 1 'SOLD' 0 4]"),
+        ("SECKILL.RESTOCK k 4 REQ r1", "[4 5]"),
+        ("SECKILL.RESTOCK k 5 REQ r1", "-REQMISMATCH request id was used with other arguments"),
+        ("SECKILL.RESTOCK k -4 REQ r1", "-REQMISMATCH request id was used with other arguments"),
+        ("SECKILL.RESTOCK k -1 req r2", "[-1 3]"),
+        ("SECKILL.RESTOCK k -10 REQ r3", "[-3 0]"),
+        ("SECKILL.RESTOCK k -10 REQ r4", "[0 0]"),
+        ("SECKILL.RESTOCK k 6 REQ r5", "[6 6]"),
+        ("SECKILL.RESTOCK k -10 REQ r4", "[0 0]"),
+        ("SECKILL.RESTOCK k -10 REQ r3", "[-3 0]"),
+        ("SECKILL.GRAB k b UPTO 99", "['GRANTED' 3 6 'SOLD' 0 0]"),
+        (
+            "SECKILL.RESTOCK k 9007199254740991 REQ r6",
+            "-ERR supply must be at most 9007199254740991",
+        ),
+        ("SECKILL.RESTOCK k 9007199254740982 REQ r6", "[9007199254740982 9007199254740982]"),
+        ("SECKILL.RESTOCK k 1 REQ r7", "-ERR supply must be at most 9007199254740991"),
+        ("SECKILL.RESTOCK k -9007199254740991 REQ r7", "[-9007199254740982 0]"),
+    ]);
+    server.assert_sound("k");
+}
+
+#[test]
+fn the_last_1024_restocks_are_remembered() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 0"), "+OK");
+    for number in 1..=1025 {
+        let reply = conn.call(&format!("SECKILL.RESTOCK k 1 REQ r{number}"));
+        assert_eq!(reply, format!("[1 {number}]"));
+    }
+    assert_eq!(conn.call("SECKILL.RESTOCK k 1 REQ r2"), "[1 2]", "the oldest one kept");
+    assert_eq!(conn.call("SECKILL.RESTOCK k 1 REQ r1"), "[1 1026]", "one too old is new again");
+    assert_eq!(conn.call("SECKILL.RESTOCK k 1 REQ r2"), "[1 1027]", "which pushed out the next");
+}
+
+#[test]
+fn pause_and_resume_are_idempotent() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let version = |server: &Server| server.cmd("SECKILL.STATUS k").field("version").int();
+    conn.check(&[("SECKILL.INIT k 3", "+OK"), ("SECKILL.RESUME k", "+OK")]);
+    assert_eq!(version(&server), 1);
+    conn.check(&[("SECKILL.PAUSE k", "+OK"), ("SECKILL.PAUSE k", "+OK")]);
+    assert_eq!(version(&server), 2);
+    conn.check(&[
+        ("SECKILL.GRAB k a", "['PAUSED']"),
+        ("SECKILL.RESTOCK k 1 REQ r", "[1 4]"),
+        ("SECKILL.RESUME k", "+OK"),
+        ("SECKILL.RESUME k", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 3]"),
+    ]);
+    assert_eq!(version(&server), 5);
+}
+
+#[test]
+fn alter_changes_grants_to_come() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 10 LIMIT 3", "+OK"),
+        ("SECKILL.GRAB k a QTY 3", "['GRANTED' 1 3 'SOLD' 0 7]"),
+        ("SECKILL.ALTER k limit 1", "+OK"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 3 'SOLD' 0]"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.USER k a").items()[0], Reply::Int(0), "never below 0");
+    let version = conn.cmd("SECKILL.STATUS k").field("version");
+    conn.check(&[
+        ("SECKILL.ALTER k LIMIT 1 GRABS 0 HOLD 0 OPENAT 0 CLOSEAT 0", "+OK"),
+        ("SECKILL.ALTER k LIMIT 1", "+OK"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.STATUS k").field("version"), version, "nothing changed");
+    conn.check(&[
+        ("SECKILL.ALTER k LIMIT 0 GRABS 2", "+OK"),
+        ("SECKILL.GRAB k a QTY 5", "['GRANTED' 2 5 'SOLD' 0 2]"),
+        ("SECKILL.GRAB k a", "['ALREADY' 2 5 'SOLD' 0]"),
+        ("SECKILL.ALTER k OPENAT 5 CLOSEAT 6", "+OK"),
+        ("SECKILL.ALTER k OPENAT 6", "-ERR CLOSEAT must be after OPENAT"),
+        ("SECKILL.ALTER k CLOSEAT 5", "-ERR CLOSEAT must be after OPENAT"),
+        ("SECKILL.ALTER k CLOSEAT 0 OPENAT 6", "+OK"),
+    ]);
+    let status = conn.cmd("SECKILL.STATUS k");
+    let number = |name: &str| status.field(name).int();
+    assert_eq!((number("limit"), number("grabs")), (0, 2));
+    assert_eq!((number("open_at"), number("close_at")), (6, 0));
+}
+
+/// The fields of STATUS and their order are part of the contract: scripts read them.
+#[test]
+fn status_shows_every_number() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let before = clock(&server);
+    for line in [
+        "SECKILL.INIT k 10 LIMIT 3 GRABS 9",
+        "SECKILL.GRAB k a QTY 2 REQ o",
+        "SECKILL.GRAB k b QTY 3",
+        "SECKILL.GRAB k a QTY 2 REQ o",
+        "SECKILL.GRAB k a QTY 2",
+        "SECKILL.GRAB k b",
+        "SECKILL.RESTOCK k -4 REQ r",
+        "SECKILL.GRAB k c QTY 3",
+        "SECKILL.GRAB k c",
+        "SECKILL.GRAB k d",
+        "SECKILL.PAUSE k",
+        "SECKILL.GRAB k d",
+    ] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+    }
+    let after = clock(&server);
+    let status = conn.cmd("SECKILL.STATUS k");
+    for name in ["now", "created_at", "last_grant_at"] {
+        let time = status.field(name).int();
+        assert!((before..=after + 1000).contains(&time), "{name} is {time}");
+    }
+    let epoch = status.field("epoch").int();
+    assert!((1..=after).contains(&epoch), "the run began before now: {epoch}");
+    assert_eq!(status.field("id").bytes().len(), 16, "the id is 64 bits in hexadecimal");
+    let shown: Vec<String> = status
+        .pairs()
+        .iter()
+        .map(|(name, value)| match name.as_str() {
+            "now" | "created_at" | "last_grant_at" | "epoch" | "id" => name.clone(),
+            _ => format!("{name} {value}"),
+        })
+        .collect();
+    let counters = "['attempts' 9 'granted' 3 'already' 1 'replayed' 1 'overlimit' 1 'soldout' 1 \
+                    'short' 1 'notopen' 0 'closed' 0 'paused' 1 'denied' 0 'busy' 0 \
+                    'confirmed' 0 'cancelled' 0 'expired' 0 'refunded' 0 'reclaimed' 0 \
+                    'imported' 0]";
+    let expected = [
+        "state 'paused'",
+        "supply 6",
+        "available 0",
+        "held 0",
+        "sold 6",
+        "deficit 0",
+        "winners 3",
+        "grants 3",
+        "limit 3",
+        "grabs 9",
+        "hold_ms 0",
+        "open_at 0",
+        "close_at 0",
+        "now",
+        "next_deadline 0",
+        "created_at",
+        "last_grant_at",
+        "id",
+        "epoch",
+        "version 6",
+        "rev 0",
+        "outbox nil",
+        "outbox_error 0",
+        "fences_dropped 0",
+        &format!("counters {counters}"),
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn status_as_json_has_the_same_fields() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 10", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 9]"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+    ]);
+    let mut status = conn.cmd("SECKILL.STATUS k").pairs();
+    let text = conn.cmd("SECKILL.STATUS k json");
+    let json: serde_json::Value = serde_json::from_slice(text.bytes()).expect("JSON");
+    let json = json.as_object().expect("an object");
+    let (_, counters) = status.pop().expect("the counters come last");
+    assert_eq!(json.len(), status.len() + 1);
+    for (name, value) in status.iter().filter(|(name, _)| name != "now") {
+        assert_eq!(as_reply(&json[name]), *value, "{name}");
+    }
+    let json = json["counters"].as_object().expect("nested counters");
+    assert_eq!(json.len(), counters.pairs().len());
+    for (name, value) in counters.pairs() {
+        assert_eq!(as_reply(&json[&name]), value, "{name}");
+    }
+}
+
+fn as_reply(value: &serde_json::Value) -> Reply {
+    match value {
+        serde_json::Value::Null => Reply::Nil,
+        serde_json::Value::String(text) => Reply::Bulk(text.clone().into_bytes()),
+        number => Reply::Int(number.as_i64().expect("an integer")),
+    }
+}
+
+#[test]
+fn status_names_the_state_of_the_sale() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let later = clock(&server) + AN_HOUR_MS;
+    let pending = format!("SECKILL.ALTER k OPENAT {later}");
+    for (line, state) in [
+        ("SECKILL.INIT k 1", "open"),
+        ("SECKILL.GRAB k a", "soldout"),
+        (&pending, "pending"),
+        ("SECKILL.PAUSE k", "paused"),
+        ("SECKILL.ALTER k OPENAT 0 CLOSEAT 1", "closed"),
+        ("SECKILL.RESUME k", "closed"),
+        ("SECKILL.ALTER k CLOSEAT 0", "soldout"),
+        ("SECKILL.RESTOCK k 1 REQ r", "open"),
+    ] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+        assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), state, "after {line}");
+    }
+}
+
+/// A row without the two values that differ from run to run, time and epoch, which are checked.
+fn row(server: &Server, row: &Reply) -> String {
+    let [seq, user, qty, state, at, deadline, req, epoch, round] = row.items() else {
+        panic!("nine elements were expected: {row}");
+    };
+    let now = clock(server);
+    assert!((now - 60_000..=now).contains(&at.int()), "at is a time: {row}");
+    assert!((1..=now).contains(&epoch.int()), "epoch is a time: {row}");
+    format!("{seq} {user} {qty} {state} {deadline} {req} {round}")
+}
+
+#[test]
+fn user_lists_the_newest_grants_first() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000 LIMIT 500"), "+OK");
+    assert_eq!(conn.call("SECKILL.USER k nobody"), "[500 'OK' []]");
+    for number in 1..=150 {
+        conn.cmd("SECKILL.GRAB k other");
+        conn.cmd(&format!("SECKILL.GRAB k a REQ o{number}"));
+    }
+    let seqs = |line: &str| -> Vec<i64> {
+        let user = server.cmd(line);
+        assert_eq!(user.items()[0], Reply::Int(350));
+        assert_eq!(user.items()[1], Reply::Bulk(b"OK".to_vec()));
+        user.items()[2].items().iter().map(|row| row.items()[0].int()).collect()
+    };
+    let newest = |count: i64| (0..count).map(|step| 300 - 2 * step).collect::<Vec<_>>();
+    assert_eq!(seqs("SECKILL.USER k a"), newest(100));
+    assert_eq!(seqs("SECKILL.USER k a COUNT 3"), newest(3));
+    assert_eq!(seqs("SECKILL.USER k a COUNT 10000"), newest(150));
+    let user = conn.cmd("SECKILL.USER k a COUNT 1");
+    assert_eq!(row(&server, &user.items()[2].items()[0]), "300 'a' 1 'SOLD' 0 'o150' 0");
+    conn.check(&[
+        ("SECKILL.ALTER k LIMIT 0", "+OK"),
+        ("SECKILL.USER k nobody", "[-1 'OK' []]"),
+        ("SECKILL.ALTER k GRABS 150", "+OK"),
+        ("SECKILL.USER k nobody", "[-1 'OK' []]"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.USER k a").items()[0], Reply::Int(0), "150 grabs are used up");
+}
+
+#[test]
+fn winners_are_walked_by_seq() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 1000 LIMIT 0", "+OK"),
+        ("SECKILL.WINNERS k 0", "[0 []]"),
+        ("SECKILL.WINNERS k 7", "[0 []]"),
+    ]);
+    for number in 1..=250 {
+        conn.cmd(&format!("SECKILL.GRAB k u{number} QTY 2"));
+    }
+    let page = |line: &str| -> (i64, Vec<i64>) {
+        let page = server.cmd(line);
+        let rows = page.items()[1].items();
+        (page.items()[0].int(), rows.iter().map(|row| row.items()[0].int()).collect())
+    };
+    let seqs = |from: i64, to: i64| (from..=to).collect::<Vec<_>>();
+    assert_eq!(page("SECKILL.WINNERS k 0"), (100, seqs(1, 100)));
+    assert_eq!(page("SECKILL.WINNERS k 100"), (200, seqs(101, 200)));
+    assert_eq!(page("SECKILL.WINNERS k 200"), (0, seqs(201, 250)));
+    assert_eq!(page("SECKILL.WINNERS k 0 COUNT 10000"), (0, seqs(1, 250)));
+    assert_eq!(page("SECKILL.WINNERS k 247 COUNT 2"), (249, seqs(248, 249)));
+    assert_eq!(page("SECKILL.WINNERS k 249 COUNT 1"), (0, seqs(250, 250)));
+    assert_eq!(page("SECKILL.WINNERS k 250"), (0, vec![]));
+    assert_eq!(page("SECKILL.WINNERS k 9007199254740991"), (0, vec![]));
+    for state in ["LIVE", "SOLD", "ALL", "sold"] {
+        let line = format!("SECKILL.WINNERS k 3 STATE {state} COUNT 2");
+        assert_eq!(page(&line), (5, vec![4, 5]));
+    }
+    for state in ["HELD", "CANCELLED", "EXPIRED", "REFUNDED"] {
+        let line = format!("SECKILL.WINNERS k 3 COUNT 2 STATE {state}");
+        assert_eq!(page(&line), (5, vec![]), "a page may be empty before the end");
+        assert_eq!(page(&format!("SECKILL.WINNERS k 0 STATE {state} COUNT 300")), (0, vec![]));
+    }
+    let one = conn.cmd("SECKILL.WINNERS k 41 COUNT 1");
+    assert_eq!(row(&server, &one.items()[1].items()[0]), "42 'u42' 2 'SOLD' 0 nil 0");
+}
+
+#[test]
+fn audit_recounts() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 10 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k a QTY 2", "['GRANTED' 1 2 'SOLD' 0 8]"),
+        ("SECKILL.GRAB k a QTY 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 5]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 3 1 'SOLD' 0 4]"),
+        (
+            "SECKILL.AUDIT k",
+            "['ok' 1 'grants' 3 'winners' 2 'supply' 10 'available' 4 'held' 0 'sold' 6 \
+             'differences' []]",
+        ),
+    ]);
+}
+
+#[test]
+fn help_has_a_line_for_each_command() {
+    let server = Server::start();
+    let help = server.cmd("SECKILL.HELP");
+    let lines: Vec<String> = help.items().iter().map(Reply::text).collect();
+    for name in [
+        "INIT", "RESTOCK", "PAUSE", "RESUME", "ALTER", "AUDIT", "GRAB", "STATUS", "USER",
+        "WINNERS", "HELP",
+    ] {
+        let starts =
+            |line: &&String| line.split_whitespace().next() == Some(&format!("SECKILL.{name}"));
+        assert_eq!(lines.iter().filter(starts).count(), 1, "{name} in {lines:#?}");
+    }
+    assert!(!lines.iter().any(|line| line.contains("SECKILL.APPLY")), "APPLY is internal");
+}
+
+#[test]
+fn a_sale_works_in_any_database_and_under_any_key() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let key: &[u8] = b"a key\r\n\0\xff%s";
+    conn.check(&[("SELECT 9", "+OK"), ("SECKILL.INIT k 1", "+OK")]);
+    assert_eq!(conn.ask(&[b"SECKILL.INIT" as &[u8], key, b"1"]).to_string(), "+OK");
+    let granted = conn.ask(&[b"SECKILL.GRAB" as &[u8], key, b"a"]);
+    assert_eq!(granted.to_string(), "['GRANTED' 1 1 'SOLD' 0 0]");
+    assert_eq!(conn.ask(&[b"SECKILL.INIT" as &[u8], b"", b"1"]).to_string(), "+OK");
+    conn.check(&[
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 0]"),
+        ("SELECT 0", "+OK"),
+        ("SECKILL.GRAB k a", "-NOSALE no sale at this key"),
+    ]);
+}

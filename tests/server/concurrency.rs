@@ -1,0 +1,275 @@
+//! Many clients at once, by every way that leads into a server: the count is exact and nobody is
+//! told what is not so.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use crate::support::client::{encode, words};
+use crate::support::{Conn, Random, Reply, Server};
+
+const CLIENTS: u64 = 16;
+
+/// Outcome of a reply to GRAB.
+fn outcome(reply: &Reply) -> String {
+    reply.items()[0].text()
+}
+
+/// All winners by seq, as the server lists them.
+fn winners(server: &Server, key: &str) -> Vec<(i64, String, i64)> {
+    let page = server.cmd(&format!("SECKILL.WINNERS {key} 0 COUNT 10000"));
+    assert_eq!(page.items()[0], Reply::Int(0), "one page holds them all");
+    let rows = page.items()[1].items().iter();
+    rows.map(|row| (row.items()[0].int(), row.items()[1].text(), row.items()[2].int())).collect()
+}
+
+#[test]
+fn every_unit_is_sold_once() {
+    let server = Server::start();
+    assert_eq!(server.call("SECKILL.INIT k 500"), "+OK");
+    let granted = thread::scope(|scope| {
+        let client = |number: u64| {
+            let mut conn = server.conn();
+            move || {
+                // Users overlap between clients: each is asked for by four of them.
+                let users = (0..500).map(|step| number / 4 * 500 + step);
+                let grab = |user: u64| {
+                    let reply = conn.cmd(&format!("SECKILL.GRAB k u{user}"));
+                    (format!("u{user}"), outcome(&reply), reply)
+                };
+                users.map(grab).collect::<Vec<_>>()
+            }
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(client(number))).collect();
+        threads.into_iter().flat_map(|one| one.join().expect("a client")).collect::<Vec<_>>()
+    });
+    let won: HashMap<i64, String> = granted
+        .iter()
+        .filter(|(_, outcome, _)| outcome == "GRANTED")
+        .map(|(user, _, reply)| (reply.items()[1].int(), user.clone()))
+        .collect();
+    let grants = granted.iter().filter(|(_, outcome, _)| outcome == "GRANTED").count();
+    assert_eq!((grants, won.len()), (500, 500), "500 grants with 500 seqs");
+    assert_eq!(won.values().collect::<HashSet<_>>().len(), 500, "of 500 users");
+    for (user, outcome, reply) in &granted {
+        match outcome.as_str() {
+            "GRANTED" | "ALREADY" => assert_eq!(won[&reply.items()[1].int()], *user),
+            other => assert_eq!(other, "SOLDOUT"),
+        }
+    }
+    for (seq, user, _) in winners(&server, "k") {
+        assert_eq!(won[&seq], user, "the server's list agrees with what clients were told");
+    }
+    let counters = server.cmd("SECKILL.STATUS k").field("counters");
+    assert_eq!(counters.field("attempts"), Reply::Int(CLIENTS as i64 * 500));
+    assert_eq!(counters.field("granted"), Reply::Int(500));
+    server.assert_sound("k");
+}
+
+#[test]
+fn pipelines_with_quantities_are_exact() {
+    let server = Server::start();
+    assert_eq!(server.call("SECKILL.INIT k 10000 LIMIT 12"), "+OK");
+    let sold: i64 = thread::scope(|scope| {
+        let client = |number: u64| {
+            let mut conn = server.conn();
+            move || {
+                let mut random = Random(number);
+                let grab = |random: &mut Random| {
+                    let (user, qty) = (random.below(1500), 1 + random.below(5));
+                    let how = if random.below(2) == 0 { "QTY" } else { "UPTO" };
+                    encode(&words(&format!("SECKILL.GRAB k u{user} {how} {qty}")))
+                };
+                let mut sold = 0;
+                for _ in 0..10 {
+                    let batch: Vec<Vec<u8>> = (0..100).map(|_| grab(&mut random)).collect();
+                    let replies = conn.pipeline(&batch).expect("the server lives");
+                    let granted = replies.iter().filter(|reply| outcome(reply) == "GRANTED");
+                    sold += granted.map(|reply| reply.items()[2].int()).sum::<i64>();
+                }
+                sold
+            }
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(client(number))).collect();
+        threads.into_iter().map(|one| one.join().expect("a client")).sum()
+    });
+    let status = server.cmd("SECKILL.STATUS k");
+    assert_eq!(status.field("sold"), Reply::Int(sold));
+    assert_eq!(status.field("available"), Reply::Int(10_000 - sold));
+    let mut by_user: HashMap<String, i64> = HashMap::new();
+    for (_, user, qty) in winners(&server, "k") {
+        *by_user.entry(user).or_default() += qty;
+    }
+    assert_eq!(by_user.values().sum::<i64>(), sold);
+    assert!(by_user.values().all(|units| *units <= 12), "nobody is over the limit");
+    assert_eq!(status.field("winners"), Reply::Int(by_user.len() as i64));
+    server.assert_sound("k");
+}
+
+/// The same order sent by several clients at once is granted once, and all learn its one seq.
+#[test]
+fn a_request_sent_many_times_is_granted_once() {
+    let server = Server::start();
+    assert_eq!(server.call("SECKILL.INIT k 100000 LIMIT 0"), "+OK");
+    let granted = AtomicU64::new(0);
+    let seqs: Vec<Vec<i64>> = thread::scope(|scope| {
+        let client = || {
+            let mut conn = server.conn();
+            let granted = &granted;
+            move || {
+                let mut seqs = Vec::new();
+                for order in 0..300 {
+                    let reply =
+                        conn.cmd(&format!("SECKILL.GRAB k u{} QTY 2 REQ {order}", order % 7));
+                    match outcome(&reply).as_str() {
+                        "GRANTED" => _ = granted.fetch_add(1, Ordering::Relaxed),
+                        other => assert_eq!(other, "REPLAY"),
+                    }
+                    seqs.push(reply.items()[1].int());
+                }
+                seqs
+            }
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client())).collect();
+        threads.into_iter().map(|one| one.join().expect("a client")).collect()
+    });
+    assert_eq!(granted.into_inner(), 300);
+    assert!(seqs.iter().all(|one| *one == seqs[0]), "all clients learn the same seqs");
+    assert_eq!(server.cmd("SECKILL.STATUS k").field("sold"), Reply::Int(600));
+}
+
+#[test]
+fn stock_moves_under_load() {
+    let server = Server::start();
+    assert_eq!(server.call("SECKILL.INIT k 100 LIMIT 0"), "+OK");
+    let (sold, net): (i64, i64) = thread::scope(|scope| {
+        let buyer = |number: u64| {
+            let mut conn = server.conn();
+            move || {
+                let mut random = Random(number);
+                let grabs = (0..600).map(|_| {
+                    let upto = 1 + random.below(9);
+                    let reply = conn.cmd(&format!("SECKILL.GRAB k u{number} UPTO {upto}"));
+                    match outcome(&reply).as_str() {
+                        "GRANTED" => reply.items()[2].int(),
+                        _ => 0,
+                    }
+                });
+                grabs.sum::<i64>()
+            }
+        };
+        let mut operator = server.conn();
+        let buyers: Vec<_> = (0..8).map(|number| scope.spawn(buyer(number))).collect();
+        let operator = scope.spawn(move || {
+            let mut random = Random(99);
+            let moves = (0..600).map(|number| {
+                let delta = random.below(81) as i64 - 30;
+                let delta = if delta == 0 { 1 } else { delta };
+                let line = format!("SECKILL.RESTOCK k {delta} REQ r{number}");
+                let first = operator.cmd(&line);
+                assert_eq!(operator.cmd(&line), first, "a repeat replays");
+                first.items()[0].int()
+            });
+            moves.sum::<i64>()
+        });
+        let sold = buyers.into_iter().map(|one| one.join().expect("a buyer")).sum();
+        (sold, operator.join().expect("the operator"))
+    });
+    let status = server.cmd("SECKILL.STATUS k");
+    assert_eq!(status.field("sold"), Reply::Int(sold));
+    assert_eq!(status.field("supply"), Reply::Int(100 + net));
+    assert_eq!(status.field("available"), Reply::Int(100 + net - sold));
+    server.assert_sound("k");
+}
+
+#[test]
+fn grabs_work_in_transactions() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT a 1", "+OK"),
+        ("SECKILL.INIT b 1", "+OK"),
+        ("MULTI", "+OK"),
+        ("SECKILL.GRAB a u", "+QUEUED"),
+        ("SECKILL.GRAB b u", "+QUEUED"),
+        ("SECKILL.GRAB b v", "+QUEUED"),
+        ("SECKILL.GRAB c v", "+QUEUED"),
+        ("SECKILL.STATUS a XML", "+QUEUED"),
+        (
+            "EXEC",
+            "[['GRANTED' 1 1 'SOLD' 0 0] ['GRANTED' 1 1 'SOLD' 0 0] ['SOLDOUT' 0] \
+             -NOSALE no sale at this key -ERR syntax error]",
+        ),
+        ("MULTI", "+OK"),
+        ("SECKILL.GRAB a", "-ERR wrong number of arguments for 'SECKILL.GRAB' command"),
+        ("SECKILL.GRAB a w", "+QUEUED"),
+        ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
+        ("WATCH a", "+OK"),
+        ("SECKILL.RESTOCK a 1 REQ r", "[1 1]"),
+        ("MULTI", "+OK"),
+        ("SECKILL.GRAB a w", "+QUEUED"),
+        ("EXEC", "nil"),
+    ]);
+}
+
+fn eval(conn: &mut Conn, script: &str) -> String {
+    conn.ask(&["EVAL", script, "1", "k", "u1"]).to_string()
+}
+
+#[test]
+fn grabs_work_in_scripts() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 5 LIMIT 2"), "+OK");
+    let call = "return redis.call('SECKILL.GRAB', KEYS[1], ARGV[1])";
+    assert_eq!(eval(&mut conn, call), "['GRANTED' 1 1 'SOLD' 0 4]");
+    let two = "redis.call('SECKILL.GRAB', KEYS[1], ARGV[1])
+               local r = redis.call('SECKILL.GRAB', KEYS[1], ARGV[1])
+               return r[1] .. r[2]";
+    assert_eq!(eval(&mut conn, two), "'ALREADY2'");
+    let pcall = "return redis.pcall('SECKILL.GRAB', KEYS[1], '')['err']";
+    assert_eq!(eval(&mut conn, pcall), "'ERR user id must be 1 to 256 bytes'");
+    let status = "redis.setresp(3)
+                  local status = redis.call('SECKILL.STATUS', KEYS[1])
+                  return status['map']['counters']['map']['already']";
+    assert_eq!(eval(&mut conn, status), "1");
+    let reading = conn.ask(&["EVAL_RO", call, "1", "k", "u2"]).to_string();
+    assert!(reading.starts_with("-ERR Write commands are not allowed"), "{reading}");
+    let library = "#!lua name=shop
+                   redis.register_function('buy', function(keys, args)
+                     return redis.call('SECKILL.GRAB', keys[1], args[1], 'UPTO', args[2])
+                   end)";
+    assert_eq!(conn.ask(&["FUNCTION", "LOAD", library]).to_string(), "'shop'");
+    assert_eq!(conn.call("FCALL buy 1 k u3 9"), "['GRANTED' 3 2 'SOLD' 0 1]");
+    assert_eq!(conn.call("FCALL buy 1 k u4 9"), "['GRANTED' 4 1 'SOLD' 0 0]");
+    server.assert_sound("k");
+}
+
+/// The client that most Rust programs use: what it makes of our replies is what we mean.
+#[test]
+fn a_client_library_reads_our_replies() {
+    let server = Server::start();
+    assert_eq!(server.call("SECKILL.INIT k 9"), "+OK");
+    let client = redis::Client::open(format!("redis://127.0.0.1:{}", server.port()));
+    let mut conn = client.and_then(|client| client.get_connection()).expect("a connection");
+    type Granted = (String, u64, u64, String, u64, u64);
+    let granted: Granted =
+        redis::cmd("SECKILL.GRAB").arg("k").arg("u").query(&mut conn).expect("a grant");
+    assert_eq!(granted, ("GRANTED".into(), 1, 1, "SOLD".into(), 0, 8));
+    let (outcomes,): (Vec<Vec<redis::Value>>,) = redis::pipe()
+        .cmd("SECKILL.GRAB")
+        .arg("k")
+        .arg("v")
+        .cmd("SECKILL.GRAB")
+        .arg("k")
+        .arg("v")
+        .query(&mut conn)
+        .map(|both: Vec<Vec<redis::Value>>| (both,))
+        .expect("two replies");
+    let firsts: Vec<&redis::Value> = outcomes.iter().map(|one| &one[0]).collect();
+    let word = |text: &str| redis::Value::BulkString(text.as_bytes().to_vec());
+    assert_eq!(firsts, [&word("GRANTED"), &word("ALREADY")]);
+    let missing: redis::RedisResult<()> =
+        redis::cmd("SECKILL.GRAB").arg("none").arg("u").query(&mut conn);
+    assert_eq!(missing.expect_err("no sale is there").code(), Some("NOSALE"));
+}

@@ -1,0 +1,312 @@
+//! Every error that a caller can get, word for word, and that an error changes nothing.
+
+use crate::support::client::words;
+use crate::support::{Options, Server};
+
+const INTEGER: &str = "-ERR value is not an integer or out of range";
+const SYNTAX: &str = "-ERR syntax error";
+const USER: &str = "-ERR user id must be 1 to 256 bytes";
+const REQ: &str = "-ERR request id must be 1 to 128 bytes";
+const NOSALE: &str = "-NOSALE no sale at this key";
+const WRONGTYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+const WINDOW: &str = "-ERR CLOSEAT must be after OPENAT";
+const HOLD: &str = "-ERR HOLD must be 0, this version has no holds yet";
+const HOLD_LONG: &str = "-ERR HOLD must be at most 2592000000 milliseconds (30 days)";
+const APPLY: &str = "-ERR effects must follow the version of the sale and keep its law";
+
+/// Every command with arguments that are in order; `KEY` stands for the key.
+const CALLS: [&str; 10] = [
+    "SECKILL.GRAB KEY u",
+    "SECKILL.RESTOCK KEY 1 REQ r",
+    "SECKILL.PAUSE KEY",
+    "SECKILL.RESUME KEY",
+    "SECKILL.ALTER KEY LIMIT 2",
+    "SECKILL.AUDIT KEY",
+    "SECKILL.STATUS KEY",
+    "SECKILL.STATUS KEY JSON",
+    "SECKILL.USER KEY u",
+    "SECKILL.WINNERS KEY 0",
+];
+
+/// What does not parse, by command. `~` stands for an empty argument.
+const MISTAKES: &[(&str, &str)] = &[
+    ("SECKILL.INIT new ~", INTEGER),
+    ("SECKILL.INIT new -1", INTEGER),
+    ("SECKILL.INIT new +1", INTEGER),
+    ("SECKILL.INIT new 01", INTEGER),
+    ("SECKILL.INIT new 1.0", INTEGER),
+    ("SECKILL.INIT new 1e3", INTEGER),
+    ("SECKILL.INIT new 0x1", INTEGER),
+    ("SECKILL.INIT new ten", INTEGER),
+    ("SECKILL.INIT new 9007199254740992", INTEGER),
+    ("SECKILL.INIT new 9223372036854775808", INTEGER),
+    ("SECKILL.INIT new 18446744073709551617", INTEGER),
+    ("SECKILL.INIT new 1 LIMIT", SYNTAX),
+    ("SECKILL.INIT new 1 LIMIT x", INTEGER),
+    ("SECKILL.INIT new 1 LIMIT -1", INTEGER),
+    ("SECKILL.INIT new 1 LIMIT 9007199254740992", INTEGER),
+    ("SECKILL.INIT new 1 LIMIT 1 LIMIT 1", SYNTAX),
+    ("SECKILL.INIT new 1 LIMIT 1 limit 1", SYNTAX),
+    ("SECKILL.INIT new 1 GRABS", SYNTAX),
+    ("SECKILL.INIT new 1 GRABS -1", INTEGER),
+    ("SECKILL.INIT new 1 GRABS 1 GRABS 1", SYNTAX),
+    ("SECKILL.INIT new 1 HOLD", SYNTAX),
+    ("SECKILL.INIT new 1 HOLD x", INTEGER),
+    ("SECKILL.INIT new 1 HOLD 1", HOLD),
+    ("SECKILL.INIT new 1 HOLD 2592000000", HOLD),
+    ("SECKILL.INIT new 1 HOLD 2592000001", HOLD_LONG),
+    ("SECKILL.INIT new 1 OPENAT", SYNTAX),
+    ("SECKILL.INIT new 1 OPENAT -5", INTEGER),
+    ("SECKILL.INIT new 1 CLOSEAT", SYNTAX),
+    ("SECKILL.INIT new 1 CLOSEAT 1.5", INTEGER),
+    ("SECKILL.INIT new 1 OPENAT 5 CLOSEAT 5", WINDOW),
+    ("SECKILL.INIT new 1 CLOSEAT 5 OPENAT 6", WINDOW),
+    ("SECKILL.INIT new 1 COLOUR red", SYNTAX),
+    ("SECKILL.INIT new 1 ~", SYNTAX),
+    ("SECKILL.INIT new 1 QTY 1", SYNTAX),
+    ("SECKILL.INIT new 1 OUTBOX stream", SYNTAX),
+    ("SECKILL.INIT new 1 DRAW EQUAL 1", SYNTAX),
+    ("SECKILL.INIT new 1 EVERY 1000", SYNTAX),
+    ("SECKILL.INIT new 1 ALLOWLIST", SYNTAX),
+    ("SECKILL.INIT new 1 MOD 2 1", SYNTAX),
+    ("SECKILL.GRAB sale ~", USER),
+    ("SECKILL.GRAB sale u QTY", SYNTAX),
+    ("SECKILL.GRAB sale u QTY 0", INTEGER),
+    ("SECKILL.GRAB sale u QTY -1", INTEGER),
+    ("SECKILL.GRAB sale u QTY 01", INTEGER),
+    ("SECKILL.GRAB sale u QTY 1.0", INTEGER),
+    ("SECKILL.GRAB sale u QTY 9007199254740992", INTEGER),
+    ("SECKILL.GRAB sale u UPTO", SYNTAX),
+    ("SECKILL.GRAB sale u UPTO 0", INTEGER),
+    ("SECKILL.GRAB sale u UPTO many", INTEGER),
+    ("SECKILL.GRAB sale u QTY 1 UPTO 1", SYNTAX),
+    ("SECKILL.GRAB sale u UPTO 1 QTY 1", SYNTAX),
+    ("SECKILL.GRAB sale u QTY 1 QTY 1", SYNTAX),
+    ("SECKILL.GRAB sale u REQ", SYNTAX),
+    ("SECKILL.GRAB sale u REQ ~", REQ),
+    ("SECKILL.GRAB sale u REQ r REQ r", SYNTAX),
+    ("SECKILL.GRAB sale u NOW", SYNTAX),
+    ("SECKILL.GRAB sale u ~", SYNTAX),
+    ("SECKILL.RESTOCK sale 0 REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale -0 REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale x REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale +1 REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale --1 REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale 9007199254740992 REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale -9007199254740992 REQ r", INTEGER),
+    ("SECKILL.RESTOCK sale 1 REQ ~", REQ),
+    ("SECKILL.RESTOCK sale 1 QER r", SYNTAX),
+    ("SECKILL.ALTER sale LIMIT 2 GRABS", SYNTAX),
+    ("SECKILL.ALTER sale LIMIT x", INTEGER),
+    ("SECKILL.ALTER sale LIMIT 2 LIMIT 2", SYNTAX),
+    ("SECKILL.ALTER sale GRABS -1", INTEGER),
+    ("SECKILL.ALTER sale HOLD 1", HOLD),
+    ("SECKILL.ALTER sale HOLD 2592000001", HOLD_LONG),
+    ("SECKILL.ALTER sale OPENAT 9 CLOSEAT 9", WINDOW),
+    ("SECKILL.ALTER sale SUPPLY 9", SYNTAX),
+    ("SECKILL.ALTER sale OUTBOX s", SYNTAX),
+    ("SECKILL.ALTER sale DRAW EQUAL", SYNTAX),
+    ("SECKILL.STATUS sale XML", SYNTAX),
+    ("SECKILL.STATUS sale JSON JSON", SYNTAX),
+    ("SECKILL.USER sale ~", USER),
+    ("SECKILL.USER sale u COUNT", SYNTAX),
+    ("SECKILL.USER sale u COUNT 0", INTEGER),
+    ("SECKILL.USER sale u COUNT -1", INTEGER),
+    ("SECKILL.USER sale u COUNT 1 COUNT 1", SYNTAX),
+    ("SECKILL.USER sale u LIMIT 1", SYNTAX),
+    ("SECKILL.WINNERS sale ~", INTEGER),
+    ("SECKILL.WINNERS sale -1", INTEGER),
+    ("SECKILL.WINNERS sale x", INTEGER),
+    ("SECKILL.WINNERS sale 0 COUNT", SYNTAX),
+    ("SECKILL.WINNERS sale 0 COUNT 0", INTEGER),
+    ("SECKILL.WINNERS sale 0 COUNT 10001", INTEGER),
+    ("SECKILL.WINNERS sale 0 COUNT 1 COUNT 1", SYNTAX),
+    ("SECKILL.WINNERS sale 0 STATE", SYNTAX),
+    ("SECKILL.WINNERS sale 0 STATE PAID", SYNTAX),
+    ("SECKILL.WINNERS sale 0 STATE ALL STATE ALL", SYNTAX),
+    ("SECKILL.WINNERS sale 0 ROUND 1", SYNTAX),
+    ("SECKILL.APPLY sale x gu", APPLY),
+    ("SECKILL.APPLY sale 1 ~", APPLY),
+    ("SECKILL.APPLY sale 0 gu", APPLY),
+];
+
+/// Too few or too many arguments for the arity in the command table.
+const ARITIES: [&str; 22] = [
+    "SECKILL.INIT",
+    "SECKILL.INIT sale",
+    "SECKILL.GRAB",
+    "SECKILL.GRAB sale",
+    "SECKILL.RESTOCK sale 1",
+    "SECKILL.RESTOCK sale 1 REQ",
+    "SECKILL.RESTOCK sale 1 REQ r r",
+    "SECKILL.PAUSE",
+    "SECKILL.PAUSE sale now",
+    "SECKILL.RESUME",
+    "SECKILL.RESUME sale now",
+    "SECKILL.ALTER",
+    "SECKILL.ALTER sale",
+    "SECKILL.ALTER sale LIMIT",
+    "SECKILL.AUDIT",
+    "SECKILL.AUDIT sale now",
+    "SECKILL.STATUS",
+    "SECKILL.USER sale",
+    "SECKILL.WINNERS sale",
+    "SECKILL.HELP me",
+    "SECKILL.APPLY sale",
+    "SECKILL.APPLY sale 0",
+];
+
+fn args(line: &str) -> Vec<&[u8]> {
+    words(line).into_iter().map(|word| if word == b"~" { b"" } else { word }).collect()
+}
+
+#[test]
+fn mistakes_have_their_text_and_change_nothing() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT sale 10"), "+OK");
+    let digest = server.digest("sale");
+    let counters = conn.cmd("SECKILL.STATUS sale").field("counters");
+    for (line, error) in MISTAKES {
+        assert_eq!(conn.ask(&args(line)).to_string(), *error, "{line}");
+    }
+    assert_eq!(server.digest("sale"), digest);
+    assert_eq!(conn.cmd("SECKILL.STATUS sale").field("counters"), counters);
+    assert_eq!(conn.call("EXISTS new"), "0");
+}
+
+#[test]
+fn parsing_comes_before_the_key() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SET sale string"), "+OK");
+    for (line, error) in MISTAKES.iter().filter(|(line, _)| !line.contains("APPLY")) {
+        let args: Vec<&[u8]> = args(line);
+        assert_eq!(conn.ask(&args).to_string(), *error, "{line} on a string");
+    }
+}
+
+#[test]
+fn a_wrong_number_of_arguments_is_seen_by_the_server() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT sale 10"), "+OK");
+    for line in ARITIES {
+        let reply = conn.call(line);
+        let name = line.split(' ').next().unwrap_or_default();
+        let expected = format!("-ERR wrong number of arguments for '{name}' command");
+        assert!(reply.eq_ignore_ascii_case(&expected), "{line} got {reply}");
+    }
+}
+
+#[test]
+fn a_missing_key_and_a_foreign_value_are_told_apart() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[("SET string x", "+OK"), ("RPUSH list x", "1"), ("XADD stream 1-1 f v", "'1-1'")]);
+    for call in CALLS {
+        assert_eq!(conn.call(&call.replace("KEY", "missing")), NOSALE, "{call}");
+        for key in ["string", "list", "stream"] {
+            assert_eq!(conn.call(&call.replace("KEY", key)), WRONGTYPE, "{call} on a {key}");
+        }
+    }
+    assert_eq!(conn.call("SECKILL.INIT string 1"), WRONGTYPE);
+    assert_eq!(conn.call("SECKILL.APPLY string 0 gu"), WRONGTYPE);
+    assert_eq!(conn.call("SECKILL.APPLY missing 0 gu"), NOSALE);
+    assert_eq!(conn.call("EXISTS missing"), "0", "only INIT creates");
+    conn.check(&[
+        ("SECKILL.INIT sale 1", "+OK"),
+        ("GET sale", WRONGTYPE),
+        ("INCR sale", WRONGTYPE),
+    ]);
+}
+
+#[test]
+fn id_lengths_have_edges() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 10 LIMIT 0"), "+OK");
+    let (longest, longer) = ("u".repeat(256), "u".repeat(257));
+    let (longest_req, longer_req) = ("r".repeat(128), "r".repeat(129));
+    for (line, expected) in [
+        (format!("SECKILL.GRAB k {longest}"), "['GRANTED' 1 1 'SOLD' 0 9]"),
+        (format!("SECKILL.GRAB k {longer}"), USER),
+        (format!("SECKILL.USER k {longer}"), USER),
+        (format!("SECKILL.GRAB k u REQ {longest_req}"), "['GRANTED' 2 1 'SOLD' 0 8]"),
+        (format!("SECKILL.GRAB k u REQ {longest_req}"), "['REPLAY' 2 1 'SOLD' 0]"),
+        (format!("SECKILL.GRAB k u REQ {longer_req}"), REQ),
+        (format!("SECKILL.RESTOCK k 1 REQ {longest_req}"), "[1 9]"),
+        (format!("SECKILL.RESTOCK k 1 REQ {longer_req}"), REQ),
+    ] {
+        assert_eq!(conn.call(&line), expected, "{line}");
+    }
+    let user = conn.cmd(&format!("SECKILL.USER k {longest}"));
+    assert_eq!(user.items()[2].items()[0].items()[1].bytes(), longest.as_bytes());
+}
+
+/// A client that resends or gives up looks at the first word: it must be a code.
+#[test]
+fn error_statistics_have_our_codes() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for line in ["SECKILL.INIT k 1", "SECKILL.INIT k 2", "SECKILL.GRAB x u", "SECKILL.GRAB k u Q"] {
+        conn.cmd(line);
+    }
+    let errors = conn.cmd("INFO errorstats").text();
+    for code in ["SALEEXISTS", "NOSALE", "ERR"] {
+        assert!(errors.contains(&format!("errorstat_{code}:count=1")), "{errors}");
+    }
+}
+
+#[test]
+fn out_of_memory_refuses_grants_but_not_what_was_promised() {
+    let server = Options::new().line("maxmemory-policy noeviction").start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 10", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 9]"),
+        ("CONFIG SET maxmemory 1", "+OK"),
+    ]);
+    let oom = "-OOM command not allowed when used memory > 'maxmemory'.";
+    conn.check(&[
+        ("SECKILL.GRAB k b", oom),
+        ("SECKILL.GRAB k a", oom),
+        ("SECKILL.INIT l 10", oom),
+        ("SECKILL.RESTOCK k 1 REQ r", oom),
+        ("SECKILL.PAUSE k", "+OK"),
+        ("SECKILL.RESUME k", "+OK"),
+        ("SECKILL.ALTER k LIMIT 2", "+OK"),
+        (
+            "SECKILL.AUDIT k",
+            "['ok' 1 'grants' 1 'winners' 1 'supply' 10 'available' 9 'held' 0 \
+          'sold' 1 'differences' []]",
+        ),
+    ]);
+    for line in ["SECKILL.STATUS k", "SECKILL.USER k a", "SECKILL.WINNERS k 0", "SECKILL.HELP"] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+    }
+}
+
+#[test]
+fn a_replica_refuses_changes() {
+    let primary = Server::start();
+    let replica = Server::start();
+    assert_eq!(primary.call("SECKILL.INIT k 10"), "+OK");
+    replica.follow(&primary);
+    let mut conn = replica.conn();
+    let readonly = "-READONLY You can't write against a read only replica.";
+    conn.check(&[
+        ("SECKILL.GRAB k a", readonly),
+        ("SECKILL.INIT l 1", readonly),
+        ("SECKILL.RESTOCK k 1 REQ r", readonly),
+        ("SECKILL.PAUSE k", readonly),
+        ("SECKILL.RESUME k", readonly),
+        ("SECKILL.ALTER k LIMIT 2", readonly),
+        ("SECKILL.APPLY k 1 gu", readonly),
+        ("SECKILL.WINNERS k 0", "[0 []]"),
+        ("SECKILL.USER k a", "[1 'OK' []]"),
+    ]);
+    for line in ["SECKILL.STATUS k", "SECKILL.AUDIT k", "SECKILL.HELP"] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+    }
+}

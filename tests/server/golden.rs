@@ -1,0 +1,106 @@
+//! Snapshots that earlier versions wrote stay readable, to the last number. The files in
+//! tests/golden are written once and never again; README.md beside them tells how.
+
+use crate::support::{Conn, Options, Reply, Server};
+
+const V1_RDB: &[u8] = include_bytes!("../golden/v1.rdb");
+const V1_COMMANDS: &str = include_str!("../golden/v1.commands");
+
+/// The times and the epochs of the session in v1.commands.
+const V1_STATUS: &str = "\
+    'state' 'paused' 'supply' 23 'available' 5 'held' 0 'sold' 18 'deficit' 0 'winners' 5 \
+    'grants' 7 'limit' 6 'grabs' 4 'hold_ms' 0 'open_at' 1600000000001 \
+    'close_at' 4102444800000";
+const V1_IDENTITY: &str = "\
+    'created_at' 1700000000000 'last_grant_at' 1700000061021 'id' '6964656e74697479' \
+    'epoch' 1600000000001 'version' 13 'rev' 0";
+const V1_COUNTERS: &str = "\
+    ['attempts' 12 'granted' 7 'already' 2 'replayed' 1 'overlimit' 0 'soldout' 0 'short' 0 \
+    'notopen' 0 'closed' 0 'paused' 2 'denied' 0 'busy' 0 'confirmed' 0 'cancelled' 0 'expired' 0 \
+    'refunded' 0 'reclaimed' 0 'imported' 0]";
+const V1_WINNERS: [&str; 7] = [
+    "[1 'alice' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",
+    "[2 'alice' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",
+    "[3 'bob' 3 'SOLD' 1700000000015 0 'o-1' 1600000000000 0]",
+    "[4 'bob' 2 'SOLD' 1700000000020 0 'o-2' 1600000000000 0]",
+    r"[5 '\x00\x01user\xfe%s' 1 'SOLD' 1700000000020 0 '\x00\xff%\n' 1600000000000 0]",
+    "[6 'carol' 6 'SOLD' 1700000001020 0 nil 1600000000001 0]",
+    "[7 'dave' 4 'SOLD' 1700000061021 0 'x' 1600000000001 0]",
+];
+
+/// Starts a server with a snapshot in its folder.
+fn with_snapshot(bytes: &[u8]) -> Server {
+    let mut server = Options::new().start();
+    server.stop(false);
+    std::fs::write(server.dir().join("dump.rdb"), bytes).expect("a writable folder");
+    server.start_again();
+    server
+}
+
+/// The words of a line of a session, `\xNN` being a byte.
+fn decoded(line: &str) -> Vec<Vec<u8>> {
+    let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("two hexadecimal digits");
+    let word = |word: &str| {
+        let mut parts = word.split("\\x");
+        let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+        for part in parts {
+            bytes.push(byte(&part[..2]));
+            bytes.extend_from_slice(&part.as_bytes()[2..]);
+        }
+        bytes
+    };
+    line.split(' ').map(word).collect()
+}
+
+/// Does what a session did.
+fn replay(conn: &mut Conn, session: &str) {
+    for line in session.lines() {
+        let reply = conn.ask(&decoded(line));
+        assert!(!reply.is_error(), "{line}: {reply}");
+    }
+}
+
+/// The named fields of a map, in order.
+fn fields(map: &Reply, like: &str) -> String {
+    let names = like.split('\'').skip(1).step_by(2);
+    let pairs = map.pairs();
+    let found = |name: &str| pairs.iter().find(|(key, _)| key == name);
+    let shown = names.filter_map(found).map(|(name, value)| format!("'{name}' {value}"));
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_snapshot_of_version_1_loads() {
+    let server = with_snapshot(V1_RDB);
+    let mut conn = server.conn();
+    let status = conn.cmd("SECKILL.STATUS full");
+    assert_eq!(fields(&status, V1_STATUS), V1_STATUS);
+    assert_eq!(fields(&status, V1_IDENTITY), V1_IDENTITY);
+    assert_eq!(status.field("counters").to_string(), V1_COUNTERS);
+    let page = conn.cmd("SECKILL.WINNERS full 0 STATE ALL");
+    let rows: Vec<String> = page.items()[1].items().iter().map(Reply::to_string).collect();
+    assert_eq!(rows, V1_WINNERS);
+    server.assert_sound("full");
+    conn.check(&[
+        ("SECKILL.GRAB full bob QTY 3 REQ o-1", "['REPLAY' 3 3 'SOLD' 0]"),
+        ("SECKILL.GRAB full bob UPTO 1 REQ o-2", "['REPLAY' 4 2 'SOLD' 0]"),
+        ("SECKILL.RESTOCK full 20 REQ more", "[20 106]"),
+        ("SECKILL.RESTOCK full -999 REQ take", "[-106 0]"),
+        ("SECKILL.RESTOCK full 9 REQ again", "[9 9]"),
+        ("SECKILL.STATUS empty XML", "-ERR syntax error"),
+        ("SECKILL.INIT empty 0", "+OK"),
+        ("SECKILL.INIT empty 1", "-SALEEXISTS a sale with other terms is at this key"),
+    ]);
+    let counters = conn.cmd("SECKILL.STATUS empty").field("counters");
+    assert_eq!(counters.field("soldout"), Reply::Int(1));
+    assert_eq!(server.log().matches("a sale was not loaded").count(), 0);
+}
+
+/// The same session today leads to the same sale: effects of version 1 are still understood.
+#[test]
+fn the_session_of_version_1_leads_to_its_snapshot() {
+    let (loaded, server) = (with_snapshot(V1_RDB), Server::start());
+    replay(&mut server.conn(), V1_COMMANDS);
+    assert_eq!(server.digest("full"), loaded.digest("full"));
+    assert_eq!(server.picture("full"), loaded.picture("full"));
+}

@@ -1,0 +1,238 @@
+//! What a hostile or broken client may send: the server lives, answers, and is not fooled.
+
+use crate::support::client::encode;
+use crate::support::{Random, Reply, Server};
+
+/// Bytes that break programs which take them for text, for a format or for an end.
+const NASTY: [&[u8]; 10] = [
+    b"\0",
+    b"a\0b",
+    b"%s%n%s%n%p",
+    b"%",
+    b"\xff\xfe\x80",
+    b"\xc3\x28",
+    b"\r\n+OK\r\n",
+    b"\"'\\",
+    b"../../etc/passwd",
+    "\u{1F9E8}\u{100}".as_bytes(),
+];
+
+const LARGEST: &str = "9007199254740991";
+
+/// Every place where a caller's bytes go, with `arg` in it.
+fn calls_with<'a>(arg: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
+    let lines: [&[&'a [u8]]; 21] = [
+        &[b"SECKILL.INIT", arg, b"5"],
+        &[b"SECKILL.INIT", b"k", arg],
+        &[b"SECKILL.INIT", b"k", b"5", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"LIMIT", arg],
+        &[b"SECKILL.GRAB", arg, b"u"],
+        &[b"SECKILL.GRAB", b"k", arg],
+        &[b"SECKILL.GRAB", b"k", b"u", arg],
+        &[b"SECKILL.GRAB", b"k", b"u", b"QTY", arg],
+        &[b"SECKILL.GRAB", b"k", b"u", b"REQ", arg],
+        &[b"SECKILL.RESTOCK", b"k", arg, b"REQ", b"r"],
+        &[b"SECKILL.RESTOCK", b"k", b"1", b"REQ", arg],
+        &[b"SECKILL.ALTER", b"k", arg, b"1"],
+        &[b"SECKILL.ALTER", b"k", b"GRABS", arg],
+        &[b"SECKILL.STATUS", arg],
+        &[b"SECKILL.STATUS", b"k", arg],
+        &[b"SECKILL.USER", b"k", arg],
+        &[b"SECKILL.WINNERS", b"k", arg],
+        &[b"SECKILL.WINNERS", b"k", b"0", b"STATE", arg],
+        &[b"SECKILL.APPLY", arg, b"1", b"gu"],
+        &[b"SECKILL.APPLY", b"k", arg, b"gu"],
+        &[b"SECKILL.APPLY", b"k", b"1", arg],
+    ];
+    lines.iter().map(|line| line.to_vec()).collect()
+}
+
+#[test]
+fn nasty_bytes_go_anywhere_without_harm() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000 LIMIT 0"), "+OK");
+    for nasty in NASTY {
+        for call in calls_with(nasty) {
+            if let Reply::Error(text) = conn.ask(&call) {
+                let holds = |part: &[u8]| text.windows(part.len()).any(|w| w == part);
+                assert!(!holds(nasty), "input is echoed: {}", text.escape_ascii());
+                assert!(text.is_ascii() && !text.contains(&0));
+            }
+            assert_eq!(conn.call("PING"), "+PONG");
+        }
+    }
+    server.assert_sound("k");
+}
+
+#[test]
+fn ids_come_back_byte_by_byte() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 100 LIMIT 0"), "+OK");
+    let all: Vec<u8> = (0..=255).collect();
+    let half: &[u8] = &all[128..];
+    let mut ids: Vec<&[u8]> = NASTY.to_vec();
+    ids.extend([&all, half]);
+    for (place, id) in ids.iter().enumerate() {
+        let req = &id[..id.len().min(128)];
+        let grab: [&[u8]; 5] = [b"SECKILL.GRAB", b"k", id, b"REQ", req];
+        assert_eq!(conn.ask(&grab).items()[0].text(), "GRANTED");
+        assert_eq!(conn.ask(&grab).items()[0].text(), "REPLAY");
+        let rows = conn.ask(&[b"SECKILL.USER" as &[u8], b"k", id]);
+        let row = rows.items()[2].items()[0].items();
+        assert_eq!(row[1], Reply::Bulk(id.to_vec()));
+        assert_eq!(row[6], Reply::Bulk(req.to_vec()));
+        assert_eq!(row[0], Reply::Int(place as i64 + 1));
+    }
+    let winners = conn.cmd("SECKILL.WINNERS k 0");
+    let users: Vec<Reply> =
+        winners.items()[1].items().iter().map(|row| row.items()[1].clone()).collect();
+    assert_eq!(users, ids.iter().map(|id| Reply::Bulk(id.to_vec())).collect::<Vec<_>>());
+}
+
+/// Ids that differ only by a NUL, in case or in where user and request id part are different ids.
+#[test]
+fn similar_ids_are_different_ids() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 100"), "+OK");
+    let users: [&[u8]; 6] = [b"a", b"a\0", b"A", b"\0a", b"a ", b"aa"];
+    for user in users {
+        let reply = conn.ask(&[b"SECKILL.GRAB" as &[u8], b"k", user]);
+        assert_eq!(reply.items()[0].text(), "GRANTED", "{}", user.escape_ascii());
+    }
+    assert_eq!(conn.call("SECKILL.INIT r 100 LIMIT 0"), "+OK");
+    for (user, req) in [(b"ab" as &[u8], b"c" as &[u8]), (b"a", b"bc"), (b"ab", b"c\0")] {
+        let reply = conn.ask(&[b"SECKILL.GRAB" as &[u8], b"r", user, b"REQ", req]);
+        assert_eq!(reply.items()[0].text(), "GRANTED");
+    }
+}
+
+#[test]
+fn huge_arguments_are_refused() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000"), "+OK");
+    let digest = server.digest("k");
+    let huge = vec![b'9'; 1 << 20];
+    for call in calls_with(&huge) {
+        let is_key = call[1].len() == huge.len();
+        let reply = conn.ask(&call);
+        assert!(reply.is_error() || is_key, "{} took a megabyte", call[0].escape_ascii());
+    }
+    assert_eq!(server.digest("k"), digest);
+}
+
+#[test]
+fn ten_thousand_arguments_are_refused() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000"), "+OK");
+    let digest = server.digest("k");
+    let starts: [&[&[u8]]; 8] = [
+        &[b"SECKILL.INIT", b"k", b"5"],
+        &[b"SECKILL.GRAB", b"k", b"u"],
+        &[b"SECKILL.RESTOCK", b"k", b"1"],
+        &[b"SECKILL.ALTER", b"k"],
+        &[b"SECKILL.STATUS", b"k"],
+        &[b"SECKILL.USER", b"k", b"u"],
+        &[b"SECKILL.WINNERS", b"k", b"0"],
+        &[b"SECKILL.APPLY", b"k", b"1"],
+    ];
+    for start in starts {
+        for filler in [&b"LIMIT"[..], b"1", b"", b"gu"] {
+            let mut args = start.to_vec();
+            args.resize(10_000, filler);
+            let reply = conn.ask(&args);
+            assert!(reply.is_error(), "{} {}", start[0].escape_ascii(), filler.escape_ascii());
+        }
+    }
+    assert_eq!(server.digest("k"), digest);
+    server.assert_sound("k");
+}
+
+#[test]
+fn integers_hold_at_and_over_every_edge() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let over = [
+        "9007199254740992",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "99999999999999999999999999999999",
+    ];
+    assert_eq!(conn.call(&format!("SECKILL.INIT k {LARGEST} LIMIT {LARGEST}")), "+OK");
+    let places = [
+        ("SECKILL.INIT n #", true),
+        ("SECKILL.INIT n2 1 LIMIT #", true),
+        ("SECKILL.INIT n3 1 GRABS #", true),
+        ("SECKILL.INIT n4 1 OPENAT #", true),
+        ("SECKILL.INIT n5 1 CLOSEAT #", true),
+        ("SECKILL.INIT n6 1 HOLD #", false),
+        ("SECKILL.ALTER k LIMIT #", true),
+        ("SECKILL.ALTER k GRABS #", true),
+        ("SECKILL.ALTER k CLOSEAT #", true),
+        ("SECKILL.GRAB k u1 QTY #", true),
+        ("SECKILL.GRAB k u2 UPTO #", true),
+        ("SECKILL.RESTOCK k -# REQ r1", true),
+        ("SECKILL.RESTOCK n5 # REQ r2", false),
+        ("SECKILL.WINNERS k #", true),
+        ("SECKILL.WINNERS k 0 COUNT #", false),
+    ];
+    for (line, fits) in places {
+        for number in over {
+            let reply = conn.call(&line.replace('#', number));
+            assert_eq!(reply, "-ERR value is not an integer or out of range", "{line} {number}");
+        }
+        let reply = conn.cmd(&line.replace('#', LARGEST));
+        assert_eq!(!reply.is_error(), fits, "{line} {LARGEST}: {reply}");
+    }
+    server.assert_sound("k");
+    assert_eq!(conn.cmd("SECKILL.STATUS k").field("sold"), Reply::Int(9_007_199_254_740_991));
+}
+
+/// Words of all commands in random order and number: never a crash, never an unlawful sale.
+#[test]
+fn random_calls_keep_the_law() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let names =
+        ["INIT", "GRAB", "RESTOCK", "PAUSE", "RESUME", "ALTER", "STATUS", "USER", "WINNERS"];
+    let rest = [
+        "k", "k", "k", "u", "v", "1", "2", "0", "-1", "-3", LARGEST, "QTY", "UPTO", "REQ", "LIMIT",
+        "GRABS", "OPENAT", "CLOSEAT", "COUNT", "STATE", "ALL", "JSON", "r", "", "\0",
+    ];
+    let mut random = Random(2);
+    conn.cmd("SECKILL.INIT k 1000 LIMIT 9");
+    for _ in 0..100 {
+        let mut batch = Vec::new();
+        for _ in 0..200 {
+            let mut args = vec![format!("SECKILL.{}", names[random.below(9) as usize])];
+            if random.below(8) > 0 {
+                args.push("k".to_owned());
+            }
+            for _ in 0..random.below(6) {
+                args.push(rest[random.below(rest.len() as u64) as usize].to_owned());
+            }
+            batch.push(encode(&args));
+        }
+        let replies = conn.pipeline(&batch).expect("the server lives");
+        assert!(replies.iter().any(|reply| !reply.is_error()), "some of them make sense");
+    }
+    server.assert_sound("k");
+}
+
+/// A panic in a handler would be caught, logged and answered: it must never come to that.
+#[test]
+fn requests_that_are_no_requests_do_not_reach_us() {
+    let server = Server::start();
+    for bytes in [&b"*-1\r\n"[..], b"*3\r\n$12\r\nSECKILL.GRAB\r\n$-1\r\n", b"SECKILL.GRAB\r\n"] {
+        let mut conn = server.conn();
+        conn.send_raw(bytes).expect("the server reads");
+        drop(conn);
+        assert_eq!(server.call("PING"), "+PONG");
+    }
+}

@@ -1,0 +1,217 @@
+//! A sale is a key like others: renamed, moved, swapped, expired and deleted; but never copied.
+//! And what watchers of the keyspace are told.
+
+use crate::support::bulk::grow;
+use crate::support::server::info_of;
+use crate::support::{wait_until, Conn, Options, Reply, Server};
+
+/// How many sales the module has in memory.
+fn sales(server: &Server) -> String {
+    server.info("seckill", "seckill_sales")
+}
+
+/// A sale with so many grants, filled fast.
+fn big(conn: &mut Conn, key: &str, grants: usize) {
+    assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10000000")), "+OK");
+    grow(conn, key, 0, grants, |number| format!("guser:{number}"));
+}
+
+#[test]
+fn a_sale_can_be_renamed_moved_and_swapped() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 9", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
+        ("RENAME k l", "+OK"),
+        ("SECKILL.GRAB k b", "-NOSALE no sale at this key"),
+        ("SECKILL.GRAB l a", "['ALREADY' 1 1 'SOLD' 0]"),
+        ("SECKILL.GRAB l b", "['GRANTED' 2 1 'SOLD' 0 7]"),
+        ("SECKILL.INIT other 1", "+OK"),
+        ("RENAMENX l other", "0"),
+        ("MOVE l 3", "1"),
+        ("SECKILL.GRAB l c", "-NOSALE no sale at this key"),
+        ("SELECT 3", "+OK"),
+        ("SECKILL.GRAB l c", "['GRANTED' 3 1 'SOLD' 0 6]"),
+        ("SWAPDB 3 5", "+OK"),
+        ("SECKILL.GRAB l d", "-NOSALE no sale at this key"),
+        ("SELECT 5", "+OK"),
+        ("SECKILL.GRAB l d", "['GRANTED' 4 1 'SOLD' 0 5]"),
+        ("OBJECT ENCODING l", "'raw'"),
+        ("SCAN 0 TYPE flashsale", "['0' ['l']]"),
+        ("RENAME l k", "+OK"),
+    ]);
+    let audit = conn.cmd("SECKILL.AUDIT k");
+    assert_eq!((audit.field("ok"), audit.field("winners")), (Reply::Int(1), Reply::Int(4)));
+    assert_eq!(sales(&server), "2");
+}
+
+/// Renaming and moving replicate, and the replica's sale goes on under its new name.
+#[test]
+fn a_replica_renames_and_moves_too() {
+    let (primary, replica) = (Server::start(), Server::start());
+    replica.follow(&primary);
+    let mut conn = primary.conn();
+    for line in [
+        "SECKILL.INIT k 9",
+        "SECKILL.GRAB k a",
+        "RENAME k l",
+        "SECKILL.GRAB l b",
+        "MOVE l 2",
+        "SELECT 2",
+        "SECKILL.GRAB l c",
+        "SWAPDB 0 2",
+        "SELECT 0",
+        "SECKILL.GRAB l d",
+    ] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+    }
+    replica.wait_in_sync(&primary);
+    assert_eq!(replica.digest("l"), primary.digest("l"));
+    assert_eq!(replica.picture("l"), primary.picture("l"));
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+}
+
+#[test]
+fn a_sale_is_never_copied() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
+    for line in ["COPY k l", "COPY k k DB 1", "COPY k l REPLACE"] {
+        assert_eq!(conn.call(line), "-ERR not supported for this module key", "{line}");
+    }
+    conn.check(&[("EXISTS l", "0"), ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]")]);
+    assert_eq!(sales(&server), "1");
+}
+
+#[test]
+fn a_sale_can_expire() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 9", "+OK"),
+        ("EXPIRE k 100", "1"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
+    ]);
+    let left = conn.cmd("PTTL k").int();
+    assert!((1..=100_000).contains(&left), "a grant keeps the key's time: {left}");
+    conn.check(&[("PERSIST k", "1"), ("TTL k", "-1"), ("PEXPIRE k 20", "1")]);
+    wait_until("the key expires", || server.call("EXISTS k") == "0");
+    wait_until("its memory is freed", || sales(&server) == "0");
+    conn.check(&[
+        ("SECKILL.GRAB k b", "-NOSALE no sale at this key"),
+        ("SECKILL.INIT k 2", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 1]"),
+    ]);
+}
+
+/// Big sales are freed by another thread of the server; memory and count come back to what they
+/// were.
+#[test]
+fn deleted_sales_are_freed() {
+    let server = Options::new().line("latency-tracking no").start();
+    let mut conn = server.conn();
+    let used =
+        |conn: &mut Conn| -> f64 { info_of(conn, "memory", "used_memory").parse().expect("bytes") };
+    big(&mut conn, "warm", 20_000);
+    assert_eq!(conn.call("DEL warm"), "1");
+    let before = used(&mut conn);
+    for how in ["DEL a b", "UNLINK a b", "FLUSHALL ASYNC", "FLUSHALL SYNC", "FLUSHDB ASYNC", "SET"]
+    {
+        big(&mut conn, "a", 50_000);
+        big(&mut conn, "b", 1000);
+        assert_eq!(sales(&server), "2");
+        assert!(used(&mut conn) > before + 1_000_000.0);
+        if how == "SET" {
+            conn.check(&[("SET a x", "+OK"), ("SET b x", "+OK"), ("DEL a b", "2")]);
+        } else {
+            assert!(!conn.cmd(how).is_error(), "{how}");
+        }
+        wait_until(&format!("{how} frees the sales"), || sales(&server) == "0");
+        wait_until(&format!("{how} frees their memory"), || used(&mut conn) < before + 100_000.0);
+    }
+}
+
+fn listener(server: &Server, pattern: &str) -> Conn {
+    assert_eq!(server.call("CONFIG SET notify-keyspace-events KEd"), "+OK");
+    let mut conn = server.conn();
+    assert_eq!(
+        conn.call(&format!("PSUBSCRIBE {pattern}")),
+        format!("['psubscribe' '{pattern}' 1]")
+    );
+    conn
+}
+
+/// The events since the last look, as the channel's end and the message. `number` tells this
+/// look's end from others: what is published on a primary arrives on its replicas too.
+fn events(listener: &mut Conn, server: &Server, channel: &str, number: usize) -> Vec<String> {
+    let end = format!("end of look {number} in {}", server.port());
+    server.conn().ask(&["PUBLISH", &format!("{channel}end"), &end]);
+    let mut events = Vec::new();
+    loop {
+        let message = listener.read().expect("a message");
+        let (place, what) = (message.items()[2].text(), message.items()[3].text());
+        let place = place.trim_start_matches(channel).to_owned();
+        match place == "end" {
+            true if what == end => return events,
+            true => {}
+            false => events.push(format!("{place} {what}")),
+        }
+    }
+}
+
+const SESSION: [(&str, &[&str]); 17] = [
+    ("SECKILL.INIT k 2 LIMIT 0", &["seckill.init"]),
+    ("SECKILL.INIT k 2 LIMIT 0", &[]),
+    ("SECKILL.GRAB k a", &["seckill.grant"]),
+    ("SECKILL.GRAB k b REQ o", &["seckill.grant", "seckill.soldout"]),
+    ("SECKILL.GRAB k b REQ o", &[]),
+    ("SECKILL.GRAB k c", &[]),
+    ("SECKILL.RESTOCK k -1 REQ r0", &["seckill.restock"]),
+    ("SECKILL.RESTOCK k 3 REQ r1", &["seckill.restock", "seckill.available"]),
+    ("SECKILL.RESTOCK k 3 REQ r1", &[]),
+    ("SECKILL.RESTOCK k -1 REQ r2", &["seckill.restock"]),
+    ("SECKILL.PAUSE k", &["seckill.pause"]),
+    ("SECKILL.PAUSE k", &[]),
+    ("SECKILL.RESUME k", &["seckill.resume"]),
+    ("SECKILL.ALTER k LIMIT 5", &["seckill.alter"]),
+    ("SECKILL.ALTER k LIMIT 5", &[]),
+    ("SECKILL.RESTOCK k -9 REQ r3", &["seckill.restock", "seckill.soldout"]),
+    ("SECKILL.INIT empty 0", &["seckill.init"]),
+];
+
+#[test]
+fn watchers_are_told_of_every_change_and_of_nothing_else() {
+    let (server, replica) = (Server::start(), Server::start());
+    replica.follow(&server);
+    let mut by_key = listener(&server, "__keyspace@0__:*");
+    let mut by_event = listener(&server, "__keyevent@0__:*");
+    let mut on_replica = listener(&replica, "__keyspace@0__:*");
+    for (number, (line, expected)) in SESSION.into_iter().enumerate() {
+        let key = line.split(' ').nth(1).expect("a key");
+        assert!(!server.cmd(line).is_error(), "{line}");
+        let of_key: Vec<String> = expected.iter().map(|event| format!("{key} {event}")).collect();
+        let seen = events(&mut by_key, &server, "__keyspace@0__:", number);
+        assert_eq!(seen, of_key, "after {line}");
+        let of_event: Vec<String> = expected.iter().map(|event| format!("{event} {key}")).collect();
+        let seen = events(&mut by_event, &server, "__keyevent@0__:", number);
+        assert_eq!(seen, of_event, "after {line}");
+        replica.wait_in_sync(&server);
+        let seen = events(&mut on_replica, &replica, "__keyspace@0__:", number);
+        assert_eq!(seen, of_key, "on the replica after {line}");
+    }
+}
+
+/// Events come when all is done: a listener that asks at once sees the new state.
+#[test]
+fn an_event_comes_after_the_change() {
+    let server = Server::start();
+    assert_eq!(server.call("SECKILL.INIT k 1"), "+OK");
+    let mut listener = listener(&server, "__keyevent@0__:seckill.soldout");
+    let mut buyer = server.conn();
+    buyer.send(&["SECKILL.GRAB", "k", "a"]).expect("the server takes a command");
+    let message = listener.read().expect("a message");
+    assert_eq!(message.items()[3].text(), "k");
+    assert_eq!(server.cmd("SECKILL.STATUS k").field("state").text(), "soldout");
+    assert_eq!(buyer.read().expect("a reply").to_string(), "['GRANTED' 1 1 'SOLD' 0 0]");
+}

@@ -1,0 +1,96 @@
+//! MEMORY USAGE tells what a sale really takes: compared with what the server's memory grew by.
+
+use crate::support::bulk::grow;
+use crate::support::server::info_of;
+use crate::support::{wait_until, Options, Server};
+
+const TOLERANCE: f64 = 0.10;
+
+/// A server without latency histograms: each command's first call would allocate one.
+fn start() -> Server {
+    Options::new().line("latency-tracking no").start()
+}
+
+/// The server's memory while this connection, just opened, is its only one: others would count
+/// with buffers that grow and shrink.
+fn used(server: &Server) -> f64 {
+    let mut conn = server.conn();
+    wait_until("other connections are closed", || {
+        info_of(&mut conn, "clients", "connected_clients") == "1"
+    });
+    info_of(&mut conn, "memory", "used_memory").parse().expect("bytes")
+}
+
+fn usage(server: &Server, key: &str) -> f64 {
+    server.cmd(&format!("MEMORY USAGE {key}")).int() as f64
+}
+
+#[track_caller]
+fn assert_close(told: f64, grown: f64, what: &str) {
+    let off = (told - grown).abs() / grown;
+    assert!(off < TOLERANCE, "{what}: MEMORY USAGE says {told}, the server grew by {grown}");
+}
+
+fn check_sizes(kind: &str, effect: impl Fn(usize) -> String + Copy) {
+    let server = start();
+    assert_eq!(server.call("SECKILL.INIT warm 10000000 LIMIT 0"), "+OK");
+    grow(&mut server.conn(), "warm", 0, 10_000, effect);
+    assert_eq!(server.call("DEL warm"), "1");
+    let before = used(&server);
+    assert_eq!(server.call("SECKILL.INIT k 10000000 LIMIT 0"), "+OK");
+    let mut size = 0;
+    for next in [1000, 3000, 10_000, 40_000, 200_000] {
+        grow(&mut server.conn(), "k", size, next, effect);
+        size = next;
+        let grown = used(&server) - before;
+        assert_close(usage(&server, "k"), grown, &format!("{size} {kind}"));
+    }
+    server.assert_sound("k");
+}
+
+#[test]
+fn of_users_with_one_grant() {
+    check_sizes("single grants", |number| format!("guser:{number:012}"));
+}
+
+#[test]
+fn of_users_with_many_grants_and_request_ids() {
+    check_sizes("orders", |number| {
+        let req = format!("order-{number:010}");
+        format!("Gq3r{}:{req}user:{}", req.len(), number / 5)
+    });
+}
+
+/// Many small sales: what each takes beside its grants.
+#[test]
+fn of_small_sales() {
+    const SALES: usize = 2000;
+    let server = start();
+    assert_eq!(server.call("SECKILL.INIT warm 9"), "+OK");
+    let before = used(&server);
+    let mut conn = server.conn();
+    for number in 0..SALES {
+        assert_eq!(conn.call(&format!("SECKILL.INIT sale:{number} 9")), "+OK");
+        for user in 0..number % 4 {
+            conn.cmd(&format!("SECKILL.GRAB sale:{number} user:{user}"));
+        }
+        if number % 3 == 0 {
+            conn.cmd(&format!("SECKILL.RESTOCK sale:{number} 1 REQ a-restock-of-{number}"));
+        }
+    }
+    drop(conn);
+    let grown = used(&server) - before;
+    let told: f64 = (0..SALES).map(|number| usage(&server, &format!("sale:{number}"))).sum();
+    assert_close(told, grown, "small sales");
+}
+
+/// The point of the compact ledger: a winner with an id of 17 bytes costs what README promises.
+#[test]
+fn a_winner_costs_about_50_bytes() {
+    let server = start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 10000000"), "+OK");
+    grow(&mut conn, "k", 0, 300_000, |number| format!("guser:{number:012}"));
+    let each = usage(&server, "k") / 300_000.0;
+    assert!((25.0..55.0).contains(&each), "{each} bytes a winner");
+}

@@ -1,0 +1,138 @@
+//! A refusal, a replay or an error leaves no trace: no WATCH fails, no cached value is dropped,
+//! nothing is replicated, no event is sent, the digest stays.
+
+use crate::support::{Conn, ReplicationStream, Reply, Server};
+
+/// Calls that change nothing on the sales of `prepare`. `~` stands for an empty argument.
+const TRACELESS: [&str; 24] = [
+    "SECKILL.GRAB k winner",
+    "SECKILL.GRAB k buyer QTY 1 REQ o",
+    "SECKILL.GRAB k buyer QTY 2",
+    "SECKILL.GRAB k other QTY 2",
+    "SECKILL.GRAB empty u",
+    "SECKILL.GRAB k buyer UPTO 1 REQ o",
+    "SECKILL.GRAB k ~",
+    "SECKILL.GRAB missing u",
+    "SECKILL.GRAB string u",
+    "SECKILL.INIT k 3 LIMIT 2",
+    "SECKILL.INIT k 5",
+    "SECKILL.RESTOCK k 1 REQ r0",
+    "SECKILL.RESTOCK k 2 REQ r0",
+    "SECKILL.RESTOCK k 9007199254740991 REQ r1",
+    "SECKILL.RESUME k",
+    "SECKILL.ALTER k LIMIT 2",
+    "SECKILL.ALTER k HOLD 5",
+    "SECKILL.STATUS k",
+    "SECKILL.STATUS k JSON",
+    "SECKILL.USER k winner",
+    "SECKILL.WINNERS k 0",
+    "SECKILL.AUDIT k",
+    "SECKILL.APPLY k 0 gu",
+    "SECKILL.HELP",
+];
+
+fn prepare(server: &Server) {
+    server.conn().check(&[
+        ("SET string s", "+OK"),
+        ("SECKILL.INIT empty 0", "+OK"),
+        ("SECKILL.INIT k 3 LIMIT 2", "+OK"),
+        ("SECKILL.GRAB k winner QTY 2", "['GRANTED' 1 2 'SOLD' 0 1]"),
+        ("SECKILL.GRAB k buyer REQ o", "['GRANTED' 2 1 'SOLD' 0 0]"),
+        ("SECKILL.RESTOCK k 1 REQ r0", "[1 1]"),
+    ]);
+}
+
+/// Changes, and what a GRAB of two units is told after each.
+const REFUSING: [(&str, &str); 4] = [
+    ("SECKILL.ALTER k CLOSEAT 1", "['CLOSED']"),
+    ("SECKILL.ALTER k CLOSEAT 0 OPENAT 4102444800000", "['NOTOPEN' "),
+    ("SECKILL.ALTER k OPENAT 0", "['SHORT' 1]"),
+    ("SECKILL.PAUSE k", "['PAUSED']"),
+];
+
+#[test]
+fn a_refusal_does_not_fail_a_watch() {
+    let server = Server::start();
+    prepare(&server);
+    let (mut watcher, mut other) = (server.conn(), server.conn());
+    let mut survives = |line: &str| {
+        assert_eq!(watcher.call("WATCH k empty string missing"), "+OK");
+        other.ask(&args(line));
+        watcher.check(&[("MULTI", "+OK"), ("PING", "+QUEUED")]);
+        watcher.call("EXEC") == "[+PONG]"
+    };
+    for line in TRACELESS {
+        assert!(survives(line), "{line} failed a WATCH");
+    }
+    assert!(!survives("SECKILL.RESTOCK k 1 REQ r2"), "a change must fail it");
+    assert!(!survives("SECKILL.GRAB k other"), "a grant must fail it");
+}
+
+fn args(line: &str) -> Vec<&[u8]> {
+    line.split(' ').map(|word| if word == "~" { &[] } else { word.as_bytes() }).collect()
+}
+
+#[test]
+fn a_refusal_does_not_invalidate_a_cached_status() {
+    let server = Server::start();
+    prepare(&server);
+    let (mut reader, mut other) = (server.conn().resp3(), server.conn());
+    assert_eq!(reader.call("CLIENT TRACKING ON"), "+OK");
+    for line in TRACELESS {
+        read_and_cache(&mut reader);
+        other.ask(&args(line));
+        assert_eq!(reader.call("PING"), "+PONG", "{line} invalidated");
+    }
+    read_and_cache(&mut reader);
+    assert_eq!(other.call("SECKILL.RESTOCK k 1 REQ r2"), "[1 2]");
+    assert_eq!(reader.call("PING"), ">['invalidate' ['k']]", "a change must invalidate");
+}
+
+fn read_and_cache(reader: &mut Conn) {
+    for line in ["SECKILL.STATUS k", "GET string"] {
+        let reply = reader.cmd(line);
+        assert!(!reply.is_error() && !matches!(reply, Reply::Push(_)), "{reply}");
+    }
+}
+
+#[test]
+fn a_refusal_replicates_nothing_and_keeps_the_digest() {
+    let server = Server::start();
+    prepare(&server);
+    let mut stream = ReplicationStream::attach(&server);
+    let digest = server.digest("k");
+    let mut conn = server.conn();
+    for line in TRACELESS {
+        conn.ask(&args(line));
+        assert_eq!(stream.lines(&server), [""; 0], "{line} replicated");
+        assert_eq!(server.digest("k"), digest, "{line}");
+    }
+    for (how, refusal) in REFUSING {
+        assert_eq!(conn.call(how), "+OK");
+        assert_eq!(stream.lines(&server).len(), 1, "{how} is a change");
+        let digest = server.digest("k");
+        let reply = conn.call("SECKILL.GRAB k somebody QTY 2");
+        assert!(reply.starts_with(refusal), "{reply}");
+        assert_eq!(stream.lines(&server), [""; 0], "{refusal} replicated");
+        assert_eq!(server.digest("k"), digest, "{refusal}");
+    }
+}
+
+#[test]
+fn a_refusal_sends_no_event_and_counts_no_change() {
+    let server = Server::start();
+    prepare(&server);
+    let mut listener = server.conn();
+    assert_eq!(server.call("CONFIG SET notify-keyspace-events KEA"), "+OK");
+    listener.cmd("PSUBSCRIBE __key*__:*");
+    let dirty = server.info("persistence", "rdb_changes_since_last_save");
+    let mut conn = server.conn();
+    for line in TRACELESS {
+        conn.ask(&args(line));
+    }
+    assert_eq!(server.info("persistence", "rdb_changes_since_last_save"), dirty);
+    // A made-up message marks the end: whatever came before it would be seen first.
+    assert_eq!(conn.call("PUBLISH __keyspace@0__:end end"), "1");
+    let first = listener.read().expect("a message").to_string();
+    assert_eq!(first, "['pmessage' '__key*__:*' '__keyspace@0__:end' 'end']");
+}

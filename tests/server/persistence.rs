@@ -1,0 +1,208 @@
+//! What a server has after it was stopped, killed or reloaded is what it had told its clients.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::support::{wait_until, Options, Reply, Server};
+
+/// Fills a sale with every kind of grant there is: with and without request ids, one and several
+/// units, users with one and with many grants, long and odd ids; and with restocks and refusals.
+pub fn fill(server: &Server, key: &str, grants: usize) {
+    let mut conn = server.conn();
+    assert_eq!(conn.call(&format!("SECKILL.INIT {key} 1000000 LIMIT 0 GRABS 5000")), "+OK");
+    let longest = [0xfe; 256];
+    for number in 0..grants {
+        let (user, req) = (format!("user:{}", number * 2 / 3), format!("order-{number}"));
+        let user: &[u8] = if number % 50 == 7 { &longest } else { user.as_bytes() };
+        let qty = (number % 5 + 1).to_string();
+        let mut args: Vec<&[u8]> = vec![b"SECKILL.GRAB", key.as_bytes(), user];
+        match number % 4 {
+            0 => {}
+            1 => args.extend([b"QTY" as &[u8], qty.as_bytes()]),
+            2 => args.extend([b"REQ" as &[u8], req.as_bytes()]),
+            _ => args.extend([b"UPTO" as &[u8], qty.as_bytes(), b"REQ", req.as_bytes()]),
+        }
+        assert_eq!(conn.ask(&args).items()[0].text(), "GRANTED");
+    }
+    for number in 0..20 {
+        conn.cmd(&format!("SECKILL.RESTOCK {key} {} REQ restock-{number}", 500 - number * 60));
+    }
+    conn.cmd(&format!("SECKILL.ALTER {key} LIMIT 7 CLOSEAT 4102444800000"));
+    conn.cmd(&format!("SECKILL.PAUSE {key}"));
+    conn.cmd(&format!("SECKILL.GRAB {key} somebody"));
+}
+
+/// What must be the same after a reload: the digest, all that can be read, and the counters.
+fn state(server: &Server, key: &str) -> (String, Vec<String>, Reply) {
+    let counters = server.cmd(&format!("SECKILL.STATUS {key}")).field("counters");
+    (server.digest(key), server.picture(key), counters)
+}
+
+#[test]
+fn debug_reload_gives_the_same_sale() {
+    let server = Server::start();
+    fill(&server, "k", 3000);
+    assert_eq!(server.call("SECKILL.INIT empty 0"), "+OK");
+    let before = (state(&server, "k"), state(&server, "empty"));
+    assert_eq!(server.call("DEBUG RELOAD"), "+OK");
+    assert_eq!((state(&server, "k"), state(&server, "empty")), before);
+    server.assert_sound("k");
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.RESUME k", "+OK"),
+        (
+            "SECKILL.GRAB k user:1 UPTO 1 REQ order-2",
+            "-REQMISMATCH request id was used with other arguments",
+        ),
+        ("SECKILL.GRAB k user:1 REQ order-2", "['REPLAY' 3 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k newcomer QTY 8", "['OVERLIMIT' 7]"),
+    ]);
+    let replay = conn.cmd("SECKILL.RESTOCK k 500 REQ restock-0");
+    assert_eq!(replay.items()[0], Reply::Int(500));
+    assert_eq!(conn.cmd("SECKILL.GRAB k newcomer").items()[1], Reply::Int(3001));
+    server.assert_sound("k");
+}
+
+#[test]
+fn a_snapshot_survives_a_kill() {
+    let mut server = Server::start();
+    fill(&server, "k", 1500);
+    let before = state(&server, "k");
+    let saved = server.cmd("LASTSAVE").int();
+    wait_until("the clock of LASTSAVE moves on", || {
+        server.cmd("TIME").items()[0].text().parse::<i64>().expect("seconds") > saved
+    });
+    assert_eq!(server.call("BGSAVE"), "+Background saving started");
+    wait_until("the snapshot is written", || server.cmd("LASTSAVE").int() > saved);
+    assert_eq!(server.info("persistence", "rdb_last_bgsave_status"), "ok");
+    server.conn().cmd("SECKILL.RESUME k");
+    server.conn().cmd("SECKILL.GRAB k after-the-snapshot");
+    server.kill9();
+    server.start_again();
+    assert_eq!(state(&server, "k"), before, "what came after the snapshot is lost, not more");
+    server.assert_sound("k");
+}
+
+#[test]
+fn an_orderly_stop_loses_nothing() {
+    let mut server = Server::start();
+    fill(&server, "k", 500);
+    let before = state(&server, "k");
+    server.stop(true);
+    server.start_again();
+    assert_eq!(state(&server, "k"), before);
+}
+
+/// Grants after a restart carry a later epoch, so that (id, epoch, seq) never names two grants.
+#[test]
+fn a_restart_begins_a_new_epoch() {
+    let mut server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 9 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k u", "['GRANTED' 1 1 'SOLD' 0 8]"),
+        ("SAVE", "+OK"),
+        ("SECKILL.GRAB k lost", "['GRANTED' 2 1 'SOLD' 0 7]"),
+    ]);
+    let epoch = |server: &Server, row: usize| {
+        let page = server.cmd("SECKILL.WINNERS k 0");
+        page.items()[1].items()[row].items()[7].int()
+    };
+    let (first, lost) = (epoch(&server, 0), epoch(&server, 1));
+    assert_eq!(first, lost, "one run has one epoch");
+    server.kill9();
+    server.start_again();
+    assert_eq!(server.call("SECKILL.GRAB k other"), "['GRANTED' 2 1 'SOLD' 0 7]");
+    assert_eq!(epoch(&server, 0), first);
+    assert!(epoch(&server, 1) > lost, "seq 2 is given out again, under another epoch");
+}
+
+/// A payload restored elsewhere or twice goes on under epochs of its own.
+#[test]
+fn a_restored_copy_begins_a_new_epoch() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 9 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k u", "['GRANTED' 1 1 'SOLD' 0 8]"),
+    ]);
+    let payload = conn.cmd("DUMP k").bytes().to_vec();
+    let mut epochs = vec![conn.cmd("SECKILL.STATUS k").field("epoch").int()];
+    for _ in 0..2 {
+        let restore: [&[u8]; 5] = [b"RESTORE", b"k", b"0", &payload, b"REPLACE"];
+        assert_eq!(conn.ask(&restore).to_string(), "+OK");
+        assert_eq!(conn.call("SECKILL.GRAB k v"), "['GRANTED' 2 1 'SOLD' 0 7]");
+        epochs.push(conn.cmd("SECKILL.STATUS k").field("epoch").int());
+    }
+    assert!(epochs[0] < epochs[1] && epochs[1] < epochs[2], "{epochs:?}");
+}
+
+/// With appendfsync always a grant is on the disk before its reply: kill -9 loses none.
+#[test]
+fn kill_9_loses_no_acknowledged_grant() {
+    let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();
+    assert_eq!(server.call("SECKILL.INIT k 10000000 LIMIT 0"), "+OK");
+    let mut expected = Vec::new();
+    for round in 0..3 {
+        let acknowledged = grab_until_killed(&mut server, round);
+        assert!(acknowledged.len() > 100, "clients were busy when the server was killed");
+        expected.extend(acknowledged);
+        server.start_again();
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        server.assert_sound("k");
+        let rows = server.picture("k");
+        for row in &expected {
+            assert!(rows.iter().any(|line| line.starts_with(row)), "{row} is lost");
+        }
+    }
+}
+
+/// Starts of the rows of all grants that clients were told of before the server was killed.
+fn grab_until_killed(server: &mut Server, round: usize) -> Vec<String> {
+    let stopped = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let client = |number: usize| {
+            let mut conn = server.conn();
+            let stopped = &stopped;
+            move || {
+                let mut rows = Vec::new();
+                for step in 0.. {
+                    let user = format!("u{round}-{number}-{step}");
+                    let asked = conn.try_ask(&["SECKILL.GRAB", "k", &user, "REQ", &user]);
+                    let Ok(reply) = asked else { break };
+                    assert_eq!(reply.items()[0].text(), "GRANTED");
+                    rows.push(format!("[{} '{user}' 1 'SOLD' ", reply.items()[1]));
+                }
+                assert!(stopped.load(Ordering::SeqCst), "only the kill ends a client");
+                rows
+            }
+        };
+        let clients: Vec<_> = (0..8).map(|number| scope.spawn(client(number))).collect();
+        let start = server.cmd("SECKILL.STATUS k").field("grants").int();
+        wait_until("clients are busy", || {
+            server.cmd("SECKILL.STATUS k").field("grants").int() > start + 300
+        });
+        stopped.store(true, Ordering::SeqCst);
+        server.kill9();
+        clients.into_iter().flat_map(|one| one.join().expect("a client")).collect()
+    })
+}
+
+/// A log that was cut off in the middle of a command loads up to there.
+#[test]
+fn a_log_cut_off_loads_what_is_whole() {
+    let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();
+    fill(&server, "k", 50);
+    let before = state(&server, "k").0;
+    let mut conn = server.conn();
+    conn.cmd("SECKILL.RESUME k");
+    server.kill9();
+    let folder = server.dir().join("appendonlydir");
+    let log = std::fs::read_dir(folder).expect("the folder of the log").flatten();
+    let log = log.map(|file| file.path()).find(|path| path.to_string_lossy().contains(".incr."));
+    let log = log.expect("the log");
+    let bytes = std::fs::read(&log).expect("a readable log");
+    std::fs::write(&log, &bytes[..bytes.len() - 3]).expect("a writable log");
+    server.start_again();
+    assert_eq!(server.digest("k"), before, "the last change is lost, the rest is there");
+}

@@ -1,0 +1,108 @@
+//! Replies byte by byte: the same in RESP2 and RESP3 but for maps and nothing.
+
+use crate::support::{Conn, Server};
+
+fn both(server: &Server) -> [(&'static str, Conn); 2] {
+    [("RESP2", server.conn()), ("RESP3", server.conn().resp3())]
+}
+
+/// Outcomes are bulk strings in both protocols: a client that turns simple strings into `true`
+/// could not tell them apart.
+#[test]
+fn replies_of_buyer_commands_are_the_same_in_both() {
+    let server = Server::start();
+    for (protocol, mut conn) in both(&server) {
+        let mut expect = |line: &str, bytes: &str| {
+            assert_eq!(conn.raw(line), bytes, "{line} in {protocol}");
+        };
+        expect("FLUSHALL", "+OK\r\n");
+        expect("SECKILL.INIT k 5 LIMIT 2", "+OK\r\n");
+        expect(
+            "SECKILL.GRAB k a REQ o",
+            "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:4\r\n",
+        );
+        expect("SECKILL.GRAB k a REQ o", "*5\r\n$6\r\nREPLAY\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n");
+        expect("SECKILL.GRAB k a QTY 2", "*2\r\n$9\r\nOVERLIMIT\r\n:1\r\n");
+        expect(
+            "SECKILL.GRAB k b QTY 2",
+            "*6\r\n$7\r\nGRANTED\r\n:2\r\n:2\r\n$4\r\nSOLD\r\n:0\r\n:2\r\n",
+        );
+        expect("SECKILL.GRAB k b", "*5\r\n$7\r\nALREADY\r\n:2\r\n:2\r\n$4\r\nSOLD\r\n:0\r\n");
+        expect("SECKILL.RESTOCK k -1 REQ r", "*2\r\n:-1\r\n:1\r\n");
+        expect("SECKILL.GRAB k c QTY 2", "*2\r\n$5\r\nSHORT\r\n:1\r\n");
+        expect(
+            "SECKILL.GRAB k c UPTO 2",
+            "*6\r\n$7\r\nGRANTED\r\n:3\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:0\r\n",
+        );
+        expect("SECKILL.GRAB k d", "*2\r\n$7\r\nSOLDOUT\r\n:0\r\n");
+        expect("SECKILL.PAUSE k", "+OK\r\n");
+        expect("SECKILL.GRAB k d", "*1\r\n$6\r\nPAUSED\r\n");
+        expect("SECKILL.RESUME k", "+OK\r\n");
+        expect("SECKILL.ALTER k CLOSEAT 1", "+OK\r\n");
+        expect("SECKILL.GRAB k d", "*1\r\n$6\r\nCLOSED\r\n");
+        expect("SECKILL.GRAB nokey d", "-NOSALE no sale at this key\r\n");
+        expect("SECKILL.USER k d", "*3\r\n:2\r\n$2\r\nOK\r\n*0\r\n");
+        expect("SECKILL.WINNERS k 3", "*2\r\n:0\r\n*0\r\n");
+    }
+}
+
+#[test]
+fn a_grant_row_has_nine_elements() {
+    let server = Server::start();
+    for (protocol, mut conn) in both(&server) {
+        conn.check(&[("FLUSHALL", "+OK"), ("SECKILL.INIT k 9 LIMIT 0", "+OK")]);
+        conn.call("SECKILL.GRAB k alice QTY 3 REQ o-1");
+        conn.call("SECKILL.GRAB k bob");
+        let rows = conn.cmd("SECKILL.WINNERS k 0").items()[1].items().to_vec();
+        let number = |row: usize, place: usize| rows[row].items()[place].int();
+        let (at, epoch) = ([number(0, 4), number(1, 4)], number(0, 7));
+        let nil = if protocol == "RESP3" { "_\r\n" } else { "$-1\r\n" };
+        let expected = format!(
+            "*2\r\n:0\r\n*2\r\n\
+             *9\r\n:1\r\n$5\r\nalice\r\n:3\r\n$4\r\nSOLD\r\n:{}\r\n:0\r\n\
+             $3\r\no-1\r\n:{epoch}\r\n:0\r\n\
+             *9\r\n:2\r\n$3\r\nbob\r\n:1\r\n$4\r\nSOLD\r\n:{}\r\n:0\r\n{nil}:{epoch}\r\n:0\r\n",
+            at[0], at[1],
+        );
+        assert_eq!(conn.raw("SECKILL.WINNERS k 0"), expected, "{protocol}");
+    }
+}
+
+/// Maps are flat arrays in RESP2.
+#[test]
+fn status_and_audit_are_maps() {
+    let server = Server::start();
+    let [(_, mut two), (_, mut three)] = both(&server);
+    two.check(&[
+        ("SECKILL.INIT k 9", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
+        ("SECKILL.PAUSE k", "+OK"),
+    ]);
+    let flat = two.raw("SECKILL.STATUS k");
+    let map = three.raw("SECKILL.STATUS k");
+    assert!(
+        flat.starts_with("*50\r\n$5\r\nstate\r\n$6\r\npaused\r\n$6\r\nsupply\r\n:9\r\n"),
+        "{flat}"
+    );
+    assert!(
+        map.starts_with("%25\r\n$5\r\nstate\r\n$6\r\npaused\r\n$6\r\nsupply\r\n:9\r\n"),
+        "{map}"
+    );
+    assert!(flat.contains("$8\r\ncounters\r\n*36\r\n$8\r\nattempts\r\n:1\r\n"), "{flat}");
+    assert!(map.contains("$8\r\ncounters\r\n%18\r\n$8\r\nattempts\r\n:1\r\n"), "{map}");
+    assert!(flat.contains("$6\r\noutbox\r\n$-1\r\n"), "{flat}");
+    assert!(map.contains("$6\r\noutbox\r\n_\r\n"), "{map}");
+
+    let body =
+        "$2\r\nok\r\n:1\r\n$6\r\ngrants\r\n:1\r\n$7\r\nwinners\r\n:1\r\n$6\r\nsupply\r\n:9\r\n\
+                $9\r\navailable\r\n:8\r\n$4\r\nheld\r\n:0\r\n$4\r\nsold\r\n:1\r\n\
+                $11\r\ndifferences\r\n*0\r\n";
+    assert_eq!(two.raw("SECKILL.AUDIT k"), format!("*16\r\n{body}"));
+    assert_eq!(three.raw("SECKILL.AUDIT k"), format!("%8\r\n{body}"));
+
+    let json = two.raw("SECKILL.STATUS k JSON");
+    assert!(
+        json.starts_with('$') && json.contains("\r\n{\"state\":\"paused\",\"supply\":9,"),
+        "{json}"
+    );
+}

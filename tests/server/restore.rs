@@ -1,0 +1,170 @@
+//! Payloads that were cut off or altered: the server lives, and either refuses them or holds a
+//! sale that keeps the law.
+
+use super::persistence::fill;
+use crate::support::client::encode;
+use crate::support::{crc64, Conn, Options, Random, Reply, Server};
+
+const FLIPS: usize = 10_000;
+/// RDB version and checksum at the end of a payload.
+const TRAILER_BYTES: usize = 10;
+const REFUSED: &str = "-ERR Bad data format";
+
+/// Uncompressed, so that an altered byte is a byte of ours.
+fn start() -> Server {
+    Options::new().line("rdbcompression no").line("sanitize-dump-payload yes").start()
+}
+
+/// A payload with several pieces and all kinds of grants, small enough to be altered everywhere.
+fn payload(server: &Server) -> Vec<u8> {
+    fill(server, "k", 40);
+    server.cmd("DUMP k").bytes().to_vec()
+}
+
+fn restore(key: &str, payload: &[u8]) -> Vec<u8> {
+    encode(&[b"RESTORE" as &[u8], key.as_bytes(), b"0", payload, b"REPLACE"])
+}
+
+#[test]
+fn a_payload_restores_to_the_same_sale() {
+    let server = start();
+    let payload = payload(&server);
+    let other = start();
+    let mut conn = other.conn();
+    let reply = conn.pipeline(&[restore("copy", &payload)]).expect("a reply").remove(0);
+    assert_eq!(reply.to_string(), "+OK");
+    assert_eq!(other.digest("copy"), server.digest("k"));
+    assert_eq!(other.picture("copy"), server.picture("k"));
+    let counters =
+        |server: &Server, key| server.cmd(&format!("SECKILL.STATUS {key}")).field("counters");
+    assert_eq!(counters(&other, "copy"), counters(&server, "k"));
+    let again = conn.cmd("DUMP copy");
+    assert_eq!(again.bytes(), payload, "and dumps the same again");
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    let server = start();
+    let payload = payload(&server);
+    let mut conn = server.conn();
+    let trailer = &payload[payload.len() - TRAILER_BYTES..];
+    let cut = |len: usize| {
+        let mut part = [&payload[..len], trailer].concat();
+        crc64::repair(&mut part);
+        restore("x", &part)
+    };
+    let body = payload.len() - TRAILER_BYTES;
+    let parts: Vec<Vec<u8>> = (1..body).map(cut).collect();
+    for (len, reply) in conn.pipeline(&parts).expect("the server lives").iter().enumerate() {
+        assert_eq!(reply.to_string(), REFUSED, "cut off after {} bytes of {body}", len + 1);
+    }
+    assert_eq!(conn.call("EXISTS x"), "0");
+    let whole = conn.pipeline(&[cut(body)]).expect("the server lives").remove(0);
+    assert_eq!(whole.to_string(), "+OK", "the checksum was not what refused them");
+    server.wait_for_log("a sale was not loaded: its data is cut off");
+}
+
+/// Whatever is held after an altered payload was accepted must be a sound sale that works.
+#[track_caller]
+fn assert_works(conn: &mut Conn, what: &str) {
+    let audit = conn.cmd("SECKILL.AUDIT x");
+    assert_eq!(audit.field("ok"), Reply::Int(1), "{what}: {audit}");
+    let number = |name: &str| audit.field(name).int();
+    let (supply, available) = (number("supply"), number("available"));
+    assert_eq!(supply, available + number("held") + number("sold"), "{what}: {audit}");
+    for line in [
+        "SECKILL.STATUS x",
+        "SECKILL.STATUS x JSON",
+        "SECKILL.WINNERS x 0 STATE ALL",
+        "SECKILL.USER x user:1",
+        "DEBUG DIGEST-VALUE x",
+        "DUMP x",
+        "SECKILL.GRAB x newcomer REQ r",
+        "SECKILL.RESTOCK x -1 REQ some-restock",
+    ] {
+        let reply = conn.cmd(line);
+        // A sale whose T or numbers are at their very end may refuse a change, never a reading.
+        assert!(!reply.is_error() || line.contains("REQ"), "{what}: {line} {reply}");
+    }
+    assert_eq!(conn.cmd("SECKILL.AUDIT x").field("ok"), Reply::Int(1), "{what}");
+}
+
+#[test]
+fn altered_bytes_are_refused_or_harmless() {
+    let server = start();
+    let payload = payload(&server);
+    let mut conn = server.conn();
+    let mut random = Random(1);
+    let (mut refused, mut accepted) = (0, 0);
+    for number in 0..FLIPS {
+        let mut altered = payload.clone();
+        // The first byte names the type; what other types make of our bytes is not ours to test.
+        let bytes = 1 + random.below(if number % 2 == 0 { 1 } else { 4 });
+        for _ in 0..bytes {
+            let place = 1 + random.below((payload.len() - TRAILER_BYTES - 1) as u64) as usize;
+            let old = altered[place];
+            altered[place] = match random.below(4) {
+                0 => old ^ 1 << random.below(8),
+                1 => old.wrapping_add(1),
+                2 => 0xff,
+                _ => random.next() as u8,
+            };
+        }
+        crc64::repair(&mut altered);
+        let reply = conn.pipeline(&[restore("x", &altered)]).expect("the server lives").remove(0);
+        if reply.to_string() == "+OK" {
+            accepted += 1;
+            assert_works(&mut conn, &format!("alteration {number}"));
+        } else {
+            assert_eq!(reply.to_string(), REFUSED, "alteration {number}");
+            refused += 1;
+        }
+    }
+    assert!(
+        refused > FLIPS / 10 && accepted > FLIPS / 100,
+        "{refused} refused, {accepted} accepted"
+    );
+    assert!(!server.log().contains("failed inside"), "nothing panicked");
+}
+
+/// A payload of a newer form is refused with a line that says so.
+#[test]
+fn a_newer_form_is_refused() {
+    let server = start();
+    let payload = payload(&server);
+    let mut conn = server.conn();
+    let base = payload.windows(2).position(|two| two == b"B\x01").expect("the base piece");
+    let mut newer = payload.clone();
+    newer[base + 1] = 2;
+    crc64::repair(&mut newer);
+    let reply = conn.pipeline(&[restore("x", &newer)]).expect("the server lives").remove(0);
+    assert_eq!(reply.to_string(), REFUSED);
+    server.wait_for_log("a sale was not loaded: its data is altered, or of a newer version");
+    // The module's id ends in the version of its encoding, ten bits of the type's identity.
+    let mut encoding = payload;
+    encoding[9] += 1;
+    crc64::repair(&mut encoding);
+    let reply = conn.pipeline(&[restore("x", &encoding)]).expect("the server lives").remove(0);
+    assert_eq!(reply.to_string(), REFUSED);
+    server.wait_for_log("a sale was not loaded: a newer version of the module saved it");
+}
+
+/// A snapshot with a broken sale stops the server at start with a message instead of a crash.
+#[test]
+fn a_broken_snapshot_does_not_start() {
+    let mut server = Options::new().line("rdbchecksum no").line("rdbcompression no").start();
+    fill(&server, "k", 40);
+    server.stop(true);
+    let file = server.dir().join("dump.rdb");
+    let bytes = std::fs::read(&file).expect("a snapshot");
+    let base = bytes.windows(2).position(|two| two == b"B\x01").expect("the base piece");
+    let mut broken = bytes.clone();
+    broken[base + 1] = 9;
+    std::fs::write(&file, broken).expect("a writable snapshot");
+    let log = server.try_start_again().expect_err("the server must not start");
+    assert!(log.contains("a sale was not loaded: its data is altered"), "{log}");
+    assert!(!log.contains("CRASHED") && !log.contains("BUG REPORT"), "{log}");
+    std::fs::write(&file, bytes).expect("a writable snapshot");
+    server.start_again();
+    server.assert_sound("k");
+}
