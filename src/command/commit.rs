@@ -15,15 +15,20 @@ use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::Mode;
 use crate::server::outbox::{Appended, NotTaken, Outbox};
+use crate::server::run;
 
 /// Judges `request` by the sale at the key, makes it so and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
-    let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
+    let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
     let mut key = call.open(KEY, Mode::Write);
     let sale = match access::sale(&mut key) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
+    };
+    let now = match request {
+        Request::Grab(_) if sale.is_timeless() => run::unread_now(),
+        _ => run::now(),
     };
     let decision = sale.decide(request, &now);
     if decision.changes.is_empty() {

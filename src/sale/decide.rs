@@ -83,6 +83,9 @@ impl Sale {
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
+        if lapsed.is_empty() && effect.is_none() {
+            return Decision::refuse(outcome);
+        }
         let expiries = lapsed.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
         let mut changes: SmallVec<[Change<'a>; 1]> =
