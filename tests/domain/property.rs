@@ -98,7 +98,7 @@ fn moment() -> impl Strategy<Value = u64> {
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
-    let hold = prop_oneof![30 => Just(0u64), 1 => number()];
+    let hold = Just(0u64);
     let open_at = prop_oneof![2 => Just(0), 1 => moment()];
     let close_at = prop_oneof![2 => Just(0), 1 => moment()];
     let grabs = prop_oneof![2 => Just(0), 2 => 1..4u64, 1 => number()];

@@ -35,6 +35,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
         let effect = match kind {
             Kind::Base => Effect::Base(piece),
             Kind::RestockIds => Effect::RestockIds(piece),
+            Kind::Fences => Effect::Fences(piece),
             Kind::Rows => Effect::Rows(piece),
             Kind::Refusals => continue,
         };
@@ -50,7 +51,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
 /// Loads a rewritten log.
 pub fn replay(log: &[(u64, Vec<u8>)]) -> Result<Sale, Refused> {
     let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
-    let mut sale = Sale::create(&Change::decode(base)?, [7, 8])?;
+    let (mut sale, _) = Sale::create(&Change::decode(base)?, [7, 8])?;
     for (version, text) in rest {
         sale.apply_replicated(*version, &[Change::decode(text)?])?;
     }

@@ -60,10 +60,11 @@ impl World {
         same!("INIT", reply(&decision.outcome), "OK".to_string());
         same!("changes", decision.changes.len(), 1);
         let refused = |why| format!("INIT can't be applied: {why:?}");
-        let sale = Sale::create(&decision.changes[0], [1, 2]).map_err(refused)?.created_in(run);
+        let (sale, _) = Sale::create(&decision.changes[0], [1, 2]).map_err(refused)?;
+        let sale = sale.created_in(run);
         let text = encoded(&decision.changes[0]);
         let change = Change::decode(&text).map_err(refused)?;
-        let replica = Sale::create(&change, [3, 4]).map_err(refused)?;
+        let (replica, _) = Sale::create(&change, [3, 4]).map_err(refused)?;
         let world = World { clock, run, sale, replica, oracle };
         world.verify()?;
         Ok(Some(world))
@@ -116,7 +117,8 @@ impl World {
         }
         let version = self.sale.core().version;
         let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        self.sale.commit(&decision.changes, now.run);
+        let told = self.sale.commit(&decision.changes, now.run);
+        same!("commits", told.is_ok(), true);
         self.replicate(version, &texts)?;
         self.verify()
     }
@@ -133,7 +135,7 @@ impl World {
             changes.push(change);
         }
         let applied = self.replica.apply_replicated(version, &changes);
-        same!("replica applies", applied, Ok(()));
+        same!("replica applies", applied.is_ok(), true);
         let repeated = self.replica.apply_replicated(version, &changes);
         same!("replica refuses a repeat", repeated.is_err(), true);
         Ok(())
@@ -264,6 +266,7 @@ pub fn terms(rules: &Rules) -> Terms {
         hold_ms: rules.hold_ms,
         open_at: rules.open_at,
         close_at: rules.close_at,
+        outbox: None,
     }
 }
 
@@ -274,6 +277,7 @@ fn terms_change(patch: &Patch) -> TermsChange {
         hold_ms: patch.hold_ms,
         open_at: patch.open_at,
         close_at: patch.close_at,
+        outbox: None,
     }
 }
 
@@ -319,11 +323,16 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::NotOpen { in_ms } => format!("NOTOPEN {in_ms}"),
         Outcome::Closed => "CLOSED".into(),
         Outcome::Paused => "PAUSED".into(),
+        Outcome::Stands(grant) => shown("", grant),
+        Outcome::NoGrant => "NOGRANT 0 0 0".into(),
+        Outcome::Fenced => "CANCELLED 0 0 0".into(),
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
         Outcome::Misuse(misuse) => match misuse {
             Misuse::SaleExists => "SALEEXISTS",
             Misuse::ReqMismatch => "REQMISMATCH",
-            Misuse::WindowEmpty | Misuse::HoldTooLong | Misuse::HoldNotYet => "ERR terms",
+            Misuse::WindowEmpty | Misuse::HoldTooLong => "ERR terms",
+            Misuse::OutboxTooLong | Misuse::OutboxSet => "ERR outbox",
+            Misuse::Ambiguous => "AMBIGUOUS",
             Misuse::SupplyTooLarge => "ERR supply",
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
