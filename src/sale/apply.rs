@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use super::core::Core;
+use super::draw::Amounts;
 use super::effect::{Change, Effect};
 use super::event::Event;
 use super::ledger::{HashKey, NewGrant};
@@ -32,13 +33,16 @@ impl Sale {
     /// `key` keys the index's hash. Refused when the change is another one or breaks the law.
     pub fn create(change: &Change<'_>, key: HashKey) -> Result<(Sale, Told), Refused> {
         let mut told = Told::new();
-        let Effect::Init { id, secret, supply, terms } = &change.effect else {
+        let Effect::Init(start) = &change.effect else {
             let Effect::Base(piece) = &change.effect else { return Err(Refused::Place) };
             return snapshot::read_base(piece, key).map(|(sale, _)| (sale, told));
         };
         let trial = Trial::of_new(change, &mut told)?;
-        let mut sale = Sale::blank(*id, *secret, terms.clone(), key);
-        sale.told_supply = *supply;
+        let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
+        sale.told_supply = start.supply;
+        if let Some(amounts) = sale.amounts_mut() {
+            *amounts = start.amounts.iter().copied().collect();
+        }
         sale.created_at = trial.core.t;
         sale.core = trial.core;
         Ok((sale, told))
@@ -109,6 +113,9 @@ impl Sale {
                 };
                 self.ledger.push(&new, grant.found);
                 self.tallies.granted += 1;
+                if self.extras.is_some() {
+                    self.amounts_mut().and_then(Amounts::take_first);
+                }
             }
             Effect::Import(import) => {
                 let new = NewGrant {
@@ -135,6 +142,8 @@ impl Sale {
             Effect::Settle { seq, to } => self.settle(*seq, *to),
             Effect::Reclaim { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
+                let qty = self.qty_of(*seq);
+                self.amounts_mut().map(|amounts| amounts.take(qty));
                 self.tallies.reclaimed += 1;
             }
             Effect::Extend { seq, ms } => {
@@ -146,14 +155,25 @@ impl Sale {
             }
             Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
             Effect::Fences(piece) => snapshot::take_fences(self, piece),
+            Effect::Amounts(piece) => snapshot::take_amounts(self, piece),
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
             // The trial refuses these on a sale that exists.
-            Effect::Init { .. } | Effect::Base(_) => {}
+            Effect::Init(_) | Effect::Base(_) => {}
         }
+    }
+
+    fn qty_of(&self, seq: u64) -> u64 {
+        self.ledger.grant(seq).map_or(0, |grant| grant.qty)
     }
 
     fn settle(&mut self, seq: u64, to: State) {
         self.ledger.set_state(seq, to, 0);
+        if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
+            let qty = self.qty_of(seq);
+            if let Some(amounts) = self.amounts_mut() {
+                amounts.push(qty);
+            }
+        }
         let tallies = &mut self.tallies;
         match to {
             State::Sold => tallies.confirmed += 1,

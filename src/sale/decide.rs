@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use super::effect::{Change, Effect, Seqs};
+use super::effect::{Change, Effect, Seqs, Start};
 use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX};
 use super::outcome::{Misuse, Outcome};
 use super::request::{Init, Now, Request, Restock};
@@ -30,17 +30,27 @@ impl Decision<'_> {
 
 /// Judges an INIT on a key that holds no sale.
 pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
-    if let Err(misuse) = init.terms.check() {
+    if let Err(misuse) = check_init(init) {
         return Decision::misuse(misuse);
     }
-    let effect = Effect::Init {
+    let effect = Effect::Init(Box::new(Start {
         id: init.id,
         secret: init.secret,
         supply: init.supply,
         terms: init.terms.clone(),
-    };
+        amounts: init.amounts.clone(),
+    }));
     let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
     Decision { outcome: Outcome::Done, changes: SmallVec::from_iter([change]) }
+}
+
+/// Whether a sale can keep what this INIT promises.
+fn check_init(init: &Init) -> Result<(), Misuse> {
+    init.terms.check()?;
+    match &init.terms.draw {
+        Some(draw) => draw.check(init.supply, &init.amounts),
+        None => Ok(()),
+    }
 }
 
 impl Sale {
@@ -108,7 +118,7 @@ impl Sale {
 
     /// INIT never resets a sale: told the same as the first time it is a retry.
     fn decide_again<'a>(&self, init: &Init) -> Decision<'a> {
-        if let Err(misuse) = init.terms.check() {
+        if let Err(misuse) = check_init(init) {
             return Decision::misuse(misuse);
         }
         if init.supply == self.told_supply && init.terms == self.told_terms {
@@ -131,11 +141,14 @@ impl Sale {
         if terms == self.terms {
             return Decision::refuse(Outcome::Done);
         }
-        self.change(Outcome::Done, Effect::Alter(change.clone()), now)
+        self.change(Outcome::Done, Effect::Alter(Box::new(change.clone())), now)
     }
 
     fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
         let Restock { delta, req } = *restock;
+        if self.core.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
         if let Some(known) = self.restocks.find(req) {
             return match known.delta == delta {
                 true => Decision::refuse(known.outcome()),

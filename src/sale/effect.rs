@@ -13,8 +13,8 @@
 //!
 //! | effect | fields |
 //! | --- | --- |
-//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close; id, secret,
-//! | | outbox |
+//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close, `x` length of
+//! | | further terms, `y` length of amounts; id, secret, further terms, amounts, outbox |
 //! | `G` grant | `q` qty (1), `r` length of req, `u` 1 if asked with UPTO; req, user |
 //! | | `d` hold: HELD until so many ms after T |
 //! | `C` confirm, `X` cancel, `F` refund, `N` reclaim refused, `Y` reclaim | `s` seq |
@@ -26,13 +26,15 @@
 //! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
 //! | `P` pause, `U` resume | |
 //! | `A` alter | `l` `g` `h` `o` `c`: those that were given; outbox |
-//! | `B` base, `K` restock ids, `J` fences, `L` rows | a piece of a snapshot: how a log is rewritten |
+//! | `B` base, `K` restock ids, `J` fences, `O` amounts, `L` rows | a piece of a snapshot: how a log is rewritten |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
 
 use smallvec::SmallVec;
 
+use super::bytes::{put_amounts, take_amounts, Reader};
+use super::further::{self, Further};
 use super::ledger::Found;
 use super::limits::EFFECTS_PER_APPLY_MAX;
 use super::outcome::{Refused, State};
@@ -52,12 +54,7 @@ pub struct Change<'a> {
 /// What changed. Effects carry results, never requests: whoever applies one judges nothing.
 #[derive(Clone, Debug)]
 pub enum Effect<'a> {
-    Init {
-        id: u64,
-        secret: [u8; 16],
-        supply: u64,
-        terms: Terms,
-    },
+    Init(Box<Start>),
     Grant(Granting<'a>),
     Restock {
         req: &'a [u8],
@@ -66,7 +63,7 @@ pub enum Effect<'a> {
     },
     Pause,
     Resume,
-    Alter(TermsChange),
+    Alter(Box<TermsChange>),
     /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
     Expire(Seqs),
     /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
@@ -99,8 +96,21 @@ pub enum Effect<'a> {
     RestockIds(&'a [u8]),
     /// Fences of a rewritten sale.
     Fences(&'a [u8]),
+    /// Amounts of a rewritten sale that draws from a list.
+    Amounts(&'a [u8]),
     /// Grant rows of a rewritten sale.
     Rows(&'a [u8]),
+}
+
+/// How a sale begins.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub id: u64,
+    pub secret: [u8; 16],
+    pub supply: u64,
+    pub terms: Terms,
+    /// The amounts of DRAW LIST; else empty.
+    pub amounts: Vec<u64>,
 }
 
 /// A grant about to be recorded.
@@ -170,12 +180,9 @@ impl<'a> Change<'a> {
         }
         let mut text = Writer { out };
         match &self.effect {
-            Effect::Init { id, secret, supply, terms } => {
+            Effect::Init(start) => {
                 self.head(b'I', &mut text);
-                text.field(b's', *supply);
-                text.terms(&TermsChange::all_of(terms));
-                let outbox = terms.outbox.as_deref().unwrap_or_default();
-                text.tail(&[&id.to_be_bytes(), secret, outbox]);
+                text.start(start);
             }
             Effect::Grant(grant) => {
                 self.head(b'G', &mut text);
@@ -234,6 +241,7 @@ impl<'a> Change<'a> {
                 text.tail(&[req, user]);
             }
             Effect::Fences(piece) => self.piece_text(b'J', piece, &mut text),
+            Effect::Amounts(piece) => self.piece_text(b'O', piece, &mut text),
             Effect::Base(piece) => self.piece_text(b'B', piece, &mut text),
             Effect::RestockIds(piece) => self.piece_text(b'K', piece, &mut text),
             Effect::Rows(piece) => self.piece_text(b'L', piece, &mut text),
@@ -280,16 +288,7 @@ impl<'a> Change<'a> {
 
 fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
     Ok(match letter {
-        b'I' => {
-            let supply = fields.needed(b's')?;
-            let mut terms = Terms::default().altered(&fields.terms());
-            let tail = fields.tail()?;
-            let (id, rest) = tail.split_first_chunk::<ID_BYTES>().ok_or(Refused::Unknown)?;
-            let secret = rest.split_first_chunk::<SECRET_BYTES>();
-            let (secret, outbox) = secret.ok_or(Refused::Unknown)?;
-            terms.outbox = (!outbox.is_empty()).then(|| outbox.into());
-            Effect::Init { id: u64::from_be_bytes(*id), secret: *secret, supply, terms }
-        }
+        b'I' => decode_start(fields)?,
         b'G' => decode_grant(fields)?,
         b'M' => {
             let qty = fields.number(b'q').unwrap_or(1);
@@ -325,14 +324,36 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         b'A' => {
             let mut change = fields.terms();
             change.outbox = fields.tail.take().map(Into::into);
-            Effect::Alter(change)
+            Effect::Alter(Box::new(change))
         }
         b'B' => Effect::Base(fields.tail()?),
         b'K' => Effect::RestockIds(fields.tail()?),
         b'J' => Effect::Fences(fields.tail()?),
+        b'O' => Effect::Amounts(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
         _ => return Err(Refused::Unknown),
     })
+}
+
+/// The tail of an INIT: id, secret, `x` bytes of further terms, `y` bytes of amounts, outbox.
+fn decode_start<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
+    let supply = fields.needed(b's')?;
+    let mut terms = Terms::default().altered(&fields.terms());
+    let mut tail = Reader::new(fields.tail()?);
+    let mut blob = |letter| {
+        let len = usize::try_from(fields.number(letter).unwrap_or(0));
+        len.map_err(|_| Refused::Unknown)
+    };
+    let (further_len, amounts_len) = (blob(b'x')?, blob(b'y')?);
+    let id = tail.array::<ID_BYTES>().ok_or(Refused::Unknown)?;
+    let secret = tail.array::<SECRET_BYTES>().ok_or(Refused::Unknown)?;
+    let further = tail.take(further_len).and_then(further::take).ok_or(Refused::Unknown)?;
+    further.set_in(&mut terms);
+    let amounts = tail.take(amounts_len).and_then(take_amounts).ok_or(Refused::Unknown)?;
+    let outbox = tail.rest();
+    terms.outbox = (!outbox.is_empty()).then(|| outbox.into());
+    let id = u64::from_be_bytes(id);
+    Ok(Effect::Init(Box::new(Start { id, secret, supply, terms, amounts })))
 }
 
 fn decode_grant<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
@@ -372,6 +393,22 @@ impl Writer<'_> {
                 self.field(letter, number);
             }
         }
+    }
+
+    fn start(&mut self, start: &Start) {
+        let Start { id, secret, supply, terms, amounts } = start;
+        let (mut further, mut drawn) = (Vec::new(), Vec::new());
+        further::put(&mut further, &Further::of(terms));
+        put_amounts(&mut drawn, amounts.iter().copied());
+        self.field(b's', *supply);
+        self.terms(&TermsChange::all_of(terms));
+        for (letter, blob) in [(b'x', &further), (b'y', &drawn)] {
+            if !blob.is_empty() {
+                self.field(letter, blob.len() as u64);
+            }
+        }
+        let outbox = terms.outbox.as_deref().unwrap_or_default();
+        self.tail(&[&id.to_be_bytes(), secret, &further, &drawn, outbox]);
     }
 
     fn seqs(&mut self, seqs: &[u64]) {
@@ -481,6 +518,7 @@ fn parse_digits(text: &[u8], base: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sale::draw::Draw;
 
     fn text(change: &Change<'_>) -> Vec<u8> {
         let mut out = Vec::new();
@@ -496,7 +534,15 @@ mod tests {
     #[test]
     fn the_text_of_every_effect() {
         let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
-        let init = Effect::Init { id: 0x6162_6364_6566_6768, secret: [b'x'; 16], supply: 7, terms };
+        let (id, secret) = (0x6162_6364_6566_6768, [b'x'; 16]);
+        let drawn = Terms { draw: Some(Draw::list(&[3, 4])), ..Terms::default() };
+        let Some(Draw::List { fingerprint, .. }) = drawn.draw else { unreachable!() };
+        let mut drawn_text = b"Is7l1g0h0o0c0x18y2:abcdefghxxxxxxxxxxxxxxxx\x04\x02".to_vec();
+        drawn_text.extend_from_slice(&fingerprint);
+        drawn_text.extend_from_slice(b"\x03\x04");
+        let start = Start { id, secret, supply: 7, terms, amounts: Vec::new() };
+        let listed = Start { terms: drawn, amounts: vec![3, 4], ..start.clone() };
+        let init = Effect::Init(Box::new(start));
         let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
         let import = Importing { user: b"u", req: b"r", qty: 2, at: 5 };
         let cases: Vec<(Change<'_>, &[u8])> = vec![
@@ -512,7 +558,8 @@ mod tests {
             (Change::piece(Effect::Restock { req: b"r", delta: 9, applied: 9 }), b"Rp9a9:r"),
             (Change::piece(Effect::Pause), b"P"),
             (Change { elapsed_ms: 3, ..Change::piece(Effect::Resume) }, b"Ut3"),
-            (Change::piece(Effect::Alter(alter)), b"Al3c0"),
+            (Change::piece(Effect::Init(Box::new(listed))), &drawn_text),
+            (Change::piece(Effect::Alter(Box::new(alter))), b"Al3c0"),
             (Change::piece(Effect::Rows(b"\0:")), b"L:\0:"),
             (Change::piece(Effect::Expire(Seqs::from_slice(&[7, 12]))), b"D:7,12"),
             (Change::piece(Effect::Settle { seq: 3, to: State::Sold }), b"Cs3"),

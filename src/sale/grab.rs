@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use super::decide::Decision;
+use super::draw::{Amounts, Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
 use super::ledger::{Found, Holding};
 use super::limits::GRANTS_MAX;
@@ -39,11 +40,16 @@ impl Sale {
         lapse
     }
 
-    /// Lets due holds of anybody expire, the earliest first, until `units` are available.
-    pub(super) fn lapse_until(&self, lapse: &mut Lapse, units: u64, t: u64) {
+    /// Lets due holds of anybody expire, the earliest first, until there is `enough`.
+    pub(super) fn lapse_until(
+        &self,
+        lapse: &mut Lapse,
+        t: u64,
+        mut enough: impl FnMut(&Lapse) -> bool,
+    ) {
         let own = lapse.seqs.len();
         for seq in self.ledger.holds().due(t) {
-            if lapse.core.available >= units {
+            if enough(lapse) {
                 break;
             }
             if !lapse.seqs[..own].contains(&seq.into()) {
@@ -81,6 +87,9 @@ impl Sale {
 
     pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
+        if self.terms.draw.is_some() && grab.amount != Amount::Unsaid {
+            return Decision::misuse(Misuse::DrawTakesNoAmount);
+        }
         let found = self.ledger.find(grab.user);
         let mut lapse = self.lapse_of(&found, t);
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, &lapse.seqs, t)) {
@@ -93,8 +102,10 @@ impl Sale {
             Err(outcome) => return self.change_after(&lapse.seqs, outcome, None, now),
         };
         let asked = match grab.amount {
-            Amount::Exactly(_) => Asked::Exactly,
             Amount::UpTo(_) => Asked::UpTo,
+            // A replay of a drawn amount compares none, as if the caller had asked for any.
+            Amount::Unsaid if self.terms.draw.is_some() => Asked::UpTo,
+            Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
         };
         let req = grab.req.map(|id| ReqTag { id, asked });
         let hold_ms = self.terms.hold_ms;
@@ -126,13 +137,40 @@ impl Sale {
         if self.paused {
             return Err(Outcome::Paused);
         }
-        let wanted = self.wanted(grab.amount, allowance)?;
-        self.lapse_until(lapse, wanted, t);
-        let qty = fit(grab.amount, wanted, &lapse.core)?;
+        let qty = match &self.terms.draw {
+            None => {
+                let wanted = self.wanted(grab.amount, allowance)?;
+                self.lapse_until(lapse, t, |lapse| lapse.core.available >= wanted);
+                fit(grab.amount, wanted, &lapse.core)?
+            }
+            Some(draw) => self.judge_draw(draw, allowance, lapse, t)?,
+        };
         if self.core.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
         Ok(qty)
+    }
+
+    /// The amount that the sale draws for this grab, or what the user is told instead.
+    fn judge_draw(
+        &self,
+        draw: &Draw,
+        allowance: Option<u64>,
+        lapse: &mut Lapse,
+        t: u64,
+    ) -> Result<u64, Outcome> {
+        let dice = Dice::new(&self.secret, self.core.grants + 1);
+        self.lapse_until(lapse, t, |lapse| draw.is_covered(&lapse.core, &dice));
+        // What comes back goes to the end of a list: it is the first only if nothing is before it.
+        let returned = || lapse.seqs.first().and_then(|seq| self.ledger.grant(*seq));
+        let first = self.amounts().and_then(Amounts::first);
+        let first = first.or_else(|| returned().map(|grant| grant.qty));
+        let held = lapse.core.held;
+        let qty = draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })?;
+        match allowance {
+            Some(allowance) if qty > allowance => Err(Outcome::OverLimit { allowance }),
+            _ => Ok(qty),
+        }
     }
 
     /// What a request id that is known is told: its grant as it stands once `lapsed` are gone.
@@ -143,9 +181,12 @@ impl Sale {
             return fenced.then_some(Outcome::Replay(FENCED));
         };
         let same = match (grab.amount, grant.req?.asked) {
+            (Amount::Unsaid, _) if self.terms.draw.is_some() => true,
             (Amount::Exactly(qty), Asked::Exactly | Asked::Either) => qty == grant.qty,
+            (Amount::Unsaid, Asked::Exactly | Asked::Either) => grant.qty == 1,
             (Amount::UpTo(_), Asked::UpTo | Asked::Either) => true,
-            (Amount::Exactly(_), Asked::UpTo) | (Amount::UpTo(_), Asked::Exactly) => false,
+            (Amount::Exactly(_) | Amount::Unsaid, Asked::UpTo)
+            | (Amount::UpTo(_), Asked::Exactly) => false,
         };
         if !same {
             return Some(Outcome::Misuse(Misuse::ReqMismatch));
@@ -157,6 +198,8 @@ impl Sale {
     fn wanted(&self, amount: Amount, allowance: Option<u64>) -> Result<u64, Outcome> {
         let allowance = allowance.unwrap_or(u64::MAX);
         match amount {
+            Amount::Unsaid if allowance == 0 => Err(Outcome::OverLimit { allowance }),
+            Amount::Unsaid => Ok(1),
             Amount::Exactly(qty) if qty > allowance => Err(Outcome::OverLimit { allowance }),
             Amount::Exactly(qty) => Ok(qty),
             Amount::UpTo(qty) => Ok(qty.min(allowance)),
@@ -170,7 +213,7 @@ fn fit(amount: Amount, wanted: u64, core: &Core) -> Result<u64, Outcome> {
     match amount {
         _ if available == 0 => Err(Outcome::SoldOut { held }),
         Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),
-        Amount::Exactly(_) => Ok(wanted),
+        Amount::Exactly(_) | Amount::Unsaid => Ok(wanted),
         Amount::UpTo(_) => Ok(wanted.min(available)),
     }
 }

@@ -93,6 +93,8 @@ pub struct Recount {
     pub grants: u64,
     pub users: u64,
     pub winners: u64,
+    /// Live grants.
+    pub live: u64,
     pub requests: u64,
     /// Held grants.
     pub holds: u64,
@@ -559,6 +561,7 @@ impl Ledger {
         let mut holdings: HashMap<u32, Account> = HashMap::new();
         for grant in (1..=self.len()).filter_map(|seq| self.grant(seq)) {
             count.grants += 1;
+            count.live += u64::from(grant.state.is_live());
             match grant.state {
                 State::Held => {
                     count.held = count.held.saturating_add(grant.qty);

@@ -33,6 +33,12 @@ pub const FENCES_KEPT_MAX: usize = 65_536;
 /// How long a fence stands: ten minutes.
 pub const FENCE_MS: u64 = 10 * 60 * 1000;
 
+/// Amounts that DRAW LIST takes: INIT is one command and its effect one string.
+pub const DRAW_AMOUNTS_MAX: u64 = 100_000;
+
+/// Amounts of a list in one piece of a snapshot.
+pub const AMOUNTS_PER_PIECE: usize = 4096;
+
 /// Grant rows in one piece of a snapshot.
 pub const ROWS_PER_PIECE_MAX: usize = 1000;
 
@@ -62,6 +68,8 @@ pub const SLOTS_PER_SHARD_MAX: usize = 8192;
 // can say any of them in 32 bits.
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PIECE_BYTES_TARGET);
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
+const _: () = assert!(AMOUNTS_PER_PIECE * 8 <= PIECE_BYTES_TARGET && INTEGER_MAX < 1 << 56);
+const _: () = assert!(DRAW_AMOUNTS_MAX <= GRANTS_MAX);
 const _: () = assert!(USER_BYTES_MAX <= 256 && REQ_BYTES_MAX <= 256);
 const _: () = assert!(GRANTS_PER_CHUNK.is_power_of_two());
 const _: () = assert!(PAGE_BYTES.is_power_of_two() && PAGE_BYTES <= 1 << 16);

@@ -10,9 +10,12 @@ pub mod audit;
 pub mod bytes;
 pub mod core;
 pub mod decide;
+pub mod draw;
 pub mod effect;
 pub mod event;
+pub mod extras;
 pub mod fences;
+pub mod further;
 mod grab;
 pub mod holds;
 pub mod index;
@@ -30,6 +33,8 @@ pub mod terms;
 pub mod trial;
 
 use self::core::Core;
+use draw::{Amounts, Draw};
+use extras::Extras;
 use fences::Fences;
 use ledger::{HashKey, Ledger};
 use outcome::Outcome;
@@ -54,6 +59,8 @@ pub struct Sale {
     ledger: Ledger,
     restocks: Restocks,
     fences: Fences,
+    /// What only some sales keep.
+    extras: Option<Box<Extras>>,
     /// Changes by kind: the same on every node.
     tallies: Tallies,
     /// Refusals by kind: of this node alone.
@@ -104,6 +111,7 @@ impl Sale {
             + self.ledger.heap_bytes()
             + self.restocks.heap_bytes()
             + self.fences.heap_bytes()
+            + self.extras.as_ref().map_or(0, |extras| size_of::<Extras>() + extras.heap_bytes())
     }
 
     /// Blocks of memory in use: what freeing costs.
@@ -111,8 +119,20 @@ impl Sale {
         1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len()
     }
 
+    /// The amounts of DRAW LIST that are still to be drawn.
+    fn amounts(&self) -> Option<&Amounts> {
+        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        self.extras.as_deref().filter(|_| is_list).map(|extras| &extras.amounts)
+    }
+
+    fn amounts_mut(&mut self) -> Option<&mut Amounts> {
+        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
+    }
+
     /// An empty sale with the given identity; the numbers follow.
     fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
+        let extras = terms.has_extras().then(Box::default);
         Sale {
             id,
             secret,
@@ -125,6 +145,7 @@ impl Sale {
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
             fences: Fences::default(),
+            extras,
             tallies: Tallies::default(),
             refusals: Refusals::default(),
             outbox_failed: false,

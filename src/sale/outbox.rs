@@ -106,7 +106,7 @@ impl Witness for Scribe<'_> {
                 entry.signed("applied", (*applied).into());
                 entry.bytes("req", req);
             }
-            (Effect::Init { terms, .. }, Event::Init) => tell_terms(&mut entry, terms),
+            (Effect::Init(start), Event::Init) => tell_terms(&mut entry, &start.terms),
             (Effect::Alter(terms), Event::Alter) => {
                 tell_terms(&mut entry, &self.sale.terms.altered(terms));
             }
@@ -146,6 +146,9 @@ fn tell_terms(entry: &mut Entry, terms: &Terms) {
     entry.number("open_at", terms.open_at);
     entry.number("close_at", terms.close_at);
     entry.bytes("outbox", terms.outbox.as_deref().unwrap_or_default());
+    if let Some(draw) = &terms.draw {
+        entry.bytes("draw", draw.text().as_bytes());
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +161,7 @@ mod tests {
     fn a_grab_of_the_last_unit_is_two_entries() {
         let now = Now { clock_ms: 1000, run: 900 };
         let terms = Terms { hold_ms: 50, outbox: Some(b"s"[..].into()), ..Terms::default() };
-        let init = Init { supply: 1, terms, id: 0xab, secret: [0; 16] };
+        let init = Init { supply: 1, terms, amounts: Vec::new(), id: 0xab, secret: [0; 16] };
         let decision = decide_new(&init, &now);
         let (sale, _) = Sale::create(&decision.changes[0], [1, 2]).unwrap();
         assert_eq!(sale.first_entries(b"k", &decision.changes[0]).unwrap().len(), 1);

@@ -102,6 +102,26 @@ pub enum Misuse {
     SupplyTooLarge,
     /// The sale has as many grants as a seq can number.
     GrantsFull,
+    /// DRAW with no packet.
+    DrawNoPackets,
+    /// DRAW with more packets than a sale can have grants.
+    DrawTooManyPackets,
+    /// DRAW LIST with more amounts than one INIT takes.
+    DrawListTooLong,
+    /// DRAW PACKETS with MIN 0.
+    DrawMinZero,
+    /// The supply is too small for every packet to get its least amount.
+    DrawSupplyTooSmall,
+    /// DRAW with an amount of 0.
+    DrawAmountZero,
+    /// DRAW UNIFORM with its bounds the wrong way round.
+    DrawRangeEmpty,
+    /// The amounts of DRAW LIST don't add up to the supply.
+    DrawSumDiffers,
+    /// QTY or UPTO on a sale that draws its amounts.
+    DrawTakesNoAmount,
+    /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
+    DrawFixesSupply,
 }
 
 /// Why an effect was not applied. Replicas and logs meet this only when something is broken.

@@ -18,6 +18,8 @@ pub enum Amount {
     Exactly(u64),
     /// As many as there are and the allowance permits, at most so many, at least 1.
     UpTo(u64),
+    /// Neither was said: one unit, or what the sale draws.
+    Unsaid,
 }
 
 /// A buyer's GRAB.
@@ -34,6 +36,8 @@ pub struct Grab<'a> {
 pub struct Init {
     pub supply: u64,
     pub terms: Terms,
+    /// The amounts of DRAW LIST, whose fingerprint is in the terms; else empty.
+    pub amounts: Vec<u64>,
     pub id: u64,
     pub secret: [u8; 16],
 }

@@ -75,16 +75,31 @@ impl Sale {
         let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.lapse_until(lapse, qty, t);
+            self.lapse_until(lapse, t, |lapse| self.is_free(qty, lapse));
         }
-        if permitted && lapse.core.available >= qty {
+        if permitted && self.is_free(qty, lapse) {
             let stands = Standing { state: State::Sold, ..stands };
             return (Some(Effect::Reclaim { seq }), stands);
         }
         (Some(Effect::Settle { seq, to: State::Forfeited }), stands)
     }
 
+    /// Whether the units of an expired grant can be taken anew: in a sale that draws, also a
+    /// packet, and every packet left still gets its share.
+    fn is_free(&self, qty: u64, lapse: &Lapse) -> bool {
+        let mut after = lapse.core;
+        let Some(draw) = &self.terms.draw else { return after.available >= qty };
+        let lapsed = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
+        let listed = self
+            .amounts()
+            .is_none_or(|amounts| amounts.contains(qty) || lapse.seqs.iter().any(lapsed));
+        listed && after.transfer(qty, State::Expired, State::Sold).is_ok() && draw.is_lawful(&after)
+    }
+
     pub(super) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
+        if self.core.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
         let known = self.ledger.by_req(import.user, import.req);
         if let Some(grant) = known.and_then(|seq| self.ledger.grant(seq)) {
             return self.decide_reimport(&grant, import, now);

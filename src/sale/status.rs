@@ -206,6 +206,9 @@ pub struct Status {
     pub outbox: Option<KeyName>,
     pub outbox_error: u64,
     pub fences_dropped: u64,
+    /// Packets left to draw, in sales that count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
     pub counters: Counters,
 }
 
@@ -238,6 +241,7 @@ impl Sale {
             outbox: self.terms.outbox.clone().map(KeyName),
             outbox_error: u64::from(self.outbox_failed),
             fences_dropped: self.fences.dropped(),
+            packets: core.packets,
             counters: Counters::of(&self.tallies, &self.refusals),
         }
     }

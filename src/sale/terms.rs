@@ -1,5 +1,6 @@
 //! What the operator set: supply aside, everything that decides who may have how much and when.
 
+use super::draw::Draw;
 use super::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use super::outcome::Misuse;
 
@@ -18,11 +19,13 @@ pub struct Terms {
     pub close_at: u64,
     /// The stream that every change is written to.
     pub outbox: Option<Box<[u8]>>,
+    /// How amounts are drawn, when callers don't name them. Fixed at INIT.
+    pub draw: Option<Draw>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Terms { limit: 1, grabs: 0, hold_ms: 0, open_at: 0, close_at: 0, outbox: None }
+        Terms { limit: 1, grabs: 0, hold_ms: 0, open_at: 0, close_at: 0, outbox: None, draw: None }
     }
 }
 
@@ -84,7 +87,13 @@ impl Terms {
             open_at: change.open_at.unwrap_or(self.open_at),
             close_at: change.close_at.unwrap_or(self.close_at),
             outbox: change.outbox.clone().or_else(|| self.outbox.clone()),
+            draw: self.draw,
         }
+    }
+
+    /// Whether a sale on these terms keeps what a plain one does not.
+    pub fn has_extras(&self) -> bool {
+        self.draw.is_some()
     }
 
     /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
