@@ -3,9 +3,10 @@
 
 use smallvec::SmallVec;
 
+use super::admission::List;
 use super::core::Core;
 use super::draw::Amounts;
-use super::effect::{Change, Effect};
+use super::effect::{Change, Effect, Importing, UsersChange};
 use super::event::Event;
 use super::ledger::{HashKey, NewGrant};
 use super::limits::EFFECTS_PER_APPLY_MAX;
@@ -117,26 +118,23 @@ impl Sale {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
             }
-            Effect::Import(import) => {
-                let new = NewGrant {
-                    user: import.user,
-                    req: Some(ReqTag { id: import.req, asked: Asked::Either }),
-                    qty: import.qty,
-                    state: State::Sold,
-                    at: import.at,
-                    held_until: 0,
-                    epoch: self.core.epoch,
-                };
-                self.ledger.push(&new, None);
-                self.tallies.imported += 1;
-            }
+            Effect::Import(import) => self.import(import),
             Effect::Restock { req, delta, applied } => {
                 let (delta, applied, available) = (*delta, *applied, after.available);
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
             }
             Effect::Pause => self.paused = true,
             Effect::Resume => self.paused = false,
-            Effect::Alter(terms) => self.terms = self.terms.altered(terms),
+            Effect::Alter(terms) => {
+                self.terms = self.terms.altered(terms);
+                if self.terms.has_extras() {
+                    self.extras_mut();
+                }
+            }
+            Effect::Users(change) => self.change_list(change),
+            Effect::Admit { user } => {
+                self.extras_mut().list_mut(List::Admitted).insert(user);
+            }
             Effect::Fence { user, req } => self.fences.insert(user, req, self.core.t),
             Effect::Expire(seqs) => seqs.iter().for_each(|seq| self.settle(*seq, State::Expired)),
             Effect::Settle { seq, to } => self.settle(*seq, *to),
@@ -155,10 +153,35 @@ impl Sale {
             }
             Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
             Effect::Fences(piece) => snapshot::take_fences(self, piece),
+            Effect::Listed(piece) => snapshot::take_listed(self, piece),
             Effect::Amounts(piece) => snapshot::take_amounts(self, piece),
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
             // The trial refuses these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
+        }
+    }
+
+    fn import(&mut self, import: &Importing<'_>) {
+        let new = NewGrant {
+            user: import.user,
+            req: Some(ReqTag { id: import.req, asked: Asked::Either }),
+            qty: import.qty,
+            state: State::Sold,
+            at: import.at,
+            held_until: 0,
+            epoch: self.core.epoch,
+        };
+        self.ledger.push(&new, None);
+        self.tallies.imported += 1;
+    }
+
+    fn change_list(&mut self, change: &UsersChange<'_>) {
+        let list = self.extras_mut().list_mut(change.list);
+        for user in &change.users {
+            match change.add {
+                true => list.insert(user),
+                false => list.remove(user),
+            };
         }
     }
 

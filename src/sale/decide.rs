@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use super::effect::{Change, Effect, Seqs, Start};
+use super::grab::Lapse;
 use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX};
 use super::outcome::{Misuse, Outcome};
 use super::request::{Init, Now, Request, Restock};
@@ -67,6 +68,7 @@ impl Sale {
             Request::Alter(change) => self.decide_alter(change, now),
             Request::Settle(settle) => self.decide_settle(settle, now),
             Request::Import(import) => self.decide_import(import, now),
+            Request::List(change) => self.decide_list(change, now),
         }
     }
 
@@ -81,22 +83,32 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        self.change_after(&Seqs::new(), outcome, Some(effect), now)
+        self.changes(outcome, Some(effect), now)
     }
 
-    /// A decision that lets `lapsed` expire and then does `effect`, if any. The first change brings
-    /// the time and the epoch.
+    /// A decision that does what `lapse` found and then `effect`, if any.
     pub(super) fn change_after<'a>(
         &self,
-        lapsed: &Seqs,
+        lapse: &Lapse<'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
-        let expiries = lapsed.chunks(EFFECTS_PER_APPLY_MAX);
+        let expiries = lapse.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
+        let admission = lapse.admits.map(|user| Effect::Admit { user });
+        self.changes(outcome, expiries.chain(admission).chain(effect), now)
+    }
+
+    /// A decision that does `effects`. The first change brings the time and the epoch.
+    pub(super) fn changes<'a>(
+        &self,
+        outcome: Outcome,
+        effects: impl IntoIterator<Item = Effect<'a>>,
+        now: &Now,
+    ) -> Decision<'a> {
         let mut changes: SmallVec<[Change<'a>; 1]> =
-            expiries.chain(effect).map(Change::piece).collect();
+            effects.into_iter().map(Change::piece).collect();
         if let Some(first) = changes.first_mut() {
             first.elapsed_ms = self.time(now) - self.core.t;
             first.epoch = self.next_epoch(now);
@@ -108,7 +120,8 @@ impl Sale {
     pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
         let due = self.ledger.holds().due(self.time(now)).take(most);
         let lapsed: Seqs = due.map(u64::from).collect();
-        self.change_after(&lapsed, Outcome::Done, None, now)
+        let lapse = Lapse { seqs: lapsed, core: self.core, admits: None };
+        self.change_after(&lapse, Outcome::Done, None, now)
     }
 
     /// The epoch to write into a change: none when this run has written one already.

@@ -639,6 +639,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_list_is_saved_in_bounded_pieces() {
+        let list: Vec<u64> = (1..=DRAW_AMOUNTS_MAX).collect();
+        let mut sale = sale(Draw::list(&list), &list, list.iter().sum(), 0);
+        assert_eq!(drawn(&mut sale, "a", 2), 1);
+        let pieces: Vec<_> = sale.pieces().collect();
+        assert!(pieces.len() > 20 && pieces.iter().all(|(_, piece)| piece.len() < 65_536));
+        assert!(reloaded(&sale).pieces().eq(pieces));
+    }
+
+    #[test]
     fn a_draw_beyond_the_limit_is_refused() {
         let list = [5, 3];
         let mut init = init(Draw::list(&list), &list, 8, 0);

@@ -23,20 +23,25 @@
 //! | `M` import | `q` qty (1), `r` length of req, `a` when it was granted; req, user |
 //! | `V` import of a known request | `s` seq |
 //! | `W` fence | `r` length of req; req, user |
+//! | `Q` allow or deny | `l` 1 allow, 2 deny; `p` or `m` (1) added or removed; users, each after |
+//! | | its length |
+//! | `T` admit | user |
 //! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
 //! | `P` pause, `U` resume | |
-//! | `A` alter | `l` `g` `h` `o` `c`: those that were given; outbox |
-//! | `B` base, `K` restock ids, `J` fences, `O` amounts, `L` rows | a piece of a snapshot: how a log is rewritten |
+//! | `A` alter | `l` `g` `h` `o` `c`: those that were given; `x` length of further terms; further
+//! | | terms, outbox |
+//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows | a piece of a snapshot: how a log is rewritten |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
 
 use smallvec::SmallVec;
 
-use super::bytes::{put_amounts, take_amounts, Reader};
+use super::admission::{List, LISTS};
+use super::bytes::{put_amounts, put_bytes, take_amounts, Reader};
 use super::further::{self, Further};
 use super::ledger::Found;
-use super::limits::EFFECTS_PER_APPLY_MAX;
+use super::limits::{EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
 use super::outcome::{Refused, State};
 use super::record::{asked_code, asked_of, Asked, ReqTag};
 use super::terms::{Terms, TermsChange};
@@ -90,16 +95,33 @@ pub enum Effect<'a> {
         user: &'a [u8],
         req: &'a [u8],
     },
+    /// ALLOW or DENY.
+    Users(UsersChange<'a>),
+    /// ADMIT lets a user in.
+    Admit {
+        user: &'a [u8],
+    },
     /// First piece of a rewritten sale: everything but rows and restock ids.
     Base(&'a [u8]),
     /// Restock ids of a rewritten sale.
     RestockIds(&'a [u8]),
     /// Fences of a rewritten sale.
     Fences(&'a [u8]),
+    /// Users on a list of a rewritten sale.
+    Listed(&'a [u8]),
     /// Amounts of a rewritten sale that draws from a list.
     Amounts(&'a [u8]),
     /// Grant rows of a rewritten sale.
     Rows(&'a [u8]),
+}
+
+/// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
+#[derive(Clone, Debug)]
+pub struct UsersChange<'a> {
+    /// `Allow` or `Deny`.
+    pub list: List,
+    pub add: bool,
+    pub users: Vec<&'a [u8]>,
 }
 
 /// How a sale begins.
@@ -178,73 +200,62 @@ impl<'a> Change<'a> {
                 return;
             }
         }
-        let mut text = Writer { out };
+        self.encode_effect(&mut Writer { out });
+    }
+
+    fn encode_effect(&self, text: &mut Writer<'_>) {
         match &self.effect {
             Effect::Init(start) => {
-                self.head(b'I', &mut text);
+                self.head(b'I', text);
                 text.start(start);
             }
             Effect::Grant(grant) => {
-                self.head(b'G', &mut text);
-                if grant.qty != 1 {
-                    text.field(b'q', grant.qty);
-                }
-                if grant.hold_ms != 0 {
-                    text.field(b'd', grant.hold_ms);
-                }
-                if let Some(req) = grant.req {
-                    text.field(b'r', req.id.len() as u64);
-                    if req.asked != Asked::Exactly {
-                        text.field(b'u', asked_code(req.asked).into());
-                    }
-                }
-                text.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
+                self.head(b'G', text);
+                text.grant(grant);
             }
             Effect::Restock { req, delta, applied } => {
-                self.head(b'R', &mut text);
+                self.head(b'R', text);
                 text.field(if *delta < 0 { b'm' } else { b'p' }, delta.unsigned_abs());
                 text.field(b'a', applied.unsigned_abs());
                 text.tail(&[req]);
             }
-            Effect::Pause => self.head(b'P', &mut text),
-            Effect::Resume => self.head(b'U', &mut text),
+            Effect::Pause => self.head(b'P', text),
+            Effect::Resume => self.head(b'U', text),
             Effect::Alter(change) => {
-                self.head(b'A', &mut text);
-                text.terms(change);
-                if let Some(outbox) = &change.outbox {
-                    text.tail(&[outbox]);
-                }
+                self.head(b'A', text);
+                text.alter(change);
             }
             Effect::Expire(seqs) => {
-                self.head(b'D', &mut text);
+                self.head(b'D', text);
                 text.seqs(seqs);
             }
-            Effect::Settle { seq, to } => self.seq_text(settle_letter(*to), *seq, &mut text),
-            Effect::Reclaim { seq } => self.seq_text(b'Y', *seq, &mut text),
-            Effect::Reimport { seq } => self.seq_text(b'V', *seq, &mut text),
+            Effect::Settle { seq, to } => self.seq_text(settle_letter(*to), *seq, text),
+            Effect::Reclaim { seq } => self.seq_text(b'Y', *seq, text),
+            Effect::Reimport { seq } => self.seq_text(b'V', *seq, text),
             Effect::Extend { seq, ms } => {
-                self.seq_text(b'E', *seq, &mut text);
+                self.seq_text(b'E', *seq, text);
                 text.field(b'd', *ms);
             }
             Effect::Import(import) => {
-                self.head(b'M', &mut text);
-                if import.qty != 1 {
-                    text.field(b'q', import.qty);
-                }
-                text.field(b'a', import.at);
-                text.field(b'r', import.req.len() as u64);
-                text.tail(&[import.req, import.user]);
+                self.head(b'M', text);
+                text.import(import);
             }
             Effect::Fence { user, req } => {
-                self.head(b'W', &mut text);
+                self.head(b'W', text);
                 text.field(b'r', req.len() as u64);
                 text.tail(&[req, user]);
             }
-            Effect::Fences(piece) => self.piece_text(b'J', piece, &mut text),
-            Effect::Amounts(piece) => self.piece_text(b'O', piece, &mut text),
-            Effect::Base(piece) => self.piece_text(b'B', piece, &mut text),
-            Effect::RestockIds(piece) => self.piece_text(b'K', piece, &mut text),
-            Effect::Rows(piece) => self.piece_text(b'L', piece, &mut text),
+            Effect::Users(change) => {
+                self.head(b'Q', text);
+                text.users(change);
+            }
+            Effect::Admit { user } => self.piece_text(b'T', user, text),
+            Effect::Base(piece) => self.piece_text(b'B', piece, text),
+            Effect::RestockIds(piece) => self.piece_text(b'K', piece, text),
+            Effect::Fences(piece) => self.piece_text(b'J', piece, text),
+            Effect::Listed(piece) => self.piece_text(b'S', piece, text),
+            Effect::Amounts(piece) => self.piece_text(b'O', piece, text),
+            Effect::Rows(piece) => self.piece_text(b'L', piece, text),
         }
     }
 
@@ -323,12 +334,15 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         b'U' => Effect::Resume,
         b'A' => {
             let mut change = fields.terms();
-            change.outbox = fields.tail.take().map(Into::into);
+            decode_alter(fields, &mut change)?;
             Effect::Alter(Box::new(change))
         }
         b'B' => Effect::Base(fields.tail()?),
         b'K' => Effect::RestockIds(fields.tail()?),
         b'J' => Effect::Fences(fields.tail()?),
+        b'Q' => decode_users(fields)?,
+        b'T' => Effect::Admit { user: fields.tail()? },
+        b'S' => Effect::Listed(fields.tail()?),
         b'O' => Effect::Amounts(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
         _ => return Err(Refused::Unknown),
@@ -354,6 +368,51 @@ fn decode_start<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
     terms.outbox = (!outbox.is_empty()).then(|| outbox.into());
     let id = u64::from_be_bytes(id);
     Ok(Effect::Init(Box::new(Start { id, secret, supply, terms, amounts })))
+}
+
+/// The tail of an ALTER: `x` bytes of further terms, outbox.
+fn decode_alter(fields: &mut Fields<'_>, change: &mut TermsChange) -> Result<(), Refused> {
+    let further_len = usize::try_from(fields.number(b'x').unwrap_or(0));
+    let further_len = further_len.map_err(|_| Refused::Unknown)?;
+    let tail = fields.tail.take().unwrap_or_default();
+    let (further, outbox) = tail.split_at_checked(further_len).ok_or(Refused::Unknown)?;
+    let further = further::take(further).filter(|further| further.draw.is_none());
+    change.admission = further.ok_or(Refused::Unknown)?.admission;
+    change.outbox = (!outbox.is_empty()).then(|| outbox.into());
+    Ok(())
+}
+
+fn decode_users<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
+    let list = list_of(fields.needed(b'l')?).filter(|list| *list != List::Admitted);
+    let list = list.ok_or(Refused::Unknown)?;
+    let add = match (fields.number(b'p'), fields.number(b'm')) {
+        (Some(1), None) => true,
+        (None, Some(1)) => false,
+        _ => return Err(Refused::Unknown),
+    };
+    let mut reader = Reader::new(fields.tail()?);
+    let mut users = Vec::new();
+    while !reader.is_empty() {
+        users.push(reader.bytes().ok_or(Refused::Unknown)?);
+        if users.len() > USERS_PER_EFFECT_MAX {
+            return Err(Refused::Unknown);
+        }
+    }
+    Ok(Effect::Users(UsersChange { list, add, users }))
+}
+
+/// The number that stands for a list in effects and snapshots.
+pub fn list_code(list: List) -> u64 {
+    match list {
+        List::Allow => 1,
+        List::Deny => 2,
+        List::Admitted => 3,
+    }
+}
+
+/// Inverse of [`list_code`].
+pub fn list_of(code: u64) -> Option<List> {
+    LISTS.into_iter().find(|list| list_code(*list) == code)
 }
 
 fn decode_grant<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
@@ -409,6 +468,51 @@ impl Writer<'_> {
         }
         let outbox = terms.outbox.as_deref().unwrap_or_default();
         self.tail(&[&id.to_be_bytes(), secret, &further, &drawn, outbox]);
+    }
+
+    fn grant(&mut self, grant: &Granting<'_>) {
+        if grant.qty != 1 {
+            self.field(b'q', grant.qty);
+        }
+        if grant.hold_ms != 0 {
+            self.field(b'd', grant.hold_ms);
+        }
+        if let Some(req) = grant.req {
+            self.field(b'r', req.id.len() as u64);
+            if req.asked != Asked::Exactly {
+                self.field(b'u', asked_code(req.asked).into());
+            }
+        }
+        self.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
+    }
+
+    fn import(&mut self, import: &Importing<'_>) {
+        if import.qty != 1 {
+            self.field(b'q', import.qty);
+        }
+        self.field(b'a', import.at);
+        self.field(b'r', import.req.len() as u64);
+        self.tail(&[import.req, import.user]);
+    }
+
+    fn alter(&mut self, change: &TermsChange) {
+        let mut further = Vec::new();
+        further::put(&mut further, &Further::of_change(change));
+        self.terms(change);
+        if !further.is_empty() {
+            self.field(b'x', further.len() as u64);
+        }
+        let outbox = change.outbox.as_deref().unwrap_or_default();
+        if !further.is_empty() || !outbox.is_empty() {
+            self.tail(&[&further, outbox]);
+        }
+    }
+
+    fn users(&mut self, change: &UsersChange<'_>) {
+        self.field(b'l', list_code(change.list));
+        self.field(if change.add { b'p' } else { b'm' }, 1);
+        self.out.push(b':');
+        change.users.iter().for_each(|user| put_bytes(self.out, user));
     }
 
     fn seqs(&mut self, seqs: &[u64]) {

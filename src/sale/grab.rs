@@ -14,13 +14,16 @@ use super::Sale;
 /// A fence, as a late GRAB is told of it: cancelled before it was granted.
 const FENCED: Standing = Standing { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// Holds that a decision lets expire, and the numbers after it.
-pub(super) struct Lapse {
+/// What comes before a decision's own effect: holds that it lets expire, and a first admission.
+pub(super) struct Lapse<'a> {
     pub seqs: Seqs,
+    /// The numbers once the holds have expired.
     pub core: Core,
+    /// The user whom ADMIT lets in by this call.
+    pub admits: Option<&'a [u8]>,
 }
 
-impl Lapse {
+impl Lapse<'_> {
     fn add(&mut self, sale: &Sale, seq: u32) {
         if let Some(grant) = sale.ledger.grant(seq.into()) {
             let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
@@ -32,8 +35,8 @@ impl Lapse {
 
 impl Sale {
     /// The user's own holds that are due: they go before anything is judged.
-    pub(super) fn lapse_of(&self, found: &Found, t: u64) -> Lapse {
-        let mut lapse = Lapse { seqs: Seqs::new(), core: self.core };
+    pub(super) fn lapse_of<'a>(&self, found: &Found, t: u64) -> Lapse<'a> {
+        let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
         if self.ledger.holds().next_deadline().is_some_and(|deadline| deadline <= t) {
             self.ledger.due_of(found, t).into_iter().for_each(|seq| lapse.add(self, seq));
         }
@@ -43,9 +46,9 @@ impl Sale {
     /// Lets due holds of anybody expire, the earliest first, until there is `enough`.
     pub(super) fn lapse_until(
         &self,
-        lapse: &mut Lapse,
+        lapse: &mut Lapse<'_>,
         t: u64,
-        mut enough: impl FnMut(&Lapse) -> bool,
+        mut enough: impl FnMut(&Lapse<'_>) -> bool,
     ) {
         let own = lapse.seqs.len();
         for seq in self.ledger.holds().due(t) {
@@ -99,7 +102,7 @@ impl Sale {
         let qty = match judged {
             Ok(qty) => qty,
             Err(Outcome::Misuse(misuse)) => return Decision::misuse(misuse),
-            Err(outcome) => return self.change_after(&lapse.seqs, outcome, None, now),
+            Err(outcome) => return self.change_after(&lapse, outcome, None, now),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
@@ -114,15 +117,15 @@ impl Sale {
         let available = lapse.core.available - qty;
         let grant = Standing { seq: self.core.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
-        self.change_after(&lapse.seqs, outcome, Some(Effect::Grant(granting)), now)
+        self.change_after(&lapse, outcome, Some(Effect::Grant(granting)), now)
     }
 
     /// How many units the user gets, or what he is told instead.
-    fn judge_grab(
+    fn judge_grab<'a>(
         &self,
-        grab: &Grab<'_>,
+        grab: &Grab<'a>,
         found: &Found,
-        lapse: &mut Lapse,
+        lapse: &mut Lapse<'a>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
@@ -136,6 +139,9 @@ impl Sale {
         }
         if self.paused {
             return Err(Outcome::Paused);
+        }
+        if self.judge_admission(grab.user)? {
+            lapse.admits = Some(grab.user);
         }
         let qty = match &self.terms.draw {
             None => {
@@ -156,7 +162,7 @@ impl Sale {
         &self,
         draw: &Draw,
         allowance: Option<u64>,
-        lapse: &mut Lapse,
+        lapse: &mut Lapse<'_>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let dice = Dice::new(&self.secret, self.core.grants + 1);

@@ -16,8 +16,9 @@ use smallvec::SmallVec;
 use super::bytes::Reader;
 use super::holds::{tree_bytes, Holds};
 use super::index::{Index, Value};
-use super::limits::{GRANTS_PER_CHUNK, PAGE_BYTES};
+use super::limits::GRANTS_PER_CHUNK;
 use super::outcome::{Standing, State};
+use super::pages::Pages;
 use super::record::{self, Record, ReqTag, RECORD_BYTES_MAX};
 
 /// Key of the index's hash: random for each process, never replicated or stored.
@@ -185,7 +186,7 @@ struct Chunk {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     key: HashKey,
-    pages: Vec<Vec<u8>>,
+    pages: Pages,
     chunks: Vec<Chunk>,
     users: Index,
     reqs: Index,
@@ -204,7 +205,7 @@ impl Ledger {
     pub fn new(key: HashKey) -> Ledger {
         Ledger {
             key,
-            pages: Vec::new(),
+            pages: Pages::default(),
             chunks: Vec::new(),
             users: Index::default(),
             reqs: Index::default(),
@@ -215,6 +216,11 @@ impl Ledger {
             len: 0,
             winners: 0,
         }
+    }
+
+    /// The key of the indexes' hash.
+    pub fn key(&self) -> HashKey {
+        self.key
     }
 
     /// Grants ever: the newest seq.
@@ -265,8 +271,7 @@ impl Ledger {
         let index = (seq as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
         let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
-        let page = self.pages.get((place / PAGE_BYTES as u64) as usize)?;
-        Some((page.get((place % PAGE_BYTES as u64) as usize..)?, chunk.base_at))
+        Some((self.pages.get(place)?, chunk.base_at))
     }
 
     fn record(&self, seq: u32) -> Option<Record<'_>> {
@@ -394,14 +399,7 @@ impl Ledger {
     }
 
     fn append_record(&mut self, record: &Record<'_>) {
-        let is_open = |page: &Vec<u8>| page.len() + RECORD_BYTES_MAX <= PAGE_BYTES;
-        if !self.pages.last().is_some_and(is_open) {
-            // Only the first page grows step by step: a small sale stays small.
-            let bytes = if self.pages.is_empty() { PAGE_BYTES / 128 } else { PAGE_BYTES };
-            self.pages.push(Vec::with_capacity(bytes));
-        }
-        let number = self.pages.len() - 1;
-        let place = (number * PAGE_BYTES + self.pages[number].len()) as u64;
+        let (place, page) = self.pages.open(RECORD_BYTES_MAX);
         if self.len as usize % GRANTS_PER_CHUNK == 0 {
             let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
             let places = Vec::with_capacity(places);
@@ -410,7 +408,7 @@ impl Ledger {
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
         chunk.places.push((place - chunk.base_place) as u32);
-        record::write(&mut self.pages[number], record, chunk.base_at);
+        record::write(page, record, chunk.base_at);
     }
 
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
@@ -483,8 +481,7 @@ impl Ledger {
         let index = (seq as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
         let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
-        let page = self.pages.get_mut((place / PAGE_BYTES as u64) as usize)?;
-        page.get_mut((place % PAGE_BYTES as u64) as usize..)
+        self.pages.get_mut(place)
     }
 
     /// Held grants of the whole sale.
@@ -597,13 +594,11 @@ impl Ledger {
 
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
-        let pages: usize = self.pages.iter().map(Vec::capacity).sum();
         let places: usize = self.chunks.iter().map(|chunk| chunk.places.capacity() * 4).sum();
         let accounts: usize = self.accounts.iter().map(Vec::capacity).sum();
-        pages
+        self.pages.heap_bytes()
             + places
             + accounts * size_of::<Account>()
-            + self.pages.capacity() * size_of::<Vec<u8>>()
             + self.chunks.capacity() * size_of::<Chunk>()
             + self.accounts.capacity() * size_of::<Vec<Account>>()
             + self.epochs.capacity() * size_of::<(u32, u64)>()
@@ -615,7 +610,7 @@ impl Ledger {
 
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
-        self.pages.len()
+        self.pages.heap_blocks()
             + self.chunks.len()
             + self.accounts.len()
             + self.users.heap_blocks()

@@ -39,6 +39,28 @@ pub const DRAW_AMOUNTS_MAX: u64 = 100_000;
 /// Amounts of a list in one piece of a snapshot.
 pub const AMOUNTS_PER_PIECE: usize = 4096;
 
+/// Users that one ALLOW or DENY may name.
+pub const USERS_PER_COMMAND_MAX: usize = 100_000;
+
+/// Users in one effect of ALLOW or DENY. As many as in one piece of a snapshot: a sale has never
+/// more pieces than versions, because each piece counts as one.
+pub const USERS_PER_EFFECT_MAX: usize = USERS_PER_PIECE;
+
+/// Bytes of one list of users: places fit 32 bits with room for one largest command.
+pub const LISTED_BYTES_MAX: u64 = 7 << 29;
+
+/// Users in one piece of a snapshot: with the longest ids it stays within the bound of a piece.
+pub const USERS_PER_PIECE: usize = 480;
+
+/// Residues that MOD may name.
+pub const MOD_RESIDUES_MAX: usize = 1000;
+
+/// SAMPLE of everybody.
+pub const PERMILLE_ALL: u64 = 1000;
+
+/// Longest SALT.
+pub const SALT_BYTES_MAX: usize = 128;
+
 /// Grant rows in one piece of a snapshot.
 pub const ROWS_PER_PIECE_MAX: usize = 1000;
 
@@ -69,6 +91,9 @@ pub const SLOTS_PER_SHARD_MAX: usize = 8192;
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PIECE_BYTES_TARGET);
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
 const _: () = assert!(AMOUNTS_PER_PIECE * 8 <= PIECE_BYTES_TARGET && INTEGER_MAX < 1 << 56);
+const _: () = assert!(USERS_PER_PIECE * (USER_BYTES_MAX + 4) < PIECE_BYTES_MAX);
+const _: () = assert!(USERS_PER_COMMAND_MAX <= USERS_PER_EFFECT_MAX * EFFECTS_PER_APPLY_MAX);
+const _: () = assert!(LISTED_BYTES_MAX < u32::MAX as u64);
 const _: () = assert!(DRAW_AMOUNTS_MAX <= GRANTS_MAX);
 const _: () = assert!(USER_BYTES_MAX <= 256 && REQ_BYTES_MAX <= 256);
 const _: () = assert!(GRANTS_PER_CHUNK.is_power_of_two());

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod apply;
 pub mod audit;
 pub mod bytes;
@@ -23,6 +24,7 @@ pub mod ledger;
 pub mod limits;
 pub mod outbox;
 pub mod outcome;
+pub mod pages;
 pub mod record;
 pub mod request;
 pub mod restocks;
@@ -31,6 +33,7 @@ pub mod snapshot;
 pub mod status;
 pub mod terms;
 pub mod trial;
+pub mod users;
 
 use self::core::Core;
 use draw::{Amounts, Draw};
@@ -116,7 +119,14 @@ impl Sale {
 
     /// Blocks of memory in use: what freeing costs.
     pub fn memory_blocks(&self) -> usize {
-        1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len()
+        let extras = self.extras.as_ref().map_or(0, |extras| extras.heap_blocks());
+        1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len() + extras
+    }
+
+    /// What only some sales keep, made when it is missing.
+    fn extras_mut(&mut self) -> &mut Extras {
+        let key = self.ledger.key();
+        self.extras.get_or_insert_with(|| Box::new(Extras::new(key)))
     }
 
     /// The amounts of DRAW LIST that are still to be drawn.
@@ -132,7 +142,7 @@ impl Sale {
 
     /// An empty sale with the given identity; the numbers follow.
     fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
-        let extras = terms.has_extras().then(Box::default);
+        let extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
         Sale {
             id,
             secret,

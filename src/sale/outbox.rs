@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::core::Core;
 use super::effect::{Change, Effect};
 use super::event::Event;
+use super::limits::PERMILLE_ALL;
 use super::outcome::Refused;
 use super::terms::Terms;
 use super::trial::{Moved, Trial, Witness};
@@ -148,6 +149,15 @@ fn tell_terms(entry: &mut Entry, terms: &Terms) {
     entry.bytes("outbox", terms.outbox.as_deref().unwrap_or_default());
     if let Some(draw) = &terms.draw {
         entry.bytes("draw", draw.text().as_bytes());
+    }
+    let admission = &terms.admission;
+    if !admission.is_open() {
+        entry.number("allowlist", admission.allowlist.into());
+        entry.number("mod", admission.modulo.as_ref().map_or(0, |modulo| modulo.modulus));
+        let sample = admission.sample.as_ref();
+        entry.number("sample", sample.map_or(PERMILLE_ALL, |sample| sample.permille));
+        entry.number("admit", admission.admit);
+        entry.number("mask", admission.mask.into());
     }
 }
 

@@ -69,6 +69,12 @@ pub enum Outcome {
     Closed,
     /// The operator paused the sale.
     Paused,
+    /// The user is not eligible.
+    Denied,
+    /// The user is shed: others were lucky or faster.
+    Busy,
+    /// So many users were added to a list or removed.
+    Changed { users: u64 },
     /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
     Stands(Standing),
     /// The user has no such grant.
@@ -120,6 +126,18 @@ pub enum Misuse {
     DrawSumDiffers,
     /// QTY or UPTO on a sale that draws its amounts.
     DrawTakesNoAmount,
+    /// MOD without a residue.
+    ModNoResidue,
+    /// MOD with a residue that no number can have.
+    ModResidueTooLarge,
+    /// MOD with too many residues.
+    ModTooManyResidues,
+    /// SAMPLE of more than 1000 permille.
+    SampleTooLarge,
+    /// SALT is too long.
+    SaltTooLong,
+    /// The list has no room for so many further users.
+    ListFull,
     /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
     DrawFixesSupply,
 }

@@ -1,5 +1,6 @@
 //! What callers can ask of a sale, parsed and within bounds.
 
+use super::admission::List;
 use super::terms::{Terms, TermsChange};
 
 /// The moment a request is judged, given from outside: the domain reads no clock.
@@ -91,6 +92,16 @@ pub struct Import<'a> {
     pub no_deficit: bool,
 }
 
+/// An operator's ALLOW or DENY. Users are 1 to 256 bytes, at most `USERS_PER_COMMAND_MAX`.
+#[derive(Clone, Copy, Debug)]
+pub struct ListChange<'a> {
+    /// `Allow` or `Deny`.
+    pub list: List,
+    /// ADD, else REMOVE.
+    pub add: bool,
+    pub users: &'a [&'a [u8]],
+}
+
 /// All that can be asked of a sale that exists.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
@@ -102,4 +113,5 @@ pub enum Request<'a> {
     Alter(TermsChange),
     Settle(Settle<'a>),
     Import(Import<'a>),
+    List(ListChange<'a>),
 }

@@ -8,24 +8,26 @@
 
 use std::collections::HashSet;
 
+use super::admission::{List, LISTS};
 use super::bytes::take_amounts as take_amounts_of;
 use super::bytes::{put_amounts, put_bytes, put_varint, unzigzag, zigzag, Reader};
 use super::core::Core;
 use super::draw::{Amounts, Draw};
-use super::effect::{Change, Effect};
+use super::effect::{list_code, list_of, Change, Effect};
 use super::fences::Fence;
 use super::further::{self, Further};
 use super::ledger::{Grant, HashKey, NewGrant};
 use super::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX,
     PIECE_BYTES_TARGET, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX,
-    USER_BYTES_MAX,
+    USERS_PER_PIECE, USER_BYTES_MAX,
 };
 use super::outcome::{Refused, State};
 use super::record::{self, Asked, Record};
 use super::restocks::Restocked;
 use super::status::{Refusals, Tallies};
 use super::terms::{Terms, TermsChange};
+use super::users::Listed;
 use super::Sale;
 
 /// Version of the form. Older ones stay readable, newer ones are refused.
@@ -38,6 +40,8 @@ pub const FORMAT_VERSION: u8 = 3;
 const SECTION_TOLD: u8 = 1;
 /// The further terms in force.
 const SECTION_TERMS: u8 = 2;
+/// Users of every list: those in, all places.
+const SECTION_LISTS: u8 = 4;
 /// Packets left, one more than there are (0: none counted); amounts in the list.
 const SECTION_DRAW: u8 = 3;
 
@@ -47,6 +51,7 @@ pub enum Kind {
     Base,
     RestockIds,
     Fences,
+    Listed,
     Amounts,
     Rows,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
@@ -60,6 +65,7 @@ impl Kind {
             Kind::Base => b'B',
             Kind::RestockIds => b'K',
             Kind::Fences => b'J',
+            Kind::Listed => b'S',
             Kind::Amounts => b'O',
             Kind::Rows => b'L',
             Kind::Refusals => b'C',
@@ -75,6 +81,8 @@ pub struct Stated {
     fences: u64,
     winners: u64,
     amounts: u64,
+    /// Users of every list, those in and all places.
+    lists: [(u64, u64); LISTS.len()],
 }
 
 impl Sale {
@@ -85,6 +93,7 @@ impl Sale {
         core::iter::once(base).chain(plan.into_iter().map(|part| match part {
             Part::RestockIds => (Kind::RestockIds, self.write_restocks()),
             Part::Fences(first, count) => (Kind::Fences, self.write_fences(first, count)),
+            Part::Listed(list, first) => (Kind::Listed, self.write_listed(list, first)),
             Part::Amounts(first, count) => (Kind::Amounts, self.write_amounts(first, count)),
             Part::Rows(first, count) => (Kind::Rows, self.write_rows(first, count)),
         }))
@@ -106,6 +115,11 @@ impl Sale {
         }
         for first in (0..self.fences.len()).step_by(FENCES_PER_PIECE) {
             parts.push(Part::Fences(first, FENCES_PER_PIECE));
+        }
+        for list in LISTS {
+            let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
+            let firsts = users.step_by(USERS_PER_PIECE);
+            parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
         }
         let amounts = self.amounts().map_or(0, Amounts::len) as usize;
         for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
@@ -179,6 +193,33 @@ impl Sale {
             put_varint(&mut section, self.amounts().map_or(0, Amounts::len));
         }
         put_section(out, SECTION_DRAW, &section);
+        let mut section = Vec::new();
+        let sizes = LISTS.map(|list| self.list_size(list));
+        if sizes.iter().any(|(_, places)| *places > 0) {
+            for (users, places) in sizes {
+                put_varint(&mut section, users);
+                put_varint(&mut section, places);
+            }
+        }
+        put_section(out, SECTION_LISTS, &section);
+    }
+
+    /// How many users a list has, and how many places.
+    fn list_size(&self, list: List) -> (u64, u64) {
+        let users = self.extras.as_deref().map(|extras| extras.list(list));
+        users.map_or((0, 0), |users| (users.len(), users.places()))
+    }
+
+    fn write_listed(&self, list: List, first: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, list_code(list));
+        if let Some(extras) = &self.extras {
+            for (_, listed) in extras.list(list).iter_from(first).take(USERS_PER_PIECE) {
+                out.push(listed.is_in.into());
+                put_bytes(&mut out, listed.user);
+            }
+        }
+        out
     }
 
     fn write_amounts(&self, first: usize, count: usize) -> Vec<u8> {
@@ -238,6 +279,8 @@ const FENCES_PER_PIECE: usize = 256;
 enum Part {
     RestockIds,
     Fences(usize, usize),
+    /// From this place on.
+    Listed(List, u64),
     Amounts(usize, usize),
     Rows(u64, usize),
 }
@@ -269,6 +312,13 @@ fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stated) 
                 let mut section = Reader::new(section);
                 stated.core.packets = take_number(&mut section)?.checked_sub(1);
                 stated.amounts = take_number(&mut section)?;
+                section.is_empty().then_some(())?;
+            }
+            SECTION_LISTS => {
+                let mut section = Reader::new(section);
+                for size in &mut stated.lists {
+                    *size = (take_number(&mut section)?, take_number(&mut section)?);
+                }
                 section.is_empty().then_some(())?;
             }
             _ => return None,
@@ -360,7 +410,7 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
         last_grant_at: number()?,
     };
     let (winners, restocks) = (number()?, number()?);
-    let mut stated = Stated { core, winners, restocks, fences: 0, amounts: 0 };
+    let mut stated = Stated { core, winners, restocks, fences: 0, amounts: 0, lists: [(0, 0); 3] };
     let pieces = number()?;
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
@@ -384,7 +434,9 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     if format >= 3 {
         take_sections(reader, &mut sale, &mut stated)?;
     }
-    sale.extras = sale.terms.has_extras().then(Box::default);
+    if sale.terms.has_extras() || stated.lists.iter().any(|(_, places)| *places > 0) {
+        sale.extras_mut();
+    }
     let version = core.version.checked_sub(pieces)?;
     let (available, held, sold, grants) = (core.supply, 0, 0, 0);
     let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
@@ -464,6 +516,49 @@ pub(super) fn take_fences(sale: &mut Sale, piece: &[u8]) {
     let mut reader = Reader::new(piece);
     while let Some(fence) = fence_row(&mut reader) {
         sale.fences.load(&fence);
+    }
+}
+
+/// The list of a piece and its users, if they are new to it.
+fn listed_in<'a>(sale: &Sale, piece: &'a [u8]) -> Result<(List, Vec<Listed<'a>>), Refused> {
+    let mut reader = Reader::new(piece);
+    let list = reader.varint().and_then(list_of).ok_or(Refused::Unknown)?;
+    let known = sale.extras.as_deref().map(|extras| extras.list(list));
+    let mut ids = HashSet::new();
+    let mut users = Vec::new();
+    while !reader.is_empty() {
+        let listed = listed_row(&mut reader).ok_or(Refused::Unknown)?;
+        let is_new = known.is_none_or(|users| users.is_new(listed.user) && users.has_room_for(1));
+        if !is_new || !ids.insert(listed.user) || users.len() == USERS_PER_PIECE {
+            return Err(Refused::Law);
+        }
+        users.push(listed);
+    }
+    if users.is_empty() {
+        return Err(Refused::Law);
+    }
+    Ok((list, users))
+}
+
+fn listed_row<'a>(reader: &mut Reader<'a>) -> Option<Listed<'a>> {
+    let is_in = match reader.byte()? {
+        0 => false,
+        1 => true,
+        _ => return None,
+    };
+    let user = reader.bytes().filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))?;
+    Some(Listed { user, is_in })
+}
+
+pub(super) fn check_listed(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
+    listed_in(sale, piece).map(|_| ())
+}
+
+/// Takes over a piece that was checked.
+pub(super) fn take_listed(sale: &mut Sale, piece: &[u8]) {
+    if let Ok((list, users)) = listed_in(sale, piece) {
+        let known = sale.extras_mut().list_mut(list);
+        users.iter().for_each(|listed| known.append(listed));
     }
 }
 
@@ -578,6 +673,7 @@ impl Loader {
         match marked.split_first() {
             Some((b'K', piece)) => self.piece(Effect::RestockIds(piece)),
             Some((b'J', piece)) => self.piece(Effect::Fences(piece)),
+            Some((b'S', piece)) => self.piece(Effect::Listed(piece)),
             Some((b'O', piece)) => self.piece(Effect::Amounts(piece)),
             Some((b'L', piece)) => self.piece(Effect::Rows(piece)),
             Some((b'C', piece)) => {
@@ -609,6 +705,7 @@ impl Loader {
             && sale.fences.len() as u64 == stated.fences
             && sale.amounts().map_or(0, Amounts::len) == stated.amounts
             && sale.amounts().is_none_or(|amounts| amounts.sum() == sale.core.available)
+            && LISTS.map(|list| sale.list_size(list)) == stated.lists
             && sale.ledger.has_only_epochs_that_granted();
         sale.arrived_at = arrived_at;
         if complete {

@@ -73,9 +73,12 @@ impl Refusals {
             Outcome::NotOpen { .. } => &mut self.notopen,
             Outcome::Closed => &mut self.closed,
             Outcome::Paused => &mut self.paused,
+            Outcome::Denied => &mut self.denied,
+            Outcome::Busy => &mut self.busy,
             Outcome::Done
             | Outcome::Granted { .. }
             | Outcome::Restocked { .. }
+            | Outcome::Changed { .. }
             | Outcome::Stands(_)
             | Outcome::NoGrant
             | Outcome::Fenced

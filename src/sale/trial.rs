@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::admission::List;
 use super::core::Core;
 use super::draw::{AmountsTrial, Draw};
-use super::effect::{Change, Effect, Granting, Importing, Start};
+use super::effect::{Change, Effect, Granting, Importing, Start, UsersChange};
 use super::event::Event;
-use super::limits::{HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
+use super::limits::{
+    AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
+};
 use super::outcome::{Refused, State};
 use super::snapshot;
 use super::terms::Terms;
@@ -62,6 +65,8 @@ impl Trial {
         let core = Core { supply: *supply, available: *supply, packets, ..Core::default() };
         let mut trial = Trial::with(core, terms);
         trial.core.begin(change)?;
+        // A list counts as many versions as it has pieces: a rewritten log counts each of them.
+        trial.core.version += amounts.len().saturating_sub(1) as u64 / AMOUNTS_PER_PIECE as u64;
         check(trial.is_lawful())?;
         trial.tell(Event::Init, change, None, seen);
         Ok(trial)
@@ -162,6 +167,11 @@ impl Trial {
                 self.happen(Event::Alter, change, None, seen, |_| Ok(()))
             }
             Effect::Fence { user, req } => check(is_user(user) && is_req(req)),
+            Effect::Users(users) => check_users(sale, users),
+            Effect::Admit { user } => {
+                let admitted = sale.extras.as_deref().map(|extras| extras.list(List::Admitted));
+                check(is_user(user) && admitted.is_none_or(|users| users.has_room_for(1)))
+            }
             Effect::Expire(seqs) => seqs
                 .iter()
                 .try_for_each(|seq| self.settle(sale, change, *seq, State::Expired, seen)),
@@ -172,11 +182,14 @@ impl Trial {
             // A piece is many rows at once: it comes alone and is checked as it is read.
             Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece),
             Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece),
+            Effect::Listed(piece) if alone => snapshot::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => snapshot::check_amounts(sale, piece),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
-            Effect::RestockIds(_) | Effect::Fences(_) | Effect::Amounts(_) | Effect::Rows(_) => {
-                Err(Refused::Law)
-            }
+            Effect::RestockIds(_)
+            | Effect::Fences(_)
+            | Effect::Listed(_)
+            | Effect::Amounts(_)
+            | Effect::Rows(_) => Err(Refused::Law),
             Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
         }
     }
@@ -316,6 +329,12 @@ fn check(holds: bool) -> Result<(), Refused> {
     } else {
         Err(Refused::Law)
     }
+}
+
+fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
+    let known = sale.extras.as_deref().map(|extras| extras.list(change.list));
+    check(!change.users.is_empty() && change.users.iter().all(|user| is_user(user)))?;
+    check(!change.add || known.is_none_or(|users| users.has_room_for(change.users.len())))
 }
 
 fn is_user(user: &[u8]) -> bool {
