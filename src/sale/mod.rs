@@ -29,6 +29,7 @@ pub mod record;
 pub mod request;
 pub mod restocks;
 mod settle;
+pub mod several;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
