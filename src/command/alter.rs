@@ -3,6 +3,7 @@
 
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
+use super::terms::{self, Options};
 use super::{commit, errors};
 use crate::sale::request::Request;
 use crate::sale::terms::TermsChange;
@@ -20,15 +21,7 @@ pub const SPEC: Spec = Spec {
     complexity: "O(1)",
     since: FIRST,
     tips: &[],
-    args: &[
-        table::KEY,
-        table::LIMIT,
-        table::GRABS,
-        table::HOLD,
-        table::OPENAT,
-        table::CLOSEAT,
-        table::OUTBOX,
-    ],
+    args: terms::ALTER_ARGS,
     reply: "`OK`: these are the terms now. Grants that exist are not touched.",
     errors: &[
         errors::INTEGER,
@@ -36,6 +29,11 @@ pub const SPEC: Spec = Spec {
         errors::WINDOW_EMPTY,
         errors::HOLD_TOO_LONG,
         errors::OUTBOX_NAME,
+        errors::MOD_NO_RESIDUE,
+        errors::MOD_RESIDUE_TOO_LARGE,
+        errors::MOD_TOO_MANY_RESIDUES,
+        errors::SAMPLE_TOO_LARGE,
+        errors::SALT_TOO_LONG,
         errors::OUTBOX_NOT_HERE,
         errors::OUTBOX_REFUSED,
         errors::OUTBOX_SET,
@@ -55,8 +53,9 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {
     let mut words = Words::after_key(args);
-    let change = words.terms()?;
-    if change == TermsChange::default() {
+    let Options { change, draw, .. } = Options::parse(&mut words)?;
+    // How amounts are drawn is fixed at INIT.
+    if draw.is_some() || change == TermsChange::default() {
         return Err(errors::SYNTAX);
     }
     Ok(change)

@@ -56,7 +56,7 @@ fn run(call: &mut Call<'_>) {
             if let Some(deadline) = look_at {
                 call.watch(KEY, deadline);
             }
-            commit::tell(call, &told);
+            commit::tell(call, KEY, &told);
             call.reply().ok();
         }
         Err((refused, error)) => {

@@ -31,6 +31,7 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         _ => run::now(),
     };
     let decision = sale.decide(request, &now);
+    let shown = sale.masked(decision.outcome.clone());
     if decision.changes.is_empty() {
         sale.count(&decision.outcome);
     } else {
@@ -38,14 +39,14 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
             Ok(made) => {
                 sale.count(&decision.outcome);
                 drop(key);
-                publish(call, &made, &decision.changes);
-                announce(call, &made);
+                publish(call, KEY, &made, &decision.changes);
+                announce(call, KEY, &made);
             }
             Err(error) => return out.error(error),
         }
     }
     info::count(&decision.outcome);
-    reply::outcome(out, &decision.outcome);
+    reply::outcome(out, &shown);
 }
 
 /// What was made, and what is still to be told of it.
@@ -73,15 +74,34 @@ pub fn make(
     decision: &Decision<'_>,
     now: &Now,
 ) -> Result<Made, &'static str> {
+    let entries = append(sale, name, outbox, decision)?;
+    enact(sale, decision, entries, now)
+}
+
+/// Appends the entries of what was decided to the sale's outbox, if it has one.
+pub fn append(
+    sale: &mut Sale,
+    name: &[u8],
+    outbox: Outbox,
+    decision: &Decision<'_>,
+) -> Result<Option<Appended>, &'static str> {
     let changes = &decision.changes;
-    let entries = match sale.outbox_after(changes) {
-        None => None,
-        Some(stream) => {
-            let appended = append(outbox, stream, sale.entries(name, changes));
-            sale.set_outbox_failed(appended.is_err());
-            Some(appended?)
-        }
+    let Some(stream) = sale.outbox_after(changes).filter(|_| !changes.is_empty()) else {
+        return Ok(None);
     };
+    let appended = append_to(outbox, stream, sale.entries(name, changes));
+    sale.set_outbox_failed(appended.is_err());
+    appended.map(Some)
+}
+
+/// Makes the changes that were decided, once their entries are appended.
+pub fn enact(
+    sale: &mut Sale,
+    decision: &Decision<'_>,
+    entries: Option<Appended>,
+    now: &Now,
+) -> Result<Made, &'static str> {
+    let changes = &decision.changes;
     let (version, holds) = (sale.core().version, sale.ledger().holds().len());
     let expired = sale.tallies().expired;
     let told = sale.commit(changes, now.run).map_err(|_| errors::EXHAUSTED)?;
@@ -100,12 +120,12 @@ pub fn make_first(
 ) -> Result<Made, &'static str> {
     let entries = match &sale.terms().outbox {
         None => None,
-        Some(stream) => Some(append(outbox, stream, sale.first_entries(name, init))?),
+        Some(stream) => Some(append_to(outbox, stream, sale.first_entries(name, init))?),
     };
     Ok(Made { version: 0, entries, told, look_at: None })
 }
 
-fn append(
+fn append_to(
     outbox: Outbox,
     stream: &[u8],
     entries: Result<Vec<Entry>, Refused>,
@@ -117,29 +137,29 @@ fn append(
     })
 }
 
-/// Replicates what was made here, entries before the change, and tells who watches the key.
-pub fn publish(call: &mut Call<'_>, made: &Made, changes: &[Change<'_>]) {
+/// Replicates what was made to the sale at the argument `key`, entries before the change, and tells who watches the key.
+pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'_>]) {
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
-    call.replicate(KEY, made.version, changes);
-    call.signal_modified(KEY);
+    call.replicate(key, made.version, changes);
+    call.signal_modified(key);
     if let Some(deadline) = made.look_at {
-        call.watch(KEY, deadline);
+        call.watch(key, deadline);
     }
 }
 
 /// Notifies of what was made, in order.
-pub fn announce(call: &mut Call<'_>, made: &Made) {
-    tell(call, &made.told);
+pub fn announce(call: &mut Call<'_>, key: usize, made: &Made) {
+    tell(call, key, &made.told);
     if let Some(entries) = &made.entries {
         call.notify_outbox(entries);
     }
 }
 
 /// Notifies of what happened to the sale, in order.
-pub fn tell(call: &mut Call<'_>, told: &Told) {
+pub fn tell(call: &mut Call<'_>, key: usize, told: &Told) {
     for event in told.iter().filter_map(|event| event.notification()) {
-        call.notify(event, KEY);
+        call.notify(event, key);
     }
 }

@@ -37,6 +37,42 @@ pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
 /// IMPORT's AT lies beyond what a sale can store.
 pub const AT_TOO_LATE: &str = "ERR AT must be at most 140737488355327";
+/// DRAW with no packet.
+pub const DRAW_NO_PACKETS: &str = "ERR DRAW needs at least 1 packet";
+/// More packets than a sale can have grants.
+pub const DRAW_TOO_MANY_PACKETS: &str = "ERR DRAW takes at most 4294967295 packets";
+/// A list longer than one INIT takes.
+pub const DRAW_LIST_TOO_LONG: &str = "ERR DRAW LIST takes at most 100000 amounts";
+/// DRAW PACKETS with MIN 0.
+pub const DRAW_MIN_ZERO: &str = "ERR MIN must be at least 1";
+/// The supply does not reach for every packet.
+pub const DRAW_SUPPLY_TOO_SMALL: &str = "ERR supply must be enough for every packet";
+/// An amount of 0.
+pub const DRAW_AMOUNT_ZERO: &str = "ERR DRAW amounts must be at least 1";
+/// UNIFORM with its bounds the wrong way round.
+pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a larger amount";
+/// The amounts of a list are not the supply.
+pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST amounts";
+/// QTY or UPTO on a sale that draws.
+pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
+/// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
+pub const DRAW_FIXES_SUPPLY: &str = "ERR the supply of a sale with DRAW packets is fixed";
+/// MOD without a residue.
+pub const MOD_NO_RESIDUE: &str = "ERR MOD needs at least 1 remainder, or is 0 to switch it off";
+/// MOD with a remainder that no number has.
+pub const MOD_RESIDUE_TOO_LARGE: &str = "ERR MOD remainders must be less than the modulus";
+/// MOD with too many remainders.
+pub const MOD_TOO_MANY_RESIDUES: &str = "ERR MOD takes at most 1000 remainders";
+/// A share above the whole.
+pub const SAMPLE_TOO_LARGE: &str = "ERR SAMPLE must be at most 1000 permille";
+/// A salt that is too long.
+pub const SALT_TOO_LONG: &str = "ERR SALT must be at most 128 bytes";
+/// A list of users without room.
+pub const LIST_FULL: &str = "ERR a list has room for at most 4294967295 users";
+/// More users than one ALLOW or DENY takes.
+pub const LIST_TOO_MANY: &str = "ERR at most 100000 users at once";
+/// MGRAB with more keys than it takes.
+pub const KEYS_TOO_MANY: &str = "ERR numkeys must be 1 to 64";
 /// RESTOCK would take the supply beyond the largest integer.
 pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991";
 /// The sale has as many grants as a seq can number.
@@ -57,6 +93,22 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::ReqMismatch => REQ_MISMATCH,
         Misuse::WindowEmpty => WINDOW_EMPTY,
         Misuse::HoldTooLong => HOLD_TOO_LONG,
+        Misuse::DrawNoPackets => DRAW_NO_PACKETS,
+        Misuse::DrawTooManyPackets => DRAW_TOO_MANY_PACKETS,
+        Misuse::DrawListTooLong => DRAW_LIST_TOO_LONG,
+        Misuse::DrawMinZero => DRAW_MIN_ZERO,
+        Misuse::DrawSupplyTooSmall => DRAW_SUPPLY_TOO_SMALL,
+        Misuse::DrawAmountZero => DRAW_AMOUNT_ZERO,
+        Misuse::DrawRangeEmpty => DRAW_RANGE_EMPTY,
+        Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
+        Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
+        Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
+        Misuse::ModNoResidue => MOD_NO_RESIDUE,
+        Misuse::ModResidueTooLarge => MOD_RESIDUE_TOO_LARGE,
+        Misuse::ModTooManyResidues => MOD_TOO_MANY_RESIDUES,
+        Misuse::SampleTooLarge => SAMPLE_TOO_LARGE,
+        Misuse::SaltTooLong => SALT_TOO_LONG,
+        Misuse::ListFull => LIST_FULL,
         Misuse::OutboxTooLong => OUTBOX_NAME,
         Misuse::OutboxSet => OUTBOX_SET,
         Misuse::Ambiguous => AMBIGUOUS,

@@ -30,8 +30,8 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
             // The sweeper keeps the hint itself: it comes back to this sale in its turn.
             let next_look = made.take_look();
             drop(key);
-            commit::publish(call, &made, &decision.changes);
-            commit::announce(call, &made);
+            commit::publish(call, KEY, &made, &decision.changes);
+            commit::announce(call, KEY, &made);
             Swept { settled, next_look }
         }
         Err(_) => Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) },

@@ -50,7 +50,9 @@ pub const SPEC: Spec = Spec {
         `[SHORT, available]`: fewer are available than QTY\n\
         `[NOTOPEN, ms]`: opens in so many milliseconds\n\
         `[CLOSED]`: the window is over\n\
-        `[PAUSED]`: the operator paused the sale",
+        `[PAUSED]`: the operator paused the sale\n\
+        `[DENIED]`: not eligible\n\
+        `[BUSY]`: not let in, see admission",
     errors: &[
         errors::USER,
         errors::INTEGER,
@@ -59,6 +61,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.GRAB drop alice QTY 2 REQ order-7",
@@ -87,5 +90,5 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Grab<'a>> {
             return Err(errors::SYNTAX);
         }
     }
-    Ok(Grab { user, amount: amount.unwrap_or(Amount::Exactly(1)), req })
+    Ok(Grab { user, amount: amount.unwrap_or(Amount::Unsaid), req })
 }

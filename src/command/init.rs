@@ -4,6 +4,7 @@
 use super::access::KEY;
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
+use super::terms::{self, Options};
 use super::{commit, errors, reply};
 use crate::sale::decide::decide_new;
 use crate::sale::request::{Init, Request};
@@ -12,7 +13,7 @@ use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::key::{Mode, Slot};
 use crate::server::random;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::register::Spec;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
@@ -25,16 +26,7 @@ pub const SPEC: Spec = Spec {
     complexity: "O(1)",
     since: FIRST,
     tips: &[],
-    args: &[
-        table::KEY,
-        Arg::new("supply", ArgKind::Integer).about("units of the sale, 0 or more"),
-        table::LIMIT,
-        table::GRABS,
-        table::HOLD,
-        table::OPENAT,
-        table::CLOSEAT,
-        table::OUTBOX,
-    ],
+    args: terms::INIT_ARGS,
     reply: "`OK`: the sale is there, created now or by an INIT that was told the same.",
     errors: &[
         errors::INTEGER,
@@ -42,6 +34,19 @@ pub const SPEC: Spec = Spec {
         errors::WINDOW_EMPTY,
         errors::HOLD_TOO_LONG,
         errors::OUTBOX_NAME,
+        errors::DRAW_NO_PACKETS,
+        errors::DRAW_TOO_MANY_PACKETS,
+        errors::DRAW_LIST_TOO_LONG,
+        errors::DRAW_MIN_ZERO,
+        errors::DRAW_SUPPLY_TOO_SMALL,
+        errors::DRAW_AMOUNT_ZERO,
+        errors::DRAW_RANGE_EMPTY,
+        errors::DRAW_SUM_DIFFERS,
+        errors::MOD_NO_RESIDUE,
+        errors::MOD_RESIDUE_TOO_LARGE,
+        errors::MOD_TOO_MANY_RESIDUES,
+        errors::SAMPLE_TOO_LARGE,
+        errors::SALT_TOO_LONG,
         errors::OUTBOX_NOT_HERE,
         errors::OUTBOX_REFUSED,
         errors::WRONG_TYPE,
@@ -54,7 +59,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     let init = match parse(call.args()) {
-        Ok((supply, terms)) => Init { supply, terms, id: random::id(), secret: random::secret() },
+        Ok(init) => init,
         Err(error) => return call.reply().error(error),
     };
     let is_new = matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing);
@@ -65,10 +70,17 @@ fn run(call: &mut Call<'_>) {
     }
 }
 
-fn parse(args: &[&[u8]]) -> Parsed<(u64, Terms)> {
+fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let mut words = Words::after_key(args);
     let supply = words.integer()?;
-    Ok((supply, Terms::default().altered(&words.terms()?)))
+    let Options { change, draw, amounts, .. } = Options::parse(&mut words)?;
+    // Who draws red packets wants one for each user, whatever is in it.
+    let usual = match draw {
+        None => Terms::default(),
+        Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
+    };
+    let terms = usual.altered(&change);
+    Ok(Init { supply, terms, amounts, id: random::id(), secret: random::secret() })
 }
 
 fn create(call: &mut Call<'_>, init: &Init) {
@@ -91,7 +103,7 @@ fn create(call: &mut Call<'_>, init: &Init) {
     if call.open(KEY, Mode::Write).set(sale.created_in(now.run)).is_err() {
         return out.error(errors::NOT_CREATED);
     }
-    commit::publish(call, &made, &decision.changes);
-    commit::announce(call, &made);
+    commit::publish(call, KEY, &made, &decision.changes);
+    commit::announce(call, KEY, &made);
     reply::outcome(out, &decision.outcome);
 }

@@ -13,6 +13,8 @@ mod grab;
 mod help;
 mod import;
 mod init;
+mod list;
+mod mgrab;
 mod parse;
 mod pause;
 mod reply;
@@ -21,6 +23,7 @@ mod restock;
 mod settle;
 mod status;
 pub mod table;
+mod terms;
 mod user;
 mod winners;
 

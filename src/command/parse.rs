@@ -7,7 +7,6 @@
 use super::errors;
 use crate::sale::limits::{INTEGER_MAX, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, USER_BYTES_MAX};
 use crate::sale::request::Which;
-use crate::sale::terms::{Terms, TermsChange};
 
 /// A parsed value, or the error text to reply.
 pub type Parsed<T> = Result<T, &'static str>;
@@ -27,6 +26,44 @@ impl<'a> Words<'a> {
     /// The next argument as it is; a syntax error when there is none.
     pub fn bytes(&mut self) -> Parsed<&'a [u8]> {
         self.option().ok_or(errors::SYNTAX)
+    }
+
+    /// The next argument, if it is an integer of 0 to 2^53-1: one more of a list of them.
+    pub fn further_integer(&mut self) -> Option<u64> {
+        let number = integer(self.rest.first()?)?;
+        self.option();
+        Some(number)
+    }
+
+    /// Whether the next argument is the word `name`; if so it is read.
+    pub fn takes(&mut self, name: &str) -> bool {
+        let next = self.rest.first().is_some_and(|word| is(word, name));
+        if next {
+            self.option();
+        }
+        next
+    }
+
+    /// The next `count` arguments; a syntax error when there are fewer.
+    pub fn several(&mut self, count: usize) -> Parsed<&'a [&'a [u8]]> {
+        let (several, rest) = self.rest.split_at_checked(count).ok_or(errors::SYNTAX)?;
+        self.rest = rest;
+        Ok(several)
+    }
+
+    /// How many arguments are left.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// All arguments that are left.
+    pub fn all(&mut self) -> &'a [&'a [u8]] {
+        core::mem::take(&mut self.rest)
+    }
+
+    /// The arguments of a command whose first is not a key.
+    pub fn of(args: &'a [&'a [u8]]) -> Words<'a> {
+        Words { rest: args }
     }
 
     /// The name of the next option; `None` at the end.
@@ -81,7 +118,7 @@ impl<'a> Words<'a> {
     }
 
     /// The name of an outbox.
-    fn outbox(&mut self) -> Parsed<Box<[u8]>> {
+    pub fn outbox(&mut self) -> Parsed<Box<[u8]>> {
         let name = sized(self.bytes()?, OUTBOX_BYTES_MAX).ok_or(errors::OUTBOX_NAME)?;
         Ok(name.into())
     }
@@ -119,33 +156,6 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// The options that set terms, up to the end. Refuses terms that no sale could have; whether
-    /// they go with those that a sale has is for the sale to say.
-    pub fn terms(&mut self) -> Parsed<TermsChange> {
-        let mut terms = TermsChange::default();
-        while let Some(name) = self.option() {
-            let slot = if is(name, "LIMIT") {
-                &mut terms.limit
-            } else if is(name, "GRABS") {
-                &mut terms.grabs
-            } else if is(name, "HOLD") {
-                &mut terms.hold_ms
-            } else if is(name, "OPENAT") {
-                &mut terms.open_at
-            } else if is(name, "CLOSEAT") {
-                &mut terms.close_at
-            } else if is(name, "OUTBOX") {
-                self.once(&mut terms.outbox, Words::outbox)?;
-                continue;
-            } else {
-                return Err(errors::SYNTAX);
-            };
-            self.once(slot, Words::integer)?;
-        }
-        Terms::default().altered(&terms).check().map_err(errors::misuse)?;
-        Ok(terms)
-    }
-
     /// Nothing may be left.
     pub fn end(&self) -> Parsed<()> {
         if self.rest.is_empty() {
@@ -154,15 +164,6 @@ impl<'a> Words<'a> {
             Err(errors::SYNTAX)
         }
     }
-}
-
-/// Where the outbox of INIT or ALTER is among the arguments, whose options begin at `first`. Walks
-/// the options as parsing does, so that an operand that happens to be the word does not mislead.
-pub fn outbox_place(args: &[&[u8]], first: usize) -> Option<usize> {
-    let options = args.get(first..)?.chunks_exact(2);
-    let before = options.take_while(|pair| !is(pair[0], "OUTBOX")).count();
-    let place = first + 2 * before + 1;
-    (place < args.len()).then_some(place)
 }
 
 /// Whether `word` is the option `name`, in upper or lower case.

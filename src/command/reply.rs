@@ -29,6 +29,9 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::Stands(grant) => stands(reply, grant),
         Outcome::NoGrant => stands_for(reply, "NOGRANT"),
         Outcome::Fenced => stands_for(reply, State::Cancelled.name()),
+        Outcome::Denied => alone(reply, "DENIED"),
+        Outcome::Busy => alone(reply, "BUSY"),
+        Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
             reply.int(*applied);

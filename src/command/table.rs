@@ -3,8 +3,8 @@
 //! Each command's entry stands in the command's own file, next to its parser and handler.
 
 use super::{
-    alter, apply, audit, errors, grab, help, import, init, parse, pause, restock, settle, status,
-    user, winners,
+    alter, apply, audit, errors, grab, help, import, init, list, mgrab, pause, restock, settle,
+    status, terms, user, winners,
 };
 use crate::server::register::{
     Arg, ArgKind, KeyOption, KeySpec, Spec, KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ,
@@ -12,7 +12,7 @@ use crate::server::register::{
 };
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 17] = [
+pub static TABLE: [Spec; 20] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -21,7 +21,10 @@ pub static TABLE: [Spec; 17] = [
     settle::REFUND,
     import::SPEC,
     audit::SPEC,
+    list::ALLOW,
+    list::DENY,
     grab::SPEC,
+    mgrab::SPEC,
     settle::CONFIRM,
     settle::CANCEL,
     settle::EXTEND,
@@ -51,21 +54,25 @@ pub const ALTERS: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE), outbox
 const fn outbox_from(pos: i32) -> KeySpec {
     let find = if pos == 3 { find_outbox_of_init } else { find_outbox_of_alter };
     let option = Some(KeyOption { name: "OUTBOX", find });
-    KeySpec { pos, flags: KEY_CHANGE | KEY_INSERT, option }
+    KeySpec { option, ..KeySpec::at(pos, KEY_CHANGE | KEY_INSERT) }
 }
 
 fn find_outbox_of_init(args: &[&[u8]]) -> Option<usize> {
-    parse::outbox_place(args, 2)
+    terms::outbox_place(args, 2)
 }
 
 fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
-    parse::outbox_place(args, 1)
+    terms::outbox_place(args, 1)
 }
 
 /// The key of a command that changes a sale and tells nothing of it.
 pub const CHANGES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE)];
 /// The key of a command that changes a sale and tells of it.
 pub const TAKES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE)];
+
+/// The keys of MGRAB: so many as the second argument says.
+pub const COUNTED: &[KeySpec] =
+    &[KeySpec { counted: true, ..KeySpec::at(2, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE) }];
 
 /// The argument that every command with a key begins with.
 pub const KEY: Arg = Arg::new("key", ArgKind::Key);

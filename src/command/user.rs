@@ -62,8 +62,7 @@ fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
         Some(allowance) => out.number(allowance),
         None => out.int(-1),
     }
-    // Sales without admission admit everybody.
-    out.text("OK");
+    out.text(sale.admittance(query.user).name());
     let newest_first = || ledger.grants_of(query.user).take(query.rows);
     out.array(newest_first().count());
     newest_first().for_each(|grant| reply::row(out, &grant));

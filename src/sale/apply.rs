@@ -5,8 +5,10 @@ use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
+use super::admission::List;
 use super::core::Core;
-use super::effect::{Change, Effect, Granting, Importing};
+use super::draw::Amounts;
+use super::effect::{Change, Effect, Granting, Importing, UsersChange};
 use super::event::Event;
 use super::ledger::{HashKey, NewGrant};
 use super::limits::EFFECTS_PER_APPLY_MAX;
@@ -34,13 +36,16 @@ impl Sale {
     /// `key` keys the index's hash. Refused when the change is another one or breaks the law.
     pub fn create(change: &Change<'_>, key: HashKey) -> Result<(Sale, Told), Refused> {
         let mut told = Told::new();
-        let Effect::Init { id, secret, supply, terms } = &change.effect else {
+        let Effect::Init(start) = &change.effect else {
             let Effect::Base(piece) = &change.effect else { return Err(Refused::Place) };
             return snapshot::read_base(piece, key).map(|(sale, _)| (sale, told));
         };
         let trial = Trial::of_new(change, &mut told)?;
-        let mut sale = Sale::blank(*id, *secret, terms.clone(), key);
-        sale.told_supply = *supply;
+        let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
+        sale.told_supply = start.supply;
+        if let Some(amounts) = sale.amounts_mut() {
+            *amounts = start.amounts.iter().copied().collect();
+        }
         sale.created_at = trial.core.t;
         sale.core = trial.core;
         Ok((sale, told))
@@ -115,33 +120,34 @@ impl Sale {
                 self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, grant.found);
                 self.tallies.granted += 1;
+                if self.extras.is_some() {
+                    self.amounts_mut().and_then(Amounts::take_first);
+                }
             }
-            Effect::Import(import) => {
-                let new = NewGrant {
-                    user: import.user,
-                    req: Some(ReqTag { id: import.req, asked: Asked::Either }),
-                    qty: import.qty,
-                    state: State::Sold,
-                    at: import.at,
-                    held_until: 0,
-                    epoch: self.core.epoch,
-                };
-                self.ledger.forget_announced_epochs();
-                self.ledger.push(&new, None);
-                self.tallies.imported += 1;
-            }
+            Effect::Import(import) => self.import(import),
             Effect::Restock { req, delta, applied } => {
                 let (delta, applied, available) = (*delta, *applied, after.available);
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
             }
             Effect::Pause => self.paused = true,
             Effect::Resume => self.paused = false,
-            Effect::Alter(terms) => self.terms = self.terms.altered(terms),
+            Effect::Alter(terms) => {
+                self.terms = self.terms.altered(terms);
+                if self.terms.has_extras() {
+                    self.extras_mut();
+                }
+            }
+            Effect::Users(change) => self.change_list(change),
+            Effect::Admit { user } => {
+                self.extras_mut().list_mut(List::Admitted).insert(user);
+            }
             Effect::Fence { user, req } => self.fences.insert(user, req, self.core.t),
             Effect::Expire(seqs) => seqs.iter().for_each(|seq| self.settle(*seq, State::Expired)),
             Effect::Settle { seq, to } => self.settle(*seq, *to),
             Effect::Reclaim { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
+                let qty = self.qty_of(*seq);
+                self.amounts_mut().map(|amounts| amounts.take(qty));
                 self.tallies.reclaimed += 1;
             }
             Effect::Extend { seq, ms } => {
@@ -153,14 +159,50 @@ impl Sale {
             }
             Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
             Effect::Fences(piece) => snapshot::take_fences(self, piece),
+            Effect::Listed(piece) => snapshot::take_listed(self, piece),
+            Effect::Amounts(piece) => snapshot::take_amounts(self, piece),
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
             // The trial refuses these on a sale that exists.
-            Effect::Init { .. } | Effect::Base(_) => {}
+            Effect::Init(_) | Effect::Base(_) => {}
         }
+    }
+
+    fn import(&mut self, import: &Importing<'_>) {
+        let new = NewGrant {
+            user: import.user,
+            req: Some(ReqTag { id: import.req, asked: Asked::Either }),
+            qty: import.qty,
+            state: State::Sold,
+            at: import.at,
+            held_until: 0,
+            epoch: self.core.epoch,
+        };
+        self.ledger.push(&new, None);
+        self.tallies.imported += 1;
+    }
+
+    fn change_list(&mut self, change: &UsersChange<'_>) {
+        let list = self.extras_mut().list_mut(change.list);
+        for user in &change.users {
+            match change.add {
+                true => list.insert(user),
+                false => list.remove(user),
+            };
+        }
+    }
+
+    fn qty_of(&self, seq: u64) -> u64 {
+        self.ledger.grant(seq).map_or(0, |grant| grant.qty)
     }
 
     fn settle(&mut self, seq: u64, to: State) {
         self.ledger.set_state(seq, to, 0);
+        if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
+            let qty = self.qty_of(seq);
+            if let Some(amounts) = self.amounts_mut() {
+                amounts.push(qty);
+            }
+        }
         let tallies = &mut self.tallies;
         match to {
             State::Sold => tallies.confirmed += 1,

@@ -1,5 +1,6 @@
 //! Recounting a sale from its grants.
 
+use super::draw::Draw;
 use super::Sale;
 
 /// A number that is not what the grants say.
@@ -42,8 +43,14 @@ impl Sale {
             ("holds", self.ledger.holds().len() as u64, count.holds),
             ("holdings_wrong", 0, count.holdings_wrong),
         ];
+        let packets = self.terms.draw.as_ref().and_then(Draw::packets);
+        let packets = packets.map(|all| all.saturating_sub(count.live));
+        let packets = core.packets.zip(packets).map(|(left, counted)| ("packets", left, counted));
+        let list = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
         let differences = pairs
             .into_iter()
+            .chain(packets)
+            .chain(list)
             .filter(|(_, stored, counted)| stored != counted)
             .map(|(field, stored, counted)| Difference { field, stored, counted })
             .collect();

@@ -1,5 +1,7 @@
 //! Variable-length integers and a reader that never runs past its end.
 
+use super::limits::INTEGER_MAX;
+
 /// Appends `value` in LEB128: seven bits a byte, low bits first.
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -13,6 +15,21 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+}
+
+/// Appends the amounts of a list.
+pub fn put_amounts(out: &mut Vec<u8>, amounts: impl Iterator<Item = u64>) {
+    amounts.for_each(|amount| put_varint(out, amount));
+}
+
+/// Reads what [`put_amounts`] wrote; `None` when a number is out of bounds.
+pub fn take_amounts(bytes: &[u8]) -> Option<Vec<u64>> {
+    let mut reader = Reader::new(bytes);
+    let mut amounts = Vec::new();
+    while !reader.is_empty() {
+        amounts.push(reader.varint().filter(|amount| *amount <= INTEGER_MAX)?);
+    }
+    Some(amounts)
 }
 
 /// Maps signed to unsigned so that small magnitudes stay small.
@@ -47,6 +64,11 @@ impl<'a> Reader<'a> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
+    }
+
+    /// All that was not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// The next `len` bytes.

@@ -21,6 +21,8 @@ pub struct Core {
     pub sold: u64,
     /// Units promised beyond the supply.
     pub deficit: u64,
+    /// Packets left to draw; `None` when the sale counts none.
+    pub packets: Option<u64>,
     /// Grants ever.
     pub grants: u64,
     /// T of the last grant, 0 when none.
@@ -91,6 +93,20 @@ impl Core {
             State::Sold => self.sold += qty,
             _ => self.give_back(qty),
         }
+        match (from.is_live(), to.is_live()) {
+            (false, true) => self.take_packet(),
+            (true, false) => {
+                self.packets = self.packets.map(|packets| packets + 1);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_packet(&mut self) -> Result<(), Refused> {
+        if let Some(packets) = &mut self.packets {
+            *packets = packets.checked_sub(1).ok_or(Refused::Law)?;
+        }
         Ok(())
     }
 
@@ -125,7 +141,7 @@ impl Core {
         };
         self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?;
         *to += qty;
-        Ok(())
+        self.take_packet()
     }
 
     /// Adds or withdraws units.

@@ -3,7 +3,8 @@
 
 use smallvec::SmallVec;
 
-use super::effect::{Change, Effect, Seqs};
+use super::effect::{Change, Effect, Seqs, Start};
+use super::grab::Lapse;
 use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome};
 use super::request::{Init, Now, Request, Restock};
@@ -30,17 +31,27 @@ impl Decision<'_> {
 
 /// Judges an INIT on a key that holds no sale.
 pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
-    if let Err(misuse) = init.terms.check() {
+    if let Err(misuse) = check_init(init) {
         return Decision::misuse(misuse);
     }
-    let effect = Effect::Init {
+    let effect = Effect::Init(Box::new(Start {
         id: init.id,
         secret: init.secret,
         supply: init.supply,
         terms: init.terms.clone(),
-    };
+        amounts: init.amounts.clone(),
+    }));
     let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
     Decision { outcome: Outcome::Done, changes: SmallVec::from_iter([change]) }
+}
+
+/// Whether a sale can keep what this INIT promises.
+fn check_init(init: &Init) -> Result<(), Misuse> {
+    init.terms.check()?;
+    match &init.terms.draw {
+        Some(draw) => draw.check(init.supply, &init.amounts),
+        None => Ok(()),
+    }
 }
 
 impl Sale {
@@ -57,6 +68,7 @@ impl Sale {
             Request::Alter(change) => self.decide_alter(change, now),
             Request::Settle(settle) => self.decide_settle(settle, now),
             Request::Import(import) => self.decide_import(import, now),
+            Request::List(change) => self.decide_list(change, now),
         }
     }
 
@@ -71,25 +83,35 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        self.change_after(&Seqs::new(), outcome, Some(effect), now)
+        self.changes(outcome, Some(effect), now)
     }
 
-    /// A decision that lets `lapsed` expire and then does `effect`, if any. The first change brings
-    /// the time and the epoch.
+    /// A decision that does what `lapse` found and then `effect`, if any.
     pub(super) fn change_after<'a>(
         &self,
-        lapsed: &Seqs,
+        lapse: &Lapse<'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
-        if lapsed.is_empty() && effect.is_none() {
+        if lapse.seqs.is_empty() && lapse.admits.is_none() && effect.is_none() {
             return Decision::refuse(outcome);
         }
-        let expiries = lapsed.chunks(EFFECTS_PER_APPLY_MAX);
+        let expiries = lapse.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
+        let admission = lapse.admits.map(|user| Effect::Admit { user });
+        self.changes(outcome, expiries.chain(admission).chain(effect), now)
+    }
+
+    /// A decision that does `effects`. The first change brings the time and the epoch.
+    pub(super) fn changes<'a>(
+        &self,
+        outcome: Outcome,
+        effects: impl IntoIterator<Item = Effect<'a>>,
+        now: &Now,
+    ) -> Decision<'a> {
         let mut changes: SmallVec<[Change<'a>; 1]> =
-            expiries.chain(effect).map(Change::piece).collect();
+            effects.into_iter().map(Change::piece).collect();
         if let Some(first) = changes.first_mut() {
             let (t, epoch) = (self.time(now), self.next_epoch(now));
             // Applying would refuse these, after the outcome was told.
@@ -107,7 +129,8 @@ impl Sale {
     pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
         let due = self.ledger.holds().due(self.time(now)).take(most);
         let lapsed: Seqs = due.map(u64::from).collect();
-        self.change_after(&lapsed, Outcome::Done, None, now)
+        let lapse = Lapse { seqs: lapsed, core: self.core, admits: None };
+        self.change_after(&lapse, Outcome::Done, None, now)
     }
 
     /// The epoch to write into a change: none when this run has written one already.
@@ -117,7 +140,7 @@ impl Sale {
 
     /// INIT never resets a sale: told the same as the first time it is a retry.
     fn decide_again<'a>(&self, init: &Init) -> Decision<'a> {
-        if let Err(misuse) = init.terms.check() {
+        if let Err(misuse) = check_init(init) {
             return Decision::misuse(misuse);
         }
         if init.supply == self.told_supply && init.terms == self.told_terms {
@@ -139,11 +162,14 @@ impl Sale {
         if terms == self.terms {
             return Decision::refuse(Outcome::Done);
         }
-        self.change(Outcome::Done, Effect::Alter(change.clone()), now)
+        self.change(Outcome::Done, Effect::Alter(Box::new(change.clone())), now)
     }
 
     fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
         let Restock { delta, req } = *restock;
+        if self.core.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
         if let Some(known) = self.restocks.find(req) {
             return match known.delta == delta {
                 true => Decision::refuse(known.outcome()),

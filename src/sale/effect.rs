@@ -14,8 +14,8 @@
 //!
 //! | effect | fields |
 //! | --- | --- |
-//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close; id, secret,
-//! | | outbox |
+//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close, `x` length of
+//! | | further terms, `y` length of amounts; id, secret, further terms, amounts, outbox |
 //! | `G` grant | `q` qty (1), `r` length of req, `u` 1 if asked with UPTO; req, user |
 //! | | `d` hold: HELD until so many ms after T |
 //! | `C` confirm, `X` cancel, `F` refund, `N` reclaim refused, `Y` reclaim | `s` seq |
@@ -24,18 +24,25 @@
 //! | `M` import | `q` qty (1), `r` length of req, `a` when it was granted; req, user |
 //! | `V` import of a known request | `s` seq |
 //! | `W` fence | `r` length of req; req, user |
+//! | `Q` allow or deny | `l` 1 allow, 2 deny; `p` or `m` (1) added or removed; users, each after |
+//! | | its length |
+//! | `T` admit | user |
 //! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
 //! | `P` pause, `U` resume | |
-//! | `A` alter | `l` `g` `h` `o` `c`: those that were given; outbox |
-//! | `B` base, `K` restock ids, `J` fences, `L` rows | a piece of a snapshot: how a log is rewritten |
+//! | `A` alter | `l` `g` `h` `o` `c`: those that were given; `x` length of further terms; further
+//! | | terms, outbox |
+//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows | a piece of a snapshot: how a log is rewritten |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
 
 use smallvec::SmallVec;
 
+use super::admission::{List, LISTS};
+use super::bytes::{put_amounts, put_bytes, take_amounts, Reader};
+use super::further::{self, Further};
 use super::ledger::Found;
-use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX};
+use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use super::outcome::{Refused, State};
 use super::record::{asked_code, asked_of, Asked, ReqTag};
 use super::terms::{Terms, TermsChange};
@@ -53,12 +60,7 @@ pub struct Change<'a> {
 /// What changed. Effects carry results, never requests: whoever applies one judges nothing.
 #[derive(Clone, Debug)]
 pub enum Effect<'a> {
-    Init {
-        id: u64,
-        secret: [u8; 16],
-        supply: u64,
-        terms: Terms,
-    },
+    Init(Box<Start>),
     Grant(Granting<'a>),
     Restock {
         req: &'a [u8],
@@ -67,7 +69,7 @@ pub enum Effect<'a> {
     },
     Pause,
     Resume,
-    Alter(TermsChange),
+    Alter(Box<TermsChange>),
     /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
     Expire(Seqs),
     /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
@@ -94,14 +96,44 @@ pub enum Effect<'a> {
         user: &'a [u8],
         req: &'a [u8],
     },
+    /// ALLOW or DENY.
+    Users(UsersChange<'a>),
+    /// ADMIT lets a user in.
+    Admit {
+        user: &'a [u8],
+    },
     /// First piece of a rewritten sale: everything but rows and restock ids.
     Base(&'a [u8]),
     /// Restock ids of a rewritten sale.
     RestockIds(&'a [u8]),
     /// Fences of a rewritten sale.
     Fences(&'a [u8]),
+    /// Users on a list of a rewritten sale.
+    Listed(&'a [u8]),
+    /// Amounts of a rewritten sale that draws from a list.
+    Amounts(&'a [u8]),
     /// Grant rows of a rewritten sale.
     Rows(&'a [u8]),
+}
+
+/// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
+#[derive(Clone, Debug)]
+pub struct UsersChange<'a> {
+    /// `Allow` or `Deny`.
+    pub list: List,
+    pub add: bool,
+    pub users: Vec<&'a [u8]>,
+}
+
+/// How a sale begins.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub id: u64,
+    pub secret: [u8; 16],
+    pub supply: u64,
+    pub terms: Terms,
+    /// The amounts of DRAW LIST; else empty.
+    pub amounts: Vec<u64>,
 }
 
 /// A grant about to be recorded.
@@ -169,75 +201,62 @@ impl<'a> Change<'a> {
                 return;
             }
         }
-        let mut text = Writer { out };
+        self.encode_effect(&mut Writer { out });
+    }
+
+    fn encode_effect(&self, text: &mut Writer<'_>) {
         match &self.effect {
-            Effect::Init { id, secret, supply, terms } => {
-                self.head(b'I', &mut text);
-                text.field(b's', *supply);
-                text.terms(&TermsChange::all_of(terms));
-                let outbox = terms.outbox.as_deref().unwrap_or_default();
-                text.tail(&[&id.to_be_bytes(), secret, outbox]);
+            Effect::Init(start) => {
+                self.head(b'I', text);
+                text.start(start);
             }
             Effect::Grant(grant) => {
-                self.head(b'G', &mut text);
-                if grant.qty != 1 {
-                    text.field(b'q', grant.qty);
-                }
-                if grant.hold_ms != 0 {
-                    text.field(b'd', grant.hold_ms);
-                }
-                if let Some(req) = grant.req {
-                    text.field(b'r', req.id.len() as u64);
-                    if req.asked != Asked::Exactly {
-                        text.field(b'u', asked_code(req.asked).into());
-                    }
-                }
-                text.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
+                self.head(b'G', text);
+                text.grant(grant);
             }
             Effect::Restock { req, delta, applied } => {
-                self.head(b'R', &mut text);
+                self.head(b'R', text);
                 text.field(if *delta < 0 { b'm' } else { b'p' }, delta.unsigned_abs());
                 text.field(b'a', applied.unsigned_abs());
                 text.tail(&[req]);
             }
-            Effect::Pause => self.head(b'P', &mut text),
-            Effect::Resume => self.head(b'U', &mut text),
+            Effect::Pause => self.head(b'P', text),
+            Effect::Resume => self.head(b'U', text),
             Effect::Alter(change) => {
-                self.head(b'A', &mut text);
-                text.terms(change);
-                if let Some(outbox) = &change.outbox {
-                    text.tail(&[outbox]);
-                }
+                self.head(b'A', text);
+                text.alter(change);
             }
             Effect::Expire(seqs) => {
-                self.head(b'D', &mut text);
+                self.head(b'D', text);
                 text.seqs(seqs);
             }
-            Effect::Settle { seq, to } => self.seq_text(settle_letter(*to), *seq, &mut text),
-            Effect::Reclaim { seq } => self.seq_text(b'Y', *seq, &mut text),
-            Effect::Reimport { seq } => self.seq_text(b'V', *seq, &mut text),
+            Effect::Settle { seq, to } => self.seq_text(settle_letter(*to), *seq, text),
+            Effect::Reclaim { seq } => self.seq_text(b'Y', *seq, text),
+            Effect::Reimport { seq } => self.seq_text(b'V', *seq, text),
             Effect::Extend { seq, ms } => {
-                self.seq_text(b'E', *seq, &mut text);
+                self.seq_text(b'E', *seq, text);
                 text.field(b'd', *ms);
             }
             Effect::Import(import) => {
-                self.head(b'M', &mut text);
-                if import.qty != 1 {
-                    text.field(b'q', import.qty);
-                }
-                text.field(b'a', import.at);
-                text.field(b'r', import.req.len() as u64);
-                text.tail(&[import.req, import.user]);
+                self.head(b'M', text);
+                text.import(import);
             }
             Effect::Fence { user, req } => {
-                self.head(b'W', &mut text);
+                self.head(b'W', text);
                 text.field(b'r', req.len() as u64);
                 text.tail(&[req, user]);
             }
-            Effect::Fences(piece) => self.piece_text(b'J', piece, &mut text),
-            Effect::Base(piece) => self.piece_text(b'B', piece, &mut text),
-            Effect::RestockIds(piece) => self.piece_text(b'K', piece, &mut text),
-            Effect::Rows(piece) => self.piece_text(b'L', piece, &mut text),
+            Effect::Users(change) => {
+                self.head(b'Q', text);
+                text.users(change);
+            }
+            Effect::Admit { user } => self.piece_text(b'T', user, text),
+            Effect::Base(piece) => self.piece_text(b'B', piece, text),
+            Effect::RestockIds(piece) => self.piece_text(b'K', piece, text),
+            Effect::Fences(piece) => self.piece_text(b'J', piece, text),
+            Effect::Listed(piece) => self.piece_text(b'S', piece, text),
+            Effect::Amounts(piece) => self.piece_text(b'O', piece, text),
+            Effect::Rows(piece) => self.piece_text(b'L', piece, text),
         }
     }
 
@@ -281,16 +300,7 @@ impl<'a> Change<'a> {
 
 fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
     Ok(match letter {
-        b'I' => {
-            let supply = fields.needed(b's')?;
-            let mut terms = Terms::default().altered(&fields.terms());
-            let tail = fields.tail()?;
-            let (id, rest) = tail.split_first_chunk::<ID_BYTES>().ok_or(Refused::Unknown)?;
-            let secret = rest.split_first_chunk::<SECRET_BYTES>();
-            let (secret, outbox) = secret.ok_or(Refused::Unknown)?;
-            terms.outbox = (!outbox.is_empty()).then(|| outbox.into());
-            Effect::Init { id: u64::from_be_bytes(*id), secret: *secret, supply, terms }
-        }
+        b'I' => decode_start(fields)?,
         b'G' => decode_grant(fields)?,
         b'M' => {
             let qty = fields.number(b'q').unwrap_or(1);
@@ -325,15 +335,85 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         b'U' => Effect::Resume,
         b'A' => {
             let mut change = fields.terms();
-            change.outbox = fields.tail.take().map(Into::into);
-            Effect::Alter(change)
+            decode_alter(fields, &mut change)?;
+            Effect::Alter(Box::new(change))
         }
         b'B' => Effect::Base(fields.tail()?),
         b'K' => Effect::RestockIds(fields.tail()?),
         b'J' => Effect::Fences(fields.tail()?),
+        b'Q' => decode_users(fields)?,
+        b'T' => Effect::Admit { user: fields.tail()? },
+        b'S' => Effect::Listed(fields.tail()?),
+        b'O' => Effect::Amounts(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
         _ => return Err(Refused::Unknown),
     })
+}
+
+/// The tail of an INIT: id, secret, `x` bytes of further terms, `y` bytes of amounts, outbox.
+fn decode_start<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
+    let supply = fields.needed(b's')?;
+    let mut terms = Terms::default().altered(&fields.terms());
+    let mut tail = Reader::new(fields.tail()?);
+    let mut blob = |letter| {
+        let len = usize::try_from(fields.number(letter).unwrap_or(0));
+        len.map_err(|_| Refused::Unknown)
+    };
+    let (further_len, amounts_len) = (blob(b'x')?, blob(b'y')?);
+    let id = tail.array::<ID_BYTES>().ok_or(Refused::Unknown)?;
+    let secret = tail.array::<SECRET_BYTES>().ok_or(Refused::Unknown)?;
+    let further = tail.take(further_len).and_then(further::take).ok_or(Refused::Unknown)?;
+    further.set_in(&mut terms);
+    let amounts = tail.take(amounts_len).and_then(take_amounts).ok_or(Refused::Unknown)?;
+    let outbox = tail.rest();
+    terms.outbox = (!outbox.is_empty()).then(|| outbox.into());
+    let id = u64::from_be_bytes(id);
+    Ok(Effect::Init(Box::new(Start { id, secret, supply, terms, amounts })))
+}
+
+/// The tail of an ALTER: `x` bytes of further terms, outbox.
+fn decode_alter(fields: &mut Fields<'_>, change: &mut TermsChange) -> Result<(), Refused> {
+    let further_len = usize::try_from(fields.number(b'x').unwrap_or(0));
+    let further_len = further_len.map_err(|_| Refused::Unknown)?;
+    let tail = fields.tail.take().unwrap_or_default();
+    let (further, outbox) = tail.split_at_checked(further_len).ok_or(Refused::Unknown)?;
+    let further = further::take(further).filter(|further| further.draw.is_none());
+    change.admission = further.ok_or(Refused::Unknown)?.admission;
+    change.outbox = (!outbox.is_empty()).then(|| outbox.into());
+    Ok(())
+}
+
+fn decode_users<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
+    let list = list_of(fields.needed(b'l')?).filter(|list| *list != List::Admitted);
+    let list = list.ok_or(Refused::Unknown)?;
+    let add = match (fields.number(b'p'), fields.number(b'm')) {
+        (Some(1), None) => true,
+        (None, Some(1)) => false,
+        _ => return Err(Refused::Unknown),
+    };
+    let mut reader = Reader::new(fields.tail()?);
+    let mut users = Vec::new();
+    while !reader.is_empty() {
+        users.push(reader.bytes().ok_or(Refused::Unknown)?);
+        if users.len() > USERS_PER_EFFECT_MAX {
+            return Err(Refused::Unknown);
+        }
+    }
+    Ok(Effect::Users(UsersChange { list, add, users }))
+}
+
+/// The number that stands for a list in effects and snapshots.
+pub fn list_code(list: List) -> u64 {
+    match list {
+        List::Allow => 1,
+        List::Deny => 2,
+        List::Admitted => 3,
+    }
+}
+
+/// Inverse of [`list_code`].
+pub fn list_of(code: u64) -> Option<List> {
+    LISTS.into_iter().find(|list| list_code(*list) == code)
 }
 
 fn decode_grant<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
@@ -373,6 +453,67 @@ impl Writer<'_> {
                 self.field(letter, number);
             }
         }
+    }
+
+    fn start(&mut self, start: &Start) {
+        let Start { id, secret, supply, terms, amounts } = start;
+        let (mut further, mut drawn) = (Vec::new(), Vec::new());
+        further::put(&mut further, &Further::of(terms));
+        put_amounts(&mut drawn, amounts.iter().copied());
+        self.field(b's', *supply);
+        self.terms(&TermsChange::all_of(terms));
+        for (letter, blob) in [(b'x', &further), (b'y', &drawn)] {
+            if !blob.is_empty() {
+                self.field(letter, blob.len() as u64);
+            }
+        }
+        let outbox = terms.outbox.as_deref().unwrap_or_default();
+        self.tail(&[&id.to_be_bytes(), secret, &further, &drawn, outbox]);
+    }
+
+    fn grant(&mut self, grant: &Granting<'_>) {
+        if grant.qty != 1 {
+            self.field(b'q', grant.qty);
+        }
+        if grant.hold_ms != 0 {
+            self.field(b'd', grant.hold_ms);
+        }
+        if let Some(req) = grant.req {
+            self.field(b'r', req.id.len() as u64);
+            if req.asked != Asked::Exactly {
+                self.field(b'u', asked_code(req.asked).into());
+            }
+        }
+        self.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
+    }
+
+    fn import(&mut self, import: &Importing<'_>) {
+        if import.qty != 1 {
+            self.field(b'q', import.qty);
+        }
+        self.field(b'a', import.at);
+        self.field(b'r', import.req.len() as u64);
+        self.tail(&[import.req, import.user]);
+    }
+
+    fn alter(&mut self, change: &TermsChange) {
+        let mut further = Vec::new();
+        further::put(&mut further, &Further::of_change(change));
+        self.terms(change);
+        if !further.is_empty() {
+            self.field(b'x', further.len() as u64);
+        }
+        let outbox = change.outbox.as_deref().unwrap_or_default();
+        if !further.is_empty() || !outbox.is_empty() {
+            self.tail(&[&further, outbox]);
+        }
+    }
+
+    fn users(&mut self, change: &UsersChange<'_>) {
+        self.field(b'l', list_code(change.list));
+        self.field(if change.add { b'p' } else { b'm' }, 1);
+        self.out.push(b':');
+        change.users.iter().for_each(|user| put_bytes(self.out, user));
     }
 
     fn seqs(&mut self, seqs: &[u64]) {
@@ -484,6 +625,7 @@ fn parse_digits(text: &[u8], base: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sale::draw::Draw;
 
     fn text(change: &Change<'_>) -> Vec<u8> {
         let mut out = Vec::new();
@@ -499,7 +641,15 @@ mod tests {
     #[test]
     fn the_text_of_every_effect() {
         let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
-        let init = Effect::Init { id: 0x6162_6364_6566_6768, secret: [b'x'; 16], supply: 7, terms };
+        let (id, secret) = (0x6162_6364_6566_6768, [b'x'; 16]);
+        let drawn = Terms { draw: Some(Draw::list(&[3, 4])), ..Terms::default() };
+        let Some(Draw::List { fingerprint, .. }) = drawn.draw else { unreachable!() };
+        let mut drawn_text = b"Is7l1g0h0o0c0x18y2:abcdefghxxxxxxxxxxxxxxxx\x04\x02".to_vec();
+        drawn_text.extend_from_slice(&fingerprint);
+        drawn_text.extend_from_slice(b"\x03\x04");
+        let start = Start { id, secret, supply: 7, terms, amounts: Vec::new() };
+        let listed = Start { terms: drawn, amounts: vec![3, 4], ..start.clone() };
+        let init = Effect::Init(Box::new(start));
         let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
         let import = Importing { user: b"u", req: b"r", qty: 2, at: 5 };
         let cases: Vec<(Change<'_>, &[u8])> = vec![
@@ -515,7 +665,8 @@ mod tests {
             (Change::piece(Effect::Restock { req: b"r", delta: 9, applied: 9 }), b"Rp9a9:r"),
             (Change::piece(Effect::Pause), b"P"),
             (Change { elapsed_ms: 3, ..Change::piece(Effect::Resume) }, b"Ut3"),
-            (Change::piece(Effect::Alter(alter)), b"Al3c0"),
+            (Change::piece(Effect::Init(Box::new(listed))), &drawn_text),
+            (Change::piece(Effect::Alter(Box::new(alter))), b"Al3c0"),
             (Change::piece(Effect::Rows(b"\0:")), b"L:\0:"),
             (Change::piece(Effect::Expire(Seqs::from_slice(&[7, 12]))), b"D:7,12"),
             (Change::piece(Effect::Settle { seq: 3, to: State::Sold }), b"Cs3"),

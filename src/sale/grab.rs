@@ -2,6 +2,7 @@
 
 use super::core::{Core, Stock};
 use super::decide::Decision;
+use super::draw::{Amounts, Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
 use super::ledger::{Found, Holding};
 use super::limits::GRANTS_MAX;
@@ -13,13 +14,16 @@ use super::Sale;
 /// A fence, as a late GRAB is told of it: cancelled before it was granted.
 const FENCED: Standing = Standing { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// Holds that a decision lets expire, and the numbers after it.
-pub(super) struct Lapse {
+/// What comes before a decision's own effect: holds that it lets expire, and a first admission.
+pub(super) struct Lapse<'a> {
     pub seqs: Seqs,
+    /// The numbers once the holds have expired.
     pub core: Core,
+    /// The user whom ADMIT lets in by this call.
+    pub admits: Option<&'a [u8]>,
 }
 
-impl Lapse {
+impl Lapse<'_> {
     fn add(&mut self, sale: &Sale, seq: u32) {
         if let Some(grant) = sale.ledger.grant(seq.into()) {
             let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
@@ -31,19 +35,25 @@ impl Lapse {
 
 impl Sale {
     /// The user's own holds that are due: they go before anything is judged.
-    pub(super) fn lapse_of(&self, found: &Found, t: u64) -> Lapse {
-        let mut lapse = Lapse { seqs: Seqs::new(), core: self.core };
+    pub(super) fn lapse_of<'a>(&self, found: &Found, t: u64) -> Lapse<'a> {
+        let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
         if self.ledger.holds().next_deadline().is_some_and(|deadline| deadline <= t) {
             self.ledger.due_of(found, t).into_iter().for_each(|seq| lapse.add(self, seq));
         }
         lapse
     }
 
-    /// Lets due holds of others than `user` expire, the earliest first, until `units` are
-    /// available. His own have lapsed before.
-    pub(super) fn lapse_until(&self, lapse: &mut Lapse, units: u64, user: &[u8], t: u64) {
+    /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
+    /// His own have lapsed before.
+    pub(super) fn lapse_until(
+        &self,
+        lapse: &mut Lapse<'_>,
+        user: &[u8],
+        t: u64,
+        mut enough: impl FnMut(&Lapse<'_>) -> bool,
+    ) {
         for seq in self.ledger.holds().due(t) {
-            if lapse.core.available >= units {
+            if enough(lapse) {
                 break;
             }
             if self.ledger.grant(seq.into()).is_some_and(|grant| grant.user != user) {
@@ -91,6 +101,9 @@ impl Sale {
 
     pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
+        if self.terms.draw.is_some() && grab.amount != Amount::Unsaid {
+            return Decision::misuse(Misuse::DrawTakesNoAmount);
+        }
         let found = self.ledger.find(grab.user);
         let mut lapse = self.lapse_of(&found, t);
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {
@@ -100,11 +113,13 @@ impl Sale {
         let qty = match judged {
             Ok(qty) => qty,
             Err(Outcome::Misuse(misuse)) => return Decision::misuse(misuse),
-            Err(outcome) => return self.change_after(&lapse.seqs, outcome, None, now),
+            Err(outcome) => return self.change_after(&lapse, outcome, None, now),
         };
         let asked = match grab.amount {
-            Amount::Exactly(_) => Asked::Exactly,
             Amount::UpTo(_) => Asked::UpTo,
+            // A replay of a drawn amount compares none, as if the caller had asked for any.
+            Amount::Unsaid if self.terms.draw.is_some() => Asked::UpTo,
+            Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
         };
         let req = grab.req.map(|id| ReqTag { id, asked });
         let hold_ms = self.terms.hold_ms;
@@ -113,15 +128,15 @@ impl Sale {
         let available = lapse.core.available - qty;
         let grant = Standing { seq: self.core.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
-        self.change_after(&lapse.seqs, outcome, Some(Effect::Grant(granting)), now)
+        self.change_after(&lapse, outcome, Some(Effect::Grant(granting)), now)
     }
 
     /// How many units the user gets, or what he is told instead.
-    fn judge_grab(
+    fn judge_grab<'a>(
         &self,
-        grab: &Grab<'_>,
+        grab: &Grab<'a>,
         found: &Found,
-        lapse: &mut Lapse,
+        lapse: &mut Lapse<'a>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
@@ -136,13 +151,44 @@ impl Sale {
         if self.paused {
             return Err(Outcome::Paused);
         }
-        let wanted = self.wanted(grab.amount, allowance)?;
-        self.lapse_until(lapse, wanted, grab.user, t);
-        let qty = fit(grab.amount, wanted, &lapse.core)?;
+        if self.judge_admission(grab.user)? {
+            lapse.admits = Some(grab.user);
+        }
+        let qty = match &self.terms.draw {
+            None => {
+                let wanted = self.wanted(grab.amount, allowance)?;
+                self.lapse_until(lapse, grab.user, t, |lapse| lapse.core.available >= wanted);
+                fit(grab.amount, wanted, &lapse.core)?
+            }
+            Some(draw) => self.judge_draw(draw, grab.user, allowance, lapse, t)?,
+        };
         if self.core.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
         Ok(qty)
+    }
+
+    /// The amount that the sale draws for this grab, or what the user is told instead.
+    fn judge_draw(
+        &self,
+        draw: &Draw,
+        user: &[u8],
+        allowance: Option<u64>,
+        lapse: &mut Lapse<'_>,
+        t: u64,
+    ) -> Result<u64, Outcome> {
+        let dice = Dice::new(&self.secret, self.core.grants + 1);
+        self.lapse_until(lapse, user, t, |lapse| draw.is_covered(&lapse.core, &dice));
+        // What comes back goes to the end of a list: it is the first only if nothing is before it.
+        let returned = || lapse.seqs.first().and_then(|seq| self.ledger.grant(*seq));
+        let first = self.amounts().and_then(Amounts::first);
+        let first = first.or_else(|| returned().map(|grant| grant.qty));
+        let held = lapse.core.held;
+        let qty = draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })?;
+        match allowance {
+            Some(allowance) if qty > allowance => Err(Outcome::OverLimit { allowance }),
+            _ => Ok(qty),
+        }
     }
 
     /// What a request id that is known is told: its grant as it stands at `t`.
@@ -153,9 +199,12 @@ impl Sale {
             return fenced.then_some(Outcome::Replay(FENCED));
         };
         let same = match (grab.amount, grant.req?.asked) {
+            (Amount::Unsaid, _) if self.terms.draw.is_some() => true,
             (Amount::Exactly(qty), Asked::Exactly | Asked::Either) => qty == grant.qty,
+            (Amount::Unsaid, Asked::Exactly | Asked::Either) => grant.qty == 1,
             (Amount::UpTo(_), Asked::UpTo | Asked::Either) => true,
-            (Amount::Exactly(_), Asked::UpTo) | (Amount::UpTo(_), Asked::Exactly) => false,
+            (Amount::Exactly(_) | Amount::Unsaid, Asked::UpTo)
+            | (Amount::UpTo(_), Asked::Exactly) => false,
         };
         if !same {
             return Some(Outcome::Misuse(Misuse::ReqMismatch));
@@ -167,6 +216,8 @@ impl Sale {
     fn wanted(&self, amount: Amount, allowance: Option<u64>) -> Result<u64, Outcome> {
         let allowance = allowance.unwrap_or(u64::MAX);
         match amount {
+            Amount::Unsaid if allowance == 0 => Err(Outcome::OverLimit { allowance }),
+            Amount::Unsaid => Ok(1),
             Amount::Exactly(qty) if qty > allowance => Err(Outcome::OverLimit { allowance }),
             Amount::Exactly(qty) => Ok(qty),
             Amount::UpTo(qty) => Ok(qty.min(allowance)),
@@ -180,7 +231,7 @@ fn fit(amount: Amount, wanted: u64, core: &Core) -> Result<u64, Outcome> {
     match amount {
         _ if available == 0 => Err(Outcome::SoldOut { held }),
         Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),
-        Amount::Exactly(_) => Ok(wanted),
+        Amount::Exactly(_) | Amount::Unsaid => Ok(wanted),
         Amount::UpTo(_) => Ok(wanted.min(available)),
     }
 }

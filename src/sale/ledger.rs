@@ -16,8 +16,9 @@ use smallvec::SmallVec;
 use super::bytes::Reader;
 use super::holds::{tree_bytes, Holds};
 use super::index::{Index, Value};
-use super::limits::{GRANTS_PER_CHUNK, PAGE_BYTES};
+use super::limits::GRANTS_PER_CHUNK;
 use super::outcome::{Standing, State};
+use super::pages::Pages;
 use super::record::{self, Record, ReqTag, RECORD_BYTES_MAX};
 
 /// Key of the index's hash: random for each process, never replicated or stored.
@@ -98,6 +99,8 @@ pub struct Recount {
     pub grants: u64,
     pub users: u64,
     pub winners: u64,
+    /// Live grants.
+    pub live: u64,
     pub requests: u64,
     /// Held grants.
     pub holds: u64,
@@ -197,7 +200,7 @@ pub enum Block<'a> {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     key: HashKey,
-    pages: Vec<Vec<u8>>,
+    pages: Pages,
     chunks: Vec<Chunk>,
     users: Index,
     reqs: Index,
@@ -216,7 +219,7 @@ impl Ledger {
     pub fn new(key: HashKey) -> Ledger {
         Ledger {
             key,
-            pages: Vec::new(),
+            pages: Pages::default(),
             chunks: Vec::new(),
             users: Index::default(),
             reqs: Index::default(),
@@ -227,6 +230,11 @@ impl Ledger {
             len: 0,
             winners: 0,
         }
+    }
+
+    /// The key of the indexes' hash.
+    pub fn key(&self) -> HashKey {
+        self.key
     }
 
     /// Grants ever: the newest seq.
@@ -286,8 +294,7 @@ impl Ledger {
         let index = (seq as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
         let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
-        let page = self.pages.get((place / PAGE_BYTES as u64) as usize)?;
-        Some((page.get((place % PAGE_BYTES as u64) as usize..)?, chunk.base_at))
+        Some((self.pages.get(place)?, chunk.base_at))
     }
 
     fn record(&self, seq: u32) -> Option<Record<'_>> {
@@ -415,14 +422,7 @@ impl Ledger {
     }
 
     fn append_record(&mut self, record: &Record<'_>) {
-        let is_open = |page: &Vec<u8>| page.len() + RECORD_BYTES_MAX <= PAGE_BYTES;
-        if !self.pages.last().is_some_and(is_open) {
-            // Only the first page grows step by step: a small sale stays small.
-            let bytes = if self.pages.is_empty() { PAGE_BYTES / 128 } else { PAGE_BYTES };
-            self.pages.push(Vec::with_capacity(bytes));
-        }
-        let number = self.pages.len() - 1;
-        let place = (number * PAGE_BYTES + self.pages[number].len()) as u64;
+        let (place, page) = self.pages.open(RECORD_BYTES_MAX);
         if self.len as usize % GRANTS_PER_CHUNK == 0 {
             let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
             let places = Vec::with_capacity(places);
@@ -431,7 +431,7 @@ impl Ledger {
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
         chunk.places.push((place - chunk.base_place) as u32);
-        record::write(&mut self.pages[number], record, chunk.base_at);
+        record::write(page, record, chunk.base_at);
     }
 
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
@@ -504,8 +504,7 @@ impl Ledger {
         let index = (seq as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
         let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
-        let page = self.pages.get_mut((place / PAGE_BYTES as u64) as usize)?;
-        page.get_mut((place % PAGE_BYTES as u64) as usize..)
+        self.pages.get_mut(place)
     }
 
     /// Held grants of the whole sale.
@@ -582,6 +581,7 @@ impl Ledger {
         let mut holdings: HashMap<u32, Account> = HashMap::new();
         for grant in (1..=self.len()).filter_map(|seq| self.grant(seq)) {
             count.grants += 1;
+            count.live += u64::from(grant.state.is_live());
             match grant.state {
                 State::Held => {
                     count.held = count.held.saturating_add(grant.qty);
@@ -617,13 +617,11 @@ impl Ledger {
 
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
-        let pages: usize = self.pages.iter().map(Vec::capacity).sum();
         let places: usize = self.chunks.iter().map(|chunk| chunk.places.capacity() * 4).sum();
         let accounts: usize = self.accounts.iter().map(Vec::capacity).sum();
-        pages
+        self.pages.heap_bytes()
             + places
             + accounts * size_of::<Account>()
-            + self.pages.capacity() * size_of::<Vec<u8>>()
             + self.chunks.capacity() * size_of::<Chunk>()
             + self.accounts.capacity() * size_of::<Vec<Account>>()
             + self.epochs.capacity() * size_of::<(u32, u64)>()
@@ -635,7 +633,7 @@ impl Ledger {
 
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
-        self.pages.len()
+        self.pages.heap_blocks()
             + self.chunks.len()
             + self.accounts.len()
             + self.users.heap_blocks()
@@ -645,7 +643,7 @@ impl Ledger {
     /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let places = self.chunks.iter_mut().map(|chunk| Block::Places(&mut chunk.places));
-        let pages = self.pages.iter_mut().map(Block::Page);
+        let pages = self.pages.blocks_mut().map(Block::Page);
         let accounts = self.accounts.iter_mut().map(Block::Accounts);
         let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
         pages.chain(places).chain(accounts).chain(slots)

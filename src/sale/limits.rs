@@ -24,6 +24,9 @@ pub const RESTOCKS_KEPT_MAX: usize = 1024;
 /// Latest time a sale may store, with room for the longest hold in the 48 bits of a deadline.
 pub const TIME_MS_MAX: u64 = (1 << 47) - 1;
 
+/// Keys of one MGRAB.
+pub const MGRAB_KEYS_MAX: usize = 64;
+
 /// Effects in one replicated command.
 pub const EFFECTS_PER_APPLY_MAX: usize = 1000;
 
@@ -32,6 +35,34 @@ pub const FENCES_KEPT_MAX: usize = 65_536;
 
 /// How long a fence stands: ten minutes.
 pub const FENCE_MS: u64 = 10 * 60 * 1000;
+
+/// Amounts that DRAW LIST takes: INIT is one command and its effect one string.
+pub const DRAW_AMOUNTS_MAX: u64 = 100_000;
+
+/// Amounts of a list in one piece of a snapshot.
+pub const AMOUNTS_PER_PIECE: usize = 4096;
+
+/// Users that one ALLOW or DENY may name.
+pub const USERS_PER_COMMAND_MAX: usize = 100_000;
+
+/// Users in one effect of ALLOW or DENY. As many as in one piece of a snapshot: a sale has never
+/// more pieces than versions, because each piece counts as one.
+pub const USERS_PER_EFFECT_MAX: usize = USERS_PER_PIECE;
+
+/// Bytes of one list of users: places fit 32 bits with room for one largest command.
+pub const LISTED_BYTES_MAX: u64 = 7 << 29;
+
+/// Users in one piece of a snapshot: with the longest ids it stays within the bound of a piece.
+pub const USERS_PER_PIECE: usize = 480;
+
+/// Residues that MOD may name.
+pub const MOD_RESIDUES_MAX: usize = 1000;
+
+/// SAMPLE of everybody.
+pub const PERMILLE_ALL: u64 = 1000;
+
+/// Longest SALT.
+pub const SALT_BYTES_MAX: usize = 128;
 
 /// Grant rows in one piece of a snapshot.
 pub const ROWS_PER_PIECE_MAX: usize = 1000;
@@ -62,6 +93,11 @@ pub const SLOTS_PER_SHARD_MAX: usize = 8192;
 // can say any of them in 32 bits.
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PIECE_BYTES_TARGET);
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
+const _: () = assert!(AMOUNTS_PER_PIECE * 8 <= PIECE_BYTES_TARGET && INTEGER_MAX < 1 << 56);
+const _: () = assert!(USERS_PER_PIECE * (USER_BYTES_MAX + 4) < PIECE_BYTES_MAX);
+const _: () = assert!(USERS_PER_COMMAND_MAX <= USERS_PER_EFFECT_MAX * EFFECTS_PER_APPLY_MAX);
+const _: () = assert!(LISTED_BYTES_MAX < u32::MAX as u64);
+const _: () = assert!(DRAW_AMOUNTS_MAX <= GRANTS_MAX);
 const _: () = assert!(USER_BYTES_MAX <= 256 && REQ_BYTES_MAX <= 256);
 const _: () = assert!(GRANTS_PER_CHUNK.is_power_of_two());
 const _: () = assert!(PAGE_BYTES.is_power_of_two() && PAGE_BYTES <= 1 << 16);

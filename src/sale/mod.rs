@@ -5,14 +5,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod apply;
 pub mod audit;
 pub mod bytes;
 pub mod core;
 pub mod decide;
+pub mod draw;
 pub mod effect;
 pub mod event;
+pub mod extras;
 pub mod fences;
+pub mod further;
 mod grab;
 pub mod holds;
 pub mod index;
@@ -20,16 +24,21 @@ pub mod ledger;
 pub mod limits;
 pub mod outbox;
 pub mod outcome;
+pub mod pages;
 pub mod record;
 pub mod request;
 pub mod restocks;
 mod settle;
+pub mod several;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
 pub mod trial;
+pub mod users;
 
 use self::core::Core;
+use draw::{Amounts, Draw};
+use extras::Extras;
 use fences::Fences;
 use ledger::{Block, HashKey, Ledger};
 use outcome::Outcome;
@@ -54,6 +63,8 @@ pub struct Sale {
     ledger: Ledger,
     restocks: Restocks,
     fences: Fences,
+    /// What only some sales keep.
+    extras: Option<Box<Extras>>,
     /// Changes by kind: the same on every node.
     tallies: Tallies,
     /// Refusals by kind: of this node alone.
@@ -127,6 +138,7 @@ impl Sale {
             + self.ledger.heap_bytes()
             + self.restocks.heap_bytes()
             + self.fences.heap_bytes()
+            + self.extras.as_ref().map_or(0, |extras| size_of::<Extras>() + extras.heap_bytes())
     }
 
     /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
@@ -136,11 +148,30 @@ impl Sale {
 
     /// Blocks of memory in use: what freeing costs.
     pub fn memory_blocks(&self) -> usize {
-        1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len()
+        let extras = self.extras.as_ref().map_or(0, |extras| extras.heap_blocks());
+        1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len() + extras
+    }
+
+    /// What only some sales keep, made when it is missing.
+    fn extras_mut(&mut self) -> &mut Extras {
+        let key = self.ledger.key();
+        self.extras.get_or_insert_with(|| Box::new(Extras::new(key)))
+    }
+
+    /// The amounts of DRAW LIST that are still to be drawn.
+    fn amounts(&self) -> Option<&Amounts> {
+        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        self.extras.as_deref().filter(|_| is_list).map(|extras| &extras.amounts)
+    }
+
+    fn amounts_mut(&mut self) -> Option<&mut Amounts> {
+        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
     }
 
     /// An empty sale with the given identity; the numbers follow.
     fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
+        let extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
         Sale {
             id,
             secret,
@@ -153,6 +184,7 @@ impl Sale {
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
             fences: Fences::default(),
+            extras,
             tallies: Tallies::default(),
             refusals: Refusals::default(),
             outbox_failed: false,

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::core::Core;
 use super::effect::{Change, Effect};
 use super::event::Event;
+use super::limits::PERMILLE_ALL;
 use super::outcome::Refused;
 use super::terms::Terms;
 use super::trial::{Moved, Trial, Witness};
@@ -106,7 +107,7 @@ impl Witness for Scribe<'_> {
                 entry.signed("applied", (*applied).into());
                 entry.bytes("req", req);
             }
-            (Effect::Init { terms, .. }, Event::Init) => tell_terms(&mut entry, terms),
+            (Effect::Init(start), Event::Init) => tell_terms(&mut entry, &start.terms),
             (Effect::Alter(terms), Event::Alter) => {
                 tell_terms(&mut entry, &self.sale.terms.altered(terms));
             }
@@ -146,6 +147,18 @@ fn tell_terms(entry: &mut Entry, terms: &Terms) {
     entry.number("open_at", terms.open_at);
     entry.number("close_at", terms.close_at);
     entry.bytes("outbox", terms.outbox.as_deref().unwrap_or_default());
+    if let Some(draw) = &terms.draw {
+        entry.bytes("draw", draw.text().as_bytes());
+    }
+    let admission = &terms.admission;
+    if !admission.is_open() {
+        entry.number("allowlist", admission.allowlist.into());
+        entry.number("mod", admission.modulo.as_ref().map_or(0, |modulo| modulo.modulus));
+        let sample = admission.sample.as_ref();
+        entry.number("sample", sample.map_or(PERMILLE_ALL, |sample| sample.permille));
+        entry.number("admit", admission.admit);
+        entry.number("mask", admission.mask.into());
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +171,7 @@ mod tests {
     fn a_grab_of_the_last_unit_is_two_entries() {
         let now = Now { clock_ms: 1000, run: 900 };
         let terms = Terms { hold_ms: 50, outbox: Some(b"s"[..].into()), ..Terms::default() };
-        let init = Init { supply: 1, terms, id: 0xab, secret: [0; 16] };
+        let init = Init { supply: 1, terms, amounts: Vec::new(), id: 0xab, secret: [0; 16] };
         let decision = decide_new(&init, &now);
         let (sale, _) = Sale::create(&decision.changes[0], [1, 2]).unwrap();
         assert_eq!(sale.first_entries(b"k", &decision.changes[0]).unwrap().len(), 1);

@@ -69,6 +69,12 @@ pub enum Outcome {
     Closed,
     /// The operator paused the sale.
     Paused,
+    /// The user is not eligible.
+    Denied,
+    /// The user is shed: others were lucky or faster.
+    Busy,
+    /// So many users were added to a list or removed.
+    Changed { users: u64 },
     /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
     Stands(Standing),
     /// The user has no such grant.
@@ -104,6 +110,38 @@ pub enum Misuse {
     GrantsFull,
     /// The clock, the version or the epoch is beyond its bound: a broken clock, or a dump made so.
     Exhausted,
+    /// DRAW with no packet.
+    DrawNoPackets,
+    /// DRAW with more packets than a sale can have grants.
+    DrawTooManyPackets,
+    /// DRAW LIST with more amounts than one INIT takes.
+    DrawListTooLong,
+    /// DRAW PACKETS with MIN 0.
+    DrawMinZero,
+    /// The supply is too small for every packet to get its least amount.
+    DrawSupplyTooSmall,
+    /// DRAW with an amount of 0.
+    DrawAmountZero,
+    /// DRAW UNIFORM with its bounds the wrong way round.
+    DrawRangeEmpty,
+    /// The amounts of DRAW LIST don't add up to the supply.
+    DrawSumDiffers,
+    /// QTY or UPTO on a sale that draws its amounts.
+    DrawTakesNoAmount,
+    /// MOD without a residue.
+    ModNoResidue,
+    /// MOD with a residue that no number can have.
+    ModResidueTooLarge,
+    /// MOD with too many residues.
+    ModTooManyResidues,
+    /// SAMPLE of more than 1000 permille.
+    SampleTooLarge,
+    /// SALT is too long.
+    SaltTooLong,
+    /// The list has no room for so many further users.
+    ListFull,
+    /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
+    DrawFixesSupply,
 }
 
 /// Why an effect was not applied. Replicas and logs meet this only when something is broken.

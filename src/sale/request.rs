@@ -1,5 +1,6 @@
 //! What callers can ask of a sale, parsed and within bounds.
 
+use super::admission::List;
 use super::terms::{Terms, TermsChange};
 
 /// The moment a request is judged, given from outside: the domain reads no clock.
@@ -18,6 +19,8 @@ pub enum Amount {
     Exactly(u64),
     /// As many as there are and the allowance permits, at most so many, at least 1.
     UpTo(u64),
+    /// Neither was said: one unit, or what the sale draws.
+    Unsaid,
 }
 
 /// A buyer's GRAB.
@@ -34,6 +37,8 @@ pub struct Grab<'a> {
 pub struct Init {
     pub supply: u64,
     pub terms: Terms,
+    /// The amounts of DRAW LIST, whose fingerprint is in the terms; else empty.
+    pub amounts: Vec<u64>,
     pub id: u64,
     pub secret: [u8; 16],
 }
@@ -87,6 +92,16 @@ pub struct Import<'a> {
     pub no_deficit: bool,
 }
 
+/// An operator's ALLOW or DENY. Users are 1 to 256 bytes, at most `USERS_PER_COMMAND_MAX`.
+#[derive(Clone, Copy, Debug)]
+pub struct ListChange<'a> {
+    /// `Allow` or `Deny`.
+    pub list: List,
+    /// ADD, else REMOVE.
+    pub add: bool,
+    pub users: &'a [&'a [u8]],
+}
+
 /// All that can be asked of a sale that exists.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
@@ -98,4 +113,5 @@ pub enum Request<'a> {
     Alter(TermsChange),
     Settle(Settle<'a>),
     Import(Import<'a>),
+    List(ListChange<'a>),
 }

@@ -33,7 +33,7 @@ impl Sale {
             }
             _ => (None, stands),
         };
-        self.change_after(&lapse.seqs, Outcome::Stands(stands), effect, now)
+        self.change_after(&lapse, Outcome::Stands(stands), effect, now)
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
@@ -52,13 +52,18 @@ impl Sale {
     }
 
     /// No such grant. A CANCEL that overtook its GRAB leaves a fence.
-    fn decide_unknown<'a>(&self, settle: &Settle<'a>, lapse: &Lapse, now: &Now) -> Decision<'a> {
+    fn decide_unknown<'a>(
+        &self,
+        settle: &Settle<'a>,
+        lapse: &Lapse<'a>,
+        now: &Now,
+    ) -> Decision<'a> {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
-            return self.change_after(&lapse.seqs, Outcome::NoGrant, None, now);
+            return self.change_after(lapse, Outcome::NoGrant, None, now);
         };
         let stands = self.fences.stands(settle.user, req, self.time(now));
         let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
-        self.change_after(&lapse.seqs, Outcome::Fenced, fence, now)
+        self.change_after(lapse, Outcome::Fenced, fence, now)
     }
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;
@@ -67,7 +72,7 @@ impl Sale {
         &self,
         grant: &Grant<'_>,
         found: &Found,
-        lapse: &mut Lapse,
+        lapse: &mut Lapse<'_>,
         t: u64,
     ) -> (Option<Effect<'a>>, Standing) {
         let (seq, qty) = (grant.seq, grant.qty);
@@ -75,16 +80,31 @@ impl Sale {
         let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.lapse_until(lapse, qty, grant.user, t);
+            self.lapse_until(lapse, grant.user, t, |lapse| self.is_free(qty, lapse));
         }
-        if permitted && lapse.core.available >= qty {
+        if permitted && self.is_free(qty, lapse) {
             let stands = Standing { state: State::Sold, ..stands };
             return (Some(Effect::Reclaim { seq }), stands);
         }
         (Some(Effect::Settle { seq, to: State::Forfeited }), stands)
     }
 
+    /// Whether the units of an expired grant can be taken anew: in a sale that draws, also a
+    /// packet, and every packet left still gets its share.
+    fn is_free(&self, qty: u64, lapse: &Lapse<'_>) -> bool {
+        let mut after = lapse.core;
+        let Some(draw) = &self.terms.draw else { return after.available >= qty };
+        let lapsed = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
+        let listed = self
+            .amounts()
+            .is_none_or(|amounts| amounts.contains(qty) || lapse.seqs.iter().any(lapsed));
+        listed && after.transfer(qty, State::Expired, State::Sold).is_ok() && draw.is_lawful(&after)
+    }
+
     pub(super) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
+        if self.core.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
         let known = self.ledger.by_req(import.user, import.req);
         if let Some(grant) = known.and_then(|seq| self.ledger.grant(seq)) {
             return self.decide_reimport(&grant, import, now);

@@ -8,26 +8,42 @@
 
 use std::collections::HashSet;
 
-use super::bytes::{put_bytes, put_varint, unzigzag, zigzag, Reader};
+use super::admission::{List, LISTS};
+use super::bytes::take_amounts as take_amounts_of;
+use super::bytes::{put_amounts, put_bytes, put_varint, unzigzag, zigzag, Reader};
 use super::core::Core;
-use super::effect::{Change, Effect};
+use super::draw::{Amounts, Draw};
+use super::effect::{list_code, list_of, Change, Effect};
 use super::fences::Fence;
+use super::further::{self, Further};
 use super::ledger::{Grant, HashKey, NewGrant};
 use super::limits::{
-    FENCES_KEPT_MAX, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
-    RESTOCKS_KEPT_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX, USER_BYTES_MAX,
+    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX,
+    PIECE_BYTES_TARGET, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX,
+    USERS_PER_PIECE, USER_BYTES_MAX,
 };
 use super::outcome::{Refused, State};
-use super::record::{self, Record};
+use super::record::{self, Asked, Record};
 use super::restocks::Restocked;
 use super::status::{Refusals, Tallies};
 use super::terms::{Terms, TermsChange};
+use super::users::Listed;
 use super::Sale;
 
 /// Version of the form. Older ones stay readable, newer ones are refused.
 ///
-/// 1: a plain sale. 2: adds the outbox and the fences.
-pub const FORMAT_VERSION: u8 = 2;
+/// 1: a plain sale. 2: adds the outbox and the fences. 3: ends with sections that only some sales
+/// have, a tag and a byte string each.
+pub const FORMAT_VERSION: u8 = 3;
+
+/// The further terms that INIT was told.
+const SECTION_TOLD: u8 = 1;
+/// The further terms in force.
+const SECTION_TERMS: u8 = 2;
+/// Users of every list: those in, all places.
+const SECTION_LISTS: u8 = 4;
+/// Packets left, one more than there are (0: none counted); amounts in the list.
+const SECTION_DRAW: u8 = 3;
 
 /// What a piece holds. The letter is the one of the effect that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +51,8 @@ pub enum Kind {
     Base,
     RestockIds,
     Fences,
+    Listed,
+    Amounts,
     Rows,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,
@@ -47,6 +65,8 @@ impl Kind {
             Kind::Base => b'B',
             Kind::RestockIds => b'K',
             Kind::Fences => b'J',
+            Kind::Listed => b'S',
+            Kind::Amounts => b'O',
             Kind::Rows => b'L',
             Kind::Refusals => b'C',
         }
@@ -60,6 +80,9 @@ pub struct Stated {
     restocks: u64,
     fences: u64,
     winners: u64,
+    amounts: u64,
+    /// Users of every list, those in and all places.
+    lists: [(u64, u64); LISTS.len()],
 }
 
 impl Sale {
@@ -70,6 +93,8 @@ impl Sale {
         core::iter::once(base).chain(plan.into_iter().map(|part| match part {
             Part::RestockIds => (Kind::RestockIds, self.write_restocks()),
             Part::Fences(first, count) => (Kind::Fences, self.write_fences(first, count)),
+            Part::Listed(list, first) => (Kind::Listed, self.write_listed(list, first)),
+            Part::Amounts(first, count) => (Kind::Amounts, self.write_amounts(first, count)),
             Part::Rows(first, count) => (Kind::Rows, self.write_rows(first, count)),
         }))
     }
@@ -90,6 +115,15 @@ impl Sale {
         }
         for first in (0..self.fences.len()).step_by(FENCES_PER_PIECE) {
             parts.push(Part::Fences(first, FENCES_PER_PIECE));
+        }
+        for list in LISTS {
+            let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
+            let firsts = users.step_by(USERS_PER_PIECE);
+            parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
+        }
+        let amounts = self.amounts().map_or(0, Amounts::len) as usize;
+        for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
+            parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
         }
         let (mut first, mut rows, mut bytes) = (1, 0, 0);
         for seq in 1..=self.ledger.len() {
@@ -143,6 +177,56 @@ impl Sale {
         put_outbox(&mut out, &self.terms);
         put_varint(&mut out, self.fences.len() as u64);
         put_varint(&mut out, self.fences.dropped());
+        self.put_sections(&mut out);
+        out
+    }
+
+    fn put_sections(&self, out: &mut Vec<u8>) {
+        for (tag, terms) in [(SECTION_TOLD, &self.told_terms), (SECTION_TERMS, &self.terms)] {
+            let mut section = Vec::new();
+            further::put(&mut section, &Further::of(terms));
+            put_section(out, tag, &section);
+        }
+        let mut section = Vec::new();
+        if self.terms.draw.is_some() {
+            put_varint(&mut section, self.core.packets.map_or(0, |packets| packets + 1));
+            put_varint(&mut section, self.amounts().map_or(0, Amounts::len));
+        }
+        put_section(out, SECTION_DRAW, &section);
+        let mut section = Vec::new();
+        let sizes = LISTS.map(|list| self.list_size(list));
+        if sizes.iter().any(|(_, places)| *places > 0) {
+            for (users, places) in sizes {
+                put_varint(&mut section, users);
+                put_varint(&mut section, places);
+            }
+        }
+        put_section(out, SECTION_LISTS, &section);
+    }
+
+    /// How many users a list has, and how many places.
+    fn list_size(&self, list: List) -> (u64, u64) {
+        let users = self.extras.as_deref().map(|extras| extras.list(list));
+        users.map_or((0, 0), |users| (users.len(), users.places()))
+    }
+
+    fn write_listed(&self, list: List, first: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, list_code(list));
+        if let Some(extras) = &self.extras {
+            for (_, listed) in extras.list(list).iter_from(first).take(USERS_PER_PIECE) {
+                out.push(listed.is_in.into());
+                put_bytes(&mut out, listed.user);
+            }
+        }
+        out
+    }
+
+    fn write_amounts(&self, first: usize, count: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        if let Some(amounts) = self.amounts() {
+            put_amounts(&mut out, amounts.iter().skip(first).take(count));
+        }
         out
     }
 
@@ -195,12 +279,52 @@ const FENCES_PER_PIECE: usize = 256;
 enum Part {
     RestockIds,
     Fences(usize, usize),
+    /// From this place on.
+    Listed(List, u64),
+    Amounts(usize, usize),
     Rows(u64, usize),
 }
 
 /// An upper bound of a row's size that does not depend on its neighbours.
 fn row_bytes_at_most(grant: &Grant<'_>) -> usize {
     grant.user.len() + grant.req_id().map_or(0, <[u8]>::len) + 24
+}
+
+/// Appends a section, if there is anything in it.
+fn put_section(out: &mut Vec<u8>, tag: u8, section: &[u8]) {
+    if !section.is_empty() {
+        out.push(tag);
+        put_bytes(out, section);
+    }
+}
+
+/// Reads the sections behind a base, tags ascending.
+fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stated) -> Option<()> {
+    let mut last = 0;
+    while !reader.is_empty() {
+        let tag = reader.byte()?;
+        let section = reader.bytes().filter(|section| !section.is_empty() && tag > last)?;
+        last = tag;
+        match tag {
+            SECTION_TOLD => further::take(section)?.set_in(&mut sale.told_terms),
+            SECTION_TERMS => further::take(section)?.set_in(&mut sale.terms),
+            SECTION_DRAW => {
+                let mut section = Reader::new(section);
+                stated.core.packets = take_number(&mut section)?.checked_sub(1);
+                stated.amounts = take_number(&mut section)?;
+                section.is_empty().then_some(())?;
+            }
+            SECTION_LISTS => {
+                let mut section = Reader::new(section);
+                for size in &mut stated.lists {
+                    *size = (take_number(&mut section)?, take_number(&mut section)?);
+                }
+                section.is_empty().then_some(())?;
+            }
+            _ => return None,
+        }
+    }
+    Some(())
 }
 
 fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
@@ -242,7 +366,7 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let version = stated.core.version;
     let counted = counts_all(&stated.core, stated.restocks, stated.fences)
         && sale.tallies.numbers().iter().all(|tally| *tally <= version);
-    let lawful = stated.core.is_lawful() && sale.core.is_lawful();
+    let lawful = stated.core.is_lawful() && sale.core.is_lawful() && draw_holds(&sale, &stated);
     if !reader.is_empty() || !terms_hold || !ordered || !counted || !lawful {
         return Err(Refused::Law);
     }
@@ -253,6 +377,18 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
 /// each was a change. So it has room for the pieces of the sale, however they are cut.
 fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
     core.version > core.grants.saturating_add(restocks).saturating_add(fences)
+}
+
+/// Whether the packets that a base states are those of its terms.
+fn draw_holds(sale: &Sale, stated: &Stated) -> bool {
+    let Some(draw) = &sale.terms.draw else {
+        return stated.core.packets.is_none() && stated.amounts == 0;
+    };
+    let list = if draw.is_list() { stated.core.packets.unwrap_or(0) } else { 0 };
+    sale.told_terms.draw == sale.terms.draw
+        && draw.check_numbers(sale.told_supply).is_ok()
+        && draw.is_lawful(&stated.core)
+        && stated.amounts == list
 }
 
 fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sale, Stated)> {
@@ -278,10 +414,12 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
         held: number()?,
         sold: number()?,
         deficit: number()?,
+        packets: None,
         grants: number()?,
         last_grant_at: number()?,
     };
-    let mut stated = Stated { core, winners: number()?, restocks: number()?, fences: 0 };
+    let (winners, restocks) = (number()?, number()?);
+    let mut stated = Stated { core, winners, restocks, fences: 0, amounts: 0, lists: [(0, 0); 3] };
     let pieces = number()?;
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
@@ -302,9 +440,16 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;
+    if format >= 3 {
+        take_sections(reader, &mut sale, &mut stated)?;
+    }
+    if sale.terms.has_extras() || stated.lists.iter().any(|(_, places)| *places > 0) {
+        sale.extras_mut();
+    }
     let version = core.version.checked_sub(pieces)?;
     let (available, held, sold, grants) = (core.supply, 0, 0, 0);
-    sale.core = Core { version, available, held, sold, grants, ..core };
+    let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
+    sale.core = Core { version, available, held, sold, grants, packets, ..core };
     Some((sale, stated))
 }
 
@@ -390,6 +535,74 @@ pub(super) fn take_fences(sale: &mut Sale, piece: &[u8]) {
     }
 }
 
+/// The list of a piece and its users, if they are new to it.
+fn listed_in<'a>(sale: &Sale, piece: &'a [u8]) -> Result<(List, Vec<Listed<'a>>), Refused> {
+    let mut reader = Reader::new(piece);
+    let list = reader.varint().and_then(list_of).ok_or(Refused::Unknown)?;
+    let known = sale.extras.as_deref().map(|extras| extras.list(list));
+    let mut ids = HashSet::new();
+    let mut users = Vec::new();
+    while !reader.is_empty() {
+        let listed = listed_row(&mut reader).ok_or(Refused::Unknown)?;
+        let is_new = known.is_none_or(|users| users.is_new(listed.user) && users.has_room_for(1));
+        if !is_new || !ids.insert(listed.user) || users.len() == USERS_PER_PIECE {
+            return Err(Refused::Law);
+        }
+        users.push(listed);
+    }
+    if users.is_empty() {
+        return Err(Refused::Law);
+    }
+    Ok((list, users))
+}
+
+fn listed_row<'a>(reader: &mut Reader<'a>) -> Option<Listed<'a>> {
+    let is_in = match reader.byte()? {
+        0 => false,
+        1 => true,
+        _ => return None,
+    };
+    let user = reader.bytes().filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))?;
+    Some(Listed { user, is_in })
+}
+
+pub(super) fn check_listed(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
+    listed_in(sale, piece).map(|_| ())
+}
+
+/// Takes over a piece that was checked.
+pub(super) fn take_listed(sale: &mut Sale, piece: &[u8]) {
+    if let Ok((list, users)) = listed_in(sale, piece) {
+        let known = sale.extras_mut().list_mut(list);
+        users.iter().for_each(|listed| known.append(listed));
+    }
+}
+
+/// The amounts of a piece, if the sale has a list and room for them.
+fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
+    let list = sale.amounts().ok_or(Refused::Law)?;
+    let amounts = take_amounts_of(piece).ok_or(Refused::Unknown)?;
+    let sum = amounts.iter().try_fold(list.sum(), |sum, amount| sum.checked_add(*amount));
+    let fits = !amounts.contains(&0)
+        && !amounts.is_empty()
+        && amounts.len() <= AMOUNTS_PER_PIECE
+        && list.len() + amounts.len() as u64 <= sale.core.packets.unwrap_or(0)
+        && sum.is_some_and(|sum| sum <= sale.core.available);
+    fits.then_some(amounts).ok_or(Refused::Law)
+}
+
+pub(super) fn check_amounts(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
+    amounts_in(sale, piece).map(|_| ())
+}
+
+/// Takes over a piece that was checked.
+pub(super) fn take_amounts(sale: &mut Sale, piece: &[u8]) {
+    let amounts = amounts_in(sale, piece).unwrap_or_default();
+    if let Some(list) = sale.amounts_mut() {
+        amounts.into_iter().for_each(|amount| list.push(amount));
+    }
+}
+
 /// First seq, number of rows, and base of their times; then the rows.
 fn rows_head(reader: &mut Reader<'_>) -> Option<(u64, u64, u64)> {
     Some((reader.varint()?, reader.varint()?, reader.varint()?))
@@ -406,7 +619,9 @@ pub(super) fn check_rows(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
     let mut ids = HashSet::new();
     for _ in 0..count {
         let row = record::read(&mut reader, base_at).ok_or(Refused::Unknown)?;
-        if !is_possible(&row) {
+        let drawn = sale.terms.draw.is_none_or(|draw| draw.can_draw(row.qty, core.supply));
+        let imported = row.req.is_some_and(|req| req.asked == Asked::Either);
+        if !is_possible(&row) || !(drawn || imported && core.packets.is_none()) {
             return Err(Refused::Law);
         }
         if let Some(req) = row.req {
@@ -475,6 +690,8 @@ impl Loader {
         match marked.split_first() {
             Some((b'K', piece)) => self.piece(Effect::RestockIds(piece)),
             Some((b'J', piece)) => self.piece(Effect::Fences(piece)),
+            Some((b'S', piece)) => self.piece(Effect::Listed(piece)),
+            Some((b'O', piece)) => self.piece(Effect::Amounts(piece)),
             Some((b'L', piece)) => self.piece(Effect::Rows(piece)),
             Some((b'C', piece)) => {
                 let mut reader = Reader::new(piece);
@@ -503,6 +720,9 @@ impl Loader {
             && sale.ledger.winners() == stated.winners
             && restocks == stated.restocks
             && sale.fences.len() as u64 == stated.fences
+            && sale.amounts().map_or(0, Amounts::len) == stated.amounts
+            && sale.amounts().is_none_or(|amounts| amounts.sum() == sale.core.available)
+            && LISTS.map(|list| sale.list_size(list)) == stated.lists
             && sale.ledger.has_only_epochs_that_granted();
         sale.arrived_at = arrived_at;
         if complete {

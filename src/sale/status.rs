@@ -74,9 +74,12 @@ impl Refusals {
             Outcome::NotOpen { .. } => &mut self.notopen,
             Outcome::Closed => &mut self.closed,
             Outcome::Paused => &mut self.paused,
+            Outcome::Denied => &mut self.denied,
+            Outcome::Busy => &mut self.busy,
             Outcome::Done
             | Outcome::Granted { .. }
             | Outcome::Restocked { .. }
+            | Outcome::Changed { .. }
             | Outcome::Stands(_)
             | Outcome::NoGrant
             | Outcome::Fenced
@@ -207,6 +210,9 @@ pub struct Status {
     pub outbox: Option<KeyName>,
     pub outbox_error: u64,
     pub fences_dropped: u64,
+    /// Packets left to draw, in sales that count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
     pub counters: Counters,
 }
 
@@ -239,6 +245,7 @@ impl Sale {
             outbox: self.terms.outbox.clone().map(KeyName),
             outbox_error: u64::from(self.outbox_failed),
             fences_dropped: self.fences.dropped(),
+            packets: core.packets,
             counters: Counters::of(&self.tallies, &self.refusals),
         }
     }

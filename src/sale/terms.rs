@@ -1,5 +1,7 @@
 //! What the operator set: supply aside, everything that decides who may have how much and when.
 
+use super::admission::{Admission, AdmissionChange};
+use super::draw::Draw;
 use super::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use super::outcome::Misuse;
 
@@ -18,11 +20,24 @@ pub struct Terms {
     pub close_at: u64,
     /// The stream that every change is written to.
     pub outbox: Option<Box<[u8]>>,
+    /// How amounts are drawn, when callers don't name them. Fixed at INIT.
+    pub draw: Option<Draw>,
+    /// Who may ask at all.
+    pub admission: Admission,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Terms { limit: 1, grabs: 0, hold_ms: 0, open_at: 0, close_at: 0, outbox: None }
+        Terms {
+            limit: 1,
+            grabs: 0,
+            hold_ms: 0,
+            open_at: 0,
+            close_at: 0,
+            outbox: None,
+            draw: None,
+            admission: Admission::default(),
+        }
     }
 }
 
@@ -35,10 +50,11 @@ pub struct TermsChange {
     pub open_at: Option<u64>,
     pub close_at: Option<u64>,
     pub outbox: Option<Box<[u8]>>,
+    pub admission: AdmissionChange,
 }
 
 impl TermsChange {
-    /// A change that sets every term.
+    /// A change that sets every term which ALTER can change.
     pub fn all_of(terms: &Terms) -> TermsChange {
         TermsChange {
             limit: Some(terms.limit),
@@ -47,6 +63,7 @@ impl TermsChange {
             open_at: Some(terms.open_at),
             close_at: Some(terms.close_at),
             outbox: terms.outbox.clone(),
+            admission: AdmissionChange::from_none_to(&terms.admission),
         }
     }
 
@@ -61,7 +78,7 @@ impl TermsChange {
         ]
     }
 
-    /// Inverse of [`TermsChange::fields`]; the outbox is not a number.
+    /// Inverse of [`TermsChange::fields`]; what is not a number is left out.
     pub fn from_fields(mut number: impl FnMut(u8) -> Option<u64>) -> TermsChange {
         TermsChange {
             limit: number(b'l'),
@@ -70,6 +87,7 @@ impl TermsChange {
             open_at: number(b'o'),
             close_at: number(b'c'),
             outbox: None,
+            admission: AdmissionChange::default(),
         }
     }
 }
@@ -84,7 +102,14 @@ impl Terms {
             open_at: change.open_at.unwrap_or(self.open_at),
             close_at: change.close_at.unwrap_or(self.close_at),
             outbox: change.outbox.clone().or_else(|| self.outbox.clone()),
+            draw: self.draw,
+            admission: self.admission.altered(&change.admission),
         }
+    }
+
+    /// Whether a sale on these terms keeps what a plain one does not.
+    pub fn has_extras(&self) -> bool {
+        self.draw.is_some() || !self.admission.is_open()
     }
 
     /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
@@ -98,6 +123,6 @@ impl Terms {
         if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
             return Err(Misuse::OutboxTooLong);
         }
-        Ok(())
+        self.admission.check()
     }
 }

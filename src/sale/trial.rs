@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::admission::List;
 use super::core::Core;
-use super::effect::{Change, Effect, Granting, Importing};
+use super::draw::{AmountsTrial, Draw};
+use super::effect::{Change, Effect, Granting, Importing, Start, UsersChange};
 use super::event::Event;
-use super::limits::{HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
+use super::limits::{
+    AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
+};
 use super::outcome::{Refused, State};
 use super::snapshot;
+use super::terms::Terms;
 use super::Sale;
 
 /// Where a sale would stand after the changes tried so far.
@@ -18,6 +23,9 @@ pub struct Trial {
     has_outbox: bool,
     /// Grants that the changes tried so far have moved: state and deadline.
     moved: BTreeMap<u64, (State, u64)>,
+    draw: Option<Draw>,
+    /// What becomes of the amounts of DRAW LIST.
+    amounts: AmountsTrial,
 }
 
 /// A grant that an event is about, as it stands after it.
@@ -37,25 +45,69 @@ pub trait Witness {
 impl Trial {
     /// Starts where the sale stands.
     pub fn of(sale: &Sale) -> Trial {
-        let has_outbox = sale.terms.outbox.is_some();
-        Trial { core: sale.core, has_outbox, moved: BTreeMap::new() }
+        Trial::with(sale.core, &sale.terms)
     }
 
     /// Starts a sale with its first change.
     pub fn of_new(change: &Change<'_>, seen: &mut impl Witness) -> Result<Trial, Refused> {
-        let Effect::Init { supply, terms, .. } = &change.effect else {
+        let Effect::Init(start) = &change.effect else {
             return Err(Refused::Place);
         };
+        let Start { supply, terms, amounts, .. } = &**start;
         terms.check().map_err(|_| Refused::Law)?;
-        let core = Core { supply: *supply, available: *supply, ..Core::default() };
-        let has_outbox = terms.outbox.is_some();
-        let mut trial = Trial { core, has_outbox, moved: BTreeMap::new() };
-        trial.core.begin(change)?;
-        if !trial.core.is_lawful() {
-            return Err(Refused::Law);
+        if let Some(draw) = &terms.draw {
+            draw.check(*supply, amounts).map_err(|_| Refused::Law)?;
         }
+        let is_list = terms.draw.as_ref().is_some_and(Draw::is_list);
+        check(terms.draw == is_list.then(|| Draw::list(amounts)).or(terms.draw))?;
+        check(is_list || amounts.is_empty())?;
+        let packets = terms.draw.as_ref().and_then(Draw::packets);
+        let core = Core { supply: *supply, available: *supply, packets, ..Core::default() };
+        let mut trial = Trial::with(core, terms);
+        trial.core.begin(change)?;
+        // A list counts as many versions as it has pieces: a rewritten log counts each of them.
+        trial.core.version += amounts.len().saturating_sub(1) as u64 / AMOUNTS_PER_PIECE as u64;
+        check(trial.is_lawful())?;
         trial.tell(Event::Init, change, None, seen);
         Ok(trial)
+    }
+
+    fn with(core: Core, terms: &Terms) -> Trial {
+        let has_outbox = terms.outbox.is_some();
+        let (moved, amounts) = (BTreeMap::new(), AmountsTrial::default());
+        Trial { core, has_outbox, moved, draw: terms.draw, amounts }
+    }
+
+    fn is_lawful(&self) -> bool {
+        let shared = match &self.draw {
+            Some(draw) => draw.is_lawful(&self.core),
+            None => self.core.packets.is_none(),
+        };
+        shared && self.core.is_lawful()
+    }
+
+    /// Follows an amount of DRAW LIST as its grant goes from one state to another. A new grant
+    /// comes from no state.
+    fn follow_amount(
+        &mut self,
+        sale: &Sale,
+        qty: u64,
+        from: Option<State>,
+        to: State,
+    ) -> Result<(), Refused> {
+        let Some(list) = sale.amounts() else { return Ok(()) };
+        // While a rewritten sale is not complete its list is not what is available.
+        let agrees = Some(list.len()) == sale.core.packets && list.sum() == sale.core.available;
+        check(agrees)?;
+        match (from, from.is_some_and(State::is_live), to.is_live()) {
+            (None, _, true) => check(self.amounts.take_first(list) == Some(qty)),
+            (Some(_), false, true) => check(self.amounts.take(list, qty)),
+            (_, true, false) => {
+                self.amounts.push(qty);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn tell(
@@ -80,9 +132,7 @@ impl Trial {
     ) -> Result<(), Refused> {
         let before = self.core.stock();
         step(&mut self.core)?;
-        if !self.core.is_lawful() {
-            return Err(Refused::Law);
-        }
+        check(self.is_lawful())?;
         self.tell(event, change, moved, seen);
         let after = self.core.stock();
         if before != after {
@@ -104,9 +154,8 @@ impl Trial {
             Effect::Grant(grant) => self.grant(sale, change, grant, seen),
             Effect::Import(import) => self.import(sale, change, import, seen),
             Effect::Restock { req, delta, applied } => {
-                if !is_req(req) || sale.restocks.find(req).is_some() {
-                    return Err(Refused::Law);
-                }
+                check(is_req(req) && sale.restocks.find(req).is_none())?;
+                check(self.core.packets.is_none())?;
                 let (delta, applied) = (*delta, *applied);
                 self.happen(Event::Restock, change, None, seen, |core| core.restock(delta, applied))
             }
@@ -118,6 +167,11 @@ impl Trial {
                 self.happen(Event::Alter, change, None, seen, |_| Ok(()))
             }
             Effect::Fence { user, req } => check(is_user(user) && is_req(req)),
+            Effect::Users(users) => check_users(sale, users),
+            Effect::Admit { user } => {
+                let admitted = sale.extras.as_deref().map(|extras| extras.list(List::Admitted));
+                check(is_user(user) && admitted.is_none_or(|users| users.has_room_for(1)))
+            }
             Effect::Expire(seqs) => seqs
                 .iter()
                 .try_for_each(|seq| self.settle(sale, change, *seq, State::Expired, seen)),
@@ -128,9 +182,15 @@ impl Trial {
             // A piece is many rows at once: it comes alone and is checked as it is read.
             Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece, &self.core),
             Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece, &self.core),
+            Effect::Listed(piece) if alone => snapshot::check_listed(sale, piece),
+            Effect::Amounts(piece) if alone => snapshot::check_amounts(sale, piece),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
-            Effect::RestockIds(_) | Effect::Fences(_) | Effect::Rows(_) => Err(Refused::Law),
-            Effect::Init { .. } | Effect::Base(_) => Err(Refused::Place),
+            Effect::RestockIds(_)
+            | Effect::Fences(_)
+            | Effect::Listed(_)
+            | Effect::Amounts(_)
+            | Effect::Rows(_) => Err(Refused::Law),
+            Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
         }
     }
 
@@ -146,7 +206,9 @@ impl Trial {
             .is_none_or(|req| is_req(req.id) && sale.ledger.by_req(grant.user, req.id).is_none());
         check(is_new && is_user(grant.user) && grant.qty <= INTEGER_MAX)?;
         check(grant.hold_ms <= HOLD_MS_MAX)?;
+        check(self.draw.is_none_or(|draw| draw.can_draw(grant.qty, self.core.supply)))?;
         let (state, deadline) = grant.state_at(self.core.t);
+        self.follow_amount(sale, grant.qty, None, state)?;
         let moved = Moved { seq: self.core.grants + 1, state, deadline };
         self.happen(Event::Grant, change, Some(moved), seen, |core| {
             core.place(grant.qty, state)?;
@@ -164,7 +226,7 @@ impl Trial {
     ) -> Result<(), Refused> {
         let is_new = is_req(import.req) && sale.ledger.by_req(import.user, import.req).is_none();
         check(is_new && is_user(import.user) && import.qty <= INTEGER_MAX)?;
-        check(import.at <= TIME_MS_MAX)?;
+        check(import.at <= TIME_MS_MAX && self.core.packets.is_none())?;
         let moved = Moved { seq: self.core.grants + 1, state: State::Sold, deadline: 0 };
         self.happen(Event::Import, change, Some(moved), seen, |core| {
             core.cover(import.qty)?;
@@ -199,6 +261,7 @@ impl Trial {
             _ => return Err(Refused::Law),
         };
         self.moved.insert(seq, (to, 0));
+        self.follow_amount(sale, qty, Some(from), to)?;
         let moved = Moved { seq, state: to, deadline: 0 };
         self.happen(event, change, Some(moved), seen, |core| match from {
             State::Expired => Ok(()),
@@ -216,6 +279,7 @@ impl Trial {
         let (from, qty, _) = self.look(sale, seq)?;
         check(from == State::Expired)?;
         self.moved.insert(seq, (State::Sold, 0));
+        self.follow_amount(sale, qty, Some(from), State::Sold)?;
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
         self.happen(Event::Reclaim, change, Some(moved), seen, |core| {
             core.transfer(qty, from, State::Sold)
@@ -247,7 +311,7 @@ impl Trial {
         seen: &mut impl Witness,
     ) -> Result<(), Refused> {
         let (from, qty, _) = self.look(sale, seq)?;
-        check(!matches!(from, State::Sold | State::Refunded))?;
+        check(!matches!(from, State::Sold | State::Refunded) && self.core.packets.is_none())?;
         self.moved.insert(seq, (State::Sold, 0));
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
         self.happen(Event::Import, change, Some(moved), seen, |core| {
@@ -265,6 +329,12 @@ fn check(holds: bool) -> Result<(), Refused> {
     } else {
         Err(Refused::Law)
     }
+}
+
+fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
+    let known = sale.extras.as_deref().map(|extras| extras.list(change.list));
+    check(!change.users.is_empty() && change.users.iter().all(|user| is_user(user)))?;
+    check(!change.add || known.is_none_or(|users| users.has_room_for(change.users.len())))
 }
 
 fn is_user(user: &[u8]) -> bool {

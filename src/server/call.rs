@@ -72,6 +72,28 @@ impl<'a> Call<'a> {
         Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
     }
 
+    /// Opens several keys for writing, which must have different names, in order.
+    pub fn open_several(&mut self, args: &[usize]) -> Vec<Key<'_>> {
+        let mut keys: Vec<Key<'_>> = Vec::with_capacity(args.len());
+        for (place, arg) in args.iter().enumerate() {
+            let earlier = args.iter().take(place);
+            let is_repeated =
+                earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
+            debug_assert!(!is_repeated, "one sale would be borrowed twice");
+            // A repeated name stays closed, which shows as a missing key.
+            keys.push(match self.name(*arg).filter(|_| !is_repeated) {
+                None => Key::new(std::ptr::null_mut()),
+                Some(name) => {
+                    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+                    // SAFETY: the context and the name are alive during the call; `Key` closes
+                    // what is opened, and no two of these keys are the same one.
+                    Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+                }
+            });
+        }
+        keys
+    }
+
     /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
     /// ...`, where `version` is the one that the first change follows.
     pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {

@@ -276,6 +276,8 @@ unsafe extern "C" fn aof_rewrite(
                 Kind::Base => Effect::Base(&piece),
                 Kind::RestockIds => Effect::RestockIds(&piece),
                 Kind::Fences => Effect::Fences(&piece),
+                Kind::Listed => Effect::Listed(&piece),
+                Kind::Amounts => Effect::Amounts(&piece),
                 Kind::Rows => Effect::Rows(&piece),
                 Kind::Refusals => continue,
             };

@@ -88,10 +88,17 @@ impl Store {
                 key.bs.keyword.startfrom = spec.pos;
             }
         }
-        key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-        key.fk.range.lastkey = 0;
-        key.fk.range.keystep = 1;
-        key.fk.range.limit = 0;
+        if spec.counted {
+            key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
+            key.fk.keynum.keynumidx = 0;
+            key.fk.keynum.firstkey = 1;
+            key.fk.keynum.keystep = 1;
+        } else {
+            key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+            key.fk.range.lastkey = 0;
+            key.fk.range.keystep = 1;
+            key.fk.range.limit = 0;
+        }
         Some(key)
     }
 

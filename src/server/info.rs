@@ -45,6 +45,8 @@ static SHORT: Counter = Counter::new();
 static NOTOPEN: Counter = Counter::new();
 static CLOSED: Counter = Counter::new();
 static PAUSED: Counter = Counter::new();
+static DENIED: Counter = Counter::new();
+static BUSY: Counter = Counter::new();
 static EXPIRED: Counter = Counter::new();
 static APPLY_REFUSED: Counter = Counter::new();
 
@@ -74,7 +76,7 @@ pub fn expired(holds: u64) {
 }
 
 /// The lines of the section, in order; each is shown under the prefix `seckill_`.
-static LINES: [(&CStr, &Counter); 11] = [
+static LINES: [(&CStr, &Counter); 13] = [
     (c"granted", &GRANTED),
     (c"already", &ALREADY),
     (c"replayed", &REPLAYED),
@@ -84,6 +86,8 @@ static LINES: [(&CStr, &Counter); 11] = [
     (c"notopen", &NOTOPEN),
     (c"closed", &CLOSED),
     (c"paused", &PAUSED),
+    (c"denied", &DENIED),
+    (c"busy", &BUSY),
     (c"expired", &EXPIRED),
     (c"apply_refused", &APPLY_REFUSED),
 ];
@@ -100,11 +104,14 @@ pub fn count(outcome: &Outcome) {
         Outcome::NotOpen { .. } => &NOTOPEN,
         Outcome::Closed => &CLOSED,
         Outcome::Paused => &PAUSED,
+        Outcome::Denied => &DENIED,
+        Outcome::Busy => &BUSY,
         Outcome::Done
         | Outcome::Restocked { .. }
         | Outcome::Stands(_)
         | Outcome::NoGrant
         | Outcome::Fenced
+        | Outcome::Changed { .. }
         | Outcome::Misuse(_) => return,
     };
     counter.increment();

@@ -33,6 +33,8 @@ pub struct Appended {
     ctx: *mut RedisModuleCtx,
     stream: *mut RedisModuleString,
     entries: Vec<(RedisModuleStreamID, Vec<*mut RedisModuleString>)>,
+    /// There was no stream before these entries.
+    is_new: bool,
 }
 
 impl Outbox {
@@ -43,7 +45,7 @@ impl Outbox {
     /// Appends all `entries` to the stream at `key`, or none.
     pub fn append(self, key: &[u8], entries: &[Entry]) -> Result<Appended, NotTaken> {
         let stream = create_string(self.ctx, key);
-        let mut appended = Appended { ctx: self.ctx, stream, entries: Vec::new() };
+        let mut appended = Appended { ctx: self.ctx, stream, entries: Vec::new(), is_new: false };
         let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
         // SAFETY: the context is alive during the call and the name until `appended` is dropped.
         let open = unsafe { api!(RedisModule_OpenKey)(self.ctx, stream, mode as c_int) };
@@ -51,6 +53,18 @@ impl Outbox {
         // SAFETY: the key was opened above and is closed once.
         unsafe { api!(RedisModule_CloseKey)(open) };
         outcome.map(|()| appended)
+    }
+
+    /// Takes entries back that were appended by this very command and not yet replicated.
+    pub fn withdraw(self, appended: Appended) {
+        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+        // SAFETY: the context is alive during the call and the name until `appended` is dropped;
+        // the key is closed once.
+        unsafe {
+            let open = api!(RedisModule_OpenKey)(self.ctx, appended.stream, mode as c_int);
+            appended.delete(open, appended.entries.len());
+            api!(RedisModule_CloseKey)(open);
+        }
     }
 
     fn append_all(
@@ -68,6 +82,7 @@ impl Outbox {
             raw::REDISMODULE_KEYTYPE_EMPTY => true,
             _ => return Err(NotTaken::Refused),
         };
+        appended.is_new = is_new;
         for entry in entries {
             let mut strings = Vec::with_capacity(40);
             for (name, value) in entry.fields() {
@@ -84,7 +99,7 @@ impl Outbox {
             };
             appended.entries.push((id, strings));
             if status as isize != raw::REDISMODULE_OK {
-                appended.take_back(open, is_new);
+                appended.delete(open, appended.entries.len() - 1);
                 return Err(NotTaken::Refused);
             }
         }
@@ -93,15 +108,14 @@ impl Outbox {
 }
 
 impl Appended {
-    /// Deletes what was appended before the last entry, which was refused.
-    fn take_back(&self, open: *mut RedisModuleKey, is_new: bool) {
-        let kept = self.entries.len().saturating_sub(1);
-        for (id, _) in self.entries.iter().take(kept) {
+    /// Deletes the first `count` entries, which were appended to the open key.
+    fn delete(&self, open: *mut RedisModuleKey, count: usize) {
+        for (id, _) in self.entries.iter().take(count) {
             let mut id = RedisModuleStreamID { ms: id.ms, seq: id.seq };
             // SAFETY: the key is open for writing and the id is one that it gave.
             unsafe { api!(RedisModule_StreamDelete)(open, &mut id) };
         }
-        if is_new && kept > 0 {
+        if self.is_new && count > 0 {
             // SAFETY: the key is open for writing.
             unsafe { api!(RedisModule_DeleteKey)(open) };
         }

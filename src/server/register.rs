@@ -50,6 +50,8 @@ pub struct KeySpec {
     pub pos: i32,
     /// One of `KEY_READ`, `KEY_CHANGE`, with the other bits of this module.
     pub flags: u64,
+    /// At `pos` is not a key but the number of keys, which follow it.
+    pub counted: bool,
     /// For a key behind an option: how clients find it, and how the server does.
     pub option: Option<KeyOption>,
 }
@@ -67,7 +69,7 @@ pub struct KeyOption {
 impl KeySpec {
     /// A key at a fixed place.
     pub const fn at(pos: i32, flags: u64) -> KeySpec {
-        KeySpec { pos, flags, option: None }
+        KeySpec { pos, flags, counted: false, option: None }
     }
 }
 

@@ -1,0 +1,244 @@
+//! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
+//! one step, all or nothing.
+
+use super::commit::{self, Made};
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use super::{access, errors, reply};
+use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
+use crate::sale::outcome::Standing;
+use crate::sale::request::{Amount, Grab};
+use crate::sale::several::{decide_several, Joint, Verdict};
+use crate::sale::Sale;
+use crate::server::call::Call;
+use crate::server::info;
+use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::reply::Reply;
+use crate::server::run;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.MGRAB",
+    handler: run,
+    arity: -4,
+    flags: "write deny-oom fast",
+    acl: "write fast",
+    keys: table::COUNTED,
+    summary: "Takes units of several sales for a user, of all or of none",
+    complexity: "O(N) where N is the number of keys",
+    since: FIRST,
+    tips: &[],
+    args: &[
+        table::USER,
+        Arg::new("numkeys", ArgKind::Integer),
+        Arg::new("key", ArgKind::Key).multiple(),
+        Arg::new("qty", ArgKind::Integer).shown("n").token("QTY").multiple().optional(),
+        table::REQ.optional(),
+    ],
+    reply: "`[GRANTED, [seq, qty, state, deadline, available] ...]`: a row for each distinct key, \
+        in order of first mention\n\
+        `[REFUSED, index, [outcome ...]]`: the first key, counted from 0, that refuses, and what \
+        GRAB would have said\n\
+        `[REPLAY, [seq, qty, state, deadline] ...]`: this request id was granted before",
+    errors: &[
+        errors::USER,
+        errors::KEYS_TOO_MANY,
+        errors::INTEGER,
+        errors::REQ,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::REQ_MISMATCH,
+        errors::DRAW_TAKES_NO_AMOUNT,
+        errors::GRANTS_FULL,
+        errors::OUTBOX_NOT_HERE,
+        errors::OUTBOX_REFUSED,
+    ],
+    example: "SECKILL.MGRAB alice 2 {drop}shirt {drop}shoes REQ order-7",
+    internal: false,
+};
+
+/// Where the first key is among the arguments.
+const FIRST_KEY: usize = 2;
+
+/// What is asked of one sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    /// Where its key is among the arguments.
+    arg: usize,
+    amount: Amount,
+}
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok((user, parts, req)) => grab(call, user, &parts, req),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+type Asked<'a> = (&'a [u8], Vec<Part>, Option<&'a [u8]>);
+
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
+    let mut words = Words::of(args);
+    let user = words.user()?;
+    let count = words.integer()?;
+    let count = usize::try_from(count).ok().filter(|count| (1..=MGRAB_KEYS_MAX).contains(count));
+    let keys = words.several(count.ok_or(errors::KEYS_TOO_MANY)?)?;
+    let (mut quantities, mut req) = (None, None);
+    while let Some(name) = words.option() {
+        if is(name, "QTY") {
+            words.once(&mut quantities, |words| read_quantities(words, keys.len()))?;
+        } else if is(name, "REQ") {
+            words.once(&mut req, Words::req)?;
+        } else {
+            return Err(errors::SYNTAX);
+        }
+    }
+    Ok((user, sum_up(keys, quantities.as_deref())?, req))
+}
+
+/// One quantity for all keys, or one for each.
+fn read_quantities(words: &mut Words<'_>, keys: usize) -> Parsed<Vec<u64>> {
+    let first = words.count()?;
+    let mut quantities = vec![first];
+    while let Some(qty) = words.further_integer() {
+        if qty == 0 {
+            return Err(errors::INTEGER);
+        }
+        quantities.push(qty);
+    }
+    match quantities.len() {
+        1 => Ok(vec![first; keys]),
+        len if len == keys => Ok(quantities),
+        _ => Err(errors::SYNTAX),
+    }
+}
+
+/// The distinct keys in order of first mention; a key named twice is asked for the sum.
+fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
+    let mut parts: Vec<Part> = Vec::with_capacity(keys.len());
+    for (place, key) in keys.iter().enumerate() {
+        let qty = quantities.and_then(|quantities| quantities.get(place).copied());
+        let known = parts.iter_mut().find(|part| keys[part.arg - FIRST_KEY] == *key);
+        let Some(known) = known else {
+            let amount = qty.map_or(Amount::Unsaid, Amount::Exactly);
+            parts.push(Part { arg: place + FIRST_KEY, amount });
+            continue;
+        };
+        let before = match known.amount {
+            Amount::Exactly(before) => before,
+            Amount::UpTo(_) | Amount::Unsaid => 1,
+        };
+        let sum = before + qty.unwrap_or(1);
+        if sum > INTEGER_MAX {
+            return Err(errors::INTEGER);
+        }
+        known.amount = Amount::Exactly(sum);
+    }
+    Ok(parts)
+}
+
+fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
+    let out = call.reply();
+    match take(call, user, parts, req) {
+        Ok((joint, made)) => {
+            for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&joint.decisions)) {
+                if let Some(made) = made {
+                    commit::publish(call, part.arg, made, &decision.changes);
+                }
+            }
+            for (part, made) in parts.iter().zip(&made) {
+                if let Some(made) = made {
+                    commit::announce(call, part.arg, made);
+                }
+            }
+            answer(out, &joint.verdict);
+        }
+        Err(error) => out.error(error),
+    }
+}
+
+type Taken<'a> = (Joint<'a>, Vec<Option<Made>>);
+
+/// Judges all parts and makes what was decided: first the entries of all outboxes, then all
+/// changes; or nothing.
+fn take<'a>(
+    call: &mut Call<'_>,
+    user: &'a [u8],
+    parts: &[Part],
+    req: Option<&'a [u8]>,
+) -> Result<Taken<'a>, &'static str> {
+    let (now, outbox, args) = (run::now(), call.outbox(), call.args());
+    let places: Vec<usize> = parts.iter().map(|part| part.arg).collect();
+    let mut keys = call.open_several(&places);
+    let mut sales: Vec<&mut Sale> = Vec::with_capacity(keys.len());
+    for key in &mut keys {
+        sales.push(access::sale(key)?);
+    }
+    let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
+    let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().map(|sale| &**sale).zip(grabs).collect();
+    let mut joint = decide_several(&judged, &now);
+    if let Verdict::Misuse(misuse) = joint.verdict {
+        return Err(errors::misuse(misuse));
+    }
+    let mut entries = Vec::with_capacity(joint.decisions.len());
+    for ((sale, part), decision) in sales.iter_mut().zip(parts).zip(&joint.decisions) {
+        match commit::append(sale, args[part.arg], outbox, decision) {
+            Ok(appended) => entries.push(appended),
+            Err(error) => {
+                entries.into_iter().flatten().for_each(|appended| outbox.withdraw(appended));
+                return Err(error);
+            }
+        }
+    }
+    let mut made = Vec::with_capacity(entries.len());
+    for ((sale, decision), appended) in sales.iter_mut().zip(&joint.decisions).zip(entries) {
+        // What came before a refusal was not granted, so only the refusal counts.
+        let is_last = made.len() + 1 == joint.decisions.len();
+        if is_last || !matches!(joint.verdict, Verdict::Refused { .. }) {
+            sale.count(&decision.outcome);
+            info::count(&decision.outcome);
+        }
+        made.push(match decision.changes.is_empty() {
+            true => None,
+            false => Some(commit::enact(sale, decision, appended, &now)?),
+        });
+    }
+    if let Verdict::Refused { index, outcome } = &mut joint.verdict {
+        *outcome = sales[*index].masked(outcome.clone());
+    }
+    Ok((joint, made))
+}
+
+fn answer(out: Reply<'_>, verdict: &Verdict) {
+    match verdict {
+        Verdict::Granted(rows) => {
+            out.array(1 + rows.len());
+            out.text("GRANTED");
+            for (grant, available) in rows {
+                row(out, 5, grant);
+                out.number(*available);
+            }
+        }
+        Verdict::Replayed(rows) => {
+            out.array(1 + rows.len());
+            out.text("REPLAY");
+            rows.iter().for_each(|grant| row(out, 4, grant));
+        }
+        Verdict::Refused { index, outcome } => {
+            out.array(3);
+            out.text("REFUSED");
+            out.number(*index as u64);
+            reply::outcome(out, outcome);
+        }
+        Verdict::Misuse(misuse) => out.error(errors::misuse(*misuse)),
+    }
+}
+
+fn row(out: Reply<'_>, elements: usize, grant: &Standing) {
+    let Standing { seq, qty, state, deadline } = *grant;
+    out.array(elements);
+    out.number(seq);
+    out.number(qty);
+    out.text(state.name());
+    out.number(deadline);
+}

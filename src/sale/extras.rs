@@ -1,0 +1,64 @@
+//! What only some sales keep: a plain sale has none of it and pays one check for that.
+
+use super::admission::List;
+use super::draw::Amounts;
+use super::ledger::HashKey;
+use super::users::Users;
+
+/// The state of a sale that does more than count units.
+#[derive(Clone, Debug)]
+pub struct Extras {
+    /// Amounts of DRAW LIST that are still to be drawn.
+    pub amounts: Amounts,
+    allowed: Users,
+    denied: Users,
+    admitted: Users,
+}
+
+impl Extras {
+    /// Nothing yet. `key` keys the hashes of the indexes.
+    pub fn new(key: HashKey) -> Extras {
+        Extras {
+            amounts: Amounts::default(),
+            allowed: Users::new(key),
+            denied: Users::new(key),
+            admitted: Users::new(key),
+        }
+    }
+
+    /// The users on a list.
+    pub fn list(&self, list: List) -> &Users {
+        match list {
+            List::Allow => &self.allowed,
+            List::Deny => &self.denied,
+            List::Admitted => &self.admitted,
+        }
+    }
+
+    /// The users on a list, to be changed.
+    pub fn list_mut(&mut self, list: List) -> &mut Users {
+        match list {
+            List::Allow => &mut self.allowed,
+            List::Deny => &mut self.denied,
+            List::Admitted => &mut self.admitted,
+        }
+    }
+
+    /// The pages of all lists, for a defragmenter that moves them.
+    pub fn pages_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
+        let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
+        lists.into_iter().flat_map(Users::pages_mut)
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let lists = [&self.allowed, &self.denied, &self.admitted];
+        self.amounts.heap_bytes() + lists.map(Users::heap_bytes).iter().sum::<usize>()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        let lists = [&self.allowed, &self.denied, &self.admitted];
+        1 + lists.map(Users::heap_blocks).iter().sum::<usize>()
+    }
+}
