@@ -23,15 +23,15 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 const START_ATTEMPTS: usize = 5;
 
 /// What a signal must clean up: a process and its folder.
-struct Running {
-    child: Child,
-    folder: TempDir,
+pub(super) struct Running {
+    pub(super) child: Child,
+    pub(super) folder: TempDir,
 }
 
-type Slot = Arc<Mutex<Option<Running>>>;
+pub(super) type Slot = Arc<Mutex<Option<Running>>>;
 
-static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
-static SIGNALS: Once = Once::new();
+pub(super) static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+pub(super) static SIGNALS: Once = Once::new();
 
 /// A running redis-server that belongs to this example.
 pub struct Server {
@@ -68,8 +68,10 @@ impl Server {
     /// Starts in `folder`, on another port if this one was taken meanwhile.
     fn start_in(mut self, mut folder: TempDir) -> Result<Server, String> {
         let mut trouble = String::new();
-        for _ in 0..START_ATTEMPTS {
-            self.port = free_port()?;
+        for attempt in 0..START_ATTEMPTS {
+            if attempt > 0 || self.port == 0 {
+                self.port = free_port()?;
+            }
             match self.launch(folder) {
                 Ok(()) => return Ok(self),
                 Err((back, why)) => {
@@ -158,7 +160,7 @@ impl Server {
         }
     }
 
-    /// Starts it again on the same files after [`Server::kill`].
+    /// Starts it again on the same files after [`Server::kill`], on the same port if it is free.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -167,7 +169,7 @@ impl Server {
             Some(folder) => {
                 let again = Server {
                     slot: Arc::clone(&self.slot),
-                    port: 0,
+                    port: self.port,
                     program: self.program.clone(),
                     module: self.module.clone(),
                     settings: self.settings.clone(),
@@ -194,14 +196,14 @@ impl Drop for Server {
 }
 
 /// Kills and collects one child that this program started.
-fn end(child: &mut Child) {
+pub(super) fn end(child: &mut Child) {
     // Both fail only if it has ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 /// Default handling of a signal would skip every destructor and leave servers running.
-fn clean_up_on_signals() {
+pub(super) fn clean_up_on_signals() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
@@ -216,7 +218,7 @@ fn clean_up_on_signals() {
 }
 
 /// A poisoned lock means that another thread failed; cleaning up matters more then, not less.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -240,7 +242,7 @@ fn is_up(port: u16, pid: u32) -> bool {
 
 /// setpriv asks the kernel to end the server together with this program, even when that is killed
 /// in a way that no program can handle. Where it is missing, the rest still cleans up.
-fn command(program: &OsStr) -> Command {
+pub fn command(program: &OsStr) -> Command {
     let setpriv = Path::new("/usr/bin/setpriv");
     if !setpriv.is_file() {
         return Command::new(program);
@@ -250,7 +252,7 @@ fn command(program: &OsStr) -> Command {
     command
 }
 
-fn last_lines(file: &Path, count: usize) -> String {
+pub(super) fn last_lines(file: &Path, count: usize) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

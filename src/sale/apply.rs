@@ -92,10 +92,11 @@ impl Sale {
         for change in changes {
             trial.step(self, change, alone, &mut told)?;
         }
+        let mut restocked = trial.restocked.iter().copied();
         for change in changes {
             let begun = self.core.begin(change);
             debug_assert_eq!(begun, Ok(()), "the trial has begun it too");
-            self.make(change, &trial.core);
+            self.make(change, &mut restocked);
         }
         self.core = trial.core;
         debug_assert!(self.core.is_lawful(), "{:?}", self.core);
@@ -103,8 +104,8 @@ impl Sale {
         Ok(told)
     }
 
-    /// Makes a change that was tried. `after` holds the numbers after all changes of the command.
-    fn make(&mut self, change: &Change<'_>, after: &Core) {
+    /// Makes a change that was tried. `restocked`: what is available after each restock to come.
+    fn make(&mut self, change: &Change<'_>, restocked: &mut impl Iterator<Item = u64>) {
         match &change.effect {
             Effect::Grant(grant) => {
                 let (state, held_until) = grant.state_at(self.core.t);
@@ -126,7 +127,8 @@ impl Sale {
             }
             Effect::Import(import) => self.import(import),
             Effect::Restock { req, delta, applied } => {
-                let (delta, applied, available) = (*delta, *applied, after.available);
+                let (delta, applied) = (*delta, *applied);
+                let available = restocked.next().unwrap_or_default();
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
             }
             Effect::Pause => self.paused = true,

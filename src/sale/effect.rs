@@ -31,7 +31,8 @@
 //! | `P` pause, `U` resume | |
 //! | `A` alter | `l` `g` `h` `o` `c`: those that were given; `x` length of further terms; further
 //! | | terms, outbox |
-//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows | a piece of a snapshot: how a log is rewritten |
+//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows | a piece
+//! | | of a snapshot, for rewritten logs |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::admission::List;
 use super::core::Core;
 use super::draw::{AmountsTrial, Draw};
@@ -26,6 +28,8 @@ pub struct Trial {
     draw: Option<Draw>,
     /// What becomes of the amounts of DRAW LIST.
     amounts: AmountsTrial,
+    /// What was available after each restock: its repeat is told so.
+    pub restocked: SmallVec<[u64; 1]>,
 }
 
 /// A grant that an event is about, as it stands after it.
@@ -75,7 +79,8 @@ impl Trial {
     fn with(core: Core, terms: &Terms) -> Trial {
         let has_outbox = terms.outbox.is_some();
         let (moved, amounts) = (BTreeMap::new(), AmountsTrial::default());
-        Trial { core, has_outbox, moved, draw: terms.draw, amounts }
+        let restocked = SmallVec::new();
+        Trial { core, has_outbox, moved, draw: terms.draw, amounts, restocked }
     }
 
     fn is_lawful(&self) -> bool {
@@ -157,7 +162,11 @@ impl Trial {
                 check(is_req(req) && sale.restocks.find(req).is_none())?;
                 check(self.core.packets.is_none())?;
                 let (delta, applied) = (*delta, *applied);
-                self.happen(Event::Restock, change, None, seen, |core| core.restock(delta, applied))
+                self.happen(Event::Restock, change, None, seen, |core| {
+                    core.restock(delta, applied)
+                })?;
+                self.restocked.push(self.core.available);
+                Ok(())
             }
             Effect::Pause => self.happen(Event::Pause, change, None, seen, |_| Ok(())),
             Effect::Resume => self.happen(Event::Resume, change, None, seen, |_| Ok(())),

@@ -109,6 +109,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             hold_ms,
             open_at,
             close_at,
+            outbox: None,
         },
     )
 }
@@ -122,6 +123,7 @@ fn patch() -> impl Strategy<Value = Patch> {
             hold_ms: given(2, rules.hold_ms),
             open_at: given(3, rules.open_at),
             close_at: given(4, rules.close_at),
+            outbox: None,
         }
     })
 }

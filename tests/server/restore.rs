@@ -5,6 +5,8 @@ use super::persistence::fill;
 use crate::support::client::encode;
 use crate::support::{crc64, Conn, Options, Random, Reply, Server};
 
+/// The first piece of a sale and the version of its form.
+const FORM: &[u8] = b"B\x02";
 const FLIPS: usize = 10_000;
 /// RDB version and checksum at the end of a payload.
 const TRAILER_BYTES: usize = 10;
@@ -133,9 +135,9 @@ fn a_newer_form_is_refused() {
     let server = start();
     let payload = payload(&server);
     let mut conn = server.conn();
-    let base = payload.windows(2).position(|two| two == b"B\x01").expect("the base piece");
+    let base = payload.windows(2).position(|two| two == FORM).expect("the base piece");
     let mut newer = payload.clone();
-    newer[base + 1] = 2;
+    newer[base + 1] = FORM[1] + 1;
     crc64::repair(&mut newer);
     let reply = conn.pipeline(&[restore("x", &newer)]).expect("the server lives").remove(0);
     assert_eq!(reply.to_string(), REFUSED);
@@ -157,7 +159,7 @@ fn a_broken_snapshot_does_not_start() {
     server.stop(true);
     let file = server.dir().join("dump.rdb");
     let bytes = std::fs::read(&file).expect("a snapshot");
-    let base = bytes.windows(2).position(|two| two == b"B\x01").expect("the base piece");
+    let base = bytes.windows(2).position(|two| two == FORM).expect("the base piece");
     let mut broken = bytes.clone();
     broken[base + 1] = 9;
     std::fs::write(&file, broken).expect("a writable snapshot");
