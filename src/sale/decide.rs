@@ -57,6 +57,9 @@ fn check_init(init: &Init) -> Result<(), Misuse> {
 impl Sale {
     /// Judges a request. Reads only; `now` is the one moment it is judged by.
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
+        if let Some(decision) = self.decide_round(now) {
+            return decision;
+        }
         match request {
             Request::Grab(grab) => self.decide_grab(grab, now),
             Request::Init(init) => self.decide_again(init),
@@ -70,6 +73,13 @@ impl Sale {
             Request::Import(import) => self.decide_import(import, now),
             Request::List(change) => self.decide_list(change, now),
         }
+    }
+
+    /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
+    /// change comes alone, before anything else is judged.
+    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        let (round, supply) = self.next_round(now)?;
+        Some(self.change(Outcome::NextRound, Effect::Round { round, supply }, now))
     }
 
     /// The T that a request is judged by: never before the last change.
@@ -118,7 +128,9 @@ impl Sale {
 
     /// Judges nothing but the clock: lets at most `most` holds expire that are due.
     pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
-        let due = self.ledger.holds().due(self.time(now)).take(most);
+        let t = self.time(now);
+        let older = self.older().flat_map(|old| old.ledger.holds().due(t));
+        let due = older.chain(self.ledger.holds().due(t)).take(most);
         let lapsed: Seqs = due.map(u64::from).collect();
         let lapse = Lapse { seqs: lapsed, core: self.core, admits: None };
         self.change_after(&lapse, Outcome::Done, None, now)
@@ -142,10 +154,9 @@ impl Sale {
     }
 
     fn decide_alter<'a>(&self, change: &TermsChange, now: &Now) -> Decision<'a> {
-        if change.outbox.is_some() && self.terms.outbox.is_some() {
-            if change.outbox != self.terms.outbox {
-                return Decision::misuse(Misuse::OutboxSet);
-            }
+        let (wanted, set) = (&change.outbox, &self.terms.outbox);
+        if wanted.is_some() && set.is_some() && wanted != set {
+            return Decision::misuse(Misuse::OutboxSet);
         }
         let terms = self.terms.altered(change);
         if let Err(misuse) = terms.check() {

@@ -28,6 +28,7 @@ pub mod pages;
 pub mod record;
 pub mod request;
 pub mod restocks;
+pub mod schedule;
 mod settle;
 pub mod several;
 pub mod snapshot;
@@ -143,7 +144,10 @@ impl Sale {
 
     /// An empty sale with the given identity; the numbers follow.
     fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
-        let extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
+        let mut extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
+        if let Some(extras) = extras.as_mut().filter(|_| terms.schedule.is_some()) {
+            extras.rounds = Some(Box::default());
+        }
         Sale {
             id,
             secret,
