@@ -9,6 +9,8 @@ pub mod admission;
 pub mod apply;
 pub mod audit;
 pub mod bytes;
+#[cfg(test)]
+mod chance;
 pub mod core;
 pub mod decide;
 pub mod draw;
