@@ -93,7 +93,8 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        self.changes(outcome, Some(effect), now)
+        let (elapsed_ms, epoch) = (self.time(now) - self.core.t, self.next_epoch(now));
+        Decision { outcome, changes: SmallVec::from_buf([Change { elapsed_ms, epoch, effect }]) }
     }
 
     /// A decision that does what `lapse` found and then `effect`, if any.
@@ -104,6 +105,13 @@ impl Sale {
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
+        if lapse.seqs.is_empty() && lapse.admits.is_none() {
+            // Nearly always: nothing is to be put together.
+            return match effect {
+                Some(effect) => self.change(outcome, effect, now),
+                None => Decision::refuse(outcome),
+            };
+        }
         let expiries = lapse.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
         let admission = lapse.admits.map(|user| Effect::Admit { user });

@@ -27,7 +27,7 @@ pub struct Trial {
     /// Numbers of older rounds that the changes tried so far have touched, by their place.
     pub older: BTreeMap<usize, Core>,
     /// What becomes of the amounts of DRAW LIST.
-    amounts: AmountsTrial,
+    amounts: Option<Box<AmountsTrial>>,
 }
 
 /// A grant that an event is about, as it stands after it.
@@ -77,8 +77,8 @@ impl Trial {
 
     fn with(core: Core, terms: &Terms) -> Trial {
         let has_outbox = terms.outbox.is_some();
-        let (moved, amounts) = (BTreeMap::new(), AmountsTrial::default());
-        Trial { core, has_outbox, moved, draw: terms.draw, older: BTreeMap::new(), amounts }
+        let (moved, older) = (BTreeMap::new(), BTreeMap::new());
+        Trial { core, has_outbox, moved, draw: terms.draw, older, amounts: None }
     }
 
     fn is_lawful(&self) -> bool {
@@ -151,11 +151,12 @@ impl Trial {
         // While a rewritten sale is not complete its list is not what is available.
         let agrees = Some(list.len()) == sale.core.packets && list.sum() == sale.core.available;
         check(agrees)?;
+        let amounts = self.amounts.get_or_insert_with(Box::default);
         match (from, from.is_some_and(State::is_live), to.is_live()) {
-            (None, _, true) => check(self.amounts.take_first(list) == Some(qty)),
-            (Some(_), false, true) => check(self.amounts.take(list, qty)),
+            (None, _, true) => check(amounts.take_first(list) == Some(qty)),
+            (Some(_), false, true) => check(amounts.take(list, qty)),
             (_, true, false) => {
-                self.amounts.push(qty);
+                amounts.push(qty);
                 Ok(())
             }
             _ => Ok(()),
