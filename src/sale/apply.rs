@@ -10,7 +10,7 @@ use super::core::Core;
 use super::draw::Amounts;
 use super::effect::{Change, Effect, Granting, Importing, UsersChange};
 use super::event::Event;
-use super::ledger::{HashKey, NewGrant};
+use super::ledger::{HashKey, Ledger, NewGrant};
 use super::limits::EFFECTS_PER_APPLY_MAX;
 use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
@@ -47,6 +47,10 @@ impl Sale {
             *amounts = start.amounts.iter().copied().collect();
         }
         sale.created_at = trial.core.t;
+        if let Some(rounds) = sale.rounds_mut() {
+            rounds.base_supply = start.supply;
+            sale.ledger = Ledger::starting(key, 0, trial.core.round);
+        }
         sale.core = trial.core;
         Ok((sale, told))
     }
@@ -99,6 +103,9 @@ impl Sale {
             self.make(change, &mut restocked);
         }
         self.core = trial.core;
+        if self.extras.is_some() {
+            self.tidy_rounds(&trial);
+        }
         debug_assert!(self.core.is_lawful(), "{:?}", self.core);
         debug_assert_eq!(self.core.grants, self.ledger.len());
         Ok(told)
@@ -130,6 +137,9 @@ impl Sale {
                 let (delta, applied) = (*delta, *applied);
                 let available = restocked.next().unwrap_or_default();
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
+                if let Some(rounds) = self.rounds_mut() {
+                    rounds.base_supply = rounds.base_supply.saturating_add_signed(applied);
+                }
             }
             Effect::Pause => self.paused = true,
             Effect::Resume => self.paused = false,
@@ -146,14 +156,10 @@ impl Sale {
             Effect::Fence { user, req } => self.fences.insert(user, req, self.core.t),
             Effect::Expire(seqs) => seqs.iter().for_each(|seq| self.settle(*seq, State::Expired)),
             Effect::Settle { seq, to } => self.settle(*seq, *to),
-            Effect::Reclaim { seq } => {
-                self.ledger.set_state(*seq, State::Sold, 0);
-                let qty = self.qty_of(*seq);
-                self.amounts_mut().map(|amounts| amounts.take(qty));
-                self.tallies.reclaimed += 1;
-            }
+            Effect::Reclaim { seq } => self.retake(*seq),
             Effect::Extend { seq, ms } => {
-                self.ledger.set_state(*seq, State::Held, self.core.t + ms);
+                let deadline = self.core.t + ms;
+                self.ledger_of(*seq).set_state(*seq, State::Held, deadline);
             }
             Effect::Reimport { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
@@ -164,6 +170,13 @@ impl Sale {
             Effect::Listed(piece) => snapshot::take_listed(self, piece),
             Effect::Amounts(piece) => snapshot::take_amounts(self, piece),
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
+            Effect::Turn(piece) => snapshot::take_turn(self, piece),
+            Effect::Round { round, .. } => {
+                self.turn(*round, self.core.grants + 1);
+                if let Some(rounds) = self.rounds_mut() {
+                    rounds.note_total();
+                }
+            }
             // The trial refuses these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
         }
@@ -193,12 +206,37 @@ impl Sale {
         }
     }
 
+    /// The ledger of the round that has `seq`.
+    fn ledger_of(&mut self, seq: u64) -> &mut Ledger {
+        let place = self.old_place_of(seq);
+        let rounds = self.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut());
+        let old = place.zip(rounds).and_then(|(place, rounds)| rounds.older.get_mut(place));
+        old.map_or(&mut self.ledger, |old| &mut old.ledger)
+    }
+
+    /// Takes over the numbers of older rounds and lets go of those that are not kept.
+    fn tidy_rounds(&mut self, trial: &Trial) {
+        let Some(rounds) = self.rounds_mut() else { return };
+        trial.older.iter().for_each(|(place, core)| rounds.set_core(*place, *core));
+        rounds.prune();
+        rounds.shed();
+    }
+
+    fn retake(&mut self, seq: u64) {
+        self.ledger_of(seq).set_state(seq, State::Sold, 0);
+        let qty = self.qty_of(seq);
+        if let Some(amounts) = self.amounts_mut() {
+            amounts.take(qty);
+        }
+        self.tallies.reclaimed += 1;
+    }
+
     fn qty_of(&self, seq: u64) -> u64 {
-        self.ledger.grant(seq).map_or(0, |grant| grant.qty)
+        self.stored_grant(seq).map_or(0, |grant| grant.qty)
     }
 
     fn settle(&mut self, seq: u64, to: State) {
-        self.ledger.set_state(seq, to, 0);
+        self.ledger_of(seq).set_state(seq, to, 0);
         if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
             let qty = self.qty_of(seq);
             if let Some(amounts) = self.amounts_mut() {

@@ -25,6 +25,27 @@ pub struct Audit {
 }
 
 impl Sale {
+    /// Recounts the older rounds that are kept: the sums over all of them.
+    fn audit_older(&self) -> [(&'static str, u64, u64); 4] {
+        let mut fields = ["older_held", "older_sold", "older_supply", "older_holdings_wrong"]
+            .map(|field| (field, 0u64, 0u64));
+        for old in self.older() {
+            let (core, count) = (&old.core, old.ledger.recount());
+            let sum = core.available + core.held + core.sold;
+            let pairs = [
+                (core.held, count.held),
+                (core.sold, count.sold),
+                (core.supply, sum),
+                (0, count.holdings_wrong),
+            ];
+            for (field, (stored, counted)) in fields.iter_mut().zip(pairs) {
+                field.1 = field.1.saturating_add(stored);
+                field.2 = field.2.saturating_add(counted);
+            }
+        }
+        fields
+    }
+
     /// Recounts everything from the grants and compares. Visits every grant once.
     pub fn audit(&self) -> Audit {
         let count = self.ledger.recount();
@@ -32,7 +53,7 @@ impl Sale {
         // The supply is the operator's word; what the grants leave of it is available.
         let available = core.supply.saturating_sub(count.held.saturating_add(count.sold));
         let pairs = [
-            ("grants", core.grants, count.grants),
+            ("grants", core.grants, self.ledger.base() + count.grants),
             ("winners", self.ledger.winners(), count.winners),
             ("supply", core.supply, core.available + core.held + core.sold),
             ("available", core.available, available),
@@ -51,6 +72,7 @@ impl Sale {
             .into_iter()
             .chain(packets)
             .chain(list)
+            .chain(self.audit_older())
             .filter(|(_, stored, counted)| stored != counted)
             .map(|(field, stored, counted)| Difference { field, stored, counted })
             .collect();

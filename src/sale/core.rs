@@ -23,6 +23,8 @@ pub struct Core {
     pub deficit: u64,
     /// Packets left to draw; `None` when the sale counts none.
     pub packets: Option<u64>,
+    /// The stored round, 0 in a sale without rounds.
+    pub round: u64,
     /// Grants ever.
     pub grants: u64,
     /// T of the last grant, 0 when none.

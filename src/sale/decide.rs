@@ -57,6 +57,9 @@ fn check_init(init: &Init) -> Result<(), Misuse> {
 impl Sale {
     /// Judges a request. Reads only; `now` is the one moment it is judged by.
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
+        if let Some(decision) = self.decide_round(now) {
+            return decision;
+        }
         match request {
             Request::Grab(grab) => self.decide_grab(grab, now),
             Request::Init(init) => self.decide_again(init),
@@ -72,6 +75,13 @@ impl Sale {
         }
     }
 
+    /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
+    /// change comes alone, before anything else is judged.
+    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        let (round, supply) = self.next_round(now)?;
+        Some(self.change(Outcome::NextRound, Effect::Round { round, supply }, now))
+    }
+
     /// The T that a request is judged by: never before the last change.
     pub fn time(&self, now: &Now) -> u64 {
         now.clock_ms.max(self.core.t)
@@ -83,7 +93,8 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        self.changes(outcome, Some(effect), now)
+        let (elapsed_ms, epoch) = (self.time(now) - self.core.t, self.next_epoch(now));
+        Decision { outcome, changes: SmallVec::from_buf([Change { elapsed_ms, epoch, effect }]) }
     }
 
     /// A decision that does what `lapse` found and then `effect`, if any.
@@ -94,8 +105,12 @@ impl Sale {
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
-        if lapse.seqs.is_empty() && lapse.admits.is_none() && effect.is_none() {
-            return Decision::refuse(outcome);
+        if lapse.seqs.is_empty() && lapse.admits.is_none() {
+            // Nearly always: nothing is to be put together.
+            return match effect {
+                Some(effect) => self.change(outcome, effect, now),
+                None => Decision::refuse(outcome),
+            };
         }
         let expiries = lapse.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
@@ -127,7 +142,9 @@ impl Sale {
 
     /// Judges nothing but the clock: lets at most `most` holds expire that are due.
     pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
-        let due = self.ledger.holds().due(self.time(now)).take(most);
+        let t = self.time(now);
+        let older = self.older().flat_map(|old| old.ledger.holds().due(t));
+        let due = older.chain(self.ledger.holds().due(t)).take(most);
         let lapsed: Seqs = due.map(u64::from).collect();
         let lapse = Lapse { seqs: lapsed, core: self.core, admits: None };
         self.change_after(&lapse, Outcome::Done, None, now)
@@ -151,8 +168,8 @@ impl Sale {
     }
 
     fn decide_alter<'a>(&self, change: &TermsChange, now: &Now) -> Decision<'a> {
-        let has_outbox = self.terms.outbox.is_some();
-        if has_outbox && change.outbox.is_some() && change.outbox != self.terms.outbox {
+        let (wanted, set) = (&change.outbox, &self.terms.outbox);
+        if wanted.is_some() && set.is_some() && wanted != set {
             return Decision::misuse(Misuse::OutboxSet);
         }
         let terms = self.terms.altered(change);

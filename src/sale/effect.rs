@@ -31,8 +31,9 @@
 //! | `P` pause, `U` resume | |
 //! | `A` alter | `l` `g` `h` `o` `c`: those that were given; `x` length of further terms; further
 //! | | terms, outbox |
-//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows | a piece
-//! | | of a snapshot, for rewritten logs |
+//! | `H` round | `n` its number, `s` its supply |
+//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows, `Z` next |
+//! | | of the rounds kept: pieces of a snapshot, which is how a log is rewritten |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
@@ -103,6 +104,11 @@ pub enum Effect<'a> {
     Admit {
         user: &'a [u8],
     },
+    /// A new round begins with so much supply. Comes alone.
+    Round {
+        round: u64,
+        supply: u64,
+    },
     /// First piece of a rewritten sale: everything but rows and restock ids.
     Base(&'a [u8]),
     /// Restock ids of a rewritten sale.
@@ -115,6 +121,8 @@ pub enum Effect<'a> {
     Amounts(&'a [u8]),
     /// Grant rows of a rewritten sale.
     Rows(&'a [u8]),
+    /// The next of the rounds that a rewritten sale keeps: its rows follow.
+    Turn(&'a [u8]),
 }
 
 /// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
@@ -252,12 +260,18 @@ impl<'a> Change<'a> {
                 text.users(change);
             }
             Effect::Admit { user } => self.piece_text(b'T', user, text),
+            Effect::Round { round, supply } => {
+                self.head(b'H', text);
+                text.field(b'n', *round);
+                text.field(b's', *supply);
+            }
             Effect::Base(piece) => self.piece_text(b'B', piece, text),
             Effect::RestockIds(piece) => self.piece_text(b'K', piece, text),
             Effect::Fences(piece) => self.piece_text(b'J', piece, text),
             Effect::Listed(piece) => self.piece_text(b'S', piece, text),
             Effect::Amounts(piece) => self.piece_text(b'O', piece, text),
             Effect::Rows(piece) => self.piece_text(b'L', piece, text),
+            Effect::Turn(piece) => self.piece_text(b'Z', piece, text),
         }
     }
 
@@ -347,6 +361,8 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         b'S' => Effect::Listed(fields.tail()?),
         b'O' => Effect::Amounts(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
+        b'Z' => Effect::Turn(fields.tail()?),
+        b'H' => Effect::Round { round: fields.needed(b'n')?, supply: fields.needed(b's')? },
         _ => return Err(Refused::Unknown),
     })
 }
@@ -378,7 +394,8 @@ fn decode_alter(fields: &mut Fields<'_>, change: &mut TermsChange) -> Result<(),
     let further_len = further_len.map_err(|_| Refused::Unknown)?;
     let tail = fields.tail.take().unwrap_or_default();
     let (further, outbox) = tail.split_at_checked(further_len).ok_or(Refused::Unknown)?;
-    let further = further::take(further).filter(|further| further.draw.is_none());
+    let further = further::take(further)
+        .filter(|further| further.draw.is_none() && further.schedule.is_none());
     change.admission = further.ok_or(Refused::Unknown)?.admission;
     change.outbox = (!outbox.is_empty()).then(|| outbox.into());
     Ok(())

@@ -19,6 +19,8 @@ pub enum Event {
     Resume,
     Alter,
     Import,
+    /// A new round began.
+    Round,
     /// None available, none held.
     SoldOut,
     /// None available, some held.
@@ -45,6 +47,7 @@ impl Event {
             Event::Resume => "RESUME",
             Event::Alter => "ALTER",
             Event::Import => "IMPORT",
+            Event::Round => "ROUND",
             Event::SoldOut => "SOLDOUT",
             Event::AllHeld => "ALLHELD",
             Event::Available => "AVAILABLE",
@@ -67,6 +70,7 @@ impl Event {
             Event::Resume => "seckill.resume",
             Event::Alter => "seckill.alter",
             Event::Import => "seckill.import",
+            Event::Round => "seckill.round",
             Event::SoldOut => "seckill.soldout",
             Event::AllHeld => "seckill.allheld",
             Event::Available => "seckill.available",

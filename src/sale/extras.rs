@@ -3,6 +3,7 @@
 use super::admission::List;
 use super::draw::Amounts;
 use super::ledger::HashKey;
+use super::schedule::Rounds;
 use super::users::Users;
 
 /// The state of a sale that does more than count units.
@@ -10,6 +11,8 @@ use super::users::Users;
 pub struct Extras {
     /// Amounts of DRAW LIST that are still to be drawn.
     pub amounts: Amounts,
+    /// What is kept of rounds that are over, in a sale that repeats.
+    pub rounds: Option<Box<Rounds>>,
     allowed: Users,
     denied: Users,
     admitted: Users,
@@ -20,6 +23,7 @@ impl Extras {
     pub fn new(key: HashKey) -> Extras {
         Extras {
             amounts: Amounts::default(),
+            rounds: None,
             allowed: Users::new(key),
             denied: Users::new(key),
             admitted: Users::new(key),
@@ -53,12 +57,15 @@ impl Extras {
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let lists = [&self.allowed, &self.denied, &self.admitted];
-        self.amounts.heap_bytes() + lists.map(Users::heap_bytes).iter().sum::<usize>()
+        let rounds =
+            self.rounds.as_ref().map_or(0, |rounds| size_of::<Rounds>() + rounds.heap_bytes());
+        self.amounts.heap_bytes() + rounds + lists.map(Users::heap_bytes).iter().sum::<usize>()
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
         let lists = [&self.allowed, &self.denied, &self.admitted];
-        1 + lists.map(Users::heap_blocks).iter().sum::<usize>()
+        let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.heap_blocks());
+        1 + rounds + lists.map(Users::heap_blocks).iter().sum::<usize>()
     }
 }

@@ -7,6 +7,7 @@ use super::admission::{AdmissionChange, Modulo, Sample};
 use super::bytes::{put_bytes, put_varint, Reader};
 use super::draw::Draw;
 use super::limits::{INTEGER_MAX, MOD_RESIDUES_MAX, PERMILLE_ALL};
+use super::schedule::Schedule;
 use super::terms::{Terms, TermsChange};
 
 const PACKETS: u8 = 1;
@@ -14,6 +15,7 @@ const UNIFORM: u8 = 2;
 const EQUAL: u8 = 3;
 const LIST: u8 = 4;
 
+const EVERY: u8 = 5;
 const ALLOWLIST: u8 = 6;
 const MOD: u8 = 7;
 const SAMPLE: u8 = 8;
@@ -24,6 +26,7 @@ const MASK: u8 = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Further {
     pub draw: Option<Draw>,
+    pub schedule: Option<Schedule>,
     pub admission: AdmissionChange,
 }
 
@@ -31,17 +34,18 @@ impl Further {
     /// Those of `terms`.
     pub fn of(terms: &Terms) -> Further {
         let admission = AdmissionChange::from_none_to(&terms.admission);
-        Further { draw: terms.draw, admission }
+        Further { draw: terms.draw, schedule: terms.schedule, admission }
     }
 
     /// Those that an ALTER names.
     pub fn of_change(change: &TermsChange) -> Further {
-        Further { draw: None, admission: change.admission.clone() }
+        Further { draw: None, schedule: None, admission: change.admission.clone() }
     }
 
     /// Sets them in `terms`.
     pub fn set_in(self, terms: &mut Terms) {
         terms.draw = self.draw;
+        terms.schedule = self.schedule;
         terms.admission = terms.admission.altered(&self.admission);
     }
 }
@@ -57,6 +61,9 @@ pub fn put(out: &mut Vec<u8>, further: &Further) {
             put_item(out, LIST, &[*amounts]);
             out.extend_from_slice(fingerprint);
         }
+    }
+    if let Some(Schedule { period_ms, offset_ms, lasts_ms, carry }) = further.schedule {
+        put_item(out, EVERY, &[period_ms, offset_ms, lasts_ms, carry.into()]);
     }
     put_admission(out, &further.admission);
 }
@@ -116,6 +123,14 @@ fn take_item(reader: &mut Reader<'_>, tag: u8, further: &mut Further) -> Option<
     match tag {
         PACKETS..=LIST if further.draw.is_none() => {
             further.draw = Some(take_draw(reader, tag)?);
+        }
+        EVERY => {
+            further.schedule = Some(Schedule {
+                period_ms: take_number(reader)?,
+                offset_ms: take_number(reader)?,
+                lasts_ms: take_number(reader)?,
+                carry: take_flag(reader)?,
+            });
         }
         ALLOWLIST => admission.allowlist = Some(take_flag(reader)?),
         MOD => admission.modulo = Some(take_modulo(reader)?),

@@ -4,11 +4,13 @@ use super::core::{Core, Stock};
 use super::decide::Decision;
 use super::draw::{Amounts, Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
-use super::ledger::{Found, Holding};
+use super::ledger::{Found, Holding, Ledger};
 use super::limits::GRANTS_MAX;
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
+use super::schedule::Side;
+use super::terms::Terms;
 use super::Sale;
 
 /// A fence, as a late GRAB is told of it: cancelled before it was granted.
@@ -24,21 +26,39 @@ pub(super) struct Lapse<'a> {
 }
 
 impl Lapse<'_> {
-    fn add(&mut self, sale: &Sale, seq: u32) {
-        if let Some(grant) = sale.ledger.grant(seq.into()) {
+    /// Adds a hold of the round whose numbers these are.
+    fn add(&mut self, ledger: &Ledger, seq: u32) {
+        if let Some(grant) = ledger.grant(seq.into()) {
             let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
             self.seqs.push(seq.into());
+        }
+    }
+
+    /// The same holds with the numbers of `side` instead, once those of them that are of that
+    /// round have expired.
+    pub(super) fn look_at(&mut self, side: &Side<'_>) {
+        self.core = *side.core;
+        for grant in self.seqs.iter().filter_map(|seq| side.ledger.grant(*seq)) {
+            let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
+            debug_assert_eq!(moved, Ok(()), "held units are counted as held");
         }
     }
 }
 
 impl Sale {
     /// The user's own holds that are due: they go before anything is judged.
-    pub(super) fn lapse_of<'a>(&self, found: &Found, t: u64) -> Lapse<'a> {
+    pub(super) fn lapse_of<'a>(&self, user: &[u8], found: &Found, t: u64) -> Lapse<'a> {
         let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
-        if self.ledger.holds().next_deadline().is_some_and(|deadline| deadline <= t) {
-            self.ledger.due_of(found, t).into_iter().for_each(|seq| lapse.add(self, seq));
+        let is_due = |ledger: &Ledger| ledger.holds().next_deadline().is_some_and(|at| at <= t);
+        if is_due(&self.ledger) {
+            self.ledger.due_of(found, t).into_iter().for_each(|seq| lapse.add(&self.ledger, seq));
+        }
+        if self.extras.is_some() {
+            for ledger in self.older().map(|old| &old.ledger).filter(|ledger| is_due(ledger)) {
+                let due = ledger.due_of(&ledger.find(user), t);
+                lapse.seqs.extend(due.into_iter().map(u64::from));
+            }
         }
         lapse
     }
@@ -47,25 +67,26 @@ impl Sale {
     /// His own have lapsed before.
     pub(super) fn lapse_until(
         &self,
+        ledger: &Ledger,
         lapse: &mut Lapse<'_>,
         user: &[u8],
         t: u64,
         mut enough: impl FnMut(&Lapse<'_>) -> bool,
     ) {
-        for seq in self.ledger.holds().due(t) {
+        for seq in ledger.holds().due(t) {
             if enough(lapse) {
                 break;
             }
-            if self.ledger.grant(seq.into()).is_some_and(|grant| grant.user != user) {
-                lapse.add(self, seq);
+            if ledger.grant(seq.into()).is_some_and(|grant| grant.user != user) {
+                lapse.add(ledger, seq);
             }
         }
     }
 
     /// What the user has once `lapsed` are gone.
-    pub(super) fn holding_after(&self, found: &Found, lapsed: &[u64]) -> Holding {
-        let mut holding = self.ledger.holding(found);
-        for grant in lapsed.iter().filter_map(|seq| self.ledger.grant(*seq)) {
+    pub(super) fn holding_after(&self, ledger: &Ledger, found: &Found, lapsed: &[u64]) -> Holding {
+        let mut holding = ledger.holding(found);
+        for grant in lapsed.iter().filter_map(|seq| ledger.grant(*seq)) {
             holding.live_units = holding.live_units.saturating_sub(grant.qty);
             holding.live_grants = holding.live_grants.saturating_sub(1);
         }
@@ -82,11 +103,14 @@ impl Sale {
     }
 
     /// The window, as `outcome` would refuse it at `t`.
-    fn window(&self, t: u64) -> Option<Outcome> {
-        if t < self.terms.open_at {
-            return Some(Outcome::NotOpen { in_ms: self.terms.open_at - t });
+    pub(super) fn window(&self, t: u64) -> Option<Outcome> {
+        let Terms { open_at, close_at, schedule, .. } = &self.terms;
+        let opens_at = t.max(*open_at);
+        let opens_at = schedule.as_ref().map_or(opens_at, |schedule| schedule.opens_at(opens_at));
+        if *close_at != 0 && opens_at >= *close_at {
+            return Some(Outcome::Closed);
         }
-        (self.terms.close_at != 0 && t >= self.terms.close_at).then_some(Outcome::Closed)
+        (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
     }
 
     /// Whether the clock makes no difference to a GRAB: nothing is left, nothing can come back by
@@ -105,7 +129,7 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let found = self.ledger.find(grab.user);
-        let mut lapse = self.lapse_of(&found, t);
+        let mut lapse = self.lapse_of(grab.user, &found, t);
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {
             Some(outcome) => Err(outcome),
             None => self.judge_grab(grab, &found, &mut lapse, t),
@@ -139,7 +163,7 @@ impl Sale {
         lapse: &mut Lapse<'a>,
         t: u64,
     ) -> Result<u64, Outcome> {
-        let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
+        let allowance = self.allowance(&self.holding_after(&self.ledger, found, &lapse.seqs));
         if allowance == Some(0) {
             if let Some(newest) = self.ledger.newest_live(found, t) {
                 return Err(Outcome::Already(newest.standing()));
@@ -157,7 +181,9 @@ impl Sale {
         let qty = match &self.terms.draw {
             None => {
                 let wanted = self.wanted(grab.amount, allowance)?;
-                self.lapse_until(lapse, grab.user, t, |lapse| lapse.core.available >= wanted);
+                self.lapse_until(&self.ledger, lapse, grab.user, t, |lapse| {
+                    lapse.core.available >= wanted
+                });
                 fit(grab.amount, wanted, &lapse.core)?
             }
             Some(draw) => self.judge_draw(draw, grab.user, allowance, lapse, t)?,
@@ -178,7 +204,7 @@ impl Sale {
         t: u64,
     ) -> Result<u64, Outcome> {
         let dice = Dice::new(&self.secret, self.core.grants + 1);
-        self.lapse_until(lapse, user, t, |lapse| draw.is_covered(&lapse.core, &dice));
+        self.lapse_until(&self.ledger, lapse, user, t, |lapse| draw.is_covered(&lapse.core, &dice));
         // What comes back goes to the end of a list: it is the first only if nothing is before it.
         let returned = || lapse.seqs.first().and_then(|seq| self.ledger.grant(*seq));
         let first = self.amounts().and_then(Amounts::first);
@@ -193,8 +219,7 @@ impl Sale {
 
     /// What a request id that is known is told: its grant as it stands at `t`.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], t: u64) -> Option<Outcome> {
-        let Some(grant) = self.ledger.by_req(grab.user, req).and_then(|seq| self.ledger.grant(seq))
-        else {
+        let Some(grant) = self.by_req(grab.user, req).and_then(|seq| self.grant(seq)) else {
             let fenced = self.fences.stands(grab.user, req, t);
             return fenced.then_some(Outcome::Replay(FENCED));
         };

@@ -262,6 +262,13 @@ impl Index {
         self.shards.push(upper);
     }
 
+    /// Gives back up to `blocks` shards of an index that nobody looks into any more. False when
+    /// none is left.
+    pub fn shed(&mut self, blocks: usize) -> bool {
+        self.shards.truncate(self.shards.len().saturating_sub(blocks));
+        !self.shards.is_empty()
+    }
+
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let words: usize = self.shards.iter().map(|shard| shard.words.len() * 8).sum();

@@ -41,6 +41,8 @@ pub struct Grant<'a> {
     pub req: Option<ReqTag<'a>>,
     /// The run of the primary that granted it.
     pub epoch: u64,
+    /// The round in which it was granted, 0 in a sale without rounds.
+    pub round: u64,
 }
 
 impl<'a> Grant<'a> {
@@ -200,6 +202,10 @@ pub enum Block<'a> {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     key: HashKey,
+    /// Grants before its first one: those of earlier rounds.
+    base: u32,
+    /// The round it is of, 0 in a sale without rounds.
+    round: u64,
     pages: Pages,
     chunks: Vec<Chunk>,
     users: Index,
@@ -217,8 +223,15 @@ pub struct Ledger {
 impl Ledger {
     /// An empty ledger.
     pub fn new(key: HashKey) -> Ledger {
+        Ledger::starting(key, 0, 0)
+    }
+
+    /// An empty ledger of `round`, whose first grant comes after `base` earlier ones.
+    pub fn starting(key: HashKey, base: u32, round: u64) -> Ledger {
         Ledger {
             key,
+            base,
+            round,
             pages: Pages::default(),
             chunks: Vec::new(),
             users: Index::default(),
@@ -227,9 +240,30 @@ impl Ledger {
             accounts_heap_bytes: 0,
             holds: Holds::default(),
             epochs: Vec::new(),
-            len: 0,
+            len: base,
             winners: 0,
         }
+    }
+
+    /// Grants before its first one.
+    pub fn base(&self) -> u64 {
+        self.base.into()
+    }
+
+    /// Whether the grant `seq` is in it.
+    pub fn has(&self, seq: u64) -> bool {
+        (self.base() + 1..=self.len()).contains(&seq)
+    }
+
+    /// Gives back up to `blocks` blocks of each kind of a ledger that nobody looks into any more.
+    /// False when none is left.
+    pub fn shed(&mut self, blocks: usize) -> bool {
+        self.chunks.truncate(self.chunks.len().saturating_sub(blocks));
+        // A block of accounts is many small frees.
+        self.accounts.truncate(self.accounts.len().saturating_sub(1));
+        let pages = self.pages.shed(blocks);
+        let indexes = self.users.shed(blocks) | self.reqs.shed(blocks);
+        pages | indexes | !self.chunks.is_empty() | !self.accounts.is_empty()
     }
 
     /// The key of the indexes' hash.
@@ -237,14 +271,14 @@ impl Ledger {
         self.key
     }
 
-    /// Grants ever: the newest seq.
+    /// Grants ever, those of earlier rounds included: the newest seq.
     pub fn len(&self) -> u64 {
         self.len.into()
     }
 
     /// Whether nothing was granted yet.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len == self.base
     }
 
     /// Distinct users with a live grant.
@@ -252,7 +286,7 @@ impl Ledger {
         self.winners
     }
 
-    /// First seq and epoch of every epoch that granted; not of those only announced.
+    /// First seq here and epoch of every epoch that granted; not of those only announced.
     pub fn epochs(&self) -> &[(u32, u64)] {
         let granted = self.epochs.partition_point(|(first, _)| *first <= self.len);
         &self.epochs[..granted]
@@ -270,7 +304,7 @@ impl Ledger {
     /// the epochs announced are not ascending.
     pub fn expect_epoch(&mut self, first: u32, epoch: u64) -> bool {
         let ascending = match self.epochs.last() {
-            None => first == 1,
+            None => u64::from(first) == self.base() + 1,
             Some((last_first, last_epoch)) => first > *last_first && epoch > *last_epoch,
         };
         if ascending {
@@ -291,7 +325,7 @@ impl Ledger {
     }
 
     fn record_bytes(&self, seq: u32) -> Option<(&[u8], u64)> {
-        let index = (seq as usize).checked_sub(1)?;
+        let index = (seq.checked_sub(self.base)? as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
         let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
         Some((self.pages.get(place)?, chunk.base_at))
@@ -320,6 +354,7 @@ impl Ledger {
             held_until: record.deadline,
             req: record.req,
             epoch: self.epoch_of(seq),
+            round: self.round,
         })
     }
 
@@ -423,7 +458,7 @@ impl Ledger {
 
     fn append_record(&mut self, record: &Record<'_>) {
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
-        if self.len as usize % GRANTS_PER_CHUNK == 0 {
+        if (self.len - self.base) as usize % GRANTS_PER_CHUNK == 0 {
             let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
             let places = Vec::with_capacity(places);
             self.chunks.push(Chunk { base_at: record.at, base_place: place, places });
@@ -501,7 +536,7 @@ impl Ledger {
     }
 
     fn record_bytes_mut(&mut self, seq: u32) -> Option<&mut [u8]> {
-        let index = (seq as usize).checked_sub(1)?;
+        let index = (seq.checked_sub(self.base)? as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
         let place = chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?);
         self.pages.get_mut(place)
@@ -579,7 +614,7 @@ impl Ledger {
     pub fn recount(&self) -> Recount {
         let mut count = Recount::default();
         let mut holdings: HashMap<u32, Account> = HashMap::new();
-        for grant in (1..=self.len()).filter_map(|seq| self.grant(seq)) {
+        for grant in (self.base() + 1..=self.len()).filter_map(|seq| self.grant(seq)) {
             count.grants += 1;
             count.live += u64::from(grant.state.is_live());
             match grant.state {

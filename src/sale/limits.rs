@@ -64,6 +64,12 @@ pub const PERMILLE_ALL: u64 = 1000;
 /// Longest SALT.
 pub const SALT_BYTES_MAX: usize = 128;
 
+/// Rounds whose totals a sale shows, the stored one included.
+pub const ROUND_TOTALS_MAX: usize = 100;
+
+/// Blocks of memory that one step gives back of a round that is no longer kept.
+pub const SHED_BLOCKS_PER_STEP: usize = 16;
+
 /// Grant rows in one piece of a snapshot.
 pub const ROWS_PER_PIECE_MAX: usize = 1000;
 

@@ -9,6 +9,8 @@ pub mod admission;
 pub mod apply;
 pub mod audit;
 pub mod bytes;
+#[cfg(test)]
+mod chance;
 pub mod core;
 pub mod decide;
 pub mod draw;
@@ -28,6 +30,7 @@ pub mod pages;
 pub mod record;
 pub mod request;
 pub mod restocks;
+pub mod schedule;
 mod settle;
 pub mod several;
 pub mod snapshot;
@@ -171,7 +174,10 @@ impl Sale {
 
     /// An empty sale with the given identity; the numbers follow.
     fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
-        let extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
+        let mut extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
+        if let Some(extras) = extras.as_mut().filter(|_| terms.schedule.is_some()) {
+            extras.rounds = Some(Box::default());
+        }
         Sale {
             id,
             secret,

@@ -107,6 +107,7 @@ impl Witness for Scribe<'_> {
                 entry.signed("applied", (*applied).into());
                 entry.bytes("req", req);
             }
+            (Effect::Round { round, .. }, Event::Round) => entry.number("round", *round),
             (Effect::Init(start), Event::Init) => tell_terms(&mut entry, &start.terms),
             (Effect::Alter(terms), Event::Alter) => {
                 tell_terms(&mut entry, &self.sale.terms.altered(terms));
@@ -119,7 +120,7 @@ impl Witness for Scribe<'_> {
 
 impl Scribe<'_> {
     fn tell_grant(&self, entry: &mut Entry, core: &Core, change: &Change<'_>, moved: &Moved) {
-        let known = self.sale.ledger.grant(moved.seq);
+        let known = self.sale.stored_grant(moved.seq);
         let (user, qty, at, req, born) = match (&change.effect, &known) {
             (Effect::Grant(new), _) => {
                 (new.user, new.qty, core.t, new.req.map(|req| req.id), core.epoch)
@@ -136,7 +137,7 @@ impl Scribe<'_> {
         entry.number("deadline", moved.deadline);
         entry.bytes("req", req.unwrap_or_default());
         entry.number("born", born);
-        entry.number("round", 0);
+        entry.number("round", core.round);
     }
 }
 
@@ -149,6 +150,12 @@ fn tell_terms(entry: &mut Entry, terms: &Terms) {
     entry.bytes("outbox", terms.outbox.as_deref().unwrap_or_default());
     if let Some(draw) = &terms.draw {
         entry.bytes("draw", draw.text().as_bytes());
+    }
+    if let Some(schedule) = &terms.schedule {
+        entry.number("every_ms", schedule.period_ms);
+        entry.number("offset_ms", schedule.offset_ms);
+        entry.number("lasts_ms", schedule.lasts_ms);
+        entry.number("carry", schedule.carry.into());
     }
     let admission = &terms.admission;
     if !admission.is_open() {

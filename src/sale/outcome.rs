@@ -83,6 +83,9 @@ pub enum Outcome {
     Fenced,
     /// Units were added or withdrawn.
     Restocked { applied: i64, available: u64 },
+    /// Nothing was judged: the stored round is over. The caller commits the one change and asks
+    /// again with the same time.
+    NextRound,
     /// The caller made a mistake; nothing happened.
     Misuse(Misuse),
 }
@@ -128,6 +131,14 @@ pub enum Misuse {
     DrawSumDiffers,
     /// QTY or UPTO on a sale that draws its amounts.
     DrawTakesNoAmount,
+    /// EVERY or OFFSET is 0 or too long.
+    PeriodOutOfRange,
+    /// LASTS is 0 or longer than the period.
+    LastsOutOfRange,
+    /// DRAW LIST with rounds: the list serves one.
+    DrawListInRounds,
+    /// IMPORT on a sale with rounds.
+    RoundsTakeNoImport,
     /// MOD without a residue.
     ModNoResidue,
     /// MOD with a residue that no number can have.

@@ -45,6 +45,12 @@ impl Pages {
         self.pages.iter_mut()
     }
 
+    /// Gives back up to `blocks` pages. False when none is left.
+    pub fn shed(&mut self, blocks: usize) -> bool {
+        self.pages.truncate(self.pages.len().saturating_sub(blocks));
+        !self.pages.is_empty()
+    }
+
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let pages: usize = self.pages.iter().map(Vec::capacity).sum();

@@ -3,7 +3,7 @@
 use super::decide::Decision;
 use super::effect::{Effect, Importing};
 use super::grab::Lapse;
-use super::ledger::{Found, Grant};
+use super::ledger::Grant;
 use super::limits::{GRANTS_MAX, INTEGER_MAX};
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::request::{Deed, Import, Now, Settle, Which};
@@ -13,8 +13,8 @@ impl Sale {
     pub(super) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let found = self.ledger.find(settle.user);
-        let mut lapse = self.lapse_of(&found, t);
-        let grant = match self.which(settle, &found) {
+        let mut lapse = self.lapse_of(settle.user, &found, t);
+        let grant = match self.which(settle) {
             Ok(Some(grant)) => grant,
             Ok(None) => return self.decide_unknown(settle, &lapse, now),
             Err(misuse) => return Decision::misuse(misuse),
@@ -23,7 +23,7 @@ impl Sale {
         let (effect, stands) = match (settle.deed, stands.state) {
             (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
             (Deed::Confirm { reclaim: true }, State::Expired) => {
-                self.reclaim(&grant, &found, &mut lapse, t)
+                self.reclaim(&grant, &mut lapse, t)
             }
             (Deed::Cancel, State::Held) => settled(stands, State::Cancelled),
             (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
@@ -37,18 +37,23 @@ impl Sale {
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
-    fn which(&self, settle: &Settle<'_>, found: &Found) -> Result<Option<Grant<'_>>, Misuse> {
+    fn which(&self, settle: &Settle<'_>) -> Result<Option<Grant<'_>>, Misuse> {
         let seq = match settle.which {
             Which::Seq(seq) => Some(seq),
-            Which::Req(req) => self.ledger.by_req(settle.user, req),
-            Which::Only => match self.ledger.only_grant(found) {
-                None => None,
-                Some(Ok(seq)) => Some(seq),
-                Some(Err(_)) => return Err(Misuse::Ambiguous),
-            },
+            Which::Req(req) => self.by_req(settle.user, req),
+            Which::Only => self.only_grant(settle.user)?,
         };
-        let grant = seq.and_then(|seq| self.ledger.grant(seq));
+        let grant = seq.and_then(|seq| self.grant(seq));
         Ok(grant.filter(|grant| grant.user == settle.user))
+    }
+
+    /// The user's only grant that is kept, in whatever round.
+    fn only_grant(&self, user: &[u8]) -> Result<Option<u64>, Misuse> {
+        let mut grants = self.grants_of(user);
+        match (grants.next(), grants.next()) {
+            (Some(_), Some(_)) => Err(Misuse::Ambiguous),
+            (only, _) => Ok(only.map(|grant| grant.seq)),
+        }
     }
 
     /// No such grant. A CANCEL that overtook its GRAB leaves a fence.
@@ -71,16 +76,20 @@ impl Sale {
     fn reclaim<'a>(
         &self,
         grant: &Grant<'_>,
-        found: &Found,
         lapse: &mut Lapse<'_>,
         t: u64,
     ) -> (Option<Effect<'a>>, Standing) {
         let (seq, qty) = (grant.seq, grant.qty);
         let stands = Standing { seq, qty, state: State::Expired, deadline: 0 };
-        let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
+        // An older round has its own numbers and its own allowances.
+        let side = self.side_of(seq);
+        lapse.look_at(&side);
+        let found = side.ledger.find(grant.user);
+        let holding = self.holding_after(side.ledger, &found, &lapse.seqs);
+        let allowance = self.allowance(&holding);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.lapse_until(lapse, grant.user, t, |lapse| self.is_free(qty, lapse));
+            self.lapse_until(side.ledger, lapse, grant.user, t, |lapse| self.is_free(qty, lapse));
         }
         if permitted && self.is_free(qty, lapse) {
             let stands = Standing { state: State::Sold, ..stands };
@@ -94,7 +103,7 @@ impl Sale {
     fn is_free(&self, qty: u64, lapse: &Lapse<'_>) -> bool {
         let mut after = lapse.core;
         let Some(draw) = &self.terms.draw else { return after.available >= qty };
-        let lapsed = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
+        let lapsed = |seq: &u64| self.stored_grant(*seq).is_some_and(|grant| grant.qty == qty);
         let listed = self
             .amounts()
             .is_none_or(|amounts| amounts.contains(qty) || lapse.seqs.iter().any(lapsed));
@@ -104,6 +113,9 @@ impl Sale {
     pub(super) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
         if self.core.packets.is_some() {
             return Decision::misuse(Misuse::DrawFixesSupply);
+        }
+        if self.terms.schedule.is_some() {
+            return Decision::misuse(Misuse::RoundsTakeNoImport);
         }
         let known = self.ledger.by_req(import.user, import.req);
         if let Some(grant) = known.and_then(|seq| self.ledger.grant(seq)) {

@@ -19,6 +19,9 @@ pub enum Verdict {
     Refused { index: usize, outcome: Outcome },
     /// The request id is known to all: each grant as it stands now.
     Replayed(Vec<Standing>),
+    /// Nothing was judged: the stored round of some sales is over. The caller commits their
+    /// changes and asks again with the same time.
+    NextRound,
     /// The caller made a mistake; nothing happened.
     Misuse(Misuse),
 }
@@ -39,12 +42,18 @@ pub struct Joint<'a> {
 pub fn decide_several<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> Joint<'a> {
     let judge = |(sale, grab): &(&Sale, Grab<'a>)| sale.decide(&Request::Grab(*grab), now);
     let mut decisions: Vec<Decision<'a>> = parts.iter().map(judge).collect();
+    let is_turn = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;
+    if decisions.iter().any(is_turn) {
+        let others = decisions.iter_mut().filter(|decision| !is_turn(decision));
+        others.for_each(|decision| decision.changes.clear());
+        return Joint { verdict: Verdict::NextRound, decisions };
+    }
     let verdict = verdict_of(&decisions);
     let judged = match &verdict {
         Verdict::Granted(_) => return Joint { verdict, decisions },
         Verdict::Refused { index, .. } => index + 1,
         Verdict::Replayed(_) => decisions.len(),
-        Verdict::Misuse(_) => 0,
+        Verdict::Misuse(_) | Verdict::NextRound => 0,
     };
     decisions.truncate(judged);
     decisions.iter_mut().for_each(Decision::keep_what_happens_anyway);

@@ -16,15 +16,16 @@ use super::draw::{Amounts, Draw};
 use super::effect::{list_code, list_of, Change, Effect};
 use super::fences::Fence;
 use super::further::{self, Further};
-use super::ledger::{Grant, HashKey, NewGrant};
+use super::ledger::{Grant, HashKey, Ledger, NewGrant};
 use super::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX,
-    PIECE_BYTES_TARGET, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX,
-    USERS_PER_PIECE, USER_BYTES_MAX,
+    PIECE_BYTES_TARGET, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX, ROUND_TOTALS_MAX, ROWS_PER_PIECE_MAX,
+    TIME_MS_MAX, USERS_PER_PIECE, USER_BYTES_MAX,
 };
 use super::outcome::{Refused, State};
 use super::record::{self, Asked, Record};
 use super::restocks::Restocked;
+use super::schedule::{Rounds, Total};
 use super::status::{Refusals, Tallies};
 use super::terms::{Terms, TermsChange};
 use super::users::Listed;
@@ -33,7 +34,7 @@ use super::Sale;
 /// Version of the form. Older ones stay readable, newer ones are refused.
 ///
 /// 1: a plain sale. 2: adds the outbox and the fences. 3: ends with sections that only some sales
-/// have, a tag and a byte string each.
+/// have: their number, then a tag and a byte string each, tags ascending.
 pub const FORMAT_VERSION: u8 = 3;
 
 /// The further terms that INIT was told.
@@ -42,6 +43,8 @@ const SECTION_TOLD: u8 = 1;
 const SECTION_TERMS: u8 = 2;
 /// Users of every list: those in, all places.
 const SECTION_LISTS: u8 = 4;
+/// What a sale with rounds keeps of them.
+const SECTION_ROUNDS: u8 = 5;
 /// Packets left, one more than there are (0: none counted); amounts in the list.
 const SECTION_DRAW: u8 = 3;
 
@@ -54,6 +57,7 @@ pub enum Kind {
     Listed,
     Amounts,
     Rows,
+    Turn,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,
 }
@@ -68,6 +72,7 @@ impl Kind {
             Kind::Listed => b'S',
             Kind::Amounts => b'O',
             Kind::Rows => b'L',
+            Kind::Turn => b'Z',
             Kind::Refusals => b'C',
         }
     }
@@ -96,6 +101,7 @@ impl Sale {
             Part::Listed(list, first) => (Kind::Listed, self.write_listed(list, first)),
             Part::Amounts(first, count) => (Kind::Amounts, self.write_amounts(first, count)),
             Part::Rows(first, count) => (Kind::Rows, self.write_rows(first, count)),
+            Part::Turn(first_seq) => (Kind::Turn, self.write_turn(first_seq)),
         }))
     }
 
@@ -125,23 +131,43 @@ impl Sale {
         for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
             parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
         }
-        let (mut first, mut rows, mut bytes) = (1, 0, 0);
-        for seq in 1..=self.ledger.len() {
-            rows += 1;
-            bytes += self.ledger.grant(seq).map_or(0, |grant| row_bytes_at_most(&grant));
-            if rows == ROWS_PER_PIECE_MAX || bytes >= PIECE_BYTES_TARGET {
-                parts.push(Part::Rows(first, rows));
-                (first, rows, bytes) = (seq + 1, 0, 0);
+        for (place, ledger) in self.ledgers().enumerate() {
+            if place > 0 {
+                parts.push(Part::Turn(place));
             }
-        }
-        if rows > 0 {
-            parts.push(Part::Rows(first, rows));
+            plan_rows(ledger, &mut parts);
         }
         parts
     }
 
+    /// The ledgers of all rounds that are kept, the oldest first, the stored one last.
+    fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
+        let older = self.rounds().into_iter().flat_map(|rounds| rounds.older.iter());
+        older.map(|old| &old.ledger).chain([&self.ledger])
+    }
+
+    /// The numbers of the round at this place among all that are kept.
+    fn core_at(&self, place: usize) -> &Core {
+        let old = self.rounds().and_then(|rounds| rounds.older.get(place));
+        old.map_or(&self.core, |old| &old.core)
+    }
+
+    /// How the round at this place begins: number, supply, grants before it, epochs.
+    fn write_turn(&self, place: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        let core = self.core_at(place);
+        if let Some(ledger) = self.ledgers().nth(place) {
+            let numbers = [core.round, core.supply, ledger.base()];
+            numbers.iter().for_each(|number| put_varint(&mut out, *number));
+            put_epochs(&mut out, ledger);
+        }
+        out
+    }
+
     fn write_base(&self, pieces: u64) -> Vec<u8> {
         let mut out = vec![FORMAT_VERSION];
+        // A sale with rounds writes the epochs of each of them in its place.
+        let none = Ledger::new([0; 2]);
         out.extend_from_slice(&self.id.to_be_bytes());
         out.extend_from_slice(&self.secret);
         put_varint(&mut out, self.told_supply);
@@ -168,11 +194,7 @@ impl Sale {
         ];
         numbers.iter().for_each(|number| put_varint(&mut out, *number));
         self.tallies.numbers().iter().for_each(|number| put_varint(&mut out, *number));
-        put_varint(&mut out, self.ledger.epochs().len() as u64);
-        for (first, epoch) in self.ledger.epochs() {
-            put_varint(&mut out, (*first).into());
-            put_varint(&mut out, *epoch);
-        }
+        put_epochs(&mut out, if self.rounds().is_some() { &none } else { &self.ledger });
         put_outbox(&mut out, &self.told_terms);
         put_outbox(&mut out, &self.terms);
         put_varint(&mut out, self.fences.len() as u64);
@@ -181,18 +203,33 @@ impl Sale {
         out
     }
 
+    /// How many sections there are, then each that has anything in it: tag and bytes.
     fn put_sections(&self, out: &mut Vec<u8>) {
-        for (tag, terms) in [(SECTION_TOLD, &self.told_terms), (SECTION_TERMS, &self.terms)] {
-            let mut section = Vec::new();
-            further::put(&mut section, &Further::of(terms));
-            put_section(out, tag, &section);
+        let sections = [
+            (SECTION_TOLD, terms_section(&self.told_terms)),
+            (SECTION_TERMS, terms_section(&self.terms)),
+            (SECTION_DRAW, self.draw_section()),
+            (SECTION_LISTS, self.lists_section()),
+            (SECTION_ROUNDS, self.rounds_section()),
+        ];
+        let written = sections.iter().filter(|(_, section)| !section.is_empty());
+        put_varint(out, written.clone().count() as u64);
+        for (tag, section) in written {
+            out.push(*tag);
+            put_bytes(out, section);
         }
+    }
+
+    fn draw_section(&self) -> Vec<u8> {
         let mut section = Vec::new();
         if self.terms.draw.is_some() {
             put_varint(&mut section, self.core.packets.map_or(0, |packets| packets + 1));
             put_varint(&mut section, self.amounts().map_or(0, Amounts::len));
         }
-        put_section(out, SECTION_DRAW, &section);
+        section
+    }
+
+    fn lists_section(&self) -> Vec<u8> {
         let mut section = Vec::new();
         let sizes = LISTS.map(|list| self.list_size(list));
         if sizes.iter().any(|(_, places)| *places > 0) {
@@ -201,7 +238,22 @@ impl Sale {
                 put_varint(&mut section, places);
             }
         }
-        put_section(out, SECTION_LISTS, &section);
+        section
+    }
+
+    /// The stored round, the supply of those to come, how the oldest kept begins, totals.
+    fn rounds_section(&self) -> Vec<u8> {
+        let mut section = Vec::new();
+        let Some(rounds) = self.rounds() else { return section };
+        put_varint(&mut section, self.core.round);
+        put_varint(&mut section, rounds.base_supply);
+        put_bytes(&mut section, &self.write_turn(0));
+        for total in &rounds.totals {
+            for number in [total.round, total.supply, total.sold, total.winners] {
+                put_varint(&mut section, number);
+            }
+        }
+        section
     }
 
     /// How many users a list has, and how many places.
@@ -253,11 +305,12 @@ impl Sale {
 
     fn write_rows(&self, first: u64, count: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(PIECE_BYTES_TARGET / 2);
-        let base_at = self.ledger.grant(first).map_or(0, |grant| grant.at);
+        let ledger = self.side_of(first).ledger;
+        let base_at = ledger.grant(first).map_or(0, |grant| grant.at);
         put_varint(&mut out, first);
         put_varint(&mut out, count as u64);
         put_varint(&mut out, base_at);
-        for grant in (first..).take(count).filter_map(|seq| self.ledger.grant(seq)) {
+        for grant in (first..).take(count).filter_map(|seq| ledger.grant(seq)) {
             let row = Record {
                 user: grant.user,
                 req: grant.req,
@@ -283,6 +336,45 @@ enum Part {
     Listed(List, u64),
     Amounts(usize, usize),
     Rows(u64, usize),
+    /// The round at this place among all that are kept.
+    Turn(usize),
+}
+
+/// Cuts the grants of a ledger into bounded parts.
+fn plan_rows(ledger: &Ledger, parts: &mut Vec<Part>) {
+    let start = ledger.base() + 1;
+    let (mut first, mut rows, mut bytes) = (start, 0, 0);
+    for seq in start..=ledger.len() {
+        rows += 1;
+        bytes += ledger.grant(seq).map_or(0, |grant| row_bytes_at_most(&grant));
+        if rows == ROWS_PER_PIECE_MAX || bytes >= PIECE_BYTES_TARGET {
+            parts.push(Part::Rows(first, rows));
+            (first, rows, bytes) = (seq + 1, 0, 0);
+        }
+    }
+    if rows > 0 {
+        parts.push(Part::Rows(first, rows));
+    }
+}
+
+fn put_epochs(out: &mut Vec<u8>, ledger: &Ledger) {
+    put_varint(out, ledger.epochs().len() as u64);
+    for (first, epoch) in ledger.epochs() {
+        put_varint(out, (*first).into());
+        put_varint(out, *epoch);
+    }
+}
+
+/// Announces the epochs of a ledger that has no grant yet.
+fn take_epochs(reader: &mut Reader<'_>, ledger: &mut Ledger, newest: u64) -> Option<()> {
+    for _ in 0..take_number(reader)? {
+        let first = u32::try_from(take_number(reader)?).ok()?;
+        let epoch = take_number(reader)?;
+        if epoch > newest || !ledger.expect_epoch(first, epoch) {
+            return None;
+        }
+    }
+    Some(())
 }
 
 /// An upper bound of a row's size that does not depend on its neighbours.
@@ -290,18 +382,16 @@ fn row_bytes_at_most(grant: &Grant<'_>) -> usize {
     grant.user.len() + grant.req_id().map_or(0, <[u8]>::len) + 24
 }
 
-/// Appends a section, if there is anything in it.
-fn put_section(out: &mut Vec<u8>, tag: u8, section: &[u8]) {
-    if !section.is_empty() {
-        out.push(tag);
-        put_bytes(out, section);
-    }
+fn terms_section(terms: &Terms) -> Vec<u8> {
+    let mut section = Vec::new();
+    further::put(&mut section, &Further::of(terms));
+    section
 }
 
 /// Reads the sections behind a base, tags ascending.
 fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stated) -> Option<()> {
     let mut last = 0;
-    while !reader.is_empty() {
+    for _ in 0..take_number(reader)? {
         let tag = reader.byte()?;
         let section = reader.bytes().filter(|section| !section.is_empty() && tag > last)?;
         last = tag;
@@ -321,10 +411,87 @@ fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stated) 
                 }
                 section.is_empty().then_some(())?;
             }
+            SECTION_ROUNDS => take_rounds(section, sale, stated)?,
             _ => return None,
         }
     }
     Some(())
+}
+
+/// Reads the rounds of a base. The sale then stands at the beginning of the oldest one kept.
+fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<()> {
+    let mut reader = Reader::new(section);
+    stated.core.round = take_number(&mut reader)?;
+    let mut rounds = Rounds::default();
+    rounds.base_supply = take_number(&mut reader)?;
+    let oldest = turn_in(reader.bytes()?, sale.ledger.key())?;
+    while !reader.is_empty() {
+        let mut number = || take_number(&mut reader);
+        rounds.totals.push_back(Total {
+            round: number()?,
+            supply: number()?,
+            sold: number()?,
+            winners: number()?,
+        });
+    }
+    let rising = rounds.totals.iter().zip(rounds.totals.iter().skip(1));
+    let ordered = rising.into_iter().all(|(one, next)| one.round < next.round);
+    if !ordered || rounds.totals.len() >= ROUND_TOTALS_MAX || sale.terms.schedule.is_none() {
+        return None;
+    }
+    sale.core.round = oldest.round;
+    sale.core.supply = oldest.supply;
+    sale.core.grants = oldest.ledger.base();
+    sale.ledger = oldest.ledger;
+    sale.extras_mut().rounds = Some(Box::new(rounds));
+    Some(())
+}
+
+/// How a round begins that a rewritten sale keeps.
+struct TurnTo {
+    round: u64,
+    supply: u64,
+    ledger: Ledger,
+}
+
+fn turn_in(piece: &[u8], key: HashKey) -> Option<TurnTo> {
+    let mut reader = Reader::new(piece);
+    let (round, supply) = (take_number(&mut reader)?, take_number(&mut reader)?);
+    let base = u32::try_from(take_number(&mut reader)?).ok()?;
+    let mut ledger = Ledger::starting(key, base, round);
+    take_epochs(&mut reader, &mut ledger, INTEGER_MAX)?;
+    reader.is_empty().then_some(TurnTo { round, supply, ledger })
+}
+
+/// Checks a turn to the next round that is kept, and moves the numbers along.
+pub(super) fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
+    let next = turn_in(piece, [0; 2]).ok_or(Refused::Unknown)?;
+    let epochs = next.ledger.epochs();
+    let follows = sale.rounds().is_some()
+        && next.round > core.round
+        && next.ledger.base() >= core.grants
+        && epochs.last().is_none_or(|(_, epoch)| *epoch <= core.epoch)
+        && sale.ledger.has_only_epochs_that_granted();
+    if !follows {
+        return Err(Refused::Law);
+    }
+    let (round, supply, grants) = (next.round, next.supply, next.ledger.base());
+    let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
+    let available = supply;
+    *core = Core { round, supply, available, held: 0, sold: 0, packets, grants, ..*core };
+    if core.is_lawful() {
+        Ok(())
+    } else {
+        Err(Refused::Law)
+    }
+}
+
+/// Takes over a turn that was checked.
+pub(super) fn take_turn(sale: &mut Sale, piece: &[u8]) {
+    if let Some(next) = turn_in(piece, sale.ledger.key()) {
+        sale.turn(next.round, next.ledger.base() + 1);
+        sale.ledger = next.ledger;
+    }
 }
 
 fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
@@ -366,7 +533,13 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let version = stated.core.version;
     let counted = counts_all(&stated.core, stated.restocks, stated.fences)
         && sale.tallies.numbers().iter().all(|tally| *tally <= version);
-    let lawful = stated.core.is_lawful() && sale.core.is_lawful() && draw_holds(&sale, &stated);
+    let repeats = sale.terms.schedule.is_some();
+    let rounds_hold =
+        repeats == sale.rounds().is_some() && sale.told_terms.schedule == sale.terms.schedule;
+    let lawful = rounds_hold
+        && stated.core.is_lawful()
+        && sale.core.is_lawful()
+        && draw_holds(&sale, &stated);
     if !reader.is_empty() || !terms_hold || !ordered || !counted || !lawful {
         return Err(Refused::Law);
     }
@@ -415,6 +588,7 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
         sold: number()?,
         deficit: number()?,
         packets: None,
+        round: 0,
         grants: number()?,
         last_grant_at: number()?,
     };
@@ -423,12 +597,7 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     let pieces = number()?;
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
-    for _ in 0..number()? {
-        let (first, epoch) = (u32::try_from(number()?).ok()?, number()?);
-        if epoch > core.epoch || !sale.ledger.expect_epoch(first, epoch) {
-            return None;
-        }
-    }
+    take_epochs(reader, &mut sale.ledger, core.epoch)?;
     if format >= 2 {
         told_terms.outbox = take_outbox(reader)?;
         sale.terms.outbox = take_outbox(reader)?;
@@ -440,6 +609,7 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;
+    sale.core.supply = core.supply;
     if format >= 3 {
         take_sections(reader, &mut sale, &mut stated)?;
     }
@@ -447,9 +617,12 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
         sale.extras_mut();
     }
     let version = core.version.checked_sub(pieces)?;
-    let (available, held, sold, grants) = (core.supply, 0, 0, 0);
     let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
-    sale.core = Core { version, available, held, sold, grants, packets, ..core };
+    // Without rounds the round is 0 and no grant came before.
+    let Core { round, supply, grants, .. } = sale.core;
+    let (available, held, sold) = (supply, 0, 0);
+    let numbers = Core { round, supply, available, held, sold, grants, packets, ..core };
+    sale.core = Core { version, ..numbers };
     Some((sale, stated))
 }
 
@@ -693,6 +866,7 @@ impl Loader {
             Some((b'S', piece)) => self.piece(Effect::Listed(piece)),
             Some((b'O', piece)) => self.piece(Effect::Amounts(piece)),
             Some((b'L', piece)) => self.piece(Effect::Rows(piece)),
+            Some((b'Z', piece)) => self.piece(Effect::Turn(piece)),
             Some((b'C', piece)) => {
                 let mut reader = Reader::new(piece);
                 let mut number = || reader.varint().filter(|number| *number <= INTEGER_MAX);
@@ -729,6 +903,84 @@ impl Loader {
             Ok(sale)
         } else {
             Err(Refused::Law)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sale::decide::decide_new;
+    use crate::sale::request::{Init, Now};
+
+    fn base_of(terms: Terms) -> Vec<u8> {
+        let init = Init { supply: 7, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
+        let decision = decide_new(&init, &Now { clock_ms: 5, run: 1 });
+        let (sale, _) = Sale::create(&decision.changes[0], [1, 2]).unwrap();
+        let (_, base) = sale.pieces().next().unwrap();
+        base
+    }
+
+    #[test]
+    fn older_forms_of_a_plain_sale_stay_readable() {
+        let newest = base_of(Terms::default());
+        // Form 2 has no sections, form 1 neither outboxes nor fences: a plain sale has none of
+        // them, so the older forms are the newest one, shorter.
+        let mut second = newest[..newest.len() - 1].to_vec();
+        second[0] = 2;
+        let mut first = newest[..newest.len() - 5].to_vec();
+        first[0] = 1;
+        for form in [&newest, &second, &first] {
+            let (sale, _) = read_base(form, [1, 2]).unwrap();
+            assert_eq!(sale.core().supply, 7);
+            assert!(sale.extras.is_none());
+        }
+        let mut newer = newest;
+        newer[0] = FORMAT_VERSION + 1;
+        assert_eq!(read_base(&newer, [1, 2]).err(), Some(Refused::Unknown));
+    }
+
+    #[test]
+    fn sections_that_are_unknown_empty_or_out_of_order_are_refused() {
+        let plain = base_of(Terms::default());
+        let plain = &plain[..plain.len() - 1];
+        let broken: [&[u8]; 6] = [
+            &[1, 9, 1, 0],
+            &[1, 1, 0],
+            &[2, 3, 2, 0, 0, 3, 2, 0, 0],
+            &[1, 2, 3, 3, 9, 9],
+            &[0, 0],
+            &[1],
+        ];
+        for sections in broken {
+            let base = [plain, sections].concat();
+            assert!(read_base(&base, [1, 2]).is_err(), "{sections:?}");
+        }
+    }
+
+    #[test]
+    fn a_base_with_every_section_is_refused_when_cut_or_altered_to_break_the_law() {
+        let draw = Some(crate::sale::draw::Draw::Packets { packets: 3, min: 2 });
+        let schedule = crate::sale::schedule::Schedule {
+            period_ms: 10,
+            offset_ms: 3,
+            lasts_ms: 5,
+            carry: true,
+        };
+        let base = base_of(Terms { draw, schedule: Some(schedule), ..Terms::default() });
+        assert!(read_base(&base, [1, 2]).is_ok());
+        for len in 0..base.len() {
+            assert!(read_base(&base[..len], [1, 2]).is_err(), "{len}");
+        }
+        for place in 0..base.len() {
+            for bit in 0..8 {
+                let mut altered = base.clone();
+                altered[place] ^= 1 << bit;
+                if let Ok((sale, _)) = read_base(&altered, [1, 2]) {
+                    assert!(sale.core().is_lawful());
+                    assert_eq!(sale.audit().differences, []);
+                }
+            }
         }
     }
 }

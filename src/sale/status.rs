@@ -80,6 +80,7 @@ impl Refusals {
             | Outcome::Granted { .. }
             | Outcome::Restocked { .. }
             | Outcome::Changed { .. }
+            | Outcome::NextRound
             | Outcome::Stands(_)
             | Outcome::NoGrant
             | Outcome::Fenced
@@ -213,6 +214,15 @@ pub struct Status {
     /// Packets left to draw, in sales that count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
+    /// The stored round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
+    /// When the stored round closes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_ends_at: Option<u64>,
+    /// When the next round opens, 0 when the series is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_round_at: Option<u64>,
     pub counters: Counters,
 }
 
@@ -220,6 +230,7 @@ impl Sale {
     /// The sale at a glance, at `now`.
     pub fn status(&self, now: &Now) -> Status {
         let core = &self.core;
+        let schedule = self.terms.schedule.as_ref();
         Status {
             state: self.state_at(self.time(now)),
             supply: core.supply,
@@ -235,7 +246,7 @@ impl Sale {
             open_at: self.terms.open_at,
             close_at: self.terms.close_at,
             now: self.time(now),
-            next_deadline: self.ledger.holds().next_deadline().unwrap_or(0),
+            next_deadline: self.next_deadline().unwrap_or(0),
             created_at: self.created_at,
             last_grant_at: core.last_grant_at,
             id: self.id_text(),
@@ -246,19 +257,19 @@ impl Sale {
             outbox_error: u64::from(self.outbox_failed),
             fences_dropped: self.fences.dropped(),
             packets: core.packets,
+            round: schedule.map(|_| core.round),
+            round_ends_at: schedule.map(|schedule| schedule.end(core.round)),
+            next_round_at: schedule.map(|_| self.next_round_at(now).unwrap_or(0)),
             counters: Counters::of(&self.tallies, &self.refusals),
         }
     }
 
     fn state_at(&self, t: u64) -> &'static str {
-        if self.terms.close_at != 0 && t >= self.terms.close_at {
-            return "closed";
-        }
-        if self.paused {
-            return "paused";
-        }
-        if t < self.terms.open_at {
-            return "pending";
+        match self.window(t) {
+            Some(Outcome::Closed) => return "closed",
+            _ if self.paused => return "paused",
+            Some(_) => return "pending",
+            None => {}
         }
         match self.core.stock() {
             Stock::Available => "open",

@@ -4,6 +4,7 @@ use super::admission::{Admission, AdmissionChange};
 use super::draw::Draw;
 use super::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use super::outcome::Misuse;
+use super::schedule::Schedule;
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Terms {
     pub outbox: Option<Box<[u8]>>,
     /// How amounts are drawn, when callers don't name them. Fixed at INIT.
     pub draw: Option<Draw>,
+    /// When rounds begin, in a sale that repeats. Fixed at INIT.
+    pub schedule: Option<Schedule>,
     /// Who may ask at all.
     pub admission: Admission,
 }
@@ -36,6 +39,7 @@ impl Default for Terms {
             close_at: 0,
             outbox: None,
             draw: None,
+            schedule: None,
             admission: Admission::default(),
         }
     }
@@ -103,13 +107,14 @@ impl Terms {
             close_at: change.close_at.unwrap_or(self.close_at),
             outbox: change.outbox.clone().or_else(|| self.outbox.clone()),
             draw: self.draw,
+            schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
         }
     }
 
     /// Whether a sale on these terms keeps what a plain one does not.
     pub fn has_extras(&self) -> bool {
-        self.draw.is_some() || !self.admission.is_open()
+        self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
     }
 
     /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
@@ -122,6 +127,12 @@ impl Terms {
         }
         if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
             return Err(Misuse::OutboxTooLong);
+        }
+        if let Some(schedule) = &self.schedule {
+            schedule.check()?;
+            if self.draw.as_ref().is_some_and(Draw::is_list) {
+                return Err(Misuse::DrawListInRounds);
+            }
         }
         self.admission.check()
     }

@@ -26,8 +26,10 @@ pub struct Trial {
     /// Grants that the changes tried so far have moved: state and deadline.
     moved: BTreeMap<u64, (State, u64)>,
     draw: Option<Draw>,
+    /// Numbers of older rounds that the changes tried so far have touched, by their place.
+    pub older: BTreeMap<usize, Core>,
     /// What becomes of the amounts of DRAW LIST.
-    amounts: AmountsTrial,
+    amounts: Option<Box<AmountsTrial>>,
     /// What was available after each restock: its repeat is told so.
     pub restocked: SmallVec<[u64; 1]>,
 }
@@ -69,6 +71,7 @@ impl Trial {
         let core = Core { supply: *supply, available: *supply, packets, ..Core::default() };
         let mut trial = Trial::with(core, terms);
         trial.core.begin(change)?;
+        trial.core.round = terms.schedule.map_or(0, |schedule| schedule.round_at(trial.core.t));
         // A list counts as many versions as it has pieces: a rewritten log counts each of them.
         trial.core.version += amounts.len().saturating_sub(1) as u64 / AMOUNTS_PER_PIECE as u64;
         check(trial.is_lawful())?;
@@ -78,17 +81,66 @@ impl Trial {
 
     fn with(core: Core, terms: &Terms) -> Trial {
         let has_outbox = terms.outbox.is_some();
-        let (moved, amounts) = (BTreeMap::new(), AmountsTrial::default());
+        let (moved, older) = (BTreeMap::new(), BTreeMap::new());
         let restocked = SmallVec::new();
-        Trial { core, has_outbox, moved, draw: terms.draw, amounts, restocked }
+        Trial { core, has_outbox, moved, draw: terms.draw, older, amounts: None, restocked }
     }
 
     fn is_lawful(&self) -> bool {
+        self.holds_for(&self.core)
+    }
+
+    /// Whether the law holds for the numbers of a round.
+    fn holds_for(&self, core: &Core) -> bool {
         let shared = match &self.draw {
-            Some(draw) => draw.is_lawful(&self.core),
-            None => self.core.packets.is_none(),
+            Some(draw) => draw.is_lawful(core),
+            None => core.packets.is_none(),
         };
-        shared && self.core.is_lawful()
+        shared && core.is_lawful()
+    }
+
+    /// Like [`Trial::happen`] for a grant that may be of an older round: then it moves that
+    /// round's numbers, and the stock is not that round's.
+    fn happen_to(
+        &mut self,
+        sale: &Sale,
+        event: Event,
+        change: &Change<'_>,
+        moved: Moved,
+        seen: &mut impl Witness,
+        step: impl FnOnce(&mut Core) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let Some(place) = sale.old_place_of(moved.seq) else {
+            return self.happen(event, change, Some(moved), seen, step);
+        };
+        let stored = sale.rounds().and_then(|rounds| rounds.older.get(place));
+        let stored = stored.ok_or(Refused::Law)?.core;
+        let mut core = self.older.get(&place).copied().unwrap_or(stored);
+        step(&mut core)?;
+        check(self.holds_for(&core))?;
+        self.older.insert(place, core);
+        self.core.rev += u64::from(self.has_outbox);
+        let Core { version, rev, t, epoch, .. } = self.core;
+        seen.see(&Core { version, rev, t, epoch, ..core }, event, change, Some(moved));
+        Ok(())
+    }
+
+    /// A new round, with all its units available.
+    fn round(
+        &mut self,
+        sale: &Sale,
+        change: &Change<'_>,
+        (round, supply): (u64, u64),
+        seen: &mut impl Witness,
+    ) -> Result<(), Refused> {
+        let schedule = sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
+        check(round > self.core.round && round <= schedule.round_at(self.core.t))?;
+        let packets = self.draw.as_ref().and_then(Draw::packets);
+        self.happen(Event::Round, change, None, seen, |core| {
+            let (available, held, sold) = (supply, 0, 0);
+            *core = Core { round, supply, available, held, sold, packets, ..*core };
+            Ok(())
+        })
     }
 
     /// Follows an amount of DRAW LIST as its grant goes from one state to another. A new grant
@@ -104,11 +156,12 @@ impl Trial {
         // While a rewritten sale is not complete its list is not what is available.
         let agrees = Some(list.len()) == sale.core.packets && list.sum() == sale.core.available;
         check(agrees)?;
+        let amounts = self.amounts.get_or_insert_with(Box::default);
         match (from, from.is_some_and(State::is_live), to.is_live()) {
-            (None, _, true) => check(self.amounts.take_first(list) == Some(qty)),
-            (Some(_), false, true) => check(self.amounts.take(list, qty)),
+            (None, _, true) => check(amounts.take_first(list) == Some(qty)),
+            (Some(_), false, true) => check(amounts.take(list, qty)),
             (_, true, false) => {
-                self.amounts.push(qty);
+                amounts.push(qty);
                 Ok(())
             }
             _ => Ok(()),
@@ -191,6 +244,10 @@ impl Trial {
             // A piece is many rows at once: it comes alone and is checked as it is read.
             Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece, &self.core),
             Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece, &self.core),
+            Effect::Round { round, supply } if alone => {
+                self.round(sale, change, (*round, *supply), seen)
+            }
+            Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
             Effect::Listed(piece) if alone => snapshot::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => snapshot::check_amounts(sale, piece),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
@@ -198,6 +255,8 @@ impl Trial {
             | Effect::Fences(_)
             | Effect::Listed(_)
             | Effect::Amounts(_)
+            | Effect::Round { .. }
+            | Effect::Turn(_)
             | Effect::Rows(_) => Err(Refused::Law),
             Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
         }
@@ -236,6 +295,7 @@ impl Trial {
         let is_new = is_req(import.req) && sale.ledger.by_req(import.user, import.req).is_none();
         check(is_new && is_user(import.user) && import.qty <= INTEGER_MAX)?;
         check(import.at <= TIME_MS_MAX && self.core.packets.is_none())?;
+        check(sale.terms.schedule.is_none())?;
         let moved = Moved { seq: self.core.grants + 1, state: State::Sold, deadline: 0 };
         self.happen(Event::Import, change, Some(moved), seen, |core| {
             core.cover(import.qty)?;
@@ -245,7 +305,7 @@ impl Trial {
 
     /// State, quantity and deadline of a grant after what was tried so far.
     fn look(&self, sale: &Sale, seq: u64) -> Result<(State, u64, u64), Refused> {
-        let grant = sale.ledger.grant(seq).ok_or(Refused::Law)?;
+        let grant = sale.stored_grant(seq).ok_or(Refused::Law)?;
         let stored = (grant.state, grant.held_until);
         let (state, deadline) = self.moved.get(&seq).copied().unwrap_or(stored);
         Ok((state, grant.qty, deadline))
@@ -272,7 +332,7 @@ impl Trial {
         self.moved.insert(seq, (to, 0));
         self.follow_amount(sale, qty, Some(from), to)?;
         let moved = Moved { seq, state: to, deadline: 0 };
-        self.happen(event, change, Some(moved), seen, |core| match from {
+        self.happen_to(sale, event, change, moved, seen, |core| match from {
             State::Expired => Ok(()),
             _ => core.transfer(qty, from, to),
         })
@@ -290,7 +350,7 @@ impl Trial {
         self.moved.insert(seq, (State::Sold, 0));
         self.follow_amount(sale, qty, Some(from), State::Sold)?;
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
-        self.happen(Event::Reclaim, change, Some(moved), seen, |core| {
+        self.happen_to(sale, Event::Reclaim, change, moved, seen, |core| {
             core.transfer(qty, from, State::Sold)
         })
     }
@@ -308,7 +368,7 @@ impl Trial {
         let deadline = self.core.t + ms;
         self.moved.insert(seq, (State::Held, deadline));
         let moved = Moved { seq, state: State::Held, deadline };
-        self.happen(Event::Extend, change, Some(moved), seen, |_| Ok(()))
+        self.happen_to(sale, Event::Extend, change, moved, seen, |_| Ok(()))
     }
 
     /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.

@@ -1,0 +1,684 @@
+//! Sales that repeat: when rounds begin and end, and what is kept of those that are over.
+//!
+//! The stored round is an ordinary sale with a ledger of its own. When it is over, one effect puts
+//! that ledger aside as it is and starts an empty one: nothing is walked or copied, however many
+//! have won. The round before the stored one is kept, an older one while it has held grants; then
+//! its memory is given back in small steps.
+
+use std::collections::VecDeque;
+
+use super::core::Core;
+use super::ledger::{Grant, HashKey, Holding, Ledger};
+use super::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
+use super::outcome::Misuse;
+use super::request::Now;
+use super::Sale;
+
+/// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    pub period_ms: u64,
+    /// Unix ms at which round 0 began.
+    pub offset_ms: u64,
+    /// How long a round is open; the whole period when nothing was said.
+    pub lasts_ms: u64,
+    /// Whether what is left is added to the next round.
+    pub carry: bool,
+}
+
+impl Schedule {
+    /// Whether it can be kept.
+    pub fn check(&self) -> Result<(), Misuse> {
+        if self.period_ms == 0 || self.period_ms > TIME_MS_MAX || self.offset_ms > TIME_MS_MAX {
+            return Err(Misuse::PeriodOutOfRange);
+        }
+        if self.lasts_ms == 0 || self.lasts_ms > self.period_ms {
+            return Err(Misuse::LastsOutOfRange);
+        }
+        Ok(())
+    }
+
+    /// The round of the moment `t`; 0 also before the first.
+    pub fn round_at(&self, t: u64) -> u64 {
+        t.saturating_sub(self.offset_ms) / self.period_ms
+    }
+
+    /// First moment of a round.
+    pub fn start(&self, round: u64) -> u64 {
+        round.saturating_mul(self.period_ms).saturating_add(self.offset_ms)
+    }
+
+    /// First moment at which a round is no longer open.
+    pub fn end(&self, round: u64) -> u64 {
+        self.start(round).saturating_add(self.lasts_ms)
+    }
+
+    /// The first moment from `t` on at which a round is open: `t` itself when one is.
+    pub fn opens_at(&self, t: u64) -> u64 {
+        let round = self.round_at(t);
+        if t < self.start(round) {
+            return self.start(round);
+        }
+        if t < self.end(round) {
+            t
+        } else {
+            self.start(round + 1)
+        }
+    }
+
+    /// The first round that is still open after `t`.
+    fn first_open_after(&self, t: u64) -> u64 {
+        match t.checked_sub(self.offset_ms.saturating_add(self.lasts_ms)) {
+            None => 0,
+            Some(past) => past / self.period_ms + 1,
+        }
+    }
+}
+
+/// What a round came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    pub round: u64,
+    pub supply: u64,
+    pub sold: u64,
+    /// Distinct users with a live grant.
+    pub winners: u64,
+}
+
+/// A round that is over but still kept, with its own numbers under the same law.
+#[derive(Clone, Debug)]
+pub struct OldRound {
+    /// Its supply, available, held, sold and packets; the rest is of no use any more.
+    pub core: Core,
+    pub ledger: Ledger,
+}
+
+impl OldRound {
+    fn total(&self) -> Total {
+        let Core { round, supply, sold, .. } = self.core;
+        Total { round, supply, sold, winners: self.ledger.winners() }
+    }
+}
+
+/// Everything of a sale with rounds that is not of the stored round.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// Units that a round begins with, before anything is carried.
+    pub base_supply: u64,
+    /// Rounds that are over and kept, the oldest first.
+    pub older: VecDeque<OldRound>,
+    /// Totals of the last rounds that are over, the oldest first.
+    pub totals: VecDeque<Total>,
+    /// Ledgers that nobody needs: given back in small steps.
+    dropping: Vec<Ledger>,
+}
+
+impl Rounds {
+    /// Puts the round aside that is over.
+    pub fn put_aside(&mut self, core: Core, ledger: Ledger) {
+        self.older.push_back(OldRound { core, ledger });
+    }
+
+    /// Notes the total of the newest round that is over.
+    pub fn note_total(&mut self) {
+        let Some(newest) = self.older.back() else { return };
+        self.totals.push_back(newest.total());
+        // The stored round is listed too.
+        while self.totals.len() >= ROUND_TOTALS_MAX {
+            self.totals.pop_front();
+        }
+    }
+
+    /// Takes over the numbers of an older round after a change.
+    pub fn set_core(&mut self, place: usize, core: Core) {
+        let Some(old) = self.older.get_mut(place) else { return };
+        old.core = core;
+        let total = old.total();
+        if let Ok(at) = self.totals.binary_search_by_key(&total.round, |total| total.round) {
+            self.totals[at] = total;
+        }
+    }
+
+    /// Lets go of rounds before the previous one that have no held grant.
+    pub fn prune(&mut self) {
+        let previous = self.older.len().saturating_sub(1);
+        let is_needed = |place: usize, old: &OldRound| place >= previous || old.core.held > 0;
+        if self.older.iter().enumerate().all(|(place, old)| is_needed(place, old)) {
+            return;
+        }
+        let all = core::mem::take(&mut self.older);
+        for (place, old) in all.into_iter().enumerate() {
+            if is_needed(place, &old) {
+                self.older.push_back(old);
+            } else {
+                self.dropping.push(old.ledger);
+            }
+        }
+    }
+
+    /// Gives back a little of the memory that nobody needs. False when there is none left.
+    pub fn shed(&mut self) -> bool {
+        if let Some(ledger) = self.dropping.last_mut() {
+            if !ledger.shed(SHED_BLOCKS_PER_STEP) {
+                self.dropping.pop();
+            }
+        }
+        !self.dropping.is_empty()
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let kept = self.older.iter().map(|old| old.ledger.heap_bytes());
+        let dropping = self.dropping.iter().map(Ledger::heap_bytes);
+        kept.chain(dropping).sum::<usize>()
+            + self.older.capacity() * size_of::<OldRound>()
+            + self.totals.capacity() * size_of::<Total>()
+            + self.dropping.capacity() * size_of::<Ledger>()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        let kept = self.older.iter().map(|old| old.ledger.heap_blocks());
+        kept.chain(self.dropping.iter().map(Ledger::heap_blocks)).sum::<usize>() + 3
+    }
+}
+
+/// A round as a judge sees it: its grants and its numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'s> {
+    pub ledger: &'s Ledger,
+    pub core: &'s Core,
+}
+
+impl Sale {
+    pub(super) fn rounds(&self) -> Option<&Rounds> {
+        self.extras.as_deref().and_then(|extras| extras.rounds.as_deref())
+    }
+
+    pub(super) fn rounds_mut(&mut self) -> Option<&mut Rounds> {
+        self.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut())
+    }
+
+    /// Older rounds that are kept, the newest first.
+    pub(super) fn older(&self) -> impl Iterator<Item = &OldRound> {
+        self.rounds().into_iter().flat_map(|rounds| rounds.older.iter().rev())
+    }
+
+    /// The place among the older rounds of the one that has `seq`; `None` for the stored round.
+    pub(super) fn old_place_of(&self, seq: u64) -> Option<usize> {
+        if seq > self.ledger.base() {
+            return None;
+        }
+        let older = &self.rounds()?.older;
+        let after = older.partition_point(|old| old.ledger.base() < seq);
+        let place = after.checked_sub(1)?;
+        older.get(place).filter(|old| old.ledger.has(seq)).map(|_| place)
+    }
+
+    /// The round that has `seq`; the stored one when none has.
+    pub(super) fn side_of(&self, seq: u64) -> Side<'_> {
+        let place = self.old_place_of(seq);
+        match place.and_then(|place| self.rounds()?.older.get(place)) {
+            Some(old) => Side { ledger: &old.ledger, core: &old.core },
+            None => Side { ledger: &self.ledger, core: &self.core },
+        }
+    }
+
+    /// The grant numbered `seq`, also one that is no longer shown.
+    #[inline]
+    pub(super) fn stored_grant(&self, seq: u64) -> Option<Grant<'_>> {
+        self.side_of(seq).ledger.grant(seq)
+    }
+
+    /// Whether a grant is kept: of rounds before the previous one only held grants are.
+    fn is_kept(&self, grant: &Grant<'_>) -> bool {
+        let previous = self.older().next().map_or(0, |old| old.core.round);
+        grant.round >= previous || grant.state == super::outcome::State::Held
+    }
+
+    /// The grant numbered `seq`, while it is kept.
+    pub fn grant(&self, seq: u64) -> Option<Grant<'_>> {
+        self.stored_grant(seq).filter(|grant| self.is_kept(grant))
+    }
+
+    /// The user's grants that are kept, newest first.
+    pub fn grants_of<'s>(&'s self, user: &'s [u8]) -> impl Iterator<Item = Grant<'s>> {
+        let older = self.older().flat_map(move |old| old.ledger.grants_of(user));
+        self.ledger.grants_of(user).chain(older).filter(|grant| self.is_kept(grant))
+    }
+
+    /// Seq of the kept grant that `user` got with `req`.
+    pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
+        self.ledger.by_req(user, req).or_else(|| {
+            let mut older = self.older().filter_map(|old| old.ledger.by_req(user, req));
+            older.find(|seq| self.grant(*seq).is_some())
+        })
+    }
+
+    /// What a user has in the stored round.
+    pub fn holding_of(&self, user: &[u8]) -> Holding {
+        self.ledger.holding(&self.ledger.find(user))
+    }
+
+    /// The smallest seq above `seq` of a round that is kept; `None` when there is none.
+    pub fn next_seq(&self, seq: u64) -> Option<u64> {
+        let ledgers = self.older().map(|old| &old.ledger).chain([&self.ledger]);
+        let next = |ledger: &Ledger| {
+            let next = seq.saturating_add(1).max(ledger.base() + 1);
+            (next <= ledger.len()).then_some(next)
+        };
+        ledgers.filter_map(next).min()
+    }
+
+    /// First and last seq of the stored or the previous round; an empty round has none.
+    pub fn seqs_of_round(&self, round: u64) -> Option<(u64, u64)> {
+        let previous = self.older().next().filter(|old| old.core.round == round);
+        let stored = (self.core.round == round).then_some(&self.ledger);
+        let ledger = stored.or(previous.map(|old| &old.ledger))?;
+        (!ledger.is_empty()).then(|| (ledger.base() + 1, ledger.len()))
+    }
+
+    /// The totals of the last rounds, the stored one first.
+    pub fn round_totals(&self) -> impl Iterator<Item = Total> + '_ {
+        let Core { round, supply, sold, .. } = self.core;
+        let stored = Total { round, supply, sold, winners: self.ledger.winners() };
+        let over = self.rounds().map(|rounds| rounds.totals.iter().rev().copied());
+        let stored = over.is_some().then_some(stored);
+        stored.into_iter().chain(over.into_iter().flatten())
+    }
+
+    /// The earliest deadline of any held grant, Unix ms.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let older = self.older().filter_map(|old| old.ledger.holds().next_deadline());
+        older.chain(self.ledger.holds().next_deadline()).min()
+    }
+
+    /// When the next round opens, Unix ms; `None` when the series is over or there are no rounds.
+    pub fn next_round_at(&self, now: &Now) -> Option<u64> {
+        let schedule = self.terms.schedule.as_ref()?;
+        let round = schedule.round_at(self.time(now)).max(self.core.round);
+        let at = schedule.start(round + 1);
+        (self.terms.close_at == 0 || at < self.terms.close_at).then_some(at)
+    }
+
+    /// The next moment at which something happens by itself: a hold runs out or a round begins.
+    pub fn next_due(&self) -> Option<u64> {
+        let turn = self.terms.schedule.map(|schedule| schedule.start(self.core.round + 1));
+        let turn = turn.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
+        self.next_deadline().into_iter().chain(turn).min()
+    }
+
+    /// Held grants of all rounds.
+    pub fn holds_len(&self) -> u64 {
+        let older = self.older().map(|old| old.ledger.holds().len());
+        (older.sum::<usize>() + self.ledger.holds().len()) as u64
+    }
+
+    /// Gives back a little of the memory of rounds that are no longer kept. False when there is
+    /// none left to give back.
+    pub fn shed(&mut self) -> bool {
+        self.rounds_mut().is_some_and(Rounds::shed)
+    }
+
+    /// The round that begins before anything else is judged, and its supply; `None` when the
+    /// stored one goes on, or when the series is over.
+    pub(super) fn next_round(&self, now: &Now) -> Option<(u64, u64)> {
+        let schedule = self.terms.schedule.as_ref()?;
+        let t = self.time(now);
+        let last = match self.terms.close_at {
+            0 => t,
+            close_at => t.min(close_at - 1),
+        };
+        let round = schedule.round_at(last);
+        (round > self.core.round).then(|| (round, self.supply_of(schedule, round)))
+    }
+
+    /// What the round begins with. With CARRY every round leaves what it has to the next, also
+    /// one that passed while the server was down: the outcome does not depend on who was awake.
+    /// A round that nobody could ever ask in, because the sale was not there, leaves nothing.
+    fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
+        let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
+        if !schedule.carry {
+            return base;
+        }
+        let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
+        let left = if self.core.round >= first { self.core.available } else { 0 };
+        let skipped = round.saturating_sub(first.max(self.core.round + 1));
+        let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
+        let supply = (u128::from(base) + carried).min(super::limits::INTEGER_MAX.into());
+        supply as u64
+    }
+
+    /// Puts the stored round aside and starts the next with an empty ledger. The numbers follow.
+    pub(super) fn turn(&mut self, round: u64, first_seq: u64) {
+        let key: HashKey = self.ledger.key();
+        let next = Ledger::starting(key, first_seq.saturating_sub(1) as u32, round);
+        let ended = core::mem::replace(&mut self.ledger, next);
+        let core = self.core;
+        if let Some(rounds) = self.rounds_mut() {
+            rounds.put_aside(core, ended);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sale::decide::decide_new;
+    use crate::sale::draw::Draw;
+    use crate::sale::effect::Change;
+    use crate::sale::outcome::{Outcome, State};
+    use crate::sale::request::{Amount, Deed, Grab, Import, Init, Request, Restock, Settle, Which};
+    use crate::sale::snapshot::Loader;
+    use crate::sale::terms::Terms;
+
+    /// Rounds of 1000 ms from 300 on, open for 100 ms.
+    const SCHEDULE: Schedule =
+        Schedule { period_ms: 1000, offset_ms: 300, lasts_ms: 100, carry: false };
+
+    fn at(clock_ms: u64) -> Now {
+        Now { clock_ms, run: 1 }
+    }
+
+    fn sale_from(clock_ms: u64, supply: u64, terms: Terms) -> Sale {
+        let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
+        let decision = decide_new(&init, &at(clock_ms));
+        assert_eq!(decision.outcome, Outcome::Done);
+        Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
+    }
+
+    fn terms(schedule: Schedule, hold_ms: u64) -> Terms {
+        Terms { schedule: Some(schedule), hold_ms, ..Terms::default() }
+    }
+
+    fn reloaded(sale: &Sale) -> Sale {
+        let mut pieces = sale.pieces().map(|(kind, piece)| [vec![kind.letter()], piece].concat());
+        let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
+        pieces.for_each(|piece| loader.add(&piece).unwrap());
+        loader.finish(0).unwrap()
+    }
+
+    /// A log that is rewritten: the pieces as effects.
+    fn rewritten(sale: &Sale) -> Sale {
+        let pieces: Vec<_> = sale.pieces().collect();
+        let encode = |(kind, piece): &(crate::sale::snapshot::Kind, Vec<u8>)| {
+            [&[kind.letter(), b':'], &piece[..]].concat()
+        };
+        let texts: Vec<Vec<u8>> = pieces.iter().map(encode).collect();
+        let base = Change::decode(&texts[0]).unwrap();
+        let mut log = Sale::create(&base, [5, 6]).unwrap().0;
+        for text in &texts[1..] {
+            let version = log.core().version;
+            log.apply_replicated(version, &[Change::decode(text).unwrap()]).unwrap();
+        }
+        log
+    }
+
+    /// Judges and applies, also as a replica, as a sale that was reloaded and as a log.
+    fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
+        loop {
+            let decision = sale.decide(request, &at(clock_ms));
+            let encode = |change: &Change<'_>| {
+                let mut text = Vec::new();
+                change.encode(&mut text);
+                text
+            };
+            let texts: Vec<Vec<u8>> = decision.changes.iter().map(encode).collect();
+            let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
+            let version = sale.core().version;
+            let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
+            sale.commit(&decision.changes, 1);
+            for other in &mut others {
+                other.apply_replicated(version, &changes).unwrap();
+                assert!(sale.pieces().eq(other.pieces()));
+            }
+            assert_eq!(sale.audit().differences, []);
+            if decision.outcome != Outcome::NextRound {
+                return decision.outcome;
+            }
+        }
+    }
+
+    fn grab(sale: &mut Sale, user: &str, req: Option<&str>, clock_ms: u64) -> Outcome {
+        let req = req.map(str::as_bytes);
+        let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req };
+        run(sale, &Request::Grab(grab), clock_ms)
+    }
+
+    fn wins(sale: &mut Sale, user: &str, clock_ms: u64) -> u64 {
+        match grab(sale, user, None, clock_ms) {
+            Outcome::Granted { grant, .. } => grant.seq,
+            other => panic!("{user}: {other:?}"),
+        }
+    }
+
+    fn settle(sale: &mut Sale, user: &str, seq: u64, deed: Deed, clock_ms: u64) -> Outcome {
+        let which = Which::Seq(seq);
+        run(sale, &Request::Settle(Settle { user: user.as_bytes(), which, deed }), clock_ms)
+    }
+
+    fn state(outcome: Outcome) -> State {
+        match outcome {
+            Outcome::Stands(standing) => standing.state,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn times_of_rounds() {
+        assert_eq!([0, 299, 300, 1299, 1300].map(|t| SCHEDULE.round_at(t)), [0, 0, 0, 0, 1]);
+        let opens = [0, 300, 399, 400, 1299, 1300].map(|t| SCHEDULE.opens_at(t));
+        assert_eq!(opens, [300, 300, 399, 1300, 1300, 1300]);
+        assert_eq!(
+            [0, 399, 400, 1399, 1400].map(|t| SCHEDULE.first_open_after(t)),
+            [0, 0, 1, 1, 2]
+        );
+    }
+
+    #[test]
+    fn every_round_starts_anew_and_seq_runs_on() {
+        let mut sale = sale_from(5000, 2, terms(SCHEDULE, 0));
+        assert_eq!(sale.core().round, 4);
+        assert_eq!(sale.status(&at(5000)).state, "pending");
+        assert_eq!(grab(&mut sale, "a", None, 5299), Outcome::NotOpen { in_ms: 1 });
+        assert_eq!(wins(&mut sale, "a", 5300), 1);
+        assert_eq!(sale.core().round, 5);
+        assert!(matches!(grab(&mut sale, "a", None, 5301), Outcome::Already(_)));
+        assert_eq!(wins(&mut sale, "b", 5399), 2);
+        assert_eq!(grab(&mut sale, "c", None, 5400), Outcome::NotOpen { in_ms: 900 });
+        let status = sale.status(&at(5400));
+        assert_eq!((status.state, status.sold, status.winners), ("pending", 2, 2));
+        let times = (status.round, status.round_ends_at, status.next_round_at);
+        assert_eq!(times, (Some(5), Some(5400), Some(6300)));
+        assert_eq!(wins(&mut sale, "a", 6300), 3);
+        assert_eq!((sale.core().available, sale.core().grants), (1, 3));
+        let rows: Vec<_> = sale.grants_of(b"a").map(|grant| (grant.seq, grant.round)).collect();
+        assert_eq!(rows, [(3, 6), (1, 5)]);
+        assert_eq!((sale.seqs_of_round(5), sale.seqs_of_round(6)), (Some((1, 2)), Some((3, 3))));
+        // Several rounds later: only the stored and the previous one are kept.
+        assert_eq!(wins(&mut sale, "a", 9300), 4);
+        assert_eq!(sale.grants_of(b"a").count(), 2);
+        assert_eq!((sale.grant(1), sale.next_seq(0), sale.next_seq(3)), (None, Some(3), Some(4)));
+        let totals: Vec<_> = sale.round_totals().map(|t| (t.round, t.sold, t.winners)).collect();
+        assert_eq!(totals, [(9, 1, 1), (6, 1, 1), (5, 2, 2), (4, 0, 0)]);
+    }
+
+    #[test]
+    fn an_older_round_has_its_own_numbers() {
+        let mut sale = sale_from(1300, 2, terms(SCHEDULE, 5000));
+        let (a, b) = (wins(&mut sale, "a", 1300), wins(&mut sale, "b", 1300));
+        let c = wins(&mut sale, "c", 2300);
+        assert_eq!(
+            state(settle(&mut sale, "a", a, Deed::Confirm { reclaim: false }, 2301)),
+            State::Sold
+        );
+        assert_eq!((sale.core().held, sale.core().sold), (1, 0));
+        assert_eq!(state(settle(&mut sale, "b", b, Deed::Cancel, 2302)), State::Cancelled);
+        let old = sale.older().next().unwrap().core;
+        assert_eq!((old.available, old.held, old.sold, sale.core().available), (1, 0, 1, 1));
+        assert_eq!(state(settle(&mut sale, "a", a, Deed::Refund, 2303)), State::Refunded);
+        let totals: Vec<_> = sale.round_totals().map(|t| (t.round, t.sold, t.winners)).collect();
+        assert_eq!(totals, [(2, 0, 0), (1, 0, 0)].map(|(r, s, _)| (r, s, u64::from(r == 2))));
+        // Two rounds on, the held grant of round 2 is still there, the settled ones are not.
+        let d = wins(&mut sale, "d", 4300);
+        assert_eq!(wins(&mut sale, "e", 5300), d + 1);
+        assert_eq!(settle(&mut sale, "a", a, Deed::Refund, 5301), Outcome::NoGrant);
+        assert_eq!(sale.older().count(), 2);
+        assert_eq!(
+            state(settle(&mut sale, "c", c, Deed::Confirm { reclaim: false }, 5302)),
+            State::Sold
+        );
+        assert_eq!(sale.older().count(), 1, "the settled round is let go");
+        assert_eq!(settle(&mut sale, "c", c, Deed::Refund, 5303), Outcome::NoGrant);
+        let sold: Vec<_> = sale.round_totals().map(|t| (t.round, t.sold)).collect();
+        assert_eq!(sold, [(5, 0), (4, 0), (2, 1), (1, 0)]);
+    }
+
+    #[test]
+    fn holds_of_older_rounds_expire_and_can_be_reclaimed_there() {
+        let mut sale = sale_from(1300, 1, terms(SCHEDULE, 1500));
+        let a = wins(&mut sale, "a", 1300);
+        let b = wins(&mut sale, "b", 2300);
+        assert_eq!((sale.next_deadline(), sale.next_due()), (Some(2800), Some(2800)));
+        assert_eq!(
+            state(settle(&mut sale, "a", a, Deed::Confirm { reclaim: false }, 2800)),
+            State::Expired
+        );
+        let reclaim = Deed::Confirm { reclaim: true };
+        assert_eq!(state(settle(&mut sale, "a", a, reclaim, 2801)), State::Sold);
+        assert_eq!((sale.core().available, sale.core().held), (0, 1));
+        let decision = sale.decide_expiry(10, &at(3299));
+        assert!(decision.changes.is_empty());
+        let expiry = |clock_ms: u64, sale: &mut Sale| {
+            let decision = sale.decide_expiry(10, &at(clock_ms));
+            sale.commit(&decision.changes, 1);
+        };
+        wins(&mut sale, "c", 3300);
+        expiry(3800, &mut sale);
+        assert_eq!(sale.grant(b).unwrap().state, State::Expired);
+        assert_eq!((sale.core().available, sale.core().held), (0, 1));
+        assert_eq!(sale.audit().differences, []);
+    }
+
+    #[test]
+    fn a_request_id_is_known_while_its_grant_is_kept() {
+        let mut sale = sale_from(1300, 5, terms(SCHEDULE, 0));
+        let Outcome::Granted { grant, .. } = grab(&mut sale, "a", Some("r"), 1300) else {
+            panic!()
+        };
+        assert_eq!(grab(&mut sale, "a", Some("r"), 2300), Outcome::Replay(grant));
+        assert!(matches!(grab(&mut sale, "a", Some("r"), 3300), Outcome::Granted { .. }));
+        assert!(matches!(grab(&mut sale, "a", Some("r"), 3301), Outcome::Replay(_)));
+        let only = Settle { user: b"a", which: Which::Only, deed: Deed::Refund };
+        assert_eq!(state(run(&mut sale, &Request::Settle(only), 3302)), State::Refunded);
+    }
+
+    #[test]
+    fn what_is_left_is_carried_and_restocks_stay() {
+        let carrying = Schedule { carry: true, ..SCHEDULE };
+        // Created when the window of round 1 is over: round 1 has nothing to leave.
+        let mut sale = sale_from(1500, 10, terms(carrying, 0));
+        wins(&mut sale, "a", 2300);
+        assert_eq!(sale.core().supply, 10);
+        wins(&mut sale, "a", 3300);
+        assert_eq!(sale.core().supply, 19);
+        let restock = |delta: i64, req: &'static [u8]| Request::Restock(Restock { delta, req });
+        run(&mut sale, &restock(5, b"r1"), 3301);
+        wins(&mut sale, "a", 4300);
+        assert_eq!(sale.core().supply, 15 + 23);
+        // Two rounds pass with nobody awake: they leave all they would have had.
+        wins(&mut sale, "a", 7300);
+        assert_eq!(sale.core().supply, 15 + 37 + 2 * 15);
+        let mut plain = sale_from(1300, 10, terms(SCHEDULE, 0));
+        run(&mut plain, &restock(-4, b"r1"), 1301);
+        wins(&mut plain, "a", 3300);
+        assert_eq!(plain.core().supply, 6);
+    }
+
+    #[test]
+    fn the_series_is_bounded_as_a_whole() {
+        let bounded = Terms { open_at: 2350, close_at: 3350, ..terms(SCHEDULE, 0) };
+        let mut sale = sale_from(1300, 10, bounded);
+        assert_eq!(grab(&mut sale, "a", None, 1301), Outcome::NotOpen { in_ms: 1049 });
+        wins(&mut sale, "a", 2350);
+        assert_eq!(grab(&mut sale, "b", None, 2400), Outcome::NotOpen { in_ms: 900 });
+        wins(&mut sale, "a", 3349);
+        assert_eq!(grab(&mut sale, "b", None, 3350), Outcome::Closed);
+        assert_eq!(grab(&mut sale, "b", None, 9350), Outcome::Closed);
+        assert_eq!((sale.core().round, sale.next_due()), (3, None));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_stays_in_the_round() {
+        let mut sale = sale_from(1300, 10, terms(SCHEDULE, 0));
+        wins(&mut sale, "a", 2300);
+        assert!(matches!(grab(&mut sale, "a", None, 2299), Outcome::Already(_)));
+        assert_eq!(sale.core().round, 2);
+        let early = Change::decode(b"Hn2s5").unwrap();
+        let mut broken = sale.clone();
+        assert!(broken.apply_replicated(sale.core().version, &[early]).is_err());
+        let future = Change::decode(b"Ht10n9s5").unwrap();
+        assert!(broken.apply_replicated(sale.core().version, &[future]).is_err());
+    }
+
+    #[test]
+    fn packets_are_drawn_anew_in_every_round() {
+        let draw = Some(Draw::Packets { packets: 3, min: 1 });
+        let mut sale =
+            sale_from(1300, 100, Terms { limit: 0, grabs: 1, draw, ..terms(SCHEDULE, 0) });
+        for clock_ms in [1300, 2300, 4300] {
+            for user in ["a", "b", "c"] {
+                wins(&mut sale, user, clock_ms);
+            }
+            assert_eq!((sale.core().sold, sale.core().packets), (100, Some(0)));
+            assert_eq!(grab(&mut sale, "d", None, clock_ms), Outcome::SoldOut { held: 0 });
+        }
+    }
+
+    #[test]
+    fn what_rounds_can_not_keep_is_refused() {
+        let refused = |schedule: Schedule, draw: Option<Draw>, amounts: &[u64]| {
+            let terms = Terms { draw, ..terms(schedule, 0) };
+            let supply = amounts.iter().sum();
+            let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
+            match decide_new(&init, &at(1)).outcome {
+                Outcome::Misuse(misuse) => misuse,
+                other => panic!("{other:?}"),
+            }
+        };
+        let zero = Schedule { period_ms: 0, ..SCHEDULE };
+        let long = Schedule { lasts_ms: 1001, ..SCHEDULE };
+        let list = Draw::list(&[1, 2]);
+        assert_eq!(refused(zero, None, &[]), Misuse::PeriodOutOfRange);
+        assert_eq!(refused(long, None, &[]), Misuse::LastsOutOfRange);
+        assert_eq!(refused(SCHEDULE, Some(list), &[1, 2]), Misuse::DrawListInRounds);
+        let mut sale = sale_from(1300, 10, terms(SCHEDULE, 0));
+        let import = Import { user: b"i", qty: 5, req: b"r", at: None, no_deficit: false };
+        let refused = run(&mut sale, &Request::Import(import), 1300);
+        assert_eq!(refused, Outcome::Misuse(Misuse::RoundsTakeNoImport));
+    }
+
+    #[test]
+    fn a_round_with_many_winners_is_given_back_in_steps() {
+        let supply = 200_000;
+        let mut sale = sale_from(1300, supply, terms(SCHEDULE, 0));
+        for user in 0..supply {
+            let user = user.to_string();
+            let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
+            let decision = sale.decide(&Request::Grab(grab), &at(1300));
+            sale.commit(&decision.changes, 1);
+        }
+        let full = sale.memory_bytes();
+        for clock_ms in [2300, 3300] {
+            let decision = sale.decide_round(&at(clock_ms)).unwrap();
+            sale.commit(&decision.changes, 1);
+        }
+        assert!(sale.memory_bytes() > full / 3, "not yet given back");
+        let mut steps = 0;
+        while sale.shed() {
+            steps += 1;
+        }
+        assert!(steps > 1 && sale.memory_bytes() < full / 50, "{steps}");
+        assert!(reloaded(&sale).pieces().eq(sale.pieces()));
+    }
+}
