@@ -10,6 +10,7 @@ use super::effect::{Change, Effect, Importing, UsersChange};
 use super::event::Event;
 use super::ledger::{HashKey, Ledger, NewGrant};
 use super::limits::EFFECTS_PER_APPLY_MAX;
+use super::lists;
 use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
@@ -157,10 +158,10 @@ impl Sale {
                 self.ledger.set_state(*seq, State::Sold, 0);
                 self.tallies.imported += 1;
             }
-            Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
-            Effect::Fences(piece) => snapshot::take_fences(self, piece),
-            Effect::Listed(piece) => snapshot::take_listed(self, piece),
-            Effect::Amounts(piece) => snapshot::take_amounts(self, piece),
+            Effect::RestockIds(piece) => lists::take_restocks(self, piece),
+            Effect::Fences(piece) => lists::take_fences(self, piece),
+            Effect::Listed(piece) => lists::take_listed(self, piece),
+            Effect::Amounts(piece) => lists::take_amounts(self, piece),
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
             Effect::Round { round, .. } => {

@@ -24,6 +24,7 @@ pub mod holds;
 pub mod index;
 pub mod ledger;
 pub mod limits;
+mod lists;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;

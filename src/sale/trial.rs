@@ -10,6 +10,7 @@ use super::event::Event;
 use super::limits::{
     AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
 };
+use super::lists;
 use super::outcome::{Refused, State};
 use super::snapshot;
 use super::terms::Terms;
@@ -233,14 +234,14 @@ impl Trial {
             Effect::Extend { seq, ms } => self.extend(sale, change, *seq, *ms, seen),
             Effect::Reimport { seq } => self.reimport(sale, change, *seq, seen),
             // A piece is many rows at once: it comes alone and is checked as it is read.
-            Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece),
-            Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece),
+            Effect::RestockIds(piece) if alone => lists::check_restocks(sale, piece),
+            Effect::Fences(piece) if alone => lists::check_fences(sale, piece),
             Effect::Round { round, supply } if alone => {
                 self.round(sale, change, (*round, *supply), seen)
             }
             Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
-            Effect::Listed(piece) if alone => snapshot::check_listed(sale, piece),
-            Effect::Amounts(piece) if alone => snapshot::check_amounts(sale, piece),
+            Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
+            Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
             Effect::RestockIds(_)
             | Effect::Fences(_)
