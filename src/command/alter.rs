@@ -53,9 +53,9 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {
     let mut words = Words::after_key(args);
-    let Options { change, draw, .. } = Options::parse(&mut words)?;
-    // How amounts are drawn is fixed at INIT.
-    if draw.is_some() || change == TermsChange::default() {
+    let Options { change, draw, schedule, .. } = Options::parse(&mut words)?;
+    // How amounts are drawn and when rounds begin is fixed at INIT.
+    if draw.is_some() || schedule.is_some() || change == TermsChange::default() {
         return Err(errors::SYNTAX);
     }
     Ok(change)

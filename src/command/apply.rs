@@ -88,9 +88,11 @@ fn apply(
     let refusal = |refused| (refused, errors::APPLY_REFUSED);
     match key.slot() {
         Slot::Sale(sale) => {
-            let holds = sale.ledger().holds().len();
+            let holds = sale.holds_len();
             let told = sale.apply_replicated(version, changes).map_err(refusal)?;
-            info::holds_changed(holds, sale.ledger().holds().len());
+            info::holds_changed(holds, sale.holds_len());
+            // A replica has no sweeper, so what rounds leave is given back here, step by step.
+            sale.shed();
             return Ok((told, sale.next_look()));
         }
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),

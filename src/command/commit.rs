@@ -30,6 +30,14 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         Request::Grab(_) if sale.is_timeless() => run::unread_now(),
         _ => run::now(),
     };
+    if let Some(turn) = sale.decide_round(&now) {
+        // The stored round is over. It ends first; then the request is judged anew.
+        drop(key);
+        return match turn_round(call, &turn, &now) {
+            Ok(()) => run(call, request),
+            Err(error) => out.error(error),
+        };
+    }
     let decision = sale.decide(request, &now);
     let shown = sale.masked(decision.outcome.clone());
     if decision.changes.is_empty() {
@@ -47,6 +55,18 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     }
     info::count(&decision.outcome);
     reply::outcome(out, &shown);
+}
+
+/// Ends the stored round of the sale at the key and begins the one that is due.
+fn turn_round(call: &mut Call<'_>, turn: &Decision<'_>, now: &Now) -> Result<(), &'static str> {
+    let (outbox, args) = (call.outbox(), call.args());
+    let name = args.get(KEY).copied().unwrap_or_default();
+    let mut key = call.open(KEY, Mode::Write);
+    let made = make(access::sale(&mut key)?, name, outbox, turn, now)?;
+    drop(key);
+    publish(call, KEY, &made, &turn.changes);
+    announce(call, KEY, &made);
+    Ok(())
 }
 
 /// What was made, and what is still to be told of it.
@@ -102,12 +122,14 @@ pub fn enact(
     now: &Now,
 ) -> Result<Made, &'static str> {
     let changes = &decision.changes;
-    let (version, holds) = (sale.core().version, sale.ledger().holds().len());
+    let (version, holds) = (sale.core().version, sale.holds_len());
     let expired = sale.tallies().expired;
     let told = sale.commit(changes, now.run).map_err(|_| errors::EXHAUSTED)?;
-    info::holds_changed(holds, sale.ledger().holds().len());
+    info::holds_changed(holds, sale.holds_len());
     info::expired(sale.tallies().expired - expired);
-    Ok(Made { version, entries, told, look_at: sale.next_look() })
+    // Rounds that are over give their memory back in steps, which the sweeper goes on with.
+    let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
+    Ok(Made { version, entries, told, look_at })
 }
 
 /// Makes a sale at its key from the INIT that was decided.

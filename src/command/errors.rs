@@ -57,6 +57,15 @@ pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST 
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
 pub const DRAW_FIXES_SUPPLY: &str = "ERR the supply of a sale with DRAW packets is fixed";
+/// A period that can't be kept.
+pub const PERIOD_OUT_OF_RANGE: &str =
+    "ERR EVERY must be 1 to 140737488355327 milliseconds, OFFSET at most that";
+/// Rounds that last longer than their period.
+pub const LASTS_OUT_OF_RANGE: &str = "ERR LASTS must be at least 1 and at most EVERY";
+/// A list has one order, rounds start anew.
+pub const DRAW_LIST_IN_ROUNDS: &str = "ERR DRAW LIST can't be used with EVERY";
+/// IMPORT on a sale with rounds.
+pub const ROUNDS_TAKE_NO_IMPORT: &str = "ERR a sale with EVERY takes no IMPORT";
 /// MOD without a residue.
 pub const MOD_NO_RESIDUE: &str = "ERR MOD needs at least 1 remainder, or is 0 to switch it off";
 /// MOD with a remainder that no number has.
@@ -78,6 +87,9 @@ pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991"
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
 /// Time, version or epoch of a change would be beyond its bound.
+pub const INCOMPLETE: &str =
+    "ERR part of this sale's log is missing: restore it from a backup or resync it";
+/// The clock, the version or the epoch is beyond its bound.
 pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY got what does not follow, what this build does not know or what breaks the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
@@ -103,6 +115,10 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
         Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
+        Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,
+        Misuse::LastsOutOfRange => LASTS_OUT_OF_RANGE,
+        Misuse::DrawListInRounds => DRAW_LIST_IN_ROUNDS,
+        Misuse::RoundsTakeNoImport => ROUNDS_TAKE_NO_IMPORT,
         Misuse::ModNoResidue => MOD_NO_RESIDUE,
         Misuse::ModResidueTooLarge => MOD_RESIDUE_TOO_LARGE,
         Misuse::ModTooManyResidues => MOD_TOO_MANY_RESIDUES,
@@ -115,6 +131,7 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::SupplyTooLarge => SUPPLY_TOO_LARGE,
         Misuse::GrantsFull => GRANTS_FULL,
         Misuse::Exhausted => EXHAUSTED,
+        Misuse::Incomplete => INCOMPLETE,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Letting holds expire that are due: what the sweeper does with one sale.
+//! What happens by itself: holds expire that are due, rounds begin. The sweeper does it, sale by
+//! sale.
 
 use super::access::{self, KEY};
 use super::commit;
@@ -9,7 +10,7 @@ use crate::server::sweeper::Swept;
 /// How long a sale is left alone whose outbox takes no entry.
 const RETRY_MS: u64 = 1000;
 
-/// Lets at most `most` due holds expire of the sale at the call's key.
+/// Lets at most `most` due holds expire of the sale at the call's key, or begins its next round.
 pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
@@ -19,14 +20,15 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
         return Swept::default();
     };
     sale.forget_look();
-    let decision = sale.decide_expiry(most, &now);
+    let decision = sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
     if decision.changes.is_empty() {
-        return Swept { settled: 0, next_look: sale.next_look() };
+        let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
+        return Swept { settled: 0, next_look };
     }
-    let before = sale.ledger().holds().len();
+    let before = sale.holds_len();
     match commit::make(sale, name, outbox, &decision, &now) {
         Ok(mut made) => {
-            let settled = before - sale.ledger().holds().len();
+            let settled = before.saturating_sub(sale.holds_len()) as usize;
             // The sweeper keeps the hint itself: it comes back to this sale in its turn.
             let next_look = made.take_look();
             drop(key);

@@ -42,6 +42,9 @@ pub const SPEC: Spec = Spec {
         errors::DRAW_AMOUNT_ZERO,
         errors::DRAW_RANGE_EMPTY,
         errors::DRAW_SUM_DIFFERS,
+        errors::PERIOD_OUT_OF_RANGE,
+        errors::LASTS_OUT_OF_RANGE,
+        errors::DRAW_LIST_IN_ROUNDS,
         errors::MOD_NO_RESIDUE,
         errors::MOD_RESIDUE_TOO_LARGE,
         errors::MOD_TOO_MANY_RESIDUES,
@@ -73,13 +76,13 @@ fn run(call: &mut Call<'_>) {
 fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let mut words = Words::after_key(args);
     let supply = words.integer()?;
-    let Options { change, draw, amounts, .. } = Options::parse(&mut words)?;
+    let Options { change, draw, amounts, schedule, .. } = Options::parse(&mut words)?;
     // Who draws red packets wants one for each user, whatever is in it.
     let usual = match draw {
         None => Terms::default(),
         Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
     };
-    let terms = usual.altered(&change);
+    let terms = Terms { schedule, ..usual.altered(&change) };
     Ok(Init { supply, terms, amounts, id: random::id(), secret: random::secret() })
 }
 

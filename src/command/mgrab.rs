@@ -7,14 +7,13 @@ use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use crate::sale::outcome::Standing;
-use crate::sale::request::{Amount, Grab};
+use crate::sale::request::{Amount, Grab, Now};
 use crate::sale::several::{decide_several, Joint, Verdict};
 use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
-use crate::server::run;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.MGRAB",
@@ -138,22 +137,32 @@ fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
 }
 
 fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
-    let out = call.reply();
-    match take(call, user, parts, req) {
-        Ok((joint, made)) => {
-            for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&joint.decisions)) {
-                if let Some(made) = made {
-                    commit::publish(call, part.arg, made, &decision.changes);
+    let (out, now) = (call.reply(), call.now());
+    // Rounds that are over end first; then all is judged again, at the same moment.
+    loop {
+        match take(call, user, parts, req, &now) {
+            Ok((joint, made)) => {
+                tell(call, parts, &joint, &made);
+                if joint.verdict != Verdict::NextRound {
+                    return answer(out, &joint.verdict);
                 }
             }
-            for (part, made) in parts.iter().zip(&made) {
-                if let Some(made) = made {
-                    commit::announce(call, part.arg, made);
-                }
-            }
-            answer(out, &joint.verdict);
+            Err(error) => return out.error(error),
         }
-        Err(error) => out.error(error),
+    }
+}
+
+/// Replicates what was made to all sales, then notifies of it.
+fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Option<Made>]) {
+    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&joint.decisions)) {
+        if let Some(made) = made {
+            commit::publish(call, part.arg, made, &decision.changes);
+        }
+    }
+    for (part, made) in parts.iter().zip(made) {
+        if let Some(made) = made {
+            commit::announce(call, part.arg, made);
+        }
     }
 }
 
@@ -166,8 +175,9 @@ fn take<'a>(
     user: &'a [u8],
     parts: &[Part],
     req: Option<&'a [u8]>,
+    now: &Now,
 ) -> Result<Taken<'a>, &'static str> {
-    let (now, outbox, args) = (run::now(), call.outbox(), call.args());
+    let (outbox, args) = (call.outbox(), call.args());
     let places: Vec<usize> = parts.iter().map(|part| part.arg).collect();
     let mut keys = call.open_several(&places);
     let mut sales: Vec<&mut Sale> = Vec::with_capacity(keys.len());
@@ -176,7 +186,7 @@ fn take<'a>(
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().map(|sale| &**sale).zip(grabs).collect();
-    let mut joint = decide_several(&judged, &now);
+    let mut joint = decide_several(&judged, now);
     if let Verdict::Misuse(misuse) = joint.verdict {
         return Err(errors::misuse(misuse));
     }
@@ -200,7 +210,7 @@ fn take<'a>(
         }
         made.push(match decision.changes.is_empty() {
             true => None,
-            false => Some(commit::enact(sale, decision, appended, &now)?),
+            false => Some(commit::enact(sale, decision, appended, now)?),
         });
     }
     if let Verdict::Refused { index, outcome } = &mut joint.verdict {
@@ -230,6 +240,8 @@ fn answer(out: Reply<'_>, verdict: &Verdict) {
             out.number(*index as u64);
             reply::outcome(out, outcome);
         }
+        // The caller asks again until the rounds have begun.
+        Verdict::NextRound => out.ok(),
         Verdict::Misuse(misuse) => out.error(errors::misuse(*misuse)),
     }
 }

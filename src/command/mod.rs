@@ -20,6 +20,7 @@ mod pause;
 mod reply;
 mod resp;
 mod restock;
+mod rounds;
 mod settle;
 mod status;
 pub mod table;

@@ -37,6 +37,8 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
             reply.int(*applied);
             reply.number(*available);
         }
+        // A caller that asks for judgement asks again after the round; nobody is told this.
+        Outcome::NextRound => reply.ok(),
         Outcome::Misuse(misuse) => reply.error(errors::misuse(*misuse)),
     }
 }
@@ -75,8 +77,7 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
         None => reply.null(),
     }
     reply.number(grant.epoch);
-    // Sales without rounds have round 0.
-    reply.int(0);
+    reply.number(grant.round);
 }
 
 fn alone(reply: Reply<'_>, name: &str) {

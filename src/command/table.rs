@@ -3,8 +3,8 @@
 //! Each command's entry stands in the command's own file, next to its parser and handler.
 
 use super::{
-    alter, apply, audit, errors, grab, help, import, init, list, mgrab, pause, restock, settle,
-    status, terms, user, winners,
+    alter, apply, audit, errors, grab, help, import, init, list, mgrab, pause, restock, rounds,
+    settle, status, terms, user, winners,
 };
 use crate::server::register::{
     Arg, ArgKind, KeyOption, KeySpec, Spec, KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ,
@@ -12,7 +12,7 @@ use crate::server::register::{
 };
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 20] = [
+pub static TABLE: [Spec; 21] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -31,6 +31,7 @@ pub static TABLE: [Spec; 20] = [
     status::SPEC,
     user::SPEC,
     winners::SPEC,
+    rounds::SPEC,
     help::SPEC,
     apply::SPEC,
 ];

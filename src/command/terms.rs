@@ -6,6 +6,7 @@ use super::table;
 use crate::sale::admission::{AdmissionChange, Modulo, Sample};
 use crate::sale::draw::Draw;
 use crate::sale::limits::PERMILLE_ALL;
+use crate::sale::schedule::Schedule;
 use crate::sale::terms::{Terms, TermsChange};
 use crate::server::register::{Arg, ArgKind};
 
@@ -73,6 +74,18 @@ pub const DRAW: Arg = Arg::one_of(
 )
 .optional();
 
+/// How a sale repeats, for the table.
+pub const ROUNDS: Arg = Arg::block(
+    "rounds",
+    &[
+        Arg::new("every", ArgKind::Integer).shown("period").token("EVERY"),
+        Arg::new("offset", ArgKind::Integer).shown("ms").token("OFFSET").optional(),
+        Arg::new("lasts", ArgKind::Integer).shown("ms").token("LASTS").optional(),
+        Arg::pure("carry", "CARRY").optional(),
+    ],
+)
+.optional();
+
 /// The arguments of INIT behind the supply, and of ALTER behind the key.
 pub const INIT_ARGS: &[Arg] = &[
     table::KEY,
@@ -84,6 +97,7 @@ pub const INIT_ARGS: &[Arg] = &[
     table::CLOSEAT,
     table::OUTBOX,
     DRAW,
+    ROUNDS,
     ADMISSION[0],
     ADMISSION[1],
     ADMISSION[2],
@@ -114,7 +128,12 @@ pub struct Options {
     pub draw: Option<Draw>,
     /// The amounts of DRAW LIST.
     pub amounts: Vec<u64>,
+    pub schedule: Option<Schedule>,
     min: Option<u64>,
+    every: Option<u64>,
+    offset: Option<u64>,
+    lasts: Option<u64>,
+    carry: Option<()>,
     permille: Option<u64>,
     salt: Option<Box<[u8]>>,
     /// How many arguments were left when the outbox's name was read.
@@ -150,6 +169,9 @@ impl Options {
             ("CLOSEAT", &mut change.close_at),
             ("ADMIT", &mut change.admission.admit),
             ("MIN", &mut self.min),
+            ("EVERY", &mut self.every),
+            ("OFFSET", &mut self.offset),
+            ("LASTS", &mut self.lasts),
         ];
         match slots.into_iter().find(|(option, _)| is(name, option)) {
             Some((_, slot)) => words.once(slot, Words::integer).map(|()| true),
@@ -179,6 +201,8 @@ impl Options {
         if is(name, "OUTBOX") {
             self.left_at_outbox.get_or_insert(words.left());
             words.once(&mut self.change.outbox, Words::outbox)
+        } else if is(name, "CARRY") {
+            words.once(&mut self.carry, |_| Ok(()))
         } else if is(name, "DRAW") {
             let amounts = &mut self.amounts;
             words.once(&mut self.draw, |words| read_draw(words, amounts))
@@ -202,6 +226,18 @@ impl Options {
             (Some(permille), salt) => {
                 Some(Some(Box::new(Sample { permille, salt: salt.unwrap_or_default() })))
             }
+        };
+        self.schedule = match self.every {
+            None if self.offset.or(self.lasts).is_some() || self.carry.is_some() => {
+                return Err(errors::SYNTAX);
+            }
+            None => None,
+            Some(period_ms) => Some(Schedule {
+                period_ms,
+                offset_ms: self.offset.unwrap_or(0),
+                lasts_ms: self.lasts.unwrap_or(period_ms),
+                carry: self.carry.is_some(),
+            }),
         };
         Terms::default().altered(&self.change).check().map_err(errors::misuse)
     }

@@ -55,15 +55,13 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
 }
 
 fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
-    let ledger = sale.ledger();
-    let holding = ledger.holding(&ledger.find(query.user));
     out.array(3);
-    match sale.allowance(&holding) {
+    match sale.allowance(&sale.holding_of(query.user)) {
         Some(allowance) => out.number(allowance),
         None => out.int(-1),
     }
     out.text(sale.admittance(query.user).name());
-    let newest_first = || ledger.grants_of(query.user).take(query.rows);
+    let newest_first = || sale.grants_of(query.user).take(query.rows);
     out.array(newest_first().count());
     newest_first().for_each(|grant| reply::row(out, &grant));
 }

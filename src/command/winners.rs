@@ -41,6 +41,11 @@ pub const SPEC: Spec = Spec {
         .token("STATE")
         .optional()
         .about("only grants in this state; LIVE (the default): HELD or SOLD"),
+        Arg::new("round", ArgKind::Integer)
+            .shown("r")
+            .token("ROUND")
+            .optional()
+            .about("only the current or the previous round of a sale with EVERY"),
     ],
     reply: "`[next-cursor, [row ...]]`: start with cursor 0, go on with the one that comes back, \
         done when it is 0. The cursor is the last seq looked at, so any seq may be given. COUNT \
@@ -64,7 +69,8 @@ impl Filter {
         match self {
             Filter::All => true,
             Filter::Live => state.is_live(),
-            Filter::Only(only) => state == only,
+            // A forfeited grant is an expired one to callers.
+            Filter::Only(only) => state.name() == only.name(),
         }
     }
 }
@@ -75,6 +81,8 @@ struct Page {
     /// Seqs to look at.
     count: u64,
     filter: Filter,
+    /// The stored or the previous round; all that are kept when none is named.
+    round: Option<u64>,
 }
 
 fn run(call: &mut Call<'_>) {
@@ -87,10 +95,12 @@ fn run(call: &mut Call<'_>) {
 fn parse(args: &[&[u8]]) -> Parsed<Page> {
     let mut words = Words::after_key(args);
     let cursor = words.integer()?;
-    let (mut count, mut filter) = (None, None);
+    let (mut count, mut filter, mut round) = (None, None, None);
     while let Some(name) = words.option() {
         if is(name, "COUNT") {
             words.once(&mut count, |words| words.count_up_to(PAGE_ROWS_MAX))?;
+        } else if is(name, "ROUND") {
+            words.once(&mut round, Words::integer)?;
         } else if is(name, "STATE") {
             words.once(&mut filter, |words| filter_of(words.bytes()?).ok_or(errors::SYNTAX))?;
         } else {
@@ -98,7 +108,7 @@ fn parse(args: &[&[u8]]) -> Parsed<Page> {
         }
     }
     let count = count.unwrap_or(PAGE_ROWS_DEFAULT);
-    Ok(Page { cursor, count, filter: filter.unwrap_or(Filter::Live) })
+    Ok(Page { cursor, count, filter: filter.unwrap_or(Filter::Live), round })
 }
 
 fn filter_of(word: &[u8]) -> Option<Filter> {
@@ -114,14 +124,24 @@ fn filter_of(word: &[u8]) -> Option<Filter> {
 }
 
 fn write(sale: &Sale, page: &Page, out: Reply<'_>) {
-    let newest = sale.ledger().len();
-    let last = page.cursor.saturating_add(page.count).min(newest);
-    let rows = || {
-        let seqs = page.cursor.saturating_add(1)..=last;
-        seqs.filter_map(|seq| sale.ledger().grant(seq)).filter(|row| page.filter.lets(row.state))
+    let range = match page.round {
+        None => Some((1, sale.ledger().len())),
+        Some(round) => sale.seqs_of_round(round),
     };
+    // A round that has no grant, or is not kept, is a list without rows.
+    let (first, newest) = range.unwrap_or((1, 0));
+    let mut cursor = page.cursor.max(first - 1);
+    let mut rows = Vec::new();
+    for _ in 0..page.count {
+        match sale.next_seq(cursor).filter(|seq| *seq <= newest) {
+            Some(seq) => cursor = seq,
+            None => break,
+        }
+        rows.extend(sale.grant(cursor).filter(|grant| page.filter.lets(grant.state)));
+    }
+    let is_done = sale.next_seq(cursor).is_none_or(|seq| seq > newest);
     out.array(2);
-    out.number(if last == newest { 0 } else { last });
-    out.array(rows().count());
-    rows().for_each(|grant| reply::row(out, &grant));
+    out.number(if is_done { 0 } else { cursor });
+    out.array(rows.len());
+    rows.iter().for_each(|grant| reply::row(out, grant));
 }

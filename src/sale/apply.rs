@@ -12,6 +12,7 @@ use super::effect::{Change, Effect, Granting, Importing, UsersChange};
 use super::event::Event;
 use super::ledger::{HashKey, Ledger, NewGrant};
 use super::limits::EFFECTS_PER_APPLY_MAX;
+use super::lists;
 use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
@@ -113,6 +114,7 @@ impl Sale {
 
     /// Makes a change that was tried. `restocked`: what is available after each restock to come.
     fn make(&mut self, change: &Change<'_>, restocked: &mut impl Iterator<Item = u64>) {
+        self.awaits -= u64::from(change.effect.is_piece());
         match &change.effect {
             Effect::Grant(grant) => {
                 let (state, held_until) = grant.state_at(self.core.t);
@@ -165,10 +167,10 @@ impl Sale {
                 self.ledger.set_state(*seq, State::Sold, 0);
                 self.tallies.imported += 1;
             }
-            Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
-            Effect::Fences(piece) => snapshot::take_fences(self, piece),
-            Effect::Listed(piece) => snapshot::take_listed(self, piece),
-            Effect::Amounts(piece) => snapshot::take_amounts(self, piece),
+            Effect::RestockIds(piece) => lists::take_restocks(self, piece),
+            Effect::Fences(piece) => lists::take_fences(self, piece),
+            Effect::Listed(piece) => lists::take_listed(self, piece),
+            Effect::Amounts(piece) => lists::take_amounts(self, piece),
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
             Effect::Round { round, .. } => {

@@ -63,6 +63,7 @@ impl Sale {
             ("requests", self.ledger.requests(), count.requests),
             ("holds", self.ledger.holds().len() as u64, count.holds),
             ("holdings_wrong", 0, count.holdings_wrong),
+            ("pieces_missing", 0, self.awaits),
         ];
         let packets = self.terms.draw.as_ref().and_then(Draw::packets);
         let packets = packets.map(|all| all.saturating_sub(count.live));

@@ -57,6 +57,9 @@ fn check_init(init: &Init) -> Result<(), Misuse> {
 impl Sale {
     /// Judges a request. Reads only; `now` is the one moment it is judged by.
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
+        if self.awaits > 0 {
+            return Decision::misuse(Misuse::Incomplete);
+        }
         if let Some(decision) = self.decide_round(now) {
             return decision;
         }
@@ -78,7 +81,7 @@ impl Sale {
     /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
     /// change comes alone, before anything else is judged.
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
-        let (round, supply) = self.next_round(now)?;
+        let (round, supply) = self.next_round(now).filter(|_| self.awaits == 0)?;
         Some(self.change(Outcome::NextRound, Effect::Round { round, supply }, now))
     }
 
@@ -143,6 +146,7 @@ impl Sale {
     /// Judges nothing but the clock: lets at most `most` holds expire that are due.
     pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
         let t = self.time(now);
+        let most = if self.awaits == 0 { most } else { 0 };
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
         let due = older.chain(self.ledger.holds().due(t)).take(most);
         let lapsed: Seqs = due.map(u64::from).collect();

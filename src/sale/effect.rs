@@ -160,6 +160,21 @@ pub struct Granting<'a> {
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 16;
 
+impl Effect<'_> {
+    /// Whether it is a further piece of a rewritten sale.
+    pub fn is_piece(&self) -> bool {
+        matches!(
+            self,
+            Effect::RestockIds(_)
+                | Effect::Fences(_)
+                | Effect::Listed(_)
+                | Effect::Amounts(_)
+                | Effect::Turn(_)
+                | Effect::Rows(_)
+        )
+    }
+}
+
 impl Granting<'_> {
     /// State and deadline of the grant when it is made at `t`.
     pub fn state_at(&self, t: u64) -> (State, u64) {

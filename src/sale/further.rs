@@ -6,8 +6,9 @@
 use super::admission::{AdmissionChange, Modulo, Sample};
 use super::bytes::{put_bytes, put_varint, Reader};
 use super::draw::Draw;
-use super::limits::{INTEGER_MAX, MOD_RESIDUES_MAX, PERMILLE_ALL};
+use super::limits::{MOD_RESIDUES_MAX, PERMILLE_ALL};
 use super::schedule::Schedule;
+use super::snapshot::take_number;
 use super::terms::{Terms, TermsChange};
 
 const PACKETS: u8 = 1;
@@ -177,8 +178,4 @@ fn take_flag(reader: &mut Reader<'_>) -> Option<bool> {
         1 => Some(true),
         _ => None,
     }
-}
-
-fn take_number(reader: &mut Reader<'_>) -> Option<u64> {
-    reader.varint().filter(|number| *number <= INTEGER_MAX)
 }

@@ -24,6 +24,7 @@ pub mod holds;
 pub mod index;
 pub mod ledger;
 pub mod limits;
+mod lists;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;
@@ -74,6 +75,8 @@ pub struct Sale {
     refusals: Refusals,
     /// Whether the last entry for the outbox could not be appended. Not replicated.
     outbox_failed: bool,
+    /// Pieces of a rewritten log that are still to come. Until then nothing may be sold.
+    awaits: u64,
     /// The earliest time at which the sweeper was asked to look at this sale. Not replicated.
     look_at: Option<u64>,
     /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
@@ -112,7 +115,10 @@ impl Sale {
     /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
     #[inline]
     pub fn next_look(&mut self) -> Option<u64> {
-        let deadline = self.ledger.holds().next_deadline()?;
+        let deadline = match self.extras.is_some() {
+            true => self.next_due()?,
+            false => self.ledger.holds().next_deadline()?,
+        };
         if self.look_at.is_some_and(|look_at| look_at <= deadline) {
             return None;
         }
@@ -194,6 +200,7 @@ impl Sale {
             tallies: Tallies::default(),
             refusals: Refusals::default(),
             outbox_failed: false,
+            awaits: 0,
             look_at: None,
             run: 0,
             arrived_at: 0,

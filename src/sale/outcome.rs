@@ -111,6 +111,8 @@ pub enum Misuse {
     SupplyTooLarge,
     /// The sale has as many grants as a seq can number.
     GrantsFull,
+    /// Pieces of the log that the sale was rebuilt from are missing.
+    Incomplete,
     /// The clock, the version or the epoch is beyond its bound: a broken clock, or a dump made so.
     Exhausted,
     /// DRAW with no packet.

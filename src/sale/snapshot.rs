@@ -9,26 +9,21 @@
 use std::collections::HashSet;
 
 use super::admission::{List, LISTS};
-use super::bytes::take_amounts as take_amounts_of;
-use super::bytes::{put_amounts, put_bytes, put_varint, unzigzag, zigzag, Reader};
+use super::bytes::{put_amounts, put_bytes, put_varint, zigzag, Reader};
 use super::core::Core;
 use super::draw::{Amounts, Draw};
-use super::effect::{list_code, list_of, Change, Effect};
-use super::fences::Fence;
+use super::effect::{list_code, Change, Effect};
 use super::further::{self, Further};
 use super::ledger::{Grant, HashKey, Ledger, NewGrant};
 use super::limits::{
-    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX,
-    PIECE_BYTES_TARGET, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX, ROUND_TOTALS_MAX, ROWS_PER_PIECE_MAX,
-    TIME_MS_MAX, USERS_PER_PIECE, USER_BYTES_MAX,
+    AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET,
+    REQ_BYTES_MAX, ROUND_TOTALS_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX, USERS_PER_PIECE,
 };
 use super::outcome::{Refused, State};
 use super::record::{self, Asked, Record};
-use super::restocks::Restocked;
 use super::schedule::{Rounds, Total};
 use super::status::{Refusals, Tallies};
 use super::terms::{Terms, TermsChange};
-use super::users::Listed;
 use super::Sale;
 
 /// Version of the form. Older ones stay readable, newer ones are refused.
@@ -177,7 +172,8 @@ impl Sale {
         let numbers = [
             self.created_at,
             u64::from(self.paused),
-            core.version,
+            // What is still to come is announced as it was: the copy awaits it too.
+            core.version + self.awaits,
             core.rev,
             core.t,
             core.epoch,
@@ -190,7 +186,7 @@ impl Sale {
             core.last_grant_at,
             self.ledger.winners(),
             self.restocks.len() as u64,
-            pieces,
+            pieces + self.awaits,
         ];
         numbers.iter().for_each(|number| put_varint(&mut out, *number));
         self.tallies.numbers().iter().for_each(|number| put_varint(&mut out, *number));
@@ -548,7 +544,7 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
 
 /// Whether the version counts at least the INIT and every grant, restock and fence that is kept:
 /// each was a change. So it has room for the pieces of the sale, however they are cut.
-fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
+pub(super) fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
     core.version > core.grants.saturating_add(restocks).saturating_add(fences)
 }
 
@@ -623,157 +619,13 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     let (available, held, sold) = (supply, 0, 0);
     let numbers = Core { round, supply, available, held, sold, grants, packets, ..core };
     sale.core = Core { version, ..numbers };
+    sale.awaits = pieces;
     Some((sale, stated))
 }
 
-fn take_number(reader: &mut Reader<'_>) -> Option<u64> {
+/// The next number, within the bounds of an integer.
+pub(super) fn take_number(reader: &mut Reader<'_>) -> Option<u64> {
     reader.varint().filter(|number| *number <= INTEGER_MAX)
-}
-
-/// The restock ids of a piece, if it is in order and the sale has none yet.
-fn restocks_in(sale: &Sale, piece: &[u8]) -> Result<Vec<Restocked>, Refused> {
-    let mut reader = Reader::new(piece);
-    let mut kept: Vec<Restocked> = Vec::new();
-    let mut ids = HashSet::new();
-    while !reader.is_empty() {
-        let restock = restock_row(&mut reader).ok_or(Refused::Unknown)?;
-        if !ids.insert(restock.req.clone()) || kept.len() == RESTOCKS_KEPT_MAX {
-            return Err(Refused::Law);
-        }
-        kept.push(restock);
-    }
-    if !sale.restocks.is_empty() || kept.is_empty() {
-        return Err(Refused::Law);
-    }
-    Ok(kept)
-}
-
-/// Checks a piece of restock ids. `core` is where the sale stands after it.
-pub(super) fn check_restocks(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
-    let kept = restocks_in(sale, piece)?;
-    match counts_all(core, kept.len() as u64, sale.fences.len() as u64) {
-        true => Ok(()),
-        false => Err(Refused::Law),
-    }
-}
-
-/// Takes over a piece that was checked.
-pub(super) fn take_restocks(sale: &mut Sale, piece: &[u8]) {
-    let kept = restocks_in(sale, piece).unwrap_or_default();
-    kept.into_iter().for_each(|restock| sale.restocks.push(restock));
-}
-
-fn restock_row(reader: &mut Reader<'_>) -> Option<Restocked> {
-    let req = reader.bytes().filter(|req| (1..=REQ_BYTES_MAX).contains(&req.len()))?;
-    let delta = unzigzag(reader.varint()?);
-    let applied = unzigzag(reader.varint()?);
-    let available = take_number(reader)?;
-    let possible = delta.unsigned_abs() <= INTEGER_MAX
-        && delta != 0
-        && (delta == applied || (delta < applied && applied <= 0));
-    possible.then(|| Restocked { req: req.into(), delta, applied, available })
-}
-
-fn fence_row<'a>(reader: &mut Reader<'a>) -> Option<Fence<'a>> {
-    let user = reader.bytes().filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))?;
-    let req = reader.bytes().filter(|req| (1..=REQ_BYTES_MAX).contains(&req.len()))?;
-    let at = reader.varint().filter(|at| *at <= TIME_MS_MAX)?;
-    Some(Fence { user, req, at })
-}
-
-/// Checks a piece of fences. `core` is where the sale stands after it.
-pub(super) fn check_fences(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
-    let mut reader = Reader::new(piece);
-    let mut ids = HashSet::new();
-    while !reader.is_empty() {
-        let fence = fence_row(&mut reader).ok_or(Refused::Unknown)?;
-        let is_new = ids.insert((fence.user, fence.req)) && sale.fences.has_room_for(&fence);
-        if !is_new || fence.at > core.t {
-            return Err(Refused::Law);
-        }
-    }
-    let fences = sale.fences.len() + ids.len();
-    let fits = counts_all(core, sale.restocks.len() as u64, fences as u64);
-    if ids.is_empty() || fences > FENCES_KEPT_MAX || !fits {
-        return Err(Refused::Law);
-    }
-    Ok(())
-}
-
-/// Takes over a piece that was checked.
-pub(super) fn take_fences(sale: &mut Sale, piece: &[u8]) {
-    let mut reader = Reader::new(piece);
-    while let Some(fence) = fence_row(&mut reader) {
-        sale.fences.load(&fence);
-    }
-}
-
-/// The list of a piece and its users, if they are new to it.
-fn listed_in<'a>(sale: &Sale, piece: &'a [u8]) -> Result<(List, Vec<Listed<'a>>), Refused> {
-    let mut reader = Reader::new(piece);
-    let list = reader.varint().and_then(list_of).ok_or(Refused::Unknown)?;
-    let known = sale.extras.as_deref().map(|extras| extras.list(list));
-    let mut ids = HashSet::new();
-    let mut users = Vec::new();
-    while !reader.is_empty() {
-        let listed = listed_row(&mut reader).ok_or(Refused::Unknown)?;
-        let is_new = known.is_none_or(|users| users.is_new(listed.user) && users.has_room_for(1));
-        if !is_new || !ids.insert(listed.user) || users.len() == USERS_PER_PIECE {
-            return Err(Refused::Law);
-        }
-        users.push(listed);
-    }
-    if users.is_empty() {
-        return Err(Refused::Law);
-    }
-    Ok((list, users))
-}
-
-fn listed_row<'a>(reader: &mut Reader<'a>) -> Option<Listed<'a>> {
-    let is_in = match reader.byte()? {
-        0 => false,
-        1 => true,
-        _ => return None,
-    };
-    let user = reader.bytes().filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))?;
-    Some(Listed { user, is_in })
-}
-
-pub(super) fn check_listed(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
-    listed_in(sale, piece).map(|_| ())
-}
-
-/// Takes over a piece that was checked.
-pub(super) fn take_listed(sale: &mut Sale, piece: &[u8]) {
-    if let Ok((list, users)) = listed_in(sale, piece) {
-        let known = sale.extras_mut().list_mut(list);
-        users.iter().for_each(|listed| known.append(listed));
-    }
-}
-
-/// The amounts of a piece, if the sale has a list and room for them.
-fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
-    let list = sale.amounts().ok_or(Refused::Law)?;
-    let amounts = take_amounts_of(piece).ok_or(Refused::Unknown)?;
-    let sum = amounts.iter().try_fold(list.sum(), |sum, amount| sum.checked_add(*amount));
-    let fits = !amounts.contains(&0)
-        && !amounts.is_empty()
-        && amounts.len() <= AMOUNTS_PER_PIECE
-        && list.len() + amounts.len() as u64 <= sale.core.packets.unwrap_or(0)
-        && sum.is_some_and(|sum| sum <= sale.core.available);
-    fits.then_some(amounts).ok_or(Refused::Law)
-}
-
-pub(super) fn check_amounts(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
-    amounts_in(sale, piece).map(|_| ())
-}
-
-/// Takes over a piece that was checked.
-pub(super) fn take_amounts(sale: &mut Sale, piece: &[u8]) {
-    let amounts = amounts_in(sale, piece).unwrap_or_default();
-    if let Some(list) = sale.amounts_mut() {
-        amounts.into_iter().for_each(|amount| list.push(amount));
-    }
 }
 
 /// First seq, number of rows, and base of their times; then the rows.
@@ -888,7 +740,8 @@ impl Loader {
     /// The sale, if it is the one that the base announced. `arrived_at` is the clock of a restore,
     /// 0 when the server loads its own file at start.
     pub fn finish(self, arrived_at: u64) -> Result<Sale, Refused> {
-        let Loader { mut sale, stated } = self;
+        let Loader { mut sale, mut stated } = self;
+        stated.core.version = stated.core.version.saturating_sub(sale.awaits);
         let restocks = sale.restocks.len() as u64;
         let complete = sale.core == stated.core
             && sale.ledger.winners() == stated.winners

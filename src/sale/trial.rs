@@ -12,6 +12,7 @@ use super::event::Event;
 use super::limits::{
     AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
 };
+use super::lists;
 use super::outcome::{Refused, State};
 use super::snapshot;
 use super::terms::Terms;
@@ -207,6 +208,10 @@ impl Trial {
         alone: bool,
         seen: &mut impl Witness,
     ) -> Result<(), Refused> {
+        // What a sale still awaits must come before anything else, and comes to no other one.
+        if change.effect.is_piece() != (sale.awaits > 0) {
+            return Err(Refused::Gap);
+        }
         self.core.begin(change)?;
         match &change.effect {
             Effect::Grant(grant) => self.grant(sale, change, grant, seen),
@@ -242,23 +247,18 @@ impl Trial {
             Effect::Extend { seq, ms } => self.extend(sale, change, *seq, *ms, seen),
             Effect::Reimport { seq } => self.reimport(sale, change, *seq, seen),
             // A piece is many rows at once: it comes alone and is checked as it is read.
-            Effect::RestockIds(piece) if alone => snapshot::check_restocks(sale, piece, &self.core),
-            Effect::Fences(piece) if alone => snapshot::check_fences(sale, piece, &self.core),
+            Effect::RestockIds(piece) if alone => lists::check_restocks(sale, piece, &self.core),
+            Effect::Fences(piece) if alone => lists::check_fences(sale, piece, &self.core),
             Effect::Round { round, supply } if alone => {
                 self.round(sale, change, (*round, *supply), seen)
             }
             Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
-            Effect::Listed(piece) if alone => snapshot::check_listed(sale, piece),
-            Effect::Amounts(piece) if alone => snapshot::check_amounts(sale, piece),
+            Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
+            Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
-            Effect::RestockIds(_)
-            | Effect::Fences(_)
-            | Effect::Listed(_)
-            | Effect::Amounts(_)
-            | Effect::Round { .. }
-            | Effect::Turn(_)
-            | Effect::Rows(_) => Err(Refused::Law),
-            Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
+            piece if piece.is_piece() => Err(Refused::Law),
+            Effect::Round { .. } => Err(Refused::Law),
+            _ => Err(Refused::Place),
         }
     }
 

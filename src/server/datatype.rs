@@ -76,7 +76,7 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
 /// Makes a sale a value of the server's.
 pub(super) fn into_value(sale: Sale) -> *mut c_void {
     info::SALES.fetch_add(1, Ordering::Relaxed);
-    info::holds_changed(0, sale.ledger().holds().len());
+    info::holds_changed(0, sale.holds_len());
     Box::into_raw(Box::new(sale)).cast()
 }
 
@@ -87,7 +87,7 @@ pub(super) fn into_value(sale: Sale) -> *mut c_void {
 pub(super) unsafe fn free_value(value: *mut c_void) {
     // SAFETY: by the caller's word the box is whole and ours.
     let sale = unsafe { Box::from_raw(value.cast::<Sale>()) };
-    info::holds_changed(sale.ledger().holds().len(), 0);
+    info::holds_changed(sale.holds_len(), 0);
     drop(sale);
     info::SALES.fetch_sub(1, Ordering::Relaxed);
 }
@@ -278,6 +278,7 @@ unsafe extern "C" fn aof_rewrite(
                 Kind::Fences => Effect::Fences(&piece),
                 Kind::Listed => Effect::Listed(&piece),
                 Kind::Amounts => Effect::Amounts(&piece),
+                Kind::Turn => Effect::Turn(&piece),
                 Kind::Rows => Effect::Rows(&piece),
                 Kind::Refusals => continue,
             };

@@ -58,9 +58,9 @@ static LAG: AtomicU64 = AtomicU64::new(0);
 static LAG_MAX: AtomicU64 = AtomicU64::new(0);
 
 /// Follows the held grants of a sale from `before` to `after`.
-pub fn holds_changed(before: usize, after: usize) {
+pub fn holds_changed(before: u64, after: u64) {
     if before != after {
-        HOLDS.fetch_add((after as u64).wrapping_sub(before as u64), Ordering::Relaxed);
+        HOLDS.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 }
 
@@ -112,6 +112,7 @@ pub fn count(outcome: &Outcome) {
         | Outcome::NoGrant
         | Outcome::Fenced
         | Outcome::Changed { .. }
+        | Outcome::NextRound
         | Outcome::Misuse(_) => return,
     };
     counter.increment();

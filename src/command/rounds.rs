@@ -1,0 +1,61 @@
+//! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
+
+use super::access;
+use super::errors;
+use super::parse::{is, Parsed, Words};
+use super::table::{self, FIRST};
+use crate::sale::limits::ROUND_TOTALS_MAX;
+use crate::sale::Sale;
+use crate::server::call::Call;
+use crate::server::register::Spec;
+use crate::server::reply::Reply;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.ROUNDS",
+    handler: run,
+    arity: -2,
+    flags: "readonly",
+    acl: table::ACL_READ,
+    keys: table::READS,
+    summary: "Lists the totals of the last rounds, the stored one first",
+    complexity: "O(N) where N is COUNT",
+    since: FIRST,
+    tips: &[],
+    args: &[table::KEY, table::COUNT],
+    reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
+        EVERY. COUNT is 1 to 100 (the default).",
+    errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    example: "SECKILL.ROUNDS drop COUNT 10",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(count) => access::show(call, |sale, _, reply| write(sale, count, reply)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse(args: &[&[u8]]) -> Parsed<usize> {
+    let mut words = Words::after_key(args);
+    let mut count = None;
+    while let Some(name) = words.option() {
+        if !is(name, "COUNT") {
+            return Err(errors::SYNTAX);
+        }
+        words.once(&mut count, |words| words.count_up_to(ROUND_TOTALS_MAX as u64))?;
+    }
+    Ok(count.map_or(ROUND_TOTALS_MAX, |count| count as usize))
+}
+
+fn write(sale: &Sale, count: usize, out: Reply<'_>) {
+    let totals = || sale.round_totals().take(count);
+    out.array(totals().count());
+    for total in totals() {
+        out.array(4);
+        out.number(total.round);
+        out.number(total.supply);
+        out.number(total.sold);
+        out.number(total.winners);
+    }
+}
