@@ -29,11 +29,13 @@ pub struct Options {
     lines: Vec<String>,
     base: Option<String>,
     module_args: Option<String>,
+    envs: Vec<(String, String)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { lines: Vec::new(), base: None, module_args: Some(String::new()) }
+        let module_args = Some(String::new());
+        Options { lines: Vec::new(), base: None, module_args, envs: Vec::new() }
     }
 }
 
@@ -58,6 +60,12 @@ impl Options {
     /// Arguments behind the module's path.
     pub fn module_args(mut self, args: &str) -> Options {
         self.module_args = Some(args.to_owned());
+        self
+    }
+
+    /// Sets a variable of the server's environment.
+    pub fn env(mut self, name: &str, value: &str) -> Options {
+        self.envs.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -284,6 +292,7 @@ impl Server {
         let log = OpenOptions::new().create(true).append(true).open(self.dir().join("log"));
         let log: File = log.expect("a log file");
         let mut command = command_that_dies_with_us();
+        command.envs(self.options.envs.iter().cloned());
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
