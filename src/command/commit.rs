@@ -31,20 +31,24 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         _ => run::now(),
     };
     let decision = sale.decide(request, &now);
-    if decision.changes.is_empty() {
-        sale.count(&decision.outcome);
-    } else {
-        match make(sale, name, outbox, &decision, &now) {
-            Ok(made) => {
-                sale.count(&decision.outcome);
-                drop(key);
-                publish(call, &made, &decision.changes);
-                announce(call, &made);
-            }
+    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
+    let is_attempt = matches!(request, Request::Grab(_));
+    let made = match decision.changes.is_empty() {
+        true => None,
+        false => match make(sale, name, outbox, &decision, &now) {
+            Ok(made) => Some(made),
             Err(error) => return out.error(error),
-        }
+        },
+    };
+    if is_attempt {
+        sale.count(&decision.outcome);
+        info::count(&decision.outcome);
     }
-    info::count(&decision.outcome);
+    drop(key);
+    if let Some(made) = made {
+        publish(call, &made, &decision.changes);
+        announce(call, &made);
+    }
     reply::outcome(out, &decision.outcome);
 }
 
@@ -78,7 +82,10 @@ pub fn make(
         None => None,
         Some(stream) => {
             let appended = append(outbox, stream, sale.entries(name, changes));
-            sale.set_outbox_failed(appended.is_err());
+            // One that ALTER names and that takes nothing never becomes this sale's.
+            if sale.terms().outbox.is_some() {
+                sale.set_outbox_failed(appended.is_err());
+            }
             Some(appended?)
         }
     };
