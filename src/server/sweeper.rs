@@ -94,6 +94,11 @@ pub(super) fn watch(db: c_int, key: &[u8], deadline: u64) {
     });
 }
 
+/// A shorter interval takes force at once, not when the longer one is over.
+pub(super) fn settings_changed() {
+    with(|sweeper| sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
+}
+
 /// Watches a sale that has just been loaded or has come to a new name.
 pub(super) fn watch_sale(db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();
