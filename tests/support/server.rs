@@ -29,13 +29,11 @@ pub struct Options {
     lines: Vec<String>,
     base: Option<String>,
     module_args: Option<String>,
-    envs: Vec<(String, String)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let module_args = Some(String::new());
-        Options { lines: Vec::new(), base: None, module_args, envs: Vec::new() }
+        Options { lines: Vec::new(), base: None, module_args: Some(String::new()) }
     }
 }
 
@@ -60,12 +58,6 @@ impl Options {
     /// Arguments behind the module's path.
     pub fn module_args(mut self, args: &str) -> Options {
         self.module_args = Some(args.to_owned());
-        self
-    }
-
-    /// Sets a variable of the server's environment.
-    pub fn env(mut self, name: &str, value: &str) -> Options {
-        self.envs.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -252,6 +244,11 @@ impl Server {
         assert!(ended, "the server did not shut down");
     }
 
+    /// Adds a line of redis.conf for the next start.
+    pub fn add_line(&mut self, line: &str) {
+        self.options.lines.push(line.to_owned());
+    }
+
     /// Starts a stopped server again in its folder, perhaps on another port.
     #[track_caller]
     pub fn start_again(&mut self) {
@@ -292,7 +289,6 @@ impl Server {
         let log = OpenOptions::new().create(true).append(true).open(self.dir().join("log"));
         let log: File = log.expect("a log file");
         let mut command = command_that_dies_with_us();
-        command.envs(self.options.envs.iter().cloned());
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
