@@ -3,7 +3,7 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
-.PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test lint fmt \
+.PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
 	docs
 
 help: ## List the targets
@@ -43,6 +43,9 @@ durability: build ## Measure what is lost when a server dies, setting by setting
 
 test: deps ## Run all tests
 	cargo test
+
+soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
+	cargo test --release --test server soak -- --ignored --nocapture
 
 lint: deps ## Check formatting and warnings
 	cargo fmt --check
