@@ -14,6 +14,7 @@ use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
 use super::snapshot;
+use super::status::count;
 use super::trial::{Moved, Trial, Witness};
 use super::Sale;
 
@@ -115,7 +116,7 @@ impl Sale {
                 };
                 self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, grant.found);
-                self.tallies.granted += 1;
+                count(&mut self.tallies.granted);
             }
             Effect::Import(import) => {
                 let new = NewGrant {
@@ -129,7 +130,7 @@ impl Sale {
                 };
                 self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, None);
-                self.tallies.imported += 1;
+                count(&mut self.tallies.imported);
             }
             Effect::Restock { req, delta, applied } => {
                 let (delta, applied) = (*delta, *applied);
@@ -144,14 +145,14 @@ impl Sale {
             Effect::Settle { seq, to } => self.settle(*seq, *to),
             Effect::Reclaim { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
-                self.tallies.reclaimed += 1;
+                count(&mut self.tallies.reclaimed);
             }
             Effect::Extend { seq, ms } => {
                 self.ledger.set_state(*seq, State::Held, self.core.t + ms);
             }
             Effect::Reimport { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
-                self.tallies.imported += 1;
+                count(&mut self.tallies.imported);
             }
             Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
             Effect::Fences(piece) => snapshot::take_fences(self, piece),
@@ -165,10 +166,10 @@ impl Sale {
         self.ledger.set_state(seq, to, 0);
         let tallies = &mut self.tallies;
         match to {
-            State::Sold => tallies.confirmed += 1,
-            State::Cancelled => tallies.cancelled += 1,
-            State::Expired => tallies.expired += 1,
-            State::Refunded => tallies.refunded += 1,
+            State::Sold => count(&mut tallies.confirmed),
+            State::Cancelled => count(&mut tallies.cancelled),
+            State::Expired => count(&mut tallies.expired),
+            State::Refunded => count(&mut tallies.refunded),
             State::Held | State::Forfeited => {}
         }
     }
