@@ -148,7 +148,7 @@ impl Sale {
 
     fn write_fences(&self, first: usize, count: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        for fence in self.fences.iter().skip(first).take(count) {
+        for fence in self.fences.part(first, count) {
             put_bytes(&mut out, fence.user);
             put_bytes(&mut out, fence.req);
             put_varint(&mut out, fence.at);
