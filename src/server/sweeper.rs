@@ -35,7 +35,7 @@ pub struct Swept {
 pub type Sweep = fn(&mut Call<'_>, usize) -> Swept;
 
 /// Longest time one tick works before other clients are served.
-const TICK_BUDGET: Duration = Duration::from_millis(2);
+const TICK_BUDGET: Duration = Duration::from_millis(1);
 /// Holds settled of one sale before the next one has its turn.
 const TURN_HOLDS: usize = 200;
 /// Time between ticks while there is a backlog.
