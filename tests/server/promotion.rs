@@ -116,9 +116,13 @@ fn buy(ports: [u16; 2], stopped: &AtomicBool, name: &str) -> HashMap<String, Str
     told
 }
 
-/// FAILOVER hands over between two servers, back and forth, while holds fall due all the time.
 #[test]
 fn a_failover_loses_nothing() {
+    hand_over(4);
+}
+
+/// FAILOVER hands over between two servers, back and forth, while holds fall due all the time.
+pub fn hand_over(rounds: usize) {
     let (one, two) = (Server::start(), Server::start());
     two.follow(&one);
     one.conn().check(&[("SECKILL.INIT k 1000000 HOLD 60 OUTBOX s", "+OK")]);
@@ -129,7 +133,7 @@ fn a_failover_loses_nothing() {
             let stopped = &stopped;
             scope.spawn(move || buy(ports, stopped, name))
         });
-        for round in 0..4 {
+        for round in 0..rounds {
             let (from, to) = if round % 2 == 0 { (&one, &two) } else { (&two, &one) };
             let grants = number(&mut from.conn(), "k", "grants");
             wait_until("buyers are busy", || number(&mut from.conn(), "k", "grants") > grants + 50);

@@ -6,12 +6,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{crash, due_at_once, races};
+use super::due_at_once::{fall_due, Crowd};
+use super::{crash, promotion, races};
 use crate::support::Options;
 
 const SECONDS_DEFAULT: u64 = 600;
-/// Holds that fall due in the same millisecond.
-const HOLDS_AT_ONCE: usize = 100_000;
+/// 100,000 holds that fall due in the same millisecond, of one sale and of many.
+const CROWDS: [Crowd; 4] = [
+    Crowd { sales: 1, holds: 100_000, outbox: false },
+    Crowd { sales: 1, holds: 100_000, outbox: true },
+    Crowd { sales: 500, holds: 200, outbox: false },
+    Crowd { sales: 500, holds: 200, outbox: true },
+];
 /// Longest that a PING may wait meanwhile, in microseconds, with a release build.
 const PING_US_MAX: u64 = 10_000;
 
@@ -50,10 +56,10 @@ fn wanted() -> Duration {
     Duration::from_secs(seconds.unwrap_or(SECONDS_DEFAULT))
 }
 
-/// 100,000 holds due at once never keep a PING waiting for long. What the machine itself adds is
-/// not ours: on a busy one the best of three attempts counts.
-fn many_holds_at_once(outbox: bool) {
-    let attempts = (0..3).map(|_| due_at_once::fall_due(HOLDS_AT_ONCE, outbox).max());
+/// Holds due at once never keep a PING waiting for long. What the machine itself adds is not ours:
+/// on a busy one the best of three attempts counts.
+fn many_holds_at_once(crowd: Crowd) {
+    let attempts = (0..3).map(|_| fall_due(crowd).pings.max());
     let best = attempts.into_iter().find(|max| *max <= PING_US_MAX);
     let is_release = !cfg!(debug_assertions);
     assert!(best.is_some() || !is_release, "a PING waited over {PING_US_MAX} us, three times");
@@ -64,10 +70,10 @@ fn many_holds_at_once(outbox: bool) {
 fn soak() {
     let progress = Progress::new(wanted());
     for round in 1.. {
-        progress.step(round, "100,000 holds fall due in the same millisecond");
-        many_holds_at_once(false);
-        progress.step(round, "the same with an outbox");
-        many_holds_at_once(true);
+        for crowd in CROWDS {
+            progress.step(round, "100,000 holds fall due in the same millisecond");
+            many_holds_at_once(crowd);
+        }
         progress.step(round, "kill -9 at random points");
         crash::kill_again_and_again(10 + round, Options::new());
         progress.step(round, "kill -9 while the log is rewritten");
@@ -77,6 +83,8 @@ fn soak() {
         crash::kill_again_and_again(10 + round, rewriting);
         progress.step(round, "cancel, confirm, refund and the clock fall upon the same orders");
         races::race(200, 10_000, round);
+        progress.step(round, "failovers while holds fall due");
+        promotion::hand_over(10);
         if progress.is_over() {
             break;
         }
