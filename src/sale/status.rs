@@ -8,8 +8,8 @@ use super::outcome::Outcome;
 use super::request::Now;
 use super::Sale;
 
-/// Counts one more. A counter that a broken dump has set to the largest integer stays there, so that
-/// the sale can still be saved and loaded.
+/// Counts one more. A counter that a broken dump has set to the largest integer stays there, so
+/// that the sale can still be saved and loaded.
 pub(super) fn count(counter: &mut u64) {
     *counter = INTEGER_MAX.min(*counter + 1);
 }
