@@ -46,6 +46,12 @@ fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
             step(&mut world, Op::Settle { user, pick, deed });
         }
     }
+    ending().into_iter().for_each(|op| step(&mut world, op));
+    (world.sale, texts)
+}
+
+/// What a sale ends with that has everything: a late payment taken, one refused, units owed.
+fn ending() -> Vec<Op> {
     let late = |number: u64| format!("late {number}").into_bytes();
     let reclaim = |number: u64| {
         let (pick, deed) = (Pick::Req(late(number)), oracle::Deed::Reclaim);
@@ -58,7 +64,7 @@ fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let restock = |delta, req: &str| Op::Restock { delta, req: req.as_bytes().to_vec() };
     let (user, req) = (b"paid".to_vec(), b"lost".to_vec());
     let import = Op::Import { user, qty: 9, req, at: Some(5), no_deficit: false };
-    let ending = [
+    vec![
         restock(9, "truck"),
         grab(1),
         grab(2),
@@ -73,9 +79,7 @@ fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
         grab(4),
         grab(5),
         import,
-    ];
-    ending.into_iter().for_each(|op| step(&mut world, op));
-    (world.sale, texts)
+    ]
 }
 
 #[test]
