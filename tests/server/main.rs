@@ -18,6 +18,7 @@ mod keyspace;
 mod memory;
 mod no_trace;
 mod persistence;
+mod readme;
 mod replication;
 mod resp;
 mod restore;
