@@ -286,6 +286,33 @@ fn a_promoted_replica_sells_on_and_survives_a_kill() {
     assert_same(&replica, &follower, "k");
 }
 
+/// A planned failover under load loses nothing: what clients were told is on the new primary.
+#[test]
+fn a_failover_hands_everything_over() {
+    let (primary, replica) = pair();
+    assert_eq!(primary.call("SECKILL.INIT k 1000000"), "+OK");
+    let granted: i64 = thread::scope(|scope| {
+        let client = |number: usize| {
+            let mut conn = primary.conn();
+            move || {
+                let users = (0..).map(|step| format!("SECKILL.GRAB k u{number}-{step}"));
+                let told = users.map(|line| conn.cmd(&line)).take_while(|reply| !reply.is_error());
+                told.count() as i64
+            }
+        };
+        let clients: Vec<_> = (0..4).map(|number| scope.spawn(client(number))).collect();
+        wait_until("clients are busy", || {
+            replica.cmd("SECKILL.STATUS k").field("grants").int() > 300
+        });
+        assert_eq!(primary.call("FAILOVER"), "+OK");
+        clients.into_iter().map(|one| one.join().expect("a client")).sum()
+    });
+    assert_eq!(primary.info("replication", "role"), "slave");
+    assert_eq!(replica.cmd("SECKILL.STATUS k").field("grants"), Reply::Int(granted));
+    assert_eq!(replica.cmd("SECKILL.GRAB k late").items()[1], Reply::Int(granted + 1));
+    assert_same(&replica, &primary, "k");
+}
+
 /// What does not follow, is not known or breaks the law is refused as a whole, counted and logged.
 #[test]
 fn apply_refuses_what_does_not_fit() {

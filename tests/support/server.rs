@@ -321,6 +321,8 @@ impl Drop for Server {
         if let Some(status) = ended {
             panic!("the server ended by itself ({status}); its log:\n{log}");
         }
+        // A panic of the module is caught and logged. Every test is a test that there is none.
+        assert!(!log.contains("failed inside"), "the module panicked; the log:\n{log}");
     }
 }
 
