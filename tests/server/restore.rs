@@ -133,6 +133,34 @@ fn pieces_that_lack_or_repeat_are_refused() {
     assert_eq!(told(&swapped), REFUSED, "with rows in another order");
 }
 
+/// What a base says is what is held, or it is refused: nothing is corrected in silence.
+#[test]
+fn an_altered_base_is_held_as_told_or_refused() {
+    let server = start();
+    let payload = payload(&server);
+    let whole = pieces(&payload);
+    let mut conn = server.conn();
+    let (mut refused, mut held) = (0, 0);
+    for place in 1..whole[0].len() {
+        for step in [1, 255] {
+            let mut altered = whole.clone();
+            altered[0][place] = altered[0][place].wrapping_add(step);
+            let restore = restore("x", &assembled(&payload, &altered));
+            let reply = conn.pipeline(&[restore]).expect("the server lives").remove(0);
+            if reply.to_string() == REFUSED {
+                refused += 1;
+                continue;
+            }
+            held += 1;
+            let base = pieces(conn.cmd("DUMP x").bytes()).remove(0);
+            // A number written with more bytes than it needs comes back shorter.
+            let is_shorter = base.len() < altered[0].len();
+            assert!(base == altered[0] || is_shorter, "byte {place} of the base");
+        }
+    }
+    assert!(refused > 20 && held > 20, "{refused} refused, {held} held");
+}
+
 /// Whatever is held after an altered payload was accepted must be a sound sale that works.
 #[track_caller]
 fn assert_works(conn: &mut Conn, what: &str) {
