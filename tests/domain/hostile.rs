@@ -217,6 +217,45 @@ fn base_with(head: &[u8], numbers: &[u64]) -> Vec<u8> {
     base
 }
 
+/// Places of the numbers of a base that what follows it tells too: supply, available, held, sold,
+/// grants, winners, restocks, pieces, and how many epochs there are.
+const RECOUNTED: [usize; 9] = [17, 18, 19, 20, 22, 24, 25, 26, 34];
+const EPOCH: usize = 16;
+const AVAILABLE: usize = 18;
+const SOLD: usize = 20;
+const GRANTS: usize = 22;
+const EPOCHS: usize = 34;
+
+#[test]
+fn a_base_that_its_rows_do_not_bear_out_is_refused() {
+    let (sale, _) = full_sale(12);
+    let dump = rebuild::dump(&sale);
+    let (head, numbers) = numbers_of(&dump[0]);
+    let core = sale.core();
+    let here = [core.epoch, core.available, core.sold, core.grants];
+    assert_eq!([EPOCH, AVAILABLE, SOLD, GRANTS].map(|at| numbers[at]), here);
+    assert_eq!(numbers[EPOCHS], sale.ledger().epochs().len() as u64);
+    let refused = |alter: &dyn Fn(&mut Vec<u64>)| {
+        let mut others = numbers.clone();
+        alter(&mut others);
+        let mut altered = dump.clone();
+        altered[0] = base_with(&head, &others);
+        !try_load(&altered, "not borne out")
+    };
+    assert!(!refused(&|_| ()));
+    // The law holds, but the rows have sold another number.
+    assert!(refused(&|numbers| {
+        numbers[AVAILABLE] += 1;
+        numbers[SOLD] -= 1;
+    }));
+    // One more epoch, which granted nothing.
+    assert!(refused(&|numbers| {
+        numbers[EPOCH] += 1;
+        numbers[EPOCHS] += 1;
+        numbers.extend([core.grants + 1, core.epoch + 1]);
+    }));
+}
+
 #[test]
 fn every_number_of_a_base_at_every_edge() {
     let (sale, _) = full_sale(12);
@@ -229,7 +268,9 @@ fn every_number_of_a_base_at_every_edge() {
             let mut others = numbers.clone();
             others[field] = edge;
             altered[0] = base_with(&head, &others);
-            try_load(&altered, &format!("number {field} is {edge}"));
+            let loaded = try_load(&altered, &format!("number {field} is {edge}"));
+            let recounted = RECOUNTED.contains(&field) && numbers[field] != edge;
+            assert!(!(loaded && recounted), "number {field} is {edge}");
             // A base alone begins a rewritten log, which rows follow.
             let mut log = rebuild::log(&sale);
             log[0].1 = [b"B:", &altered[0][1..]].concat();
@@ -472,10 +513,25 @@ fn pieces_for_a_sale_that_is_sold_from() {
         (0..count).for_each(|number| text.extend([1, b'a' + number as u8, 2, 2, 9]));
         text
     };
+    // One unit SOLD to "u" with each of these one-byte request ids.
+    let asked = |first: u64, ids: &[u8]| {
+        let mut text = b"L:".to_vec();
+        let head = [first, ids.len() as u64, START];
+        head.iter().for_each(|number| put_varint(&mut text, *number));
+        ids.iter().for_each(|id| text.extend([17, 0, b'u', 0, *id, 0, 0]));
+        text
+    };
+    let mut known = full_sale(12).0;
+    let version = known.core().version;
+    assert!(try_apply(&mut known, version, &[&asked(13, b"x")], "a request id by rows"));
     let world = World::open(900, Rules::default(), START, 500).unwrap().unwrap();
     let full = || full_sale(12).0;
     let new = || world.sale.clone();
-    let cases: [(Sale, Vec<u8>, bool); 9] = [
+    let cases: [(Sale, Vec<u8>, bool); 13] = [
+        (full(), asked(13, b"xy"), true),
+        (full(), asked(13, b"xx"), false),
+        (known.clone(), asked(14, b"y"), true),
+        (known, asked(14, b"x"), false),
         (full(), rows(13, 1), true),
         (full(), rows(13, 300), false),
         (full(), rows(12, 1), false),
