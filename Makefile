@@ -20,7 +20,7 @@ run: build ## Start a server with the module in the foreground
 	@echo "Talk to it:  redis-cli -p $(PORT) SECKILL.INIT sale 100"
 	@echo "             redis-cli -p $(PORT) SECKILL.GRAB sale alice"
 	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
-		--appendonly yes --maxmemory-policy noeviction --loadmodule $(MODULE)
+		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
 
 demo: build ## Sell 100 units to 500 concurrent clients and check the result
 	cargo run --release --example rush

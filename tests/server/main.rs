@@ -27,6 +27,7 @@ mod outbox;
 mod persistence;
 mod promotion;
 mod races;
+mod readme;
 mod replication;
 mod resp;
 mod restore;
