@@ -6,7 +6,8 @@
 //! row.
 //!
 //! Then Redis loses its last second, new buyers get the same numbers again, and the writer repairs
-//! Redis from the database. Any difference is told in a sentence and ends the program with 1.
+//! Redis from the database; and the same once more, with PAUSE before anybody can buy. Any
+//! difference is told in a sentence and ends the program with 1.
 //!
 //! ```text
 //! make order-demo
@@ -32,6 +33,7 @@ use mysql::Conn;
 use redis::{Cmd, Connection, FromRedisValue};
 use serde_json::Value;
 
+use loss::First;
 use support::mariadb::MariaDb;
 use support::server::Server;
 use writer::Writer;
@@ -65,7 +67,8 @@ fn run() -> Result<(), String> {
         .map_err(|e| format!("The database says: {e}"))?;
     let mut database = shop.connect()?;
     rush::show(&shop, &mut database)?;
-    loss::show(shop, &mut database)
+    let shop = loss::show(shop, &mut database, First::Buyers)?;
+    loss::show(shop, &mut database, First::Operator).map(drop)
 }
 
 impl Shop {

@@ -40,20 +40,24 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     }
     let decision = sale.decide(request, &now);
     let shown = sale.masked(decision.outcome.clone());
-    if decision.changes.is_empty() {
-        sale.count(&decision.outcome);
-    } else {
-        match make(sale, name, outbox, &decision, &now) {
-            Ok(made) => {
-                sale.count(&decision.outcome);
-                drop(key);
-                publish(call, KEY, &made, &decision.changes);
-                announce(call, KEY, &made);
-            }
+    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
+    let is_attempt = matches!(request, Request::Grab(_));
+    let made = match decision.changes.is_empty() {
+        true => None,
+        false => match make(sale, name, outbox, &decision, &now) {
+            Ok(made) => Some(made),
             Err(error) => return out.error(error),
-        }
+        },
+    };
+    if is_attempt {
+        sale.count(&decision.outcome);
+        info::count(&decision.outcome);
     }
-    info::count(&decision.outcome);
+    drop(key);
+    if let Some(made) = made {
+        publish(call, KEY, &made, &decision.changes);
+        announce(call, KEY, &made);
+    }
     reply::outcome(out, &shown);
 }
 
@@ -110,7 +114,10 @@ pub fn append(
         return Ok(None);
     };
     let appended = append_to(outbox, stream, sale.entries(name, changes));
-    sale.set_outbox_failed(appended.is_err());
+    // One that ALTER names and that takes nothing never becomes this sale's.
+    if sale.terms().outbox.is_some() {
+        sale.set_outbox_failed(appended.is_err());
+    }
     appended.map(Some)
 }
 
@@ -144,7 +151,7 @@ pub fn make_first(
         None => None,
         Some(stream) => Some(append_to(outbox, stream, sale.first_entries(name, init))?),
     };
-    Ok(Made { version: 0, entries, told, look_at: None })
+    Ok(Made { version: 0, entries, told, look_at: sale.next_due() })
 }
 
 fn append_to(

@@ -295,7 +295,7 @@ mod tests {
         let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
         let mut replica = reloaded(sale);
         replica.apply_replicated(sale.core().version, &changes).unwrap();
-        sale.commit(&decision.changes, 1);
+        sale.commit(&decision.changes, 1).unwrap();
         assert!(sale.pieces().eq(replica.pieces()));
         decision.outcome
     }

@@ -17,6 +17,7 @@ use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
 use super::snapshot;
+use super::status::count;
 use super::trial::{Moved, Trial, Witness};
 use super::Sale;
 
@@ -129,7 +130,7 @@ impl Sale {
                 };
                 self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, grant.found);
-                self.tallies.granted += 1;
+                count(&mut self.tallies.granted);
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
@@ -165,7 +166,7 @@ impl Sale {
             }
             Effect::Reimport { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
-                self.tallies.imported += 1;
+                count(&mut self.tallies.imported);
             }
             Effect::RestockIds(piece) => lists::take_restocks(self, piece),
             Effect::Fences(piece) => lists::take_fences(self, piece),
@@ -195,7 +196,7 @@ impl Sale {
             epoch: self.core.epoch,
         };
         self.ledger.push(&new, None);
-        self.tallies.imported += 1;
+        count(&mut self.tallies.imported);
     }
 
     fn change_list(&mut self, change: &UsersChange<'_>) {
@@ -230,7 +231,7 @@ impl Sale {
         if let Some(amounts) = self.amounts_mut() {
             amounts.take(qty);
         }
-        self.tallies.reclaimed += 1;
+        count(&mut self.tallies.reclaimed);
     }
 
     fn qty_of(&self, seq: u64) -> u64 {
@@ -247,10 +248,10 @@ impl Sale {
         }
         let tallies = &mut self.tallies;
         match to {
-            State::Sold => tallies.confirmed += 1,
-            State::Cancelled => tallies.cancelled += 1,
-            State::Expired => tallies.expired += 1,
-            State::Refunded => tallies.refunded += 1,
+            State::Sold => count(&mut tallies.confirmed),
+            State::Cancelled => count(&mut tallies.cancelled),
+            State::Expired => count(&mut tallies.expired),
+            State::Refunded => count(&mut tallies.refunded),
             State::Held | State::Forfeited => {}
         }
     }

@@ -191,7 +191,7 @@ mod tests {
             }
             let entries = sale.entries(b"key", &decision.changes).unwrap();
             let rev = sale.core().rev;
-            sale.commit(&decision.changes, now.run);
+            sale.commit(&decision.changes, now.run).unwrap();
             let written = if sale.terms().outbox.is_some() { entries.len() as u64 } else { 0 };
             assert_eq!(sale.core().rev, rev + written);
             let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
@@ -226,7 +226,7 @@ mod tests {
                     let due =
                         sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(3, &now));
                     let version = sale.core().version;
-                    sale.commit(&due.changes, now.run);
+                    sale.commit(&due.changes, now.run).unwrap();
                     if !due.changes.is_empty() {
                         replica.apply_replicated(version, &due.changes).unwrap();
                     }

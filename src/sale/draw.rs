@@ -368,7 +368,7 @@ mod tests {
             texts.iter().map(|text| crate::sale::effect::Change::decode(text).unwrap()).collect();
         let version = replica.core().version;
         replica.apply_replicated(version, &changes).unwrap();
-        sale.commit(&decision.changes, 1);
+        sale.commit(&decision.changes, 1).unwrap();
         assert!(sale.pieces().eq(replica.pieces()), "a replica comes to the same");
         assert_eq!(sale.audit().differences, []);
         decision.outcome
@@ -416,7 +416,7 @@ mod tests {
                 Outcome::SoldOut { held: 0 } => break,
                 other => panic!("{other:?}"),
             }
-            sale.commit(&decision.changes, 1);
+            sale.commit(&decision.changes, 1).unwrap();
         }
         assert_eq!(sale.core().available, 0);
         assert_eq!(sale.audit().differences, []);

@@ -299,7 +299,6 @@ impl<'a> Change<'a> {
             text.field(b'e', epoch);
         }
     }
-
     fn seq_text(&self, letter: u8, seq: u64, text: &mut Writer<'_>) {
         self.head(letter, text);
         text.field(b's', seq);

@@ -427,7 +427,7 @@ mod tests {
             let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
             let version = sale.core().version;
             let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
-            sale.commit(&decision.changes, 1);
+            sale.commit(&decision.changes, 1).unwrap();
             for other in &mut others {
                 other.apply_replicated(version, &changes).unwrap();
                 assert!(sale.pieces().eq(other.pieces()));
@@ -551,7 +551,7 @@ mod tests {
         assert!(decision.changes.is_empty());
         let expiry = |clock_ms: u64, sale: &mut Sale| {
             let decision = sale.decide_expiry(10, &at(clock_ms));
-            sale.commit(&decision.changes, 1);
+            sale.commit(&decision.changes, 1).unwrap();
         };
         wins(&mut sale, "c", 3300);
         expiry(3800, &mut sale);
@@ -666,12 +666,12 @@ mod tests {
             let user = user.to_string();
             let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
             let decision = sale.decide(&Request::Grab(grab), &at(1300));
-            sale.commit(&decision.changes, 1);
+            sale.commit(&decision.changes, 1).unwrap();
         }
         let full = sale.memory_bytes();
         for clock_ms in [2300, 3300] {
             let decision = sale.decide_round(&at(clock_ms)).unwrap();
-            sale.commit(&decision.changes, 1);
+            sale.commit(&decision.changes, 1).unwrap();
         }
         assert!(sale.memory_bytes() > full / 3, "not yet given back");
         let mut steps = 0;

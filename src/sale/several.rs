@@ -131,7 +131,7 @@ mod tests {
         let joint = decide_several(&parts, &at(clock_ms));
         for (sale, decision) in sales.iter_mut().zip(&joint.decisions) {
             if !decision.changes.is_empty() {
-                sale.commit(&decision.changes, 1);
+                sale.commit(&decision.changes, 1).unwrap();
             }
             assert_eq!(sale.audit().differences, []);
         }

@@ -280,7 +280,7 @@ impl Sale {
 
     fn write_fences(&self, first: usize, count: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        for fence in self.fences.iter().skip(first).take(count) {
+        for fence in self.fences.part(first, count) {
             put_bytes(&mut out, fence.user);
             put_bytes(&mut out, fence.req);
             put_varint(&mut out, fence.at);
@@ -525,10 +525,7 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let (sale, stated) = base_fields(&mut reader, format, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
     let ordered = sale.created_at <= sale.core.t;
-    // Every tally counts changes or grants, so none can outgrow what a snapshot keeps.
-    let version = stated.core.version;
-    let counted = counts_all(&stated.core, stated.restocks, stated.fences)
-        && sale.tallies.numbers().iter().all(|tally| *tally <= version);
+    let counted = counts_all(&stated.core, stated.restocks, stated.fences);
     let repeats = sale.terms.schedule.is_some();
     let rounds_hold =
         repeats == sale.rounds().is_some() && sale.told_terms.schedule == sale.terms.schedule;
@@ -612,7 +609,8 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     if sale.terms.has_extras() || stated.lists.iter().any(|(_, places)| *places > 0) {
         sale.extras_mut();
     }
-    let version = core.version.checked_sub(pieces)?;
+    // The INIT was a change, too, and comes before the pieces.
+    let version = core.version.checked_sub(pieces).filter(|version| *version > 0)?;
     let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
     // Without rounds the round is 0 and no grant came before.
     let Core { round, supply, grants, .. } = sale.core;

@@ -44,9 +44,9 @@ fn alphabet(same: (u64, Rules)) -> Vec<Op> {
     let (supply, rules) = same;
     vec![
         grab("a", Ask::Qty(1), None),
-        grab("a", Ask::Qty(2), None),
         grab("a", Ask::UpTo(2), None),
         grab("a", Ask::Qty(1), Some("r")),
+        grab("a", Ask::Qty(2), Some("r")),
         grab("a", Ask::UpTo(2), Some("r")),
         grab("b", Ask::Qty(1), None),
         grab("b", Ask::Qty(2), Some("r")),

@@ -1,11 +1,14 @@
 //! Altered and truncated bytes, through loading and through applying: nothing panics, and what is
 //! not refused is a lawful sale that can be sold from, saved and loaded again.
 
+mod holds;
+
 use seckill::sale::bytes::{put_varint, Reader};
+use seckill::sale::decide::Decision;
 use seckill::sale::effect::{Change, Effect, Granting};
 use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
 use seckill::sale::outcome::{Outcome, Refused, Standing, State};
-use seckill::sale::request::{Amount, Grab, Now, Request, Restock};
+use seckill::sale::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
 use seckill::sale::Sale;
 
 use super::oracle::{Ask, Op, Patch, Rules};
@@ -54,6 +57,18 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Request::Grab(grab),
         Request::Pause,
         Request::Restock(Restock { delta: -7, req: b"withdrawn" }),
+        Request::Import(Import {
+            user: b"late buyer",
+            qty: 2,
+            req: b"paid",
+            at: None,
+            no_deficit: false,
+        }),
+        Request::Settle(Settle {
+            user: b"late buyer",
+            which: Which::Req(b"never"),
+            deed: Deed::Cancel,
+        }),
     ];
     let grant = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     let refusals = [
@@ -68,25 +83,56 @@ fn assert_usable(mut sale: Sale, how: &str) {
     ];
     refusals.iter().for_each(|refusal| sale.count(refusal));
     for request in requests {
-        let version = sale.core().version;
-        let decision = sale.decide(&request, &now);
-        let before = sale.ledger().len();
-        sale.commit(&decision.changes, now.run).unwrap();
-        assert_eq!(sale.core().version, version + decision.changes.len() as u64, "{how}");
-        let granted = matches!(decision.outcome, Outcome::Granted { .. });
-        assert_eq!(sale.ledger().len() - before, u64::from(granted), "{how}");
-        if !decision.changes.is_empty() {
-            let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-            let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
-            assert!(replica.apply_replicated(version, &changes).is_ok(), "{how}");
+        make(&mut sale, &mut replica, &request, &now, how);
+    }
+    for seq in [1, sale.ledger().len() / 2 + 1, sale.ledger().len()] {
+        let owner = sale.ledger().grant(seq).map_or(b"nobody".to_vec(), |grant| grant.user.into());
+        for deed in DEEDS {
+            let settle = Settle { user: &owner, which: Which::Seq(seq), deed };
+            make(&mut sale, &mut replica, &Request::Settle(settle), &now, how);
         }
     }
+    let decision = sale.decide_expiry(2, &now);
+    take(&mut sale, &mut replica, &decision, &now, how);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale), "{how}");
     assert_eq!(sale.audit().differences, [], "{how}");
     rebuild::check(&sale).unwrap_or_else(|wrong| panic!("{how}, sold from: {wrong}"));
 }
 
-/// A sale with everything that a sale can have, and the texts of its changes.
+const DEEDS: [Deed; 5] = [
+    Deed::Extend { ms: 9000 },
+    Deed::Cancel,
+    Deed::Confirm { reclaim: true },
+    Deed::Confirm { reclaim: false },
+    Deed::Refund,
+];
+
+/// What is answered must be done, here and elsewhere.
+fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
+    let before = sale.ledger().len();
+    let decision = sale.decide(request, now);
+    take(sale, replica, &decision, now, how);
+    let granted = matches!(decision.outcome, Outcome::Granted { .. });
+    assert_eq!(sale.ledger().len() - before, u64::from(granted), "{how}");
+}
+
+fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, now: &Now, how: &str) {
+    let version = sale.core().version;
+    let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
+    if let Err(why) = sale.entries(b"k", &decision.changes) {
+        panic!("{how}: no entries: {why:?}");
+    }
+    if let Err(why) = sale.commit(&decision.changes, now.run) {
+        panic!("{how}: not committed: {why:?}");
+    }
+    assert_eq!(sale.core().version, version + texts.len() as u64, "{how}");
+    if !texts.is_empty() {
+        let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
+        assert!(replica.apply_replicated(version, &changes).is_ok(), "{how}");
+    }
+}
+
+/// A sale with everything that a sale without holds can have, and the texts of its changes.
 fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let rules = Rules { limit: 9, grabs: 4, close_at: START * 9, ..Rules::default() };
     let mut world = World::open(grabs * 2 + 7, rules, START, 500).unwrap().unwrap();

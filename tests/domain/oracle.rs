@@ -418,11 +418,6 @@ impl Oracle {
         self.supply
     }
 
-    /// Units promised beyond the supply.
-    pub fn deficit(&self) -> u64 {
-        self.deficit
-    }
-
     /// The terms in force.
     pub fn rules(&self) -> &Rules {
         &self.rules

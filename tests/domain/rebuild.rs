@@ -1,7 +1,7 @@
 //! Saving a sale and loading it again, as a dump and as a rewritten log.
 
 use seckill::sale::bytes::Reader;
-use seckill::sale::effect::{Change, Effect};
+use seckill::sale::effect::Change;
 use seckill::sale::outcome::Refused;
 use seckill::sale::snapshot::{Kind, Loader};
 use seckill::sale::Sale;
@@ -49,13 +49,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     let mut version = sale.core().version - (pieces.len() as u64 - 1);
     let mut texts = Vec::new();
     for (kind, piece) in &pieces {
-        let effect = match kind {
-            Kind::Base => Effect::Base(piece),
-            Kind::RestockIds => Effect::RestockIds(piece),
-            Kind::Fences => Effect::Fences(piece),
-            Kind::Rows => Effect::Rows(piece),
-            Kind::Refusals => continue,
-        };
+        let Some(effect) = kind.effect(piece) else { continue };
         let mut text = Vec::new();
         Change::piece(effect).encode(&mut text);
         let follows = if *kind == Kind::Base { 0 } else { version };

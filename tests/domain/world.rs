@@ -55,7 +55,8 @@ pub struct World {
 impl World {
     /// INIT on a key that does not exist. `None` when it is refused, by both.
     pub fn open(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Option<World>, String> {
-        let init = Init { supply, terms: terms(&rules), id: 77, secret: [7; 16] };
+        let init =
+            Init { supply, terms: terms(&rules), amounts: Vec::new(), id: 77, secret: [7; 16] };
         let decision = decide_new(&init, &Now { clock_ms: clock, run });
         let oracle = match Oracle::init(supply, rules, clock, run) {
             Ok(oracle) => oracle,
@@ -364,6 +365,7 @@ pub fn terms(rules: &Rules) -> Terms {
         open_at: rules.open_at,
         close_at: rules.close_at,
         outbox: rules.outbox.map(stream),
+        ..Terms::default()
     }
 }
 
@@ -375,6 +377,7 @@ fn terms_change(patch: &Patch) -> TermsChange {
         open_at: patch.open_at,
         close_at: patch.close_at,
         outbox: patch.outbox.map(stream),
+        ..TermsChange::default()
     }
 }
 
@@ -382,9 +385,13 @@ fn terms_change(patch: &Patch) -> TermsChange {
 pub fn request(op: &Op) -> Option<Request<'_>> {
     Some(match op {
         // Whoever repeats an INIT draws another id and secret.
-        Op::Init { supply, rules } => {
-            Request::Init(Init { supply: *supply, terms: terms(rules), id: 78, secret: [8; 16] })
-        }
+        Op::Init { supply, rules } => Request::Init(Init {
+            supply: *supply,
+            terms: terms(rules),
+            amounts: Vec::new(),
+            id: 78,
+            secret: [8; 16],
+        }),
         Op::Grab { user, ask, req } => Request::Grab(Grab {
             user,
             amount: match ask {
@@ -445,6 +452,9 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::NoGrant => "NOGRANT 0 0 0".into(),
         Outcome::Fenced => "CANCELLED 0 0 0".into(),
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
+        Outcome::Denied | Outcome::Busy | Outcome::Changed { .. } | Outcome::NextRound => {
+            format!("{outcome:?}")
+        }
         Outcome::Misuse(misuse) => match misuse {
             Misuse::SaleExists => "SALEEXISTS",
             Misuse::ReqMismatch => "REQMISMATCH",
@@ -454,6 +464,7 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::SupplyTooLarge => "ERR supply",
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
+            _ => "ERR other",
         }
         .into(),
     }
