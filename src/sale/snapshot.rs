@@ -58,6 +58,20 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The effect that carries such a piece in a rewritten log; `None` for what is of one node.
+    pub fn effect(self, piece: &[u8]) -> Option<Effect<'_>> {
+        Some(match self {
+            Kind::Base => Effect::Base(piece),
+            Kind::RestockIds => Effect::RestockIds(piece),
+            Kind::Fences => Effect::Fences(piece),
+            Kind::Listed => Effect::Listed(piece),
+            Kind::Amounts => Effect::Amounts(piece),
+            Kind::Rows => Effect::Rows(piece),
+            Kind::Turn => Effect::Turn(piece),
+            Kind::Refusals => return None,
+        })
+    }
+
     /// The letter that marks a piece in a dump.
     pub fn letter(self) -> u8 {
         match self {
@@ -72,6 +86,17 @@ impl Kind {
         }
     }
 }
+
+const KINDS: [Kind; 8] = [
+    Kind::Base,
+    Kind::RestockIds,
+    Kind::Fences,
+    Kind::Listed,
+    Kind::Amounts,
+    Kind::Rows,
+    Kind::Turn,
+    Kind::Refusals,
+];
 
 /// What a base says will follow, and where it must end.
 #[derive(Clone, Debug)]
@@ -710,24 +735,22 @@ impl Loader {
 
     /// Adds one further piece.
     pub fn add(&mut self, marked: &[u8]) -> Result<(), Refused> {
-        match marked.split_first() {
-            Some((b'K', piece)) => self.piece(Effect::RestockIds(piece)),
-            Some((b'J', piece)) => self.piece(Effect::Fences(piece)),
-            Some((b'S', piece)) => self.piece(Effect::Listed(piece)),
-            Some((b'O', piece)) => self.piece(Effect::Amounts(piece)),
-            Some((b'L', piece)) => self.piece(Effect::Rows(piece)),
-            Some((b'Z', piece)) => self.piece(Effect::Turn(piece)),
-            Some((b'C', piece)) => {
-                let mut reader = Reader::new(piece);
-                let mut number = || reader.varint().filter(|number| *number <= INTEGER_MAX);
-                self.sale.refusals = Refusals::from_numbers(&mut number).ok_or(Refused::Unknown)?;
-                if reader.is_empty() {
-                    Ok(())
-                } else {
-                    Err(Refused::Unknown)
-                }
-            }
-            _ => Err(Refused::Unknown),
+        let (letter, piece) = marked.split_first().ok_or(Refused::Unknown)?;
+        let kind = KINDS.into_iter().find(|kind| kind.letter() == *letter);
+        match kind.ok_or(Refused::Unknown)? {
+            Kind::Base => Err(Refused::Unknown),
+            Kind::Refusals => self.refusals(piece),
+            kind => self.piece(kind.effect(piece).ok_or(Refused::Unknown)?),
+        }
+    }
+
+    fn refusals(&mut self, piece: &[u8]) -> Result<(), Refused> {
+        let mut reader = Reader::new(piece);
+        let mut number = || take_number(&mut reader);
+        self.sale.refusals = Refusals::from_numbers(&mut number).ok_or(Refused::Unknown)?;
+        match reader.is_empty() {
+            true => Ok(()),
+            false => Err(Refused::Unknown),
         }
     }
 
