@@ -73,8 +73,8 @@ impl Trial {
         let mut trial = Trial::with(core, terms);
         trial.core.begin(change)?;
         trial.core.round = terms.schedule.map_or(0, |schedule| schedule.round_at(trial.core.t));
-        // A list counts as many versions as it has pieces: a rewritten log counts each of them.
-        trial.core.version += amounts.len().saturating_sub(1) as u64 / AMOUNTS_PER_PIECE as u64;
+        // A list counts a version for each of its pieces, which a rewritten log counts too.
+        trial.core.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
         check(trial.is_lawful())?;
         trial.tell(Event::Init, change, None, seen);
         Ok(trial)

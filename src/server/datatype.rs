@@ -14,7 +14,7 @@ use super::api::guarded;
 use super::call::bytes_of;
 use super::replicate::APPLY;
 use super::{defrag, info, log, random, run, sweeper};
-use crate::sale::effect::{encode_version, Change, Effect};
+use crate::sale::effect::{encode_version, Change};
 use crate::sale::outcome::Refused;
 use crate::sale::snapshot::{Kind, Loader};
 use crate::sale::Sale;
@@ -278,16 +278,7 @@ unsafe extern "C" fn aof_rewrite(
         let further = count.saturating_sub(1) as u64;
         let mut version = sale.core().version.saturating_sub(further);
         for (kind, piece) in pieces {
-            let effect = match kind {
-                Kind::Base => Effect::Base(&piece),
-                Kind::RestockIds => Effect::RestockIds(&piece),
-                Kind::Fences => Effect::Fences(&piece),
-                Kind::Listed => Effect::Listed(&piece),
-                Kind::Amounts => Effect::Amounts(&piece),
-                Kind::Turn => Effect::Turn(&piece),
-                Kind::Rows => Effect::Rows(&piece),
-                Kind::Refusals => continue,
-            };
+            let Some(effect) = kind.effect(&piece) else { continue };
             if kind == Kind::Base {
                 emit(io, key, 0, &Change::piece(effect));
             } else {
