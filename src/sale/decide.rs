@@ -96,8 +96,23 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        let (elapsed_ms, epoch) = (self.time(now) - self.core.t, self.next_epoch(now));
-        Decision { outcome, changes: SmallVec::from_buf([Change { elapsed_ms, epoch, effect }]) }
+        match self.stamp(now) {
+            None => Decision::misuse(Misuse::Exhausted),
+            Some((elapsed_ms, epoch)) => {
+                let change = Change { elapsed_ms, epoch, effect };
+                Decision { outcome, changes: SmallVec::from_buf([change]) }
+            }
+        }
+    }
+
+    /// The time and the epoch of a command's first change; `None` when applying it would be
+    /// refused, after the outcome was told.
+    fn stamp(&self, now: &Now) -> Option<(u64, Option<u64>)> {
+        let (t, epoch) = (self.time(now), self.next_epoch(now));
+        let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
+        let is_full = self.core.version >= last_version || self.core.rev > REV_LAST;
+        let is_over = t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX);
+        (!is_over).then(|| (t - self.core.t, epoch))
     }
 
     /// A decision that does what `lapse` found and then `effect`, if any.
@@ -131,15 +146,10 @@ impl Sale {
         let mut changes: SmallVec<[Change<'a>; 1]> =
             effects.into_iter().map(Change::piece).collect();
         if let Some(first) = changes.first_mut() {
-            let (t, epoch) = (self.time(now), self.next_epoch(now));
-            // Applying would refuse these, after the outcome was told.
-            let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
-            let is_full = self.core.version >= last_version || self.core.rev > REV_LAST;
-            if t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX) {
+            let Some((elapsed_ms, epoch)) = self.stamp(now) else {
                 return Decision::misuse(Misuse::Exhausted);
-            }
-            first.elapsed_ms = t - self.core.t;
-            first.epoch = epoch;
+            };
+            (first.elapsed_ms, first.epoch) = (elapsed_ms, epoch);
         }
         Decision { outcome, changes }
     }
@@ -165,7 +175,7 @@ impl Sale {
         if let Err(misuse) = check_init(init) {
             return Decision::misuse(misuse);
         }
-        if init.supply == self.told_supply && init.terms == self.told_terms {
+        if init.supply == self.told_supply && init.terms == *self.told_terms {
             Decision::refuse(Outcome::Done)
         } else {
             Decision::misuse(Misuse::SaleExists)

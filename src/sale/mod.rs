@@ -60,7 +60,7 @@ pub struct Sale {
     created_at: u64,
     /// What INIT was told, so that a repeated INIT can be told from another one.
     told_supply: u64,
-    told_terms: Terms,
+    told_terms: Box<Terms>,
     terms: Terms,
     paused: bool,
     core: Core,
@@ -144,6 +144,7 @@ impl Sale {
     /// Bytes of memory in use, this struct included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Sale>()
+            + size_of::<Terms>()
             + self.ledger.heap_bytes()
             + self.restocks.heap_bytes()
             + self.fences.heap_bytes()
@@ -189,7 +190,7 @@ impl Sale {
             secret,
             created_at: 0,
             told_supply: 0,
-            told_terms: terms.clone(),
+            told_terms: Box::new(terms.clone()),
             terms,
             paused: false,
             core: Core::default(),

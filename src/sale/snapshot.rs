@@ -623,7 +623,7 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
         sale.fences.set_dropped(take_number(reader)?);
     }
     sale.told_supply = told_supply;
-    sale.told_terms = told_terms;
+    sale.told_terms = Box::new(told_terms);
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;

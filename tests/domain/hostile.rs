@@ -7,7 +7,7 @@ use seckill::sale::bytes::{put_varint, Reader};
 use seckill::sale::decide::Decision;
 use seckill::sale::effect::{Change, Effect, Granting};
 use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
-use seckill::sale::outcome::{Outcome, Refused, Standing, State};
+use seckill::sale::outcome::{Misuse, Outcome, Refused, Standing, State};
 use seckill::sale::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
 use seckill::sale::Sale;
 
@@ -41,9 +41,29 @@ const EDGES: [u64; 16] = [
 /// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
 fn assert_sound(sale: &Sale, how: &str) {
     assert!(sale.core().is_lawful(), "{how}: {:?}", sale.core());
-    assert_eq!(sale.audit().differences, [], "{how}");
+    // Whose pieces never come is a sale that sells nothing and says what is missing.
+    let mut differences = sale.audit().differences;
+    let all = differences.len();
+    differences.retain(|difference| difference.field != "pieces_missing");
+    assert_eq!(differences, [], "{how}");
     rebuild::check(sale).unwrap_or_else(|wrong| panic!("{how}: {wrong}"));
-    assert_usable(sale.clone(), how);
+    if all == 0 {
+        assert_usable(sale.clone(), how);
+    } else {
+        assert_sells_nothing(sale, how);
+    }
+}
+
+/// Whatever is asked of a sale that awaits pieces is refused.
+fn assert_sells_nothing(sale: &Sale, how: &str) {
+    let now = Now { clock_ms: sale.core().t, run: 1 };
+    let grab = Grab { user: b"somebody", amount: Amount::Exactly(1), req: None };
+    for request in [Request::Grab(grab), Request::Pause, Request::Resume] {
+        let decision = sale.decide(&request, &now);
+        assert_eq!(decision.outcome, Outcome::Misuse(Misuse::Incomplete), "{how}");
+        assert!(decision.changes.is_empty(), "{how}");
+    }
+    assert!(sale.decide_expiry(9, &now).changes.is_empty(), "{how}");
 }
 
 /// Sells, restocks and pauses: what is answered must be done, and apply elsewhere.
@@ -521,20 +541,17 @@ fn pieces_for_a_sale_that_is_sold_from() {
     let world = World::open(900, Rules::default(), START, 500).unwrap().unwrap();
     let full = || full_sale(12).0;
     let new = || world.sale.clone();
-    let cases: [(Sale, Vec<u8>, bool); 9] = [
-        (full(), rows(13, 1), true),
-        (full(), rows(13, 300), false),
-        (full(), rows(12, 1), false),
-        (full(), rows(14, 1), false),
-        (full(), restocks(1), false),
-        (new(), rows(1, 1), true),
-        (new(), rows(1, 2), false),
-        (new(), restocks(1), true),
-        (new(), restocks(2), false),
+    // A sale that awaits none takes none, however well it would fit.
+    let cases = [
+        (full(), rows(13, 1)),
+        (full(), rows(13, 300)),
+        (full(), restocks(1)),
+        (new(), rows(1, 1)),
+        (new(), restocks(1)),
     ];
-    for (at, (mut sale, text, taken)) in cases.into_iter().enumerate() {
+    for (at, (mut sale, text)) in cases.into_iter().enumerate() {
         let (version, how) = (sale.core().version, format!("case {at}"));
-        assert_eq!(try_apply(&mut sale, version, &[&text], &how), taken, "{how}");
+        assert!(!try_apply(&mut sale, version, &[&text], &how), "{how}");
         assert_sound(&sale, &how);
     }
 }

@@ -198,7 +198,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
 /// What a build before holds wrote: the base ends where the outbox would begin.
 #[test]
 fn a_sale_saved_in_the_first_form_loads() {
-    const TAIL: &[u8] = &[0, 0, 0, 0];
+    const TAIL: &[u8] = &[0, 0, 0, 0, 0];
     let rules = Rules { limit: 3, ..Rules::default() };
     let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
     let mut replica = sale.clone();
@@ -206,18 +206,24 @@ fn a_sale_saved_in_the_first_form_loads() {
         ask(&mut sale, &mut replica, &grab(user, 1), START + 5);
     }
     let mut dump = rebuild::dump(&sale);
-    assert_eq!(dump[0][..2], [b'B', 2]);
-    assert!(dump[0].ends_with(TAIL), "no outbox told or set, no fence kept or dropped");
+    assert_eq!(dump[0][..2], [b'B', 3]);
+    assert!(dump[0].ends_with(TAIL), "no outbox told or set, no fence kept or dropped, no section");
+    // The second form ends where the sections would begin.
+    let mut second = dump.clone();
+    second[0].pop();
+    assert!(rebuild::load(&second, 0).is_err(), "the third form has a tail");
+    second[0][1] = 2;
+    assert_eq!(rebuild::pieces(&rebuild::load(&second, 0).unwrap()), rebuild::pieces(&sale));
     let len = dump[0].len() - TAIL.len();
     dump[0].truncate(len);
-    assert!(rebuild::load(&dump, 0).is_err(), "the second form has a tail");
+    assert!(rebuild::load(&dump, 0).is_err(), "the later forms have a tail");
     dump[0][1] = 1;
     let loaded = rebuild::load(&dump, 0).unwrap();
     assert_eq!(rebuild::pieces(&loaded), rebuild::pieces(&sale));
     let mut log: Vec<(u64, Vec<u8>)> = rebuild::log(&sale);
     log[0].1 = [b"B:", &dump[0][1..]].concat();
     assert_eq!(rebuild::pieces(&rebuild::replay(&log).unwrap()), rebuild::pieces(&sale));
-    for form in [0, 3, 255] {
+    for form in [0, 2, 3, 4, 255] {
         dump[0][1] = form;
         assert!(rebuild::load(&dump, 0).is_err(), "form {form}");
     }
