@@ -30,7 +30,11 @@ pub const SPEC: Spec = Spec {
         table::USER,
         Arg::new("numkeys", ArgKind::Integer),
         Arg::new("key", ArgKind::Key).multiple(),
-        Arg::new("qty", ArgKind::Integer).shown("n").token("QTY").multiple().optional(),
+        Arg::block(
+            "quantities",
+            &[Arg::pure("qty", "QTY"), Arg::new("n", ArgKind::Integer).multiple()],
+        )
+        .optional(),
         table::REQ.optional(),
     ],
     reply: "`[GRANTED, [seq, qty, state, deadline, available] ...]`: a row for each distinct key, \

@@ -126,6 +126,11 @@ impl Sale {
         Some(deadline)
     }
 
+    /// Whether all pieces that it was rebuilt from have come.
+    pub fn is_whole(&self) -> bool {
+        self.awaits == 0
+    }
+
     /// Forgets that the sweeper was asked: it has looked, or the sale is elsewhere now.
     pub fn forget_look(&mut self) {
         self.look_at = None;

@@ -207,11 +207,25 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
         let piece = Loaded::read(io)?;
         if piece.bytes().is_empty() {
             let mut sale = loader.finish(run::next_arrival()).map_err(reason)?;
+            // The server's own file keeps what is; a payload must be whole.
+            if !sale.is_whole() && !is_loading(io) {
+                return Err(UNLAWFUL);
+            }
             watch(io, &mut sale);
             return Ok(sale);
         }
         loader.add(piece.bytes()).map_err(reason)?;
     }
+}
+
+/// Whether the server loads its own data or its primary's, and not a payload of a client.
+fn is_loading(io: *mut RedisModuleIO) -> bool {
+    // SAFETY: the stream is alive during the callback and so is the context that it gives.
+    let flags = unsafe {
+        let ctx = api!(RedisModule_GetContextFromIO)(io);
+        api!(RedisModule_GetContextFlags)(ctx)
+    };
+    flags & raw::REDISMODULE_CTX_FLAGS_LOADING as c_int != 0
 }
 
 fn reason(refused: Refused) -> &'static str {

@@ -6,14 +6,17 @@ use crate::support::{Conn, Options, Reply, Server};
 /// Name, arity, flags, flags of its keys, the outbox behind a comma, and its grammar.
 type Known = (&'static str, i64, &'static str, &'static str, &'static str);
 
-const COMMANDS: [Known; 17] = [
+const COMMANDS: [Known; 21] = [
     (
         "SECKILL.INIT",
         -3,
         "write denyoom module movablekeys",
         "RW insert variable_flags, RW insert incomplete variable_flags",
         "key supply [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat] \
-         [OUTBOX outbox]",
+         [OUTBOX outbox] [DRAW PACKETS packets [MIN min]|DRAW UNIFORM lo hi|DRAW EQUAL packets|\
+         DRAW LIST amount [amount ...]] [EVERY every [OFFSET offset] [LASTS lasts] [CARRY]] \
+         [ALLOWLIST [OFF]] [MOD modulus [remainder [remainder ...]]] \
+         [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]]",
     ),
     ("SECKILL.RESTOCK", 5, "write denyoom module", "RW access update", "key delta REQ req"),
     ("SECKILL.PAUSE", 2, "write module", "RW update", "key"),
@@ -24,7 +27,8 @@ const COMMANDS: [Known; 17] = [
         "write module movablekeys",
         "RW update variable_flags, RW insert incomplete variable_flags",
         "key [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat] \
-         [OUTBOX outbox]",
+         [OUTBOX outbox] [ALLOWLIST [OFF]] [MOD modulus [remainder [remainder ...]]] \
+         [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]]",
     ),
     ("SECKILL.REFUND", -3, "write module", "RW access update", "key user [SEQ seq|REQ req]"),
     (
@@ -35,6 +39,16 @@ const COMMANDS: [Known; 17] = [
         "key user qty REQ req [AT at] [NODEFICIT]",
     ),
     ("SECKILL.AUDIT", 2, "readonly module", "RO access", "key"),
+    ("SECKILL.ALLOW", -4, "write denyoom module", "RW update", "key ADD|REMOVE user [user ...]"),
+    ("SECKILL.DENY", -4, "write denyoom module", "RW update", "key ADD|REMOVE user [user ...]"),
+    (
+        "SECKILL.MGRAB",
+        -4,
+        "write denyoom module fast movablekeys",
+        "RW access update",
+        "user numkeys key [key ...] [QTY n [n ...]] [REQ req]",
+    ),
+    ("SECKILL.ROUNDS", -2, "readonly module", "RO access", "key [COUNT count]"),
     (
         "SECKILL.GRAB",
         -3,
@@ -64,20 +78,25 @@ const COMMANDS: [Known; 17] = [
         -3,
         "readonly module",
         "RO access",
-        "key cursor [COUNT count] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]",
+        "key cursor [COUNT count] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL] \
+         [ROUND round]",
     ),
     ("SECKILL.HELP", 1, "readonly loading stale module fast", "", ""),
     ("SECKILL.APPLY", -4, "write module", "RW update", "key version effect [effect ...]"),
 ];
 
 /// A call of each command whose key is `k`.
-const CALLS: [&str; 16] = [
+const CALLS: [&str; 20] = [
     "SECKILL.INIT k 5 LIMIT 2",
     "SECKILL.RESTOCK k 5 REQ r",
     "SECKILL.PAUSE k",
     "SECKILL.RESUME k",
     "SECKILL.ALTER k LIMIT 2",
     "SECKILL.AUDIT k",
+    "SECKILL.ALLOW k ADD u",
+    "SECKILL.DENY k REMOVE u",
+    "SECKILL.MGRAB u 1 k QTY 2",
+    "SECKILL.ROUNDS k",
     "SECKILL.GRAB k u QTY 2 REQ r",
     "SECKILL.CONFIRM k u REQ r RECLAIM",
     "SECKILL.CANCEL k u SEQ 1",
@@ -132,8 +151,9 @@ fn arity_flags_and_keys_are_known() {
         assert_eq!(info[1], Reply::Int(arity), "{name}");
         assert_eq!(sorted(&words(&info[2])), sorted(flags), "{name}");
         let keys: Vec<i64> = (3..6).map(|place| info[place].int()).collect();
-        let has_key = !key_flags.is_empty();
-        assert_eq!(keys, if has_key { [1, 1, 1] } else { [0, 0, 0] }, "{name}");
+        // The keys of MGRAB stand behind their number, not in a fixed range.
+        let has_range = !key_flags.is_empty() && name != "SECKILL.MGRAB";
+        assert_eq!(keys, if has_range { [1, 1, 1] } else { [0, 0, 0] }, "{name}");
         let specs = info[8].items();
         let flags: Vec<String> = specs.iter().map(|spec| words(&spec.field("flags"))).collect();
         assert_eq!(flags.join(", "), key_flags, "{name}");
@@ -143,7 +163,8 @@ fn arity_flags_and_keys_are_known() {
             "SECKILL.INIT" => "['keyword' 'OUTBOX' 'startfrom' 3]",
             _ => "['keyword' 'OUTBOX' 'startfrom' 2]",
         };
-        assert_eq!(begins, ["['index' 1]", outbox][..specs.len()], "{name}");
+        let key = if name == "SECKILL.MGRAB" { "['index' 2]" } else { "['index' 1]" };
+        assert_eq!(begins, [key, outbox][..specs.len()], "{name}");
     }
 }
 
@@ -158,14 +179,16 @@ fn keys_are_found_in_every_call() {
     for (call, keys) in [
         ("SECKILL.INIT k 5 OUTBOX s", "['k' 's']"),
         ("SECKILL.INIT k 5 limit 3 outbox s HOLD 7", "['k' 's']"),
-        ("SECKILL.INIT k 5 LIMIT OUTBOX OUTBOX s", "['k' 's']"),
+        ("SECKILL.INIT k 5 SAMPLE 9 SALT OUTBOX OUTBOX s", "['k' 's']"),
+        ("SECKILL.INIT k 5 MOD 2 0 1 OUTBOX s MASK", "['k' 's']"),
+        ("SECKILL.INIT k 5 LIMIT OUTBOX OUTBOX s", "['k']"),
         ("SECKILL.INIT k 5 OUTBOX OUTBOX LIMIT 1", "['k' 'OUTBOX']"),
         ("SECKILL.INIT k 5 OUTBOX", "['k']"),
         ("SECKILL.INIT OUTBOX 5", "['OUTBOX']"),
         ("SECKILL.INIT OUTBOX OUTBOX", "['OUTBOX']"),
         ("SECKILL.INIT OUTBOX 5 OUTBOX s", "['OUTBOX' 's']"),
         ("SECKILL.ALTER k OUTBOX s", "['k' 's']"),
-        ("SECKILL.ALTER k LIMIT OUTBOX Outbox s", "['k' 's']"),
+        ("SECKILL.ALTER k SALT OUTBOX SAMPLE 9 Outbox s", "['k' 's']"),
         ("SECKILL.ALTER OUTBOX LIMIT 5", "['OUTBOX']"),
     ] {
         assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), keys, "{call}");

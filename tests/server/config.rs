@@ -100,7 +100,7 @@ fn info_shows_what_this_node_did() {
         let lines = info.lines().filter(|line| line.contains(':'));
         lines.map(|line| line.trim_start_matches("seckill_").to_owned()).collect::<Vec<_>>()
     };
-    let expected = |sales: u64, counts: [u64; 11]| {
+    let expected = |sales: u64, counts: [u64; 13]| {
         let names = [
             "granted",
             "already",
@@ -111,6 +111,8 @@ fn info_shows_what_this_node_did() {
             "notopen",
             "closed",
             "paused",
+            "denied",
+            "busy",
             "expired",
             "apply_refused",
         ];
@@ -121,7 +123,7 @@ fn info_shows_what_this_node_did() {
         lines.extend(names.iter().zip(counts).map(|(name, count)| format!("{name}:{count}")));
         lines
     };
-    assert_eq!(section(&mut conn), expected(0, [0; 11]));
+    assert_eq!(section(&mut conn), expected(0, [0; 13]));
     for line in [
         "SECKILL.INIT k 5 LIMIT 3",
         "SECKILL.GRAB k a QTY 2 REQ o",
@@ -143,7 +145,7 @@ fn info_shows_what_this_node_did() {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
     assert!(conn.cmd("SECKILL.APPLY k 9 gu").is_error());
-    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1]));
+    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1]));
     let everything = conn.cmd("INFO everything").text();
     assert!(everything.contains("seckill_granted:3"), "the section is in INFO everything");
 }

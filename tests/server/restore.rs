@@ -6,7 +6,7 @@ use crate::support::client::encode;
 use crate::support::{crc64, Conn, Options, Random, Reply, Server};
 
 /// The first piece of a sale and the version of its form.
-const FORM: &[u8] = b"B\x02";
+const FORM: &[u8] = b"B\x03";
 const FLIPS: usize = 10_000;
 /// The type and the module's id at the start of a payload.
 const HEADER_BYTES: usize = 10;
