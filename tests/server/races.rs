@@ -1,7 +1,7 @@
 //! CANCEL, CONFIRM, REFUND, RECLAIM and the clock fall upon the same orders from many connections:
 //! each unit comes back once, and every order takes a way that the contract knows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::thread;
 
 use crate::support::shop::{assert_whole, counter, entries, number, wait_for_no_holds, Entry};
@@ -36,7 +36,8 @@ fn follow(all: &[Entry]) -> HashMap<i64, String> {
 }
 
 /// Eight clients fall upon orders, about `orders` at a time, whose holds run out meanwhile.
-pub fn race(orders: u64, steps: u64, seed: u64) {
+/// Tells which events took part.
+pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
     let server = Server::start();
     let replica = Server::start();
     replica.follow(&server);
@@ -83,18 +84,26 @@ pub fn race(orders: u64, steps: u64, seed: u64) {
         ("RECLAIM", "reclaimed"),
     ] {
         let count = all.iter().filter(|entry| entry.text("event") == event).count() as i64;
-        assert!(count > 0, "{event} took part");
         assert_eq!(counter(&mut conn, "k", name), count, "{name}");
     }
     server.assert_sound("k");
     replica.wait_in_sync(&server);
     assert_eq!(replica.digest("k"), server.digest("k"));
     assert_eq!(replica.digest("s"), server.digest("s"));
+    all.iter().map(|entry| entry.text("event").to_owned()).collect()
 }
 
 #[test]
 fn each_unit_returns_once() {
-    race(60, 1500, 1);
+    // Which of them come to pass is up to the clock: races go on until all have taken part.
+    let mut seen = HashSet::new();
+    for seed in 1..=20 {
+        seen.extend(race(60, 1000, seed));
+        if WAYS[..7].iter().all(|way| seen.contains(way.1)) {
+            return;
+        }
+    }
+    panic!("in twenty races only these took part: {seen:?}");
 }
 
 /// One order at its deadline: everybody wants something else, and exactly one gets his way.
