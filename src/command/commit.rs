@@ -8,7 +8,7 @@ use crate::sale::apply::Told;
 use crate::sale::decide::Decision;
 use crate::sale::effect::Change;
 use crate::sale::outbox::Entry;
-use crate::sale::outcome::Refused;
+use crate::sale::outcome::{Outcome, Refused};
 use crate::sale::request::{Now, Request};
 use crate::sale::Sale;
 use crate::server::call::Call;
@@ -39,7 +39,10 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         };
     }
     let decision = sale.decide(request, &now);
-    let shown = sale.masked(decision.outcome.clone());
+    let shown = match &decision.outcome {
+        Outcome::Denied | Outcome::Busy => Some(sale.masked(decision.outcome.clone())),
+        _ => None,
+    };
     // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
     let is_attempt = matches!(request, Request::Grab(_));
     let made = match decision.changes.is_empty() {
@@ -58,7 +61,7 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         publish(call, KEY, &made, &decision.changes);
         announce(call, KEY, &made);
     }
-    reply::outcome(out, &shown);
+    reply::outcome(out, shown.as_ref().unwrap_or(&decision.outcome));
 }
 
 /// Ends the stored round of the sale at the key and begins the one that is due.
