@@ -18,10 +18,7 @@ fn all_are_granted_or_none() {
         &[
             ("SECKILL.INIT x 5 LIMIT 3", "+OK"),
             ("SECKILL.INIT y 3 LIMIT 0 HOLD 900000", "+OK"),
-            (
-                "SECKILL.MGRAB a 2 x y REQ o",
-                "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'HELD' T 2]]",
-            ),
+            ("SECKILL.MGRAB a 2 x y REQ o", "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'HELD' T 2]]"),
             ("SECKILL.MGRAB a 2 x y REQ o", "['REPLAY' [1 1 'SOLD' 0] [1 1 'HELD' T]]"),
             ("SECKILL.MGRAB a 2 y x REQ o", "['REPLAY' [1 1 'HELD' T] [1 1 'SOLD' 0]]"),
             ("SECKILL.MGRAB a 2 x y QTY 1 REQ o", "['REPLAY' [1 1 'SOLD' 0] [1 1 'HELD' T]]"),
@@ -123,7 +120,10 @@ fn what_is_no_mgrab_changes_nothing() {
     let empty: [&[u8]; 4] = [b"SECKILL.MGRAB", b"", b"1", b"x"];
     assert_eq!(conn.ask(&empty).to_string(), "-ERR user id must be 1 to 256 bytes");
     assert_eq!(digests(), before);
-    assert_eq!(conn.call("SECKILL.MGRAB a 2 x d"), "['GRANTED' [1 1 'SOLD' 0 499] [1 1 'SOLD' 0 4]]");
+    assert_eq!(
+        conn.call("SECKILL.MGRAB a 2 x d"),
+        "['GRANTED' [1 1 'SOLD' 0 499] [1 1 'SOLD' 0 4]]"
+    );
     let most = format!("SECKILL.MGRAB b 64{}", " x".repeat(64));
     assert_eq!(conn.call(&most), "['GRANTED' [2 64 'SOLD' 0 435]]");
     conn.check(&[("COMMAND GETKEYS SECKILL.MGRAB a 2 x y QTY 3 REQ o", "['x' 'y']")]);
@@ -217,7 +217,9 @@ fn rounds_turn_before_all_is_judged() {
     for _ in 0..5 {
         wait_until("a new round grants all", || {
             let reply = conn.cmd("SECKILL.MGRAB a 3 z x y").to_string();
-            assert!(reply.starts_with("['GRANTED'") || reply.starts_with("['REFUSED' 1 ['SOLDOUT' 0"));
+            assert!(
+                reply.starts_with("['GRANTED'") || reply.starts_with("['REFUSED' 1 ['SOLDOUT' 0")
+            );
             reply.starts_with("['GRANTED'")
         });
     }

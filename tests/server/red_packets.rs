@@ -138,7 +138,8 @@ fn each_impossible_sale_has_its_own_error() {
         assert_eq!(conn.call(&format!("SECKILL.INIT k {terms}")), error, "{terms}");
         assert_eq!(conn.call("EXISTS k"), "0", "{terms}");
     }
-    let mut long: Vec<String> = ["SECKILL.INIT", "k", "100001", "DRAW", "LIST"].map(String::from).into();
+    let mut long: Vec<String> =
+        ["SECKILL.INIT", "k", "100001", "DRAW", "LIST"].map(String::from).into();
     long.resize(5 + 100_001, "1".to_owned());
     let reply = conn.ask(&long).to_string();
     assert_eq!(reply, "-ERR DRAW LIST takes at most 100000 amounts");
@@ -186,7 +187,10 @@ fn a_replay_shows_the_same_amount() {
         let (seq, qty) = (granted.items()[1].int(), granted.items()[2].int());
         conn.check(&[
             (&format!("SECKILL.GRAB k u{user} REQ o"), &format!("['REPLAY' {seq} {qty} 'SOLD' 0]")),
-            (&format!("SECKILL.GRAB k u{user} REQ p"), &format!("['ALREADY' {seq} {qty} 'SOLD' 0]")),
+            (
+                &format!("SECKILL.GRAB k u{user} REQ p"),
+                &format!("['ALREADY' {seq} {qty} 'SOLD' 0]"),
+            ),
             (&format!("SECKILL.GRAB k u{user}"), &format!("['ALREADY' {seq} {qty} 'SOLD' 0]")),
         ]);
     }
@@ -244,10 +248,10 @@ fn a_reclaim_needs_its_amount() {
         &mut conn,
         &[
             ("SECKILL.ALTER l HOLD 900000", "+OK"),
-            ("SECKILL.CONFIRM l b RECLAIM", "['SOLD' 2 20 0]"),
+            ("SECKILL.CONFIRM l b SEQ 2 RECLAIM", "['SOLD' 2 20 0]"),
             ("SECKILL.GRAB l d", "['GRANTED' 4 10 'HELD' T 30]"),
-            ("SECKILL.CONFIRM l a RECLAIM", "['EXPIRED' 1 10 0]"),
-            ("SECKILL.CONFIRM l c RECLAIM", "['SOLD' 3 30 0]"),
+            ("SECKILL.CONFIRM l a SEQ 1 RECLAIM", "['EXPIRED' 1 10 0]"),
+            ("SECKILL.CONFIRM l c SEQ 3 RECLAIM", "['SOLD' 3 30 0]"),
             ("SECKILL.GRAB l e", "['SOLDOUT' 10]"),
         ],
     );
@@ -317,7 +321,8 @@ fn a_promoted_replica_goes_on_drawing() {
     let late = conn.cmd("SECKILL.GRAB p late REQ o");
     replica.wait_in_sync(&primary);
     assert_eq!(pictures(&replica), pictures(&primary));
-    let next = |conn: &mut Conn, key: &str| conn.cmd(&format!("SECKILL.GRAB {key} n")).items()[2].int();
+    let next =
+        |conn: &mut Conn, key: &str| conn.cmd(&format!("SECKILL.GRAB {key} n")).items()[2].int();
     primary.kill9();
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
     let mut far = replica.conn();
