@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod admission;
 mod aof_rewrite;
 mod clock;
 mod cluster;
@@ -22,14 +23,17 @@ mod hostile;
 mod keyspace;
 mod listeners;
 mod memory;
+mod mgrab;
 mod no_trace;
 mod outbox;
 mod persistence;
 mod promotion;
 mod races;
 mod readme;
+mod red_packets;
 mod replication;
 mod resp;
 mod restore;
+mod rounds;
 mod soak;
 mod sweeper;

@@ -1,0 +1,325 @@
+//! Who may ask: lists, numbers, a share, the first so many; and what those who may not are told.
+
+use crate::support::shop::{check, counter, number, timeless};
+use crate::support::{wait_until, Conn, Options, Server};
+
+const INTEGER: &str = "-ERR value is not an integer or out of range";
+const SYNTAX: &str = "-ERR syntax error";
+
+/// The word that USER shows.
+#[track_caller]
+fn word(conn: &mut Conn, user: &str) -> String {
+    conn.cmd(&format!("SECKILL.USER k {user}")).items()[1].text()
+}
+
+#[test]
+fn lists_let_in_and_keep_out() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 9 ALLOWLIST OUTBOX s", "+OK"),
+            ("SECKILL.GRAB k a", "['DENIED']"),
+            ("SECKILL.ALLOW k ADD a b a c", "3"),
+            ("SECKILL.ALLOW k ADD a b d", "1"),
+            ("SECKILL.ALLOW k REMOVE d x", "1"),
+            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'SOLD' 0 8]"),
+            ("SECKILL.GRAB k d", "['DENIED']"),
+            ("SECKILL.DENY k ADD b a", "2"),
+            ("SECKILL.GRAB k b", "['DENIED']"),
+            // A winner always learns that he won.
+            ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+            ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
+            ("SECKILL.DENY k remove b b", "1"),
+            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 7]"),
+            ("SECKILL.ALTER k ALLOWLIST OFF", "+OK"),
+            ("SECKILL.GRAB k d", "['GRANTED' 3 1 'SOLD' 0 6]"),
+            ("SECKILL.ALTER k ALLOWLIST", "+OK"),
+            ("SECKILL.GRAB k c", "['GRANTED' 4 1 'SOLD' 0 5]"),
+            ("SECKILL.GRAB k e", "['DENIED']"),
+            ("XLEN s", "7"),
+        ],
+    );
+    for (user, expected) in [("a", "DENIED"), ("b", "OK"), ("d", "DENIED"), ("c", "OK")] {
+        assert_eq!(word(&mut conn, user), expected, "{user}");
+    }
+    assert_eq!(counter(&mut conn, "k", "denied"), 4);
+    let version = number(&mut conn, "k", "version");
+    check(&mut conn, &[("SECKILL.ALLOW k ADD a", "0"), ("SECKILL.DENY k REMOVE z", "0")]);
+    assert_eq!(number(&mut conn, "k", "version"), version, "what changes nothing leaves no trace");
+    server.assert_sound("k");
+}
+
+#[test]
+fn what_is_no_list_is_refused() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
+    for command in ["SECKILL.ALLOW", "SECKILL.DENY"] {
+        conn.check(&[
+            (&format!("{command} k TAKE a"), SYNTAX),
+            (&format!("{command} none ADD a"), "-NOSALE no sale at this key"),
+        ]);
+        let mut words = vec![command.to_owned(), "k".to_owned(), "ADD".to_owned()];
+        words.push("x".repeat(257));
+        assert_eq!(conn.ask(&words).to_string(), "-ERR user id must be 1 to 256 bytes");
+        words[3] = String::new();
+        assert_eq!(conn.ask(&words).to_string(), "-ERR user id must be 1 to 256 bytes");
+        words.truncate(3);
+        words.extend((0..100_000).map(|user| format!("u{user}")));
+        assert_eq!(conn.ask(&words).to_string(), "100000");
+        words.push("one".to_owned());
+        assert_eq!(conn.ask(&words).to_string(), "-ERR at most 100000 users at once");
+        words.pop();
+        words[2] = "REMOVE".to_owned();
+        assert_eq!(conn.ask(&words).to_string(), "100000");
+    }
+    server.assert_sound("k");
+}
+
+#[test]
+fn numbers_decide() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let long = "9".repeat(256);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 99 MOD 2 1", "+OK"),
+            ("SECKILL.GRAB k 7", "['GRANTED' 1 1 'SOLD' 0 98]"),
+            ("SECKILL.GRAB k 8", "['DENIED']"),
+            ("SECKILL.GRAB k 0", "['DENIED']"),
+            (&format!("SECKILL.GRAB k {long}"), "['GRANTED' 2 1 'SOLD' 0 97]"),
+            ("SECKILL.GRAB k 123456789012345678901234567890", "['DENIED']"),
+            ("SECKILL.ALTER k MOD 97 96 0 96", "+OK"),
+            // 10^30 is 50 modulo 97.
+            ("SECKILL.GRAB k 1000000000000000000000000000046", "['GRANTED' 3 1 'SOLD' 0 96]"),
+            ("SECKILL.GRAB k 1000000000000000000000000000048", "['DENIED']"),
+            ("SECKILL.ALTER k MOD 0", "+OK"),
+            ("SECKILL.GRAB k 8", "['GRANTED' 4 1 'SOLD' 0 95]"),
+            (
+                "SECKILL.ALTER k MOD 5",
+                "-ERR MOD needs at least 1 remainder, or is 0 to switch it off",
+            ),
+            ("SECKILL.ALTER k MOD 5 5", "-ERR MOD remainders must be less than the modulus"),
+            ("SECKILL.ALTER k MOD 0 0", "-ERR MOD remainders must be less than the modulus"),
+            ("SECKILL.ALTER k MOD x", INTEGER),
+        ],
+    );
+    let many: String = (0..1001).map(|residue| format!(" {residue}")).collect();
+    let reply = conn.call(&format!("SECKILL.ALTER k MOD 5000{many}"));
+    assert_eq!(reply, "-ERR MOD takes at most 1000 remainders");
+    assert_eq!(conn.call("SECKILL.ALTER k MOD 2 0"), "+OK");
+    let words: Vec<String> = (0..200).map(|user| word(&mut conn, &format!("n{user}"))).collect();
+    let passed = words.iter().filter(|word| *word == "OK").count();
+    assert!((60..140).contains(&passed), "{passed} of 200 other ids are even");
+}
+
+#[test]
+fn a_share_is_the_same_however_often_one_asks() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 9999 SAMPLE 300 SALT one"), "+OK");
+    let share = |conn: &mut Conn| -> Vec<bool> {
+        (0..1000).map(|user| word(conn, &format!("u{user}")) == "OK").collect()
+    };
+    let first = share(&mut conn);
+    let passed = first.iter().filter(|passes| **passes).count();
+    assert!((220..380).contains(&passed), "{passed} of 1000 at 300 permille");
+    for (user, passes) in first.iter().enumerate().take(100) {
+        for _ in 0..2 {
+            let told = conn.cmd(&format!("SECKILL.GRAB k u{user}")).items()[0].text();
+            assert_eq!(told != "BUSY", *passes, "u{user} {told}");
+        }
+    }
+    assert_eq!(conn.call("SECKILL.ALTER k SAMPLE 600 SALT one"), "+OK");
+    let larger = share(&mut conn);
+    assert!(first.iter().zip(&larger).all(|(small, large)| !small || *large));
+    assert_eq!(conn.call("SECKILL.ALTER k SAMPLE 300 SALT two"), "+OK");
+    assert_ne!(share(&mut conn), first);
+    conn.check(&[
+        ("SECKILL.ALTER k SAMPLE 0", "+OK"),
+        ("SECKILL.GRAB k new", "['BUSY']"),
+        ("SECKILL.ALTER k SAMPLE 1001", "-ERR SAMPLE must be at most 1000 permille"),
+        ("SECKILL.ALTER k SALT x", SYNTAX),
+        ("SECKILL.ALTER k SAMPLE 1000", "+OK"),
+    ]);
+    assert!(share(&mut conn).iter().all(|passes| *passes));
+    let salt = "x".repeat(129);
+    let reply = conn.call(&format!("SECKILL.ALTER k SAMPLE 5 SALT {salt}"));
+    assert_eq!(reply, "-ERR SALT must be at most 128 bytes");
+}
+
+/// Whoever asks first is in, even when there is nothing for him; asking while closed is nothing.
+#[test]
+fn the_first_so_many_are_admitted() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 2 LIMIT 2 ADMIT 2 OUTBOX s", "+OK"),
+            ("SECKILL.PAUSE k", "+OK"),
+            ("SECKILL.GRAB k x", "['PAUSED']"),
+            ("SECKILL.RESUME k", "+OK"),
+            ("SECKILL.GRAB k a QTY 5", "['OVERLIMIT' 2]"),
+            ("SECKILL.GRAB k b QTY 2", "['GRANTED' 1 2 'SOLD' 0 0]"),
+            ("SECKILL.GRAB k c", "['BUSY']"),
+            ("SECKILL.GRAB k a", "['SOLDOUT' 0]"),
+            ("SECKILL.REFUND k b", "['REFUNDED' 1 2 0]"),
+            ("SECKILL.GRAB k c", "['BUSY']"),
+            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 1]"),
+        ],
+    );
+    for (user, expected) in [("a", "OK"), ("b", "OK"), ("c", "BUSY"), ("x", "BUSY")] {
+        assert_eq!(word(&mut conn, user), expected, "{user}");
+    }
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER k ADMIT 3", "+OK"),
+            ("SECKILL.GRAB k c", "['GRANTED' 3 1 'SOLD' 0 0]"),
+            ("SECKILL.GRAB k d", "['BUSY']"),
+            ("SECKILL.ALTER k ADMIT 0", "+OK"),
+            ("SECKILL.GRAB k d", "['SOLDOUT' 0]"),
+            ("SECKILL.ALTER k ADMIT -1", INTEGER),
+        ],
+    );
+    assert_eq!(counter(&mut conn, "k", "busy"), 3);
+    server.assert_sound("k");
+}
+
+#[test]
+fn a_mask_hides_why_but_counters_tell() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 9 MASK ADMIT 1", "+OK"),
+            ("SECKILL.INIT other 9", "+OK"),
+            ("SECKILL.DENY k ADD bad", "1"),
+            ("SECKILL.GRAB k bad", "['SOLDOUT' 1]"),
+            ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
+            ("SECKILL.GRAB k b", "['SOLDOUT' 1]"),
+            ("SECKILL.MGRAB b 2 other k", "['REFUSED' 1 ['SOLDOUT' 1]]"),
+            ("SECKILL.MGRAB bad 1 k", "['REFUSED' 0 ['SOLDOUT' 1]]"),
+            ("SECKILL.PAUSE k", "+OK"),
+            ("SECKILL.GRAB k b", "['PAUSED']"),
+            ("SECKILL.RESUME k", "+OK"),
+        ],
+    );
+    let counts = ["denied", "busy", "soldout"].map(|name| counter(&mut conn, "k", name));
+    assert_eq!(counts, [2, 2, 0]);
+    assert_eq!((word(&mut conn, "bad"), word(&mut conn, "b")), ("DENIED".into(), "BUSY".into()));
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER k MASK OFF", "+OK"),
+            ("SECKILL.GRAB k bad", "['DENIED']"),
+            ("SECKILL.GRAB k b", "['BUSY']"),
+        ],
+    );
+}
+
+/// Lists, admissions, the secret and all terms are in every file and on every replica.
+#[test]
+fn admission_survives_reload_rewrite_and_replication() {
+    for preamble in ["yes", "no"] {
+        let preamble = format!("aof-use-rdb-preamble {preamble}");
+        let server = Options::new().line("appendonly yes").line(&preamble).start();
+        let replica = Server::start();
+        replica.follow(&server);
+        let mut conn = server.conn();
+        let init = "SECKILL.INIT k 900 ALLOWLIST MOD 3 0 1 SAMPLE 700 SALT s ADMIT 20 MASK";
+        assert_eq!(conn.call(init), "+OK");
+        let users: String = (0..3000).map(|user| format!(" n{user}")).collect();
+        assert_eq!(conn.call(&format!("SECKILL.ALLOW k ADD{users}")), "3000");
+        assert_eq!(conn.call("SECKILL.DENY k ADD n1 n2 n3"), "3");
+        for user in 0..200 {
+            conn.cmd(&format!("SECKILL.GRAB k n{user}"));
+        }
+        assert_eq!(number(&mut conn, "k", "sold"), 20);
+        let picture = |server: &Server| {
+            let mut conn = server.conn();
+            let words: Vec<_> = (0..400).map(|user| word(&mut conn, &format!("n{user}"))).collect();
+            (server.digest("k"), words)
+        };
+        let before = picture(&server);
+        replica.wait_in_sync(&server);
+        assert_eq!(picture(&replica), before);
+        assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
+        assert_eq!(picture(&server), before);
+        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before);
+        rewrite(&server);
+        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before, "from a rewritten log, {preamble}");
+        assert_eq!(conn.call(init), "+OK", "the same terms");
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        server.assert_sound("k");
+    }
+}
+
+fn rewrite(server: &Server) {
+    server.call("BGREWRITEAOF");
+    wait_until("the log is rewritten", || {
+        server.info("persistence", "aof_rewrite_in_progress") == "0"
+            && server.info("persistence", "aof_rewrite_scheduled") == "0"
+    });
+}
+
+/// A log that lost its tail must not sell what was sold already, to whoever asks.
+#[test]
+fn a_sale_without_all_its_pieces_sells_nothing() {
+    let server = Options::new().line("appendonly yes").line("aof-use-rdb-preamble no").start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 10 LIMIT 1 ALLOWLIST"), "+OK");
+    assert_eq!(conn.call("SECKILL.ALLOW k ADD a b"), "2");
+    assert_eq!(timeless(&conn.cmd("SECKILL.GRAB k a REQ o")), "['GRANTED' 1 1 'SOLD' 0 9]");
+    let digest = server.digest("k");
+    rewrite(&server);
+    let pieces = pieces_of(&server);
+    assert!(pieces.len() > 1, "a base and pieces");
+    let other = Server::start();
+    let mut conn = other.conn();
+    let missing = "-ERR part of this sale's log is missing: restore it from a backup or resync it";
+    for (place, piece) in pieces.iter().enumerate() {
+        assert_eq!(conn.ask(piece).to_string(), "+OK");
+        let is_whole = place + 1 == pieces.len();
+        let audit = conn.cmd("SECKILL.AUDIT k");
+        assert_eq!(audit.field("ok").int(), i64::from(is_whole), "{audit}");
+        if is_whole {
+            break;
+        }
+        for line in ["GRAB k a", "GRAB k b REQ o", "PAUSE k", "RESTOCK k 1 REQ r", "MGRAB b 1 k"] {
+            assert_eq!(conn.call(&format!("SECKILL.{line}")), missing, "{line} after {place}");
+        }
+        assert!(!conn.cmd("SECKILL.STATUS k").is_error());
+    }
+    assert_eq!(other.digest("k"), digest);
+    conn.check(&[
+        ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 8]"),
+    ]);
+}
+
+/// The commands that a rewritten log makes its sale of.
+fn pieces_of(server: &Server) -> Vec<Vec<Vec<u8>>> {
+    let folder = std::fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
+    let mut files = folder.flatten().map(|file| file.path());
+    let base = files.find(|path| path.to_string_lossy().contains(".base.")).expect("a base");
+    let bytes = std::fs::read(base).expect("a readable base");
+    let mut rest = &bytes[..];
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let command = crate::support::Reply::read(&mut rest).expect("a command");
+        let words: Vec<Vec<u8>> =
+            command.items().iter().map(|word| word.bytes().to_vec()).collect();
+        if words[0] == b"SECKILL.APPLY" {
+            pieces.push(words);
+        }
+    }
+    pieces
+}

@@ -1,0 +1,409 @@
+//! Drawn amounts: what is paid out is exactly what was put in, draws are replicated and never made
+//! again, and a sale whose caller computes the amounts never pays more than its budget.
+
+use std::thread;
+
+use crate::support::shop::{check, number, wait_for_no_holds};
+use crate::support::{wait_until, Conn, Options, Reply, Server};
+
+const FIXED: &str = "-ERR the supply of a sale with DRAW packets is fixed";
+const NO_AMOUNT: &str = "-ERR a sale with DRAW takes neither QTY nor UPTO";
+const TOO_SMALL: &str = "-ERR supply must be enough for every packet";
+const NOT_ZERO: &str = "-ERR DRAW amounts must be at least 1";
+const SYNTAX: &str = "-ERR syntax error";
+const INTEGER: &str = "-ERR value is not an integer or out of range";
+
+/// The amounts that users from `u<first>` on get until nothing is left.
+#[track_caller]
+fn draw_all(conn: &mut Conn, key: &str, first: usize) -> Vec<i64> {
+    let mut amounts = Vec::new();
+    for user in first.. {
+        let reply = conn.cmd(&format!("SECKILL.GRAB {key} u{user} REQ o"));
+        if reply.items()[0].text() != "GRANTED" {
+            assert_eq!(reply.to_string(), "['SOLDOUT' 0]");
+            return amounts;
+        }
+        amounts.push(reply.items()[2].int());
+    }
+    amounts
+}
+
+#[test]
+fn all_packets_are_the_whole_supply() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for (supply, packets, min) in
+        [(1, 1, 1), (7, 1, 7), (10, 10, 1), (30, 10, 3), (31, 10, 3), (10000, 10, 1), (9999, 50, 7)]
+    {
+        let init = format!("SECKILL.INIT k {supply} DRAW PACKETS {packets} MIN {min}");
+        assert_eq!(conn.call(&init), "+OK", "{init}");
+        let amounts = draw_all(&mut conn, "k", 0);
+        assert_eq!((amounts.len(), amounts.iter().sum::<i64>()), (packets, supply), "{init}");
+        assert!(amounts.iter().all(|amount| *amount >= min), "{init} gave {amounts:?}");
+        assert_eq!(number(&mut conn, "k", "sold"), supply);
+        assert_eq!(number(&mut conn, "k", "packets"), 0);
+        server.assert_sound("k");
+        assert_eq!(conn.call("DEL k"), "1");
+    }
+}
+
+#[test]
+fn equal_parts_and_lists_come_in_order() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT e 10 DRAW EQUAL 4", "+OK"),
+        ("SECKILL.INIT e1 3 DRAW EQUAL 3", "+OK"),
+        ("SECKILL.INIT l 60 DRAW LIST 10 1 49", "+OK"),
+        ("SECKILL.INIT l 60 LIMIT 0 GRABS 1 DRAW LIST 10 1 49", "+OK"),
+        (
+            "SECKILL.INIT l 60 DRAW LIST 1 10 49",
+            "-SALEEXISTS a sale with other terms is at this key",
+        ),
+    ]);
+    assert_eq!(draw_all(&mut conn, "e", 0), [3, 3, 2, 2]);
+    assert_eq!(draw_all(&mut conn, "e1", 0), [1, 1, 1]);
+    assert_eq!(draw_all(&mut conn, "l", 0), [10, 1, 49]);
+    for key in ["e", "e1", "l"] {
+        server.assert_sound(key);
+    }
+}
+
+#[test]
+fn uniform_draws_stay_in_range_and_spend_the_budget() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 1000 DRAW UNIFORM 3 9", "+OK"),
+        ("SECKILL.INIT one 10 DRAW UNIFORM 4 4", "+OK"),
+    ]);
+    assert_eq!(draw_all(&mut conn, "one", 0), [4, 4, 2], "the last is cut");
+    let amounts = draw_all(&mut conn, "k", 0);
+    assert_eq!(amounts.iter().sum::<i64>(), 1000);
+    let (last, others) = amounts.split_last().expect("amounts");
+    assert!(others.iter().all(|amount| (3..=9).contains(amount)), "{amounts:?}");
+    assert!((1..=9).contains(last), "{amounts:?}");
+    for amount in 3..=9 {
+        assert!(others.contains(&amount), "{amount} never came");
+    }
+    check(&mut conn, &[("SECKILL.RESTOCK k 5 REQ r", "[5 5]")]);
+    assert_eq!(number(&mut conn, "k", "supply"), 1005);
+    assert_eq!(conn.call("SECKILL.IMPORT k imported 5 REQ o"), import_reply(amounts.len() + 1));
+    server.assert_sound("k");
+}
+
+fn import_reply(seq: usize) -> String {
+    format!("['GRANTED' {seq} 5 'SOLD' 0 0]")
+}
+
+#[test]
+fn each_impossible_sale_has_its_own_error() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let no_packets = "-ERR DRAW needs at least 1 packet";
+    let too_many = "-ERR DRAW takes at most 4294967295 packets";
+    let differs = "-ERR supply must be the sum of the DRAW LIST amounts";
+    for (terms, error) in [
+        ("0 DRAW PACKETS 0", no_packets),
+        ("5 DRAW PACKETS 0", no_packets),
+        ("5 DRAW EQUAL 0", no_packets),
+        ("9007199254740991 DRAW PACKETS 4294967296", too_many),
+        ("9007199254740991 DRAW EQUAL 4294967296", too_many),
+        ("5 DRAW PACKETS 5 MIN 0", "-ERR MIN must be at least 1"),
+        ("4 DRAW PACKETS 5", TOO_SMALL),
+        ("0 DRAW PACKETS 1", TOO_SMALL),
+        ("29 DRAW PACKETS 10 MIN 3", TOO_SMALL),
+        ("9007199254740991 DRAW PACKETS 4294967295 MIN 9007199254740991", TOO_SMALL),
+        ("4 DRAW EQUAL 5", TOO_SMALL),
+        ("5 DRAW UNIFORM 0 5", NOT_ZERO),
+        ("5 DRAW UNIFORM 0 0", NOT_ZERO),
+        ("5 DRAW UNIFORM 5 4", "-ERR DRAW UNIFORM must go from a smaller to a larger amount"),
+        ("5 DRAW LIST 5 0", NOT_ZERO),
+        ("5 DRAW LIST 2 2", differs),
+        ("5 DRAW LIST 6", differs),
+        ("5 DRAW LIST 9007199254740991 9007199254740991", differs),
+        ("5 DRAW LIST 5 EVERY 1000", "-ERR DRAW LIST can't be used with EVERY"),
+        ("5 DRAW LIST", SYNTAX),
+        ("5 DRAW", SYNTAX),
+        ("5 DRAW NONE 5", SYNTAX),
+        ("5 DRAW UNIFORM 1", SYNTAX),
+        ("5 DRAW EQUAL 5 MIN 1", SYNTAX),
+        ("5 MIN 1", SYNTAX),
+        ("5 DRAW EQUAL 5 DRAW EQUAL 5", SYNTAX),
+        ("5 DRAW PACKETS -1", INTEGER),
+        ("5 DRAW PACKETS 5 MIN x", INTEGER),
+        ("5 DRAW PACKETS 9007199254740992", INTEGER),
+        ("5 DRAW UNIFORM 1 1.5", INTEGER),
+    ] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT k {terms}")), error, "{terms}");
+        assert_eq!(conn.call("EXISTS k"), "0", "{terms}");
+    }
+    let mut long: Vec<String> =
+        ["SECKILL.INIT", "k", "100001", "DRAW", "LIST"].map(String::from).into();
+    long.resize(5 + 100_001, "1".to_owned());
+    let reply = conn.ask(&long).to_string();
+    assert_eq!(reply, "-ERR DRAW LIST takes at most 100000 amounts");
+    long.pop();
+    long[2] = "100000".to_owned();
+    assert_eq!(conn.ask(&long).to_string(), "+OK");
+    assert_eq!(conn.call("SECKILL.ALTER k DRAW EQUAL 5"), SYNTAX);
+    server.assert_sound("k");
+}
+
+/// The amount is the sale's to say, and the supply was said once.
+#[test]
+fn a_draw_is_not_told_its_amount() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for terms in ["DRAW PACKETS 3", "DRAW EQUAL 3", "DRAW LIST 4 4 2", "DRAW UNIFORM 1 9"] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT k 10 {terms}")), "+OK");
+        let digest = server.digest("k");
+        for amount in ["QTY 1", "QTY 4", "UPTO 1", "UPTO 10"] {
+            assert_eq!(conn.call(&format!("SECKILL.GRAB k u {amount}")), NO_AMOUNT, "{terms}");
+        }
+        if !terms.contains("UNIFORM") {
+            conn.check(&[
+                ("SECKILL.RESTOCK k 1 REQ r", FIXED),
+                ("SECKILL.RESTOCK k -1 REQ r", FIXED),
+                ("SECKILL.IMPORT k u 1 REQ o", FIXED),
+                ("SECKILL.IMPORT k u 1 REQ o NODEFICIT", FIXED),
+            ]);
+        }
+        assert_eq!(server.digest("k"), digest, "{terms}");
+        assert_eq!(conn.call("DEL k"), "1");
+    }
+}
+
+/// A user gets one packet, and asking again shows the same one.
+#[test]
+fn a_replay_shows_the_same_amount() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 100000 DRAW PACKETS 20"), "+OK");
+    let first: Vec<Reply> =
+        (0..20).map(|user| conn.cmd(&format!("SECKILL.GRAB k u{user} REQ o"))).collect();
+    let digest = server.digest("k");
+    for (user, granted) in first.iter().enumerate() {
+        let (seq, qty) = (granted.items()[1].int(), granted.items()[2].int());
+        conn.check(&[
+            (&format!("SECKILL.GRAB k u{user} REQ o"), &format!("['REPLAY' {seq} {qty} 'SOLD' 0]")),
+            (
+                &format!("SECKILL.GRAB k u{user} REQ p"),
+                &format!("['ALREADY' {seq} {qty} 'SOLD' 0]"),
+            ),
+            (&format!("SECKILL.GRAB k u{user}"), &format!("['ALREADY' {seq} {qty} 'SOLD' 0]")),
+        ]);
+    }
+    assert_eq!(server.digest("k"), digest);
+}
+
+/// Amount and packet come back together; in a list, to the end of it.
+#[test]
+fn what_comes_back_is_drawn_again() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT l 60 HOLD 900000 DRAW LIST 10 20 30", "+OK"),
+            ("SECKILL.GRAB l a REQ o", "['GRANTED' 1 10 'HELD' T 50]"),
+            ("SECKILL.CANCEL l a", "['CANCELLED' 1 10 0]"),
+            ("SECKILL.GRAB l b REQ o", "['GRANTED' 2 20 'HELD' T 40]"),
+            ("SECKILL.CONFIRM l b", "['SOLD' 2 20 0]"),
+            ("SECKILL.REFUND l b", "['REFUNDED' 2 20 0]"),
+            ("SECKILL.GRAB l c", "['GRANTED' 3 30 'HELD' T 30]"),
+            ("SECKILL.GRAB l d", "['GRANTED' 4 10 'HELD' T 20]"),
+            ("SECKILL.GRAB l e", "['GRANTED' 5 20 'HELD' T 0]"),
+            ("SECKILL.GRAB l f", "['SOLDOUT' 60]"),
+            ("SECKILL.INIT k 100 HOLD 30 DRAW PACKETS 7 MIN 5", "+OK"),
+        ],
+    );
+    for user in 0..7 {
+        assert_eq!(conn.cmd(&format!("SECKILL.GRAB k u{user}")).items()[0].text(), "GRANTED");
+    }
+    wait_for_no_holds(&server, "k");
+    assert_eq!(number(&mut conn, "k", "available"), 100);
+    assert_eq!(number(&mut conn, "k", "packets"), 7);
+    assert_eq!(conn.call("SECKILL.ALTER k HOLD 0"), "+OK");
+    let amounts = draw_all(&mut conn, "k", 100);
+    assert_eq!((amounts.len(), amounts.iter().sum::<i64>()), (7, 100));
+    assert!(amounts.iter().all(|amount| *amount >= 5), "{amounts:?}");
+    for key in ["k", "l"] {
+        server.assert_sound(key);
+    }
+}
+
+/// RECLAIM takes the very amount of the list, or fails for good.
+#[test]
+fn a_reclaim_needs_its_amount() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT l 60 HOLD 30 DRAW LIST 10 20 30", "+OK")]);
+    for user in ["a", "b", "c"] {
+        conn.cmd(&format!("SECKILL.GRAB l {user}"));
+    }
+    wait_for_no_holds(&server, "l");
+    // The order in which they ran out is that of their deadlines: 10, 20, 30.
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER l HOLD 900000", "+OK"),
+            ("SECKILL.CONFIRM l b SEQ 2 RECLAIM", "['SOLD' 2 20 0]"),
+            ("SECKILL.GRAB l d", "['GRANTED' 4 10 'HELD' T 30]"),
+            ("SECKILL.CONFIRM l a SEQ 1 RECLAIM", "['EXPIRED' 1 10 0]"),
+            ("SECKILL.CONFIRM l c SEQ 3 RECLAIM", "['SOLD' 3 30 0]"),
+            ("SECKILL.GRAB l e", "['SOLDOUT' 10]"),
+        ],
+    );
+    server.assert_sound("l");
+}
+
+fn fill(conn: &mut Conn) {
+    conn.check(&[
+        ("SECKILL.INIT p 100000 HOLD 900000 OUTBOX s DRAW PACKETS 60 MIN 2", "+OK"),
+        ("SECKILL.INIT u 5000 DRAW UNIFORM 10 90", "+OK"),
+        ("SECKILL.INIT e 1003 DRAW EQUAL 60", "+OK"),
+        ("SECKILL.INIT l 21 HOLD 900000 DRAW LIST 1 2 3 4 5 6", "+OK"),
+    ]);
+    for user in 0..4 {
+        for key in ["p", "u", "e", "l"] {
+            assert!(!conn.cmd(&format!("SECKILL.GRAB {key} f{user} REQ o")).is_error());
+        }
+    }
+    for line in ["SECKILL.CANCEL l f1", "SECKILL.CANCEL p f2", "SECKILL.CONFIRM p f3"] {
+        assert!(!conn.cmd(line).is_error());
+    }
+}
+
+fn pictures(server: &Server) -> Vec<(String, Vec<String>)> {
+    ["p", "u", "e", "l"].map(|key| (server.digest(key), server.picture(key))).into()
+}
+
+#[test]
+fn draws_survive_reload_and_rewrite() {
+    for preamble in ["yes", "no"] {
+        let preamble = format!("aof-use-rdb-preamble {preamble}");
+        let server = Options::new().line("appendonly yes").line(&preamble).start();
+        let mut conn = server.conn();
+        fill(&mut conn);
+        let before = pictures(&server);
+        assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
+        assert_eq!(pictures(&server), before);
+        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(pictures(&server), before, "from effects");
+        conn.cmd("BGREWRITEAOF");
+        wait_until("the log is rewritten", || {
+            server.info("persistence", "aof_rewrite_in_progress") == "0"
+                && server.info("persistence", "aof_rewrite_scheduled") == "0"
+        });
+        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(pictures(&server), before, "from a rewritten log, {preamble}");
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(conn.call("SECKILL.ALTER l HOLD 0"), "+OK");
+        let refused = conn.cmd("SECKILL.GRAB l f0 REQ o").items()[0].text();
+        assert_eq!(refused, "REPLAY");
+        for amount in [5, 6, 2] {
+            let reply = conn.cmd(&format!("SECKILL.GRAB l next{amount}"));
+            assert_eq!(reply.items()[2], Reply::Int(amount), "{reply}");
+        }
+        ["p", "u", "e", "l"].map(|key| server.assert_sound(key));
+    }
+}
+
+/// What a primary drew is what its replica knows, and the promoted one goes on from there: the
+/// next draws are those that the primary would have made.
+#[test]
+fn a_promoted_replica_goes_on_drawing() {
+    let (mut primary, replica) = (Server::start(), Server::start());
+    let mut conn = primary.conn();
+    fill(&mut conn);
+    replica.follow(&primary);
+    let late = conn.cmd("SECKILL.GRAB p late REQ o");
+    replica.wait_in_sync(&primary);
+    assert_eq!(pictures(&replica), pictures(&primary));
+    let next =
+        |conn: &mut Conn, key: &str| conn.cmd(&format!("SECKILL.GRAB {key} n")).items()[2].int();
+    primary.kill9();
+    assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
+    let mut far = replica.conn();
+    let again = far.cmd("SECKILL.GRAB p late REQ o");
+    assert_eq!(again.items()[1..4], late.items()[1..4]);
+    for key in ["p", "u", "e", "l"] {
+        assert!(next(&mut far, key) > 0);
+    }
+    assert_eq!(far.call("SECKILL.ALTER p HOLD 0"), "+OK");
+    draw_all_but_holds(&mut far);
+    for key in ["p", "u", "e", "l"] {
+        replica.assert_sound(key);
+    }
+    assert_eq!(number(&mut far, "p", "available"), 0);
+    assert_eq!(number(&mut far, "p", "packets"), 0);
+    assert_eq!(number(&mut far, "p", "grants"), 61, "60 packets, one of them twice");
+    assert_eq!(number(&mut far, "p", "held") + number(&mut far, "p", "sold"), 100_000);
+}
+
+fn draw_all_but_holds(conn: &mut Conn) {
+    for user in 0.. {
+        let reply = conn.cmd(&format!("SECKILL.GRAB p end{user}"));
+        if reply.items()[0].text() == "SOLDOUT" {
+            return;
+        }
+    }
+}
+
+/// Amounts from business logic: 1,000,000 coins are 1,000,000 coins, however many ask at once.
+#[test]
+fn a_budget_is_never_overspent() {
+    const BUDGET: i64 = 1_000_000;
+    const CONNECTIONS: u64 = 100;
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call(&format!("SECKILL.INIT k {BUDGET} LIMIT 0 GRABS 1")), "+OK");
+    let paid: i64 = thread::scope(|scope| {
+        let buyers: Vec<_> = (0..CONNECTIONS)
+            .map(|number| {
+                let mut conn = server.conn();
+                scope.spawn(move || spend(&mut conn, number))
+            })
+            .collect();
+        wait_until("the budget is spent", || {
+            let sold = number(&mut conn, "k", "sold");
+            assert!(sold <= BUDGET, "{sold}");
+            sold == BUDGET
+        });
+        buyers.into_iter().map(|buyer| buyer.join().expect("a buyer")).sum()
+    });
+    assert_eq!(paid, BUDGET);
+    let (mut cursor, mut listed) = (0, 0);
+    loop {
+        let page = conn.cmd(&format!("SECKILL.WINNERS k {cursor} COUNT 10000"));
+        listed += page.items()[1].items().iter().map(|row| row.items()[2].int()).sum::<i64>();
+        cursor = page.items()[0].int();
+        if cursor == 0 {
+            break;
+        }
+    }
+    assert_eq!(listed, BUDGET);
+    server.assert_sound("k");
+}
+
+/// Grabs as user after user until nothing is left; every call is sent twice, with two amounts.
+fn spend(conn: &mut Conn, number: u64) -> i64 {
+    let mut random = crate::support::Random(number);
+    let mut paid = 0;
+    for user in 0.. {
+        let (amount, other) = (1 + random.below(2500), 1 + random.below(2500));
+        let order = format!("SECKILL.GRAB k {number}-{user} REQ o UPTO");
+        let reply = conn.cmd(&format!("{order} {amount}"));
+        if reply.items()[0].text() != "GRANTED" {
+            assert_eq!(reply.to_string(), "['SOLDOUT' 0]");
+            return paid;
+        }
+        let granted = reply.items()[2].int();
+        assert!((1..=amount as i64).contains(&granted), "{reply}");
+        let again = conn.cmd(&format!("{order} {other}"));
+        assert_eq!(again.items()[2], Reply::Int(granted), "{again}");
+        paid += granted;
+    }
+    paid
+}

@@ -1,0 +1,312 @@
+//! Sales that repeat: each round has its own supply, allowances and law, and older rounds stay
+//! what they were.
+
+use crate::support::shop::{check, clock_ms, counter, entries, number, wait_for_clock};
+use crate::support::{wait_until, Conn, Options, Reply, Server};
+
+/// Long enough for a few commands in one round also on a busy machine.
+const PERIOD_MS: i64 = 1500;
+const LASTS_MS: i64 = 1000;
+
+/// The terms of rounds of which round 1000 begins a little after `now`.
+fn terms(conn: &mut Conn) -> (String, i64) {
+    let start = clock_ms(conn) + 200;
+    let offset = start - 1000 * PERIOD_MS;
+    (format!("EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}"), start)
+}
+
+fn start_of(first: i64, round: i64) -> i64 {
+    first + (round - 1000) * PERIOD_MS
+}
+
+fn wait_for_round(conn: &mut Conn, first: i64, round: i64) {
+    wait_for_clock(conn, start_of(first, round));
+}
+
+#[test]
+fn each_round_starts_anew() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (terms, first) = terms(&mut conn);
+    assert_eq!(conn.call(&format!("SECKILL.INIT k 3 LIMIT 2 OUTBOX s {terms}")), "+OK");
+    assert_eq!(number(&mut conn, "k", "round"), 999);
+    assert_eq!(conn.cmd("SECKILL.GRAB k a").items()[0].text(), "NOTOPEN");
+    wait_for_round(&mut conn, first, 1000);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k a QTY 2 REQ o", "['GRANTED' 1 2 'SOLD' 0 1]"),
+            ("SECKILL.GRAB k a", "['ALREADY' 1 2 'SOLD' 0]"),
+            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 0]"),
+            ("SECKILL.GRAB k c", "['SOLDOUT' 0]"),
+            ("SECKILL.ROUNDS k", "[[1000 3 3 2] [999 3 0 0]]"),
+        ],
+    );
+    assert_eq!(number(&mut conn, "k", "round_ends_at"), first + LASTS_MS);
+    assert_eq!(number(&mut conn, "k", "next_round_at"), first + PERIOD_MS);
+    wait_for_clock(&mut conn, first + LASTS_MS);
+    let between = conn.cmd("SECKILL.GRAB k d");
+    assert_eq!(between.items()[0].text(), "NOTOPEN");
+    assert!((0..=PERIOD_MS - LASTS_MS).contains(&between.items()[1].int()), "{between}");
+    assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "pending");
+    assert_eq!(conn.call("SECKILL.GRAB k a QTY 2 REQ o"), "['REPLAY' 1 2 'SOLD' 0]");
+    wait_for_round(&mut conn, first, 1001);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k a", "['GRANTED' 3 1 'SOLD' 0 2]"),
+            ("SECKILL.GRAB k a QTY 2 REQ o", "['REPLAY' 1 2 'SOLD' 0]"),
+            ("SECKILL.USER k b", "[2 'OK' [[2 'b' 1 'SOLD' T 0 nil T 1000]]]"),
+            ("SECKILL.REFUND k b", "['REFUNDED' 2 1 0]"),
+            ("SECKILL.ROUNDS k", "[[1001 3 1 1] [1000 3 2 1] [999 3 0 0]]"),
+            ("SECKILL.ROUNDS k COUNT 1", "[[1001 3 1 1]]"),
+            ("SECKILL.WINNERS k 0 ROUND 1001", "[0 [[3 'a' 1 'SOLD' T 0 nil T 1001]]]"),
+            ("SECKILL.WINNERS k 0 ROUND 1000", "[0 [[1 'a' 2 'SOLD' T 0 'o' T 1000]]]"),
+            ("SECKILL.WINNERS k 0 ROUND 999", "[0 []]"),
+            ("SECKILL.WINNERS k 0 ROUND 7", "[0 []]"),
+            ("SECKILL.IMPORT k a 1 REQ x", "-ERR a sale with EVERY takes no IMPORT"),
+            ("SECKILL.ROUNDS k COUNT 0", "-ERR value is not an integer or out of range"),
+            ("SECKILL.ROUNDS k COUNT 101", "-ERR value is not an integer or out of range"),
+            ("SECKILL.ROUNDS k 5", "-ERR syntax error"),
+        ],
+    );
+    let shown = ["supply", "available", "held", "sold"].map(|name| number(&mut conn, "k", name));
+    assert_eq!(shown, [3, 2, 0, 1], "the stored round's own numbers");
+    assert_eq!(counter(&mut conn, "k", "notopen"), 2);
+    server.assert_sound("k");
+    let told = entries(&mut conn, "s");
+    let turns: Vec<_> = told.iter().filter(|entry| entry.text("event") == "ROUND").collect();
+    let rounds: Vec<i64> = turns.iter().map(|entry| entry.number("round")).collect();
+    assert_eq!(rounds, [1000, 1001]);
+    let numbers = turns.iter().map(|entry| (entry.number("supply"), entry.number("available")));
+    assert_eq!(numbers.collect::<Vec<_>>(), [(3, 3), (3, 3)]);
+    let revs: Vec<i64> = told.iter().map(|entry| entry.number("rev")).collect();
+    assert!(revs.windows(2).all(|two| two[1] == two[0] + 1), "{revs:?}");
+}
+
+/// Without any traffic the sweeper begins the round; a replica only follows.
+#[test]
+fn the_sweeper_begins_rounds() {
+    let (server, replica) = (Server::start(), Server::start());
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 5 EVERY 300"), "+OK");
+    replica.follow(&server);
+    let first = number(&mut conn, "k", "round");
+    wait_until("three rounds have begun", || number(&mut conn, "k", "round") >= first + 3);
+    let mut far = replica.conn();
+    let version = number(&mut conn, "k", "version");
+    wait_until("the replica follows", || number(&mut far, "k", "version") >= version);
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(number(&mut conn, "k", "available"), 5);
+    server.assert_sound("k");
+    replica.assert_sound("k");
+}
+
+#[test]
+fn what_is_left_is_carried_or_dropped() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (terms, first) = terms(&mut conn);
+    conn.check(&[
+        (&format!("SECKILL.INIT c 10 {terms} CARRY"), "+OK"),
+        (&format!("SECKILL.INIT d 10 {terms}"), "+OK"),
+    ]);
+    wait_for_round(&mut conn, first, 1000);
+    conn.check(&[
+        ("SECKILL.RESTOCK d 5 REQ r", "[5 15]"),
+        ("SECKILL.GRAB d a", "['GRANTED' 1 1 'SOLD' 0 14]"),
+        // Nobody could ask in round 999, so it leaves nothing.
+        ("SECKILL.GRAB c a", "['GRANTED' 1 1 'SOLD' 0 9]"),
+    ]);
+    wait_for_round(&mut conn, first, 1001);
+    conn.check(&[
+        ("SECKILL.GRAB c a", "['GRANTED' 2 1 'SOLD' 0 18]"),
+        ("SECKILL.GRAB d a", "['GRANTED' 2 1 'SOLD' 0 14]"),
+        ("SECKILL.ROUNDS c", "[[1001 19 1 1] [1000 10 1 1] [999 10 0 0]]"),
+        ("SECKILL.ROUNDS d", "[[1001 15 1 1] [1000 15 1 1] [999 10 0 0]]"),
+    ]);
+    server.assert_sound("c");
+    server.assert_sound("d");
+}
+
+/// A hold of an old round is settled in that round.
+#[test]
+fn an_order_of_an_older_round_is_settled_there() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (terms, first) = terms(&mut conn);
+    assert_eq!(conn.call(&format!("SECKILL.INIT k 5 HOLD 900000 {terms}")), "+OK");
+    wait_for_round(&mut conn, first, 1000);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("SECKILL.GRAB k b REQ o", "['GRANTED' 2 1 'HELD' T 3]"),
+            ("SECKILL.GRAB k c REQ o", "['GRANTED' 3 1 'HELD' T 2]"),
+            ("SECKILL.CONFIRM k c", "['SOLD' 3 1 0]"),
+        ],
+    );
+    wait_for_round(&mut conn, first, 1002);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k d", "['GRANTED' 4 1 'HELD' T 4]"),
+            ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
+            ("SECKILL.CANCEL k b", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.ROUNDS k", "[[1002 5 0 1] [1001 5 0 0] [1000 5 2 2] [999 5 0 0]]"),
+            ("SECKILL.GRAB k a", "['GRANTED' 5 1 'HELD' T 3]"),
+            ("SECKILL.CONFIRM k c", "['NOGRANT' 0 0 0]"),
+        ],
+    );
+    let shown = ["supply", "available", "held", "sold"].map(|name| number(&mut conn, "k", name));
+    assert_eq!(shown, [5, 3, 2, 0]);
+    server.assert_sound("k");
+}
+
+#[test]
+fn the_series_as_a_whole_has_a_window() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (terms, first) = terms(&mut conn);
+    let close = first + PERIOD_MS;
+    let init = format!("SECKILL.INIT k 5 OPENAT {} CLOSEAT {close} {terms}", first + 100);
+    assert_eq!(conn.call(&init), "+OK");
+    wait_for_clock(&mut conn, first + 100);
+    conn.check(&[("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 4]")]);
+    assert_eq!(number(&mut conn, "k", "next_round_at"), 0);
+    wait_for_clock(&mut conn, close);
+    conn.check(&[
+        ("SECKILL.GRAB k b", "['CLOSED']"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+    ]);
+    assert_eq!(number(&mut conn, "k", "round"), 1000, "the last round stays");
+}
+
+#[test]
+fn each_impossible_schedule_has_its_own_error() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let every = "-ERR EVERY must be 1 to 140737488355327 milliseconds, OFFSET at most that";
+    let lasts = "-ERR LASTS must be at least 1 and at most EVERY";
+    for (terms, error) in [
+        ("EVERY 0", every),
+        ("EVERY 140737488355328", every),
+        ("EVERY 5 OFFSET 140737488355328", every),
+        ("EVERY 5 LASTS 0", lasts),
+        ("EVERY 5 LASTS 6", lasts),
+        ("OFFSET 5", "-ERR syntax error"),
+        ("LASTS 5", "-ERR syntax error"),
+        ("CARRY", "-ERR syntax error"),
+        ("EVERY 5 EVERY 5", "-ERR syntax error"),
+        ("EVERY -5", "-ERR value is not an integer or out of range"),
+    ] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT k 5 {terms}")), error, "{terms}");
+        assert_eq!(conn.call("EXISTS k"), "0");
+    }
+    conn.check(&[
+        ("SECKILL.INIT k 5 EVERY 3600000 OFFSET 3300000 LASTS 300000", "+OK"),
+        ("SECKILL.INIT k 5 LASTS 300000 OFFSET 3300000 EVERY 3600000", "+OK"),
+        ("SECKILL.ALTER k EVERY 5", "-ERR syntax error"),
+        (
+            "SECKILL.INIT k 5 EVERY 3600000 OFFSET 3300000 LASTS 300000 CARRY",
+            "-SALEEXISTS a sale with other terms is at this key",
+        ),
+        ("SECKILL.INIT plain 5", "+OK"),
+        ("SECKILL.ROUNDS plain", "[]"),
+        ("SECKILL.ROUNDS none", "-NOSALE no sale at this key"),
+    ]);
+}
+
+/// Packets are packed anew for each round.
+#[test]
+fn rounds_of_packets() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (terms, first) = terms(&mut conn);
+    conn.check(&[(&format!("SECKILL.INIT k 100 DRAW PACKETS 4 {terms}"), "+OK")]);
+    for round in 1000..1002 {
+        wait_for_round(&mut conn, first, round);
+        let amounts = ["a", "b", "c", "d"]
+            .map(|user| conn.cmd(&format!("SECKILL.GRAB k {user}")).items()[2].int());
+        assert_eq!(amounts.iter().sum::<i64>(), 100, "{amounts:?}");
+        assert_eq!(conn.call("SECKILL.GRAB k e"), "['SOLDOUT' 0]");
+    }
+    server.assert_sound("k");
+}
+
+/// Rounds that are over, and those that are older and have a hold, are in every file.
+#[test]
+fn rounds_survive_reload_rewrite_and_replication() {
+    for preamble in ["yes", "no"] {
+        let preamble = format!("aof-use-rdb-preamble {preamble}");
+        let server = Options::new().line("appendonly yes").line(&preamble).start();
+        let replica = Server::start();
+        let mut conn = server.conn();
+        let (terms, first) = terms(&mut conn);
+        // The last round of the series: nothing moves while pictures are compared.
+        let close = start_of(first, 1002) + LASTS_MS;
+        let init = format!("SECKILL.INIT k 9 LIMIT 2 HOLD 900000 CLOSEAT {close} {terms}");
+        assert_eq!(conn.call(&init), "+OK");
+        replica.follow(&server);
+        for round in 1000..1003 {
+            wait_for_round(&mut conn, first, round);
+            for user in ["a", "b", "c"] {
+                let reply = conn.cmd(&format!("SECKILL.GRAB k {user} REQ {round}"));
+                assert_eq!(reply.items()[0].text(), "GRANTED");
+            }
+            for line in ["SECKILL.CONFIRM k a REQ", "SECKILL.CANCEL k b REQ"] {
+                assert!(!conn.cmd(&format!("{line} {round}")).is_error());
+            }
+        }
+        let picture = |server: &Server| {
+            let mut lines = server.picture("k");
+            lines.retain(|line| !line.starts_with("state"));
+            (server.digest("k"), server.call("SECKILL.ROUNDS k"), lines)
+        };
+        let before = picture(&server);
+        replica.wait_in_sync(&server);
+        assert_eq!(picture(&replica), before);
+        assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
+        assert_eq!(picture(&server), before);
+        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before);
+        conn.cmd("BGREWRITEAOF");
+        wait_until("the log is rewritten", || {
+            server.info("persistence", "aof_rewrite_in_progress") == "0"
+                && server.info("persistence", "aof_rewrite_scheduled") == "0"
+        });
+        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before, "from a rewritten log, {preamble}");
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(
+            conn.cmd("SECKILL.CONFIRM k c REQ 1000").items()[0],
+            Reply::Bulk(b"SOLD".into())
+        );
+        server.assert_sound("k");
+    }
+}
+
+/// A node that was down over several rounds goes straight to the one of now.
+#[test]
+fn a_node_that_was_down_skips_rounds() {
+    let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 5 EVERY 200 OUTBOX s"), "+OK");
+    let before = number(&mut conn, "k", "round");
+    let clock = clock_ms(&mut conn);
+    server.kill9();
+    let other = Server::start();
+    wait_for_clock(&mut other.conn(), clock + 1000);
+    server.start_again();
+    let mut conn = server.conn();
+    wait_until("the round of now is stored", || number(&mut conn, "k", "round") >= before + 4);
+    let told = entries(&mut conn, "s");
+    let rounds: Vec<i64> = told
+        .iter()
+        .filter(|entry| entry.text("event") == "ROUND")
+        .map(|entry| entry.number("round"))
+        .collect();
+    assert!(rounds.windows(2).all(|two| two[0] < two[1]), "{rounds:?}");
+    assert!(rounds.windows(2).any(|two| two[1] > two[0] + 1) || rounds[0] > before + 1);
+    server.assert_sound("k");
+}
