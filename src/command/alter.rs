@@ -13,7 +13,7 @@ use crate::server::register::Spec;
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ALTER",
     handler: run,
-    arity: -4,
+    arity: -3,
     flags: "write",
     acl: table::ACL_OPERATOR,
     keys: table::ALTERS,

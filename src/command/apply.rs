@@ -98,12 +98,13 @@ fn apply(
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
         Slot::Missing => {}
     }
-    let (sale, told) = create(version, changes).map_err(|refused| match refused {
+    let (mut sale, told) = create(version, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),
         _ => refusal(refused),
     })?;
+    let look_at = sale.next_look();
     key.set(sale).map_err(|_| refusal(Refused::Place))?;
-    Ok((told, None))
+    Ok((told, look_at))
 }
 
 /// A sale begins with an INIT or with the base of a rewritten log, which follow nothing.

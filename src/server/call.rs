@@ -1,5 +1,6 @@
 //! One call of a command: its arguments as bytes, its clock, and what it may do.
 
+use std::ops::Range;
 use std::os::raw::c_int;
 use std::slice;
 
@@ -8,7 +9,7 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use super::api::guarded;
 use super::key::{Key, Mode};
 use super::outbox::{Appended, Outbox};
-use super::register::Spec;
+use super::register::{KeySpec, Spec};
 use super::reply::Reply;
 use super::{events, listeners, replicate, run, sweeper};
 use crate::sale::effect::Change;
@@ -186,14 +187,34 @@ fn is_about_keys(ctx: *mut RedisModuleCtx) -> bool {
 /// Tells the server where the keys of this call are.
 fn tell_keys(ctx: *mut RedisModuleCtx, spec: &Spec, args: &[&[u8]]) {
     for key in spec.keys {
-        let place = match key.option {
-            None => usize::try_from(key.pos).ok(),
-            Some(option) => (option.find)(args).map(|arg| arg + 1),
-        };
-        if let Some(place) = place.and_then(|place| c_int::try_from(place).ok()) {
-            // SAFETY: the context is alive during the call.
-            unsafe { api!(RedisModule_KeyAtPosWithFlags)(ctx, place, key.flags as c_int) };
+        for place in places_of(key, args) {
+            if let Ok(place) = c_int::try_from(place) {
+                // SAFETY: the context is alive during the call.
+                unsafe { api!(RedisModule_KeyAtPosWithFlags)(ctx, place, key.flags as c_int) };
+            }
         }
+    }
+}
+
+/// Where the keys of one spec are, the command's name being 0. None when the call has not all of
+/// those that it counts: it will be refused.
+fn places_of(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
+    let at = usize::try_from(key.pos).unwrap_or(0);
+    let (first, count) = match key.option {
+        Some(option) => match (option.find)(args) {
+            Some(arg) => (arg + 1, 1),
+            None => return 0..0,
+        },
+        None if !key.counted => (at, 1),
+        None => {
+            let told = at.checked_sub(1).and_then(|arg| args.get(arg));
+            let count = told.and_then(|told| std::str::from_utf8(told).ok()?.parse().ok());
+            (at + 1, count.unwrap_or(0))
+        }
+    };
+    match first.checked_add(count) {
+        Some(end) if end <= args.len() + 1 => first..end,
+        _ => 0..0,
     }
 }
 

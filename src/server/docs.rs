@@ -29,7 +29,7 @@ pub(super) fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<
     let mut keys: Vec<_> = spec
         .keys
         .iter()
-        .map(|key| store.key_spec(key, spec.finds_keys()))
+        .map(|key| store.key_spec(key, spec.has_varying_keys()))
         .collect::<Option<_>>()?;
     // SAFETY: all zeros end the list of key specs.
     keys.push(unsafe { mem::zeroed() });

@@ -74,8 +74,14 @@ impl KeySpec {
 }
 
 impl Spec {
-    /// Whether the server must ask for the keys of each call.
+    /// Whether the server must ask for the keys of each call. Key specs that count are enough for
+    /// clients, but Redis 7.0 routes by nothing but the first key unless it may ask.
     pub(super) fn finds_keys(&self) -> bool {
+        self.has_varying_keys() || self.keys.iter().any(|key| key.counted)
+    }
+
+    /// Whether what is done to a key differs from call to call.
+    pub(super) fn has_varying_keys(&self) -> bool {
         self.keys.iter().any(|key| key.option.is_some())
     }
 }

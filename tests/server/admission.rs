@@ -93,9 +93,9 @@ fn numbers_decide() {
             (&format!("SECKILL.GRAB k {long}"), "['GRANTED' 2 1 'SOLD' 0 97]"),
             ("SECKILL.GRAB k 123456789012345678901234567890", "['DENIED']"),
             ("SECKILL.ALTER k MOD 97 96 0 96", "+OK"),
-            // 10^30 is 50 modulo 97.
-            ("SECKILL.GRAB k 1000000000000000000000000000046", "['GRANTED' 3 1 'SOLD' 0 96]"),
-            ("SECKILL.GRAB k 1000000000000000000000000000048", "['DENIED']"),
+            // 10^30 is 85 modulo 97.
+            ("SECKILL.GRAB k 1000000000000000000000000000011", "['GRANTED' 3 1 'SOLD' 0 96]"),
+            ("SECKILL.GRAB k 1000000000000000000000000000013", "['DENIED']"),
             ("SECKILL.ALTER k MOD 0", "+OK"),
             ("SECKILL.GRAB k 8", "['GRANTED' 4 1 'SOLD' 0 95]"),
             (
