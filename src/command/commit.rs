@@ -169,7 +169,8 @@ fn append_to(
     })
 }
 
-/// Replicates what was made to the sale at the argument `key`, entries before the change, and tells who watches the key.
+/// Replicates what was made to the sale at the argument `key`, entries before the change, and
+/// tells who watches the key.
 pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'_>]) {
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);

@@ -153,7 +153,7 @@ mod tests {
             let least = 1 + spec.args.iter().map(needed).sum::<i32>();
             let open = spec.args.iter().any(|arg| arg.optional || arg.multiple);
             // ALTER needs one option, whichever.
-            let least = if name == "SECKILL.ALTER" { least + 2 } else { least };
+            let least = if name == "SECKILL.ALTER" { least + 1 } else { least };
             assert_eq!(spec.arity, if open { -least } else { least }, "{name}");
 
             let has = |text: &str, word: &str| text.split(' ').any(|other| other == word);

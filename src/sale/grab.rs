@@ -114,8 +114,8 @@ impl Sale {
     }
 
     /// Whether the clock makes no difference to a GRAB: nothing is left, nothing can come back by
-    /// itself, and nothing opens, closes, lapses or admits. Sold-out sales get the most calls, and reading
-    /// the clock would be a twentieth of the cost of one.
+    /// itself, and nothing opens, closes, lapses or admits. Sold-out sales get the most calls, and
+    /// reading the clock would be a twentieth of the cost of one.
     pub fn is_timeless(&self) -> bool {
         self.core.stock() == Stock::SoldOut
             && self.terms.open_at == 0

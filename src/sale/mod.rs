@@ -115,6 +115,10 @@ impl Sale {
     /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
     #[inline]
     pub fn next_look(&mut self) -> Option<u64> {
+        // Of a sale that awaits pieces nothing happens; the last piece asks again.
+        if self.awaits > 0 {
+            return None;
+        }
         let deadline = match self.extras.is_some() {
             true => self.next_due()?,
             false => self.ledger.holds().next_deadline()?,

@@ -23,7 +23,7 @@ const COMMANDS: [Known; 21] = [
     ("SECKILL.RESUME", 2, "write module", "RW update", "key"),
     (
         "SECKILL.ALTER",
-        -4,
+        -3,
         "write module movablekeys",
         "RW update variable_flags, RW insert incomplete variable_flags",
         "key [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat] \
