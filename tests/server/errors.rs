@@ -196,7 +196,7 @@ const MISTAKES: &[(&str, &str)] = &[
 ];
 
 /// Too few or too many arguments for the arity in the command table.
-const ARITIES: [&str; 29] = [
+const ARITIES: [&str; 28] = [
     "SECKILL.INIT",
     "SECKILL.INIT sale",
     "SECKILL.GRAB",
