@@ -306,7 +306,7 @@ fn draws_survive_reload_and_rewrite() {
             let reply = conn.cmd(&format!("SECKILL.GRAB l next{amount}"));
             assert_eq!(reply.items()[2], Reply::Int(amount), "{reply}");
         }
-        ["p", "u", "e", "l"].map(|key| server.assert_sound(key));
+        ["p", "u", "e", "l"].iter().for_each(|key| server.assert_sound(key));
     }
 }
 
