@@ -91,9 +91,7 @@ impl Meter {
         let new = after.iter().find(|file| !before.contains(file));
         let new = new.ok_or("callgrind wrote no profile")?;
         let text = fs::read_to_string(new).map_err(|e| format!("No profile: {e}"))?;
-        let total = text.lines().find_map(|line| {
-            line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: "))
-        });
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
         let total: f64 = total
             .and_then(|number| number.trim().parse().ok())
             .ok_or("callgrind's profile has no total")?;

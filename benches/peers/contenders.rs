@@ -1,7 +1,6 @@
 //! Who runs: the module, and what a user would pick instead.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::control::Control;
 use crate::load::{Load, Rate, USERS};
@@ -176,13 +175,5 @@ fn transactions(control: &mut Control, load: Load) -> Result<Rate, String> {
         pace: None,
     };
     let numbers = sender::random(u64::from(control.port()), USERS).take(load.requests as usize);
-    let before = control.moment()?;
-    let took: Duration = sender::send(control.port(), &template, numbers, manner)?;
-    let worked = control.worked_since(before)?;
-    let requests = load.requests as f64;
-    Ok(Rate {
-        per_second: requests / took.as_secs_f64(),
-        p99_ms: None,
-        server_seconds: worked / requests,
-    })
+    sender::measure(control, &template, numbers, manner)
 }

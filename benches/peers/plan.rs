@@ -43,7 +43,7 @@ impl Plan {
         script_calls: 50_000,
         single_calls: 10_000,
         sizes: [10_000, 100_000, 1_000_000],
-        growths: 1,
+        growths: 2,
         counted_calls: 5_000,
     };
 }

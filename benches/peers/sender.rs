@@ -5,6 +5,9 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::control::Control;
+use crate::load::Rate;
+
 /// Ends every block, so that its replies need not be taken apart.
 const MARK: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 const MARK_REPLY: &[u8] = b"+PONG\r\n";
@@ -94,6 +97,25 @@ pub fn send(
     Ok(start.elapsed())
 }
 
+/// Sends, and says what it came to.
+///
+/// # Errors
+/// As [`send`].
+pub fn measure(
+    control: &mut Control,
+    template: &Template,
+    numbers: impl Iterator<Item = u64>,
+    manner: Manner,
+) -> Result<Rate, String> {
+    let before = control.moment()?;
+    let mut requests = 0.0;
+    let numbers = numbers.inspect(|_| requests += 1.0);
+    let took = send(control.port(), template, numbers, manner)?;
+    let worked = control.worked_since(before)?;
+    let per_second = requests / took.as_secs_f64();
+    Ok(Rate { per_second, p99_ms: None, server_seconds: worked / requests })
+}
+
 /// One connection with at most one block under way.
 struct Lane {
     stream: TcpStream,
@@ -156,9 +178,19 @@ fn said(error: std::io::Error) -> String {
 
 /// All numbers below `count`, each once, far from their neighbours.
 pub fn shuffled(count: u64) -> impl Iterator<Item = u64> {
-    // A prime larger than any count in use shares no factor with it.
+    spread(count, count)
+}
+
+/// So many numbers below `below`, no two alike and far from their neighbours.
+pub fn spread(count: u64, below: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |at| spread_at(at, below))
+}
+
+/// The number at place `at` of [`spread`].
+pub fn spread_at(at: u64, below: u64) -> u64 {
+    // A prime larger than any `below` in use shares no factor with it.
     const STEP: u64 = 2_654_435_761;
-    (0..count).map(move |at| at * STEP % count)
+    at * STEP % below
 }
 
 /// Numbers below `below`, drawn with SplitMix64.

@@ -27,7 +27,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         let mut control = kind.start(&bench.modules, &["--bgsave_cpulist", &core])?;
         kind.prepare(&mut control)?;
         let template = Template::new(&[&words]);
-        sender::send(control.port(), &template, sender::shuffled(winners), PIPELINED)?;
+        sender::send(control.port(), &template, sender::spread(winners, USERS), PIPELINED)?;
         seats.push((kind, control, template));
     }
     for round in 0..bench.plan.rounds {

@@ -7,6 +7,7 @@ use super::{refusals, Bench};
 use crate::contenders::{Kind, GRAB, PLENTY, SADD, SALE, SET, USER};
 use crate::control::Control;
 use crate::figures::{BYTES, MS, US};
+use crate::load::USERS;
 use crate::sender::{self, Template, PIPELINED};
 
 pub const SLOWEST: &str = "slowest call while growing";
@@ -74,7 +75,7 @@ fn grow(
     key: &str,
 ) -> Result<(), String> {
     let [_, middle, large] = bench.plan.sizes;
-    let mut numbers = sender::shuffled(large);
+    let mut numbers = sender::spread(large, USERS);
     for (size, more) in [(middle, middle), (large, large - middle)] {
         let part = numbers.by_ref().take(more as usize);
         sender::send(control.port(), template, part, PIPELINED)?;

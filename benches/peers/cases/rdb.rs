@@ -8,6 +8,7 @@ use super::Bench;
 use crate::contenders::{Kind, SALE, SET};
 use crate::control::Control;
 use crate::figures::{BYTES, MS};
+use crate::load::USERS;
 use crate::sender::{self, Template, PIPELINED};
 
 pub const SAVE: &str = "RDB save";
@@ -21,7 +22,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         let words = kind.prepare(&mut control)?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let template = Template::new(&[&words]);
-        sender::send(control.port(), &template, sender::shuffled(winners), PIPELINED)?;
+        sender::send(control.port(), &template, sender::spread(winners, USERS), PIPELINED)?;
         seats.push((kind, key, control));
     }
     for _ in 0..bench.plan.rounds {
