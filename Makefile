@@ -7,8 +7,8 @@ MODULE := $(CURDIR)/target/release/libseckill.so
 BENCH ?=
 NOOP := $(CURDIR)/target/noop
 
-.PHONY: help deps build run demo clients durability test lint fmt docs
-.PHONY: build-noop bench bench-core bench-instructions
+.PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
+	docs build-noop bench bench-core bench-instructions
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -24,10 +24,20 @@ run: build ## Start a server with the module in the foreground
 	@echo "Talk to it:  redis-cli -p $(PORT) SECKILL.INIT sale 100"
 	@echo "             redis-cli -p $(PORT) SECKILL.GRAB sale alice"
 	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
-		--appendonly yes --maxmemory-policy noeviction --loadmodule $(MODULE)
+		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
 
 demo: build ## Sell 100 units to 500 concurrent clients and check the result
 	cargo run --release --example rush
+
+demo-pay: build ## The same with holds: some pay, some don't, and everything is sold in the end
+	cargo run --release --example rush -- --pay
+
+orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
+	@.ci/deps orders
+
+order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
+	cargo build --release --example order_writer --example order_demo
+	target/release/examples/order_demo
 
 clients: build ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
 	cargo run --release --example clients
@@ -51,6 +61,9 @@ bench-instructions: build-noop ## Count the server's instructions for one call (
 test: deps ## Run all tests
 	cargo test
 
+soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
+	cargo test --release --test server soak -- --ignored --nocapture
+
 lint: deps ## Check formatting and warnings
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
@@ -58,6 +71,8 @@ lint: deps ## Check formatting and warnings
 fmt: ## Format the sources
 	cargo fmt
 
-docs: ## Write docs/commands.md from the command table
+docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
 	cargo run --quiet --example commands_md > target/commands.md
 	mv target/commands.md docs/commands.md
+	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
+		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi

@@ -5,12 +5,17 @@
 //! ```text
 //! make demo
 //! cargo run --release --example rush -- --clients 2000 --requests 100000
+//! cargo run --release --example rush -- --pay
 //! ```
 
 #[path = "rush/check.rs"]
 mod check;
 #[path = "rush/crowd.rs"]
 mod crowd;
+#[path = "rush/pay.rs"]
+mod pay;
+#[path = "rush/pay_check.rs"]
+mod pay_check;
 #[path = "rush/plan.rs"]
 mod plan;
 #[path = "rush/report.rs"]
@@ -31,6 +36,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use redis::{Client, Connection};
 
 use check::{Heard, ServerSide, Winner};
+use pay::Crowd;
 use plan::Plan;
 use support::server::Server;
 
@@ -52,6 +58,12 @@ struct Options {
     /// Units for sale
     #[arg(long, default_value_t = 100, value_parser = from_to(0, REQUESTS_MAX))]
     stock: u32,
+    /// A grab is only a hold, and not everybody pays: in the end all units are paid for
+    #[arg(long)]
+    pay: bool,
+    /// How long a hold lasts, with --pay, in ms
+    #[arg(long, default_value_t = 2_000, value_parser = from_to(100, 60_000))]
+    hold_ms: u32,
     /// A server that runs already and has the module, as redis://host:port/; otherwise one is
     /// started on a free port
     #[arg(long)]
@@ -80,6 +92,12 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<String, String> {
+    if options.pay && options.requests / 2 < options.stock {
+        return Err("--pay needs two users for every unit: only half of them pay in time.".into());
+    }
+    if options.pay && options.clients > pay::CLIENTS_MAX {
+        return Err(format!("--pay works with at most {} --clients.", pay::CLIENTS_MAX));
+    }
     support::limits::allow_connections(options.clients as usize)?;
     match &options.url {
         Some(url) => sell(options, url),
@@ -105,10 +123,15 @@ fn sell(options: &Options, url: &str) -> Result<String, String> {
     let client = Client::open(url).map_err(|e| format!("--url: {e}"))?;
     let mut control = client.get_connection().map_err(|e| format!("No server at {url}: {e}"))?;
     let key = sale_name();
-    let opened: Result<String, _> =
-        redis::cmd("SECKILL.INIT").arg(&key).arg(options.stock).query(&mut control);
+    let mut open = redis::cmd("SECKILL.INIT");
+    open.arg(&key).arg(options.stock);
+    if options.pay {
+        open.arg("HOLD").arg(options.hold_ms);
+    }
+    let opened: Result<String, _> = open.query(&mut control);
     opened.map_err(|e| format!("The sale can't be opened: {e}"))?;
-    let outcome = rush_at(options, &client, &mut control, &key);
+    let rush = if options.pay { pay_at } else { rush_at };
+    let outcome = rush(options, &client, &mut control, &key);
     let removed: Result<u64, _> = redis::cmd("DEL").arg(&key).query(&mut control);
     let sentence = outcome?;
     removed.map_err(|e| format!("The sale can't be removed: {e}"))?;
@@ -128,7 +151,7 @@ fn rush_at(
          clicks twice.\n",
         plan.clicks
     );
-    let bar = progress_bar(plan.clicks);
+    let bar = progress_bar(plan.clicks, "clicks");
     let experience = crowd::rush(client.get_connection_info(), key, plan, &bar);
     bar.finish_and_clear();
     let experience = experience?;
@@ -140,6 +163,26 @@ fn rush_at(
     Ok(format!("OK: exactly {sold} users hold exactly {sold} units. All replies agree."))
 }
 
+fn pay_at(
+    options: &Options,
+    client: &Client,
+    control: &mut Connection,
+    key: &str,
+) -> Result<String, String> {
+    let (clients, users, stock) = (options.clients, options.requests, options.stock);
+    let hold_ms = u64::from(options.hold_ms);
+    println!("{stock} units, {users} users, {clients} connections, holds of {hold_ms} ms.\n");
+    let bar = progress_bar(u64::from(stock), "units paid");
+    let paid = Crowd { client, key, clients, users, hold_ms }.rush(&bar);
+    bar.finish_and_clear();
+    let paid = paid?;
+    let server = ask_server(control, key)?;
+    report::print_paid(&paid, &server);
+    pay_check::check(&paid, &server, u64::from(stock), u64::from(users))?;
+    let grants = paid.endings.len();
+    Ok(format!("OK: {stock} units were granted {grants} times and are all paid for, each once."))
+}
+
 /// Redis may be shared, so every run sells under a name of its own.
 fn sale_name() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -147,12 +190,12 @@ fn sale_name() -> String {
 }
 
 /// Drawn only when someone can see it.
-fn progress_bar(clicks: u64) -> ProgressBar {
+fn progress_bar(all: u64, what: &str) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(clicks);
-    match ProgressStyle::with_template("{bar:40} {pos}/{len} clicks  {per_sec}") {
+    let bar = ProgressBar::new(all);
+    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}  {{per_sec}}")) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::check::{Heard, ServerSide};
 use crate::crowd::Experience;
+use crate::pay::{Habit, Paid};
 
 const WINNERS_SHOWN: usize = 5;
 
@@ -17,6 +18,33 @@ pub fn print(experience: &Experience, heard: &Heard, server: &ServerSide) {
     println!("SECKILL.STATUS:");
     println!("{}\n", status(&server.status));
     println!("SECKILL.AUDIT: {}\n", server.audit);
+}
+
+/// Prints what became of all the holds, and what the server says.
+pub fn print_paid(paid: &Paid, server: &ServerSide) {
+    println!("{}\n", endings(paid));
+    println!("Took {:.1} s.\n", paid.took.as_secs_f64());
+    println!("SECKILL.STATUS:");
+    println!("{}\n", status(&server.status));
+    println!("SECKILL.AUDIT: {}\n", server.audit);
+}
+
+fn endings(paid: &Paid) -> Table {
+    let mut table = table(&["what happened", "times", "in the end"]);
+    let rows = [
+        (paid.count(Habit::Pays, "SOLD"), "paid in time", "SOLD"),
+        (paid.count(Habit::Cancels, "CANCELLED"), "cancelled", "CANCELLED, unit came back"),
+        (paid.count(Habit::Forgets, "EXPIRED"), "forgot to pay", "EXPIRED, unit came back"),
+        (paid.count(Habit::PaysLate, "SOLD"), "paid late, a unit was free", "SOLD (RECLAIM)"),
+        (paid.count(Habit::PaysLate, "EXPIRED"), "paid late, none was free", "EXPIRED, refund him"),
+        (paid.waits, "all units held, asked again later", "SOLDOUT, some held"),
+        (paid.too_late, "came when all was sold", "SOLDOUT 0"),
+    ];
+    for (times, what, end) in rows {
+        table.add_row([what, &times.to_string(), end]);
+    }
+    align_right(&mut table, 1);
+    table
 }
 
 fn table(header: &[&str]) -> Table {

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod limits;
+pub mod mariadb;
 pub mod server;
 
 use std::path::PathBuf;

@@ -23,15 +23,15 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 const START_ATTEMPTS: usize = 5;
 
 /// What a signal must clean up: a process and its folder.
-struct Running {
-    child: Child,
-    folder: TempDir,
+pub(super) struct Running {
+    pub(super) child: Child,
+    pub(super) folder: TempDir,
 }
 
-type Slot = Arc<Mutex<Option<Running>>>;
+pub(super) type Slot = Arc<Mutex<Option<Running>>>;
 
-static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
-static SIGNALS: Once = Once::new();
+pub(super) static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+pub(super) static SIGNALS: Once = Once::new();
 
 /// A running redis-server that belongs to this example.
 pub struct Server {
@@ -83,8 +83,10 @@ impl Server {
     /// Starts in `folder`, on another port if this one was taken meanwhile.
     fn start_in(mut self, mut folder: TempDir) -> Result<Server, String> {
         let mut trouble = String::new();
-        for _ in 0..START_ATTEMPTS {
-            self.port = free_port()?;
+        for attempt in 0..START_ATTEMPTS {
+            if attempt > 0 || self.port == 0 {
+                self.port = free_port()?;
+            }
             match self.launch(folder) {
                 Ok(()) => return Ok(self),
                 Err((back, why)) => {
@@ -103,7 +105,7 @@ impl Server {
     /// Launches the process and waits until it answers; gives the folder back on failure.
     fn launch(&self, folder: TempDir) -> Result<(), (Option<TempDir>, String)> {
         let log = folder.path().join("server.log");
-        let launched = command(&self.through, &self.program)
+        let launched = command_through(&self.through, &self.program)
             .args(["--bind", "127.0.0.1", "--port", &self.port.to_string()])
             .args(["--save", "", "--logfile", "server.log", "--dir"])
             .arg(folder.path())
@@ -178,7 +180,7 @@ impl Server {
         }
     }
 
-    /// Starts it again on the same files after [`Server::kill`].
+    /// Starts it again on the same files after [`Server::kill`], on the same port if it is free.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -187,7 +189,7 @@ impl Server {
             Some(folder) => {
                 let again = Server {
                     slot: Arc::clone(&self.slot),
-                    port: 0,
+                    port: self.port,
                     through: self.through.clone(),
                     program: self.program.clone(),
                     module: self.module.clone(),
@@ -215,14 +217,14 @@ impl Drop for Server {
 }
 
 /// Kills and collects one child that this program started.
-fn end(child: &mut Child) {
+pub(super) fn end(child: &mut Child) {
     // Both fail only if it has ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 /// Default handling of a signal would skip every destructor and leave servers running.
-fn clean_up_on_signals() {
+pub(super) fn clean_up_on_signals() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
@@ -237,7 +239,7 @@ fn clean_up_on_signals() {
 }
 
 /// A poisoned lock means that another thread failed; cleaning up matters more then, not less.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -261,7 +263,11 @@ fn is_up(port: u16, pid: u32) -> bool {
 
 /// setpriv asks the kernel to end the server together with this program, even when that is killed
 /// in a way that no program can handle. Where it is missing, the rest still cleans up.
-fn command(through: &[String], program: &OsStr) -> Command {
+pub fn command(program: &OsStr) -> Command {
+    command_through(&[], program)
+}
+
+fn command_through(through: &[String], program: &OsStr) -> Command {
     let through = through.iter().map(OsStr::new);
     let mut words = through.chain([program]);
     let setpriv = OsStr::new("/usr/bin/setpriv");
@@ -281,7 +287,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn last_lines(file: &Path, count: usize) -> String {
+pub(super) fn last_lines(file: &Path, count: usize) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -1,5 +1,5 @@
-//! `SECKILL.ALTER key [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms] [OUTBOX stream]`: the terms of grants
-//! to come.
+//! `SECKILL.ALTER key [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms] [OUTBOX stream]`:
+//! the terms of grants to come.
 
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};

@@ -15,31 +15,40 @@ use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::Mode;
 use crate::server::outbox::{Appended, NotTaken, Outbox};
+use crate::server::run;
 
 /// Judges `request` by the sale at the key, makes it so and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
-    let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
+    let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
     let mut key = call.open(KEY, Mode::Write);
     let sale = match access::sale(&mut key) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
     };
+    let now = match request {
+        Request::Grab(_) if sale.is_timeless() => run::unread_now(),
+        _ => run::now(),
+    };
     let decision = sale.decide(request, &now);
-    if decision.changes.is_empty() {
-        sale.count(&decision.outcome);
-    } else {
-        match make(sale, name, outbox, &decision, &now) {
-            Ok(made) => {
-                sale.count(&decision.outcome);
-                drop(key);
-                publish(call, &made, &decision.changes);
-                announce(call, &made);
-            }
+    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
+    let is_attempt = matches!(request, Request::Grab(_));
+    let made = match decision.changes.is_empty() {
+        true => None,
+        false => match make(sale, name, outbox, &decision, &now) {
+            Ok(made) => Some(made),
             Err(error) => return out.error(error),
-        }
+        },
+    };
+    if is_attempt {
+        sale.count(&decision.outcome);
+        info::count(&decision.outcome);
     }
-    info::count(&decision.outcome);
+    drop(key);
+    if let Some(made) = made {
+        publish(call, &made, &decision.changes);
+        announce(call, &made);
+    }
     reply::outcome(out, &decision.outcome);
 }
 
@@ -73,7 +82,10 @@ pub fn make(
         None => None,
         Some(stream) => {
             let appended = append(outbox, stream, sale.entries(name, changes));
-            sale.set_outbox_failed(appended.is_err());
+            // One that ALTER names and that takes nothing never becomes this sale's.
+            if sale.terms().outbox.is_some() {
+                sale.set_outbox_failed(appended.is_err());
+            }
             Some(appended?)
         }
     };

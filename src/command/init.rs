@@ -1,5 +1,5 @@
-//! `SECKILL.INIT key supply [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms]`: creates a
-//! sale.
+//! `SECKILL.INIT key supply [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms]
+//! [OUTBOX stream]`: creates a sale.
 
 use super::access::KEY;
 use super::parse::{Parsed, Words};

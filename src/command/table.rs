@@ -99,7 +99,9 @@ pub const HOLD: Arg = Arg::new("hold", ArgKind::Integer)
     .shown("ms")
     .token("HOLD")
     .optional()
-    .about("how long a grant is reserved; only 0, sold at once, in this version");
+    .about(
+    "how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)",
+);
 pub const OUTBOX: Arg =
     Arg::new("outbox", ArgKind::OutboxKey).shown("stream").token("OUTBOX").optional();
 pub const OPENAT: Arg = Arg::new("openat", ArgKind::UnixTime)

@@ -14,6 +14,7 @@ use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
 use super::snapshot;
+use super::status::count;
 use super::trial::{Moved, Trial, Witness};
 use super::Sale;
 
@@ -87,10 +88,11 @@ impl Sale {
         for change in changes {
             trial.step(self, change, alone, &mut told)?;
         }
+        let mut restocked = trial.restocked.iter().copied();
         for change in changes {
             let begun = self.core.begin(change);
             debug_assert_eq!(begun, Ok(()), "the trial has begun it too");
-            self.make(change, &trial.core);
+            self.make(change, &mut restocked);
         }
         self.core = trial.core;
         debug_assert!(self.core.is_lawful(), "{:?}", self.core);
@@ -98,8 +100,8 @@ impl Sale {
         Ok(told)
     }
 
-    /// Makes a change that was tried. `after` holds the numbers after all changes of the command.
-    fn make(&mut self, change: &Change<'_>, after: &Core) {
+    /// Makes a change that was tried. `restocked`: what is available after each restock to come.
+    fn make(&mut self, change: &Change<'_>, restocked: &mut impl Iterator<Item = u64>) {
         match &change.effect {
             Effect::Grant(grant) => {
                 let (state, held_until) = grant.state_at(self.core.t);
@@ -114,7 +116,7 @@ impl Sale {
                 };
                 self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, grant.found);
-                self.tallies.granted += 1;
+                count(&mut self.tallies.granted);
             }
             Effect::Import(import) => {
                 let new = NewGrant {
@@ -128,10 +130,11 @@ impl Sale {
                 };
                 self.ledger.forget_announced_epochs();
                 self.ledger.push(&new, None);
-                self.tallies.imported += 1;
+                count(&mut self.tallies.imported);
             }
             Effect::Restock { req, delta, applied } => {
-                let (delta, applied, available) = (*delta, *applied, after.available);
+                let (delta, applied) = (*delta, *applied);
+                let available = restocked.next().unwrap_or_default();
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
             }
             Effect::Pause => self.paused = true,
@@ -142,14 +145,14 @@ impl Sale {
             Effect::Settle { seq, to } => self.settle(*seq, *to),
             Effect::Reclaim { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
-                self.tallies.reclaimed += 1;
+                count(&mut self.tallies.reclaimed);
             }
             Effect::Extend { seq, ms } => {
                 self.ledger.set_state(*seq, State::Held, self.core.t + ms);
             }
             Effect::Reimport { seq } => {
                 self.ledger.set_state(*seq, State::Sold, 0);
-                self.tallies.imported += 1;
+                count(&mut self.tallies.imported);
             }
             Effect::RestockIds(piece) => snapshot::take_restocks(self, piece),
             Effect::Fences(piece) => snapshot::take_fences(self, piece),
@@ -163,10 +166,10 @@ impl Sale {
         self.ledger.set_state(seq, to, 0);
         let tallies = &mut self.tallies;
         match to {
-            State::Sold => tallies.confirmed += 1,
-            State::Cancelled => tallies.cancelled += 1,
-            State::Expired => tallies.expired += 1,
-            State::Refunded => tallies.refunded += 1,
+            State::Sold => count(&mut tallies.confirmed),
+            State::Cancelled => count(&mut tallies.cancelled),
+            State::Expired => count(&mut tallies.expired),
+            State::Refunded => count(&mut tallies.refunded),
             State::Held | State::Forfeited => {}
         }
     }

@@ -1,7 +1,7 @@
 //! The numbers of a sale, and the law over them.
 
 use super::effect::Change;
-use super::limits::{GRANTS_MAX, INTEGER_MAX, TIME_MS_MAX};
+use super::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use super::outcome::{Refused, State};
 
 /// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
@@ -45,11 +45,12 @@ impl Core {
         let sum = parts.iter().try_fold(self.available, |sum, part| sum.checked_add(*part));
         sum == Some(self.supply)
             && self.supply <= INTEGER_MAX
-            && self.deficit <= INTEGER_MAX
+            && self.deficit <= self.supply
             && self.grants <= GRANTS_MAX
             && self.t <= TIME_MS_MAX
             && self.last_grant_at <= self.t
             && self.version <= INTEGER_MAX
+            && self.rev <= INTEGER_MAX
             && self.epoch <= INTEGER_MAX
     }
 
@@ -65,7 +66,7 @@ impl Core {
     /// Begins a change: its time, its epoch, its version.
     pub fn begin(&mut self, change: &Change<'_>) -> Result<(), Refused> {
         let t = self.t.checked_add(change.elapsed_ms).ok_or(Refused::Law)?;
-        if t > TIME_MS_MAX || self.version >= INTEGER_MAX {
+        if t > TIME_MS_MAX || self.version >= INTEGER_MAX || self.rev > REV_LAST {
             return Err(Refused::Law);
         }
         if let Some(epoch) = change.epoch {

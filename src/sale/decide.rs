@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 
 use super::effect::{Change, Effect, Seqs};
-use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
+use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome};
 use super::request::{Init, Now, Request, Restock};
 use super::terms::TermsChange;
@@ -83,6 +83,9 @@ impl Sale {
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
+        if lapsed.is_empty() && effect.is_none() {
+            return Decision::refuse(outcome);
+        }
         let expiries = lapsed.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
         let mut changes: SmallVec<[Change<'a>; 1]> =
@@ -91,7 +94,8 @@ impl Sale {
             let (t, epoch) = (self.time(now), self.next_epoch(now));
             // Applying would refuse these, after the outcome was told.
             let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
-            if t > TIME_MS_MAX || self.core.version >= last_version || epoch > Some(INTEGER_MAX) {
+            let is_full = self.core.version >= last_version || self.core.rev > REV_LAST;
+            if t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX) {
                 return Decision::misuse(Misuse::Exhausted);
             }
             first.elapsed_ms = t - self.core.t;

@@ -27,7 +27,7 @@
 //! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
 //! | `P` pause, `U` resume | |
 //! | `A` alter | `l` `g` `h` `o` `c`: those that were given; outbox |
-//! | `B` base, `K` restock ids, `J` fences, `L` rows | a piece of a snapshot: how a log is rewritten |
+//! | `B` base, `K` restock ids, `J` fences, `L` rows | a piece of a snapshot, for rewritten logs |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
@@ -178,22 +178,7 @@ impl<'a> Change<'a> {
                 let outbox = terms.outbox.as_deref().unwrap_or_default();
                 text.tail(&[&id.to_be_bytes(), secret, outbox]);
             }
-            Effect::Grant(grant) => {
-                self.head(b'G', &mut text);
-                if grant.qty != 1 {
-                    text.field(b'q', grant.qty);
-                }
-                if grant.hold_ms != 0 {
-                    text.field(b'd', grant.hold_ms);
-                }
-                if let Some(req) = grant.req {
-                    text.field(b'r', req.id.len() as u64);
-                    if req.asked != Asked::Exactly {
-                        text.field(b'u', asked_code(req.asked).into());
-                    }
-                }
-                text.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
-            }
+            Effect::Grant(grant) => self.grant_text(grant, &mut text),
             Effect::Restock { req, delta, applied } => {
                 self.head(b'R', &mut text);
                 text.field(if *delta < 0 { b'm' } else { b'p' }, delta.unsigned_abs());
@@ -249,6 +234,23 @@ impl<'a> Change<'a> {
         if let Some(epoch) = self.epoch {
             text.field(b'e', epoch);
         }
+    }
+
+    fn grant_text(&self, grant: &Granting<'_>, text: &mut Writer<'_>) {
+        self.head(b'G', text);
+        if grant.qty != 1 {
+            text.field(b'q', grant.qty);
+        }
+        if grant.hold_ms != 0 {
+            text.field(b'd', grant.hold_ms);
+        }
+        if let Some(req) = grant.req {
+            text.field(b'r', req.id.len() as u64);
+            if req.asked != Asked::Exactly {
+                text.field(b'u', asked_code(req.asked).into());
+            }
+        }
+        text.tail(&[grant.req.map_or(&[], |req| req.id), grant.user]);
     }
 
     fn seq_text(&self, letter: u8, seq: u64, text: &mut Writer<'_>) {

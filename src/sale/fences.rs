@@ -115,9 +115,9 @@ impl Fences {
         self.order.is_empty()
     }
 
-    /// All fences, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = Fence<'_>> {
-        self.order.iter().filter_map(|key| {
+    /// `count` fences, or as many as there are, from the one at place `first`; the oldest first.
+    pub fn part(&self, first: usize, count: usize) -> impl Iterator<Item = Fence<'_>> {
+        self.order.iter().skip(first).take(count).filter_map(|key| {
             let (len, ids) = key.split_first_chunk::<2>()?;
             let (user, req) = ids.split_at_checked(u16::from_be_bytes(*len).into())?;
             Some(Fence { user, req, at: *self.by_key.get(key)? })

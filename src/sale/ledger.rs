@@ -48,9 +48,14 @@ impl<'a> Grant<'a> {
         self.req.map(|req| req.id)
     }
 
-    /// The grant as replies show it, once the holds `lapsed` are gone.
-    pub fn standing_after(&self, lapsed: &[u64]) -> Standing {
-        match lapsed.contains(&self.seq) {
+    /// Whether it is a hold whose time is over at `t`.
+    pub fn is_due(&self, t: u64) -> bool {
+        self.state == State::Held && self.held_until <= t
+    }
+
+    /// The grant as replies show it, once the holds that are due at `t` have expired.
+    pub fn standing_at(&self, t: u64) -> Standing {
+        match self.is_due(t) {
             true => Standing { state: State::Expired, deadline: 0, ..self.standing() },
             false => self.standing(),
         }
@@ -521,16 +526,16 @@ impl Ledger {
         }
     }
 
-    /// The user's newest live grant that is not one of `but`.
-    pub fn newest_live(&self, found: &Found, but: &[u64]) -> Option<Grant<'_>> {
-        let newest = match found.entry? {
+    /// The user's newest live grant that is not due at `t`.
+    pub fn newest_live(&self, found: &Found, t: u64) -> Option<Grant<'_>> {
+        let stays = |grant: &Grant<'_>| grant.state.is_live() && !grant.is_due(t);
+        match found.entry? {
             entry if entry.marked => {
-                let live = &self.account(entry.number).live;
-                *live.iter().rev().find(|seq| !but.contains(&u64::from(**seq)))?
+                let live = self.account(entry.number).live.iter().rev();
+                live.filter_map(|seq| self.grant((*seq).into())).find(stays)
             }
-            entry => Some(entry.number).filter(|seq| !but.contains(&u64::from(*seq)))?,
-        };
-        self.grant(newest.into()).filter(|grant| grant.state.is_live())
+            entry => self.grant(entry.number.into()).filter(stays),
+        }
     }
 
     /// The user's only grant: `None` when he has none, `Some(Err)` when he has several.

@@ -18,6 +18,10 @@ pub const HOLD_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 /// Grants a sale may have in all: a seq fits 32 bits.
 pub const GRANTS_MAX: u64 = u32::MAX as u64;
 
+/// Largest rev that a command may find: whatever it does, its entries can still be numbered. All
+/// grants may expire and one be made, and each entry may be followed by a transition.
+pub const REV_LAST: u64 = INTEGER_MAX - 4 * GRANTS_MAX;
+
 /// Restock ids a sale remembers.
 pub const RESTOCKS_KEPT_MAX: usize = 1024;
 

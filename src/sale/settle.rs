@@ -19,7 +19,7 @@ impl Sale {
             Ok(None) => return self.decide_unknown(settle, &lapse, now),
             Err(misuse) => return Decision::misuse(misuse),
         };
-        let stands = grant.standing_after(&lapse.seqs);
+        let stands = grant.standing_at(t);
         let (effect, stands) = match (settle.deed, stands.state) {
             (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
             (Deed::Confirm { reclaim: true }, State::Expired) => {
@@ -75,7 +75,7 @@ impl Sale {
         let allowance = self.allowance(&self.holding_after(found, &lapse.seqs));
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.lapse_until(lapse, qty, t);
+            self.lapse_until(lapse, qty, grant.user, t);
         }
         if permitted && lapse.core.available >= qty {
             let stands = Standing { state: State::Sold, ..stands };

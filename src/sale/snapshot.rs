@@ -148,7 +148,7 @@ impl Sale {
 
     fn write_fences(&self, first: usize, count: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        for fence in self.fences.iter().skip(first).take(count) {
+        for fence in self.fences.part(first, count) {
             put_bytes(&mut out, fence.user);
             put_bytes(&mut out, fence.req);
             put_varint(&mut out, fence.at);
@@ -238,10 +238,7 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let (sale, stated) = base_fields(&mut reader, format, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
     let ordered = sale.created_at <= sale.core.t;
-    // Every tally counts changes or grants, so none can outgrow what a snapshot keeps.
-    let version = stated.core.version;
-    let counted = counts_all(&stated.core, stated.restocks, stated.fences)
-        && sale.tallies.numbers().iter().all(|tally| *tally <= version);
+    let counted = counts_all(&stated.core, stated.restocks, stated.fences);
     let lawful = stated.core.is_lawful() && sale.core.is_lawful();
     if !reader.is_empty() || !terms_hold || !ordered || !counted || !lawful {
         return Err(Refused::Law);
@@ -302,7 +299,8 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;
-    let version = core.version.checked_sub(pieces)?;
+    // The INIT was a change, too, and comes before the pieces.
+    let version = core.version.checked_sub(pieces).filter(|version| *version > 0)?;
     let (available, held, sold, grants) = (core.supply, 0, 0, 0);
     sale.core = Core { version, available, held, sold, grants, ..core };
     Some((sale, stated))

@@ -8,6 +8,12 @@ use super::outcome::Outcome;
 use super::request::Now;
 use super::Sale;
 
+/// Counts one more. A counter that a broken dump has set to the largest integer stays there, so
+/// that the sale can still be saved and loaded.
+pub(super) fn count(counter: &mut u64) {
+    *counter = INTEGER_MAX.min(*counter + 1);
+}
+
 /// Changes by kind. They replicate, so they are exact on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
@@ -82,7 +88,7 @@ impl Refusals {
             | Outcome::Fenced
             | Outcome::Misuse(_) => return,
         };
-        *counter = INTEGER_MAX.min(*counter + 1);
+        count(counter);
     }
 
     /// In the order of the binary form.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::core::Core;
 use super::effect::{Change, Effect, Granting, Importing};
 use super::event::Event;
@@ -18,6 +20,8 @@ pub struct Trial {
     has_outbox: bool,
     /// Grants that the changes tried so far have moved: state and deadline.
     moved: BTreeMap<u64, (State, u64)>,
+    /// What was available after each restock: its repeat is told so.
+    pub restocked: SmallVec<[u64; 1]>,
 }
 
 /// A grant that an event is about, as it stands after it.
@@ -38,7 +42,8 @@ impl Trial {
     /// Starts where the sale stands.
     pub fn of(sale: &Sale) -> Trial {
         let has_outbox = sale.terms.outbox.is_some();
-        Trial { core: sale.core, has_outbox, moved: BTreeMap::new() }
+        let (moved, restocked) = (BTreeMap::new(), SmallVec::new());
+        Trial { core: sale.core, has_outbox, moved, restocked }
     }
 
     /// Starts a sale with its first change.
@@ -49,7 +54,8 @@ impl Trial {
         terms.check().map_err(|_| Refused::Law)?;
         let core = Core { supply: *supply, available: *supply, ..Core::default() };
         let has_outbox = terms.outbox.is_some();
-        let mut trial = Trial { core, has_outbox, moved: BTreeMap::new() };
+        let (moved, restocked) = (BTreeMap::new(), SmallVec::new());
+        let mut trial = Trial { core, has_outbox, moved, restocked };
         trial.core.begin(change)?;
         if !trial.core.is_lawful() {
             return Err(Refused::Law);
@@ -108,7 +114,11 @@ impl Trial {
                     return Err(Refused::Law);
                 }
                 let (delta, applied) = (*delta, *applied);
-                self.happen(Event::Restock, change, None, seen, |core| core.restock(delta, applied))
+                self.happen(Event::Restock, change, None, seen, |core| {
+                    core.restock(delta, applied)
+                })?;
+                self.restocked.push(self.core.available);
+                Ok(())
             }
             Effect::Pause => self.happen(Event::Pause, change, None, seen, |_| Ok(())),
             Effect::Resume => self.happen(Event::Resume, change, None, seen, |_| Ok(())),

@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
 
     /// The moment of this call: the clock is read once.
     pub fn now(&mut self) -> Now {
-        *self.now.get_or_insert_with(|| Now { clock_ms: run::clock_ms(), run: run::current() })
+        *self.now.get_or_insert_with(run::now)
     }
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazy_static::lazy_static;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
+use super::sweeper;
+
 /// One number of the configuration.
 #[derive(Debug)]
 pub struct Setting {
@@ -167,6 +169,7 @@ unsafe extern "C" fn set(
     match u64::try_from(value) {
         Ok(value) => {
             setting.set(value);
+            sweeper::settings_changed();
             raw::REDISMODULE_OK as c_int
         }
         Err(_) => raw::REDISMODULE_ERR as c_int,

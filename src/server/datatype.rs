@@ -112,8 +112,14 @@ unsafe extern "C" fn mem_usage(
     value: *const c_void,
     _samples: usize,
 ) -> usize {
-    // SAFETY: the server asks about a value that it holds, and changes nothing meanwhile.
-    guarded(0, || unsafe { sale_of(value) }.memory_bytes())
+    guarded(0, || {
+        // SAFETY: the server asks about a value that it holds, and changes nothing meanwhile.
+        let sale = unsafe { sale_of(value) };
+        // The allocator rounds the box up; of a small sale that is a good part.
+        // SAFETY: the value is a block of the server's from its first byte on, see `alloc`.
+        let boxed = unsafe { api!(RedisModule_MallocSize)(value.cast_mut()) };
+        sale.memory_bytes() - size_of::<Sale>() + boxed
+    })
 }
 
 unsafe extern "C" fn free_effort(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> usize {

@@ -3,8 +3,9 @@
 //! Handing a change over costs more than deciding it, even when the server then drops it because
 //! nobody listens. The server does not say whether somebody does, but nobody can begin to without
 //! being seen: an append-only file shows in the context's flags, and a replica sends PSYNC or SYNC,
-//! for which a command filter looks. After the first of them the answer is "yes" for good. A node of a cluster, whose slots may move in other ways, and one that
-//! is or was a replica always count as listened to.
+//! for which a command filter looks. After the first of them the answer is "yes" for good. A node
+//! of a cluster, whose slots may move in other ways, and one that is or was a replica always count
+//! as listened to.
 
 use std::os::raw::c_int;
 use std::ptr;

@@ -30,9 +30,9 @@ const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs ou
     evict a sale with all its grants; set it to noeviction, or to a volatile one";
 
 /// Sets the module up: what lib.rs calls when the server loads the file. `args` are those of
-/// loadmodule, `table` the commands, `sweep` lets due holds of one sale expire. Everything that a newer server offers and this one lacks is
-/// left out; only a server below Redis 7.0, wrong arguments or a refusal of the server itself
-/// make it fail, with a log line that says why.
+/// loadmodule, `table` the commands, `sweep` lets due holds of one sale expire. Everything that a
+/// newer server offers and this one lacks is left out; only a server below Redis 7.0, wrong
+/// arguments or a refusal of the server itself make it fail, with a log line that says why.
 pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: Sweep) -> Status {
     let ctx = ctx.ctx;
     let loaded = panic::catch_unwind(|| {

@@ -10,6 +10,7 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
 use super::listeners;
+use crate::sale::request::Now;
 
 /// The name of this run.
 static RUN: AtomicU64 = AtomicU64::new(0);
@@ -22,6 +23,16 @@ pub fn clock_ms() -> u64 {
     // SAFETY: the function takes nothing and only reads the clock.
     let clock = unsafe { api!(RedisModule_Milliseconds)() };
     u64::try_from(clock).unwrap_or(0)
+}
+
+/// The moment that a call is judged by.
+pub fn now() -> Now {
+    Now { clock_ms: clock_ms(), run: current() }
+}
+
+/// A moment for a call that no clock makes a difference to: it is the sale's own T.
+pub fn unread_now() -> Now {
+    Now { clock_ms: 0, run: current() }
 }
 
 /// A moment that was not given out before, not earlier than `clock_ms`.

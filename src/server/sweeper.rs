@@ -35,7 +35,7 @@ pub struct Swept {
 pub type Sweep = fn(&mut Call<'_>, usize) -> Swept;
 
 /// Longest time one tick works before other clients are served.
-const TICK_BUDGET: Duration = Duration::from_millis(2);
+const TICK_BUDGET: Duration = Duration::from_millis(1);
 /// Holds settled of one sale before the next one has its turn.
 const TURN_HOLDS: usize = 200;
 /// Time between ticks while there is a backlog.
@@ -92,6 +92,11 @@ pub(super) fn watch(db: c_int, key: &[u8], deadline: u64) {
         sweeper.hints.insert((deadline, db, key.into()));
         sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get());
     });
+}
+
+/// A shorter interval takes force at once, not when the longer one is over.
+pub(super) fn settings_changed() {
+    with(|sweeper| sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
 }
 
 /// Watches a sale that has just been loaded or has come to a new name.

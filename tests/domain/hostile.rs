@@ -1,11 +1,14 @@
 //! Altered and truncated bytes, through loading and through applying: nothing panics, and what is
 //! not refused is a lawful sale that can be sold from, saved and loaded again.
 
+mod holds;
+
 use seckill::sale::bytes::{put_varint, Reader};
+use seckill::sale::decide::Decision;
 use seckill::sale::effect::{Change, Effect, Granting};
 use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
 use seckill::sale::outcome::{Outcome, Refused, Standing, State};
-use seckill::sale::request::{Amount, Grab, Now, Request, Restock};
+use seckill::sale::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
 use seckill::sale::Sale;
 
 use super::oracle::{Ask, Op, Patch, Rules};
@@ -54,6 +57,18 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Request::Grab(grab),
         Request::Pause,
         Request::Restock(Restock { delta: -7, req: b"withdrawn" }),
+        Request::Import(Import {
+            user: b"late buyer",
+            qty: 2,
+            req: b"paid",
+            at: None,
+            no_deficit: false,
+        }),
+        Request::Settle(Settle {
+            user: b"late buyer",
+            which: Which::Req(b"never"),
+            deed: Deed::Cancel,
+        }),
     ];
     let grant = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     let refusals = [
@@ -68,25 +83,56 @@ fn assert_usable(mut sale: Sale, how: &str) {
     ];
     refusals.iter().for_each(|refusal| sale.count(refusal));
     for request in requests {
-        let version = sale.core().version;
-        let decision = sale.decide(&request, &now);
-        let before = sale.ledger().len();
-        sale.commit(&decision.changes, now.run);
-        assert_eq!(sale.core().version, version + decision.changes.len() as u64, "{how}");
-        let granted = matches!(decision.outcome, Outcome::Granted { .. });
-        assert_eq!(sale.ledger().len() - before, u64::from(granted), "{how}");
-        for change in &decision.changes {
-            let text = encoded(change);
-            let change = Change::decode(&text).unwrap();
-            assert_eq!(replica.apply_replicated(version, &[change]), Ok(()), "{how}");
+        make(&mut sale, &mut replica, &request, &now, how);
+    }
+    for seq in [1, sale.ledger().len() / 2 + 1, sale.ledger().len()] {
+        let owner = sale.ledger().grant(seq).map_or(b"nobody".to_vec(), |grant| grant.user.into());
+        for deed in DEEDS {
+            let settle = Settle { user: &owner, which: Which::Seq(seq), deed };
+            make(&mut sale, &mut replica, &Request::Settle(settle), &now, how);
         }
     }
+    let decision = sale.decide_expiry(2, &now);
+    take(&mut sale, &mut replica, &decision, &now, how);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale), "{how}");
     assert_eq!(sale.audit().differences, [], "{how}");
     rebuild::check(&sale).unwrap_or_else(|wrong| panic!("{how}, sold from: {wrong}"));
 }
 
-/// A sale with everything that a sale can have, and the texts of its changes.
+const DEEDS: [Deed; 5] = [
+    Deed::Extend { ms: 9000 },
+    Deed::Cancel,
+    Deed::Confirm { reclaim: true },
+    Deed::Confirm { reclaim: false },
+    Deed::Refund,
+];
+
+/// What is answered must be done, here and elsewhere.
+fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
+    let before = sale.ledger().len();
+    let decision = sale.decide(request, now);
+    take(sale, replica, &decision, now, how);
+    let granted = matches!(decision.outcome, Outcome::Granted { .. });
+    assert_eq!(sale.ledger().len() - before, u64::from(granted), "{how}");
+}
+
+fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, now: &Now, how: &str) {
+    let version = sale.core().version;
+    let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
+    if let Err(why) = sale.entries(b"k", &decision.changes) {
+        panic!("{how}: no entries: {why:?}");
+    }
+    if let Err(why) = sale.commit(&decision.changes, now.run) {
+        panic!("{how}: not committed: {why:?}");
+    }
+    assert_eq!(sale.core().version, version + texts.len() as u64, "{how}");
+    if !texts.is_empty() {
+        let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
+        assert!(replica.apply_replicated(version, &changes).is_ok(), "{how}");
+    }
+}
+
+/// A sale with everything that a sale without holds can have, and the texts of its changes.
 fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let rules = Rules { limit: 9, grabs: 4, close_at: START * 9, ..Rules::default() };
     let mut world = World::open(grabs * 2 + 7, rules, START, 500).unwrap().unwrap();
@@ -242,7 +288,7 @@ fn every_number_of_a_base_at_every_edge() {
 /// Applies a base and what follows it, at whatever version the sale then has.
 fn try_follow(texts: &[Vec<u8>], how: &str) {
     let Ok(base) = Change::decode(&texts[0]) else { return };
-    let Ok(mut sale) = Sale::create(&base, [1, 2]) else { return };
+    let Ok((mut sale, _)) = Sale::create(&base, [1, 2]) else { return };
     for text in &texts[1..] {
         let version = sale.core().version;
         try_apply(&mut sale, version, &[text], how);
@@ -319,7 +365,7 @@ fn a_version_has_room_for_the_pieces_of_its_sale() {
         let user = format!("{number:0256}").into_bytes();
         let op = Op::Grab { user, ask: Ask::Qty(1), req: None };
         let decided = world.sale.decide(&request(&op).unwrap(), &world.now());
-        world.sale.commit(&decided.changes, world.run);
+        world.sale.commit(&decided.changes, world.run).unwrap();
     }
     let dump = rebuild::dump(&world.sale);
     assert_eq!(dump.len(), 1 + 2 + 1, "rows of 300 users with the longest names are two pieces");
@@ -426,7 +472,7 @@ fn every_number_of_an_init_at_every_edge() {
             let text = format!("I{before}{edge}{after}:its id 8secret of 16 byt");
             assert_eq!(text.split_once(':').unwrap().1.len(), 8 + 16);
             let Ok(change) = Change::decode(text.as_bytes()) else { continue };
-            if let Ok(sale) = Sale::create(&change, [1, 2]) {
+            if let Ok((sale, _)) = Sale::create(&change, [1, 2]) {
                 assert_sound(&sale, &text);
             }
         }
@@ -496,7 +542,7 @@ fn pieces_for_a_sale_that_is_sold_from() {
 #[test]
 fn only_the_version_that_follows_is_taken() {
     let (sale, texts) = full_sale(12);
-    let mut at = Sale::create(&Change::decode(&init_text()).unwrap(), [1, 2]).unwrap();
+    let (mut at, _) = Sale::create(&Change::decode(&init_text()).unwrap(), [1, 2]).unwrap();
     let first = at.core().version;
     assert_eq!(texts[0].0, first);
     for (version, text) in &texts {
@@ -507,7 +553,7 @@ fn only_the_version_that_follows_is_taken() {
             assert_eq!(at.apply_replicated(wrong, &change), Err(Refused::Gap));
             assert_eq!(rebuild::pieces(&at), before);
         }
-        assert_eq!(at.apply_replicated(*version, &change), Ok(()));
+        at.apply_replicated(*version, &change).unwrap();
         assert_eq!(at.apply_replicated(*version, &change), Err(Refused::Gap), "a repeat");
     }
     assert_eq!(rebuild::pieces(&at), rebuild::pieces(&sale));
@@ -562,13 +608,13 @@ fn an_apply_is_bounded() {
     let (mut sale, _) = full_sale(12);
     let restock = Effect::Restock { req: b"much", delta: 5000, applied: 5000 };
     let version = sale.core().version;
-    assert_eq!(sale.apply_replicated(version, &[Change::piece(restock)]), Ok(()));
-    let grant = Granting { user: b"crowd", req: None, qty: 1, found: None };
+    sale.apply_replicated(version, &[Change::piece(restock)]).unwrap();
+    let grant = Granting { user: b"crowd", req: None, qty: 1, hold_ms: 0, found: None };
     let grants = vec![Change::piece(Effect::Grant(grant)); EFFECTS_PER_APPLY_MAX + 1];
     let before = rebuild::pieces(&sale);
     assert!(sale.apply_replicated(version + 1, &grants).is_err());
     assert_eq!(rebuild::pieces(&sale), before);
-    assert_eq!(sale.apply_replicated(version + 1, &grants[1..]), Ok(()));
+    sale.apply_replicated(version + 1, &grants[1..]).unwrap();
     assert_sound(&sale, "as many effects as one command may carry");
 }
 
@@ -580,7 +626,7 @@ fn a_clock_beyond_its_bound_is_refused() {
         let decision = sale.decide(&Request::Resume, &Now { clock_ms, run: START });
         assert_eq!(decision.changes.len(), usize::from(taken), "{clock_ms}");
         let mut sale = sale.clone();
-        sale.commit(&decision.changes, START);
+        sale.commit(&decision.changes, START).unwrap();
         assert_sound(&sale, "at the last moment of time");
     }
 }

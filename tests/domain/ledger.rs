@@ -220,6 +220,24 @@ fn a_request_id_belongs_to_its_user() {
     }
 }
 
+/// Among so many users with the same request id some share what the index keeps of a hash.
+#[test]
+fn users_with_the_same_request_id_are_told_apart() {
+    let mut ledger = Ledger::new([1, 2]);
+    let req = Some(ReqTag { id: b"1", asked: Asked::Exactly });
+    for seq in 1..=200_000u64 {
+        let user = seq.to_be_bytes();
+        assert_eq!(ledger.by_req(&user, b"1"), None);
+        let (state, at, held_until) = (State::Sold, 5, 0);
+        let new = NewGrant { user: &user, req, qty: 1, state, at, held_until, epoch: 1 };
+        ledger.push(&new, None);
+    }
+    for seq in 1..=200_000u64 {
+        assert_eq!(ledger.by_req(&seq.to_be_bytes(), b"1"), Some(seq));
+        assert_eq!(ledger.by_req(&seq.to_be_bytes(), b"2"), None);
+    }
+}
+
 fn push_winner(ledger: &mut Ledger, number: u64) {
     let user = format!("user:{number:012}");
     let user = user.as_bytes();

@@ -7,11 +7,13 @@
 //! * `enumeration` walks every short sequence of operations, `property` long random ones.
 //! * `hostile` alters and truncates what is loaded and applied.
 //! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
+//! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
 
 mod enumeration;
 mod epoch;
 mod hostile;
 mod ledger;
+mod masses;
 mod oracle;
 mod property;
 #[path = "../support/random.rs"]

@@ -3,6 +3,14 @@
 //!
 //! Replies are the words and numbers of the specification's tables, joined by spaces. Nothing of
 //! `seckill::sale` is used here, so that a mistake there can't be repeated by using it.
+//!
+//! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
+//! * `operator` judges the rest.
+//! * `entries` writes down what happened, as the outbox is told it.
+
+mod buyer;
+mod entries;
+mod operator;
 
 use std::collections::BTreeMap;
 
@@ -12,8 +20,20 @@ pub type Bytes = Vec<u8>;
 /// Largest integer of the contract.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 
+/// Longest hold.
+pub const HOLD_MAX: u64 = 30 * 24 * 3600 * 1000;
+
+/// How long a fence is kept.
+pub const FENCE_MS: u64 = 10 * 60 * 1000;
+
 /// Restock ids that are known.
 const RESTOCKS_KNOWN: usize = 1024;
+
+/// Fences that are kept.
+const FENCES_KEPT: usize = 65_536;
+
+/// Holds that expire as one change, at the most.
+const EXPIRIES_PER_CHANGE: u64 = 1000;
 
 /// The terms of a sale; 0 means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,12 +43,14 @@ pub struct Rules {
     pub hold_ms: u64,
     pub open_at: u64,
     pub close_at: u64,
+    /// The stream's name.
+    pub outbox: Option<char>,
 }
 
 impl Rules {
     /// Whether INIT and ALTER take these terms.
     fn are_possible(&self) -> bool {
-        (self.close_at == 0 || self.close_at > self.open_at) && self.hold_ms == 0
+        (self.close_at == 0 || self.close_at > self.open_at) && self.hold_ms <= HOLD_MAX
     }
 }
 
@@ -40,6 +62,7 @@ pub struct Patch {
     pub hold_ms: Option<u64>,
     pub open_at: Option<u64>,
     pub close_at: Option<u64>,
+    pub outbox: Option<char>,
 }
 
 /// What a GRAB asks for.
@@ -47,6 +70,24 @@ pub struct Patch {
 pub enum Ask {
     Qty(u64),
     UpTo(u64),
+}
+
+/// Which of a user's grants is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pick {
+    Only,
+    Seq(u64),
+    Req(Bytes),
+}
+
+/// CONFIRM, CONFIRM RECLAIM, CANCEL, EXTEND or REFUND.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Confirm,
+    Reclaim,
+    Cancel,
+    Extend(u64),
+    Refund,
 }
 
 /// One thing that happens to a sale, or around it.
@@ -62,6 +103,18 @@ pub enum Op {
         ask: Ask,
         req: Option<Bytes>,
     },
+    Settle {
+        user: Bytes,
+        pick: Pick,
+        deed: Deed,
+    },
+    Import {
+        user: Bytes,
+        qty: u64,
+        req: Bytes,
+        at: Option<u64>,
+        no_deficit: bool,
+    },
     Restock {
         delta: i64,
         req: Bytes,
@@ -69,8 +122,14 @@ pub enum Op {
     Pause,
     Resume,
     Alter(Patch),
+    /// The sweeper looks, and settles at most so many.
+    Sweep(usize),
     /// The server's clock is set, forwards or back.
     Clock(u64),
+    /// The clock moves by so much.
+    Wait(i64),
+    /// The clock is set to the next deadline, or so much beside it; nothing when there is none.
+    ToDeadline(i64),
     /// The replica takes over in a new run, with a new replica behind it.
     Promote,
     /// The primary restarts from its rewritten log: a new run.
@@ -89,8 +148,11 @@ pub struct Row {
     pub at: u64,
     pub deadline: u64,
     pub req: Option<Bytes>,
-    pub upto: bool,
+    /// How a repeat of the request may ask: QTY, UPTO, or ANY after an IMPORT.
+    pub asked: &'static str,
     pub epoch: u64,
+    /// A late payment was refused: it stays EXPIRED for every RECLAIM.
+    pub refused: bool,
 }
 
 impl Row {
@@ -98,8 +160,18 @@ impl Row {
         matches!(self.state, "HELD" | "SOLD")
     }
 
+    /// Whether it is a hold whose time is over at `t`.
+    pub fn is_due(&self, t: u64) -> bool {
+        self.state == "HELD" && self.deadline <= t
+    }
+
     fn shown(&self, outcome: &str) -> String {
         format!("{outcome} {} {} {} {}", self.seq, self.qty, self.state, self.deadline)
+    }
+
+    /// The grant as CONFIRM and its kin show it.
+    fn stands(&self) -> String {
+        format!("{} {} {} {}", self.state, self.seq, self.qty, self.deadline)
     }
 }
 
@@ -110,6 +182,14 @@ struct Restocked {
     reply: String,
 }
 
+/// A request id that was cancelled before it was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    pub user: Bytes,
+    pub req: Bytes,
+    pub at: u64,
+}
+
 /// What a command must answer, and whether it must have changed the sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -117,8 +197,11 @@ pub struct Answer {
     pub changed: bool,
 }
 
-fn no_change(reply: impl Into<String>) -> Answer {
-    Answer { reply: reply.into(), changed: false }
+/// When a command is judged, and in which run.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    clock: u64,
+    run: u64,
 }
 
 /// The sale.
@@ -131,7 +214,9 @@ pub struct Oracle {
     deficit: u64,
     t: u64,
     created_at: u64,
+    last_grant_at: u64,
     version: u64,
+    rev: u64,
     epoch: u64,
     /// The run that has written its epoch into the sale.
     run: Option<u64>,
@@ -141,10 +226,21 @@ pub struct Oracle {
     arrived_at_of_replica: u64,
     rows: Vec<Row>,
     restocks: Vec<Restocked>,
+    fences: Vec<Fence>,
+    fences_dropped: u64,
     /// Refusals by the first word of their reply.
     refusals: BTreeMap<String, u64>,
     /// Those that the replica knows: what a full resync told it.
     refusals_of_replica: BTreeMap<String, u64>,
+    /// How often each event happened.
+    tallies: BTreeMap<&'static str, u64>,
+    /// Holds that the command at hand has let expire.
+    expired: u64,
+    /// Where the units were when it was last told.
+    stock: &'static str,
+    /// What the last command made happen, and the entries it wrote.
+    events: Vec<&'static str>,
+    entries: Vec<String>,
 }
 
 impl Oracle {
@@ -161,37 +257,59 @@ impl Oracle {
             deficit: 0,
             t: 0,
             created_at: clock,
+            last_grant_at: 0,
             version: 0,
+            rev: 0,
             epoch: 0,
             run: None,
             arrived_at: 0,
             arrived_at_of_replica: 0,
             rows: Vec::new(),
             restocks: Vec::new(),
+            fences: Vec::new(),
+            fences_dropped: 0,
             refusals: BTreeMap::new(),
             refusals_of_replica: BTreeMap::new(),
+            tallies: BTreeMap::new(),
+            expired: 0,
+            stock: if supply == 0 { "SOLDOUT" } else { "AVAILABLE" },
+            events: Vec::new(),
+            entries: Vec::new(),
         };
-        oracle.change(clock, run);
+        oracle.change(Moment { clock, run });
+        oracle.happen_with_terms("INIT");
         Ok(oracle)
     }
 
     /// Judges a command at `clock` in the run `run`, and does what it asks for.
     pub fn ask(&mut self, op: &Op, clock: u64, run: u64) -> Answer {
-        let answer = match op {
+        let (now, before) = (Moment { clock, run }, self.version);
+        self.events.clear();
+        self.entries.clear();
+        let reply = match op {
             Op::Init { supply, rules } => self.init_again(*supply, *rules),
-            Op::Grab { user, ask, req } => self.grab(user, *ask, req.as_ref(), clock, run),
-            Op::Restock { delta, req } => self.restock(*delta, req, clock, run),
-            Op::Pause => self.pause(true, clock, run),
-            Op::Resume => self.pause(false, clock, run),
-            Op::Alter(patch) => self.alter(patch, clock, run),
-            Op::Clock(_) | Op::Promote | Op::Rewrite | Op::Restore => no_change("OK"),
+            Op::Grab { user, ask, req } => self.grab(user, *ask, req.as_ref(), now),
+            Op::Settle { user, pick, deed } => self.settle(user, pick, *deed, now),
+            Op::Import { user, qty, req, at, no_deficit } => {
+                self.import(user, *qty, req, *at, *no_deficit, now)
+            }
+            Op::Restock { delta, req } => self.restock(*delta, req, now),
+            Op::Pause => self.pause(true, now),
+            Op::Resume => self.pause(false, now),
+            Op::Alter(patch) => self.alter(patch, now),
+            Op::Sweep(most) => self.sweep(*most, now),
+            Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => "OK".into(),
+            Op::Promote | Op::Rewrite | Op::Restore => "OK".into(),
         };
-        let is_refusal = matches!(op, Op::Grab { .. }) && !answer.changed;
-        if is_refusal && !answer.reply.starts_with("REQMISMATCH") {
-            let word = answer.reply.split(' ').next().unwrap_or_default();
+        // Expiries of one command are told one by one, but are few changes.
+        self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
+        let word = reply.split(' ').next().unwrap_or_default();
+        // The counters of STATUS are those of GRAB, and misuse is not counted.
+        let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "ERR");
+        if matches!(op, Op::Grab { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
         }
-        answer
+        Answer { reply, changed: self.version != before }
     }
 
     /// The replica takes over, and a new one follows it.
@@ -217,140 +335,43 @@ impl Oracle {
         self.refusals_of_replica = self.refusals.clone();
     }
 
-    fn change(&mut self, clock: u64, run: u64) {
-        self.t = self.t.max(clock);
+    /// The time and the epoch of a change; done twice it does nothing.
+    fn begin(&mut self, now: Moment) {
+        self.t = self.t.max(now.clock);
+        if self.run != Some(now.run) {
+            self.epoch = (self.epoch + 1).max(now.run).max(self.arrived_at);
+            self.run = Some(now.run);
+        }
+    }
+
+    fn change(&mut self, now: Moment) {
+        self.begin(now);
         self.version += 1;
-        if self.run != Some(run) {
-            self.epoch = (self.epoch + 1).max(run).max(self.arrived_at);
-            self.run = Some(run);
-        }
     }
 
-    fn init_again(&self, supply: u64, rules: Rules) -> Answer {
-        match (supply, rules) {
-            _ if !rules.are_possible() => no_change("ERR terms"),
-            same if same == self.told => no_change("OK"),
-            _ => no_change("SALEEXISTS"),
-        }
+    fn time(&self, now: Moment) -> u64 {
+        self.t.max(now.clock)
     }
 
-    fn grab(&mut self, user: &[u8], ask: Ask, req: Option<&Bytes>, clock: u64, run: u64) -> Answer {
-        if let Some(row) = req.and_then(|req| self.by_req(user, req)) {
-            return match ask {
-                Ask::Qty(qty) if !row.upto && qty == row.qty => no_change(row.shown("REPLAY")),
-                Ask::UpTo(_) if row.upto => no_change(row.shown("REPLAY")),
-                _ => no_change("REQMISMATCH"),
-            };
-        }
-        let allowance = self.allowance(user);
-        let newest_live = self.rows_of(user).find(|row| row.is_live());
-        if let (Some(0), Some(row)) = (allowance, newest_live) {
-            return no_change(row.shown("ALREADY"));
-        }
-        let t = self.t.max(clock);
-        if t < self.rules.open_at {
-            return no_change(format!("NOTOPEN {}", self.rules.open_at - t));
-        }
-        if self.rules.close_at != 0 && t >= self.rules.close_at {
-            return no_change("CLOSED");
-        }
-        if self.paused {
-            return no_change("PAUSED");
-        }
-        let qty = match self.amount(ask, allowance) {
-            Ok(qty) => qty,
-            Err(refusal) => return no_change(refusal),
-        };
-        self.change(clock, run);
-        let row = Row {
-            seq: self.rows.len() as u64 + 1,
-            user: user.to_vec(),
-            qty,
-            state: "SOLD",
-            at: self.t,
-            deadline: 0,
-            req: req.cloned(),
-            upto: req.is_some() && matches!(ask, Ask::UpTo(_)),
-            epoch: self.epoch,
-        };
-        let shown = row.shown("GRANTED");
-        self.rows.push(row);
-        Answer { reply: format!("{shown} {}", self.available()), changed: true }
-    }
-
-    /// How many units `ask` gets, or the refusal.
-    fn amount(&self, ask: Ask, allowance: Option<u64>) -> Result<u64, String> {
-        let (available, allowance_or_all) = (self.available(), allowance.unwrap_or(INTEGER_MAX));
-        match ask {
-            Ask::Qty(qty) if allowance.is_some_and(|allowance| qty > allowance) => {
-                Err(format!("OVERLIMIT {allowance_or_all}"))
-            }
-            _ if available == 0 => Err(format!("SOLDOUT {}", self.units("HELD"))),
-            Ask::Qty(qty) if qty > available => Err(format!("SHORT {available}")),
-            Ask::Qty(qty) => Ok(qty),
-            Ask::UpTo(most) => Ok(most.min(allowance_or_all).min(available)),
-        }
-    }
-
-    fn restock(&mut self, delta: i64, req: &[u8], clock: u64, run: u64) -> Answer {
-        let known = self.restocks.iter().rev().take(RESTOCKS_KNOWN);
-        if let Some(restock) = known.clone().find(|restock| restock.req == req) {
-            return match restock.delta == delta {
-                true => no_change(restock.reply.clone()),
-                false => no_change("REQMISMATCH"),
-            };
-        }
-        let size = delta.unsigned_abs();
-        let applied = if delta > 0 {
-            let paid = size.min(self.deficit);
-            if self.supply + (size - paid) > INTEGER_MAX {
-                return no_change("ERR supply");
-            }
-            self.deficit -= paid;
-            self.supply += size - paid;
-            delta
-        } else {
-            let withdrawn = size.min(self.available());
-            self.supply -= withdrawn;
-            -(withdrawn as i64)
-        };
-        self.change(clock, run);
-        let reply = format!("{applied} {}", self.available());
-        self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
-        Answer { reply, changed: true }
-    }
-
-    fn pause(&mut self, paused: bool, clock: u64, run: u64) -> Answer {
-        let changed = self.paused != paused;
-        if changed {
-            self.paused = paused;
-            self.change(clock, run);
-        }
-        Answer { reply: "OK".into(), changed }
-    }
-
-    fn alter(&mut self, patch: &Patch, clock: u64, run: u64) -> Answer {
-        let old = self.rules;
-        let new = Rules {
-            limit: patch.limit.unwrap_or(old.limit),
-            grabs: patch.grabs.unwrap_or(old.grabs),
-            hold_ms: patch.hold_ms.unwrap_or(old.hold_ms),
-            open_at: patch.open_at.unwrap_or(old.open_at),
-            close_at: patch.close_at.unwrap_or(old.close_at),
-        };
-        if !new.are_possible() {
-            return no_change("ERR terms");
-        }
-        if new != old {
-            self.rules = new;
-            self.change(clock, run);
-        }
-        Answer { reply: "OK".into(), changed: new != old }
+    /// Units come back: they pay off what was promised beyond the supply first.
+    fn pay_off(&mut self, units: u64) {
+        let paid = units.min(self.deficit);
+        self.deficit -= paid;
+        self.supply -= paid;
     }
 
     /// All grants, in seq order.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    fn row(&self, seq: u64) -> &Row {
+        &self.rows[seq as usize - 1]
+    }
+
+    /// Fences that were set and not yet forgotten, the oldest first.
+    pub fn fences(&self) -> &[Fence] {
+        &self.fences
     }
 
     /// The grants of a user, newest first.
@@ -402,6 +423,12 @@ impl Oracle {
         &self.rules
     }
 
+    /// The earliest deadline of a hold.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let held = self.rows.iter().filter(|row| row.state == "HELD");
+        held.map(|row| row.deadline).min()
+    }
+
     /// What STATUS says first.
     pub fn state(&self, clock: u64) -> &'static str {
         let t = self.t.max(clock);
@@ -437,14 +464,14 @@ impl Oracle {
             ("open_at", self.rules.open_at),
             ("close_at", self.rules.close_at),
             ("now", self.t.max(clock)),
-            ("next_deadline", 0),
+            ("next_deadline", self.next_deadline().unwrap_or(0)),
             ("created_at", self.created_at),
-            ("last_grant_at", self.rows.last().map_or(0, |row| row.at)),
+            ("last_grant_at", self.last_grant_at),
             ("epoch", self.epoch),
             ("version", self.version),
-            ("rev", 0),
+            ("rev", self.rev),
             ("outbox_error", 0),
-            ("fences_dropped", 0),
+            ("fences_dropped", self.fences_dropped),
         ]
     }
 
@@ -455,10 +482,10 @@ impl Oracle {
     /// The counters of STATUS.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let refused = |word: &str| self.refusals.get(word).copied().unwrap_or(0);
-        let granted = self.rows.len() as u64;
+        let happened = |event: &str| self.tallies.get(event).copied().unwrap_or(0);
         vec![
-            ("attempts", granted + self.refusals.values().sum::<u64>()),
-            ("granted", granted),
+            ("attempts", happened("GRANT") + self.refusals.values().sum::<u64>()),
+            ("granted", happened("GRANT")),
             ("already", refused("ALREADY")),
             ("replayed", refused("REPLAY")),
             ("overlimit", refused("OVERLIMIT")),
@@ -469,6 +496,12 @@ impl Oracle {
             ("paused", refused("PAUSED")),
             ("denied", refused("DENIED")),
             ("busy", refused("BUSY")),
+            ("confirmed", happened("CONFIRM")),
+            ("cancelled", happened("CANCEL")),
+            ("expired", happened("EXPIRE")),
+            ("refunded", happened("REFUND")),
+            ("reclaimed", happened("RECLAIM")),
+            ("imported", happened("IMPORT")),
         ]
     }
 }

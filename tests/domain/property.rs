@@ -11,16 +11,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use seckill::sale::effect::{Change, Effect};
 use seckill::sale::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
-use super::oracle::{Ask, Bytes, Op, Oracle, Patch, Rules, INTEGER_MAX};
+use super::oracle::{
+    Ask, Bytes, Deed, Op, Oracle, Patch, Pick, Rules, FENCE_MS, HOLD_MAX, INTEGER_MAX,
+};
 use super::rebuild;
 use super::world::World;
 
 const START: u64 = 1_000_000;
 
-/// The outcomes that random sequences must meet.
-const OUTCOMES: [&str; 9] = [
+/// What random sequences must meet: counters that move, and what a sale ends with.
+const OUTCOMES: [&str; 19] = [
     "granted",
     "already",
     "replayed",
@@ -30,6 +33,16 @@ const OUTCOMES: [&str; 9] = [
     "notopen",
     "closed",
     "paused",
+    "confirmed",
+    "cancelled",
+    "expired",
+    "refunded",
+    "reclaimed",
+    "imported",
+    "refused",
+    "fenced",
+    "owing",
+    "told",
 ];
 
 /// A number that is given as it is, or by its distance from where something stands.
@@ -47,14 +60,52 @@ enum Tick {
     Back(u64),
     FromOpen(i64),
     FromClose(i64),
+    FromDeadline(i64),
+    FromFence(i64),
     To(u64),
+}
+
+/// Which grant a deed is about, to be made a user and a pick where the sale stands then.
+#[derive(Clone, Debug)]
+enum Aim {
+    /// The grant with this number modulo the grants that there are, named by seq, by request id if
+    /// it has one, or not at all.
+    At(usize, u8),
+    /// Whatever the user has, named as it comes.
+    Blind(Bytes, Pick),
 }
 
 /// One step, to be made an operation where the sale stands then.
 #[derive(Clone, Debug)]
 enum Plan {
-    Grab { user: Bytes, upto: bool, size: Size, req: Option<Bytes> },
-    Restock { withdraws: bool, size: Size, req: Bytes },
+    Grab {
+        user: Bytes,
+        upto: bool,
+        size: Size,
+        req: Option<Bytes>,
+    },
+    Settle {
+        aim: Aim,
+        deed: Deed,
+    },
+    /// An IMPORT of a grant that is known, with its quantity or one beside it.
+    Reimport {
+        at: usize,
+        more: u64,
+    },
+    Import {
+        user: Bytes,
+        size: Size,
+        req: Bytes,
+        at: Option<u64>,
+        no_deficit: bool,
+    },
+    Restock {
+        withdraws: bool,
+        size: Size,
+        req: Bytes,
+    },
+    Sweep(usize),
     Tick(Tick),
     Plain(Op),
 }
@@ -98,23 +149,29 @@ fn moment() -> impl Strategy<Value = u64> {
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
-    let hold = prop_oneof![30 => Just(0u64), 1 => number()];
+    let hold = prop_oneof![
+        4 => Just(0u64),
+        8 => 1..30u64,
+        1 => select(vec![HOLD_MAX - 1, HOLD_MAX]),
+    ];
+    let outbox = prop_oneof![2 => Just(None), 1 => select(vec![Some('s'), Some('z')])];
     let open_at = prop_oneof![2 => Just(0), 1 => moment()];
     let close_at = prop_oneof![2 => Just(0), 1 => moment()];
     let grabs = prop_oneof![2 => Just(0), 2 => 1..4u64, 1 => number()];
-    (number(), grabs, hold, open_at, close_at).prop_map(
-        |(limit, grabs, hold_ms, open_at, close_at)| Rules {
+    (number(), grabs, hold, open_at, close_at, outbox).prop_map(
+        |(limit, grabs, hold_ms, open_at, close_at, outbox)| Rules {
             limit,
             grabs,
             hold_ms,
             open_at,
             close_at,
+            outbox,
         },
     )
 }
 
 fn patch() -> impl Strategy<Value = Patch> {
-    (rules(), 1..32u8).prop_map(|(rules, named)| {
+    (rules(), 1..64u8).prop_map(|(rules, named)| {
         let given = |bit: u8, number: u64| (named >> bit & 1 == 1).then_some(number);
         Patch {
             limit: given(0, rules.limit),
@@ -122,6 +179,7 @@ fn patch() -> impl Strategy<Value = Patch> {
             hold_ms: given(2, rules.hold_ms),
             open_at: given(3, rules.open_at),
             close_at: given(4, rules.close_at),
+            outbox: rules.outbox.filter(|_| named >> 5 & 1 == 1),
         }
     })
 }
@@ -132,8 +190,43 @@ fn tick() -> impl Strategy<Value = Tick> {
         2 => (0..50u64).prop_map(Tick::Back),
         2 => (-1..=1i64).prop_map(Tick::FromOpen),
         2 => (-1..=1i64).prop_map(Tick::FromClose),
+        6 => (-1..=1i64).prop_map(Tick::FromDeadline),
+        1 => (-1..=1i64).prop_map(Tick::FromFence),
         1 => moment().prop_map(Tick::To),
     ]
+}
+
+fn aim() -> impl Strategy<Value = Aim> {
+    let req = hostile(REQ_BYTES_MAX).prop_map(Pick::Req);
+    let seq = prop_oneof![0..9u64, number()].prop_map(Pick::Seq);
+    let pick = prop_oneof![2 => Just(Pick::Only), 2 => req, 1 => seq];
+    let blind = (hostile(USER_BYTES_MAX), pick).prop_map(|(user, pick)| Aim::Blind(user, pick));
+    let at = (any::<usize>(), 0..4u8).prop_map(|(number, how)| Aim::At(number, how));
+    prop_oneof![4 => at, 1 => blind]
+}
+
+fn settle() -> impl Strategy<Value = Plan> {
+    let ms = prop_oneof![4 => 1..40u64, 1 => select(vec![HOLD_MAX - 1, HOLD_MAX])];
+    let deed = prop_oneof![
+        4 => Just(Deed::Confirm),
+        4 => Just(Deed::Reclaim),
+        4 => Just(Deed::Cancel),
+        3 => Just(Deed::Refund),
+        2 => ms.prop_map(Deed::Extend),
+    ];
+    (aim(), deed).prop_map(|(aim, deed)| Plan::Settle { aim, deed })
+}
+
+fn import() -> impl Strategy<Value = Plan> {
+    let (user, req) = (hostile(USER_BYTES_MAX), hostile(REQ_BYTES_MAX));
+    let at = prop::option::of(prop_oneof![moment(), Just(TIME_MS_MAX)]);
+    let new =
+        (user, size(), req, at, any::<bool>()).prop_map(|(user, size, req, at, no_deficit)| {
+            Plan::Import { user, size, req, at: at.map(|at| at.min(TIME_MS_MAX)), no_deficit }
+        });
+    let known = (any::<usize>(), prop_oneof![4 => Just(0), 1 => 1..3u64])
+        .prop_map(|(at, more)| Plan::Reimport { at, more });
+    prop_oneof![1 => new, 2 => known]
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
@@ -148,8 +241,11 @@ fn plan() -> impl Strategy<Value = Plan> {
     let init = (number(), rules()).prop_map(|(supply, rules)| Op::Init { supply, rules });
     prop_oneof![
         30 => grab,
+        24 => settle(),
+        5 => import(),
+        3 => (0..4usize).prop_map(Plan::Sweep),
         8 => restock,
-        8 => tick().prop_map(Plan::Tick),
+        14 => tick().prop_map(Plan::Tick),
         2 => select(vec![Op::Pause, Op::Resume]).prop_map(Plan::Plain),
         // As often as PAUSE and RESUME together, so that most sales are open most of the time.
         2 => Just(Plan::Plain(Op::Resume)),
@@ -184,9 +280,33 @@ impl Tick {
             Tick::Back(by) => world.clock.saturating_sub(by),
             Tick::FromOpen(by) => shifted(rules.open_at, by),
             Tick::FromClose(by) => shifted(rules.close_at, by),
+            Tick::FromDeadline(by) => {
+                world.oracle.next_deadline().map_or(world.clock, |next| shifted(next, by))
+            }
+            Tick::FromFence(by) => {
+                let oldest = world.oracle.fences().first();
+                oldest.map_or(world.clock, |fence| shifted(fence.at + FENCE_MS, by))
+            }
             Tick::To(clock) => clock,
         };
         clock.clamp(1, TIME_MS_MAX)
+    }
+}
+
+impl Aim {
+    fn settle(&self, oracle: &Oracle) -> (Bytes, Pick) {
+        let (number, how) = match self {
+            Aim::At(number, how) if !oracle.rows().is_empty() => (number, how),
+            Aim::At(..) => return (b"a".to_vec(), Pick::Only),
+            Aim::Blind(user, pick) => return (user.clone(), pick.clone()),
+        };
+        let row = &oracle.rows()[number % oracle.rows().len()];
+        let pick = match (how, &row.req) {
+            (0, _) => Pick::Only,
+            (1 | 2, Some(req)) => Pick::Req(req.clone()),
+            _ => Pick::Seq(row.seq),
+        };
+        (row.user.clone(), pick)
     }
 }
 
@@ -202,6 +322,25 @@ impl Plan {
                 let size = size.settle(&world.oracle, b"") as i64;
                 Op::Restock { delta: if *withdraws { -size } else { size }, req: req.clone() }
             }
+            Plan::Settle { aim, deed } => {
+                let (user, pick) = aim.settle(&world.oracle);
+                Op::Settle { user, pick, deed: *deed }
+            }
+            Plan::Reimport { at, more } => {
+                let known = world.oracle.rows().iter().filter(|row| row.req.is_some());
+                let known: Vec<_> = known.collect();
+                let Some(row) = known.get(at % known.len().max(1)) else { return Op::Resume };
+                let (user, req) = (row.user.clone(), row.req.clone().unwrap_or_default());
+                Op::Import { user, qty: row.qty + more, req, at: None, no_deficit: at % 2 == 0 }
+            }
+            Plan::Import { user, size, req, at, no_deficit } => Op::Import {
+                user: user.clone(),
+                qty: size.settle(&world.oracle, user),
+                req: req.clone(),
+                at: *at,
+                no_deficit: *no_deficit,
+            },
+            Plan::Sweep(most) => Op::Sweep(*most),
             Plan::Tick(tick) => Op::Clock(tick.settle(world)),
             Plan::Plain(op) => op.clone(),
         }
@@ -241,14 +380,23 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
         }
     }
     let met = world.oracle.counters().into_iter().filter(|(_, count)| *count > 0);
-    Ok(met.map(|(outcome, _)| outcome).collect())
+    let mut met: Vec<_> = met.map(|(outcome, _)| outcome).collect();
+    let oracle = &world.oracle;
+    let others = [
+        ("refused", oracle.rows().iter().any(|row| row.refused)),
+        ("fenced", !oracle.fences().is_empty()),
+        ("owing", oracle.numbers(0).contains(&("deficit", 1))),
+        ("told", oracle.rules().outbox.is_some()),
+    ];
+    met.extend(others.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what));
+    Ok(met)
 }
 
 #[test]
 fn long_random_sequences() {
     let sales = (number(), rules(), vec(plan(), 1..150));
     let seen = RefCell::new(BTreeSet::new());
-    let outcome = runner(1500).run(&sales, |(supply, rules, plans)| {
+    let outcome = runner(4000).run(&sales, |(supply, rules, plans)| {
         let met = live(supply, rules, &plans).map_err(TestCaseError::fail)?;
         seen.borrow_mut().extend(met);
         Ok(())
@@ -266,8 +414,73 @@ fn long_random_sequences() {
 #[test]
 fn many_grants_of_few_users() {
     let rules = Rules::default();
-    let outcome = runner(20).run(&vec(plan(), 400..800), |plans| {
+    let outcome = runner(30).run(&vec(plan(), 400..800), |plans| {
         live(INTEGER_MAX / 2, rules, &plans).map(drop).map_err(TestCaseError::fail)
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// What a command did that is sent again, as its sender would send it.
+struct Done {
+    op: Op,
+    /// The deadline that an EXTEND asked for.
+    deadline: u64,
+    /// From when on the same words are a new wish: a fence is forgotten.
+    until: u64,
+}
+
+impl Done {
+    /// `op` as it is remembered when it does something at `t`.
+    fn of(world: &World, op: &Op) -> Option<Done> {
+        let t = world.sale.time(&world.now());
+        let decision = world.decide(op)?;
+        let fences = |change: &Change<'_>| matches!(change.effect, Effect::Fence { .. });
+        let deadline = match op {
+            Op::Settle { deed: Deed::Extend(ms), .. } => t + ms,
+            Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,
+            _ => return None,
+        };
+        let until = if decision.changes.iter().any(fences) { t + FENCE_MS } else { u64::MAX };
+        let did = decision.changes.iter().any(|change| !lapses(change));
+        did.then(|| Done { op: op.clone(), deadline, until })
+    }
+
+    /// Sends it again. Nothing may come of it but that holds expire whose time is over.
+    fn again(&self, world: &World) -> Result<(), String> {
+        let t = world.sale.time(&world.now());
+        let mut op = self.op.clone();
+        if let Op::Settle { deed: Deed::Extend(ms), .. } = &mut op {
+            *ms = self.deadline.saturating_sub(t).max(1);
+        }
+        let decision = world.decide(&op).ok_or("not a command")?;
+        match t >= self.until || decision.changes.iter().all(lapses) {
+            true => Ok(()),
+            false => Err(format!("{op:?} does something again: {:?}", decision.changes)),
+        }
+    }
+}
+
+fn lapses(change: &Change<'_>) -> bool {
+    matches!(change.effect, Effect::Expire(_))
+}
+
+/// Every duplicate of what was done, at every later point of an order's life.
+#[test]
+fn what_was_done_is_not_done_again() {
+    let sales = (number(), rules(), vec(plan(), 1..100));
+    let outcome = runner(1500).run(&sales, |(supply, rules, plans)| {
+        let world = World::open(supply, rules, START, 500).map_err(TestCaseError::fail)?;
+        let Some(mut world) = world else { return Ok(()) };
+        let mut done = Vec::new();
+        for plan in plans {
+            let op = plan.settle(&world);
+            done.extend(Done::of(&world, &op));
+            world.step(&op).map_err(TestCaseError::fail)?;
+            done.iter().try_for_each(|done| done.again(&world)).map_err(TestCaseError::fail)?;
+        }
+        Ok(())
     });
     if let Err(failure) = outcome {
         panic!("{failure}");

@@ -1,13 +1,30 @@
 //! Saving a sale and loading it again, as a dump and as a rewritten log.
 
+use seckill::sale::bytes::Reader;
 use seckill::sale::effect::{Change, Effect};
 use seckill::sale::outcome::Refused;
 use seckill::sale::snapshot::{Kind, Loader};
 use seckill::sale::Sale;
 
+use super::oracle::Fence;
+
 /// Everything that replicates, as it is digested.
 pub fn pieces(sale: &Sale) -> Vec<(u8, Vec<u8>)> {
     sale.pieces().map(|(kind, piece)| (kind.letter(), piece)).collect()
+}
+
+/// The fences that are saved, the oldest first.
+pub fn fences_in(pieces: &[(u8, Vec<u8>)]) -> Vec<Fence> {
+    let mut fences = Vec::new();
+    for (_, piece) in pieces.iter().filter(|(letter, _)| *letter == b'J') {
+        let mut reader = Reader::new(piece);
+        while !reader.is_empty() {
+            let mut bytes = || reader.bytes().unwrap().to_vec();
+            let (user, req) = (bytes(), bytes());
+            fences.push(Fence { user, req, at: reader.varint().unwrap() });
+        }
+    }
+    fences
 }
 
 /// The pieces of a dump: each behind its letter, the base first, the refusals last.
@@ -35,6 +52,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
         let effect = match kind {
             Kind::Base => Effect::Base(piece),
             Kind::RestockIds => Effect::RestockIds(piece),
+            Kind::Fences => Effect::Fences(piece),
             Kind::Rows => Effect::Rows(piece),
             Kind::Refusals => continue,
         };
@@ -50,7 +68,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
 /// Loads a rewritten log.
 pub fn replay(log: &[(u64, Vec<u8>)]) -> Result<Sale, Refused> {
     let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
-    let mut sale = Sale::create(&Change::decode(base)?, [7, 8])?;
+    let (mut sale, _) = Sale::create(&Change::decode(base)?, [7, 8])?;
     for (version, text) in rest {
         sale.apply_replicated(*version, &[Change::decode(text)?])?;
     }

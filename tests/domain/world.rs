@@ -2,16 +2,21 @@
 
 use std::fmt::Debug;
 
-use seckill::sale::decide::decide_new;
+use seckill::sale::apply::Told;
+use seckill::sale::decide::{decide_new, Decision};
 use seckill::sale::effect::{decode_version, encode_version, Change};
-use seckill::sale::outcome::{Misuse, Outcome, Standing};
+use seckill::sale::limits::TIME_MS_MAX;
+use seckill::sale::outbox::Entry;
+use seckill::sale::outcome::{Misuse, Outcome, Standing, State};
 use seckill::sale::record::Asked;
-use seckill::sale::request::{Amount, Grab, Init, Now, Request, Restock};
+use seckill::sale::request::{
+    Amount, Deed, Grab, Import, Init, Now, Request, Restock, Settle, Which,
+};
 use seckill::sale::status::Status;
 use seckill::sale::terms::{Terms, TermsChange};
 use seckill::sale::Sale;
 
-use super::oracle::{Ask, Op, Oracle, Patch, Row, Rules};
+use super::oracle::{self, Ask, Op, Oracle, Patch, Pick, Row, Rules};
 use super::rebuild;
 
 /// What was found wrong, in words.
@@ -33,6 +38,9 @@ fn equal<T: PartialEq + Debug>(what: &str, is: &T, should: &T) -> Check {
 
 /// How far apart two runs are.
 pub const RUN_STEP: u64 = 7;
+
+/// The name of the sale's key.
+const KEY: &[u8] = b"k";
 
 /// A primary, a replica that only ever applied what was encoded, and the oracle.
 #[derive(Clone)]
@@ -60,10 +68,17 @@ impl World {
         same!("INIT", reply(&decision.outcome), "OK".to_string());
         same!("changes", decision.changes.len(), 1);
         let refused = |why| format!("INIT can't be applied: {why:?}");
-        let sale = Sale::create(&decision.changes[0], [1, 2]).map_err(refused)?.created_in(run);
+        let (sale, told) = Sale::create(&decision.changes[0], [1, 2]).map_err(refused)?;
+        let sale = sale.created_in(run);
+        same!("told", words(&told), oracle.events());
+        if sale.terms().outbox.is_some() {
+            let entries = sale.first_entries(KEY, &decision.changes[0]).map_err(refused)?;
+            same!("entries", texts(&entries), oracle.entries().to_vec());
+        }
         let text = encoded(&decision.changes[0]);
         let change = Change::decode(&text).map_err(refused)?;
-        let replica = Sale::create(&change, [3, 4]).map_err(refused)?;
+        let (replica, told) = Sale::create(&change, [3, 4]).map_err(refused)?;
+        same!("told by the replica", words(&told), oracle.events());
         let world = World { clock, run, sale, replica, oracle };
         world.verify()?;
         Ok(Some(world))
@@ -76,23 +91,51 @@ impl World {
 
     /// Whether `op` would change anything: the sale, the clock or the run.
     pub fn would_change(&self, op: &Op) -> bool {
-        match (op, request(op)) {
-            (_, Some(request)) => !self.sale.decide(&request, &self.now()).changes.is_empty(),
-            (Op::Clock(clock), _) => *clock != self.clock,
-            _ => true,
+        match self.decide(op) {
+            Some(decision) => !decision.changes.is_empty(),
+            None => self.clock_after(op) != Some(self.clock),
+        }
+    }
+
+    /// What the sale comes to; `None` for what happens around it.
+    pub fn decide<'a>(&self, op: &'a Op) -> Option<Decision<'a>> {
+        match op {
+            Op::Sweep(most) => {
+                let Decision { outcome, changes }: Decision<'static> =
+                    self.sale.decide_expiry(*most, &self.now());
+                // One by one, because the list itself can't be lent for a shorter time.
+                let changes =
+                    changes.into_iter().map(|change: Change<'static>| -> Change<'a> { change });
+                let changes = changes.collect();
+                Some(Decision { outcome, changes })
+            }
+            _ => request(op).map(|request| self.sale.decide(&request, &self.now())),
+        }
+    }
+
+    /// Where `op` sets the clock, if it does.
+    fn clock_after(&self, op: &Op) -> Option<u64> {
+        let moved = |from: u64, by: i64| from.saturating_add_signed(by).clamp(1, TIME_MS_MAX);
+        match op {
+            Op::Clock(clock) => Some(*clock),
+            Op::Wait(by) => Some(moved(self.clock, *by)),
+            Op::ToDeadline(by) => {
+                Some(self.oracle.next_deadline().map_or(self.clock, |next| moved(next, *by)))
+            }
+            _ => None,
         }
     }
 
     /// Does `op` everywhere and compares everything.
     pub fn step(&mut self, op: &Op) -> Check {
-        let done = match op {
-            Op::Clock(clock) => {
-                self.clock = *clock;
+        let done = match (op, self.clock_after(op)) {
+            (_, Some(clock)) => {
+                self.clock = clock;
                 self.verify()
             }
-            Op::Promote => self.promote(),
-            Op::Rewrite => self.rewrite(),
-            Op::Restore => self.restore(),
+            (Op::Promote, _) => self.promote(),
+            (Op::Rewrite, _) => self.rewrite(),
+            (Op::Restore, _) => self.restore(),
             _ => self.ask(op),
         };
         done.map_err(|wrong| format!("after {op:?}: {wrong}"))
@@ -100,25 +143,50 @@ impl World {
 
     fn ask(&mut self, op: &Op) -> Check {
         let now = self.now();
-        let Some(request) = request(op) else {
+        let Some(decision) = self.decide(op) else {
             return Err("not a command".into());
         };
         let expected = self.oracle.ask(op, now.clock_ms, now.run);
-        let decision = self.sale.decide(&request, &now);
         same!("reply", reply(&decision.outcome), expected.reply);
         same!("has changes", !decision.changes.is_empty(), expected.changed);
+        self.ask_without_clock(op, &decision)?;
+        // Only GRAB is counted as an attempt.
+        let counts = matches!(op, Op::Grab { .. });
         if decision.changes.is_empty() {
             let (before, bytes) = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
-            self.sale.count(&decision.outcome);
+            if counts {
+                self.sale.count(&decision.outcome);
+            }
             same!("pieces after a refusal", rebuild::pieces(&self.sale), before);
             same!("memory after a refusal", self.sale.memory_bytes(), bytes);
             return self.verify();
         }
         let version = self.sale.core().version;
-        let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        self.sale.commit(&decision.changes, now.run);
-        self.replicate(version, &texts)?;
+        let wire: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
+        let refused = |why| format!("what was decided is refused: {why:?}");
+        if self.sale.outbox_after(&decision.changes).is_some() {
+            let entries = self.sale.entries(KEY, &decision.changes).map_err(refused)?;
+            same!("entries", texts(&entries), self.oracle.entries().to_vec());
+        }
+        let told = self.sale.commit(&decision.changes, now.run).map_err(refused)?;
+        same!("told", words(&told), self.oracle.events());
+        if counts {
+            self.sale.count(&decision.outcome);
+        }
+        self.replicate(version, &wire)?;
         self.verify()
+    }
+
+    /// A sale that says that the clock makes no difference to a GRAB is right.
+    fn ask_without_clock(&self, op: &Op, decision: &Decision<'_>) -> Check {
+        let Some(request @ Request::Grab(_)) = request(op) else { return Ok(()) };
+        if self.sale.is_timeless() {
+            let unread = Now { clock_ms: 0, run: self.run };
+            let other = self.sale.decide(&request, &unread);
+            same!("without a clock", reply(&other.outcome), reply(&decision.outcome));
+            same!("changes without a clock", other.changes.len(), decision.changes.len());
+        }
+        Ok(())
     }
 
     /// The way of the effects: version and texts are bytes on the wire.
@@ -132,8 +200,9 @@ impl World {
             same!("text", encoded(&change), *text);
             changes.push(change);
         }
-        let applied = self.replica.apply_replicated(version, &changes);
-        same!("replica applies", applied, Ok(()));
+        let told = self.replica.apply_replicated(version, &changes);
+        let told = told.map_err(|why| format!("the replica refuses: {why:?}"))?;
+        same!("told by the replica", words(&told), self.oracle.events());
         let repeated = self.replica.apply_replicated(version, &changes);
         same!("replica refuses a repeat", repeated.is_err(), true);
         Ok(())
@@ -172,7 +241,11 @@ impl World {
         same!("sum", core.available + core.held + core.sold, core.supply);
         same!("audit", self.sale.audit().differences, vec![]);
         same!("audit of the replica", self.replica.audit().differences, vec![]);
-        same!("replica", rebuild::pieces(&self.replica), rebuild::pieces(&self.sale));
+        let pieces = rebuild::pieces(&self.sale);
+        same!("replica", rebuild::pieces(&self.replica), pieces);
+        same!("fences", rebuild::fences_in(&pieces), self.oracle.fences().to_vec());
+        let owes_and_has = core.deficit > 0 && core.available > 0;
+        same!("owes units while some are available", owes_and_has, false);
         Ok(())
     }
 
@@ -217,6 +290,10 @@ impl World {
             same!("newest", u64::from(holding.newest), newest(mine.first().map(|row| row.seq)));
             let newest_live = newest(live.first().map(|row| row.seq));
             same!("newest live", u64::from(holding.newest_live), newest_live);
+            let t = self.sale.time(&self.now());
+            let stays = live.iter().find(|row| !row.is_due(t)).map(|row| row.seq);
+            let found = ledger.newest_live(&ledger.find(user), t).map(|grant| grant.seq);
+            same!("newest live and not due", found, stays);
             same!("allowance", self.sale.allowance(&holding), self.oracle.allowance(user));
             for row in &mine {
                 let Some(req) = &row.req else { continue };
@@ -226,6 +303,18 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Events in words.
+fn words(told: &Told) -> Vec<&'static str> {
+    told.iter().map(|event| event.name()).collect()
+}
+
+/// Entries in the oracle's form.
+fn texts(entries: &[Entry]) -> Vec<String> {
+    let field = |(name, value): (&str, &[u8])| format!("{name}={}", value.escape_ascii());
+    let text = |entry: &Entry| entry.fields().map(field).collect::<Vec<_>>().join(" ");
+    entries.iter().map(text).collect()
 }
 
 fn loaded(sale: &Sale, arrived_at: u64) -> Result<Sale, String> {
@@ -251,9 +340,19 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
         at: grant.at,
         deadline: grant.standing().deadline,
         req: grant.req_id().map(<[u8]>::to_vec),
-        upto: grant.req.is_some_and(|req| req.asked == Asked::UpTo),
+        asked: match grant.req.map(|req| req.asked) {
+            None => "",
+            Some(Asked::Exactly) => "QTY",
+            Some(Asked::UpTo) => "UPTO",
+            Some(Asked::Either) => "ANY",
+        },
         epoch: grant.epoch,
+        refused: grant.state == State::Forfeited,
     })
+}
+
+fn stream(name: char) -> Box<[u8]> {
+    String::from(name).into_bytes().into()
 }
 
 /// The domain's form of the oracle's terms.
@@ -264,6 +363,7 @@ pub fn terms(rules: &Rules) -> Terms {
         hold_ms: rules.hold_ms,
         open_at: rules.open_at,
         close_at: rules.close_at,
+        outbox: rules.outbox.map(stream),
     }
 }
 
@@ -274,6 +374,7 @@ fn terms_change(patch: &Patch) -> TermsChange {
         hold_ms: patch.hold_ms,
         open_at: patch.open_at,
         close_at: patch.close_at,
+        outbox: patch.outbox.map(stream),
     }
 }
 
@@ -292,11 +393,30 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             },
             req: req.as_deref(),
         }),
+        Op::Settle { user, pick, deed } => Request::Settle(Settle {
+            user,
+            which: match pick {
+                Pick::Only => Which::Only,
+                Pick::Seq(seq) => Which::Seq(*seq),
+                Pick::Req(req) => Which::Req(req),
+            },
+            deed: match deed {
+                oracle::Deed::Confirm => Deed::Confirm { reclaim: false },
+                oracle::Deed::Reclaim => Deed::Confirm { reclaim: true },
+                oracle::Deed::Cancel => Deed::Cancel,
+                oracle::Deed::Extend(ms) => Deed::Extend { ms: *ms },
+                oracle::Deed::Refund => Deed::Refund,
+            },
+        }),
+        Op::Import { user, qty, req, at, no_deficit } => {
+            Request::Import(Import { user, qty: *qty, req, at: *at, no_deficit: *no_deficit })
+        }
         Op::Restock { delta, req } => Request::Restock(Restock { delta: *delta, req }),
         Op::Pause => Request::Pause,
         Op::Resume => Request::Resume,
         Op::Alter(patch) => Request::Alter(terms_change(patch)),
-        Op::Clock(_) | Op::Promote | Op::Rewrite | Op::Restore => return None,
+        Op::Sweep(_) | Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => return None,
+        Op::Promote | Op::Rewrite | Op::Restore => return None,
     })
 }
 
@@ -319,11 +439,18 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::NotOpen { in_ms } => format!("NOTOPEN {in_ms}"),
         Outcome::Closed => "CLOSED".into(),
         Outcome::Paused => "PAUSED".into(),
+        Outcome::Stands(grant) => {
+            format!("{} {} {} {}", grant.state.name(), grant.seq, grant.qty, grant.deadline)
+        }
+        Outcome::NoGrant => "NOGRANT 0 0 0".into(),
+        Outcome::Fenced => "CANCELLED 0 0 0".into(),
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
         Outcome::Misuse(misuse) => match misuse {
             Misuse::SaleExists => "SALEEXISTS",
             Misuse::ReqMismatch => "REQMISMATCH",
-            Misuse::WindowEmpty | Misuse::HoldTooLong | Misuse::HoldNotYet => "ERR terms",
+            Misuse::WindowEmpty | Misuse::HoldTooLong => "ERR terms",
+            Misuse::OutboxTooLong | Misuse::OutboxSet => "ERR outbox",
+            Misuse::Ambiguous => "AMBIGUOUS",
             Misuse::SupplyTooLarge => "ERR supply",
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
@@ -360,7 +487,7 @@ fn numbers(status: &Status) -> [(&'static str, u64); 21] {
 }
 
 /// The counters of STATUS, in the oracle's order.
-fn counters(status: &Status) -> [(&'static str, u64); 12] {
+fn counters(status: &Status) -> [(&'static str, u64); 18] {
     let counters = &status.counters;
     [
         ("attempts", counters.attempts),
@@ -375,5 +502,11 @@ fn counters(status: &Status) -> [(&'static str, u64); 12] {
         ("paused", counters.paused),
         ("denied", counters.denied),
         ("busy", counters.busy),
+        ("confirmed", counters.confirmed),
+        ("cancelled", counters.cancelled),
+        ("expired", counters.expired),
+        ("refunded", counters.refunded),
+        ("reclaimed", counters.reclaimed),
+        ("imported", counters.imported),
     ]
 }

@@ -3,16 +3,17 @@
 
 use crate::support::{Conn, Options, Reply, Server};
 
-/// Name, arity, flags, flags of its only key, and its grammar.
+/// Name, arity, flags, flags of its keys, the outbox behind a comma, and its grammar.
 type Known = (&'static str, i64, &'static str, &'static str, &'static str);
 
-const COMMANDS: [Known; 12] = [
+const COMMANDS: [Known; 17] = [
     (
         "SECKILL.INIT",
         -3,
-        "write denyoom module",
-        "RW insert",
-        "key supply [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat]",
+        "write denyoom module movablekeys",
+        "RW insert variable_flags, RW insert incomplete variable_flags",
+        "key supply [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat] \
+         [OUTBOX outbox]",
     ),
     ("SECKILL.RESTOCK", 5, "write denyoom module", "RW access update", "key delta REQ req"),
     ("SECKILL.PAUSE", 2, "write module", "RW update", "key"),
@@ -20,9 +21,18 @@ const COMMANDS: [Known; 12] = [
     (
         "SECKILL.ALTER",
         -4,
-        "write module",
-        "RW update",
-        "key [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat]",
+        "write module movablekeys",
+        "RW update variable_flags, RW insert incomplete variable_flags",
+        "key [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat] \
+         [OUTBOX outbox]",
+    ),
+    ("SECKILL.REFUND", -3, "write module", "RW access update", "key user [SEQ seq|REQ req]"),
+    (
+        "SECKILL.IMPORT",
+        -6,
+        "write denyoom module",
+        "RW access update",
+        "key user qty REQ req [AT at] [NODEFICIT]",
     ),
     ("SECKILL.AUDIT", 2, "readonly module", "RO access", "key"),
     (
@@ -31,6 +41,21 @@ const COMMANDS: [Known; 12] = [
         "write denyoom module fast",
         "RW access update",
         "key user [QTY qty|UPTO upto] [REQ req]",
+    ),
+    (
+        "SECKILL.CONFIRM",
+        -3,
+        "write module fast",
+        "RW access update",
+        "key user [SEQ seq|REQ req] [RECLAIM]",
+    ),
+    ("SECKILL.CANCEL", -3, "write module fast", "RW access update", "key user [SEQ seq|REQ req]"),
+    (
+        "SECKILL.EXTEND",
+        -4,
+        "write module fast",
+        "RW access update",
+        "key user ms [SEQ seq|REQ req]",
     ),
     ("SECKILL.STATUS", -2, "readonly module fast", "RO access", "key [JSON]"),
     ("SECKILL.USER", -3, "readonly module", "RO access", "key user [COUNT count]"),
@@ -46,7 +71,7 @@ const COMMANDS: [Known; 12] = [
 ];
 
 /// A call of each command whose key is `k`.
-const CALLS: [&str; 11] = [
+const CALLS: [&str; 16] = [
     "SECKILL.INIT k 5 LIMIT 2",
     "SECKILL.RESTOCK k 5 REQ r",
     "SECKILL.PAUSE k",
@@ -54,6 +79,11 @@ const CALLS: [&str; 11] = [
     "SECKILL.ALTER k LIMIT 2",
     "SECKILL.AUDIT k",
     "SECKILL.GRAB k u QTY 2 REQ r",
+    "SECKILL.CONFIRM k u REQ r RECLAIM",
+    "SECKILL.CANCEL k u SEQ 1",
+    "SECKILL.EXTEND k u 5 SEQ 1",
+    "SECKILL.REFUND k u",
+    "SECKILL.IMPORT k u 1 REQ r NODEFICIT",
     "SECKILL.STATUS k JSON",
     "SECKILL.USER k u COUNT 2",
     "SECKILL.WINNERS k 0 COUNT 2",
@@ -105,12 +135,15 @@ fn arity_flags_and_keys_are_known() {
         let has_key = !key_flags.is_empty();
         assert_eq!(keys, if has_key { [1, 1, 1] } else { [0, 0, 0] }, "{name}");
         let specs = info[8].items();
-        assert_eq!(specs.len(), usize::from(has_key), "{name}");
-        for spec in specs {
-            assert_eq!(words(&spec.field("flags")), key_flags, "{name}");
-            let index = spec.field("begin_search").field("spec").field("index");
-            assert_eq!(index, Reply::Int(1), "{name}");
-        }
+        let flags: Vec<String> = specs.iter().map(|spec| words(&spec.field("flags"))).collect();
+        assert_eq!(flags.join(", "), key_flags, "{name}");
+        let begins = specs.iter().map(|spec| spec.field("begin_search"));
+        let begins: Vec<String> = begins.map(|begin| begin.field("spec").to_string()).collect();
+        let outbox = match name {
+            "SECKILL.INIT" => "['keyword' 'OUTBOX' 'startfrom' 3]",
+            _ => "['keyword' 'OUTBOX' 'startfrom' 2]",
+        };
+        assert_eq!(begins, ["['index' 1]", outbox][..specs.len()], "{name}");
     }
 }
 
@@ -120,6 +153,22 @@ fn keys_are_found_in_every_call() {
     let mut conn = server.conn();
     for call in CALLS {
         assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), "['k']", "{call}");
+    }
+    // An operand that is the word, and options in any order and case, don't mislead.
+    for (call, keys) in [
+        ("SECKILL.INIT k 5 OUTBOX s", "['k' 's']"),
+        ("SECKILL.INIT k 5 limit 3 outbox s HOLD 7", "['k' 's']"),
+        ("SECKILL.INIT k 5 LIMIT OUTBOX OUTBOX s", "['k' 's']"),
+        ("SECKILL.INIT k 5 OUTBOX OUTBOX LIMIT 1", "['k' 'OUTBOX']"),
+        ("SECKILL.INIT k 5 OUTBOX", "['k']"),
+        ("SECKILL.INIT OUTBOX 5", "['OUTBOX']"),
+        ("SECKILL.INIT OUTBOX OUTBOX", "['OUTBOX']"),
+        ("SECKILL.INIT OUTBOX 5 OUTBOX s", "['OUTBOX' 's']"),
+        ("SECKILL.ALTER k OUTBOX s", "['k' 's']"),
+        ("SECKILL.ALTER k LIMIT OUTBOX Outbox s", "['k' 's']"),
+        ("SECKILL.ALTER OUTBOX LIMIT 5", "['OUTBOX']"),
+    ] {
+        assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), keys, "{call}");
     }
 }
 
@@ -182,8 +231,13 @@ fn categories_are_set_where_there_are_any() {
         ("SECKILL.PAUSE", "write slow admin"),
         ("SECKILL.RESUME", "write slow admin"),
         ("SECKILL.ALTER", "write slow admin"),
+        ("SECKILL.REFUND", "write slow admin"),
+        ("SECKILL.IMPORT", "write slow admin"),
         ("SECKILL.AUDIT", "read slow admin"),
         ("SECKILL.GRAB", "write fast"),
+        ("SECKILL.CONFIRM", "write fast"),
+        ("SECKILL.CANCEL", "write fast"),
+        ("SECKILL.EXTEND", "write fast"),
         ("SECKILL.STATUS", "read fast"),
         ("SECKILL.USER", "read slow"),
         ("SECKILL.WINNERS", "read slow"),

@@ -5,13 +5,6 @@ use crate::support::{wait_until, Reply, Server};
 /// Far enough for every test to end before.
 const AN_HOUR_MS: i64 = 3_600_000;
 
-/// The clock that the server judges by, as a sale shows it.
-fn clock(server: &Server) -> i64 {
-    let time = server.cmd("TIME");
-    let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
-    part(0) * 1000 + part(1) / 1000
-}
-
 #[test]
 fn init_creates_a_sale_once() {
     let server = Server::start();
@@ -147,7 +140,7 @@ fn a_winner_always_learns_that_he_won() {
         ("SECKILL.GRAB k b QTY 2", "['OVERLIMIT' 1]"),
         ("SECKILL.GRAB k c", "['SOLDOUT' 0]"),
     ]);
-    let opens = clock(&server) + AN_HOUR_MS;
+    let opens = server.clock_ms() + AN_HOUR_MS;
     assert_eq!(conn.call(&format!("SECKILL.ALTER k OPENAT {opens}")), "+OK");
     assert_eq!(conn.cmd("SECKILL.GRAB k b QTY 2").items()[0].text(), "NOTOPEN");
     assert_eq!(conn.call("SECKILL.GRAB k a"), "['ALREADY' 1 2 'SOLD' 0]");
@@ -157,7 +150,7 @@ fn a_winner_always_learns_that_he_won() {
 fn the_window_opens_and_closes_by_the_clock() {
     let server = Server::start();
     let mut conn = server.conn();
-    let opens = clock(&server) + AN_HOUR_MS;
+    let opens = server.clock_ms() + AN_HOUR_MS;
     assert_eq!(conn.call(&format!("SECKILL.INIT k 10 OPENAT {opens}")), "+OK");
     let refusal = conn.cmd("SECKILL.GRAB k a");
     assert_eq!(refusal.items()[0], Reply::Bulk(b"NOTOPEN".to_vec()));
@@ -165,22 +158,22 @@ fn the_window_opens_and_closes_by_the_clock() {
     assert!((1..=AN_HOUR_MS).contains(&wait), "{refusal}");
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "pending");
 
-    let opens = clock(&server) + 60;
+    let opens = server.clock_ms() + 60;
     assert_eq!(conn.call(&format!("SECKILL.ALTER k OPENAT {opens}")), "+OK");
     wait_until("the sale opens", || {
-        let before = clock(&server) < opens;
+        let before = server.clock_ms() < opens;
         let granted = conn.call("SECKILL.GRAB k a") == "['GRANTED' 1 1 'SOLD' 0 9]";
-        assert!(granted || before || clock(&server) < opens + 5_000, "it opens late");
-        assert!(!granted || clock(&server) >= opens, "it opened early");
+        assert!(granted || before || server.clock_ms() < opens + 5_000, "it opens late");
+        assert!(!granted || server.clock_ms() >= opens, "it opened early");
         granted
     });
-    let closes = clock(&server) + 60;
+    let closes = server.clock_ms() + 60;
     assert_eq!(conn.call(&format!("SECKILL.ALTER k CLOSEAT {closes}")), "+OK");
     let mut user = 0;
     wait_until("the sale closes", || {
         user += 1;
         let closed = conn.call(&format!("SECKILL.GRAB k u{user} QTY 2")) == "['CLOSED']";
-        assert!(!closed || clock(&server) >= closes, "it closed early");
+        assert!(!closed || server.clock_ms() >= closes, "it closed early");
         closed
     });
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "closed");
@@ -285,7 +278,7 @@ fn alter_changes_grants_to_come() {
 fn status_shows_every_number() {
     let server = Server::start();
     let mut conn = server.conn();
-    let before = clock(&server);
+    let before = server.clock_ms();
     for line in [
         "SECKILL.INIT k 10 LIMIT 3 GRABS 9",
         "SECKILL.GRAB k a QTY 2 REQ o",
@@ -302,7 +295,7 @@ fn status_shows_every_number() {
     ] {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
-    let after = clock(&server);
+    let after = server.clock_ms();
     let status = conn.cmd("SECKILL.STATUS k");
     for name in ["now", "created_at", "last_grant_at"] {
         let time = status.field(name).int();
@@ -390,7 +383,7 @@ fn as_reply(value: &serde_json::Value) -> Reply {
 fn status_names_the_state_of_the_sale() {
     let server = Server::start();
     let mut conn = server.conn();
-    let later = clock(&server) + AN_HOUR_MS;
+    let later = server.clock_ms() + AN_HOUR_MS;
     let pending = format!("SECKILL.ALTER k OPENAT {later}");
     for (line, state) in [
         ("SECKILL.INIT k 1", "open"),
@@ -412,7 +405,7 @@ fn row(server: &Server, row: &Reply) -> String {
     let [seq, user, qty, state, at, deadline, req, epoch, round] = row.items() else {
         panic!("nine elements were expected: {row}");
     };
-    let now = clock(server);
+    let now = server.clock_ms();
     assert!((now - 60_000..=now).contains(&at.int()), "at is a time: {row}");
     assert!((1..=now).contains(&epoch.int()), "epoch is a time: {row}");
     format!("{seq} {user} {qty} {state} {deadline} {req} {round}")

@@ -4,27 +4,42 @@ use crate::support::{Options, Server};
 
 const NAME: &str = "seckill.apply-warnings-per-second";
 
+/// Every setting: name, default, bounds.
+const SETTINGS: [(&str, &str, [&str; 2]); 3] = [
+    ("seckill.sweep-interval-ms", "10", ["1", "60000"]),
+    ("seckill.sweep-batch", "1000", ["1", "100000"]),
+    (NAME, "10", ["0", "1000000"]),
+];
+
 #[test]
 fn settings_are_read_and_set_within_bounds() {
     let server = Server::start();
     let mut conn = server.conn();
-    assert_eq!(conn.call("CONFIG GET seckill.*"), format!("['{NAME}' '10']"));
-    for value in ["0", "7", "1000000"] {
-        assert_eq!(conn.call(&format!("CONFIG SET {NAME} {value}")), "+OK");
-        assert_eq!(conn.call(&format!("CONFIG GET {NAME}")), format!("['{NAME}' '{value}']"));
+    let mut known = conn.cmd("CONFIG GET seckill.*").pairs();
+    known.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    let shown: Vec<String> = known.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let mut wanted = SETTINGS.map(|(name, default, _)| format!("{name} '{default}'"));
+    wanted.sort_unstable();
+    assert_eq!(shown, wanted);
+    for (name, default, [min, max]) in SETTINGS {
+        for value in [min, max, default, max] {
+            assert_eq!(conn.call(&format!("CONFIG SET {name} {value}")), "+OK");
+            assert_eq!(conn.call(&format!("CONFIG GET {name}")), format!("['{name}' '{value}']"));
+        }
+        let beyond = format!("{max}0");
+        for value in ["-1", &beyond, "many", "9223372036854775808", "1.5"] {
+            let reply = conn.call(&format!("CONFIG SET {name} {value}"));
+            assert!(reply.starts_with("-ERR CONFIG SET failed"), "{value}: {reply}");
+        }
+        assert_eq!(conn.call(&format!("CONFIG GET {name}")), format!("['{name}' '{max}']"));
     }
-    for value in ["-1", "1000001", "many", "9223372036854775808", "1.5"] {
-        let reply = conn.call(&format!("CONFIG SET {NAME} {value}"));
-        assert!(reply.starts_with("-ERR CONFIG SET failed"), "{value}: {reply}");
-    }
-    assert_eq!(conn.call(&format!("CONFIG GET {NAME}")), format!("['{NAME}' '1000000']"));
     let unknown = conn.call("CONFIG SET seckill.nothing 1");
     assert!(unknown.starts_with("-ERR Unknown option"), "{unknown}");
 }
 
 #[test]
 fn settings_come_from_three_places() {
-    let value = |server: &Server| server.cmd("CONFIG GET seckill.*").items()[1].text();
+    let value = |server: &Server| server.cmd(&format!("CONFIG GET {NAME}")).items()[1].text();
     let by_line = Options::new().line(&format!("{NAME} 21")).start();
     assert_eq!(value(&by_line), "21");
     let by_argument = Options::new().module_args("apply-warnings-per-second 22").start();
@@ -38,10 +53,12 @@ fn settings_come_from_three_places() {
 #[test]
 fn bad_settings_refuse_to_load() {
     for (args, why) in [
-        ("nothing 1", "unknown setting; there are: apply-warnings-per-second"),
+        ("nothing 1", "unknown setting; there are: sweep-interval-ms, sweep-batch, apply-"),
         ("apply-warnings-per-second", "a setting has no value"),
         ("apply-warnings-per-second x", "must be an integer from 0 to 1000000"),
         ("apply-warnings-per-second -1", "must be an integer from 0 to 1000000"),
+        ("sweep-interval-ms 0", "must be an integer from 1 to 60000"),
+        ("sweep-batch 100001", "must be an integer from 1 to 100000"),
         ("apply-warnings-per-second 1000001", "must be an integer from 0 to 1000000"),
         ("apply-warnings-per-second 1 apply-warnings-per-second 1", "is given twice"),
         ("%s%n %s%n", "unknown setting"),
@@ -83,7 +100,7 @@ fn info_shows_what_this_node_did() {
         let lines = info.lines().filter(|line| line.contains(':'));
         lines.map(|line| line.trim_start_matches("seckill_").to_owned()).collect::<Vec<_>>()
     };
-    let expected = |sales: u64, counts: [u64; 10]| {
+    let expected = |sales: u64, counts: [u64; 11]| {
         let names = [
             "granted",
             "already",
@@ -94,14 +111,17 @@ fn info_shows_what_this_node_did() {
             "notopen",
             "closed",
             "paused",
+            "expired",
             "apply_refused",
         ];
         let mut lines =
             vec![format!("version:{}", env!("CARGO_PKG_VERSION")), format!("sales:{sales}")];
+        let sweeper = ["holds:0", "expiry_lag_ms:0", "expiry_lag_max_ms:0", "sweeper_backlog:0"];
+        lines.extend(sweeper.map(str::to_owned));
         lines.extend(names.iter().zip(counts).map(|(name, count)| format!("{name}:{count}")));
         lines
     };
-    assert_eq!(section(&mut conn), expected(0, [0; 10]));
+    assert_eq!(section(&mut conn), expected(0, [0; 11]));
     for line in [
         "SECKILL.INIT k 5 LIMIT 3",
         "SECKILL.GRAB k a QTY 2 REQ o",
@@ -123,7 +143,7 @@ fn info_shows_what_this_node_did() {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
     assert!(conn.cmd("SECKILL.APPLY k 9 gu").is_error());
-    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 1]));
+    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1]));
     let everything = conn.cmd("INFO everything").text();
     assert!(everything.contains("seckill_granted:3"), "the section is in INFO everything");
 }

@@ -10,17 +10,24 @@ const REQ: &str = "-ERR request id must be 1 to 128 bytes";
 const NOSALE: &str = "-NOSALE no sale at this key";
 const WRONGTYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 const WINDOW: &str = "-ERR CLOSEAT must be after OPENAT";
-const HOLD: &str = "-ERR HOLD must be 0, this version has no holds yet";
+const OUTBOX_NAME: &str = "-ERR OUTBOX must be a key of 1 to 1024 bytes";
+const EXTEND_LONG: &str = "-ERR EXTEND must be at most 2592000000 milliseconds (30 days)";
+const AT_LATE: &str = "-ERR AT must be at most 140737488355327";
 const HOLD_LONG: &str = "-ERR HOLD must be at most 2592000000 milliseconds (30 days)";
 const APPLY: &str = "-ERR effects must follow the version of the sale and keep its law";
 
 /// Every command with arguments that are in order; `KEY` stands for the key.
-const CALLS: [&str; 10] = [
+const CALLS: [&str; 15] = [
     "SECKILL.GRAB KEY u",
     "SECKILL.RESTOCK KEY 1 REQ r",
     "SECKILL.PAUSE KEY",
     "SECKILL.RESUME KEY",
     "SECKILL.ALTER KEY LIMIT 2",
+    "SECKILL.CONFIRM KEY u",
+    "SECKILL.CANCEL KEY u REQ r",
+    "SECKILL.EXTEND KEY u 5",
+    "SECKILL.REFUND KEY u SEQ 1",
+    "SECKILL.IMPORT KEY u 1 REQ r",
     "SECKILL.AUDIT KEY",
     "SECKILL.STATUS KEY",
     "SECKILL.STATUS KEY JSON",
@@ -52,8 +59,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.INIT new 1 GRABS 1 GRABS 1", SYNTAX),
     ("SECKILL.INIT new 1 HOLD", SYNTAX),
     ("SECKILL.INIT new 1 HOLD x", INTEGER),
-    ("SECKILL.INIT new 1 HOLD 1", HOLD),
-    ("SECKILL.INIT new 1 HOLD 2592000000", HOLD),
     ("SECKILL.INIT new 1 HOLD 2592000001", HOLD_LONG),
     ("SECKILL.INIT new 1 OPENAT", SYNTAX),
     ("SECKILL.INIT new 1 OPENAT -5", INTEGER),
@@ -64,7 +69,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.INIT new 1 COLOUR red", SYNTAX),
     ("SECKILL.INIT new 1 ~", SYNTAX),
     ("SECKILL.INIT new 1 QTY 1", SYNTAX),
-    ("SECKILL.INIT new 1 OUTBOX stream", SYNTAX),
+    ("SECKILL.INIT new 1 OUTBOX", SYNTAX),
+    ("SECKILL.INIT new 1 OUTBOX ~", OUTBOX_NAME),
+    ("SECKILL.INIT new 1 OUTBOX s OUTBOX s", SYNTAX),
     ("SECKILL.INIT new 1 DRAW EQUAL 1", SYNTAX),
     ("SECKILL.INIT new 1 EVERY 1000", SYNTAX),
     ("SECKILL.INIT new 1 ALLOWLIST", SYNTAX),
@@ -100,11 +107,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.ALTER sale LIMIT x", INTEGER),
     ("SECKILL.ALTER sale LIMIT 2 LIMIT 2", SYNTAX),
     ("SECKILL.ALTER sale GRABS -1", INTEGER),
-    ("SECKILL.ALTER sale HOLD 1", HOLD),
     ("SECKILL.ALTER sale HOLD 2592000001", HOLD_LONG),
     ("SECKILL.ALTER sale OPENAT 9 CLOSEAT 9", WINDOW),
     ("SECKILL.ALTER sale SUPPLY 9", SYNTAX),
-    ("SECKILL.ALTER sale OUTBOX s", SYNTAX),
+    ("SECKILL.ALTER sale LIMIT 2 OUTBOX", SYNTAX),
+    ("SECKILL.ALTER sale OUTBOX ~", OUTBOX_NAME),
     ("SECKILL.ALTER sale DRAW EQUAL", SYNTAX),
     ("SECKILL.STATUS sale XML", SYNTAX),
     ("SECKILL.STATUS sale JSON JSON", SYNTAX),
@@ -125,13 +132,50 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.WINNERS sale 0 STATE PAID", SYNTAX),
     ("SECKILL.WINNERS sale 0 STATE ALL STATE ALL", SYNTAX),
     ("SECKILL.WINNERS sale 0 ROUND 1", SYNTAX),
+    ("SECKILL.CONFIRM sale ~", USER),
+    ("SECKILL.CONFIRM sale u SEQ", SYNTAX),
+    ("SECKILL.CONFIRM sale u SEQ 0", INTEGER),
+    ("SECKILL.CONFIRM sale u SEQ x", INTEGER),
+    ("SECKILL.CONFIRM sale u SEQ 1 SEQ 1", SYNTAX),
+    ("SECKILL.CONFIRM sale u SEQ 1 REQ r", SYNTAX),
+    ("SECKILL.CONFIRM sale u REQ ~", REQ),
+    ("SECKILL.CONFIRM sale u RECLAIM", SYNTAX),
+    ("SECKILL.CONFIRM sale u SEQ 1 RECLAIM RECLAIM", SYNTAX),
+    ("SECKILL.CONFIRM sale u now", SYNTAX),
+    ("SECKILL.CANCEL sale ~", USER),
+    ("SECKILL.CANCEL sale u REQ", SYNTAX),
+    ("SECKILL.CANCEL sale u REQ ~", REQ),
+    ("SECKILL.CANCEL sale u SEQ -1", INTEGER),
+    ("SECKILL.CANCEL sale u SEQ 1 RECLAIM", SYNTAX),
+    ("SECKILL.EXTEND sale ~ 5", USER),
+    ("SECKILL.EXTEND sale u 0", INTEGER),
+    ("SECKILL.EXTEND sale u -5", INTEGER),
+    ("SECKILL.EXTEND sale u 01", INTEGER),
+    ("SECKILL.EXTEND sale u 2592000001", EXTEND_LONG),
+    ("SECKILL.EXTEND sale u 5 SEQ", SYNTAX),
+    ("SECKILL.EXTEND sale u 5 RECLAIM", SYNTAX),
+    ("SECKILL.REFUND sale ~", USER),
+    ("SECKILL.REFUND sale u SEQ 1 RECLAIM", SYNTAX),
+    ("SECKILL.REFUND sale u QTY 1", SYNTAX),
+    ("SECKILL.IMPORT sale ~ 1 REQ r", USER),
+    ("SECKILL.IMPORT sale u 0 REQ r", INTEGER),
+    ("SECKILL.IMPORT sale u -1 REQ r", INTEGER),
+    ("SECKILL.IMPORT sale u 9007199254740992 REQ r", INTEGER),
+    ("SECKILL.IMPORT sale u 1 REQ ~", REQ),
+    ("SECKILL.IMPORT sale u 1 REQ r REQ r", SYNTAX),
+    ("SECKILL.IMPORT sale u 1 AT 5", SYNTAX),
+    ("SECKILL.IMPORT sale u 1 REQ r AT", SYNTAX),
+    ("SECKILL.IMPORT sale u 1 REQ r AT -5", INTEGER),
+    ("SECKILL.IMPORT sale u 1 REQ r AT 140737488355328", AT_LATE),
+    ("SECKILL.IMPORT sale u 1 NODEFICIT 5", SYNTAX),
+    ("SECKILL.IMPORT sale u 1 REQ r NODEFICIT NODEFICIT", SYNTAX),
     ("SECKILL.APPLY sale x gu", APPLY),
     ("SECKILL.APPLY sale 1 ~", APPLY),
     ("SECKILL.APPLY sale 0 gu", APPLY),
 ];
 
 /// Too few or too many arguments for the arity in the command table.
-const ARITIES: [&str; 22] = [
+const ARITIES: [&str; 29] = [
     "SECKILL.INIT",
     "SECKILL.INIT sale",
     "SECKILL.GRAB",
@@ -146,6 +190,13 @@ const ARITIES: [&str; 22] = [
     "SECKILL.ALTER",
     "SECKILL.ALTER sale",
     "SECKILL.ALTER sale LIMIT",
+    "SECKILL.CONFIRM sale",
+    "SECKILL.CANCEL sale",
+    "SECKILL.EXTEND sale u",
+    "SECKILL.REFUND sale",
+    "SECKILL.IMPORT sale u 1",
+    "SECKILL.IMPORT sale u 1 REQ",
+    "SECKILL.IMPORT sale u 1 NODEFICIT",
     "SECKILL.AUDIT",
     "SECKILL.AUDIT sale now",
     "SECKILL.STATUS",
@@ -263,22 +314,32 @@ fn out_of_memory_refuses_grants_but_not_what_was_promised() {
     let server = Options::new().line("maxmemory-policy noeviction").start();
     let mut conn = server.conn();
     conn.check(&[
-        ("SECKILL.INIT k 10", "+OK"),
+        ("SECKILL.INIT k 10 HOLD 900000 LIMIT 2 OUTBOX s", "+OK"),
+        ("SECKILL.ALTER k HOLD 0", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 9]"),
-        ("CONFIG SET maxmemory 1", "+OK"),
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
     ]);
+    for user in ["b", "c"] {
+        assert_eq!(conn.cmd(&format!("SECKILL.GRAB k {user}")).items()[3].text(), "HELD");
+    }
+    assert_eq!(conn.call("CONFIG SET maxmemory 1"), "+OK");
     let oom = "-OOM command not allowed when used memory > 'maxmemory'.";
     conn.check(&[
-        ("SECKILL.GRAB k b", oom),
+        ("SECKILL.GRAB k d", oom),
         ("SECKILL.GRAB k a", oom),
         ("SECKILL.INIT l 10", oom),
         ("SECKILL.RESTOCK k 1 REQ r", oom),
+        ("SECKILL.IMPORT k d 1 REQ r", oom),
+        ("SECKILL.CONFIRM k b", "['SOLD' 2 1 0]"),
+        ("SECKILL.CANCEL k c", "['CANCELLED' 3 1 0]"),
+        ("SECKILL.REFUND k b", "['REFUNDED' 2 1 0]"),
+        ("SECKILL.CANCEL k z REQ early", "['CANCELLED' 0 0 0]"),
         ("SECKILL.PAUSE k", "+OK"),
         ("SECKILL.RESUME k", "+OK"),
-        ("SECKILL.ALTER k LIMIT 2", "+OK"),
+        ("SECKILL.ALTER k LIMIT 3", "+OK"),
         (
             "SECKILL.AUDIT k",
-            "['ok' 1 'grants' 1 'winners' 1 'supply' 10 'available' 9 'held' 0 \
+            "['ok' 1 'grants' 3 'winners' 1 'supply' 10 'available' 9 'held' 0 \
           'sold' 1 'differences' []]",
         ),
     ]);
@@ -302,6 +363,11 @@ fn a_replica_refuses_changes() {
         ("SECKILL.PAUSE k", readonly),
         ("SECKILL.RESUME k", readonly),
         ("SECKILL.ALTER k LIMIT 2", readonly),
+        ("SECKILL.CONFIRM k a", readonly),
+        ("SECKILL.CANCEL k a", readonly),
+        ("SECKILL.EXTEND k a 5", readonly),
+        ("SECKILL.REFUND k a", readonly),
+        ("SECKILL.IMPORT k a 1 REQ r", readonly),
         ("SECKILL.APPLY k 1 gu", readonly),
         ("SECKILL.WINNERS k 0", "[0 []]"),
         ("SECKILL.USER k a", "[1 'OK' []]"),

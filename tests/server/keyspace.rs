@@ -180,6 +180,28 @@ const SESSION: [(&str, &[&str]); 17] = [
     ("SECKILL.INIT empty 0", &["seckill.init"]),
 ];
 
+/// The same with holds: each crossing is told once, wherever the units went.
+const HOLDS: [(&str, &[&str]); 18] = [
+    ("SECKILL.INIT h 2 LIMIT 0 HOLD 900000", &["seckill.init"]),
+    ("SECKILL.GRAB h a REQ o", &["seckill.grant"]),
+    ("SECKILL.GRAB h b", &["seckill.grant", "seckill.allheld"]),
+    ("SECKILL.GRAB h c", &[]),
+    ("SECKILL.EXTEND h b 950000", &["seckill.extend"]),
+    ("SECKILL.EXTEND h b 1", &[]),
+    ("SECKILL.CONFIRM h a", &["seckill.confirm"]),
+    ("SECKILL.CONFIRM h a", &[]),
+    ("SECKILL.CANCEL h b", &["seckill.cancel", "seckill.available"]),
+    ("SECKILL.CANCEL h c REQ never", &[]),
+    ("SECKILL.GRAB h d", &["seckill.grant", "seckill.allheld"]),
+    ("SECKILL.CONFIRM h d", &["seckill.confirm", "seckill.soldout"]),
+    ("SECKILL.IMPORT h e 1 REQ i", &["seckill.import"]),
+    ("SECKILL.REFUND h a", &["seckill.refund"]),
+    ("SECKILL.REFUND h d", &["seckill.refund", "seckill.available"]),
+    ("SECKILL.GRAB h f", &["seckill.grant", "seckill.allheld"]),
+    ("SECKILL.RESTOCK h 1 REQ r", &["seckill.restock", "seckill.available"]),
+    ("SECKILL.RESTOCK h -1 REQ r2", &["seckill.restock", "seckill.allheld"]),
+];
+
 #[test]
 fn watchers_are_told_of_every_change_and_of_nothing_else() {
     let (server, replica) = (Server::start(), Server::start());
@@ -187,7 +209,7 @@ fn watchers_are_told_of_every_change_and_of_nothing_else() {
     let mut by_key = listener(&server, "__keyspace@0__:*");
     let mut by_event = listener(&server, "__keyevent@0__:*");
     let mut on_replica = listener(&replica, "__keyspace@0__:*");
-    for (number, (line, expected)) in SESSION.into_iter().enumerate() {
+    for (number, (line, expected)) in SESSION.into_iter().chain(HOLDS).enumerate() {
         let key = line.split(' ').nth(1).expect("a key");
         assert!(!server.cmd(line).is_error(), "{line}");
         let of_key: Vec<String> = expected.iter().map(|event| format!("{key} {event}")).collect();
@@ -214,4 +236,21 @@ fn an_event_comes_after_the_change() {
     assert_eq!(message.items()[3].text(), "k");
     assert_eq!(server.cmd("SECKILL.STATUS k").field("state").text(), "soldout");
     assert_eq!(buyer.read().expect("a reply").to_string(), "['GRANTED' 1 1 'SOLD' 0 0]");
+}
+
+/// What runs out by itself is told once for a batch, on the primary and on its replica.
+#[test]
+fn watchers_are_told_when_the_clock_gives_back() {
+    let (server, replica) = (Server::start(), Server::start());
+    replica.follow(&server);
+    assert_eq!(server.call("SECKILL.INIT k 2 HOLD 250 LIMIT 0"), "+OK");
+    let mut here = listener(&server, "__keyspace@0__:*");
+    let mut there = listener(&replica, "__keyspace@0__:*");
+    assert_eq!(server.conn().cmd("SECKILL.GRAB k a QTY 2").items()[0].text(), "GRANTED");
+    wait_until("it has run out", || server.info("seckill", "seckill_holds") == "0");
+    replica.wait_in_sync(&server);
+    let expected =
+        ["k seckill.grant", "k seckill.allheld", "k seckill.expire", "k seckill.available"];
+    assert_eq!(events(&mut here, &server, "__keyspace@0__:", 0), expected);
+    assert_eq!(events(&mut there, &replica, "__keyspace@0__:", 0), expected);
 }

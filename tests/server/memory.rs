@@ -4,7 +4,10 @@ use crate::support::bulk::grow;
 use crate::support::server::info_of;
 use crate::support::{wait_until, Options, Server};
 
+/// How far off it may be, by the allocator that the server was built with: one that is not
+/// jemalloc adds a header to each of the small blocks that restock ids are.
 const TOLERANCE: f64 = 0.10;
+const TOLERANCE_OF_OTHERS: f64 = 0.15;
 
 /// A server without latency histograms: each command's first call would allocate one.
 fn start() -> Server {
@@ -26,9 +29,11 @@ fn usage(server: &Server, key: &str) -> f64 {
 }
 
 #[track_caller]
-fn assert_close(told: f64, grown: f64, what: &str) {
+fn assert_close(server: &Server, told: f64, grown: f64, what: &str) {
     let off = (told - grown).abs() / grown;
-    assert!(off < TOLERANCE, "{what}: MEMORY USAGE says {told}, the server grew by {grown}");
+    let is_jemalloc = server.info("memory", "mem_allocator").starts_with("jemalloc");
+    let tolerance = if is_jemalloc { TOLERANCE } else { TOLERANCE_OF_OTHERS };
+    assert!(off < tolerance, "{what}: MEMORY USAGE says {told}, the server grew by {grown}");
 }
 
 fn check_sizes(kind: &str, effect: impl Fn(usize) -> String + Copy) {
@@ -43,7 +48,7 @@ fn check_sizes(kind: &str, effect: impl Fn(usize) -> String + Copy) {
         grow(&mut server.conn(), "k", size, next, effect);
         size = next;
         let grown = used(&server) - before;
-        assert_close(usage(&server, "k"), grown, &format!("{size} {kind}"));
+        assert_close(&server, usage(&server, "k"), grown, &format!("{size} {kind}"));
     }
     server.assert_sound("k");
 }
@@ -64,24 +69,27 @@ fn of_users_with_many_grants_and_request_ids() {
 /// Many small sales: what each takes beside its grants.
 #[test]
 fn of_small_sales() {
-    const SALES: usize = 2000;
-    let server = start();
-    assert_eq!(server.call("SECKILL.INIT warm 9"), "+OK");
-    let before = used(&server);
-    let mut conn = server.conn();
-    for number in 0..SALES {
-        assert_eq!(conn.call(&format!("SECKILL.INIT sale:{number} 9")), "+OK");
-        for user in 0..number % 4 {
-            conn.cmd(&format!("SECKILL.GRAB sale:{number} user:{user}"));
+    const SALES: usize = 500;
+    for grants in [0, 1, 4, 40] {
+        let server = start();
+        for line in ["SECKILL.INIT warm 9", "SECKILL.GRAB warm u", "DEL warm"] {
+            assert!(!server.cmd(line).is_error(), "{line}");
         }
-        if number % 3 == 0 {
-            conn.cmd(&format!("SECKILL.RESTOCK sale:{number} 1 REQ a-restock-of-{number}"));
+        let before = used(&server);
+        let mut conn = server.conn();
+        for number in 0..SALES {
+            let key = format!("sale:{number}");
+            assert_eq!(conn.call(&format!("SECKILL.INIT {key} 99 LIMIT 2")), "+OK");
+            for user in 0..grants {
+                conn.cmd(&format!("SECKILL.GRAB {key} user:{}", user / 2));
+                conn.cmd(&format!("SECKILL.RESTOCK {key} 1 REQ restock-{user}"));
+            }
         }
+        drop(conn);
+        let grown = used(&server) - before;
+        let told: f64 = (0..SALES).map(|number| usage(&server, &format!("sale:{number}"))).sum();
+        assert_close(&server, told, grown, &format!("small sales of {grants} grants"));
     }
-    drop(conn);
-    let grown = used(&server) - before;
-    let told: f64 = (0..SALES).map(|number| usage(&server, &format!("sale:{number}"))).sum();
-    assert_close(told, grown, "small sales");
 }
 
 /// The point of the compact ledger: a winner with an id of 17 bytes costs what README promises.

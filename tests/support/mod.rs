@@ -10,6 +10,7 @@ pub mod crc64;
 pub mod random;
 pub mod reply;
 pub mod server;
+pub mod shop;
 pub mod stream;
 pub mod wait;
 

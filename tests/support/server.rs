@@ -155,6 +155,14 @@ impl Server {
         self.conn().call(line)
     }
 
+    /// Its clock, Unix milliseconds.
+    #[track_caller]
+    pub fn clock_ms(&self) -> i64 {
+        let time = self.cmd("TIME");
+        let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
+        part(0) * 1000 + part(1) / 1000
+    }
+
     /// The digest of a key's value.
     #[track_caller]
     pub fn digest(&self, key: &str) -> String {
@@ -244,6 +252,11 @@ impl Server {
         assert!(ended, "the server did not shut down");
     }
 
+    /// Adds a line of redis.conf for the next start.
+    pub fn add_line(&mut self, line: &str) {
+        self.options.lines.push(line.to_owned());
+    }
+
     /// Starts a stopped server again in its folder, perhaps on another port.
     #[track_caller]
     pub fn start_again(&mut self) {
@@ -321,6 +334,8 @@ impl Drop for Server {
         if let Some(status) = ended {
             panic!("the server ended by itself ({status}); its log:\n{log}");
         }
+        // A panic of the module is caught and logged. Every test is a test that there is none.
+        assert!(!log.contains("failed inside"), "the module panicked; the log:\n{log}");
     }
 }
 

@@ -1,0 +1,134 @@
+//! MariaDB against `SECKILL.WINNERS`, row by row.
+
+use mysql::prelude::Queryable;
+use mysql::{params, Conn};
+use redis::Connection;
+
+use crate::{ask, number, status};
+
+const PAGE: u64 = 1_000;
+
+/// One order, as both sides know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    pub seq: u64,
+    pub user: String,
+    pub qty: u64,
+    pub state: String,
+    pub at: u64,
+    pub deadline: u64,
+    pub req: String,
+    pub born: u64,
+}
+
+/// What was found equal.
+pub struct Equal {
+    pub orders: Vec<Order>,
+    pub entries: u64,
+}
+
+impl Equal {
+    /// How many orders are in `state`.
+    pub fn count(&self, state: &str) -> usize {
+        self.orders.iter().filter(|order| order.state == state).count()
+    }
+}
+
+/// The database has taken in every entry that Redis knows, without a gap, and all orders that are
+/// not lost are the grants of Redis; AUDIT finds the sale right.
+///
+/// # Errors
+/// The first difference, as a sentence.
+pub fn compare(redis: &mut Connection, database: &mut Conn, key: &str) -> Result<Equal, String> {
+    let status = status(redis, key)?;
+    let id = status.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
+    let entries = entries(database, &id)?;
+    if entries != number(&status, "/rev") {
+        let told = number(&status, "/rev");
+        return Err(format!("The outbox told {told} entries, the database has {entries}."));
+    }
+    let (stored, orders) = (orders(database, &id)?, winners(redis, key)?);
+    for (i, grant) in orders.iter().enumerate() {
+        if stored.get(i) != Some(grant) {
+            return Err(format!("Redis has {grant:?}, the database {:?}.", stored.get(i)));
+        }
+    }
+    if let Some(more) = stored.get(orders.len()) {
+        return Err(format!("The database has {more:?}, Redis has no such grant."));
+    }
+    let sold = |order: &&Order| order.state == "SOLD";
+    let units: u64 = orders.iter().filter(sold).map(|order| order.qty).sum();
+    if units != number(&status, "/sold") {
+        return Err(format!("{units} units are sold, STATUS says {}.", number(&status, "/sold")));
+    }
+    Ok(Equal { orders, entries })
+}
+
+/// How many entries the database has of what Redis still knows. Their revs are 1, 2, 3 and so on.
+fn entries(database: &mut Conn, id: &str) -> Result<u64, String> {
+    let counted: Option<(u64, u64, u64)> = database
+        .exec_first(
+            "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept WHERE id = :id",
+            params! { id },
+        )
+        .map_err(failed)?;
+    let (rows, revs, last) = counted.unwrap_or_default();
+    if rows != revs || revs != last {
+        return Err(format!("The database has {rows} entries, {revs} revs, the last is {last}."));
+    }
+    Ok(rows)
+}
+
+fn orders(database: &mut Conn, id: &str) -> Result<Vec<Order>, String> {
+    database
+        .exec_map(
+            "SELECT seq, user, qty, state, at, deadline, req, born FROM orders
+            WHERE id = :id AND lost = FALSE ORDER BY seq, born",
+            params! { id },
+            |(seq, user, qty, state, at, deadline, req, born)| Order {
+                seq,
+                user,
+                qty,
+                state,
+                at,
+                deadline,
+                req,
+                born,
+            },
+        )
+        .map_err(failed)
+}
+
+/// Every grant that Redis knows, whatever became of it.
+fn winners(redis: &mut Connection, key: &str) -> Result<Vec<Order>, String> {
+    type Row = (u64, String, u64, String, u64, u64, Option<String>, u64, u64);
+    let (mut all, mut cursor) = (Vec::new(), 0);
+    loop {
+        let line = format!("SECKILL.WINNERS {key} {cursor} COUNT {PAGE} STATE ALL");
+        let (next, rows): (u64, Vec<Row>) = ask(redis, &line)?;
+        for (seq, user, qty, state, at, deadline, req, born, _) in rows {
+            let req = req.unwrap_or_default();
+            all.push(Order { seq, user, qty, state, at, deadline, req, born });
+        }
+        if next == 0 {
+            return Ok(all);
+        }
+        cursor = next;
+    }
+}
+
+/// Lost orders of a sale in `state`.
+///
+/// # Errors
+/// A sentence with what the database says.
+pub fn lost(database: &mut Conn, id: &str, state: &str) -> Result<u64, String> {
+    let count = database.exec_first(
+        "SELECT COUNT(*) FROM orders WHERE id = :id AND lost = TRUE AND state = :state",
+        params! { id, state },
+    );
+    count.map(Option::unwrap_or_default).map_err(failed)
+}
+
+fn failed(error: mysql::Error) -> String {
+    format!("The database says: {error}")
+}

@@ -1,0 +1,157 @@
+//! A rush with holds, while the writer is killed twice.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use redis::Connection;
+
+use crate::compare::compare;
+use crate::writer::pending;
+use crate::{ask, number, status, until, Shop, POLL_EVERY};
+
+const KEY: &str = "sale:rush";
+const STREAM: &str = "sale:rush:orders";
+const STOCK: u64 = 250;
+const USERS: u64 = 800;
+const BUYERS: usize = 16;
+const HOLD_MS: u64 = 400;
+/// Entries in the outbox when the writer is killed.
+const KILL_AT: [u64; 2] = [200, 600];
+/// How often a buyer comes back while all that is left is held by others.
+const TRIES: u32 = 20;
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
+/// The reply to GRAB, whatever it is: outcome, then numbers and a state.
+type Reply = Vec<redis::Value>;
+
+/// Runs the rush and compares.
+///
+/// # Errors
+/// What went wrong or differs, as a sentence.
+pub fn show(shop: &Shop, database: &mut Conn) -> Result<(), String> {
+    let mut redis = shop.redis.connect()?;
+    let terms = format!("{STOCK} HOLD {HOLD_MS} OUTBOX {STREAM}");
+    ask::<()>(&mut redis, &format!("SECKILL.INIT {KEY} {terms}"))?;
+    println!("1. {USERS} users, {STOCK} units, holds of {HOLD_MS} ms; orders go to MariaDB.");
+    let (turn, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let mut buyers = Vec::new();
+        for _ in 0..BUYERS {
+            let connection = shop.redis.connect()?;
+            buyers.push(scope.spawn(|| buy(connection, &turn, &stop)));
+        }
+        let killed = kill_writers(shop, &mut redis);
+        // A rush that nobody watches any more need not go on.
+        stop.store(killed.is_err(), Ordering::Relaxed);
+        for buyer in buyers {
+            buyer.join().map_err(|_| "A buyer failed.")??;
+        }
+        let last_writer = killed?;
+        let equal = until(|| {
+            let held = number(&status(&mut redis, KEY)?, "/held");
+            if held > 0 || pending(&mut redis, STREAM)? > 0 {
+                return Err(format!("{held} units are still held, or entries not acknowledged."));
+            }
+            compare(&mut redis, database, KEY)
+        })?;
+        drop(last_writer);
+        let states = ["SOLD", "CANCELLED", "EXPIRED", "REFUNDED"];
+        let shares = states.map(|state| format!("{} {state}", equal.count(state)));
+        println!(
+            "   MariaDB and SECKILL.WINNERS are equal: {} orders ({}) from {} entries.",
+            equal.orders.len(),
+            shares.join(", "),
+            equal.entries
+        );
+        match states.into_iter().find(|state| equal.count(state) == 0) {
+            Some(state) => Err(format!("No order ended {state}: the rush showed too little.")),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Kills the writer at the given moments, starts another each time, and returns the last one.
+fn kill_writers(shop: &Shop, redis: &mut Connection) -> Result<crate::Writer, String> {
+    let mut writer = shop.writer(STREAM, "writer-1")?;
+    for (i, moment) in KILL_AT.into_iter().enumerate() {
+        until(|| match number(&status(redis, KEY)?, "/rev") {
+            rev if rev >= moment => Ok(()),
+            rev => Err(format!("The rush stopped at entry {rev}.")),
+        })?;
+        let left = writer.kill_at_work(redis)?;
+        println!("   kill -9 of the writer; {left} entries were taken and not acknowledged.");
+        writer = shop.writer(STREAM, &format!("writer-{}", i + 2))?;
+    }
+    Ok(writer)
+}
+
+/// One user after the other grabs, and then does what users do.
+fn buy(mut redis: Connection, turn: &AtomicU64, stop: &AtomicBool) -> Result<(), String> {
+    loop {
+        let user = turn.fetch_add(1, Ordering::Relaxed);
+        if user >= USERS || stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let who = format!("{KEY} user-{user}");
+        for _ in 0..TRIES {
+            let reply: Reply = ask(&mut redis, &format!("SECKILL.GRAB {who} REQ order-{user}"))?;
+            match (word(&reply, 0).as_str(), word(&reply, 1).as_str()) {
+                ("GRANTED", _) => {
+                    settle(&mut redis, user, &who)?;
+                    break;
+                }
+                ("SOLDOUT", "0") => break,
+                ("SOLDOUT", _) => thread::sleep(TRY_AGAIN_AFTER),
+                _ => return Err(format!("An unexpected answer to GRAB: {reply:?}.")),
+            }
+        }
+    }
+}
+
+/// What becomes of the hold depends on the user's number only.
+fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
+    let order = format!("{who} REQ order-{user}");
+    let mut send = |line: String| ask::<Reply>(redis, &line).map(|reply| word(&reply, 0));
+    match user % 10 {
+        0..=2 => expect("SOLD", &send(format!("SECKILL.CONFIRM {order}"))?),
+        3 => {
+            expect("HELD", &send(format!("SECKILL.EXTEND {who} 5000 REQ order-{user}"))?)?;
+            expect("SOLD", &send(format!("SECKILL.CONFIRM {order}"))?)
+        }
+        4 | 5 => expect("CANCELLED", &send(format!("SECKILL.CANCEL {order}"))?),
+        6 => {
+            expect("SOLD", &send(format!("SECKILL.CONFIRM {order}"))?)?;
+            expect("REFUNDED", &send(format!("SECKILL.REFUND {order}"))?)
+        }
+        // Pays too late: sold if a unit is free at that moment, else the money goes back.
+        7 => {
+            let late = Instant::now() + Duration::from_millis(HOLD_MS + 10);
+            while Instant::now() < late {
+                thread::sleep(POLL_EVERY);
+            }
+            let state = send(format!("SECKILL.CONFIRM {order} RECLAIM"))?;
+            if state == "SOLD" {
+                Ok(())
+            } else {
+                expect("EXPIRED", &state)
+            }
+        }
+        // Forgets about it.
+        _ => Ok(()),
+    }
+}
+
+/// A slow machine may let a hold expire before its buyer's next command.
+fn expect(wanted: &str, state: &str) -> Result<(), String> {
+    if state == wanted || state == "EXPIRED" {
+        return Ok(());
+    }
+    Err(format!("A grant is {state} instead of {wanted}."))
+}
+
+fn word(reply: &Reply, at: usize) -> String {
+    let value = reply.get(at).map(redis::from_redis_value_ref::<String>);
+    value.and_then(Result::ok).unwrap_or_default()
+}

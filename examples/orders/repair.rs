@@ -1,0 +1,127 @@
+//! What the database knows and Redis lost is done again in Redis.
+//!
+//! All of it is idempotent, so it is simply done until the outbox tells that it happened: nothing
+//! needs to be remembered, and a second crash in the middle does no harm.
+
+use mysql::prelude::Queryable;
+use mysql::Conn;
+use redis::{cmd, Cmd, Connection, RedisError};
+
+/// Lost orders that still matter:
+/// - a paid one, until a later entry of the same order says that it is sold or refunded;
+/// - one of a grant that Redis kept, whose last step it lost. (EXPIRED comes again by itself.)
+const STILL_LOST: &str =
+    "SELECT s.name, o.born, o.seq, o.user, o.qty, o.state, o.at, o.deadline, o.req
+    FROM orders AS o JOIN sales AS s ON s.id = o.id WHERE o.lost = TRUE AND (
+    (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM orders AS n
+        WHERE n.id = o.id AND n.user = o.user AND n.req = o.req
+        AND n.state IN ('SOLD', 'REFUNDED') AND (n.epoch, n.rev) > (o.epoch, o.rev)))
+    OR (o.state IN ('HELD', 'CANCELLED', 'REFUNDED') AND EXISTS (SELECT 1 FROM kept AS k
+        WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)))";
+
+/// A lost order, and the sale it belongs to.
+struct Lost {
+    sale: Vec<u8>,
+    born: u64,
+    seq: u64,
+    user: Vec<u8>,
+    qty: u64,
+    state: String,
+    at: u64,
+    deadline: u64,
+    req: Vec<u8>,
+}
+
+type Row = (Vec<u8>, u64, u64, Vec<u8>, u64, String, u64, u64, Vec<u8>);
+
+/// Does again what is still lost, for all sales.
+///
+/// # Errors
+/// A sentence when the database or Redis can't be reached. What Redis refuses is only told, and
+/// tried again the next time.
+pub fn all(redis: &mut Connection, database: &mut Conn) -> Result<(), String> {
+    let of_row = |(sale, born, seq, user, qty, state, at, deadline, req): Row| Lost {
+        sale,
+        born,
+        seq,
+        user,
+        qty,
+        state,
+        at,
+        deadline,
+        req,
+    };
+    let lost =
+        database.exec_map(STILL_LOST, (), of_row).map_err(|e| format!("the database says: {e}"))?;
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let clock_ms = clock_ms(redis)?;
+    for order in &lost {
+        for command in order.again(clock_ms) {
+            send(redis, &command, order)?;
+        }
+    }
+    Ok(())
+}
+
+impl Lost {
+    /// The commands that bring Redis to what the database knows.
+    fn again(&self, clock_ms: u64) -> Vec<Cmd> {
+        match self.state.as_str() {
+            "SOLD" if self.req.is_empty() => {
+                // Without a REQ nobody can say whether Redis knows this order under another seq.
+                eprintln!("order {}-{} was paid, is lost and has no REQ", self.born, self.seq);
+                Vec::new()
+            }
+            "SOLD" => {
+                let mut import = self.command("SECKILL.IMPORT");
+                import.arg(self.qty).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
+                vec![import]
+            }
+            "HELD" => match self.deadline.saturating_sub(clock_ms) {
+                // It expires at its older deadline, and the outbox will say so.
+                0 => Vec::new(),
+                rest => {
+                    let mut extend = self.command("SECKILL.EXTEND");
+                    extend.arg(rest).arg("SEQ").arg(self.seq);
+                    vec![extend]
+                }
+            },
+            // Redis may know it as held, if it lost the payment too, or as sold. Each of the two
+            // leaves alone what is not its own.
+            _ => ["SECKILL.CANCEL", "SECKILL.REFUND"]
+                .map(|name| {
+                    let mut give_back = self.command(name);
+                    give_back.arg("SEQ").arg(self.seq);
+                    give_back
+                })
+                .into(),
+        }
+    }
+
+    fn command(&self, name: &str) -> Cmd {
+        let mut command = cmd(name);
+        command.arg(&self.sale).arg(&self.user);
+        command
+    }
+}
+
+fn send(redis: &mut Connection, command: &Cmd, order: &Lost) -> Result<(), String> {
+    let reply: Result<redis::Value, RedisError> = command.query(redis);
+    match reply {
+        Ok(_) => Ok(()),
+        Err(e) if e.is_io_error() => Err(format!("Redis says: {e}")),
+        Err(e) => {
+            eprintln!("order {}-{} can't be repaired now: {e}", order.born, order.seq);
+            Ok(())
+        }
+    }
+}
+
+/// Redis's clock, because deadlines are by it.
+fn clock_ms(redis: &mut Connection) -> Result<u64, String> {
+    let time: Result<(u64, u64), RedisError> = cmd("TIME").query(redis);
+    time.map(|(seconds, micros)| seconds * 1_000 + micros / 1_000)
+        .map_err(|e| format!("Redis says: {e}"))
+}

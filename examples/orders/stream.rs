@@ -1,0 +1,114 @@
+//! Reading the outbox through a consumer group.
+
+use redis::{cmd, Connection, RedisError};
+
+/// Entries of one transaction.
+const BATCH: usize = 100;
+/// How long to wait for a new entry.
+const BLOCK_MS: usize = 100;
+
+/// An outbox stream, and who reads it.
+pub struct Stream {
+    pub key: String,
+    pub group: String,
+    pub consumer: String,
+}
+
+/// An entry as it was delivered. Its id is good for the acknowledgement and nothing else.
+pub struct Message {
+    pub id: String,
+    /// Names and values in turn; empty when the entry was deleted from the stream.
+    pub fields: Vec<Vec<u8>>,
+}
+
+/// Redis gives no fields for an entry that was deleted.
+type Delivered = Vec<(String, Option<Vec<Vec<u8>>>)>;
+
+impl Stream {
+    /// Makes the group where it is missing. It starts at the oldest entry: what the database has
+    /// taken in already changes nothing there.
+    ///
+    /// # Errors
+    /// A sentence with what Redis says; also those of the other functions.
+    pub fn join(&self, redis: &mut Connection) -> Result<(), String> {
+        let made: Result<(), RedisError> = cmd("XGROUP")
+            .arg("CREATE")
+            .arg(&self.key)
+            .arg(&self.group)
+            .arg("0")
+            .arg("MKSTREAM")
+            .query(redis);
+        match made {
+            Err(e) if e.code() == Some("BUSYGROUP") => Ok(()),
+            other => other.map_err(failed),
+        }
+    }
+
+    /// What this consumer was given and has not acknowledged.
+    pub fn under_way(&self, redis: &mut Connection) -> Result<Vec<Message>, String> {
+        let reply = self.read().arg("STREAMS").arg(&self.key).arg("0").query(redis);
+        of_one_stream(reply)
+    }
+
+    /// What nobody was given yet; waits a moment for it.
+    pub fn next(&self, redis: &mut Connection) -> Result<Vec<Message>, String> {
+        let mut read = self.read();
+        read.arg("BLOCK").arg(BLOCK_MS).arg("STREAMS").arg(&self.key).arg(">");
+        of_one_stream(read.query(redis))
+    }
+
+    fn read(&self) -> redis::Cmd {
+        let mut read = cmd("XREADGROUP");
+        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(BATCH);
+        read
+    }
+
+    /// What any consumer was given at least `idle_ms` ago and has not acknowledged: it is dead.
+    pub fn take_over(&self, redis: &mut Connection, idle_ms: u64) -> Result<Vec<Message>, String> {
+        let mut all = Vec::new();
+        let mut from = "0-0".to_owned();
+        loop {
+            // The third part of the reply, ids of deleted entries, is new in 7.0.
+            let (next, taken, _): (String, Delivered, Vec<String>) = cmd("XAUTOCLAIM")
+                .arg(&self.key)
+                .arg(&self.group)
+                .arg(&self.consumer)
+                .arg(idle_ms)
+                .arg(&from)
+                .arg("COUNT")
+                .arg(BATCH)
+                .query(redis)
+                .map_err(failed)?;
+            all.extend(messages(taken));
+            if next == "0-0" || all.len() >= BATCH {
+                return Ok(all);
+            }
+            from = next;
+        }
+    }
+
+    /// Tells Redis that these need not come again.
+    pub fn acknowledge(&self, redis: &mut Connection, all: &[Message]) -> Result<(), String> {
+        let ids: Vec<&str> = all.iter().map(|message| message.id.as_str()).collect();
+        let done: Result<u64, RedisError> =
+            cmd("XACK").arg(&self.key).arg(&self.group).arg(ids).query(redis);
+        done.map(drop).map_err(failed)
+    }
+}
+
+fn of_one_stream(
+    reply: Result<Option<Vec<(String, Delivered)>>, RedisError>,
+) -> Result<Vec<Message>, String> {
+    let streams = reply.map_err(failed)?.unwrap_or_default();
+    Ok(streams.into_iter().flat_map(|(_, delivered)| messages(delivered)).collect())
+}
+
+fn messages(delivered: Delivered) -> Vec<Message> {
+    let message =
+        |(id, fields): (String, Option<_>)| Message { id, fields: fields.unwrap_or_default() };
+    delivered.into_iter().map(message).collect()
+}
+
+fn failed(error: RedisError) -> String {
+    format!("Redis says: {error}")
+}

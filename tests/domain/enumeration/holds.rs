@@ -1,0 +1,169 @@
+//! Sales with holds: one small alphabet for each thing that can go wrong, because all commands at
+//! once would be too many sequences. Time steps are operations too.
+
+use super::{grab, restock, walk_all, Ask, Op, Patch, Rules, NO_PATCH};
+use crate::oracle::{Deed, Pick, FENCE_MS};
+
+const HOLD: u64 = 10;
+
+/// A clock that steps back by an hour.
+const HOUR_BACK: i64 = -3_600_000;
+
+fn deed(user: &str, pick: Pick, deed: Deed) -> Op {
+    Op::Settle { user: user.as_bytes().to_vec(), pick, deed }
+}
+
+fn req(id: &str) -> Pick {
+    Pick::Req(id.as_bytes().to_vec())
+}
+
+fn import(user: &str, qty: u64, id: &str) -> Op {
+    let (user, req) = (user.as_bytes().to_vec(), id.as_bytes().to_vec());
+    Op::Import { user, qty, req, at: None, no_deficit: false }
+}
+
+fn held(limit: u64) -> Rules {
+    Rules { limit, hold_ms: HOLD, ..Rules::default() }
+}
+
+/// The life of one grant each, and the race for its units.
+#[test]
+fn one_unit_two_buyers() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), None),
+        grab("b", Ask::Qty(1), None),
+        deed("a", Pick::Only, Deed::Confirm),
+        deed("b", Pick::Only, Deed::Confirm),
+        deed("a", Pick::Only, Deed::Cancel),
+        deed("a", Pick::Only, Deed::Refund),
+        deed("a", Pick::Only, Deed::Extend(15)),
+        deed("a", Pick::Seq(1), Deed::Reclaim),
+        deed("b", Pick::Seq(1), Deed::Reclaim),
+        deed("b", Pick::Seq(2), Deed::Reclaim),
+        Op::Sweep(9),
+        Op::ToDeadline(0),
+        Op::ToDeadline(-1),
+        Op::Wait(1_000_000),
+        Op::Wait(HOUR_BACK),
+    ];
+    walk_all(1, held(1), alphabet);
+}
+
+/// Several grants of one user, named by their request ids or not at all.
+#[test]
+fn two_units_several_grants_of_a_user() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), Some("r")),
+        grab("a", Ask::UpTo(2), Some("s")),
+        grab("a", Ask::Qty(2), None),
+        grab("b", Ask::UpTo(2), None),
+        deed("a", Pick::Only, Deed::Confirm),
+        deed("a", req("r"), Deed::Confirm),
+        deed("a", req("r"), Deed::Reclaim),
+        deed("a", req("s"), Deed::Cancel),
+        deed("a", req("s"), Deed::Refund),
+        deed("a", Pick::Seq(2), Deed::Reclaim),
+        deed("b", Pick::Seq(1), Deed::Extend(5)),
+        Op::Sweep(1),
+        Op::ToDeadline(0),
+        Op::Wait(3),
+    ];
+    walk_all(2, held(2), alphabet);
+}
+
+/// Cancels that overtake their grabs, and come back long after.
+#[test]
+fn two_units_behind_fences() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), Some("r")),
+        grab("a", Ask::UpTo(2), Some("r")),
+        grab("b", Ask::Qty(2), Some("r")),
+        deed("a", req("r"), Deed::Cancel),
+        deed("a", req("s"), Deed::Cancel),
+        deed("b", req("r"), Deed::Cancel),
+        deed("a", req("r"), Deed::Confirm),
+        import("a", 1, "r"),
+        Op::ToDeadline(0),
+        Op::Wait(FENCE_MS as i64 - 1),
+        Op::Wait(1),
+        Op::Wait(HOUR_BACK),
+        Op::Promote,
+        Op::Rewrite,
+    ];
+    walk_all(2, held(0), alphabet);
+}
+
+/// Units promised beyond the supply, and everything that may pay them off.
+#[test]
+fn one_unit_and_a_deficit() {
+    let no_deficit = Op::Import {
+        user: b"b".to_vec(),
+        qty: 1,
+        req: b"y".to_vec(),
+        at: Some(7),
+        no_deficit: true,
+    };
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), Some("r")),
+        grab("b", Ask::UpTo(2), Some("x")),
+        import("b", 2, "x"),
+        import("b", 1, "x"),
+        import("a", 1, "r"),
+        no_deficit,
+        deed("a", req("r"), Deed::Cancel),
+        deed("a", req("r"), Deed::Reclaim),
+        deed("b", req("x"), Deed::Refund),
+        deed("b", req("y"), Deed::Refund),
+        restock(1, "m"),
+        restock(3, "n"),
+        restock(-1, "o"),
+        Op::ToDeadline(0),
+        Op::Restore,
+    ];
+    walk_all(1, held(0), alphabet);
+}
+
+/// Terms that change while holds run, an outbox that comes late, other nodes that go on.
+#[test]
+fn two_units_whose_terms_change() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), None),
+        grab("b", Ask::UpTo(2), None),
+        deed("a", Pick::Only, Deed::Confirm),
+        deed("a", Pick::Only, Deed::Cancel),
+        deed("b", Pick::Only, Deed::Confirm),
+        deed("b", Pick::Seq(2), Deed::Reclaim),
+        Op::Alter(Patch { outbox: Some('s'), ..NO_PATCH }),
+        Op::Alter(Patch { outbox: Some('z'), ..NO_PATCH }),
+        Op::Alter(Patch { hold_ms: Some(0), limit: Some(1), ..NO_PATCH }),
+        Op::Alter(Patch { hold_ms: Some(25), limit: Some(0), grabs: Some(1), ..NO_PATCH }),
+        Op::Pause,
+        Op::Resume,
+        Op::Sweep(9),
+        Op::ToDeadline(0),
+        Op::Promote,
+    ];
+    walk_all(2, held(2), alphabet);
+}
+
+/// Every event of the outbox, and the transitions between them.
+#[test]
+fn one_unit_with_an_outbox() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), None),
+        grab("b", Ask::Qty(1), Some("r")),
+        deed("a", Pick::Only, Deed::Confirm),
+        deed("a", Pick::Only, Deed::Cancel),
+        deed("a", Pick::Only, Deed::Refund),
+        deed("a", Pick::Only, Deed::Extend(11)),
+        deed("b", req("r"), Deed::Reclaim),
+        deed("b", req("q"), Deed::Cancel),
+        import("b", 1, "r"),
+        restock(1, "m"),
+        restock(-1, "o"),
+        Op::Pause,
+        Op::ToDeadline(0),
+        Op::Rewrite,
+    ];
+    walk_all(1, Rules { outbox: Some('s'), ..held(1) }, alphabet);
+}

@@ -1,0 +1,306 @@
+//! Altered bytes of sales with holds, fences, an outbox and a deficit.
+
+use super::*;
+use crate::oracle;
+use crate::oracle::Pick;
+
+/// A sale with grants in every state, fences, an outbox and units that are owed, and the texts of
+/// its changes.
+fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
+    let rules = Rules { limit: 0, hold_ms: 40, outbox: Some('s'), ..Rules::default() };
+    let mut world = World::open(grabs / 2, rules, START, 500).unwrap().unwrap();
+    let (mut texts, mut random) = (Vec::new(), Random(7));
+    let mut step = |world: &mut World, op: Op| {
+        if let Some(decision) = world.decide(&op) {
+            let versions = world.sale.core().version..;
+            let changes = decision.changes.iter().map(encoded);
+            texts.extend(versions.zip(changes));
+        }
+        world.step(&op).unwrap();
+    };
+    let deeds = [
+        oracle::Deed::Confirm,
+        oracle::Deed::Cancel,
+        oracle::Deed::Extend(70),
+        oracle::Deed::Refund,
+        oracle::Deed::Reclaim,
+    ];
+    for number in 0..grabs {
+        step(&mut world, Op::Clock(START + number * 9));
+        let user = format!("user:{}", number % 5).into_bytes();
+        let req = (number % 3 != 1).then(|| format!("order {number}").into_bytes());
+        let ask = if number % 4 == 0 { Ask::Qty(1) } else { Ask::UpTo(2) };
+        step(&mut world, Op::Grab { user, ask, req });
+        // What was grabbed up to six grabs ago: some of it is due by now.
+        for _ in 0..2 {
+            let grants = world.oracle.rows();
+            let back = random.below(grants.len().min(6) as u64) as usize;
+            let row = &grants[grants.len() - 1 - back];
+            let (user, pick) = (row.user.clone(), Pick::Seq(row.seq));
+            let deed = deeds[random.below(deeds.len() as u64) as usize];
+            step(&mut world, Op::Settle { user, pick, deed });
+        }
+        if number % 4 == 2 {
+            let (user, req) = (b"early".to_vec(), format!("fence {number}").into_bytes());
+            let (pick, deed) = (Pick::Req(req), oracle::Deed::Cancel);
+            step(&mut world, Op::Settle { user, pick, deed });
+        }
+    }
+    ending().into_iter().for_each(|op| step(&mut world, op));
+    (world.sale, texts)
+}
+
+/// What a sale ends with that has everything: a late payment taken, one refused, units owed.
+fn ending() -> Vec<Op> {
+    let late = |number: u64| format!("late {number}").into_bytes();
+    let reclaim = |number: u64| {
+        let (pick, deed) = (Pick::Req(late(number)), oracle::Deed::Reclaim);
+        Op::Settle { user: late(number), pick, deed }
+    };
+    let grab = |number| {
+        let (user, req) = (late(number), Some(late(number)));
+        Op::Grab { user, ask: Ask::Qty(1), req }
+    };
+    let restock = |delta, req: &str| Op::Restock { delta, req: req.as_bytes().to_vec() };
+    let (user, req) = (b"paid".to_vec(), b"lost".to_vec());
+    let import = Op::Import { user, qty: 9, req, at: Some(5), no_deficit: false };
+    vec![
+        restock(9, "truck"),
+        grab(1),
+        grab(2),
+        grab(3),
+        Op::Wait(100),
+        Op::Sweep(99),
+        // The first is sold after all, the second is refused, the third stays as it is.
+        reclaim(1),
+        restock(-99, "back"),
+        reclaim(2),
+        restock(2, "last"),
+        grab(4),
+        grab(5),
+        import,
+    ]
+}
+
+#[test]
+fn a_rich_sale_has_everything() {
+    let (sale, texts) = rich_sale(24);
+    let states: std::collections::BTreeSet<_> = (1..=sale.ledger().len())
+        .map(|seq| format!("{:?}", sale.ledger().grant(seq).unwrap().state))
+        .collect();
+    assert_eq!(states.len(), 6, "{states:?}");
+    let letters: std::collections::BTreeSet<u8> = texts.iter().map(|(_, text)| text[0]).collect();
+    for letter in b"GCXFNYEDMWR" {
+        assert!(letters.contains(letter), "no effect {}", char::from(*letter));
+    }
+    assert!(sale.core().deficit > 0 && sale.core().rev > 0);
+    let pieces: Vec<u8> = rebuild::pieces(&sale).into_iter().map(|(letter, _)| letter).collect();
+    assert_eq!(pieces, b"BKJL");
+    assert_sound(&sale, "as it is");
+}
+
+#[test]
+fn every_truncation_and_every_piece_out_of_place_is_refused() {
+    let (sale, _) = rich_sale(24);
+    let dump = rebuild::dump(&sale);
+    for (at, piece) in dump.iter().enumerate() {
+        for len in 0..piece.len() {
+            let mut short = dump.clone();
+            short[at].truncate(len);
+            assert!(!try_load(&short, "truncated"), "piece {at} of {len} bytes");
+        }
+    }
+    for at in 0..4 {
+        let mut fewer = dump.clone();
+        fewer.remove(at);
+        assert!(!try_load(&fewer, "a piece is missing"));
+        let mut more = dump.clone();
+        more.insert(at, dump[at].clone());
+        assert!(!try_load(&more, "a piece is doubled"));
+    }
+}
+
+#[test]
+fn flipped_bytes() {
+    let (sale, _) = rich_sale(24);
+    let dump = rebuild::dump(&sale);
+    let (mut random, mut loaded) = (Random(3), 0);
+    for (at, piece) in dump.iter().enumerate() {
+        for place in 0..piece.len() {
+            for _ in 0..8 {
+                let mut altered = dump.clone();
+                altered[at][place] ^= 1 + random.below(255) as u8;
+                loaded += u64::from(try_load(&altered, "a byte is another"));
+            }
+        }
+    }
+    for _ in 0..10_000 {
+        let mut altered = dump.clone();
+        for _ in 0..2 + random.below(4) {
+            let at = random.below(altered.len() as u64) as usize;
+            scramble(&mut altered[at], &mut random);
+        }
+        loaded += u64::from(try_load(&altered, "several bytes are others"));
+    }
+    assert!(loaded > 100, "some alterations make another sale: {loaded}");
+}
+
+#[test]
+fn every_number_of_a_base_at_every_edge() {
+    let (sale, _) = rich_sale(24);
+    let dump = rebuild::dump(&sale);
+    let (head, numbers) = numbers_of(&dump[0]);
+    for field in 0..numbers.len() {
+        let (number, version) = (numbers[field], sale.core().version);
+        for edge in EDGES.into_iter().chain([number + 1, number.wrapping_sub(1), version]) {
+            let mut altered = dump.clone();
+            let mut others = numbers.clone();
+            others[field] = edge;
+            altered[0] = base_with(&head, &others);
+            try_load(&altered, &format!("number {field} is {edge}"));
+            let mut log: Vec<_> = rebuild::log(&sale).into_iter().map(|(_, text)| text).collect();
+            log[0] = [b"B:", &altered[0][1..]].concat();
+            try_follow(&log, &format!("number {field} of a log is {edge}"));
+        }
+    }
+}
+
+#[test]
+fn two_numbers_of_a_base_at_once() {
+    let (sale, _) = rich_sale(24);
+    let dump = rebuild::dump(&sale);
+    let (head, numbers) = numbers_of(&dump[0]);
+    for one in 0..numbers.len() {
+        for two in 0..numbers.len() {
+            for (plus, also) in [(1, 1), (u64::MAX, u64::MAX), (1, u64::MAX), (1 << 40, 1 << 40)] {
+                let mut others = numbers.clone();
+                others[one] = others[one].wrapping_add(plus);
+                others[two] = others[two].wrapping_add(also);
+                let mut altered = dump.clone();
+                altered[0] = base_with(&head, &others);
+                try_load(&altered, &format!("numbers {one} and {two}: {plus} and {also} more"));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_field_of_every_effect_at_every_edge() {
+    let (sale, _) = rich_sale(24);
+    let numbers: Vec<String> =
+        (0..=sale.ledger().len() + 1).chain(EDGES).map(|edge| edge.to_string()).collect();
+    let shapes = [
+        "Gd#:new",
+        "Gd#q#:new",
+        "Gd5t#:new",
+        "C#",
+        "Cs#",
+        "Xs#",
+        "Fs#",
+        "Ns#",
+        "Ys#",
+        "Vs#",
+        "Vs#t#",
+        "Ys#e#",
+        "Es#d1",
+        "Es#d99",
+        "Es24d#",
+        "Es#d#",
+        "Es9d5t#",
+        "D:#",
+        "D:9,#",
+        "D:#,#",
+        "Dt#:24",
+        "Mq#a1r3:reqnew",
+        "Mq1a#r3:reqnew",
+        "Ma1r#:reqnew",
+        "Mr3:reqnew",
+        "Wr#:reqnew",
+        "Wr3t#:reqnew",
+        "Wr4:lost",
+        "J:",
+        "Jt#:",
+        "Ah#t#",
+        "A:s",
+        "A:zz",
+        "Al#:other",
+    ];
+    for shape in shapes {
+        for number in &numbers {
+            let text = shape.replace('#', number).into_bytes();
+            let (mut other, how) = (sale.clone(), String::from_utf8_lossy(&text).into_owned());
+            let version = other.core().version;
+            if try_apply(&mut other, version, &[&text], &how) {
+                assert_sound(&other, &how);
+            }
+        }
+    }
+}
+
+#[test]
+fn altered_effects() {
+    let (sale, texts) = rich_sale(24);
+    let (mut random, mut applied) = (Random(4), 0);
+    let log: Vec<Vec<u8>> = rebuild::log(&sale).into_iter().map(|(_, text)| text).collect();
+    let known: Vec<&Vec<u8>> = texts.iter().map(|(_, text)| text).chain(&log).collect();
+    for _ in 0..20_000 {
+        let mut batch = Vec::new();
+        for _ in 0..1 + random.below(3) {
+            let mut text = known[random.below(known.len() as u64) as usize].clone();
+            (0..random.below(3)).for_each(|_| scramble(&mut text, &mut random));
+            batch.push(text);
+        }
+        let (mut other, how) = (sale.clone(), format!("{batch:?}"));
+        let version = other.core().version;
+        if try_apply(&mut other, version, &batch.iter().collect::<Vec<_>>(), &how) {
+            assert_sound(&other, &how);
+            applied += 1;
+        }
+    }
+    assert!(applied > 300, "some alterations make another effect: {applied}");
+}
+
+/// Effects of one APPLY meet grants that the others have moved.
+#[test]
+fn effects_of_one_apply_see_each_other() {
+    let rules = Rules { limit: 0, hold_ms: 40, ..Rules::default() };
+    let mut world = World::open(4, rules, START, 500).unwrap().unwrap();
+    for user in ["a", "b"] {
+        let user = user.as_bytes().to_vec();
+        let req = Some(b"r".to_vec());
+        world.step(&Op::Grab { user, ask: Ask::Qty(2), req }).unwrap();
+    }
+    let cases: [(&[&str], bool); 22] = [
+        (&["Cs1", "Fs1"], true),
+        (&["Cs1", "Cs1"], false),
+        (&["Cs1", "Xs1"], false),
+        (&["Xs1", "Xs1"], false),
+        (&["Xs1", "Ys1"], false),
+        (&["Xs1", "Vs1", "Fs1"], true),
+        (&["D:1", "Ys1"], true),
+        (&["D:1", "Ns1", "Ys1"], false),
+        (&["D:1", "Ns1", "Vs1"], true),
+        (&["D:1", "gnew", "Ys1"], false),
+        (&["D:1", "gnew", "Vs1"], true),
+        (&["D:1,2"], true),
+        (&["D:1,1"], false),
+        (&["D:1", "D:1"], false),
+        (&["D:3"], false),
+        (&["D:1", "Es1d9"], false),
+        (&["Es1d9", "Es1d5", "D:1"], true),
+        (&["Gd5:new", "Cs3"], false),
+        (&["Ma1r1:xu", "Ma1r1:xu"], false),
+        (&["Ma1r1:xu", "Gr1:xu"], false),
+        (&["Wr1:xu", "Wr1:xu", "Gd9r1:xu"], false),
+        (&["D:1,2", "Wr1:xu", "Gd9r1:xu"], true),
+    ];
+    for (texts, taken) in cases {
+        let mut sale = world.sale.clone();
+        let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let (how, version) = (format!("{texts:?}"), sale.core().version);
+        let all: Vec<&Vec<u8>> = texts.iter().collect();
+        let words: Vec<_> = texts.iter().map(|text| text.escape_ascii().to_string()).collect();
+        assert_eq!(try_apply(&mut sale, version, &all, &how), taken, "{words:?}");
+        assert_sound(&sale, &how);
+    }
+}

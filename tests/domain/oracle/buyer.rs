@@ -1,0 +1,234 @@
+//! The buyer's commands and the clock.
+
+use super::{
+    Ask, Bytes, Deed, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS, INTEGER_MAX,
+};
+
+impl Row {
+    /// Whether a GRAB that repeats this grant's request id asks for the same.
+    fn suits(&self, ask: Ask) -> bool {
+        match ask {
+            Ask::Qty(qty) => self.asked != "UPTO" && qty == self.qty,
+            Ask::UpTo(_) => self.asked != "QTY",
+        }
+    }
+}
+
+impl Oracle {
+    pub(super) fn grab(
+        &mut self,
+        user: &[u8],
+        ask: Ask,
+        req: Option<&Bytes>,
+        now: Moment,
+    ) -> String {
+        let t = self.time(now);
+        let known = req.and_then(|req| self.by_req(user, req));
+        if known.is_some_and(|row| !row.suits(ask)) {
+            return "REQMISMATCH".into();
+        }
+        let known = known.map(|row| row.seq);
+        self.expire_own(user, now);
+        if let Some(seq) = known {
+            return self.row(seq).shown("REPLAY");
+        }
+        if req.is_some_and(|req| self.is_fenced(user, req, t)) {
+            return "REPLAY 0 0 CANCELLED 0".into();
+        }
+        let allowance = self.allowance(user);
+        let newest_live = self.rows_of(user).find(|row| row.is_live());
+        if let (Some(0), Some(row)) = (allowance, newest_live) {
+            return row.shown("ALREADY");
+        }
+        if t < self.rules.open_at {
+            return format!("NOTOPEN {}", self.rules.open_at - t);
+        }
+        if self.rules.close_at != 0 && t >= self.rules.close_at {
+            return "CLOSED".into();
+        }
+        if self.paused {
+            return "PAUSED".into();
+        }
+        match self.amount(ask, allowance, now) {
+            Ok(qty) => self.grant(user, qty, ask, req, now),
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// How many units `ask` gets, or the refusal. Due holds of others make room for it.
+    fn amount(&mut self, ask: Ask, allowance: Option<u64>, now: Moment) -> Result<u64, String> {
+        let allowance = allowance.unwrap_or(INTEGER_MAX);
+        let wanted = match ask {
+            Ask::Qty(qty) if qty > allowance => return Err(format!("OVERLIMIT {allowance}")),
+            Ask::Qty(qty) => qty,
+            Ask::UpTo(most) => most.min(allowance),
+        };
+        self.expire_until(wanted, now);
+        let available = self.available();
+        match ask {
+            _ if available == 0 => Err(format!("SOLDOUT {}", self.units("HELD"))),
+            Ask::Qty(qty) if qty > available => Err(format!("SHORT {available}")),
+            _ => Ok(wanted.min(available)),
+        }
+    }
+
+    fn grant(
+        &mut self,
+        user: &[u8],
+        qty: u64,
+        ask: Ask,
+        req: Option<&Bytes>,
+        now: Moment,
+    ) -> String {
+        self.change(now);
+        let hold_ms = self.rules.hold_ms;
+        let seq = self.rows.len() as u64 + 1;
+        let asked = if matches!(ask, Ask::UpTo(_)) { "UPTO" } else { "QTY" };
+        self.rows.push(Row {
+            seq,
+            user: user.to_vec(),
+            qty,
+            state: if hold_ms == 0 { "SOLD" } else { "HELD" },
+            at: self.t,
+            deadline: if hold_ms == 0 { 0 } else { self.t + hold_ms },
+            req: req.cloned(),
+            asked: if req.is_some() { asked } else { "" },
+            epoch: self.epoch,
+            refused: false,
+        });
+        self.last_grant_at = self.t;
+        self.happen_to(seq, "GRANT");
+        format!("{} {}", self.row(seq).shown("GRANTED"), self.available())
+    }
+
+    pub(super) fn settle(&mut self, user: &[u8], pick: &Pick, deed: Deed, now: Moment) -> String {
+        let mine: Vec<u64> = self.rows_of(user).map(|row| row.seq).collect();
+        let seq = match pick {
+            Pick::Only if mine.len() > 1 => return "AMBIGUOUS".into(),
+            Pick::Only => mine.first().copied(),
+            Pick::Seq(seq) => mine.into_iter().find(|its| its == seq),
+            Pick::Req(req) => self.by_req(user, req).map(|row| row.seq),
+        };
+        self.expire_own(user, now);
+        match (seq, deed, pick) {
+            (Some(seq), _, _) => {
+                self.do_deed(seq, deed, now);
+                self.row(seq).stands()
+            }
+            (None, Deed::Cancel, Pick::Req(req)) => {
+                self.fence(user, req, now);
+                "CANCELLED 0 0 0".into()
+            }
+            _ => "NOGRANT 0 0 0".into(),
+        }
+    }
+
+    fn do_deed(&mut self, seq: u64, deed: Deed, now: Moment) {
+        let t = self.time(now);
+        let row = self.row(seq).clone();
+        match (deed, row.state) {
+            (Deed::Confirm | Deed::Reclaim, "HELD") => self.move_to(seq, "SOLD", "CONFIRM", now),
+            (Deed::Cancel, "HELD") => self.move_to(seq, "CANCELLED", "CANCEL", now),
+            (Deed::Refund, "SOLD") => self.move_to(seq, "REFUNDED", "REFUND", now),
+            (Deed::Extend(ms), "HELD") if t + ms > row.deadline => {
+                self.change(now);
+                self.rows[seq as usize - 1].deadline = t + ms;
+                self.happen_to(seq, "EXTEND");
+            }
+            (Deed::Reclaim, "EXPIRED") if !row.refused => {
+                let permitted = self.allowance(&row.user).is_none_or(|left| row.qty <= left);
+                if permitted {
+                    self.expire_until(row.qty, now);
+                }
+                if permitted && self.available() >= row.qty {
+                    self.move_to(seq, "SOLD", "RECLAIM", now);
+                } else {
+                    self.change(now);
+                    self.rows[seq as usize - 1].refused = true;
+                    self.happen_to(seq, "RECLAIM-REFUSED");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// One change that moves a grant to another state.
+    pub(super) fn move_to(
+        &mut self,
+        seq: u64,
+        state: &'static str,
+        event: &'static str,
+        now: Moment,
+    ) {
+        self.change(now);
+        self.set_state(seq, state, event);
+    }
+
+    fn set_state(&mut self, seq: u64, state: &'static str, event: &'static str) {
+        let row = &mut self.rows[seq as usize - 1];
+        let (was_live, qty) = (row.is_live(), row.qty);
+        row.state = state;
+        row.deadline = 0;
+        // Refused is said of expired grants only.
+        row.refused = false;
+        if was_live && !row.is_live() {
+            self.pay_off(qty);
+        }
+        self.happen_to(seq, event);
+    }
+
+    /// Holds that are due, of one user or of all, in the order of their deadlines.
+    fn due(&self, t: u64, user: Option<&[u8]>) -> Vec<u64> {
+        let is_his = |row: &&Row| user.is_none_or(|user| row.user == user);
+        let due = self.rows.iter().filter(|row| row.is_due(t)).filter(is_his);
+        let mut due: Vec<(u64, u64)> = due.map(|row| (row.deadline, row.seq)).collect();
+        due.sort();
+        due.into_iter().map(|(_, seq)| seq).collect()
+    }
+
+    fn expire(&mut self, seq: u64, now: Moment) {
+        self.begin(now);
+        self.expired += 1;
+        self.set_state(seq, "EXPIRED", "EXPIRE");
+    }
+
+    fn expire_own(&mut self, user: &[u8], now: Moment) {
+        let due = self.due(self.time(now), Some(user));
+        due.into_iter().for_each(|seq| self.expire(seq, now));
+    }
+
+    fn expire_until(&mut self, units: u64, now: Moment) {
+        for seq in self.due(self.time(now), None) {
+            if self.available() >= units {
+                break;
+            }
+            self.expire(seq, now);
+        }
+    }
+
+    /// The sweeper: due holds expire, the earliest first.
+    pub(super) fn sweep(&mut self, most: usize, now: Moment) -> String {
+        let due = self.due(self.time(now), None);
+        due.into_iter().take(most).for_each(|seq| self.expire(seq, now));
+        "OK".into()
+    }
+
+    fn is_fenced(&self, user: &[u8], req: &[u8], t: u64) -> bool {
+        let is_it = |fence: &&Fence| fence.user == user && fence.req == req;
+        self.fences.iter().find(is_it).is_some_and(|fence| t < fence.at + FENCE_MS)
+    }
+
+    fn fence(&mut self, user: &[u8], req: &[u8], now: Moment) {
+        if self.is_fenced(user, req, self.time(now)) {
+            return;
+        }
+        self.change(now);
+        let t = self.t;
+        self.fences.retain(|fence| t < fence.at + FENCE_MS);
+        while self.fences.len() >= FENCES_KEPT {
+            self.fences.remove(0);
+            self.fences_dropped += 1;
+        }
+        self.fences.push(Fence { user: user.to_vec(), req: req.to_vec(), at: t });
+    }
+}

@@ -1,0 +1,134 @@
+//! The operator's commands.
+
+use super::{Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, RESTOCKS_KNOWN};
+
+impl Oracle {
+    pub(super) fn init_again(&self, supply: u64, rules: Rules) -> String {
+        match (supply, rules) {
+            _ if !rules.are_possible() => "ERR terms".into(),
+            same if same == self.told => "OK".into(),
+            _ => "SALEEXISTS".into(),
+        }
+    }
+
+    pub(super) fn restock(&mut self, delta: i64, req: &[u8], now: Moment) -> String {
+        let known = self.restocks.iter().rev().take(RESTOCKS_KNOWN);
+        if let Some(restock) = known.clone().find(|restock| restock.req == req) {
+            return match restock.delta == delta {
+                true => restock.reply.clone(),
+                false => "REQMISMATCH".into(),
+            };
+        }
+        let size = delta.unsigned_abs();
+        let applied = if delta > 0 {
+            let paid = size.min(self.deficit);
+            if self.supply + (size - paid) > INTEGER_MAX {
+                return "ERR supply".into();
+            }
+            self.deficit -= paid;
+            self.supply += size - paid;
+            delta
+        } else {
+            let withdrawn = size.min(self.available());
+            self.supply -= withdrawn;
+            -(withdrawn as i64)
+        };
+        self.change(now);
+        let reply = format!("{applied} {}", self.available());
+        self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
+        let fields = format!(" delta={delta} applied={applied} req={}", req.escape_ascii());
+        self.happen_with("RESTOCK", fields);
+        reply
+    }
+
+    pub(super) fn pause(&mut self, paused: bool, now: Moment) -> String {
+        if self.paused != paused {
+            self.paused = paused;
+            self.change(now);
+            self.happen(if paused { "PAUSE" } else { "RESUME" });
+        }
+        "OK".into()
+    }
+
+    pub(super) fn alter(&mut self, patch: &Patch, now: Moment) -> String {
+        let old = self.rules;
+        let new = Rules {
+            limit: patch.limit.unwrap_or(old.limit),
+            grabs: patch.grabs.unwrap_or(old.grabs),
+            hold_ms: patch.hold_ms.unwrap_or(old.hold_ms),
+            open_at: patch.open_at.unwrap_or(old.open_at),
+            close_at: patch.close_at.unwrap_or(old.close_at),
+            outbox: patch.outbox.or(old.outbox),
+        };
+        if old.outbox.is_some() && new.outbox != old.outbox {
+            return "ERR outbox".into();
+        }
+        if !new.are_possible() {
+            return "ERR terms".into();
+        }
+        if new != old {
+            self.rules = new;
+            self.change(now);
+            self.happen_with_terms("ALTER");
+        }
+        "OK".into()
+    }
+
+    pub(super) fn import(
+        &mut self,
+        user: &[u8],
+        qty: u64,
+        req: &Bytes,
+        at: Option<u64>,
+        no_deficit: bool,
+        now: Moment,
+    ) -> String {
+        let known = self.by_req(user, req).cloned();
+        let is_live = match &known {
+            Some(row) if row.qty != qty => return "REQMISMATCH".into(),
+            Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return row.shown("REPLAY"),
+            Some(row) => row.is_live(),
+            None => false,
+        };
+        if !is_live {
+            if let Err(refusal) = self.cover(qty, no_deficit) {
+                return refusal;
+            }
+        }
+        if let Some(row) = known {
+            self.move_to(row.seq, "SOLD", "IMPORT", now);
+            return self.row(row.seq).shown("REPLAY");
+        }
+        self.change(now);
+        let seq = self.rows.len() as u64 + 1;
+        self.rows.push(Row {
+            seq,
+            user: user.to_vec(),
+            qty,
+            state: "SOLD",
+            at: at.unwrap_or(self.t),
+            deadline: 0,
+            req: Some(req.clone()),
+            asked: "ANY",
+            epoch: self.epoch,
+            refused: false,
+        });
+        self.happen_to(seq, "IMPORT");
+        format!("{} {}", self.row(seq).shown("GRANTED"), self.available())
+    }
+
+    /// Promises what is missing beyond the supply, if that is wanted and can be counted.
+    fn cover(&mut self, qty: u64, no_deficit: bool) -> Result<(), String> {
+        let available = self.available();
+        let missing = qty.saturating_sub(available);
+        if missing > 0 && no_deficit {
+            return Err(format!("SHORT {available}"));
+        }
+        if self.supply + missing > INTEGER_MAX {
+            return Err("ERR supply".into());
+        }
+        self.supply += missing;
+        self.deficit += missing;
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! A node of a cluster: sale and stream share a slot, a missing stream may be on its way, and only
+//! the owner of a slot lets holds expire.
+
+use crate::support::shop::{counter, events, number, state_of, wait_for_clock, wait_for_no_holds};
+use crate::support::{wait_until, Conn, Options, Server};
+
+const NOT_HERE: &str = "-TRYAGAIN outbox stream is not here";
+
+/// A cluster of one node that owns every slot.
+fn start() -> (Server, Conn) {
+    let server = Options::new().line("cluster-enabled yes").start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
+    wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
+    (server, conn)
+}
+
+#[test]
+fn sale_and_stream_share_a_slot() {
+    let (server, mut conn) = start();
+    let crossed = "-CROSSSLOT Keys in request don't hash to the same slot";
+    conn.check(&[
+        ("SECKILL.INIT a 5 OUTBOX b", crossed),
+        ("SECKILL.INIT {x}a 5 LIMIT 1 outbox {y}b", crossed),
+        ("SECKILL.INIT {x}a 5 OUTBOX {x}b", NOT_HERE),
+        ("EXISTS {x}a", "0"),
+        ("XGROUP CREATE {x}b g $ MKSTREAM", "+OK"),
+        ("SECKILL.INIT {x}a 5 HOLD 900000 OUTBOX {x}b", "+OK"),
+        ("SECKILL.INIT {x}c 5", "+OK"),
+        ("SECKILL.ALTER {x}c OUTBOX {y}b", crossed),
+        ("SECKILL.ALTER {x}c OUTBOX {x}d", NOT_HERE),
+        ("SECKILL.ALTER {x}c OUTBOX {x}b", "+OK"),
+        ("SECKILL.INIT OUTBOX 5", "+OK"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.GRAB {x}a u").items()[0].text(), "GRANTED");
+    assert_eq!(events(&mut conn, "{x}b"), ["INIT", "ALTER", "GRANT"]);
+    server.assert_sound("{x}a");
+}
+
+#[test]
+fn a_missing_stream_is_not_made_anew() {
+    let (server, mut conn) = start();
+    conn.check(&[
+        ("XGROUP CREATE {x}b g $ MKSTREAM", "+OK"),
+        ("SECKILL.INIT {x}a 5 HOLD 60 OUTBOX {x}b", "+OK"),
+    ]);
+    conn.cmd("SECKILL.GRAB {x}a u");
+    let payload = conn.cmd("DUMP {x}b").bytes().to_vec();
+    assert_eq!(conn.call("DEL {x}b"), "1");
+    conn.check(&[
+        ("SECKILL.PAUSE {x}a", NOT_HERE),
+        ("SECKILL.GRAB {x}a v", NOT_HERE),
+        ("EXISTS {x}b", "0"),
+    ]);
+    let due = number(&mut conn, "{x}a", "next_deadline");
+    wait_for_clock(&mut conn, due + 100);
+    assert_eq!(state_of(&mut conn, "{x}a", "u"), "HELD", "the event waits");
+    assert_eq!(number(&mut conn, "{x}a", "outbox_error"), 1);
+    let restore: [&[u8]; 4] = [b"RESTORE", b"{x}b", b"0", &payload];
+    assert_eq!(conn.ask(&restore).to_string(), "+OK");
+    wait_for_no_holds(&server, "{x}a");
+    assert_eq!(events(&mut conn, "{x}b"), ["INIT", "GRANT", "EXPIRE"]);
+    assert_eq!(number(&mut conn, "{x}a", "outbox_error"), 0);
+}
+
+/// A node whose slot was given away leaves its holds to the new owner, and takes them up again
+/// when it comes back.
+#[test]
+fn only_the_owner_of_a_slot_lets_holds_expire() {
+    let (server, mut conn) = start();
+    conn.check(&[("SECKILL.INIT k 5 HOLD 400", "+OK")]);
+    conn.cmd("SECKILL.GRAB k u");
+    let due = number(&mut conn, "k", "next_deadline");
+    let slot = conn.cmd("CLUSTER KEYSLOT k").int();
+    assert_eq!(conn.call("CONFIG SET cluster-require-full-coverage no"), "+OK");
+    assert_eq!(conn.call(&format!("CLUSTER DELSLOTS {slot}")), "+OK");
+    wait_for_clock(&mut conn, due + 200);
+    assert_eq!(server.info("seckill", "seckill_holds"), "1", "not ours to settle");
+    assert_eq!(conn.call(&format!("CLUSTER ADDSLOTS {slot}")), "+OK");
+    wait_until("the owner settles it", || server.info("seckill", "seckill_holds") == "0");
+    wait_until("the slot is served again", || !conn.cmd("SECKILL.STATUS k").is_error());
+    assert_eq!(counter(&mut conn, "k", "expired"), 1);
+}

@@ -1,0 +1,465 @@
+//! From grabbed to paid: what CONFIRM, CANCEL, EXTEND, REFUND and IMPORT answer and do, and that
+//! sending any of them again changes nothing.
+
+use crate::support::shop::{
+    check, clock_ms, counter, number, state_of, timeless, wait_for_clock, wait_for_no_holds,
+};
+use crate::support::{wait_until, Conn, Options, Reply, Server};
+
+#[test]
+fn a_hold_is_paid_cancelled_or_refunded() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 3 HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k a REQ o-1", "['GRANTED' 1 1 'HELD' T 2]"),
+            ("SECKILL.GRAB k a", "['ALREADY' 1 1 'HELD' T]"),
+            ("SECKILL.GRAB k a REQ o-1", "['REPLAY' 1 1 'HELD' T]"),
+            ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
+            ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
+            ("SECKILL.CONFIRM k a REQ o-1 RECLAIM", "['SOLD' 1 1 0]"),
+            ("SECKILL.CANCEL k a", "['SOLD' 1 1 0]"),
+            ("SECKILL.EXTEND k a 1000", "['SOLD' 1 1 0]"),
+            ("SECKILL.GRAB k a REQ o-1", "['REPLAY' 1 1 'SOLD' 0]"),
+            ("SECKILL.REFUND k a REQ o-1", "['REFUNDED' 1 1 0]"),
+            ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['REFUNDED' 1 1 0]"),
+            ("SECKILL.CANCEL k a", "['REFUNDED' 1 1 0]"),
+            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 2]"),
+            ("SECKILL.REFUND k b", "['HELD' 2 1 T]"),
+            ("SECKILL.CANCEL k b SEQ 2", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.REFUND k b", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.EXTEND k b 5", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.GRAB k b", "['GRANTED' 3 1 'HELD' T 2]"),
+            ("SECKILL.CONFIRM k b", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
+            ("SECKILL.CANCEL k b", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
+            ("SECKILL.EXTEND k b 5", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
+            ("SECKILL.REFUND k b", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
+            ("SECKILL.CONFIRM k b seq 3", "['SOLD' 3 1 0]"),
+        ],
+    );
+    for (name, count) in
+        [("confirmed", 2), ("cancelled", 1), ("refunded", 1), ("expired", 0), ("reclaimed", 0)]
+    {
+        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
+    }
+    server.assert_sound("k");
+}
+
+/// Another user's grant, a seq or a request that never was: all the same to a caller.
+#[test]
+fn what_is_not_the_users_is_not_there() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+        ],
+    );
+    let digest = server.digest("k");
+    for which in ["", "SEQ 1", "SEQ 2", "SEQ 9007199254740991", "REQ o", "REQ p"] {
+        for command in ["CONFIRM k b", "EXTEND k b 900001", "REFUND k b", "CANCEL k b"] {
+            let line = format!("SECKILL.{command} {which}");
+            if command.starts_with("CANCEL") && which.starts_with("REQ") {
+                continue;
+            }
+            assert_eq!(conn.call(&line), "['NOGRANT' 0 0 0]", "{line}");
+        }
+    }
+    for which in ["SEQ 1 RECLAIM", "REQ o RECLAIM"] {
+        assert_eq!(conn.call(&format!("SECKILL.CONFIRM k b {which}")), "['NOGRANT' 0 0 0]");
+    }
+    assert_eq!(server.digest("k"), digest);
+}
+
+/// A CANCEL that overtakes its GRAB leaves a fence; one user's fence is not another's.
+#[test]
+fn a_cancel_may_overtake_its_grab() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
+            ("SECKILL.CANCEL k a REQ o", "['CANCELLED' 0 0 0]"),
+            ("SECKILL.CANCEL k a REQ o", "['CANCELLED' 0 0 0]"),
+            ("SECKILL.GRAB k a REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
+            ("SECKILL.GRAB k a QTY 3 REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
+            ("SECKILL.GRAB k a UPTO 2 REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
+            ("SECKILL.CONFIRM k a REQ o RECLAIM", "['NOGRANT' 0 0 0]"),
+            ("SECKILL.GRAB k b REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("SECKILL.GRAB k a REQ p", "['GRANTED' 2 1 'HELD' T 3]"),
+            ("SECKILL.CANCEL k a REQ p", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.GRAB k a REQ p", "['REPLAY' 2 1 'CANCELLED' 0]"),
+            ("XLEN s", "4"),
+        ],
+    );
+    assert_eq!(number(&mut conn, "k", "fences_dropped"), 0);
+    let (digest, version) = (server.digest("k"), number(&mut conn, "k", "version"));
+    assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
+    assert_eq!(conn.call("SECKILL.GRAB k a REQ o"), "['REPLAY' 0 0 'CANCELLED' 0]");
+    assert_eq!((server.digest("k"), number(&mut conn, "k", "version")), (digest, version));
+}
+
+/// EXTEND counts from now and never shortens; the deadline is the one in every reply and row.
+#[test]
+fn a_deadline_is_the_same_wherever_it_is_shown() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000"), "+OK");
+    let granted = conn.cmd("SECKILL.GRAB k a");
+    let row = |conn: &mut Conn| conn.cmd("SECKILL.USER k a").items()[2].items()[0].clone();
+    let (at, first) = (row(&mut conn).items()[4].int(), granted.items()[4].int());
+    assert_eq!(first, at + 900_000);
+    assert_eq!(conn.cmd("SECKILL.EXTEND k a 1").items()[3], Reply::Int(first), "never shorter");
+    let before = clock_ms(&mut conn);
+    let later = conn.cmd("SECKILL.EXTEND k a 1800000").items()[3].int();
+    let after = clock_ms(&mut conn);
+    assert!((before + 1_800_000..=after + 1_800_000).contains(&later));
+    for shown in [
+        row(&mut conn).items()[5].int(),
+        number(&mut conn, "k", "next_deadline"),
+        conn.cmd("SECKILL.GRAB k a").items()[4].int(),
+        conn.cmd("SECKILL.WINNERS k 0 STATE HELD").items()[1].items()[0].items()[5].int(),
+    ] {
+        assert_eq!(shown, later);
+    }
+    let longest = conn.cmd("SECKILL.EXTEND k a 2592000000");
+    assert_eq!(longest.items()[0].text(), "HELD");
+    assert_eq!(conn.call("SECKILL.CONFIRM k a"), "['SOLD' 1 1 0]");
+    assert_eq!(number(&mut conn, "k", "next_deadline"), 0);
+}
+
+/// The times between deadlines and their `seckill.expire`, in ms.
+fn lags(server: &Server, rounds: usize) -> Vec<i64> {
+    assert_eq!(server.call("CONFIG SET notify-keyspace-events Ed"), "+OK");
+    let (mut listener, mut conn) = (server.conn(), server.conn());
+    listener.cmd("SUBSCRIBE __keyevent@0__:seckill.expire");
+    let mut lags = Vec::new();
+    for round in 0..rounds {
+        let granted = conn.cmd(&format!("SECKILL.GRAB k idle{round}"));
+        let deadline = granted.items()[4].int();
+        let message = listener.read().expect("a message");
+        assert_eq!(message.items()[2].text(), "k");
+        let now = clock_ms(&mut conn);
+        assert!(now >= deadline, "not before its time");
+        lags.push(now - deadline);
+    }
+    lags
+}
+
+/// A hold expires with no traffic on its key; the unit goes to another; a late CONFIRM learns it.
+#[test]
+fn a_hold_runs_out_on_an_idle_key() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 40"), "+OK");
+    let mut lags = lags(&server, 7);
+    lags.sort_unstable();
+    // The middle one: others on this machine may hold up one or the other.
+    assert!(lags[lags.len() / 2] <= 100, "ms after the deadlines: {lags:?}");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER k HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k b REQ o", "['GRANTED' 8 1 'HELD' T 0]"),
+            ("SECKILL.CONFIRM k idle6", "['EXPIRED' 7 1 0]"),
+            ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
+            ("SECKILL.CANCEL k b", "['CANCELLED' 8 1 0]"),
+            // A refused RECLAIM stays refused when a unit comes back: the buyer was refunded.
+            ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
+            ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
+            ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
+            ("SECKILL.CONFIRM k idle4 SEQ 5 RECLAIM", "['EXPIRED' 5 1 0]"),
+        ],
+    );
+    for (name, count) in [("expired", 7), ("reclaimed", 1), ("confirmed", 0), ("cancelled", 1)] {
+        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
+    }
+    server.assert_sound("k");
+}
+
+/// RECLAIM needs units and the allowance, at that moment; else it is refused for good.
+#[test]
+fn a_reclaim_needs_units_and_the_allowance() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 4 HOLD 30 LIMIT 3", "+OK")]);
+    for user in ["a", "b", "c"] {
+        let granted = conn.cmd(&format!("SECKILL.GRAB k {user} QTY 2 REQ o"));
+        assert_eq!(granted.items()[0].text(), "GRANTED");
+        wait_for_no_holds(&server, "k");
+    }
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER k HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k a QTY 2 REQ p", "['GRANTED' 4 2 'HELD' T 2]"),
+            ("SECKILL.CONFIRM k a REQ o RECLAIM", "['EXPIRED' 1 2 0]"),
+            ("SECKILL.CANCEL k a REQ p", "['CANCELLED' 4 2 0]"),
+            ("SECKILL.CONFIRM k a REQ o RECLAIM", "['EXPIRED' 1 2 0]"),
+            ("SECKILL.GRAB k d QTY 3 REQ o", "['GRANTED' 5 3 'HELD' T 1]"),
+            ("SECKILL.CONFIRM k b REQ o RECLAIM", "['EXPIRED' 2 2 0]"),
+            ("SECKILL.CANCEL k d", "['CANCELLED' 5 3 0]"),
+            ("SECKILL.CONFIRM k b REQ o RECLAIM", "['EXPIRED' 2 2 0]"),
+            ("SECKILL.CONFIRM k c REQ o", "['EXPIRED' 3 2 0]"),
+            ("SECKILL.CONFIRM k c REQ o RECLAIM", "['SOLD' 3 2 0]"),
+        ],
+    );
+    server.assert_sound("k");
+}
+
+/// With the sweeper asleep, a due hold is nobody's: not of its user and not in another's way.
+#[test]
+fn a_due_hold_never_counts() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 2 HOLD 20 LIMIT 1", "+OK"), ("SECKILL.INIT l 3 LIMIT 3", "+OK")]);
+    let due = |conn: &mut Conn, line: &str| {
+        let deadline = conn.cmd(line).items()[4].int();
+        wait_for_clock(conn, deadline);
+    };
+    due(&mut conn, "SECKILL.GRAB k a REQ o");
+    assert_eq!(state_of(&mut conn, "k", "a"), "HELD", "reads show what is stored");
+    conn.check(&[
+        ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'EXPIRED' 0]"),
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.GRAB k a").items()[1], Reply::Int(2), "not ALREADY");
+    conn.check(&[("SECKILL.ALTER k HOLD 20", "+OK")]);
+    due(&mut conn, "SECKILL.GRAB k b");
+    assert_eq!(number(&mut conn, "k", "held"), 2);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER k HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k c", "['GRANTED' 4 1 'HELD' T 0]"),
+            ("SECKILL.CONFIRM k b", "['EXPIRED' 3 1 0]"),
+            ("SECKILL.GRAB k d", "['SOLDOUT' 2]"),
+            ("SECKILL.ALTER l HOLD 20", "+OK"),
+        ],
+    );
+    due(&mut conn, "SECKILL.GRAB l a QTY 3");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.EXTEND l a 900000", "['EXPIRED' 1 3 0]"),
+            ("SECKILL.GRAB l a UPTO 9", "['GRANTED' 2 3 'HELD' T 0]"),
+        ],
+    );
+    let lag = server.info("seckill", "seckill_expiry_lag_max_ms");
+    assert_eq!(lag, "0", "the sweeper slept all the time");
+    server.assert_sound("k");
+    server.assert_sound("l");
+}
+
+#[test]
+fn an_import_is_entered_once() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1 CLOSEAT 5", "+OK"),
+            ("SECKILL.PAUSE k", "+OK"),
+            ("SECKILL.IMPORT k a 3 REQ o AT 1500000000000", "['GRANTED' 1 3 'SOLD' 0 2]"),
+            ("SECKILL.IMPORT k a 3 REQ o AT 1500000000001", "['REPLAY' 1 3 'SOLD' 0]"),
+            ("SECKILL.IMPORT k a 2 REQ o", "-REQMISMATCH request id was used with other arguments"),
+            ("SECKILL.IMPORT k b 3 REQ o NODEFICIT", "['SHORT' 2]"),
+            ("SECKILL.IMPORT k b 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 0]"),
+            ("SECKILL.IMPORT k c 2 req o nodeficit", "['SHORT' 0]"),
+            ("SECKILL.REFUND k b", "['REFUNDED' 2 3 0]"),
+            ("SECKILL.IMPORT k b 3 REQ o", "['REPLAY' 2 3 'REFUNDED' 0]"),
+            ("SECKILL.RESTOCK k 1 REQ r", "[1 3]"),
+        ],
+    );
+    let rows = conn.cmd("SECKILL.USER k a").items()[2].clone();
+    assert_eq!(rows.items()[0].items()[4], Reply::Int(1_500_000_000_000), "AT is kept");
+    let status = conn.cmd("SECKILL.STATUS k");
+    let shown = ["supply", "available", "sold", "deficit"].map(|name| status.field(name).int());
+    assert_eq!(shown, [6, 3, 3, 0]);
+    for (name, count) in [("imported", 2), ("granted", 0), ("attempts", 0), ("replayed", 0)] {
+        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
+    }
+    server.assert_sound("k");
+}
+
+/// Units promised beyond the supply are paid off by whatever comes back first.
+#[test]
+fn a_deficit_is_paid_off_first() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let numbers = |conn: &mut Conn| {
+        let status = conn.cmd("SECKILL.STATUS k");
+        ["supply", "available", "held", "sold", "deficit"].map(|name| status.field(name).int())
+    };
+    assert_eq!(conn.call("SECKILL.INIT k 4 HOLD 900000 LIMIT 0"), "+OK");
+    for (line, reply, stock) in [
+        ("SECKILL.GRAB k a QTY 3 REQ a", "['GRANTED' 1 3 'HELD' T 1]", [4, 1, 3, 0, 0]),
+        ("SECKILL.IMPORT k b 6 REQ b", "['GRANTED' 2 6 'SOLD' 0 0]", [9, 0, 3, 6, 5]),
+        ("SECKILL.RESTOCK k 1 REQ r", "[1 0]", [9, 0, 3, 6, 4]),
+        ("SECKILL.CANCEL k a", "['CANCELLED' 1 3 0]", [6, 0, 0, 6, 1]),
+        ("SECKILL.RESTOCK k 4 REQ r2", "[4 3]", [9, 3, 0, 6, 0]),
+        ("SECKILL.RESTOCK k 4 REQ r2", "[4 3]", [9, 3, 0, 6, 0]),
+        ("SECKILL.IMPORT k a 3 REQ a", "['REPLAY' 1 3 'SOLD' 0]", [9, 0, 0, 9, 0]),
+        ("SECKILL.GRAB k c REQ c", "['SOLDOUT' 0]", [9, 0, 0, 9, 0]),
+        ("SECKILL.IMPORT k c 1 REQ c", "['GRANTED' 3 1 'SOLD' 0 0]", [10, 0, 0, 10, 1]),
+        ("SECKILL.REFUND k b", "['REFUNDED' 2 6 0]", [9, 5, 0, 4, 0]),
+        ("SECKILL.IMPORT k x 9007199254740991 REQ x", TOO_LARGE, [9, 5, 0, 4, 0]),
+    ] {
+        assert_eq!(timeless(&conn.cmd(line)), reply, "{line}");
+        assert_eq!(numbers(&mut conn), stock, "after {line}");
+    }
+    server.assert_sound("k");
+}
+
+const TOO_LARGE: &str = "-ERR supply must be at most 9007199254740991";
+
+/// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
+#[test]
+fn an_import_of_a_known_request_settles_it() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 2 HOLD 30", "+OK")]);
+    for user in ["late", "gone"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user} REQ o"));
+    }
+    wait_for_no_holds(&server, "k");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.ALTER k HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k held UPTO 5 REQ o", "['GRANTED' 3 1 'HELD' T 1]"),
+            ("SECKILL.IMPORT k held 1 REQ o", "['REPLAY' 3 1 'SOLD' 0]"),
+            ("SECKILL.IMPORT k late 1 REQ o NODEFICIT", "['REPLAY' 1 1 'SOLD' 0]"),
+            ("SECKILL.IMPORT k gone 1 REQ o NODEFICIT", "['SHORT' 0]"),
+            ("SECKILL.CONFIRM k gone REQ o RECLAIM", "['EXPIRED' 2 1 0]"),
+            ("SECKILL.IMPORT k gone 1 REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
+        ],
+    );
+    assert_eq!(number(&mut conn, "k", "deficit"), 1);
+    server.assert_sound("k");
+}
+
+/// Orders from their first to their last day. `WAIT` lets what is held run out.
+const LIVES: [&[&str]; 8] = [
+    &[
+        "GRAB k u REQ o",
+        "EXTEND k u 1 REQ o",
+        "CONFIRM k u REQ o",
+        "REFUND k u REQ o",
+        "RESTOCK k 5 REQ r",
+        "RESTOCK k -7 REQ r2",
+    ],
+    &["GRAB k u REQ o", "CANCEL k u REQ o", "GRAB k u REQ p", "CONFIRM k u REQ p RECLAIM"],
+    &[
+        "GRAB k u REQ o",
+        "WAIT",
+        "CONFIRM k u REQ o",
+        "CONFIRM k u REQ o RECLAIM",
+        "CANCEL k u REQ o",
+        "REFUND k u REQ o",
+    ],
+    &[
+        "GRAB k u REQ o",
+        "WAIT",
+        "RESTOCK k -2 REQ none-left",
+        "CONFIRM k u REQ o RECLAIM",
+        "RESTOCK k 2 REQ back",
+        "CONFIRM k u SEQ 1 RECLAIM",
+        "EXTEND k u 5 REQ o",
+    ],
+    &["CANCEL k u REQ o", "GRAB k u REQ o", "CONFIRM k u REQ o", "GRAB k u REQ p"],
+    &["IMPORT k u 4 REQ o", "RESTOCK k 1 REQ r", "REFUND k u REQ o", "IMPORT k v 1 REQ o"],
+    &["GRAB k u REQ o", "WAIT", "IMPORT k u 1 REQ o", "REFUND k u REQ o"],
+    &["GRAB k u REQ o", "IMPORT k u 1 REQ o", "CANCEL k u REQ o", "CONFIRM k u", "REFUND k u"],
+];
+
+#[test]
+fn no_duplicate_changes_anything_however_late() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for life in LIVES {
+        assert_eq!(conn.call("DEL k s").len(), 1);
+        assert_eq!(conn.call("SECKILL.INIT k 2 HOLD 300 LIMIT 3 OUTBOX s"), "+OK");
+        let long = !life.contains(&"WAIT");
+        if long {
+            assert_eq!(conn.call("SECKILL.ALTER k HOLD 900000"), "+OK");
+        }
+        for (place, step) in life.iter().enumerate() {
+            if *step == "WAIT" {
+                wait_for_no_holds(&server, "k");
+            } else {
+                let reply = conn.cmd(&format!("SECKILL.{step}"));
+                assert!(!reply.is_error(), "{step}: {reply}");
+            }
+            // While an order of a WAIT is still held, its time may run out between two looks.
+            if long || life[..=place].contains(&"WAIT") {
+                assert_repeats_do_nothing(&server, &mut conn, &life[..=place]);
+            }
+        }
+        server.assert_sound("k");
+    }
+}
+
+#[track_caller]
+fn assert_repeats_do_nothing(server: &Server, conn: &mut Conn, sent: &[&str]) {
+    let dirty = |server: &Server| server.info("persistence", "rdb_changes_since_last_save");
+    let before = (server.digest("k"), dirty(server), conn.call("XLEN s"));
+    for line in sent.iter().filter(|line| **line != "WAIT") {
+        let reply = conn.cmd(&format!("SECKILL.{line}"));
+        assert!(!reply.is_error(), "{line}: {reply}");
+        let after = (server.digest("k"), dirty(server), conn.call("XLEN s"));
+        assert_eq!(after, before, "{line} again after {sent:?}");
+    }
+}
+
+/// Every way into the server leads to the same state machine.
+#[test]
+fn holds_work_in_transactions_and_scripts() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 2 HOLD 900000", "+OK"),
+            ("MULTI", "+OK"),
+            ("SECKILL.GRAB k a", "+QUEUED"),
+            ("SECKILL.CONFIRM k a", "+QUEUED"),
+            ("SECKILL.REFUND k a", "+QUEUED"),
+            ("SECKILL.RESTOCK k -1 REQ r", "+QUEUED"),
+            ("EXEC", "[['GRANTED' 1 1 'HELD' T 1] ['SOLD' 1 1 0] ['REFUNDED' 1 1 0] [-1 1]]"),
+        ],
+    );
+    let script = "redis.call('SECKILL.GRAB', KEYS[1], ARGV[1])
+                  return redis.call('SECKILL.CANCEL', KEYS[1], ARGV[1])";
+    let reply = conn.ask(&["EVAL", script, "1", "k", "b"]);
+    assert_eq!(reply.to_string(), "['CANCELLED' 2 1 0]");
+    let mut modern = server.conn().resp3();
+    assert_eq!(modern.call("SECKILL.CANCEL k b"), "['CANCELLED' 2 1 0]");
+    assert_eq!(modern.raw("SECKILL.CANCEL k b"), server.conn().raw("SECKILL.CANCEL k b"));
+    server.assert_sound("k");
+}
+
+/// EXTEND and CONFIRM leave nothing behind that grows.
+#[test]
+fn settled_holds_leave_no_garbage() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000"), "+OK");
+    conn.cmd("SECKILL.GRAB k a");
+    let usage = |conn: &mut Conn| conn.cmd("MEMORY USAGE k").int();
+    let before = usage(&mut conn);
+    for step in 0..3000 {
+        let reply = conn.cmd(&format!("SECKILL.EXTEND k a {}", 1_000_000 + step * 1000));
+        assert_eq!(reply.items()[0].text(), "HELD");
+    }
+    assert!(usage(&mut conn) <= before + 256, "{} after {before}", usage(&mut conn));
+    assert_eq!(server.info("seckill", "seckill_holds"), "1");
+    assert_eq!(conn.call("SECKILL.CONFIRM k a"), "['SOLD' 1 1 0]");
+    wait_until("no hold is counted", || server.info("seckill", "seckill_holds") == "0");
+}

@@ -1,0 +1,503 @@
+//! The outbox: each change and its entry are one step, on the node, in the log and on the link; a
+//! stream that takes no entry stops the change, and an expiry waits for it.
+
+use crate::support::shop::{
+    assert_whole, check, entries, entry, events, number, state_of, wait_for_no_holds,
+};
+use crate::support::{wait_until, Conn, Options, ReplicationStream, Reply, Server};
+
+const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
+const LAST_ID: &str = "18446744073709551615-18446744073709551615";
+
+/// Commands, and the entries that each appends. Every entry goes on with the sale's name, id,
+/// epoch, rev and T, which are checked apart.
+const SESSION: [(&str, &[&str]); 21] = [
+    (
+        "INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s",
+        &["INIT 2 2 0 0 limit=2 grabs=0 hold_ms=900000 open_at=0 close_at=0 outbox=s"],
+    ),
+    ("INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s", &[]),
+    (
+        "GRAB k a REQ o",
+        &["GRANT 2 1 1 0 seq=1 user=a qty=1 state=HELD at=T deadline=T req=o born=T round=0"],
+    ),
+    ("GRAB k a REQ o", &[]),
+    (
+        "GRAB k b",
+        &[
+            "GRANT 2 0 2 0 seq=2 user=b qty=1 state=HELD at=T deadline=T req= born=T round=0",
+            "ALLHELD 2 0 2 0",
+        ],
+    ),
+    ("GRAB k c", &[]),
+    (
+        "CONFIRM k a",
+        &["CONFIRM 2 0 1 1 seq=1 user=a qty=1 state=SOLD at=T deadline=0 req=o born=T round=0"],
+    ),
+    ("EXTEND k b 1", &[]),
+    (
+        "EXTEND k b 950000",
+        &["EXTEND 2 0 1 1 seq=2 user=b qty=1 state=HELD at=T deadline=T req= born=T round=0"],
+    ),
+    (
+        "CONFIRM k b",
+        &[
+            "CONFIRM 2 0 0 2 seq=2 user=b qty=1 state=SOLD at=T deadline=0 req= born=T round=0",
+            "SOLDOUT 2 0 0 2",
+        ],
+    ),
+    (
+        "REFUND k a",
+        &[
+            "REFUND 2 1 0 1 seq=1 user=a qty=1 state=REFUNDED at=T deadline=0 req=o born=T round=0",
+            "AVAILABLE 2 1 0 1",
+        ],
+    ),
+    ("RESTOCK k 3 REQ r", &["RESTOCK 5 4 0 1 delta=3 applied=3 req=r"]),
+    ("RESTOCK k -9 REQ r2", &["RESTOCK 1 0 0 1 delta=-9 applied=-4 req=r2", "SOLDOUT 1 0 0 1"]),
+    ("RESTOCK k 3 REQ r", &[]),
+    ("PAUSE k", &["PAUSE 1 0 0 1"]),
+    ("PAUSE k", &[]),
+    ("RESUME k", &["RESUME 1 0 0 1"]),
+    (
+        "ALTER k LIMIT 5 CLOSEAT 0",
+        &["ALTER 1 0 0 1 limit=5 grabs=0 hold_ms=900000 open_at=0 close_at=0 outbox=s"],
+    ),
+    (
+        "IMPORT k x 2 REQ i AT 7",
+        &["IMPORT 3 0 0 3 seq=3 user=x qty=2 state=SOLD at=7 deadline=0 req=i born=T round=0"],
+    ),
+    ("CANCEL k y REQ never", &[]),
+    ("CANCEL k a", &[]),
+];
+
+#[test]
+fn every_change_appends_its_entries_exactly() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let mut seen = 0;
+    for (line, expected) in SESSION {
+        let reply = conn.cmd(&format!("SECKILL.{line}"));
+        assert!(!reply.is_error(), "{line}: {reply}");
+        let status = conn.cmd("SECKILL.STATUS k");
+        let (id, epoch) = (status.field("id").text(), status.field("epoch").int());
+        let all = entries(&mut conn, "s");
+        let fresh = &all[seen..];
+        assert_eq!(fresh.len(), expected.len(), "{line}: {fresh:?}");
+        for (entry, expected) in fresh.iter().zip(expected) {
+            seen += 1;
+            let (words, tail) = split_after(expected, 5);
+            let [event, numbers @ ..] = &words[..] else { panic!("an event: {expected}") };
+            let names = ["supply", "available", "held", "sold"].iter().zip(numbers);
+            let stock: Vec<String> = names.map(|(name, n)| format!("{name}={n}")).collect();
+            let head = format!("event={event} sale=k id={id} epoch=T rev={seen} t=T");
+            let whole = format!("{head} {} {tail}", stock.join(" "));
+            assert_eq!(entry.line(), whole.trim_end(), "{line}");
+            assert_eq!(entry.number("epoch"), epoch, "{line}");
+        }
+    }
+    assert_eq!(number(&mut conn, "k", "rev"), seen as i64);
+    assert_whole(&entries(&mut conn, "s"));
+    server.assert_sound("k");
+}
+
+/// The first `count` words, and what follows them.
+fn split_after(text: &str, count: usize) -> (Vec<&str>, String) {
+    let words: Vec<&str> = text.split(' ').collect();
+    let (head, tail) = words.split_at(count.min(words.len()));
+    (head.to_vec(), tail.join(" "))
+}
+
+/// Times in entries are those that commands were told.
+#[test]
+fn entries_tell_the_times_of_the_grant() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000 OUTBOX s"), "+OK");
+    let deadline = conn.cmd("SECKILL.GRAB k a").items()[4].int();
+    let row = conn.cmd("SECKILL.USER k a").items()[2].items()[0].clone();
+    let grant = entries(&mut conn, "s")[1].clone();
+    assert_eq!(grant.number("deadline"), deadline);
+    assert_eq!(grant.number("at"), row.items()[4].int());
+    assert_eq!(grant.number("t"), row.items()[4].int());
+    assert_eq!(grant.number("born"), row.items()[7].int());
+    let later = conn.cmd("SECKILL.EXTEND k a 1000000").items()[3].int();
+    assert_eq!(entries(&mut conn, "s")[2].number("deadline"), later);
+}
+
+/// Ids and users are bytes: they arrive in the stream as they came.
+#[test]
+fn entries_keep_bytes_as_they_are() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (user, req) = (b"\0\xff%s\r\n", b"\xfe \0");
+    let (key, stream) = (b"k\0\xff", b"s\0 \xff");
+    let init: [&[u8]; 5] = [b"SECKILL.INIT", key, b"5", b"OUTBOX", stream];
+    assert_eq!(conn.ask(&init).to_string(), "+OK");
+    let grab: [&[u8]; 5] = [b"SECKILL.GRAB", key, user, b"REQ", req];
+    assert_eq!(conn.ask(&grab).to_string(), "['GRANTED' 1 1 'SOLD' 0 4]");
+    let range = conn.ask(&[b"XRANGE" as &[u8], stream, b"-", b"+"]);
+    let grant = range.items()[1].items()[1].clone();
+    for (name, value) in [("sale", &key[..]), ("user", user), ("req", req)] {
+        assert_eq!(grant.field(name).bytes(), value, "{name}");
+    }
+}
+
+/// On the link and in the log an entry and its change stand in one transaction, ids written out.
+#[test]
+fn an_entry_and_its_change_are_one_transaction() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 2 HOLD 150 OUTBOX s"), "+OK");
+    let mut stream = ReplicationStream::attach(&server);
+    conn.cmd("SECKILL.GRAB k a");
+    assert_transaction(&server, &mut stream, &["GRANT"]);
+    conn.cmd("SECKILL.GRAB k b REQ o");
+    assert_transaction(&server, &mut stream, &["GRANT", "ALLHELD"]);
+    wait_for_no_holds(&server, "k");
+    let lines = stream.lines(&server);
+    let count = |word: &str| lines.iter().filter(|line| line.starts_with(word)).count();
+    assert_eq!(count("XADD"), 3, "EXPIRE, AVAILABLE and EXPIRE: {lines:?}");
+    assert_eq!((count("MULTI"), count("EXEC")), (count("SECKILL.APPLY"), count("MULTI")));
+    assert!(lines[0] == "MULTI" && lines.last().is_some_and(|line| line == "EXEC"), "{lines:?}");
+    conn.cmd("SECKILL.GRAB k c");
+    conn.check(&[("SECKILL.RESTOCK k -1 REQ r", "[-1 0]")]);
+    assert_eq!(stream.lines(&server).len(), 9, "two transactions, the second with a transition");
+}
+
+/// What was replicated last is one MULTI with these events as XADDs, then the APPLY.
+#[track_caller]
+fn assert_transaction(server: &Server, stream: &mut ReplicationStream, wanted: &[&str]) {
+    let lines = stream.lines(server);
+    let all = entries(&mut server.conn(), "s");
+    let fresh = &all[all.len() - wanted.len()..];
+    let mut expected = vec!["MULTI".to_owned()];
+    for entry in fresh {
+        let pairs = entry.fields.iter().map(|(name, value)| format!("{name} {value}"));
+        expected.push(format!("XADD s {} {}", entry.id, pairs.collect::<Vec<_>>().join(" ")));
+    }
+    assert_eq!(lines[..expected.len()], expected);
+    assert!(lines[expected.len()].starts_with("SECKILL.APPLY k "), "{lines:?}");
+    assert_eq!(lines[expected.len() + 1..], ["EXEC"]);
+    assert_eq!(fresh.iter().map(|entry| entry.text("event")).collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn replicas_and_logs_have_the_same_stream() {
+    let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();
+    let replica = Server::start();
+    replica.follow(&server);
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 20 HOLD 60 LIMIT 0 OUTBOX s"), "+OK");
+    for step in 0..40 {
+        conn.cmd(&format!("SECKILL.GRAB k u{step} REQ {step}"));
+        conn.cmd(&format!("SECKILL.{} k u{}", ["CONFIRM", "CANCEL", "EXTEND"][step % 3], step / 2));
+    }
+    wait_for_no_holds(&server, "k");
+    replica.wait_in_sync(&server);
+    let picture = |server: &Server| {
+        let stream = server.conn().call("XRANGE s - +");
+        (server.digest("k"), server.digest("s"), stream, server.picture("k"))
+    };
+    let before = picture(&server);
+    assert_eq!(picture(&replica), before);
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    server.kill9();
+    server.start_again();
+    assert_eq!(picture(&server), before);
+    assert_whole(&entries(&mut server.conn(), "s"));
+    // The next change begins a new epoch, and its rev follows.
+    let last = entries(&mut server.conn(), "s").len();
+    assert_eq!(server.call("SECKILL.PAUSE k"), "+OK");
+    let all = entries(&mut server.conn(), "s");
+    assert_eq!(all.len(), last + 1);
+    assert!(all[last].number("epoch") > all[last - 1].number("epoch"));
+    assert_whole(&all);
+}
+
+/// Changes of every kind, each of which could be made if the stream took its entry.
+const CHANGES: [&str; 10] = [
+    "SECKILL.GRAB k new",
+    "SECKILL.GRAB k new QTY 3 REQ n",
+    "SECKILL.CONFIRM k held",
+    "SECKILL.CANCEL k held",
+    "SECKILL.EXTEND k held 1000000",
+    "SECKILL.REFUND k sold",
+    "SECKILL.RESTOCK k 5 REQ new",
+    "SECKILL.PAUSE k",
+    "SECKILL.ALTER k LIMIT 9",
+    "SECKILL.IMPORT k lost 5 REQ lost",
+];
+
+fn prepare(conn: &mut Conn) {
+    check(
+        conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
+            ("SECKILL.GRAB k held", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("SECKILL.GRAB k sold", "['GRANTED' 2 1 'HELD' T 3]"),
+            ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]"),
+        ],
+    );
+}
+
+#[test]
+fn a_stream_that_takes_nothing_stops_every_change() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    prepare(&mut conn);
+    let mut stream = ReplicationStream::attach(&server);
+    for spoil in ["SET s text".to_owned(), format!("XADD s {LAST_ID} f v")] {
+        let reply = conn.cmd(&spoil);
+        assert!(!reply.is_error(), "{spoil}: {reply}");
+        stream.lines(&server);
+        let (digest, length) = (server.digest("k"), conn.call("XLEN s"));
+        for line in CHANGES {
+            assert_eq!(conn.call(line), REFUSED, "{line} after {spoil}");
+            assert_eq!(stream.lines(&server), [""; 0], "{line} after {spoil}");
+            assert_eq!((server.digest("k"), conn.call("XLEN s")), (digest.clone(), length.clone()));
+            assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
+        }
+        // What changes nothing needs no entry.
+        conn.check(&[("SECKILL.RESUME k", "+OK"), ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]")]);
+        assert_eq!(conn.call("DEL s"), "1");
+        conn.check(&[("SECKILL.PAUSE k", "+OK"), ("SECKILL.RESUME k", "+OK")]);
+        assert_eq!(number(&mut conn, "k", "outbox_error"), 0);
+        assert_eq!(events(&mut conn, "s"), ["PAUSE", "RESUME"], "a missing stream is made anew");
+    }
+    server.assert_sound("k");
+}
+
+/// The stream has room for one entry and the grab needs two: neither is left, nor the grant.
+#[test]
+fn two_entries_are_appended_both_or_none() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for (before, length) in [(None, "0"), (Some("f"), "1")] {
+        conn.cmd("DEL k s");
+        assert_eq!(conn.call("SECKILL.INIT k 1 OUTBOX s"), "+OK");
+        assert_eq!(conn.call("DEL s"), "1");
+        conn.cmd("XADD s 18446744073709551615-18446744073709551614 f v");
+        if before.is_none() {
+            assert_eq!(conn.call("XTRIM s MAXLEN 0"), "1");
+        }
+        let digest = server.digest("k");
+        assert_eq!(conn.call("SECKILL.GRAB k a"), REFUSED);
+        assert_eq!(conn.call("XLEN s"), length);
+        assert_eq!(server.digest("k"), digest);
+        assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
+        assert_eq!(conn.call("DEL s"), "1");
+        assert_eq!(conn.call("SECKILL.GRAB k a"), "['GRANTED' 1 1 'SOLD' 0 0]");
+        assert_eq!(events(&mut conn, "s"), ["GRANT", "SOLDOUT"]);
+    }
+}
+
+/// The clock can't be refused: the sweeper comes again until the stream takes the event.
+#[test]
+fn an_expiry_waits_for_the_stream_and_loses_nothing() {
+    let server = Server::start();
+    let replica = Server::start();
+    replica.follow(&server);
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 9 HOLD 60 LIMIT 0 OUTBOX s"), "+OK");
+    for user in ["a", "b", "c"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user}"));
+    }
+    conn.check(&[("RENAME s kept", "+OK"), ("SET s text", "+OK")]);
+    wait_until("the sweeper was refused", || number(&mut conn, "k", "outbox_error") == 1);
+    assert_eq!(state_of(&mut conn, "k", "a"), "HELD");
+    assert_eq!(number(&mut conn, "k", "held"), 3);
+    // Judged by its deadline all the same: it does not become SOLD.
+    assert_eq!(conn.call("SECKILL.CONFIRM k a"), REFUSED);
+    assert_eq!(conn.call("RENAME kept s"), "+OK");
+    wait_for_no_holds(&server, "k");
+    assert_eq!(
+        events(&mut conn, "s"),
+        ["INIT", "GRANT", "GRANT", "GRANT", "EXPIRE", "EXPIRE", "EXPIRE"]
+    );
+    assert_whole(&entries(&mut conn, "s"));
+    assert_eq!(number(&mut conn, "k", "outbox_error"), 0);
+    replica.wait_in_sync(&server);
+    assert_eq!(replica.digest("s"), server.digest("s"));
+    assert_eq!(replica.digest("k"), server.digest("k"));
+}
+
+/// A grab that lets others' holds run out tells of all of it, in order, in one transaction.
+#[test]
+fn a_grab_that_expires_others_tells_of_them_first() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 3 HOLD 20 LIMIT 0 OUTBOX s"), "+OK");
+    for user in ["a", "b", "c"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user}"));
+    }
+    let due = number(&mut conn, "k", "next_deadline") + 20;
+    crate::support::shop::wait_for_clock(&mut conn, due);
+    conn.check(&[("DEL s", "1")]);
+    let mut stream = ReplicationStream::attach(&server);
+    assert_eq!(conn.cmd("SECKILL.GRAB k d QTY 2").items()[5], Reply::Int(0));
+    let wanted = ["EXPIRE", "AVAILABLE", "EXPIRE", "GRANT", "ALLHELD"];
+    assert_eq!(events(&mut conn, "s"), wanted);
+    assert_transaction(&server, &mut stream, &wanted);
+    assert_whole(&entries(&mut conn, "s"));
+}
+
+#[test]
+fn a_late_payment_is_told_either_way() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 30 OUTBOX s"), "+OK");
+    for user in ["a", "b"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user}"));
+        wait_for_no_holds(&server, "k");
+    }
+    conn.check(&[
+        ("DEL s", "1"),
+        ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['SOLD' 1 1 0]"),
+        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['EXPIRED' 2 1 0]"),
+        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['EXPIRED' 2 1 0]"),
+    ]);
+    assert_eq!(events(&mut conn, "s"), ["RECLAIM", "SOLDOUT", "RECLAIM-REFUSED"]);
+    let all = entries(&mut conn, "s");
+    assert_eq!((all[0].text("state"), all[2].text("state")), ("SOLD", "EXPIRED"));
+}
+
+/// A sale is no stream, least of all its own.
+#[test]
+fn a_sale_is_not_its_own_outbox() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 OUTBOX k", REFUSED),
+        ("EXISTS k", "0"),
+        ("SECKILL.INIT k 5", "+OK"),
+        ("SECKILL.ALTER k OUTBOX k", REFUSED),
+        ("SECKILL.INIT l 5 OUTBOX k", REFUSED),
+        ("EXISTS l", "0"),
+        ("SET text t", "+OK"),
+        ("SECKILL.INIT l 5 OUTBOX text", REFUSED),
+        ("SECKILL.ALTER k OUTBOX text", REFUSED),
+    ]);
+    let status = conn.cmd("SECKILL.STATUS k");
+    assert_eq!((status.field("outbox"), status.field("outbox_error")), (Reply::Nil, Reply::Int(0)));
+    conn.check(&[
+        ("SECKILL.ALTER k OUTBOX s", "+OK"),
+        ("SECKILL.ALTER k OUTBOX s", "+OK"),
+        ("SECKILL.ALTER k OUTBOX t", "-ERR OUTBOX can be set only while the sale has none"),
+    ]);
+    assert_eq!(events(&mut conn, "s"), ["ALTER"]);
+    assert_eq!(entries(&mut conn, "s")[0].text("outbox"), "s");
+    assert_eq!(entries(&mut conn, "s")[0].number("rev"), 1);
+}
+
+/// Who waits for entries is woken, on the primary and on a replica, by commands and by the clock.
+#[test]
+fn readers_that_wait_are_woken() {
+    let (server, replica) = (Server::start(), Server::start());
+    replica.follow(&server);
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 5 HOLD 120 OUTBOX s", "+OK")]);
+    conn.check(&[("XGROUP CREATE s group $", "+OK")]);
+    replica.wait_in_sync(&server);
+    let mut reader = server.conn();
+    let mut far_reader = replica.conn();
+    let mut grouped = server.conn();
+    for event in ["GRANT", "EXPIRE"] {
+        let last = entries(&mut conn, "s").last().map(|entry| entry.id.clone()).expect("an entry");
+        for waiting in [&mut reader, &mut far_reader] {
+            waiting.send(&["XREAD", "BLOCK", "0", "STREAMS", "s", &last]).expect("sent");
+        }
+        let words = ["XREADGROUP", "GROUP", "group", "me", "BLOCK", "0", "STREAMS", "s", ">"];
+        grouped.send(&words).expect("sent");
+        if event == "GRANT" {
+            wait_until("they wait", || {
+                let blocked = |server: &Server| server.info("clients", "blocked_clients");
+                blocked(&server) == "2" && blocked(&replica) == "1"
+            });
+            conn.cmd("SECKILL.GRAB k a");
+        }
+        for waiting in [&mut reader, &mut far_reader, &mut grouped] {
+            let reply = waiting.read().expect("a reply");
+            let entry = entry(&reply.items()[0].items()[1].items()[0]);
+            assert_eq!(entry.text("event"), event);
+        }
+    }
+}
+
+/// The operator must be allowed to write the stream; a buyer needs no permission for it.
+#[test]
+fn the_stream_needs_permission_at_init_alone() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("ACL SETUSER op on >pw ~sale:* -@all +seckill.init +seckill.alter", "+OK"),
+        ("ACL SETUSER reader on >pw ~sale:* %R~out:* -@all +seckill.init +seckill.alter", "+OK"),
+        ("ACL SETUSER chief on >pw ~sale:* ~out:* -@all +seckill.init +seckill.alter", "+OK"),
+        ("ACL SETUSER shop on >pw ~sale:* -@all +seckill.grab +seckill.confirm", "+OK"),
+        ("SECKILL.INIT sale:0 5", "+OK"),
+    ]);
+    let login = |user: &str| {
+        let mut conn = server.conn();
+        assert_eq!(conn.call(&format!("AUTH {user} pw")), "+OK");
+        conn
+    };
+    for user in ["op", "reader"] {
+        let mut operator = login(user);
+        for line in
+            ["SECKILL.INIT sale:1 5 OUTBOX out:1", "SECKILL.ALTER sale:0 LIMIT 2 OUTBOX out:1"]
+        {
+            let reply = operator.call(line);
+            assert!(reply.starts_with("-NOPERM"), "{user} {line}: {reply}");
+        }
+        assert_eq!(operator.call("SECKILL.INIT sale:9 5 LIMIT 2"), "+OK");
+    }
+    assert_eq!(conn.call("EXISTS sale:1 out:1"), "0");
+    let mut chief = login("chief");
+    chief.check(&[
+        ("SECKILL.INIT sale:1 5 HOLD 900000 OUTBOX out:1", "+OK"),
+        ("SECKILL.ALTER sale:0 OUTBOX out:0", "+OK"),
+    ]);
+    let mut shop = login("shop");
+    assert_eq!(shop.cmd("SECKILL.GRAB sale:1 a").items()[0].text(), "GRANTED");
+    assert_eq!(shop.call("SECKILL.CONFIRM sale:1 a"), "['SOLD' 1 1 0]");
+    assert_eq!(events(&mut conn, "out:1"), ["INIT", "GRANT", "CONFIRM"]);
+}
+
+/// Entries name the sale as it is called at that moment.
+#[test]
+fn a_renamed_sale_goes_on_under_its_new_name() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 5 HOLD 60 OUTBOX s", "+OK")]);
+    conn.cmd("SECKILL.GRAB k a");
+    assert_eq!(conn.call("RENAME k l"), "+OK");
+    wait_for_no_holds(&server, "l");
+    let names: Vec<String> = entries(&mut conn, "s")
+        .iter()
+        .map(|entry| format!("{} {}", entry.text("event"), entry.text("sale")))
+        .collect();
+    assert_eq!(names, ["INIT k", "GRANT k", "EXPIRE l"]);
+}
+
+/// The stream's own notification comes as after an XADD, and dirty data is counted.
+#[test]
+fn an_entry_is_signalled_like_an_xadd() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 1 OUTBOX s", "+OK"),
+        ("CONFIG SET notify-keyspace-events KEtd", "+OK"),
+    ]);
+    let (mut listener, mut watcher) = (server.conn(), server.conn());
+    listener.cmd("PSUBSCRIBE __keyspace@0__:*");
+    watcher.check(&[("WATCH s", "+OK"), ("MULTI", "+OK"), ("PING", "+QUEUED")]);
+    conn.cmd("SECKILL.GRAB k a");
+    assert_eq!(watcher.call("EXEC"), "nil", "a watched stream was changed");
+    let mut seen: Vec<String> = Vec::new();
+    while seen.len() < 4 {
+        let message = listener.read().expect("a message");
+        seen.push(format!("{} {}", message.items()[2].text(), message.items()[3].text()));
+    }
+    let expected = ["k seckill.grant", "k seckill.soldout", "s xadd", "s xadd"];
+    assert_eq!(seen, expected.map(|event| format!("__keyspace@0__:{event}")));
+}

@@ -1,0 +1,233 @@
+//! Holds run out on keys that nobody touches, wherever the key goes, and without a stall.
+
+use crate::support::bulk::grow;
+use crate::support::shop::{
+    assert_whole, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
+};
+use crate::support::{wait_until, Conn, Options, Server};
+
+/// A hold long enough to do something to its key first.
+const HOLD_MS: i64 = 300;
+
+/// Waits until the node has no hold left, without touching any key.
+#[track_caller]
+fn wait_until_settled(server: &Server, what: &str) {
+    let holds = || server.info("seckill", "seckill_holds");
+    wait_until(&format!("holds are settled after {what}"), || holds() == "0");
+}
+
+fn hold_one(conn: &mut Conn) {
+    assert_eq!(conn.call(&format!("SECKILL.INIT k 5 HOLD {HOLD_MS}")), "+OK");
+    assert_eq!(conn.cmd("SECKILL.GRAB k a").items()[3].text(), "HELD");
+}
+
+/// What is done to the key, and where it is then: database and name.
+const MOVES: [(&[&str], &str, &str); 8] = [
+    (&["RENAME k l"], "0", "l"),
+    (&["RENAMENX k l", "SECKILL.INIT k 1"], "0", "l"),
+    (&["MOVE k 3"], "3", "k"),
+    (&["SWAPDB 0 5"], "5", "k"),
+    (&["RENAME k l", "MOVE l 2", "SWAPDB 2 7"], "7", "l"),
+    (&["DEBUG RELOAD"], "0", "k"),
+    (&["SWAPDB 0 1", "DEBUG RELOAD", "SWAPDB 1 2"], "2", "k"),
+    (&["BGREWRITEAOF", "EXPIRE k 1000", "PERSIST k"], "0", "k"),
+];
+
+#[test]
+fn a_hold_runs_out_wherever_its_key_goes() {
+    let server = Server::start();
+    let replica = Server::start();
+    replica.follow(&server);
+    for (how, db, key) in MOVES {
+        let mut conn = server.conn();
+        hold_one(&mut conn);
+        for line in how {
+            let reply = conn.cmd(line);
+            assert!(!reply.is_error(), "{line}: {reply}");
+        }
+        assert_eq!(server.info("seckill", "seckill_holds"), "1", "{how:?}");
+        wait_until_settled(&server, &format!("{how:?}"));
+        assert_eq!(conn.call(&format!("SELECT {db}")), "+OK");
+        assert_eq!(state_of(&mut conn, key, "a"), "EXPIRED", "{how:?}");
+        assert_eq!(counter(&mut conn, key, "expired"), 1, "{how:?}");
+        replica.wait_in_sync(&server);
+        let mut far = replica.conn();
+        assert_eq!(far.call(&format!("SELECT {db}")), "+OK");
+        let digest = format!("DEBUG DIGEST-VALUE {key}");
+        assert_eq!(far.call(&digest), conn.call(&digest), "{how:?}");
+        assert_eq!(conn.call("FLUSHALL"), "+OK");
+    }
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+}
+
+#[test]
+fn a_restored_hold_runs_out() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    hold_one(&mut conn);
+    let payload = conn.cmd("DUMP k").bytes().to_vec();
+    assert_eq!(conn.call("DEL k"), "1");
+    for key in ["k", "copy"] {
+        let restore: [&[u8]; 4] = [b"RESTORE", key.as_bytes(), b"0", &payload];
+        assert_eq!(conn.ask(&restore).to_string(), "+OK");
+    }
+    assert_eq!(server.info("seckill", "seckill_holds"), "2");
+    wait_until_settled(&server, "RESTORE");
+    for key in ["k", "copy"] {
+        assert_eq!(state_of(&mut conn, key, "a"), "EXPIRED");
+        server.assert_sound(key);
+    }
+}
+
+/// After a restart the holds of the snapshot and of the log run out, also overdue ones.
+#[test]
+fn a_restart_goes_on_where_it_stopped() {
+    let logged = || Options::new().line("appendonly yes").line("appendfsync always");
+    let plain = logged().line("aof-use-rdb-preamble no");
+    for (options, saves, rewrites) in [
+        (Options::new(), true, false),
+        (logged(), false, false),
+        (logged(), false, true),
+        (plain, false, true),
+    ] {
+        let mut server = options.start();
+        let mut conn = server.conn();
+        hold_one(&mut conn);
+        conn.check(&[("SECKILL.ALTER k HOLD 10 LIMIT 2", "+OK")]);
+        conn.cmd("SECKILL.GRAB k a");
+        if rewrites {
+            conn.cmd("BGREWRITEAOF");
+            let rewriting = || server.info("persistence", "aof_rewrite_in_progress");
+            wait_until("the log is rewritten", || rewriting() == "0");
+        }
+        server.stop(saves);
+        server.start_again();
+        wait_until_settled(&server, "a restart");
+        let mut conn = server.conn();
+        assert_eq!(counter(&mut conn, "k", "expired"), 2);
+        assert_eq!(number(&mut conn, "k", "available"), 5);
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        server.assert_sound("k");
+    }
+}
+
+/// Keys that are gone cost a look and nothing else; a sale of the same name is another one.
+#[test]
+fn a_key_that_is_gone_costs_nothing() {
+    let server = Options::new().line("maxmemory-policy noeviction").start();
+    let mut conn = server.conn();
+    for how in ["FLUSHALL", "DEL k", "UNLINK k", "SET k text", "FLUSHDB ASYNC", "PEXPIRE k 1"] {
+        hold_one(&mut conn);
+        let deadline = number(&mut conn, "k", "next_deadline");
+        assert!(!conn.cmd(how).is_error(), "{how}");
+        wait_until_settled(&server, how);
+        let has_sale = || server.info("seckill", "seckill_sales") != "0";
+        wait_until("the sale is freed", || !has_sale());
+        if how == "DEL k" {
+            assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 900000"), "+OK");
+            conn.cmd("SECKILL.GRAB k a");
+        }
+        wait_for_clock(&mut conn, deadline + 50);
+        wait_until("no hint is left", || server.info("seckill", "seckill_sweeper_backlog") == "0");
+        if how == "DEL k" {
+            assert_eq!(state_of(&mut conn, "k", "a"), "HELD", "the new sale's hold is its own");
+        }
+        assert_eq!(conn.call("FLUSHALL"), "+OK");
+    }
+    assert!(!server.log().contains("failed inside"));
+}
+
+/// The longest interval leaves holds alone; a shorter one takes force at once.
+#[test]
+fn the_interval_can_be_changed_at_any_time() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 5 HOLD 20", "+OK")]);
+    conn.cmd("SECKILL.GRAB k a");
+    let due = number(&mut conn, "k", "next_deadline");
+    wait_for_clock(&mut conn, due + 250);
+    assert_eq!(state_of(&mut conn, "k", "a"), "HELD");
+    assert_eq!(server.info("seckill", "seckill_sweeper_backlog"), "1");
+    assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 5"), "+OK");
+    wait_until_settled(&server, "CONFIG SET");
+    assert!(server.info("seckill", "seckill_expiry_lag_max_ms").parse::<i64>().expect("ms") >= 250);
+}
+
+/// A batch is the most that one round settles: with a batch of one, many holds still all go.
+#[test]
+fn the_smallest_batch_gets_there() {
+    let server = Options::new().module_args("sweep-batch 1 sweep-interval-ms 1").start();
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 500 HOLD 50 LIMIT 0 OUTBOX s", "+OK")]);
+    for step in 0..200 {
+        conn.cmd(&format!("SECKILL.GRAB k u{step}"));
+    }
+    wait_for_no_holds(&server, "k");
+    assert_eq!(server.info("seckill", "seckill_expired"), "200");
+    assert_whole(&entries(&mut conn, "s"));
+    server.assert_sound("k");
+}
+
+/// One huge sale does not keep small ones waiting.
+#[test]
+fn small_sales_have_their_turn() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let (big, small) = (20_000, 100);
+    assert_eq!(conn.call("SECKILL.INIT big 1000000 LIMIT 0"), "+OK");
+    grow(&mut conn, "big", 0, big, |number| format!("Gd1500:user:{number}"));
+    let due = number(&mut conn, "big", "next_deadline");
+    for sale in 0..small {
+        let name = format!("small{sale}");
+        conn.check(&[(&format!("SECKILL.INIT {name} 5"), "+OK")]);
+        let created = number(&mut conn, &name, "created_at");
+        let words = ["SECKILL.APPLY", &name, "1", &format!("Gd{}:u", due - created)];
+        assert_eq!(conn.ask(&words).to_string(), "+OK");
+    }
+    assert_eq!(conn.call("CONFIG SET notify-keyspace-events Ed"), "+OK");
+    let mut listener = server.conn();
+    listener.cmd("SUBSCRIBE __keyevent@0__:seckill.expire");
+    let mut turns_of_big = 0;
+    let mut settled = 0;
+    while settled < small {
+        let message = listener.read().expect("a message");
+        match message.items()[2].text().as_str() {
+            "big" => turns_of_big += 1,
+            _ => settled += 1,
+        }
+    }
+    assert!(turns_of_big <= 20, "big had {turns_of_big} turns before all others had theirs");
+    wait_until_settled(&server, "all");
+    for key in ["big", "small0", "small99"] {
+        server.assert_sound(key);
+    }
+}
+
+/// While writes are paused nothing runs out; afterwards all of it does. A timer that replicated in
+/// the pause would stop the server.
+#[test]
+fn a_pause_of_writes_is_kept() {
+    let (server, replica) = (Server::start(), Server::start());
+    replica.follow(&server);
+    let mut conn = server.conn();
+    conn.check(&[("SECKILL.INIT k 300 HOLD 400 OUTBOX s", "+OK")]);
+    for step in 0..200 {
+        conn.cmd(&format!("SECKILL.GRAB k u{step}"));
+    }
+    let last = conn.cmd("SECKILL.USER k u199").items()[2].items()[0].items()[5].int();
+    assert_eq!(conn.call("CLIENT PAUSE 2000 WRITE"), "+OK");
+    let held = number(&mut conn, "k", "held");
+    assert!(held > 0, "the pause began in time");
+    wait_for_clock(&mut conn, last + 500);
+    assert_eq!(number(&mut conn, "k", "held"), held, "nothing expires in a pause");
+    let mut buyer = server.conn();
+    buyer.send(&["SECKILL.CONFIRM", "k", "u199"]).expect("sent");
+    assert_eq!(buyer.read().expect("a reply, after the pause").to_string(), "['EXPIRED' 200 1 0]");
+    wait_for_no_holds(&server, "k");
+    assert_eq!(counter(&mut conn, "k", "expired"), 200);
+    assert_whole(&entries(&mut conn, "s"));
+    replica.wait_in_sync(&server);
+    assert_eq!(replica.digest("k"), server.digest("k"));
+    assert_eq!(replica.digest("s"), server.digest("s"));
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+}

@@ -1,0 +1,140 @@
+//! Asking about sales and orders in words that don't change from run to run.
+
+use super::client::Conn;
+use super::reply::Reply;
+use super::server::Server;
+use super::wait::wait_until;
+
+/// Numbers of this size are moments, in Unix ms, or epochs.
+const MOMENTS: std::ops::Range<u64> = 1_600_000_000_000..100_000_000_000_000;
+
+/// A reply in the notation of [`Reply`] with `T` for every moment.
+pub fn timeless(reply: &Reply) -> String {
+    let text = reply.to_string();
+    let words = text.split(' ').map(|word| {
+        let bare = word.trim_matches(['[', ']', '\'']);
+        match bare.parse::<u64>() {
+            Ok(number) if MOMENTS.contains(&number) => word.replace(bare, "T"),
+            _ => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Sends commands one by one, each of which must be answered as written beside it, with `T` for
+/// every moment.
+#[track_caller]
+pub fn check(conn: &mut Conn, session: &[(&str, &str)]) {
+    for (line, expected) in session {
+        let reply = timeless(&conn.cmd(line));
+        assert_eq!(reply, *expected, "the reply to {line}");
+    }
+}
+
+/// One number of STATUS.
+#[track_caller]
+pub fn number(conn: &mut Conn, key: &str, field: &str) -> i64 {
+    conn.cmd(&format!("SECKILL.STATUS {key}")).field(field).int()
+}
+
+/// One of the counters in STATUS.
+#[track_caller]
+pub fn counter(conn: &mut Conn, key: &str, name: &str) -> i64 {
+    conn.cmd(&format!("SECKILL.STATUS {key}")).field("counters").field(name).int()
+}
+
+/// The server's clock in Unix ms.
+#[track_caller]
+pub fn clock_ms(conn: &mut Conn) -> i64 {
+    let time = conn.cmd("TIME");
+    let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
+    part(0) * 1000 + part(1) / 1000
+}
+
+/// Waits until the server's clock has come to `moment`.
+#[track_caller]
+pub fn wait_for_clock(conn: &mut Conn, moment: i64) {
+    wait_until("the clock comes to the moment", || clock_ms(conn) >= moment);
+}
+
+/// Waits until no hold of a sale is left, without a command that would let one expire.
+#[track_caller]
+pub fn wait_for_no_holds(server: &Server, key: &str) {
+    let mut conn = server.conn();
+    wait_until(&format!("{key} has no holds"), || number(&mut conn, key, "held") == 0);
+}
+
+/// The state in the newest grant row of a user, as stored.
+#[track_caller]
+pub fn state_of(conn: &mut Conn, key: &str, user: &str) -> String {
+    let rows = conn.cmd(&format!("SECKILL.USER {key} {user}")).items()[2].clone();
+    rows.items().first().map_or_else(String::new, |row| row.items()[3].text())
+}
+
+/// An entry of an outbox: its id, its names and values in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub id: String,
+    pub fields: Vec<(String, String)>,
+}
+
+impl Entry {
+    /// The value under `name`.
+    #[track_caller]
+    pub fn text(&self, name: &str) -> &str {
+        let found = self.fields.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no {name} in {self:?}"))
+    }
+
+    /// The number under `name`.
+    #[track_caller]
+    pub fn number(&self, name: &str) -> i64 {
+        self.text(name).parse().expect("a number")
+    }
+
+    /// `name=value` for each field, with `T` for moments.
+    pub fn line(&self) -> String {
+        let shown = |value: &String| match value.parse::<u64>() {
+            Ok(number) if MOMENTS.contains(&number) => "T".to_owned(),
+            _ => value.clone(),
+        };
+        let fields = self.fields.iter().map(|(name, value)| format!("{name}={}", shown(value)));
+        fields.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// All entries of a stream.
+#[track_caller]
+pub fn entries(conn: &mut Conn, stream: &str) -> Vec<Entry> {
+    let all = conn.cmd(&format!("XRANGE {stream} - +"));
+    all.items().iter().map(entry).collect()
+}
+
+/// One entry as XRANGE and XREAD show it.
+#[track_caller]
+pub fn entry(reply: &Reply) -> Entry {
+    let fields = reply.items()[1].pairs().into_iter().map(|(name, value)| (name, value.text()));
+    Entry { id: reply.items()[0].text(), fields: fields.collect() }
+}
+
+/// The events in a stream, in order.
+#[track_caller]
+pub fn events(conn: &mut Conn, stream: &str) -> Vec<String> {
+    entries(conn, stream).iter().map(|entry| entry.text("event").to_owned()).collect()
+}
+
+/// Checks what must hold of every outbox of one sale: revs without a gap, epochs that never fall,
+/// T that never falls, and the law in every entry.
+#[track_caller]
+pub fn assert_whole(entries: &[Entry]) {
+    for (before, after) in entries.iter().zip(entries.iter().skip(1)) {
+        assert_eq!(after.number("rev"), before.number("rev") + 1, "{before:?} {after:?}");
+        assert!(after.number("epoch") >= before.number("epoch"), "{before:?} {after:?}");
+        assert!(after.number("t") >= before.number("t"), "{before:?} {after:?}");
+    }
+    for entry in entries {
+        let [supply, available, held, sold] =
+            ["supply", "available", "held", "sold"].map(|name| entry.number(name));
+        assert_eq!(supply, available + held + sold, "{entry:?}");
+    }
+}
