@@ -3,11 +3,15 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
+# What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help".
+BENCH ?=
+NOOP := $(CURDIR)/target/noop
+
 .PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
-	docs
+	docs build-noop bench bench-core bench-instructions
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 deps: ## Install what is missing beside a Rust toolchain (does nothing when all is there)
 	@.ci/deps
@@ -40,6 +44,19 @@ clients: build ## Buy with real client libraries of PHP, Python, Node, Java (tho
 
 durability: build ## Measure what is lost when a server dies, setting by setting
 	cargo run --release --example durability
+
+build-noop: deps
+	cargo build --release --features noop --target-dir $(NOOP)
+
+bench: build build-noop ## Measure next to sets, scripts and functions (about 5 minutes)
+	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
+		--json $(CURDIR)/docs/bench.json --chart $(CURDIR)/docs/bench.svg $(BENCH)
+
+bench-core: deps ## Measure the domain alone, without a server
+	cargo bench --bench core
+
+bench-instructions: build-noop ## Count the server's instructions for one call (valgrind)
+	SECKILL_NOOP_MODULE=$(NOOP)/release/libseckill.so cargo bench --bench instructions
 
 test: deps ## Run all tests
 	cargo test

@@ -37,6 +37,8 @@ pub(super) static SIGNALS: Once = Once::new();
 pub struct Server {
     slot: Slot,
     port: u16,
+    /// What the server is run by, such as a profiler with its options; mostly nothing.
+    through: Vec<String>,
     program: OsString,
     module: PathBuf,
     settings: Vec<String>,
@@ -49,6 +51,18 @@ impl Server {
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
+        Server::start_through(&[], module, settings)
+    }
+
+    /// As [`Server::start`], but what runs is `through` with the server's command line behind it.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_through(
+        through: &[&str],
+        module: &Path,
+        settings: &[&str],
+    ) -> Result<Server, String> {
         SIGNALS.call_once(clean_up_on_signals);
         let folder = tempfile::Builder::new()
             .prefix("seckill-")
@@ -57,9 +71,10 @@ impl Server {
         let server = Server {
             slot: Slot::default(),
             port: 0,
+            through: owned(through),
             program: std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into()),
             module: module.to_owned(),
-            settings: settings.iter().map(|word| (*word).to_owned()).collect(),
+            settings: owned(settings),
         };
         lock(&ALL).push(Arc::clone(&server.slot));
         server.start_in(folder)
@@ -90,7 +105,7 @@ impl Server {
     /// Launches the process and waits until it answers; gives the folder back on failure.
     fn launch(&self, folder: TempDir) -> Result<(), (Option<TempDir>, String)> {
         let log = folder.path().join("server.log");
-        let launched = command(&self.program)
+        let launched = command_through(&self.through, &self.program)
             .args(["--bind", "127.0.0.1", "--port", &self.port.to_string()])
             .args(["--save", "", "--logfile", "server.log", "--dir"])
             .arg(folder.path())
@@ -144,6 +159,11 @@ impl Server {
         self.port
     }
 
+    /// The process id, 0 when it was stopped.
+    pub fn pid(&self) -> u32 {
+        lock(&self.slot).as_ref().map_or(0, |running| running.child.id())
+    }
+
     /// A fresh connection.
     ///
     /// # Errors
@@ -170,6 +190,7 @@ impl Server {
                 let again = Server {
                     slot: Arc::clone(&self.slot),
                     port: self.port,
+                    through: self.through.clone(),
                     program: self.program.clone(),
                     module: self.module.clone(),
                     settings: self.settings.clone(),
@@ -243,13 +264,27 @@ fn is_up(port: u16, pid: u32) -> bool {
 /// setpriv asks the kernel to end the server together with this program, even when that is killed
 /// in a way that no program can handle. Where it is missing, the rest still cleans up.
 pub fn command(program: &OsStr) -> Command {
-    let setpriv = Path::new("/usr/bin/setpriv");
-    if !setpriv.is_file() {
-        return Command::new(program);
-    }
-    let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command_through(&[], program)
+}
+
+fn command_through(through: &[String], program: &OsStr) -> Command {
+    let through = through.iter().map(OsStr::new);
+    let mut words = through.chain([program]);
+    let setpriv = OsStr::new("/usr/bin/setpriv");
+    let mut command = match Path::new(setpriv).is_file() {
+        true => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]);
+            command
+        }
+        false => Command::new(words.next().unwrap_or(program)),
+    };
+    command.args(words);
     command
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 pub(super) fn last_lines(file: &Path, count: usize) -> String {

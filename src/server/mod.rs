@@ -17,6 +17,8 @@ pub mod key;
 mod listeners;
 pub mod load;
 pub mod log;
+#[cfg(feature = "noop")]
+mod noop;
 pub mod outbox;
 pub mod random;
 pub mod register;

@@ -1,0 +1,47 @@
+//! `make bench-instructions`: instructions of the server for one call of each kind.
+//!
+//! The module must have been built with the feature `noop`; `SECKILL_NOOP_MODULE` names its file.
+
+mod callgrind;
+#[path = "../../examples/support/mod.rs"]
+mod support;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use comfy_table::{presets, CellAlignment, Table};
+
+const CALLS: usize = 40_000;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(table) => {
+            println!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(sentence) => {
+            eprintln!("FAILED: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<Table, String> {
+    if !callgrind::is_there() {
+        return Err("Install valgrind, it counts the instructions.".into());
+    }
+    let named = std::env::var_os("SECKILL_NOOP_MODULE").map(PathBuf::from);
+    let counts = callgrind::count(&support::module_file(named)?, CALLS)?;
+    let base = counts.iter().find(|(name, _)| *name == callgrind::NOOP);
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(["call", "instructions", "to a no-op command"]);
+    for (name, each) in &counts {
+        let ratio = base.map_or_else(String::new, |(_, base)| format!("{:.2}", each / base));
+        table.add_row([(*name).to_owned(), format!("{each:.0}"), ratio]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    Ok(table)
+}

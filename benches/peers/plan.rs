@@ -1,0 +1,49 @@
+//! How much is measured.
+
+/// Numbers of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Rounds of A B C ...
+    pub rounds: usize,
+    /// Winning grabs of a fresh sale.
+    pub wins: u64,
+    /// Requests where nothing grows.
+    pub calls: u64,
+    /// Requests of the scripts, several times slower: fewer, which favours them where a table
+    /// grows.
+    pub script_calls: u64,
+    /// Requests without a pipeline.
+    pub single_calls: u64,
+    /// Winners of a sale: small, middle, large.
+    pub sizes: [u64; 3],
+    /// How often a large sale is grown.
+    pub growths: usize,
+    /// Calls counted by callgrind, each.
+    pub counted_calls: usize,
+}
+
+impl Plan {
+    /// What the bars are judged by.
+    pub const FULL: Plan = Plan {
+        rounds: 5,
+        wins: 2_000_000,
+        calls: 1_000_000,
+        script_calls: 400_000,
+        single_calls: 50_000,
+        sizes: [10_000, 1_000_000, 10_000_000],
+        growths: 2,
+        counted_calls: 20_000,
+    };
+
+    /// For trying: the figures say little.
+    pub const QUICK: Plan = Plan {
+        rounds: 2,
+        wins: 200_000,
+        calls: 100_000,
+        script_calls: 50_000,
+        single_calls: 10_000,
+        sizes: [10_000, 100_000, 1_000_000],
+        growths: 2,
+        counted_calls: 5_000,
+    };
+}
