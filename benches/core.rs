@@ -16,7 +16,7 @@ const BATCH: u64 = 1_000;
 
 fn new_sale(supply: u64) -> Sale {
     let terms = Terms { limit: 1, ..Terms::default() };
-    let init = Init { supply, terms, id: 1, secret: [7; 16] };
+    let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
     let mut decided = decide_new(&init, &NOW);
     let change = decided.changes.pop().expect("a new sale begins with a change");
     let key: HashKey = [1, 2];

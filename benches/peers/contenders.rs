@@ -156,7 +156,8 @@ pub fn script(
         Kind::Function => {
             let body = SCRIPT.replace("KEYS", "keys").replace("ARGV", "args");
             let library = format!(
-                "#!lua name=shop\nredis.register_function('grab', function(keys, args)\n{body}\nend)"
+                "#!lua name=shop\nredis.register_function('grab', \
+                 function(keys, args)\n{body}\nend)"
             );
             control.tell(&["FUNCTION", "LOAD", &library])?;
             ("FCALL", "grab".to_owned())
