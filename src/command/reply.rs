@@ -6,6 +6,49 @@ use super::errors;
 use crate::sale::ledger::Grant;
 use crate::sale::outcome::{Outcome, Standing, State};
 use crate::server::reply::Reply;
+use crate::server::words::Word;
+
+/// Defines the words and the list of all of them.
+macro_rules! words {
+    ($($name:ident = $text:expr;)*) => {
+        $(static $name: Word = Word::new($text);)*
+        /// The words that the server is asked for when the module is loaded.
+        pub static WORDS: &[&Word] = &[$(&$name),*];
+    };
+}
+
+words! {
+    GRANTED = "GRANTED";
+    ALREADY = "ALREADY";
+    REPLAY = "REPLAY";
+    OVERLIMIT = "OVERLIMIT";
+    SOLDOUT = "SOLDOUT";
+    SHORT = "SHORT";
+    NOTOPEN = "NOTOPEN";
+    CLOSED = "CLOSED";
+    PAUSED = "PAUSED";
+    DENIED = "DENIED";
+    BUSY = "BUSY";
+    NOGRANT = "NOGRANT";
+    HELD = State::Held.name();
+    SOLD = State::Sold.name();
+    CANCELLED = State::Cancelled.name();
+    EXPIRED = State::Expired.name();
+    REFUNDED = State::Refunded.name();
+}
+
+/// Most replies of a rush are this word and 0.
+pub static PAIR: &Word = &SOLDOUT;
+
+fn word_of(state: State) -> &'static Word {
+    match state {
+        State::Held => &HELD,
+        State::Sold => &SOLD,
+        State::Cancelled => &CANCELLED,
+        State::Expired | State::Forfeited => &EXPIRED,
+        State::Refunded => &REFUNDED,
+    }
+}
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
@@ -15,22 +58,22 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     match outcome {
         Outcome::Done => reply.ok(),
         Outcome::Granted { grant, available } => {
-            standing(reply, 6, "GRANTED", grant);
+            standing(reply, 6, &GRANTED, grant);
             reply.number(*available);
         }
-        Outcome::Already(grant) => standing(reply, 5, "ALREADY", grant),
-        Outcome::Replay(grant) => standing(reply, 5, "REPLAY", grant),
-        Outcome::OverLimit { allowance } => with_number(reply, "OVERLIMIT", *allowance),
-        Outcome::SoldOut { held } => with_number(reply, "SOLDOUT", *held),
-        Outcome::Short { available } => with_number(reply, "SHORT", *available),
-        Outcome::NotOpen { in_ms } => with_number(reply, "NOTOPEN", *in_ms),
-        Outcome::Closed => alone(reply, "CLOSED"),
-        Outcome::Paused => alone(reply, "PAUSED"),
+        Outcome::Already(grant) => standing(reply, 5, &ALREADY, grant),
+        Outcome::Replay(grant) => standing(reply, 5, &REPLAY, grant),
+        Outcome::OverLimit { allowance } => reply.pair(&OVERLIMIT, *allowance),
+        Outcome::SoldOut { held } => reply.pair(&SOLDOUT, *held),
+        Outcome::Short { available } => reply.pair(&SHORT, *available),
+        Outcome::NotOpen { in_ms } => reply.pair(&NOTOPEN, *in_ms),
+        Outcome::Closed => alone(reply, &CLOSED),
+        Outcome::Paused => alone(reply, &PAUSED),
         Outcome::Stands(grant) => stands(reply, grant),
-        Outcome::NoGrant => stands_for(reply, "NOGRANT"),
-        Outcome::Fenced => stands_for(reply, State::Cancelled.name()),
-        Outcome::Denied => alone(reply, "DENIED"),
-        Outcome::Busy => alone(reply, "BUSY"),
+        Outcome::NoGrant => stands_for(reply, &NOGRANT),
+        Outcome::Fenced => stands_for(reply, &CANCELLED),
+        Outcome::Denied => alone(reply, &DENIED),
+        Outcome::Busy => alone(reply, &BUSY),
         Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
@@ -47,16 +90,16 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
 fn stands(reply: Reply<'_>, grant: &Standing) {
     let Standing { seq, qty, state, deadline } = *grant;
     reply.array(4);
-    reply.text(state.name());
+    reply.word(word_of(state));
     reply.number(seq);
     reply.number(qty);
     reply.number(deadline);
 }
 
 /// The same where there is no grant.
-fn stands_for(reply: Reply<'_>, name: &str) {
+fn stands_for(reply: Reply<'_>, name: &Word) {
     reply.array(4);
-    reply.text(name);
+    reply.word(name);
     reply.int(0);
     reply.int(0);
     reply.int(0);
@@ -69,7 +112,7 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     reply.number(seq);
     reply.bytes(grant.user);
     reply.number(qty);
-    reply.text(state.name());
+    reply.word(word_of(state));
     reply.number(grant.at);
     reply.number(deadline);
     match grant.req_id() {
@@ -80,24 +123,18 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     reply.number(grant.round);
 }
 
-fn alone(reply: Reply<'_>, name: &str) {
+fn alone(reply: Reply<'_>, name: &Word) {
     reply.array(1);
-    reply.text(name);
-}
-
-fn with_number(reply: Reply<'_>, name: &str, value: u64) {
-    reply.array(2);
-    reply.text(name);
-    reply.number(value);
+    reply.word(name);
 }
 
 /// What GRANTED, ALREADY and REPLAY share. `elements` counts those that the caller adds, too.
-fn standing(reply: Reply<'_>, elements: usize, name: &str, grant: &Standing) {
+fn standing(reply: Reply<'_>, elements: usize, name: &Word, grant: &Standing) {
     let Standing { seq, qty, state, deadline } = *grant;
     reply.array(elements);
-    reply.text(name);
+    reply.word(name);
     reply.number(seq);
     reply.number(qty);
-    reply.text(state.name());
+    reply.word(word_of(state));
     reply.number(deadline);
 }

@@ -1,5 +1,7 @@
 //! What happened, in the order in which it happened: for the outbox and for notifications.
 
+use core::ffi::CStr;
+
 use super::core::Stock;
 
 /// One thing that happened to a sale.
@@ -55,25 +57,25 @@ impl Event {
     }
 
     /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one is not told.
-    pub fn notification(self) -> Option<&'static str> {
+    pub fn notification(self) -> Option<&'static CStr> {
         Some(match self {
-            Event::Init => "seckill.init",
-            Event::Grant => "seckill.grant",
-            Event::Confirm | Event::Reclaim => "seckill.confirm",
+            Event::Init => c"seckill.init",
+            Event::Grant => c"seckill.grant",
+            Event::Confirm | Event::Reclaim => c"seckill.confirm",
             Event::ReclaimRefused => return None,
-            Event::Cancel => "seckill.cancel",
-            Event::Extend => "seckill.extend",
-            Event::Expire => "seckill.expire",
-            Event::Refund => "seckill.refund",
-            Event::Restock => "seckill.restock",
-            Event::Pause => "seckill.pause",
-            Event::Resume => "seckill.resume",
-            Event::Alter => "seckill.alter",
-            Event::Import => "seckill.import",
-            Event::Round => "seckill.round",
-            Event::SoldOut => "seckill.soldout",
-            Event::AllHeld => "seckill.allheld",
-            Event::Available => "seckill.available",
+            Event::Cancel => c"seckill.cancel",
+            Event::Extend => c"seckill.extend",
+            Event::Expire => c"seckill.expire",
+            Event::Refund => c"seckill.refund",
+            Event::Restock => c"seckill.restock",
+            Event::Pause => c"seckill.pause",
+            Event::Resume => c"seckill.resume",
+            Event::Alter => c"seckill.alter",
+            Event::Import => c"seckill.import",
+            Event::Round => c"seckill.round",
+            Event::SoldOut => c"seckill.soldout",
+            Event::AllHeld => c"seckill.allheld",
+            Event::Available => c"seckill.available",
         })
     }
 

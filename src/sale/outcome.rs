@@ -20,7 +20,7 @@ pub enum State {
 
 impl State {
     /// The word callers read. A forfeited grant is an expired one to them.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             State::Held => "HELD",
             State::Sold => "SOLD",

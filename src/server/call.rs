@@ -1,5 +1,6 @@
 //! One call of a command: its arguments as bytes, its clock, and what it may do.
 
+use std::ffi::CStr;
 use std::ops::Range;
 use std::os::raw::c_int;
 use std::slice;
@@ -156,7 +157,7 @@ impl<'a> Call<'a> {
 
     /// Sends a keyspace notification of class `d`. Foreign code may run in it: it comes last, just
     /// before the reply.
-    pub fn notify(&mut self, event: &'static str, key_arg: usize) {
+    pub fn notify(&mut self, event: &'static CStr, key_arg: usize) {
         if let Some(key) = self.name(key_arg) {
             events::notify(self.ctx, event, key);
         }

@@ -26,3 +26,4 @@ pub mod replicate;
 pub mod reply;
 pub mod run;
 pub mod sweeper;
+pub mod words;

@@ -2,9 +2,10 @@
 
 use std::marker::PhantomData;
 
-use redis_module::raw::RedisModuleCtx;
+use redis_module::raw::{RedisModuleCallReply, RedisModuleCtx};
 
 use super::api::with_c_str;
+use super::words::Word;
 
 /// Writes the reply of one call. It reaches nothing but the client, so it may be used while a sale
 /// is borrowed. Elements follow the header that counts them.
@@ -69,6 +70,33 @@ impl Reply<'_> {
     /// A bulk string of text.
     pub fn text(self, text: &str) {
         self.bytes(text.as_bytes());
+    }
+
+    /// A word as a bulk string.
+    pub fn word(self, word: &Word) {
+        match word.bulk() {
+            Some(made) => self.made(made),
+            None => self.text(word.text()),
+        }
+    }
+
+    /// An array of a word and a number.
+    pub fn pair(self, word: &Word, number: u64) {
+        match word.pair() {
+            Some(made) if number == 0 => self.made(made),
+            _ => {
+                self.array(2);
+                self.word(word);
+                self.number(number);
+            }
+        }
+    }
+
+    /// What the server has made before.
+    fn made(self, reply: *mut RedisModuleCallReply) {
+        // SAFETY: the context is alive during the call, and such replies are never freed. They have
+        // nothing that RESP2 lacks, so the server refuses none.
+        unsafe { api!(RedisModule_ReplyWithCallReply)(self.ctx, reply) };
     }
 
     /// A null.
