@@ -98,7 +98,8 @@ impl Sale {
         for change in changes {
             trial.step(self, change, alone, &mut told)?;
         }
-        let mut restocked = trial.restocked.iter().copied();
+        let restocked = trial.more().map_or(&[][..], |more| &more.restocked);
+        let mut restocked = restocked.iter().copied();
         for change in changes {
             let begun = self.core.begin(change);
             debug_assert_eq!(begun, Ok(()), "the trial has begun it too");
@@ -220,7 +221,8 @@ impl Sale {
     /// Takes over the numbers of older rounds and lets go of those that are not kept.
     fn tidy_rounds(&mut self, trial: &Trial) {
         let Some(rounds) = self.rounds_mut() else { return };
-        trial.older.iter().for_each(|(place, core)| rounds.set_core(*place, *core));
+        let touched = trial.more().into_iter().flat_map(|more| &more.older);
+        touched.for_each(|(place, core)| rounds.set_core(*place, *core));
         rounds.prune();
         rounds.shed();
     }

@@ -80,7 +80,14 @@ impl Sale {
 
     /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
     /// change comes alone, before anything else is judged.
+    #[inline]
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        // Most sales have no rounds.
+        self.terms.schedule.as_ref()?;
+        self.decide_next_round(now)
+    }
+
+    fn decide_next_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
         let (round, supply) = self.next_round(now).filter(|_| self.awaits == 0)?;
         Some(self.change(Outcome::NextRound, Effect::Round { round, supply }, now))
     }

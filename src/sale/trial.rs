@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use smallvec::SmallVec;
-
 use super::admission::List;
 use super::core::Core;
 use super::draw::{AmountsTrial, Draw};
@@ -24,15 +22,22 @@ pub struct Trial {
     pub core: Core,
     /// Whether entries are written, so that revs are counted.
     has_outbox: bool,
-    /// Grants that the changes tried so far have moved: state and deadline.
-    moved: BTreeMap<u64, (State, u64)>,
     draw: Option<Draw>,
-    /// Numbers of older rounds that the changes tried so far have touched, by their place.
+    /// What most trials don't need: a plain grant is tried without the heap.
+    more: Option<Box<More>>,
+}
+
+/// What the changes tried so far have done beside moving the numbers.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// Grants that they have moved: state and deadline.
+    moved: BTreeMap<u64, (State, u64)>,
+    /// Numbers of older rounds that they have touched, by their place.
     pub older: BTreeMap<usize, Core>,
     /// What becomes of the amounts of DRAW LIST.
-    amounts: Option<Box<AmountsTrial>>,
+    amounts: AmountsTrial,
     /// What was available after each restock: its repeat is told so.
-    pub restocked: SmallVec<[u64; 1]>,
+    pub restocked: Vec<u64>,
 }
 
 /// A grant that an event is about, as it stands after it.
@@ -82,9 +87,16 @@ impl Trial {
 
     fn with(core: Core, terms: &Terms) -> Trial {
         let has_outbox = terms.outbox.is_some();
-        let (moved, older) = (BTreeMap::new(), BTreeMap::new());
-        let restocked = SmallVec::new();
-        Trial { core, has_outbox, moved, draw: terms.draw, older, amounts: None, restocked }
+        Trial { core, has_outbox, draw: terms.draw, more: None }
+    }
+
+    /// What was done beside moving the numbers, if anything.
+    pub fn more(&self) -> Option<&More> {
+        self.more.as_deref()
+    }
+
+    fn more_mut(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
     }
 
     fn is_lawful(&self) -> bool {
@@ -116,10 +128,11 @@ impl Trial {
         };
         let stored = sale.rounds().and_then(|rounds| rounds.older.get(place));
         let stored = stored.ok_or(Refused::Law)?.core;
-        let mut core = self.older.get(&place).copied().unwrap_or(stored);
+        let touched = self.more().and_then(|more| more.older.get(&place));
+        let mut core = touched.copied().unwrap_or(stored);
         step(&mut core)?;
         check(self.holds_for(&core))?;
-        self.older.insert(place, core);
+        self.more_mut().older.insert(place, core);
         self.core.rev += u64::from(self.has_outbox);
         let Core { version, rev, t, epoch, .. } = self.core;
         seen.see(&Core { version, rev, t, epoch, ..core }, event, change, Some(moved));
@@ -157,7 +170,7 @@ impl Trial {
         // While a rewritten sale is not complete its list is not what is available.
         let agrees = Some(list.len()) == sale.core.packets && list.sum() == sale.core.available;
         check(agrees)?;
-        let amounts = self.amounts.get_or_insert_with(Box::default);
+        let amounts = &mut self.more_mut().amounts;
         match (from, from.is_some_and(State::is_live), to.is_live()) {
             (None, _, true) => check(amounts.take_first(list) == Some(qty)),
             (Some(_), false, true) => check(amounts.take(list, qty)),
@@ -223,7 +236,8 @@ impl Trial {
                 self.happen(Event::Restock, change, None, seen, |core| {
                     core.restock(delta, applied)
                 })?;
-                self.restocked.push(self.core.available);
+                let available = self.core.available;
+                self.more_mut().restocked.push(available);
                 Ok(())
             }
             Effect::Pause => self.happen(Event::Pause, change, None, seen, |_| Ok(())),
@@ -307,7 +321,8 @@ impl Trial {
     fn look(&self, sale: &Sale, seq: u64) -> Result<(State, u64, u64), Refused> {
         let grant = sale.stored_grant(seq).ok_or(Refused::Law)?;
         let stored = (grant.state, grant.held_until);
-        let (state, deadline) = self.moved.get(&seq).copied().unwrap_or(stored);
+        let moved = self.more().and_then(|more| more.moved.get(&seq));
+        let (state, deadline) = moved.copied().unwrap_or(stored);
         Ok((state, grant.qty, deadline))
     }
 
@@ -329,7 +344,7 @@ impl Trial {
             (State::Expired, State::Forfeited) => Event::ReclaimRefused,
             _ => return Err(Refused::Law),
         };
-        self.moved.insert(seq, (to, 0));
+        self.more_mut().moved.insert(seq, (to, 0));
         self.follow_amount(sale, qty, Some(from), to)?;
         let moved = Moved { seq, state: to, deadline: 0 };
         self.happen_to(sale, event, change, moved, seen, |core| match from {
@@ -347,7 +362,7 @@ impl Trial {
     ) -> Result<(), Refused> {
         let (from, qty, _) = self.look(sale, seq)?;
         check(from == State::Expired)?;
-        self.moved.insert(seq, (State::Sold, 0));
+        self.more_mut().moved.insert(seq, (State::Sold, 0));
         self.follow_amount(sale, qty, Some(from), State::Sold)?;
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
         self.happen_to(sale, Event::Reclaim, change, moved, seen, |core| {
@@ -366,7 +381,7 @@ impl Trial {
         let (state, _, _) = self.look(sale, seq)?;
         check(state == State::Held && ms <= HOLD_MS_MAX)?;
         let deadline = self.core.t + ms;
-        self.moved.insert(seq, (State::Held, deadline));
+        self.more_mut().moved.insert(seq, (State::Held, deadline));
         let moved = Moved { seq, state: State::Held, deadline };
         self.happen_to(sale, Event::Extend, change, moved, seen, |_| Ok(()))
     }
@@ -381,7 +396,7 @@ impl Trial {
     ) -> Result<(), Refused> {
         let (from, qty, _) = self.look(sale, seq)?;
         check(!matches!(from, State::Sold | State::Refunded) && self.core.packets.is_none())?;
-        self.moved.insert(seq, (State::Sold, 0));
+        self.more_mut().moved.insert(seq, (State::Sold, 0));
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
         self.happen(Event::Import, change, Some(moved), seen, |core| {
             if from != State::Held {

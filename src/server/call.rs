@@ -20,7 +20,7 @@ use crate::sale::request::Now;
 pub type Handler = fn(&mut Call<'_>);
 
 /// Arguments beside the command's name that need no heap.
-const ARGS_INLINE: usize = 16;
+const ARGS_INLINE: usize = 8;
 
 const FAILED: &str = "ERR internal error, see the server's log";
 

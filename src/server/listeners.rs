@@ -2,17 +2,17 @@
 //!
 //! Handing a change over costs more than deciding it, even when the server then drops it because
 //! nobody listens. The server does not say whether somebody does, but nobody can begin to without
-//! being seen: an append-only file shows in the context's flags, and a replica sends PSYNC or SYNC,
-//! for which a command filter looks. After the first of them the answer is "yes" for good. A node
-//! of a cluster, whose slots may move in other ways, and one that is or was a replica always count
-//! as listened to.
+//! being seen: an append-only file is switched on by CONFIG SET, which the server tells of, and a
+//! replica sends PSYNC or SYNC, for which a command filter looks. After the first replica the
+//! answer is "yes" for good. A node of a cluster, whose slots may move in other ways, and one that
+//! is or was a replica always count as listened to.
 
-use std::os::raw::c_int;
+use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use redis_module::raw::{
-    self, RedisModuleCommandFilter, RedisModuleCommandFilterCtx, RedisModuleCtx,
+    self, RedisModuleCommandFilter, RedisModuleCommandFilterCtx, RedisModuleCtx, RedisModuleEvent,
 };
 
 use super::api::guarded;
@@ -20,11 +20,12 @@ use super::call::bytes_of;
 use super::load::server_field;
 use super::log;
 
-/// Not asked yet: asked when the first change is made, once all data are loaded.
+/// Not asked yet: asked when the next change is made, once all data are loaded.
 const UNKNOWN: u8 = 0;
-/// Nobody but, perhaps, an append-only file.
 const NOBODY: u8 = 1;
-const SOMEBODY: u8 = 2;
+/// An append-only file and nobody else.
+const LOG: u8 = 2;
+const SOMEBODY: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 static FILTER: AtomicPtr<RedisModuleCommandFilter> = AtomicPtr::new(ptr::null_mut());
@@ -35,8 +36,29 @@ pub(super) fn follow(ctx: *mut RedisModuleCtx) {
     // SAFETY: the context is alive while loading; the callback has the type that is asked for.
     let filter = unsafe { api!(RedisModule_RegisterCommandFilter)(ctx, Some(filter), no_self) };
     FILTER.store(filter, Ordering::Relaxed);
-    if filter.is_null() {
-        STATE.store(SOMEBODY, Ordering::Relaxed);
+    if filter.is_null() || !follow_config(ctx) {
+        somebody_came();
+    }
+}
+
+/// Has the server tell of CONFIG SET. False where it does not.
+fn follow_config(ctx: *mut RedisModuleCtx) -> bool {
+    let event = RedisModuleEvent { id: raw::REDISMODULE_EVENT_CONFIG.into(), dataver: 1 };
+    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
+    let status =
+        unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(config_changed)) };
+    status as isize == raw::REDISMODULE_OK
+}
+
+/// The append-only file may have been switched on or off.
+unsafe extern "C" fn config_changed(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    _subevent: u64,
+    _data: *mut c_void,
+) {
+    if STATE.load(Ordering::Relaxed) != SOMEBODY {
+        STATE.store(UNKNOWN, Ordering::Relaxed);
     }
 }
 
@@ -49,8 +71,8 @@ pub(super) fn somebody_came() {
 #[inline]
 pub(super) fn are_there(ctx: *mut RedisModuleCtx) -> bool {
     match STATE.load(Ordering::Relaxed) {
-        SOMEBODY => true,
-        NOBODY => has_flags(ctx, raw::REDISMODULE_CTX_FLAGS_AOF),
+        NOBODY => false,
+        LOG | SOMEBODY => true,
         _ => ask(ctx),
     }
 }
@@ -60,7 +82,7 @@ fn has_flags(ctx: *mut RedisModuleCtx, flags: u32) -> bool {
     unsafe { api!(RedisModule_GetContextFlags)(ctx) & flags as c_int != 0 }
 }
 
-/// Asks the server, once; while it loads, later.
+/// Asks the server; while it loads, later.
 #[cold]
 fn ask(ctx: *mut RedisModuleCtx) -> bool {
     if has_flags(ctx, raw::REDISMODULE_CTX_FLAGS_LOADING) {
@@ -74,12 +96,16 @@ fn ask(ctx: *mut RedisModuleCtx) -> bool {
         && is(c"connected_slaves", b"0")
         && is(c"repl_backlog_active", b"0")
         && !cluster;
-    STATE.store(if nobody { NOBODY } else { SOMEBODY }, Ordering::Relaxed);
-    if nobody {
-        return has_flags(ctx, raw::REDISMODULE_CTX_FLAGS_AOF);
+    let state = match (nobody, has_flags(ctx, raw::REDISMODULE_CTX_FLAGS_AOF)) {
+        (true, false) => NOBODY,
+        (true, true) => LOG,
+        (false, _) => SOMEBODY,
+    };
+    STATE.store(state, Ordering::Relaxed);
+    if state == SOMEBODY {
+        stop();
     }
-    stop();
-    true
+    state != NOBODY
 }
 
 /// Takes the filter out: the answer is known for good.
