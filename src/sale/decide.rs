@@ -123,6 +123,7 @@ impl Sale {
     }
 
     /// A decision that does what `lapse` found and then `effect`, if any.
+    #[inline]
     pub(super) fn change_after<'a>(
         &self,
         lapse: &Lapse<'a>,

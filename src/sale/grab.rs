@@ -48,6 +48,7 @@ impl Lapse<'_> {
 
 impl Sale {
     /// The user's own holds that are due: they go before anything is judged.
+    #[inline]
     pub(super) fn lapse_of<'a>(&self, user: &[u8], found: &Found, t: u64) -> Lapse<'a> {
         let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
         let is_due = |ledger: &Ledger| ledger.holds().next_deadline().is_some_and(|at| at <= t);
@@ -65,6 +66,7 @@ impl Sale {
 
     /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
     /// His own have lapsed before.
+    #[inline]
     pub(super) fn lapse_until(
         &self,
         ledger: &Ledger,
@@ -84,6 +86,7 @@ impl Sale {
     }
 
     /// What the user has once `lapsed` are gone.
+    #[inline]
     pub(super) fn holding_after(&self, ledger: &Ledger, found: &Found, lapsed: &[u64]) -> Holding {
         let mut holding = ledger.holding(found);
         for grant in lapsed.iter().filter_map(|seq| ledger.grant(*seq)) {

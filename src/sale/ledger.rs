@@ -387,6 +387,7 @@ impl Ledger {
     }
 
     /// What the user found has.
+    #[inline]
     pub fn holding(&self, found: &Found) -> Holding {
         match found.entry {
             None => Holding::default(),
@@ -458,7 +459,7 @@ impl Ledger {
 
     fn append_record(&mut self, record: &Record<'_>) {
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
-        if (self.len - self.base) as usize % GRANTS_PER_CHUNK == 0 {
+        if ((self.len - self.base) as usize).is_multiple_of(GRANTS_PER_CHUNK) {
             let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
             let places = Vec::with_capacity(places);
             self.chunks.push(Chunk { base_at: record.at, base_place: place, places });

@@ -43,7 +43,7 @@ pub(super) fn follow(ctx: *mut RedisModuleCtx) {
 
 /// Has the server tell of CONFIG SET. False where it does not.
 fn follow_config(ctx: *mut RedisModuleCtx) -> bool {
-    let event = RedisModuleEvent { id: raw::REDISMODULE_EVENT_CONFIG.into(), dataver: 1 };
+    let event = RedisModuleEvent { id: raw::REDISMODULE_EVENT_CONFIG, dataver: 1 };
     // SAFETY: the context is alive while loading; the callback has the type that is asked for.
     let status =
         unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(config_changed)) };

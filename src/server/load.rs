@@ -64,11 +64,7 @@ pub fn load(ctx: &Context, args: &[RedisString], language: Language) -> Status {
     Status::Err
 }
 
-fn set_up(
-    ctx: *mut RedisModuleCtx,
-    args: &[&[u8]],
-    language: Language,
-) -> Result<(), String> {
+fn set_up(ctx: *mut RedisModuleCtx, args: &[&[u8]], language: Language) -> Result<(), String> {
     keep_context(ctx);
     if server_version() < SERVER_VERSION_MIN {
         return Err(TOO_OLD.to_owned());

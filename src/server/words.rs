@@ -1,11 +1,11 @@
 //! The words of replies, kept as replies that the server made once.
 //!
-//! A bulk string is three writes into the client's buffer: its length, its bytes and the end of the
-//! line. A reply that the server gave to a call is written in one, as it is. So at load the server
-//! is asked for its subscribers of channels named like our words: it answers `[word, 0, ...]`, which
-//! holds every word as we send it, and for one of them is the whole answer. An answer that is not
-//! byte for byte the expected one is not used, and a word that was not answered is written the
-//! plain way.
+//! A bulk string is three writes into the client's buffer: its length, its bytes and the end of
+//! the line. A reply that the server gave to a call is written in one, as it is. So at load the
+//! server is asked for its subscribers of channels named like our words: it answers
+//! `[word, 0, ...]`, which holds every word as we send it, and for one of them is the whole answer.
+//! An answer that is not byte for byte the expected one is not used, and a word that was not
+//! answered is written the plain way.
 
 use std::os::raw::c_char;
 use std::ptr;

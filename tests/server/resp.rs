@@ -1,6 +1,6 @@
 //! Replies byte by byte: the same in RESP2 and RESP3 but for maps and nothing.
 
-use crate::support::{Conn, Server};
+use crate::support::{Conn, Options, Server};
 
 fn both(server: &Server) -> [(&'static str, Conn); 2] {
     [("RESP2", server.conn()), ("RESP3", server.conn().resp3())]
@@ -10,8 +10,17 @@ fn both(server: &Server) -> [(&'static str, Conn); 2] {
 /// could not tell them apart.
 #[test]
 fn replies_of_buyer_commands_are_the_same_in_both() {
-    let server = Server::start();
-    for (protocol, mut conn) in both(&server) {
+    assert_replies_of_buyers(&Server::start());
+}
+
+/// The words of replies come from PUBSUB NUMSUB where that is to be had, and nobody sees it.
+#[test]
+fn replies_are_the_same_where_pubsub_is_renamed() {
+    assert_replies_of_buyers(&Options::new().line("rename-command PUBSUB \"\"").start());
+}
+
+fn assert_replies_of_buyers(server: &Server) {
+    for (protocol, mut conn) in both(server) {
         let mut expect = |line: &str, bytes: &str| {
             assert_eq!(conn.raw(line), bytes, "{line} in {protocol}");
         };
@@ -40,6 +49,12 @@ fn replies_of_buyer_commands_are_the_same_in_both() {
         expect("SECKILL.RESUME k", "+OK\r\n");
         expect("SECKILL.ALTER k CLOSEAT 1", "+OK\r\n");
         expect("SECKILL.GRAB k d", "*1\r\n$6\r\nCLOSED\r\n");
+        expect("SECKILL.INIT h 1 HOLD 900000", "+OK\r\n");
+        expect("SECKILL.CONFIRM h a", "*4\r\n$7\r\nNOGRANT\r\n:0\r\n:0\r\n:0\r\n");
+        expect("SECKILL.INIT i 0", "+OK\r\n");
+        expect("SECKILL.GRAB i a", "*2\r\n$7\r\nSOLDOUT\r\n:0\r\n");
+        assert_eq!(server.cmd("SECKILL.GRAB h a").items()[3].to_string(), "'HELD'");
+        expect("SECKILL.GRAB h b", "*2\r\n$7\r\nSOLDOUT\r\n:1\r\n");
         expect("SECKILL.GRAB nokey d", "-NOSALE no sale at this key\r\n");
         expect("SECKILL.USER k d", "*3\r\n:2\r\n$2\r\nOK\r\n*0\r\n");
         expect("SECKILL.WINNERS k 3", "*2\r\n:0\r\n*0\r\n");
