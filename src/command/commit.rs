@@ -15,6 +15,7 @@ use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::Mode;
 use crate::server::outbox::{Appended, NotTaken, Outbox};
+use crate::server::prefetch::prefetch;
 use crate::server::run;
 
 /// Judges `request` by the sale at the key, makes it so and replies.
@@ -26,8 +27,16 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
     };
-    let now = match request {
-        Request::Grab(_) if sale.is_timeless() => run::unread_now(),
+    let grab = match request {
+        Request::Grab(grab) => Some((grab, sale.probe(grab.user))),
+        _ => None,
+    };
+    // In a large sale this memory is far away: reading the clock takes as long as fetching it.
+    if let Some(first) = grab.and_then(|(_, probe)| sale.first_look(probe)) {
+        prefetch(first);
+    }
+    let now = match grab {
+        Some(_) if sale.is_timeless() => run::unread_now(),
         _ => run::now(),
     };
     if let Some(turn) = sale.decide_round(&now) {
@@ -38,13 +47,15 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
             Err(error) => out.error(error),
         };
     }
-    let decision = sale.decide(request, &now);
+    let decision = match grab {
+        Some((grab, probe)) => sale.decide_probed(grab, probe, &now),
+        None => sale.decide(request, &now),
+    };
     let shown = match &decision.outcome {
         Outcome::Denied | Outcome::Busy => Some(sale.masked(decision.outcome.clone())),
         _ => None,
     };
     // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
-    let is_attempt = matches!(request, Request::Grab(_));
     let made = match decision.changes.is_empty() {
         true => None,
         false => match make(sale, name, outbox, &decision, &now) {
@@ -52,7 +63,7 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
             Err(error) => return out.error(error),
         },
     };
-    if is_attempt {
+    if grab.is_some() {
         sale.count(&decision.outcome);
         info::count(&decision.outcome);
     }

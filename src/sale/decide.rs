@@ -5,9 +5,10 @@ use smallvec::SmallVec;
 
 use super::effect::{Change, Effect, Seqs, Start};
 use super::grab::Lapse;
+use super::ledger::Probe;
 use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome};
-use super::request::{Init, Now, Request, Restock};
+use super::request::{Grab, Init, Now, Request, Restock};
 use super::terms::TermsChange;
 use super::Sale;
 
@@ -57,14 +58,11 @@ fn check_init(init: &Init) -> Result<(), Misuse> {
 impl Sale {
     /// Judges a request. Reads only; `now` is the one moment it is judged by.
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
-        if self.awaits > 0 {
-            return Decision::misuse(Misuse::Incomplete);
-        }
-        if let Some(decision) = self.decide_round(now) {
+        if let Some(decision) = self.decide_first(now) {
             return decision;
         }
         match request {
-            Request::Grab(grab) => self.decide_grab(grab, now),
+            Request::Grab(grab) => self.decide_grab(grab, self.probe(grab.user), now),
             Request::Init(init) => self.decide_again(init),
             Request::Restock(restock) => self.decide_restock(restock, now),
             Request::Pause if self.paused => Decision::refuse(Outcome::Done),
@@ -76,6 +74,23 @@ impl Sale {
             Request::Import(import) => self.decide_import(import, now),
             Request::List(change) => self.decide_list(change, now),
         }
+    }
+
+    /// Judges a GRAB whose user's probe is known.
+    pub fn decide_probed<'a>(&self, grab: &Grab<'a>, probe: Probe, now: &Now) -> Decision<'a> {
+        match self.decide_first(now) {
+            Some(decision) => decision,
+            None => self.decide_grab(grab, probe, now),
+        }
+    }
+
+    /// What comes before any request.
+    #[inline]
+    fn decide_first<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        if self.awaits > 0 {
+            return Some(Decision::misuse(Misuse::Incomplete));
+        }
+        self.decide_round(now)
     }
 
     /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
@@ -131,13 +146,24 @@ impl Sale {
         effect: Option<Effect<'a>>,
         now: &Now,
     ) -> Decision<'a> {
-        if lapse.seqs.is_empty() && lapse.admits.is_none() {
+        if lapse.is_empty() {
             // Nearly always: nothing is to be put together.
             return match effect {
                 Some(effect) => self.change(outcome, effect, now),
                 None => Decision::refuse(outcome),
             };
         }
+        self.changes_after(lapse, outcome, effect, now)
+    }
+
+    #[cold]
+    fn changes_after<'a>(
+        &self,
+        lapse: &Lapse<'a>,
+        outcome: Outcome,
+        effect: Option<Effect<'a>>,
+        now: &Now,
+    ) -> Decision<'a> {
         let expiries = lapse.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
         let admission = lapse.admits.map(|user| Effect::Admit { user });

@@ -4,7 +4,7 @@ use super::core::{Core, Stock};
 use super::decide::Decision;
 use super::draw::{Amounts, Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
-use super::ledger::{Found, Holding, Ledger};
+use super::ledger::{Found, Holding, Ledger, Probe};
 use super::limits::GRANTS_MAX;
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::record::{Asked, ReqTag};
@@ -26,6 +26,12 @@ pub(super) struct Lapse<'a> {
 }
 
 impl Lapse<'_> {
+    /// Whether nothing comes before.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.seqs.is_empty() && self.admits.is_none()
+    }
+
     /// Adds a hold of the round whose numbers these are.
     fn add(&mut self, ledger: &Ledger, seq: u32) {
         if let Some(grant) = ledger.grant(seq.into()) {
@@ -51,17 +57,22 @@ impl Sale {
     #[inline]
     pub(super) fn lapse_of<'a>(&self, user: &[u8], found: &Found, t: u64) -> Lapse<'a> {
         let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
-        let is_due = |ledger: &Ledger| ledger.holds().next_deadline().is_some_and(|at| at <= t);
+        if self.extras.is_some() || self.ledger.holds().are_due(t) {
+            self.add_lapsed(&mut lapse, user, found, t);
+        }
+        lapse
+    }
+
+    #[cold]
+    fn add_lapsed(&self, lapse: &mut Lapse<'_>, user: &[u8], found: &Found, t: u64) {
+        let is_due = |ledger: &Ledger| ledger.holds().are_due(t);
         if is_due(&self.ledger) {
             self.ledger.due_of(found, t).into_iter().for_each(|seq| lapse.add(&self.ledger, seq));
         }
-        if self.extras.is_some() {
-            for ledger in self.older().map(|old| &old.ledger).filter(|ledger| is_due(ledger)) {
-                let due = ledger.due_of(&ledger.find(user), t);
-                lapse.seqs.extend(due.into_iter().map(u64::from));
-            }
+        for ledger in self.older().map(|old| &old.ledger).filter(|ledger| is_due(ledger)) {
+            let due = ledger.due_of(&ledger.find(user), t);
+            lapse.seqs.extend(due.into_iter().map(u64::from));
         }
-        lapse
     }
 
     /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
@@ -75,6 +86,9 @@ impl Sale {
         t: u64,
         mut enough: impl FnMut(&Lapse<'_>) -> bool,
     ) {
+        if !ledger.holds().are_due(t) {
+            return;
+        }
         for seq in ledger.holds().due(t) {
             if enough(lapse) {
                 break;
@@ -127,12 +141,12 @@ impl Sale {
             && !self.terms.has_extras()
     }
 
-    pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
+    pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, probe: Probe, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         if self.terms.draw.is_some() && grab.amount != Amount::Unsaid {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
-        let found = self.ledger.find(grab.user);
+        let found = self.ledger.find_at(grab.user, probe);
         let mut lapse = self.lapse_of(grab.user, &found, t);
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {
             Some(outcome) => Err(outcome),

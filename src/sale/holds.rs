@@ -31,6 +31,13 @@ impl Holds {
         self.by_deadline.first().map(|(deadline, _)| *deadline)
     }
 
+    /// Whether any hold is due at `t`.
+    #[inline]
+    pub fn are_due(&self, t: u64) -> bool {
+        // Most sales hold nothing, and asking a tree for its first entry is a search.
+        !self.is_empty() && self.next_deadline().is_some_and(|at| at <= t)
+    }
+
     /// Seqs of the holds that are due at `t`, earliest deadline first. A hold lives while
     /// T < deadline.
     pub fn due(&self, t: u64) -> impl Iterator<Item = u32> + '_ {

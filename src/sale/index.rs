@@ -186,6 +186,14 @@ impl Index {
         self.directory.get(leading as usize).map(|&shard| shard as usize)
     }
 
+    /// The word that a search for this hash begins with.
+    #[inline]
+    pub fn first_look(&self, hash: u64) -> Option<&u64> {
+        let fragment = fragment_of(hash);
+        let shard = self.shards.get(self.shard_of(fragment)?)?;
+        shard.words.get(shard.home(fragment))
+    }
+
     /// The value whose key `is_key` recognises, among those with this hash.
     #[inline]
     pub fn find(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Option<Value> {

@@ -171,6 +171,12 @@ impl Account {
     }
 }
 
+/// Where a user is to be looked for: his hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    hash: u64,
+}
+
 /// Where a user was looked for, so that appending his grant needn't look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -378,10 +384,28 @@ impl Ledger {
         }
     }
 
+    /// Where a user is looked for.
+    #[inline]
+    pub fn probe(&self, user: &[u8]) -> Probe {
+        Probe { hash: self.user_hash(user) }
+    }
+
+    /// The memory that looking there begins with.
+    #[inline]
+    pub fn first_look(&self, probe: Probe) -> Option<&u64> {
+        self.users.first_look(probe.hash)
+    }
+
     /// Looks a user up.
     #[inline]
     pub fn find(&self, user: &[u8]) -> Found {
-        let hash = self.user_hash(user);
+        self.find_at(user, self.probe(user))
+    }
+
+    /// Looks a user up whose probe is known.
+    #[inline]
+    pub fn find_at(&self, user: &[u8], probe: Probe) -> Found {
+        let Probe { hash } = probe;
         let entry = self.users.find(hash, |entry| self.is_user_of(self.newest_of(entry), user));
         Found { hash, entry }
     }

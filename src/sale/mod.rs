@@ -44,7 +44,7 @@ use self::core::Core;
 use draw::{Amounts, Draw};
 use extras::Extras;
 use fences::Fences;
-use ledger::{Block, HashKey, Ledger};
+use ledger::{Block, HashKey, Ledger, Probe};
 use outcome::Outcome;
 use restocks::Restocks;
 use status::{Refusals, Tallies};
@@ -100,6 +100,18 @@ impl Sale {
     /// Changes by kind.
     pub fn tallies(&self) -> &Tallies {
         &self.tallies
+    }
+
+    /// Where a user is looked for among the winners.
+    #[inline]
+    pub fn probe(&self, user: &[u8]) -> Probe {
+        self.ledger.probe(user)
+    }
+
+    /// The memory that looking there begins with, for a caller that fetches it early.
+    #[inline]
+    pub fn first_look(&self, probe: Probe) -> Option<&u64> {
+        self.ledger.first_look(probe)
     }
 
     /// Counts a refusal on this node. Changes count themselves when applied.

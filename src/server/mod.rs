@@ -20,6 +20,7 @@ pub mod log;
 #[cfg(feature = "noop")]
 mod noop;
 pub mod outbox;
+pub mod prefetch;
 pub mod random;
 pub mod register;
 pub mod replicate;
