@@ -141,7 +141,7 @@ fn amounts(area: &Area<'_>, scale: &Scale, bars: &Bars) -> Drawn {
         .x_label_area_size(42)
         .y_label_area_size(62)
         .build_cartesian_2d(coins, 0.0..scale.users * HEADROOM)?;
-    mesh(&mut chart, ["coins a user got", &format!("users, each {STEP} coins")], &|x| {
+    mesh(&mut chart, [&format!("coins a user got (a bar: {STEP})"), "users"], &|x| {
         format!("{x:.0}")
     })?;
     let bar = |(place, low, high): (usize, u64, u64), ink: RGBColor| {
@@ -183,9 +183,9 @@ fn payments(area: &Area<'_>, scale: &Scale, round: &Played) -> Drawn {
     let (place, how) = outcome(round, scale);
     chart.draw_series([Circle::new(place, 4, RED.filled())])?;
     let above = |h| style(12, INK).pos(Pos::new(h, VPos::Bottom));
-    let left = (end * 0.01, scale.budget * 1.02);
+    let left = (end * 0.01, scale.budget * 1.035);
     chart.draw_series([Text::new("budget", left, above(HPos::Left))])?;
-    let right = (end, place.1 + scale.budget * 0.02);
+    let right = (end, place.1 + scale.budget * 0.035);
     chart.draw_series([Text::new(how, right, above(HPos::Right))])?;
     Ok(())
 }
@@ -235,7 +235,7 @@ where
         .bold_line_style(GRID)
         .light_line_style(TRANSPARENT)
         .axis_style(PALE_INK)
-        .x_labels(12)
+        .x_labels(11)
         .y_labels(5)
         .x_label_formatter(x_label)
         .y_label_formatter(&|y| thousands(*y as u64))
