@@ -75,8 +75,9 @@ fn a_small_event_pays_its_budget_and_no_more() {
     let file = folder.path().join("new/picture.svg");
     chart::write(&file, &event, &rounds).unwrap();
     let picture = std::fs::read_to_string(file).unwrap();
-    let left = format!("Round 3: {} coins paid, ", crowd::screen::thousands(rounds[2].paid()));
-    for text in ["Round 1: 4,000 coins paid, the whole budget; ", &left, "coins a user got"] {
+    let [paid, left] = [rounds[2].paid(), 4_000 - rounds[2].paid()].map(crowd::screen::thousands);
+    let third = format!("Round 3: {paid} coins paid to 40 of 40 users, {left} left");
+    for text in ["Round 1: 4,000 coins paid to ", " of 120 users, the whole budget", &third] {
         assert!(picture.contains(text), "{text}");
     }
     assert_eq!(picture.matches("seconds after the opening").count(), 3);

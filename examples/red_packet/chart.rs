@@ -122,7 +122,7 @@ fn panel_title(area: &Area<'_>, event: &Event<'_>, round: &Played) -> Drawn {
         left => format!("{} left", thousands(left)),
     };
     let title = format!(
-        "Round {}: {} coins paid, {left}; {winners} of {} users",
+        "Round {}: {} coins paid to {winners} of {} users, {left}",
         round.number,
         thousands(coins),
         thousands(round.users.into())
