@@ -32,8 +32,10 @@ demo: build ## Sell 100 units to 500 concurrent clients and check the result
 demo-pay: build ## The same with holds: some pay, some don't, and everything is sold in the end
 	cargo run --release --example rush -- --pay
 
-demo-redpacket: build ## Pay out three rounds of red packets and draw what was paid
-	cargo build --release --example red_packet
+# One call of cargo for both: the examples' dependencies give the module's other features, so two
+# calls would build the module twice, every time.
+demo-redpacket: deps ## Pay out three rounds of red packets and draw what was paid
+	cargo build --release --lib --example red_packet
 	target/release/examples/red_packet
 	target/release/examples/red_packet --packets
 
