@@ -56,8 +56,8 @@ fn a_small_event_pays_its_budget_and_no_more() {
         budget: 4_000,
         users: 120,
         clients: 20,
-        every_ms: 1_200,
-        lasts_ms: 450,
+        every_ms: 1_500,
+        lasts_ms: 600,
         amounts: Amounts { seed: 7 },
     };
     let rounds = event.run(&mut control).unwrap();

@@ -26,12 +26,12 @@ const LAST_ROUND_SHARE: u32 = 3;
 pub const BREAK_MS: u32 = 700;
 /// How long before the opening the first users click.
 const EARLY: Duration = Duration::from_millis(250);
-/// So much may the two clocks differ. The crowd comes this much later than the doors open, so
-/// that the last of the early ones is the last to be told NOTOPEN.
+/// So much may our idea of the server's clock be wrong: the crowd comes a little after the
+/// opening, the late ones a little after the end.
 const CLOCKS: Duration = Duration::from_millis(5);
 /// From INIT to the first opening.
 const PREPARATION_MS: u64 = 600;
-/// A user's second and third order.
+/// The order of those who come late: none that a plan has.
 const LATE_ORDER: u8 = 2;
 
 /// An event and who comes to it.
