@@ -8,7 +8,7 @@ BENCH ?=
 NOOP := $(CURDIR)/target/noop
 
 .PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
-	docs build-noop bench bench-core bench-instructions
+	demo-redpacket docs build-noop bench bench-core bench-instructions
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -31,6 +31,13 @@ demo: build ## Sell 100 units to 500 concurrent clients and check the result
 
 demo-pay: build ## The same with holds: some pay, some don't, and everything is sold in the end
 	cargo run --release --example rush -- --pay
+
+# One call of cargo for both: the examples' dependencies give the module's other features, so two
+# calls would build the module twice, every time.
+demo-redpacket: deps ## Pay out three rounds of red packets and draw what was paid
+	cargo build --release --lib --example red_packet
+	target/release/examples/red_packet
+	target/release/examples/red_packet --packets
 
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders

@@ -10,41 +10,35 @@
 
 #[path = "rush/check.rs"]
 mod check;
-#[path = "rush/crowd.rs"]
+#[path = "crowd/mod.rs"]
 mod crowd;
 #[path = "rush/pay.rs"]
 mod pay;
 #[path = "rush/pay_check.rs"]
 mod pay_check;
-#[path = "rush/plan.rs"]
-mod plan;
 #[path = "rush/report.rs"]
 mod report;
 #[path = "support/mod.rs"]
 mod support;
-#[path = "rush/wire.rs"]
-mod wire;
 
-use std::io::{stderr, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use clap::builder::RangedI64ValueParser;
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
 use redis::{Client, Connection};
 
-use check::{Heard, ServerSide, Winner};
+use check::ServerSide;
+use crowd::heard::Heard;
+use crowd::plan::Plan;
+use crowd::screen::progress_bar;
+use crowd::wire::write_grab;
+use crowd::{sale, Rush};
 use pay::Crowd;
-use plan::Plan;
-use support::server::Server;
 
 const CLIENTS_MAX: i64 = 20_000;
 const REQUESTS_MAX: i64 = 10_000_000;
-/// Connections of the server besides the crowd's.
-const OTHER_CLIENTS: usize = 32;
-const PAGE: u64 = 1_000;
 
 /// Lets a crowd of users rush at one sale and checks that it sells out exactly.
 #[derive(Parser)]
@@ -102,27 +96,18 @@ fn run(options: &Options) -> Result<String, String> {
     match &options.url {
         Some(url) => sell(options, url),
         None => {
-            let server = start_server(options)?;
+            let module = support::module_file(options.module.clone())?;
+            let server = support::server_for_crowd(&module, options.clients as usize)?;
             sell(options, &server.url())
         }
     }
-}
-
-/// Durable as a shop would have it: what is answered is in the log file, synced every second.
-fn start_server(options: &Options) -> Result<Server, String> {
-    let module = support::module_file(options.module.clone())?;
-    let max_clients = (options.clients as usize + OTHER_CLIENTS).to_string();
-    Server::start(
-        &module,
-        &["--appendonly", "yes", "--maxclients", &max_clients, "--tcp-backlog", "4096"],
-    )
 }
 
 /// Opens a sale, lets the crowd in, reports, checks, and removes the sale.
 fn sell(options: &Options, url: &str) -> Result<String, String> {
     let client = Client::open(url).map_err(|e| format!("--url: {e}"))?;
     let mut control = client.get_connection().map_err(|e| format!("No server at {url}: {e}"))?;
-    let key = sale_name();
+    let key = sale::name("rush");
     let mut open = redis::cmd("SECKILL.INIT");
     open.arg(&key).arg(options.stock);
     if options.pay {
@@ -152,7 +137,14 @@ fn rush_at(
         plan.clicks
     );
     let bar = progress_bar(plan.clicks, "clicks");
-    let experience = crowd::rush(client.get_connection_info(), key, plan, &bar);
+    let write = |out: &mut Vec<u8>, click| write_grab(out, key, click);
+    let rush = Rush {
+        server: client.get_connection_info(),
+        write: &write,
+        from: Instant::now(),
+        until: None,
+    };
+    let experience = crowd::rush(&rush, plan, &bar);
     bar.finish_and_clear();
     let experience = experience?;
     let server = ask_server(control, key)?;
@@ -183,79 +175,12 @@ fn pay_at(
     Ok(format!("OK: {stock} units were granted {grants} times and are all paid for, each once."))
 }
 
-/// Redis may be shared, so every run sells under a name of its own.
-fn sale_name() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("sale:rush:{}:{}", since.as_millis(), std::process::id())
-}
-
-/// Drawn only when someone can see it.
-fn progress_bar(all: u64, what: &str) -> ProgressBar {
-    if !stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(all);
-    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}  {{per_sec}}")) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
 /// Everything the server says about the sale.
 fn ask_server(control: &mut Connection, key: &str) -> Result<ServerSide, String> {
-    let status: String = redis::cmd("SECKILL.STATUS")
-        .arg(key)
-        .arg("JSON")
-        .query(control)
-        .map_err(|e| format!("STATUS failed: {e}"))?;
-    let status =
-        serde_json::from_str(&status).map_err(|e| format!("STATUS is not valid JSON: {e}"))?;
-    let audit: Vec<redis::Value> = redis::cmd("SECKILL.AUDIT")
-        .arg(key)
-        .query(control)
-        .map_err(|e| format!("AUDIT failed: {e}"))?;
+    let rows = sale::rows(control, key, None)?;
     Ok(ServerSide {
-        winners: all_winners(control, key)?,
-        status,
-        audit_ok: audit.get(1) == Some(&redis::Value::Int(1)),
-        audit: one_line(&audit),
+        winners: rows.into_iter().map(|row| row.winner).collect(),
+        status: sale::status(control, key)?,
+        audit: sale::audit(control, key)?,
     })
-}
-
-/// Reads the whole list of grants, page by page.
-fn all_winners(control: &mut Connection, key: &str) -> Result<Vec<Winner>, String> {
-    type Row = (u64, String, u64, String, u64, u64, Option<String>, u64, u64);
-    let mut winners = Vec::new();
-    let mut cursor = 0;
-    loop {
-        let (next, rows): (u64, Vec<Row>) = redis::cmd("SECKILL.WINNERS")
-            .arg(key)
-            .arg(cursor)
-            .arg("COUNT")
-            .arg(PAGE)
-            .arg("STATE")
-            .arg("ALL")
-            .query(control)
-            .map_err(|e| format!("WINNERS failed: {e}"))?;
-        for (seq, user, qty, state, ..) in rows {
-            winners.push(Winner { seq, user, qty, state });
-        }
-        if next == 0 {
-            return Ok(winners);
-        }
-        cursor = next;
-    }
-}
-
-/// A flat map as `name value, name value`.
-fn one_line(map: &[redis::Value]) -> String {
-    let word = |value: &redis::Value| match value {
-        redis::Value::Array(items) if items.is_empty() => "none".into(),
-        other => {
-            redis::from_redis_value_ref::<String>(other).unwrap_or_else(|_| format!("{other:?}"))
-        }
-    };
-    let pairs: Vec<String> =
-        map.chunks(2).map(|pair| pair.iter().map(word).collect::<Vec<_>>().join(" ")).collect();
-    pairs.join(", ")
 }

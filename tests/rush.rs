@@ -5,18 +5,17 @@
 
 #[path = "../examples/rush/check.rs"]
 mod check;
-#[path = "../examples/rush/plan.rs"]
-mod plan;
-#[path = "../examples/rush/wire.rs"]
-mod wire;
+#[path = "../examples/crowd/mod.rs"]
+mod crowd;
 
 use std::collections::HashSet;
 
 use serde_json::json;
 
-use check::{check, ServerSide, Winner};
-use plan::{Click, Plan};
-use wire::{read_reply, user_name, write_grab, Reply};
+use check::{check, ServerSide};
+use crowd::plan::{Click, Plan};
+use crowd::sale::{Audit, Winner};
+use crowd::wire::{read_reply, user_name, write_grab, Reply};
 
 const STOCK: u64 = 2;
 const USERS: u64 = 4;
@@ -39,7 +38,8 @@ fn perfect() -> (Vec<(Click, Reply)>, ServerSide) {
     let status = json!({"supply": 2, "available": 0, "held": 0, "sold": 2, "winners": 2,
         "grants": 2, "counters": counters});
     let winners = vec![winner(1, 0), winner(2, 1)];
-    (answers, ServerSide { winners, status, audit_ok: true, audit: "ok 1".into() })
+    let audit = Audit { ok: true, text: "ok 1".into() };
+    (answers, ServerSide { winners, status, audit })
 }
 
 #[track_caller]
@@ -97,6 +97,9 @@ fn a_grant_of_somebody_else_is_found() {
 
 #[test]
 fn an_error_is_found() {
+    assert_found("unexpected answer: NOTOPEN 7", |answers, _| {
+        answers[5].1 = Reply::NotOpen { in_ms: 7 };
+    });
     assert_found("unexpected answer: -ERR syntax error", |answers, _| {
         answers[5].1 = Reply::Unexpected("-ERR syntax error".into());
     });
@@ -113,8 +116,7 @@ fn a_server_that_disagrees_is_found() {
     });
     assert_found("STATUS says 1 for /available", |_, server| server.status["available"] = json!(1));
     assert_found("AUDIT found a difference: ok 0", |_, server| {
-        server.audit_ok = false;
-        server.audit = "ok 0".into();
+        server.audit = Audit { ok: false, text: "ok 0".into() };
     });
 }
 

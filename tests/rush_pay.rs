@@ -5,23 +5,22 @@
 
 #[path = "../examples/rush/check.rs"]
 mod check;
+#[path = "../examples/crowd/mod.rs"]
+mod crowd;
 #[path = "../examples/rush/pay.rs"]
 mod pay;
 #[path = "../examples/rush/pay_check.rs"]
 mod pay_check;
-#[path = "../examples/rush/plan.rs"]
-mod plan;
-#[path = "../examples/rush/wire.rs"]
-mod wire;
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use check::{ServerSide, Winner};
+use check::ServerSide;
+use crowd::sale::{Audit, Winner};
+use crowd::wire::user_name;
 use pay::{Ending, Habit, Paid};
 use pay_check::check;
-use wire::user_name;
 
 const STOCK: u64 = 3;
 const USERS: u64 = 9;
@@ -42,7 +41,8 @@ fn perfect() -> (Paid, ServerSide) {
     let status = json!({"supply": 3, "available": 0, "held": 0, "sold": 3, "winners": 3,
         "grants": 5, "counters": counters});
     let paid = Paid { endings, waits: 2, too_late: 4, took: Duration::ZERO };
-    (paid, ServerSide { winners, status, audit_ok: true, audit: "ok 1".into() })
+    let audit = Audit { ok: true, text: "ok 1".into() };
+    (paid, ServerSide { winners, status, audit })
 }
 
 #[track_caller]
@@ -91,8 +91,7 @@ fn a_server_that_disagrees_is_found() {
         server.status["counters"]["expired"] = json!(4);
     });
     assert_found("AUDIT found a difference: ok 0", |_, server| {
-        server.audit_ok = false;
-        server.audit = "ok 0".into();
+        server.audit = Audit { ok: false, text: "ok 0".into() };
     });
 }
 

@@ -5,51 +5,16 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::plan::Click;
-use crate::wire::{user_name, Reply};
-
-/// One row of the server's own list of winners.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Winner {
-    pub seq: u64,
-    pub user: String,
-    pub qty: u64,
-    pub state: String,
-}
+use crate::crowd::heard::Heard;
+use crate::crowd::plan::Click;
+use crate::crowd::sale::{compare, Audit, Winner};
+use crate::crowd::wire::{user_name, Reply};
 
 /// What the server says after the rush.
 pub struct ServerSide {
     pub winners: Vec<Winner>,
     pub status: Value,
-    pub audit_ok: bool,
-    pub audit: String,
-}
-
-/// How often each kind of answer was heard.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Heard {
-    pub granted: u64,
-    pub already: u64,
-    pub replayed: u64,
-    pub soldout: u64,
-    pub unexpected: u64,
-}
-
-impl Heard {
-    /// Counts all answers.
-    pub fn count(answers: &[(Click, Reply)]) -> Heard {
-        let mut heard = Heard::default();
-        for (_, reply) in answers {
-            *match reply {
-                Reply::Granted { .. } => &mut heard.granted,
-                Reply::Already { .. } => &mut heard.already,
-                Reply::Replay { .. } => &mut heard.replayed,
-                Reply::SoldOut { .. } => &mut heard.soldout,
-                Reply::Unexpected(_) => &mut heard.unexpected,
-            } += 1;
-        }
-        heard
-    }
+    pub audit: Audit,
 }
 
 /// Holds everything against everything.
@@ -68,16 +33,13 @@ pub fn check(
     repeats(answers, &owners)?;
     winners(&server.winners, &owners)?;
     status(&server.status, &heard, stock)?;
-    if server.audit_ok {
-        Ok(())
-    } else {
-        Err(format!("AUDIT found a difference: {}", server.audit))
-    }
+    server.audit.check()
 }
 
 fn unexpected(answers: &[(Click, Reply)]) -> Result<(), String> {
     let strange = answers.iter().find_map(|(_, reply)| match reply {
-        Reply::Unexpected(text) => Some(text),
+        Reply::Unexpected(text) => Some(text.clone()),
+        Reply::NotOpen { in_ms } => Some(format!("NOTOPEN {in_ms}")),
         _ => None,
     });
     strange.map_or(Ok(()), |text| Err(format!("The server gave an unexpected answer: {text}")))
@@ -158,7 +120,6 @@ fn winners(listed: &[Winner], owners: &HashMap<u32, u64>) -> Result<(), String> 
 
 /// The counters tell every click, and the stock is where the grants say.
 fn status(status: &Value, heard: &Heard, stock: u64) -> Result<(), String> {
-    let clicks = heard.granted + heard.already + heard.replayed + heard.soldout + heard.unexpected;
     let expected = [
         ("/supply", stock),
         ("/available", stock - heard.granted),
@@ -166,17 +127,11 @@ fn status(status: &Value, heard: &Heard, stock: u64) -> Result<(), String> {
         ("/sold", heard.granted),
         ("/winners", heard.granted),
         ("/grants", heard.granted),
-        ("/counters/attempts", clicks),
+        ("/counters/attempts", heard.all()),
         ("/counters/granted", heard.granted),
         ("/counters/already", heard.already),
         ("/counters/replayed", heard.replayed),
         ("/counters/soldout", heard.soldout),
     ];
-    for (path, wanted) in expected {
-        if status.pointer(path).and_then(Value::as_u64) != Some(wanted) {
-            let shown = status.pointer(path).map_or("nothing".into(), Value::to_string);
-            return Err(format!("STATUS says {shown} for {path}, the replies say {wanted}."));
-        }
-    }
-    Ok(())
+    compare(status, &expected)
 }

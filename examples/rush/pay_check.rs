@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::check::{ServerSide, Winner};
+use crate::check::ServerSide;
+use crate::crowd::sale::{compare, Winner};
+use crate::crowd::wire::user_name;
 use crate::pay::{Habit, Paid};
-use crate::wire::user_name;
 
 /// Holds what the buyers were told against what the server says.
 ///
@@ -22,11 +23,7 @@ pub fn check(paid: &Paid, server: &ServerSide, stock: u64, users: u64) -> Result
     }
     rows(paid, &server.winners)?;
     status(paid, &server.status, stock)?;
-    if server.audit_ok {
-        Ok(())
-    } else {
-        Err(format!("AUDIT found a difference: {}", server.audit))
-    }
+    server.audit.check()
 }
 
 fn count(paid: &Paid, state: &str) -> u64 {
@@ -89,11 +86,5 @@ fn status(paid: &Paid, status: &Value, stock: u64) -> Result<(), String> {
         ("/counters/expired", count(paid, "EXPIRED") + reclaimed),
         ("/counters/reclaimed", reclaimed),
     ];
-    for (path, wanted) in expected {
-        if status.pointer(path).and_then(Value::as_u64) != Some(wanted) {
-            let shown = status.pointer(path).map_or("nothing".into(), Value::to_string);
-            return Err(format!("STATUS says {shown} for {path}, the replies say {wanted}."));
-        }
-    }
-    Ok(())
+    compare(status, &expected)
 }

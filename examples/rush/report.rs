@@ -1,9 +1,11 @@
 //! The short report.
 
-use comfy_table::{presets, CellAlignment, Table};
+use comfy_table::Table;
 use serde_json::Value;
 
-use crate::check::{Heard, ServerSide};
+use crate::check::ServerSide;
+use crate::crowd::heard::Heard;
+use crate::crowd::screen::{align_right, table};
 use crate::crowd::Experience;
 use crate::pay::{Habit, Paid};
 
@@ -17,7 +19,7 @@ pub fn print(experience: &Experience, heard: &Heard, server: &ServerSide) {
     println!("{}\n", winners(server));
     println!("SECKILL.STATUS:");
     println!("{}\n", status(&server.status));
-    println!("SECKILL.AUDIT: {}\n", server.audit);
+    println!("SECKILL.AUDIT: {}\n", server.audit.text);
 }
 
 /// Prints what became of all the holds, and what the server says.
@@ -26,7 +28,7 @@ pub fn print_paid(paid: &Paid, server: &ServerSide) {
     println!("Took {:.1} s.\n", paid.took.as_secs_f64());
     println!("SECKILL.STATUS:");
     println!("{}\n", status(&server.status));
-    println!("SECKILL.AUDIT: {}\n", server.audit);
+    println!("SECKILL.AUDIT: {}\n", server.audit.text);
 }
 
 fn endings(paid: &Paid) -> Table {
@@ -47,18 +49,6 @@ fn endings(paid: &Paid) -> Table {
     table
 }
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(header);
-    table
-}
-
-fn align_right(table: &mut Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-}
-
 fn answers(heard: &Heard) -> Table {
     let mut table = table(&["answer", "clicks", "meaning"]);
     let rows = [
@@ -70,8 +60,9 @@ fn answers(heard: &Heard) -> Table {
     for (answer, clicks, meaning) in rows {
         table.add_row([answer, &clicks.to_string(), meaning]);
     }
-    if heard.unexpected > 0 {
-        table.add_row(["unexpected", &heard.unexpected.to_string(), "must not happen"]);
+    let unexpected = heard.unexpected + heard.notopen;
+    if unexpected > 0 {
+        table.add_row(["unexpected", &unexpected.to_string(), "must not happen"]);
     }
     align_right(&mut table, 1);
     table

@@ -7,7 +7,12 @@ pub mod limits;
 pub mod mariadb;
 pub mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use server::Server;
+
+/// Connections of a server besides those of a crowd.
+const OTHER_CLIENTS: usize = 32;
 
 /// The module file next to this example's own binary, or the one that the caller or
 /// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.
@@ -22,6 +27,19 @@ pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     file.canonicalize().map_err(|_| {
         format!("There is no module at {}. Build it with: cargo build --release", file.display())
     })
+}
+
+/// A server for a crowd of so many connections, durable as a shop would have it: what is answered
+/// is in the log file, synced every second.
+///
+/// # Errors
+/// As [`Server::start`].
+pub fn server_for_crowd(module: &Path, connections: usize) -> Result<Server, String> {
+    let max_clients = (connections + OTHER_CLIENTS).to_string();
+    Server::start(
+        module,
+        &["--appendonly", "yes", "--maxclients", &max_clients, "--tcp-backlog", "4096"],
+    )
 }
 
 /// `target/<profile>/examples/rush` lies one folder below `target/<profile>/libseckill.so`.

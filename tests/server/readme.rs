@@ -1,24 +1,56 @@
-//! The README's session is real: it is replayed with redis-cli and every line is compared. Only
-//! times differ from day to day.
+//! The sessions in the README and in docs are real: they are replayed with redis-cli and every line
+//! is compared. Only times differ from day to day, and what a sale draws at random. A line that
+//! begins with # says that time passes; what comes after it in its session is not replayed.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::{Options, Server};
 
-const README: &str = include_str!("../../README.md");
 const PROMPT: &str = "127.0.0.1:6390> ";
 const TIME_DIGITS: usize = 13;
+/// Whose amounts nobody knows before.
+const RANDOM: [&str; 2] = ["DRAW PACKETS", "DRAW UNIFORM"];
+const NUMBER: &str = "(integer) ";
 
-/// The commands of the session, each with the lines below it.
-fn session() -> Vec<(&'static str, String)> {
+/// A file that people read.
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+/// The README and all of docs.
+fn pages() -> Vec<Page> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = fs::read_dir(root.join("docs")).expect("docs").map(|file| file.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|ext| ext == "md"));
+    let paths = pages.chain([root.join("README.md")]);
+    let read = |path: PathBuf| Page { text: fs::read_to_string(&path).expect("text"), path };
+    paths.map(read).collect()
+}
+
+/// The calls of one session, each with the lines below it.
+struct Session<'p> {
+    calls: Vec<(&'p str, String)>,
+    is_random: bool,
+}
+
+/// Every block of a page that shows the prompt, as far as no time passes.
+fn sessions(page: &str) -> Vec<Session<'_>> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    let shown = blocks.map(|block| Session {
+        calls: calls(block),
+        is_random: RANDOM.iter().any(|draw| block.contains(draw)),
+    });
+    shown.filter(|session| !session.calls.is_empty()).collect()
+}
+
+fn calls(block: &str) -> Vec<(&str, String)> {
     let mut calls: Vec<(&str, String)> = Vec::new();
-    for line in README.lines() {
+    for line in block.lines().take_while(|line| !line.starts_with('#')) {
         if let Some(command) = line.strip_prefix(PROMPT) {
             calls.push((command, String::new()));
-        } else if line == "```" {
-            if !calls.is_empty() {
-                return calls;
-            }
         } else if let Some((_, reply)) = calls.last_mut() {
             reply.push_str(line);
             reply.push('\n');
@@ -27,15 +59,18 @@ fn session() -> Vec<(&'static str, String)> {
     calls
 }
 
-/// Numbers as long as a time become the word TIME.
-fn without_times(text: &str) -> String {
-    let is_time =
-        |word: &str| word.len() == TIME_DIGITS && word.bytes().all(|b| b.is_ascii_digit());
-    let masked = |word| if is_time(word) { "TIME" } else { word };
-    text.split(' ')
-        .map(|part| part.split('\n').map(masked).collect::<Vec<_>>().join("\n"))
-        .collect::<Vec<_>>()
-        .join(" ")
+/// Numbers as long as a time become the word TIME; all numbers become N where chance decides.
+fn without_chance(text: &str, is_random: bool) -> String {
+    let masked = |number: &str| match number {
+        _ if number.len() == TIME_DIGITS => "TIME".to_owned(),
+        _ if is_random => "N".to_owned(),
+        _ => number.to_owned(),
+    };
+    let line = |line: &str| match line.rsplit_once(NUMBER) {
+        Some((before, number)) => format!("{before}{NUMBER}{}\n", masked(number)),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 fn redis_cli(server: &Server, command: &str) -> String {
@@ -49,20 +84,36 @@ fn redis_cli(server: &Server, command: &str) -> String {
 }
 
 #[test]
-fn the_session_is_what_redis_cli_shows() {
-    let server = Options::new().start();
-    let calls = session();
-    assert!(calls.len() > 5, "the README has no session");
-    for (command, reply) in calls {
-        assert_eq!(without_times(&redis_cli(&server, command)), without_times(&reply), "{command}");
+fn every_session_is_what_redis_cli_shows() {
+    let mut replayed = Vec::new();
+    for Page { path, text } in pages() {
+        let sessions = sessions(&text);
+        if sessions.is_empty() {
+            continue;
+        }
+        let server = Options::new().start();
+        for Session { calls, is_random } in sessions {
+            for (command, reply) in calls {
+                let shown = without_chance(&redis_cli(&server, command), is_random);
+                let written = without_chance(&reply, is_random);
+                assert_eq!(shown, written, "{command} in {}", path.display());
+            }
+        }
+        replayed.push(path.file_name().unwrap().to_string_lossy().into_owned());
+    }
+    for page in ["README.md", "red-packets.md", "admission.md"] {
+        assert!(replayed.contains(&page.to_owned()), "{page} has no session");
     }
 }
 
 #[test]
 fn linked_files_exist() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    for part in README.split("](").skip(1) {
-        let target = part.split(')').next().unwrap_or_default();
-        assert!(root.join(target).exists(), "{target}");
+    for Page { path, text } in pages() {
+        let folder = path.parent().expect("a folder");
+        for part in text.split("](").skip(1) {
+            let target = part.split([')', '#']).next().unwrap_or_default();
+            let elsewhere = target.starts_with("http");
+            assert!(elsewhere || folder.join(target).exists(), "{target} in {}", path.display());
+        }
     }
 }

@@ -1,4 +1,14 @@
 //! The crowd: many real TCP connections on a few threads, each with one click under way.
+//!
+//! Several examples send one, and each uses a part of what is here, so what one of them leaves
+//! unused is no mistake.
+#![allow(dead_code)]
+
+pub mod heard;
+pub mod plan;
+pub mod sale;
+pub mod screen;
+pub mod wire;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,8 +22,8 @@ use indicatif::ProgressBar;
 use mio::{Events, Interest, Poll, Token};
 use redis::{ConnectionAddr, ConnectionInfo};
 
-use crate::plan::{Click, Plan};
-use crate::wire::{read_reply, write_command, write_grab, Reply};
+use plan::{Click, Plan};
+use wire::{read_reply, write_command, Reply};
 
 /// Longer than this without any answer is a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,16 +41,28 @@ pub struct Experience {
     pub latency: Histogram<u64>,
 }
 
+/// Where the crowd goes, what one click says, and when.
+pub struct Rush<'a> {
+    pub server: &'a ConnectionInfo,
+    /// Appends the command of a click.
+    pub write: &'a (dyn Fn(&mut Vec<u8>, Click) + Sync),
+    /// All are connected and wait for this moment, if it is to come.
+    pub from: Instant,
+    /// From this moment on no click is sent; those under way are still answered.
+    pub until: Option<Instant>,
+}
+
+impl Rush<'_> {
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
 /// Opens all connections, lets them start together and returns when every click is answered.
 ///
 /// # Errors
 /// A sentence that says which step failed.
-pub fn rush(
-    server: &ConnectionInfo,
-    key: &str,
-    plan: Plan,
-    bar: &ProgressBar,
-) -> Result<Experience, String> {
+pub fn rush(rush: &Rush<'_>, plan: Plan, bar: &ProgressBar) -> Result<Experience, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let mut shares: Vec<Vec<VecDeque<Click>>> = vec![Vec::new(); threads];
     for (i, queue) in plan.queues.into_iter().enumerate() {
@@ -50,7 +72,7 @@ pub fn rush(
     let results: Vec<Result<Share, String>> = thread::scope(|scope| {
         let crowd: Vec<_> = shares
             .into_iter()
-            .map(|share| scope.spawn(|| Group::connect(server, key, share).run(&gate, bar)))
+            .map(|share| scope.spawn(|| Group::connect(rush, share).run(&gate, bar)))
             .collect();
         crowd.into_iter().map(|part| part.join().map_err(|_| "A thread failed.")?).collect()
     });
@@ -97,16 +119,16 @@ struct Client {
 
 /// The connections of one thread.
 struct Group<'a> {
-    key: &'a str,
+    rush: &'a Rush<'a>,
     clients: Result<Vec<Client>, String>,
 }
 
 impl<'a> Group<'a> {
-    fn connect(server: &ConnectionInfo, key: &'a str, share: Vec<VecDeque<Click>>) -> Group<'a> {
+    fn connect(rush: &'a Rush<'a>, share: Vec<VecDeque<Click>>) -> Group<'a> {
         let clients = share
             .into_iter()
             .map(|queue| {
-                let stream = open(server).map_err(|e| format!("A connection failed: {e}"))?;
+                let stream = open(rush.server).map_err(|e| format!("A connection failed: {e}"))?;
                 Ok(Client {
                     stream: mio::net::TcpStream::from_std(stream),
                     queue,
@@ -117,13 +139,14 @@ impl<'a> Group<'a> {
                 })
             })
             .collect();
-        Group { key, clients }
+        Group { rush, clients }
     }
 
     /// Waits at the gate even when its own connections failed: the others stand there already.
     fn run(self, gate: &Barrier, bar: &ProgressBar) -> Result<Share, String> {
         gate.wait();
         let mut clients = self.clients?;
+        thread::sleep(self.rush.from.saturating_duration_since(Instant::now()));
         let failed = |e: io::Error| format!("The rush broke off: {e}");
         let mut poll = Poll::new().map_err(failed)?;
         let started = Instant::now();
@@ -131,7 +154,7 @@ impl<'a> Group<'a> {
         for (i, client) in clients.iter_mut().enumerate() {
             let interest = Interest::READABLE | Interest::WRITABLE;
             poll.registry().register(&mut client.stream, Token(i), interest).map_err(failed)?;
-            waiting += usize::from(client.click(self.key).map_err(failed)?);
+            waiting += usize::from(client.click(self.rush).map_err(failed)?);
         }
         let mut share =
             Share { answers: Vec::new(), latency: histogram()?, started, ended: started };
@@ -145,7 +168,7 @@ impl<'a> Group<'a> {
             for event in &events {
                 let Some(client) = clients.get_mut(event.token().0) else { continue };
                 let was_busy = client.under_way.is_some();
-                client.serve(self.key, &mut share).map_err(failed)?;
+                client.serve(self.rush, &mut share).map_err(failed)?;
                 waiting -= usize::from(was_busy && client.under_way.is_none());
             }
             bar.inc((share.answers.len() - before) as u64);
@@ -157,14 +180,14 @@ impl<'a> Group<'a> {
 
 impl Client {
     /// Sends the next click; `false` when there is none left.
-    fn click(&mut self, key: &str) -> io::Result<bool> {
-        let Some(click) = self.queue.pop_front() else {
+    fn click(&mut self, rush: &Rush<'_>) -> io::Result<bool> {
+        let Some(click) = self.queue.pop_front().filter(|_| !rush.is_over()) else {
             self.under_way = None;
             return Ok(false);
         };
         self.out.clear();
         self.sent = 0;
-        write_grab(&mut self.out, key, click);
+        (rush.write)(&mut self.out, click);
         self.under_way = Some((click, Instant::now()));
         self.flush()?;
         Ok(true)
@@ -185,7 +208,7 @@ impl Client {
     /// Reads until the answer is whole, records it and clicks again. It does not wait for the next
     /// answer, however near that is: every connection has its turn, so that all of them really
     /// have a click under way.
-    fn serve(&mut self, key: &str, share: &mut Share) -> io::Result<()> {
+    fn serve(&mut self, rush: &Rush<'_>, share: &mut Share) -> io::Result<()> {
         self.flush()?;
         let mut part = [0; 1024];
         loop {
@@ -203,7 +226,7 @@ impl Client {
                 };
                 share.latency.saturating_record(sent_at.elapsed().as_micros() as u64);
                 share.answers.push((click, reply));
-                self.click(key)?;
+                self.click(rush)?;
                 return Ok(());
             }
         }

@@ -4,6 +4,7 @@
 //! the same order again because it saw no answer in time.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// One click: the command that one connection sends once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,21 @@ impl Plan {
         for user in (0..users).filter(|user| matches!(habit(*user), Habit::ComesBack)) {
             other(&mut queues, user as usize).push_back(Click { user, order: 1 });
         }
+        Plan::of(queues)
+    }
+
+    /// One click of each of these users, each over a connection of his own.
+    pub fn once(users: Range<u32>, order: u8) -> Plan {
+        Plan::of(users.map(|user| VecDeque::from([Click { user, order }])).collect())
+    }
+
+    /// The same clicks by other users.
+    pub fn by(mut self, user: impl Fn(u32) -> u32) -> Plan {
+        self.queues.iter_mut().flatten().for_each(|click| click.user = user(click.user));
+        self
+    }
+
+    fn of(queues: Vec<VecDeque<Click>>) -> Plan {
         let clicks = queues.iter().map(|queue| queue.len() as u64).sum();
         Plan { queues, clicks }
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::plan::Click;
+use super::plan::Click;
 
 /// Answer to one click.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,10 @@ pub enum Reply {
     SoldOut {
         held: u64,
     },
-    /// An outcome that this sale can't have, an error, or not a reply to GRAB at all.
+    NotOpen {
+        in_ms: u64,
+    },
+    /// An outcome that no sale here can have, an error, or not a reply to GRAB at all.
     Unexpected(String),
 }
 
@@ -79,6 +82,7 @@ fn meaning(words: &[String]) -> Option<Reply> {
         "ALREADY" => Reply::Already { seq: number(1)?, qty: number(2)?, state: state()? },
         "REPLAY" => Reply::Replay { seq: number(1)?, qty: number(2)?, state: state()? },
         "SOLDOUT" => Reply::SoldOut { held: number(1)? },
+        "NOTOPEN" => Reply::NotOpen { in_ms: number(1)? },
         _ => return None,
     })
 }

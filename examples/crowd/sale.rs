@@ -1,0 +1,140 @@
+//! What the server says about a sale: its counters, its audit, its list of grants.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use redis::Connection;
+use serde_json::Value;
+
+/// Rows that are asked for at once.
+const PAGE: u64 = 1_000;
+
+/// Who holds what by one grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Winner {
+    pub seq: u64,
+    pub user: String,
+    pub qty: u64,
+    pub state: String,
+}
+
+/// One row of the server's own list of grants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub winner: Winner,
+    /// When it was granted, in Unix ms by the sale's clock.
+    pub at: u64,
+    /// 0 in a sale without rounds.
+    pub round: u64,
+}
+
+/// A recount by the server.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    pub ok: bool,
+    /// All of it in one line.
+    pub text: String,
+}
+
+/// Redis may be shared, so every run sells under a name of its own.
+pub fn name(example: &str) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("sale:{example}:{}:{}", since.as_millis(), std::process::id())
+}
+
+/// STATUS in its JSON form.
+///
+/// # Errors
+/// A sentence with what the server said instead.
+pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
+    let status: String = redis::cmd("SECKILL.STATUS")
+        .arg(key)
+        .arg("JSON")
+        .query(control)
+        .map_err(|e| format!("STATUS failed: {e}"))?;
+    serde_json::from_str(&status).map_err(|e| format!("STATUS is not valid JSON: {e}"))
+}
+
+/// One number of STATUS.
+///
+/// # Errors
+/// A sentence, when it is not there.
+pub fn number(status: &Value, path: &str) -> Result<u64, String> {
+    let number = status.pointer(path).and_then(Value::as_u64);
+    number.ok_or_else(|| format!("STATUS has no number {path}."))
+}
+
+/// Compares numbers of STATUS with what the replies add up to.
+///
+/// # Errors
+/// The first that differs, as a sentence.
+pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
+    for (path, wanted) in expected {
+        if status.pointer(path).and_then(Value::as_u64) != Some(*wanted) {
+            let shown = status.pointer(path).map_or("nothing".into(), Value::to_string);
+            return Err(format!("STATUS says {shown} for {path}, the replies say {wanted}."));
+        }
+    }
+    Ok(())
+}
+
+/// AUDIT.
+///
+/// # Errors
+/// A sentence with what the server said instead.
+pub fn audit(control: &mut Connection, key: &str) -> Result<Audit, String> {
+    let map: Vec<redis::Value> = redis::cmd("SECKILL.AUDIT")
+        .arg(key)
+        .query(control)
+        .map_err(|e| format!("AUDIT failed: {e}"))?;
+    Ok(Audit { ok: map.get(1) == Some(&redis::Value::Int(1)), text: one_line(&map) })
+}
+
+impl Audit {
+    /// # Errors
+    /// A sentence with the whole audit, when it found a difference.
+    pub fn check(&self) -> Result<(), String> {
+        match self.ok {
+            true => Ok(()),
+            false => Err(format!("AUDIT found a difference: {}", self.text)),
+        }
+    }
+}
+
+/// Reads the whole list of grants, page by page: of one round, or of all that are kept.
+///
+/// # Errors
+/// A sentence with what the server said instead.
+pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<Vec<Row>, String> {
+    type Listed = (u64, String, u64, String, u64, u64, Option<String>, u64, u64);
+    let mut rows = Vec::new();
+    let mut cursor = 0;
+    loop {
+        let mut page = redis::cmd("SECKILL.WINNERS");
+        page.arg(key).arg(cursor).arg("COUNT").arg(PAGE).arg("STATE").arg("ALL");
+        if let Some(round) = round {
+            page.arg("ROUND").arg(round);
+        }
+        let (next, listed): (u64, Vec<Listed>) =
+            page.query(control).map_err(|e| format!("WINNERS failed: {e}"))?;
+        for (seq, user, qty, state, at, _, _, _, round) in listed {
+            rows.push(Row { winner: Winner { seq, user, qty, state }, at, round });
+        }
+        if next == 0 {
+            return Ok(rows);
+        }
+        cursor = next;
+    }
+}
+
+/// A flat map as `name value, name value`.
+fn one_line(map: &[redis::Value]) -> String {
+    let word = |value: &redis::Value| match value {
+        redis::Value::Array(items) if items.is_empty() => "none".into(),
+        other => {
+            redis::from_redis_value_ref::<String>(other).unwrap_or_else(|_| format!("{other:?}"))
+        }
+    };
+    let pairs: Vec<String> =
+        map.chunks(2).map(|pair| pair.iter().map(word).collect::<Vec<_>>().join(" ")).collect();
+    pairs.join(", ")
+}

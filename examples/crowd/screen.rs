@@ -1,0 +1,55 @@
+//! What people see: progress while it runs, tables and bars afterwards.
+
+use std::io::{stderr, IsTerminal};
+
+use comfy_table::{presets, CellAlignment, Table};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A block and its parts, in eighths.
+const BLOCKS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+const WHOLE_BLOCK: &str = "█";
+
+/// Drawn only when someone can see it.
+pub fn progress_bar(all: u64, what: &str) -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(all);
+    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}  {{per_sec}}")) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// An empty table with these heads.
+pub fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(header);
+    table
+}
+
+/// Numbers belong to the right.
+pub fn align_right(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// A bar of `value` where `most` is `width` characters wide. What is more than nothing is seen.
+pub fn bar(value: u64, most: u64, width: u64) -> String {
+    let eighths = (value * width * 8).div_ceil(most.max(1));
+    let (whole, part) = (eighths / 8, eighths % 8);
+    WHOLE_BLOCK.repeat(whole as usize) + BLOCKS[part as usize]
+}
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
