@@ -26,14 +26,16 @@ run: build ## Start a server with the module in the foreground
 	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
 		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
 
-demo: build ## Sell 100 units to 500 concurrent clients and check the result
-	cargo run --release --example rush
+# Module and example in one call of cargo: the examples' dependencies give the module's other
+# features, so two calls would build the module twice, every time.
+demo: deps ## Sell 100 units to 500 concurrent clients and check the result
+	cargo build --release --lib --example rush
+	target/release/examples/rush
 
-demo-pay: build ## The same with holds: some pay, some don't, and everything is sold in the end
-	cargo run --release --example rush -- --pay
+demo-pay: deps ## The same with holds: some pay, some don't, and everything is sold in the end
+	cargo build --release --lib --example rush
+	target/release/examples/rush --pay
 
-# One call of cargo for both: the examples' dependencies give the module's other features, so two
-# calls would build the module twice, every time.
 demo-redpacket: deps ## Pay out three rounds of red packets and draw what was paid
 	cargo build --release --lib --example red_packet
 	target/release/examples/red_packet
@@ -42,15 +44,17 @@ demo-redpacket: deps ## Pay out three rounds of red packets and draw what was pa
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders
 
-order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
-	cargo build --release --example order_writer --example order_demo
+order-demo: deps orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
+	cargo build --release --lib --example order_writer --example order_demo
 	target/release/examples/order_demo
 
-clients: build ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
-	cargo run --release --example clients
+clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
+	cargo build --release --lib --example clients
+	target/release/examples/clients
 
-durability: build ## Measure what is lost when a server dies, setting by setting
-	cargo run --release --example durability
+durability: deps ## Measure what is lost when a server dies, setting by setting
+	cargo build --release --lib --example durability
+	target/release/examples/durability
 
 build-noop: deps
 	cargo build --release --features noop --target-dir $(NOOP)

@@ -95,13 +95,21 @@ fn run(options: &Options) -> Result<(), String> {
     let mut bench = set_up(options)?;
     let mut host = Host::look();
     let start = Instant::now();
+    let mut failures = Vec::new();
     for case in chosen {
         bench.progress.set_message(case.name);
-        (case.run)(&mut bench)?;
+        if let Err(sentence) = (case.run)(&mut bench) {
+            failures.push(format!("{}: {sentence}", case.name));
+        }
     }
     bench.progress.finish_and_clear();
     host.look_again();
-    finish(options, &bench, &host, start.elapsed())
+    finish(options, &bench, &host, start.elapsed())?;
+    // What was measured is shown all the same.
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
+    }
 }
 
 fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
