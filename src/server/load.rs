@@ -75,7 +75,7 @@ fn set_up(ctx: *mut RedisModuleCtx, args: &[&[u8]], language: Language) -> Resul
     datatype::register(ctx)?;
     register::register(ctx, language.table)?;
     #[cfg(feature = "noop")]
-    super::noop::register(ctx)?;
+    super::noop::register(ctx, language.pair)?;
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;
