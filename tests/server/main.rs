@@ -6,6 +6,7 @@ mod support;
 
 mod admission;
 mod aof_rewrite;
+mod budget;
 mod clock;
 mod cluster;
 mod command_info;
@@ -37,3 +38,4 @@ mod restore;
 mod rounds;
 mod soak;
 mod sweeper;
+mod turn;
