@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
 use crate::support::shop::{clock_ms, number, wait_for_clock};
+use crate::support::wait::SetAtEnd;
 use crate::support::{wait_until, Conn, Random, Reply, Server};
 
 const BUDGET: i64 = 1_000_000;
@@ -92,6 +93,7 @@ fn play(server: &Server, conns: &mut [Conn], round: i64) {
     let (grants, looks) = thread::scope(|scope| {
         let (paid, stopped) = (&paid, &stopped);
         let watcher = scope.spawn(move || watch(&mut server.conn(), round, paid, stopped));
+        let ended = SetAtEnd(stopped);
         let buyers: Vec<_> = conns
             .iter_mut()
             .enumerate()
@@ -99,7 +101,7 @@ fn play(server: &Server, conns: &mut [Conn], round: i64) {
             .collect();
         let grants: Grants =
             buyers.into_iter().flat_map(|buyer| buyer.join().expect("a buyer")).collect();
-        stopped.store(true, Ordering::SeqCst);
+        drop(ended);
         (grants, watcher.join().expect("the watcher"))
     });
     let (_, rows) = look(&mut server.conn(), round);

@@ -12,6 +12,7 @@ use hdrhistogram::Histogram;
 
 use crate::support::bulk::{base36, grow};
 use crate::support::shop::{check, clock_ms, number};
+use crate::support::wait::SetAtEnd;
 use crate::support::{wait_until, Conn, Options, Server};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -168,10 +169,11 @@ fn a_round_with_a_million_winners_ends_in_no_time() {
         let mut other = server.conn();
         let stopped = &stopped;
         let pinger = scope.spawn(move || ping(&mut other, stopped));
+        let ended = SetAtEnd(stopped);
         let second_us = turn(&mut conn, 2);
         let usage = |conn: &mut Conn| conn.cmd("MEMORY USAGE k").int();
         wait_until("memory is given back", || usage(&mut conn) < full / 100);
-        stopped.store(true, Ordering::SeqCst);
+        drop(ended);
         (second_us, pinger.join().expect("the pinger"))
     });
     println!(
