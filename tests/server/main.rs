@@ -15,6 +15,7 @@ mod concurrency;
 mod conf_example;
 mod config;
 mod crash;
+mod defrag;
 mod digest;
 mod due_at_once;
 mod errors;

@@ -23,7 +23,7 @@ const WINNERS: usize = 1_000_000;
 /// Makes the sale's time `moment`; it is paused then. Until it is first sent ahead no change of it
 /// may have come but INIT and those of APPLY, which move no time.
 #[track_caller]
-fn send_to(conn: &mut Conn, moment: i64) {
+pub fn send_to(conn: &mut Conn, moment: i64) {
     let (now, version) = (number(conn, "k", "now"), number(conn, "k", "version"));
     // STATUS shows the later of both clocks; APPLY counts from the sale's own.
     let is_ahead = now > clock_ms(conn) + 1000;
@@ -41,7 +41,7 @@ fn resume_at(conn: &mut Conn, moment: i64) {
 }
 
 /// A sale whose round 1 begins an hour from now; tells when.
-fn hourly(conn: &mut Conn, terms: &str) -> i64 {
+pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
     let start = clock_ms(conn) + HOUR_MS;
     let offset = start - PERIOD_MS;
     let every = format!("EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}");
