@@ -73,6 +73,7 @@ test: deps ## Run all tests
 	cargo test
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
+	cargo test --release --test domain soak -- --ignored
 	cargo test --release --test server soak -- --ignored --nocapture
 
 lint: deps ## Check formatting and warnings

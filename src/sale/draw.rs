@@ -112,6 +112,10 @@ impl Draw {
         let (Some(packets), available) = (core.packets, core.available) else {
             return self.packets().is_none();
         };
+        // Their supply is fixed, so nothing was ever promised beyond it.
+        if core.deficit > 0 {
+            return false;
+        }
         let (packets_wide, available_wide) = (u128::from(packets), u128::from(available));
         match *self {
             Draw::Uniform { .. } => false,

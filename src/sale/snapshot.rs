@@ -456,7 +456,9 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
         });
     }
     let rising = rounds.totals.iter().zip(rounds.totals.iter().skip(1));
-    let ordered = rising.into_iter().all(|(one, next)| one.round < next.round);
+    // The stored round has no total yet: it will be the newest.
+    let is_over = rounds.totals.back().is_none_or(|newest| newest.round < stated.core.round);
+    let ordered = is_over && rising.into_iter().all(|(one, next)| one.round < next.round);
     if !ordered || rounds.totals.len() >= ROUND_TOTALS_MAX || sale.terms.schedule.is_none() {
         return None;
     }
