@@ -17,6 +17,7 @@ mod crash;
 mod digest;
 mod due_at_once;
 mod errors;
+mod flood;
 mod golden;
 mod holds;
 mod hostile;
