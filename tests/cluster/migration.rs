@@ -166,8 +166,12 @@ fn a_slot_moves_while_it_sells() {
     let calls = run.calls.load(Ordering::SeqCst);
     println!(
         "migration: {MOVES} moves by {ways:?}: {calls} calls, {} grants, {} told to buyers, {} \
-         lost, 0 doubled; {:?}; a buyer waited {:?} at most",
-        found.grants, found.told, found.lost, history.detours, history.longest
+         lost, 0 doubled; {}; a buyer waited {} ms at most",
+        found.grants,
+        found.told,
+        found.lost,
+        history.detours,
+        history.longest.as_millis()
     );
     assert_eq!((found.lost, found.unheard), (0, 0), "nothing is lost by moving");
     assert!(found.told > 1000 && history.detours.asked > 0 && history.detours.moved > 0);

@@ -26,6 +26,13 @@ impl Detours {
     }
 }
 
+impl std::fmt::Display for Detours {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Detours { moved, asked, again, unheard } = self;
+        write!(f, "{moved} MOVED, {asked} ASK, {again} told to come again, {unheard} unanswered")
+    }
+}
+
 /// A client of the whole cluster whose keys are all in one slot.
 pub struct Routed {
     ports: Vec<u16>,
