@@ -7,8 +7,8 @@ MODULE := $(CURDIR)/target/release/libseckill.so
 BENCH ?=
 NOOP := $(CURDIR)/target/noop
 
-.PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
-	demo-redpacket docs build-noop bench bench-core bench-instructions
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
+	test matrix cluster-test soak lint fmt docs build-noop bench bench-core bench-instructions
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -71,6 +71,13 @@ bench-instructions: build-noop ## Count the server's instructions for one call (
 
 test: deps ## Run all tests
 	cargo test
+
+matrix: deps ## Run the server tests on nine servers, Redis 7.0 to Valkey 9.1, and mix them
+	@.ci/servers
+	cargo run --example matrix -- --servers "$$(.ci/servers --where)"
+
+cluster-test: deps ## Move a slot and kill a primary in a cluster of six while it sells
+	cargo test --test cluster -- --ignored --nocapture --test-threads=1
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test domain soak -- --ignored

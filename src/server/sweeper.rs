@@ -49,6 +49,8 @@ struct Sweeper {
     hints: BTreeSet<Hint>,
     /// The timer, and when it fires.
     armed: Option<(RedisModuleTimerID, u64)>,
+    /// The database that the last MOVE took its key from.
+    moved_from: c_int,
 }
 
 thread_local! {
@@ -68,7 +70,7 @@ pub(super) fn backlog(now_ms: u64) -> u64 {
 
 /// Makes the sweeper ready and follows keys to new names and databases.
 pub(super) fn start(ctx: *mut RedisModuleCtx, sweep: Sweep) -> Result<(), &'static str> {
-    let sweeper = Sweeper { sweep, hints: BTreeSet::new(), armed: None };
+    let sweeper = Sweeper { sweep, hints: BTreeSet::new(), armed: None, moved_from: 0 };
     SWEEPER.set(Some(sweeper));
     let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
     // SAFETY: the context is alive while loading; the callback has the type that is asked for.
@@ -243,8 +245,30 @@ unsafe extern "C" fn key_moved(
             // SAFETY: the context and the key's name are alive during the callback.
             unsafe { look_at(ctx, key) };
         }
+        // SAFETY: the context is alive during the callback.
+        unsafe { stay(ctx, event) };
     });
     raw::REDISMODULE_OK as c_int
+}
+
+/// Brings the client whose MOVE is told of back to its database. Valkey 8.1 tells modules by means
+/// of that client itself and leaves it in the database where the key went (valkey pull request
+/// 4024): its next commands would go there, and on a replica all that the primary sends after it.
+/// Other servers tell by means of a client of their own, which no command uses.
+///
+/// # Safety
+/// The context is alive.
+unsafe fn stay(ctx: *mut RedisModuleCtx, event: &[u8]) {
+    if event == b"move_from" {
+        // SAFETY: by the caller's word.
+        let db = unsafe { api!(RedisModule_GetSelectedDb)(ctx) };
+        with(|sweeper| sweeper.moved_from = db);
+    } else if event == b"move_to" {
+        // The server says where it comes from first, and lets nothing run between the two.
+        let db = with(|sweeper| sweeper.moved_from).unwrap_or_default();
+        // SAFETY: by the caller's word.
+        unsafe { api!(RedisModule_SelectDb)(ctx, db) };
+    }
 }
 
 /// # Safety

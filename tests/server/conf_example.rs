@@ -6,24 +6,32 @@ use crate::support::{wait_until, Conn, Options, Server};
 /// Lines that a machine decides: they are replaced by the harness.
 const OF_THE_MACHINE: [&str; 3] = ["loadmodule ", "bind ", "port "];
 
-fn start() -> Server {
+/// The example's settings and users.
+pub fn options() -> Options {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.conf.example");
     let example = std::fs::read_to_string(path).expect("the example");
     let is_kept = |line: &&str| !OF_THE_MACHINE.iter().any(|start| line.starts_with(start));
     let removed = example.lines().filter(|line| !is_kept(line)).count();
     assert_eq!(removed, OF_THE_MACHINE.len(), "the example loads the module and says where");
     let kept: Vec<&str> = example.lines().filter(is_kept).collect();
-    Options::new().base(&kept.join("\n")).start()
+    Options::new().base(&kept.join("\n"))
 }
 
-fn login(server: &Server, user: &str) -> Conn {
+/// A server with the example's settings and users.
+pub fn start() -> Server {
+    options().start()
+}
+
+/// A connection of one of the example's users.
+pub fn login(server: &Server, user: &str) -> Conn {
     let mut conn = server.conn();
     assert_eq!(conn.call(&format!("AUTH {user} change-me-{user}")), "+OK");
     conn
 }
 
+/// Checks that permissions stop each of these calls.
 #[track_caller]
-fn assert_refused(conn: &mut Conn, lines: &[&str]) {
+pub fn assert_refused(conn: &mut Conn, lines: &[&str]) {
     for line in lines {
         let reply = conn.call(line);
         assert!(reply.starts_with("-NOPERM"), "{line}: {reply}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::due_at_once::{fall_due, Crowd};
-use super::{crash, promotion, races};
+use super::{crash, flood, promotion, races};
 use crate::support::Options;
 
 const SECONDS_DEFAULT: u64 = 600;
@@ -20,6 +20,9 @@ const CROWDS: [Crowd; 4] = [
 ];
 /// Longest that a PING may wait meanwhile, in microseconds, with a release build.
 const PING_US_MAX: u64 = 10_000;
+
+/// Crafted ids, of each kind.
+const FLOOD_IDS: usize = 1_000_000;
 
 /// How far the soak is: a bar on a terminal, else a line for each step.
 struct Progress {
@@ -69,6 +72,8 @@ fn many_holds_at_once(crowd: Crowd) {
 #[ignore = "takes ten minutes: make soak"]
 fn soak() {
     let progress = Progress::new(wanted());
+    progress.step(0, "a million ids that were crafted to collide");
+    flood::flood(FLOOD_IDS);
     for round in 1.. {
         for crowd in CROWDS {
             progress.step(round, "100,000 holds fall due in the same millisecond");

@@ -2,7 +2,11 @@
 //! itself so that replies can be compared exactly, reads the replication stream, and waits on
 //! conditions. Every wait has a deadline and says what it waited for.
 
-#![allow(dead_code, reason = "every test binary compiles this module and uses its own part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test binary compiles this module and uses its own part of it"
+)]
 
 pub mod bulk;
 pub mod client;

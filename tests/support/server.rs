@@ -29,11 +29,13 @@ pub struct Options {
     lines: Vec<String>,
     base: Option<String>,
     module_args: Option<String>,
+    program: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { lines: Vec::new(), base: None, module_args: Some(String::new()) }
+        let module_args = Some(String::new());
+        Options { lines: Vec::new(), base: None, module_args, program: server_binary() }
     }
 }
 
@@ -58,6 +60,12 @@ impl Options {
     /// Arguments behind the module's path.
     pub fn module_args(mut self, args: &str) -> Options {
         self.module_args = Some(args.to_owned());
+        self
+    }
+
+    /// Starts this server binary instead of the one under test.
+    pub fn program(mut self, path: &Path) -> Options {
+        self.program = path.display().to_string();
         self
     }
 
@@ -296,11 +304,12 @@ impl Server {
         fs::write(&conf, self.options.conf(self.port, self.dir())).expect("a configuration file");
         let log = OpenOptions::new().create(true).append(true).open(self.dir().join("log"));
         let log: File = log.expect("a log file");
-        let mut command = command_that_dies_with_us();
+        let program = &self.options.program;
+        let mut command = command_that_dies_with_us(program);
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
-        self.child = Some(child.unwrap_or_else(|error| panic!("{}: {error}", server_binary())));
+        self.child = Some(child.unwrap_or_else(|error| panic!("{program}: {error}")));
     }
 
     /// Whether the process started here, and no other on that port, comes to answer PING.
@@ -366,13 +375,13 @@ fn server_binary() -> String {
 
 /// The server's command line. setpriv asks the kernel to kill the server when the thread that
 /// spawned it ends, so that nothing is left behind when a test process is killed.
-fn command_that_dies_with_us() -> Command {
+fn command_that_dies_with_us(program: &str) -> Command {
     let setpriv = Path::new("/usr/bin/setpriv");
     if !setpriv.is_file() {
-        return Command::new(server_binary());
+        return Command::new(program);
     }
     let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(server_binary());
+    command.args(["--pdeathsig", "KILL", "--", program]);
     command
 }
 

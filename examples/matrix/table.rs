@@ -1,0 +1,151 @@
+//! What the tests said, read from their output, and as tables for docs/servers.md.
+
+use std::fmt;
+use std::time::Duration;
+
+use comfy_table::{presets, Table};
+
+/// `redis` of `redis-7.0.15`.
+pub fn family(name: &str) -> &str {
+    name.split_once('-').map_or(name, |(family, _)| family)
+}
+
+/// The numbers of `redis-7.0.15`; none when the name has no version.
+pub fn version(name: &str) -> Option<Vec<u32>> {
+    let (_, version) = name.split_once('-')?;
+    version.split('.').map(str::parse).collect::<Result<_, _>>().ok()
+}
+
+/// The name for people: `Redis 7.0.15`.
+fn title(name: &str) -> String {
+    let (family, version) = name.split_once('-').unwrap_or((name, ""));
+    let (first, rest) = family.split_at(family.len().min(1));
+    format!("{}{rest} {version}", first.to_uppercase())
+}
+
+/// How the tests ended on one server.
+pub struct Outcome {
+    name: String,
+    passed: usize,
+    failed: Vec<String>,
+    skipped: usize,
+    /// The tests came to their end and said so.
+    is_whole: bool,
+    took: Duration,
+}
+
+impl Outcome {
+    /// Reads what a test binary printed.
+    pub fn read(name: &str, log: &str, took: Duration) -> Outcome {
+        let result = log.lines().find_map(|line| line.strip_prefix("test result: "));
+        let number = |what: &str| {
+            let words: Vec<&str> = result.unwrap_or_default().split([' ', ';']).collect();
+            let place = words.iter().position(|word| *word == what);
+            place.and_then(|at| words[at - 1].parse().ok()).unwrap_or_default()
+        };
+        let failed = log.lines().filter_map(|line| {
+            line.strip_prefix("test ")?.strip_suffix(" ... FAILED").map(str::to_owned)
+        });
+        Outcome {
+            name: name.to_owned(),
+            passed: number("passed"),
+            failed: failed.collect(),
+            skipped: number("ignored"),
+            is_whole: result.is_some_and(|text| text.starts_with("ok.")),
+            took,
+        }
+    }
+
+    /// Nothing failed, and something ran.
+    pub fn is_clean(&self) -> bool {
+        self.is_whole && self.failed.is_empty() && self.passed > 0
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (passed, failed, skipped) = (self.passed, self.failed.len(), self.skipped);
+        let seconds = self.took.as_secs();
+        write!(f, "{passed} passed, {failed} failed, {skipped} skipped, {seconds} s")?;
+        self.failed.iter().try_for_each(|name| write!(f, "\n        FAILED {name}"))?;
+        match self.is_clean() {
+            true => Ok(()),
+            false => write!(f, "\n        see target/matrix/{}.log", self.name),
+        }
+    }
+}
+
+/// What became of one server's data on another one.
+pub struct Pair {
+    what: String,
+    from: String,
+    to: String,
+    outcome: String,
+}
+
+impl Pair {
+    /// Reads a line such as `replica redis-7.0.15 redis-7.2.4 equal`.
+    pub fn read(line: &str) -> Option<Pair> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [what, from, to, outcome] = words[..] else { return None };
+        let is_pair = ["replica", "snapshot", "refuses"].contains(&what);
+        let [what, from, to, outcome] = [what, from, to, outcome].map(str::to_owned);
+        is_pair.then_some(Pair { what, from, to, outcome })
+    }
+}
+
+/// All tables.
+pub fn page(outcomes: &[Outcome], pairs: &[Pair]) -> String {
+    let mut parts = vec![results(outcomes, pairs)];
+    for (what, head) in [
+        ("replica", "From the primary on the left to the replica above"),
+        ("snapshot", "From the server on the left, which wrote a snapshot, to the one above"),
+    ] {
+        parts.push(format!("{head}:\n\n{}", cross(what, pairs)));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+fn markdown() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table
+}
+
+fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
+    let mut table = markdown();
+    table.set_header(["server", "passed", "failed", "skipped", "seconds"]);
+    for refused in pairs.iter().filter(|pair| pair.what == "refuses") {
+        let why = "refuses to load the module, and says why";
+        table.add_row([title(&refused.from), why.into(), "".into(), "".into(), "".into()]);
+    }
+    for outcome in outcomes {
+        let numbers = [outcome.passed, outcome.failed.len(), outcome.skipped];
+        let mut row = vec![title(&outcome.name)];
+        row.extend(numbers.map(|number| number.to_string()));
+        row.push(outcome.took.as_secs().to_string());
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+/// Who can read whose data.
+fn cross(what: &str, pairs: &[Pair]) -> String {
+    let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.what == what).collect();
+    let mut names: Vec<&str> = pairs.iter().map(|pair| pair.from.as_str()).collect();
+    names.dedup();
+    let mut table = markdown();
+    let heads = names.iter().map(|name| title(name));
+    table.set_header(std::iter::once(String::new()).chain(heads));
+    for from in &names {
+        let cell = |to: &&str| {
+            let pair = pairs.iter().find(|pair| pair.from == *from && pair.to == **to);
+            pair.map_or("not tried".to_owned(), |pair| match pair.outcome.as_str() {
+                "refused" => "–".to_owned(),
+                other => other.to_owned(),
+            })
+        };
+        table.add_row(std::iter::once(title(from)).chain(names.iter().map(cell)));
+    }
+    table.to_string()
+}

@@ -1,0 +1,182 @@
+//! The slot of a sale moves from primary to primary while it sells. In cluster mode of every version
+//! keys move one by one: sale and stream are apart for a moment, in either order. Newer servers
+//! move a slot as a whole, each family by a command of its own.
+
+use std::sync::atomic::Ordering;
+
+use crate::buyers::{Run, SALE, STREAM};
+use crate::check::{assert_law, assert_same, check};
+use crate::nodes::Cluster;
+use crate::routed::Routed;
+use crate::support::{wait_until, Server};
+
+const SUPPLY: i64 = 6000;
+const LIMIT: i64 = 3;
+const USERS: u64 = 5000;
+const MOVES: usize = 12;
+/// Answers between two steps of a move, so that buyers meet every stage of it.
+const CALLS_BETWEEN: u64 = 300;
+
+/// How a slot moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    SaleFirst,
+    StreamFirst,
+    Together,
+    /// By one command of Redis 8.4 or newer.
+    RedisWhole,
+    /// By one command of Valkey 9 or newer.
+    ValkeyWhole,
+}
+
+/// Every way that this server knows.
+fn ways(server: &Server) -> Vec<How> {
+    let mut ways = vec![How::SaleFirst, How::StreamFirst, How::Together];
+    for (name, how) in
+        [("cluster|migration", How::RedisWhole), ("cluster|migrateslots", How::ValkeyWhole)]
+    {
+        if server.call(&format!("COMMAND INFO {name}")) != "[nil]" {
+            ways.push(how);
+        }
+    }
+    ways
+}
+
+/// One move of a slot.
+struct Move<'a> {
+    cluster: &'a Cluster,
+    run: &'a Run,
+    slot: i64,
+    from: &'a Server,
+    to: &'a Server,
+    /// The new owner's name.
+    to_id: String,
+}
+
+impl Move<'_> {
+    /// Lets buyers buy for a while.
+    fn let_buy(&self) {
+        let calls = self.run.calls.load(Ordering::SeqCst);
+        wait_until("buyers are served", || {
+            self.run.calls.load(Ordering::SeqCst) >= calls + CALLS_BETWEEN
+        });
+    }
+
+    /// Lets some time pass in which buyers may be told to come again, and nothing else.
+    fn let_try(&self) {
+        let before = self.from.clock_ms();
+        wait_until("some milliseconds are over", || self.from.clock_ms() > before + 20);
+    }
+
+    fn migrate(&self, keys: &str) {
+        let line = format!("MIGRATE 127.0.0.1 {} \"\" 0 20000 KEYS {keys}", self.to.port());
+        let words: Vec<&str> = line.split(' ').map(|w| if w == "\"\"" { "" } else { w }).collect();
+        assert_eq!(self.from.conn().ask(&words).to_string(), "+OK", "{line}");
+    }
+
+    fn piece_by_piece(&self, how: How, from_id: &str) {
+        let (slot, to_id) = (self.slot, &self.to_id);
+        let importing = format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}");
+        assert_eq!(self.to.call(&importing), "+OK");
+        let migrating = format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}");
+        assert_eq!(self.from.call(&migrating), "+OK");
+        self.let_buy();
+        match how {
+            How::SaleFirst => [SALE, STREAM].map(|key| self.one_key(key)),
+            How::StreamFirst => [STREAM, SALE].map(|key| self.one_key(key)),
+            _ => [self.migrate(&format!("{SALE} {STREAM}")), ()],
+        };
+        self.let_buy();
+        for node in [self.to, self.from] {
+            assert_eq!(node.call(&format!("CLUSTER SETSLOT {slot} NODE {to_id}")), "+OK");
+        }
+    }
+
+    fn one_key(&self, key: &str) {
+        self.migrate(key);
+        self.let_try();
+    }
+
+    fn as_a_whole(&self, how: How) {
+        let (slot, to_id) = (self.slot, &self.to_id);
+        let (node, line) = match how {
+            How::RedisWhole => (self.to, format!("CLUSTER MIGRATION IMPORT {slot} {slot}")),
+            _ => (self.from, format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {to_id}")),
+        };
+        let reply = node.cmd(&line);
+        assert!(!reply.is_error(), "{line}: {reply}");
+    }
+
+    /// Everybody knows the new owner, and buyers are served there.
+    fn settle(&self) {
+        let ranges = |server: &Server| server.cmd("CLUSTER SLOTS").items().to_vec();
+        let owner = |server: &Server| {
+            let ranges = ranges(server);
+            let holds = ranges.iter().find(|range| {
+                (range.items()[0].int()..=range.items()[1].int()).contains(&self.slot)
+            });
+            holds.map(|range| range.items()[2].items()[1].int())
+        };
+        for node in &self.cluster.nodes {
+            wait_until("all know the new owner", || owner(node) == Some(i64::from(self.to.port())));
+        }
+        self.let_buy();
+    }
+}
+
+/// A sale in a cluster, created before anybody buys.
+pub fn open_sale(cluster: &Cluster, init: &str) {
+    let mut client = Routed::new(&cluster.ports());
+    for line in [format!("XGROUP CREATE {STREAM} shop 0 MKSTREAM"), init.to_owned()] {
+        assert_eq!(client.cmd(&line).to_string(), "+OK", "{line}");
+    }
+}
+
+#[test]
+#[ignore = "starts six servers: make cluster-test"]
+fn a_slot_moves_while_it_sells() {
+    let cluster = Cluster::start(15_000);
+    let init = format!("SECKILL.INIT {SALE} {SUPPLY} LIMIT {LIMIT} HOLD 300 OUTBOX {STREAM}");
+    open_sale(&cluster, &init);
+    let run = Run::new(cluster.ports(), USERS, false);
+    let slot = cluster.slot(SALE);
+    let mut owner = cluster.first_owner(slot);
+    let ways = ways(&cluster.nodes[0]);
+    let history = run.during(|| {
+        for number in 0..MOVES {
+            let (how, next) = (ways[number % ways.len()], (owner + 1) % 3);
+            let (from, to) = (&cluster.nodes[owner], &cluster.nodes[next]);
+            let step =
+                Move { cluster: &cluster, run: &run, slot, from, to, to_id: cluster.id(next) };
+            match how {
+                How::RedisWhole | How::ValkeyWhole => step.as_a_whole(how),
+                _ => step.piece_by_piece(how, &cluster.id(owner)),
+            }
+            step.settle();
+            let status = Routed::new(&cluster.ports()).cmd(&format!("SECKILL.STATUS {SALE}"));
+            assert_law(&status);
+            owner = next;
+        }
+    });
+    let mut client = Routed::new(&cluster.ports());
+    wait_until("no hold is left", || {
+        client.cmd(&format!("SECKILL.STATUS {SALE}")).field("held").int() == 0
+    });
+    let found = check(&mut client, &history, LIMIT);
+    let calls = run.calls.load(Ordering::SeqCst);
+    println!(
+        "migration: {MOVES} moves by {ways:?}: {calls} calls, {} grants, {} told to buyers, {} \
+         lost, 0 doubled; {}; a buyer waited {} ms at most",
+        found.grants,
+        found.told,
+        found.lost,
+        history.detours,
+        history.longest.as_millis()
+    );
+    assert_eq!((found.lost, found.unheard), (0, 0), "nothing is lost by moving");
+    assert!(found.told > 1000 && history.detours.asked > 0 && history.detours.moved > 0);
+    assert_same(&cluster.nodes[owner], &cluster.nodes[owner + 3]);
+    for number in (0..3).filter(|number| *number != owner) {
+        assert_eq!(cluster.nodes[number].info("seckill", "seckill_sales"), "0", "it moved away");
+    }
+}

@@ -1,0 +1,138 @@
+//! Every command goes where its keys are: MOVED, ASK, TRYAGAIN and CROSSSLOT, and reading from a
+//! replica.
+
+use crate::nodes::Cluster;
+use crate::routed::redirection;
+use crate::support::{wait_until, Conn, Reply};
+
+const KEY: &str = "{drop}sale";
+
+/// A call of each command that has a key; `@` stands for it.
+const CALLS: [&str; 20] = [
+    "SECKILL.INIT @ 5 LIMIT 2 OUTBOX @2",
+    "SECKILL.RESTOCK @ 5 REQ r",
+    "SECKILL.PAUSE @",
+    "SECKILL.RESUME @",
+    "SECKILL.ALTER @ LIMIT 2 OUTBOX @2",
+    "SECKILL.AUDIT @",
+    "SECKILL.ALLOW @ ADD u",
+    "SECKILL.DENY @ REMOVE u",
+    "SECKILL.MGRAB u 2 @ @2 QTY 2",
+    "SECKILL.ROUNDS @",
+    "SECKILL.GRAB @ u QTY 2 REQ r",
+    "SECKILL.CONFIRM @ u REQ r RECLAIM",
+    "SECKILL.CANCEL @ u SEQ 1",
+    "SECKILL.EXTEND @ u 5 SEQ 1",
+    "SECKILL.REFUND @ u",
+    "SECKILL.IMPORT @ u 1 REQ r NODEFICIT",
+    "SECKILL.STATUS @ JSON",
+    "SECKILL.USER @ u COUNT 2",
+    "SECKILL.WINNERS @ 0 COUNT 2",
+    "SECKILL.APPLY @ 1 gu",
+];
+
+/// Those that only read.
+const READS: [&str; 5] = ["AUDIT", "ROUNDS", "STATUS", "USER", "WINNERS"];
+
+fn call_of(call: &str) -> String {
+    call.replace('@', KEY)
+}
+
+/// Whether the reply sends to that port, by ASK or by MOVED.
+#[track_caller]
+fn assert_sent(conn: &mut Conn, line: &str, is_ask: bool, port: u16) {
+    let reply = conn.cmd(line);
+    let Reply::Error(text) = &reply else { panic!("{line}: {reply}") };
+    assert_eq!(redirection(text), Some((is_ask, port)), "{line}: {reply}");
+}
+
+#[test]
+#[ignore = "starts six servers: make cluster-test"]
+fn calls_go_where_their_keys_are() {
+    let cluster = Cluster::start(15_000);
+    let slot = cluster.slot(KEY);
+    let owner = cluster.first_owner(slot);
+    let (home, other) = (&cluster.nodes[owner], &cluster.nodes[(owner + 1) % 3]);
+    let replica = &cluster.nodes[owner + 3];
+    assert_eq!(home.call(&format!("SECKILL.INIT {KEY} 100 LIMIT 50")), "+OK");
+
+    let mut conn = other.conn();
+    for call in CALLS.map(call_of) {
+        assert_sent(&mut conn, &call, false, home.port());
+    }
+
+    // A replica sends all elsewhere, unless the client says that it only reads.
+    replica.wait_in_sync(home);
+    let mut conn = replica.conn();
+    assert_sent(&mut conn, &format!("SECKILL.STATUS {KEY}"), false, home.port());
+    assert_eq!(conn.call("READONLY"), "+OK");
+    for call in CALLS {
+        let (name, line) = (&call[8..], call_of(call));
+        if READS.iter().any(|read| name.starts_with(read)) {
+            let reply = conn.cmd(&line);
+            assert!(!reply.is_error(), "{line}: {reply}");
+        } else {
+            assert_sent(&mut conn, &line, false, home.port());
+        }
+    }
+
+    let crossed = "-CROSSSLOT Keys in request don't hash to the same slot";
+    let mut conn = home.conn();
+    for line in [
+        format!("SECKILL.MGRAB u 2 {KEY} {{other}}sale"),
+        format!("SECKILL.MGRAB u 3 {KEY} {KEY}2 elsewhere QTY 1"),
+        format!("SECKILL.INIT {KEY}2 5 OUTBOX {{other}}stream"),
+        format!("SECKILL.ALTER {KEY} LIMIT 3 OUTBOX {{other}}stream"),
+    ] {
+        assert_eq!(conn.call(&line), crossed, "{line}");
+    }
+}
+
+#[test]
+#[ignore = "starts six servers: make cluster-test"]
+fn a_slot_on_its_way_asks() {
+    let cluster = Cluster::start(15_000);
+    let slot = cluster.slot(KEY);
+    let owner = cluster.first_owner(slot);
+    let next = (owner + 1) % 3;
+    let (from, to) = (&cluster.nodes[owner], &cluster.nodes[next]);
+    let mut conn = from.conn();
+    conn.check(&[
+        (&format!("SECKILL.INIT {KEY} 100 LIMIT 50"), "+OK"),
+        (&format!("SECKILL.INIT {KEY}2 100 LIMIT 50"), "+OK"),
+    ]);
+    let importing = format!("CLUSTER SETSLOT {slot} IMPORTING {}", cluster.id(owner));
+    let migrating = format!("CLUSTER SETSLOT {slot} MIGRATING {}", cluster.id(next));
+    assert_eq!((to.call(&importing), from.call(&migrating)), ("+OK".into(), "+OK".into()));
+    let migrate = |key: &str| {
+        let port = to.port().to_string();
+        let words = ["MIGRATE", "127.0.0.1", &port, key, "0", "20000"];
+        assert_eq!(from.conn().ask(&words).to_string(), "+OK");
+    };
+    migrate(KEY);
+
+    // Gone from here: ASK. There, only who says ASKING is served.
+    let grab = format!("SECKILL.GRAB {KEY} u");
+    assert_sent(&mut conn, &grab, true, to.port());
+    let mut far = to.conn();
+    assert_sent(&mut far, &grab, false, from.port());
+    assert_eq!(far.call("ASKING"), "+OK");
+    assert_eq!(far.call(&grab), "['GRANTED' 1 1 'SOLD' 0 99]");
+    // One here and one there: neither node can do both.
+    let both = format!("SECKILL.MGRAB v 2 {KEY} {KEY}2");
+    let split = "-TRYAGAIN Multiple keys request during rehashing of slot";
+    assert_eq!(conn.call(&both), split);
+    assert_eq!(far.call("ASKING"), "+OK");
+    assert_eq!(far.call(&both), split);
+
+    migrate(&format!("{KEY}2"));
+    for node in [to, from] {
+        let line = format!("CLUSTER SETSLOT {slot} NODE {}", cluster.id(next));
+        assert_eq!(node.call(&line), "+OK");
+    }
+    assert_sent(&mut conn, &both, false, to.port());
+    wait_until("the new owner serves it", || !far.cmd(&format!("SECKILL.STATUS {KEY}")).is_error());
+    let row = "'SOLD' 0";
+    let expected = format!("['GRANTED' [2 1 {row} 98] [1 1 {row} 99]]");
+    assert_eq!(far.call(&both), expected);
+}

@@ -1,0 +1,438 @@
+//! The users of redis.conf.example, attacked: each tries every command that the server has, keys
+//! that are not his, and every way to hide one. And callers who ask for more memory than they send.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::conf_example::{assert_refused, login, options, start};
+use crate::support::shop::events;
+use crate::support::{Conn, Reply, Server};
+
+/// Commands that the server lets everybody run, whatever his permissions.
+const FOR_ALL: &str = "no_auth";
+
+/// What a user of the shop must never get, in words that would do harm. `FLUSHALL` alone tells
+/// nothing about `EVAL`, so each is named.
+const NEVER: [&str; 30] = [
+    "FLUSHALL",
+    "FLUSHDB",
+    "SHUTDOWN NOSAVE",
+    "CONFIG SET maxmemory 1",
+    "CONFIG GET *",
+    "CONFIG REWRITE",
+    "DEBUG SLEEP 0",
+    "MODULE LOAD /tmp/x.so",
+    "MODULE UNLOAD seckill",
+    "ACL SETUSER shop +@all",
+    "ACL LIST",
+    "EVAL return 0",
+    "FUNCTION FLUSH",
+    "SCRIPT FLUSH",
+    "KEYS *",
+    "SCAN 0",
+    "DUMP sale:1",
+    "RESTORE sale:9 0 x",
+    "MIGRATE 127.0.0.1 1 sale:1 0 10",
+    "COPY sale:1 sale:2",
+    "RENAME sale:1 sale:2",
+    "MOVE sale:1 1",
+    "SWAPDB 0 1",
+    "SET sale:1 x",
+    "SORT sale:1 STORE sale:2",
+    "REPLICAOF 127.0.0.1 1",
+    "PSYNC ? -1",
+    "MONITOR",
+    "CLIENT KILL TYPE normal",
+    "SAVE",
+];
+
+/// A command with as many arguments as it needs: each is a key that the users may touch, so that a
+/// refusal is of the command and not of the key.
+fn call_of(name: &str, arity: i64) -> Vec<String> {
+    let mut words: Vec<String> = name.split('|').map(str::to_owned).collect();
+    words.resize(words.len().max(arity.unsigned_abs() as usize), "sale:1".to_owned());
+    words
+}
+
+/// Every command of a server with its subcommands, as calls; the names in lower case.
+fn all_commands(conn: &mut Conn) -> Vec<(String, Vec<String>)> {
+    let mut calls = Vec::new();
+    let all = conn.cmd("COMMAND");
+    for command in all.items() {
+        let subcommands = command.items()[9].items();
+        let alone = std::slice::from_ref(command);
+        for info in if subcommands.is_empty() { alone } else { subcommands } {
+            let (name, flags) = (info.items()[0].text(), info.items()[2].items());
+            if !flags.iter().any(|flag| flag.text() == FOR_ALL) {
+                calls.push((name.to_ascii_lowercase(), call_of(&name, info.items()[1].int())));
+            }
+        }
+    }
+    calls
+}
+
+/// The commands that a line `user NAME ...` of the example allows.
+fn allowed(user: &str) -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.conf.example");
+    let example = fs::read_to_string(path).expect("the example");
+    let line = example.lines().find(|line| line.starts_with(&format!("user {user} ")));
+    let words = line.expect("a line of that user").split(' ');
+    words.filter_map(|word| word.strip_prefix('+').map(str::to_owned)).collect()
+}
+
+/// Every command that is not named in the example is refused to every user but the admin, whatever
+/// this server has; and what is named is what the operator of a shop has read here.
+#[test]
+fn users_run_what_is_named_and_nothing_else() {
+    // With these doors closed, as the example has them, the server would not come to permissions.
+    let doors = ["enable-debug-command yes", "enable-module-command yes"];
+    let server = doors.iter().fold(options(), |options, line| options.line(line)).start();
+    let calls = all_commands(&mut login(&server, "admin"));
+    assert!(calls.len() > 250, "{} commands", calls.len());
+    for user in ["shop", "operator", "monitoring", "replica"] {
+        let (mut conn, allowed) = (login(&server, user), allowed(user));
+        assert!(allowed.iter().all(|name| !name.starts_with('@')), "{user}: by name only");
+        for (name, call) in &calls {
+            // A name without its subcommand allows them all.
+            let head = name.split('|').next().unwrap_or(name);
+            if allowed.contains(name) || allowed.contains(head) {
+                continue;
+            }
+            let reply = conn.ask(call).to_string();
+            let is_refused = reply.starts_with("-NOPERM") || reply.contains("because of: NOPERM");
+            assert!(is_refused, "{user}: {call:?}: {reply}");
+        }
+        let refused: Vec<&str> = NEVER.into_iter().filter(|line| !can(&allowed, line)).collect();
+        assert_refused(&mut conn, &refused);
+    }
+    let shop = allowed("shop");
+    assert!(NEVER.iter().all(|line| !can(&shop, line)), "the shop never gets these");
+}
+
+fn can(allowed: &BTreeSet<String>, line: &str) -> bool {
+    let head = line.split(' ').next().unwrap_or(line).to_ascii_lowercase();
+    allowed.contains(&head)
+}
+
+/// Two sales: one that the users of the example may touch, and one that they may not.
+fn with_two_sales() -> (Server, Conn) {
+    let server = start();
+    let mut admin = login(&server, "admin");
+    admin.check(&[
+        ("SECKILL.INIT sale:1 100 LIMIT 50", "+OK"),
+        ("SECKILL.INIT other:1 100 LIMIT 50", "+OK"),
+        ("XADD other:stream 1-1 a b", "'1-1'"),
+    ]);
+    (server, admin)
+}
+
+/// The digest of everything that a user of the example must not reach.
+fn foreign(admin: &mut Conn) -> String {
+    let mut fields = Vec::new();
+    for key in ["other:1", "other:stream", "other:new"] {
+        fields.push(admin.call(&format!("EXISTS {key}")));
+    }
+    let status = admin.cmd("SECKILL.STATUS other:1");
+    fields.extend(["version", "epoch", "rev"].map(|name| status.field(name).to_string()));
+    fields.push(admin.call("XLEN other:stream"));
+    fields.join(" ")
+}
+
+#[test]
+fn keys_of_others_stay_out_of_reach() {
+    let (server, mut admin) = with_two_sales();
+    let before = foreign(&mut admin);
+    let (mut shop, mut operator) = (login(&server, "shop"), login(&server, "operator"));
+    let by_shop = [
+        "SECKILL.GRAB other:1 u",
+        "SECKILL.CONFIRM other:1 u",
+        "SECKILL.CANCEL other:1 u REQ r",
+        "SECKILL.EXTEND other:1 u 5",
+        "SECKILL.USER other:1 u",
+        "SECKILL.STATUS other:1",
+        "SECKILL.MGRAB u 1 other:1",
+        "SECKILL.MGRAB u 2 sale:1 other:1",
+        "SECKILL.MGRAB u 2 other:1 sale:1 QTY 1 REQ r",
+        "SECKILL.MGRAB u 3 sale:1 sale:1 other:1",
+        "SECKILL.APPLY sale:1 1 gu",
+        "SECKILL.APPLY other:1 1 gu",
+    ];
+    assert_refused(&mut shop, &by_shop);
+    let by_operator = [
+        "SECKILL.INIT other:new 5",
+        "SECKILL.INIT sale:2 5 OUTBOX other:stream",
+        "SECKILL.INIT sale:2 5 LIMIT 1 outbox other:new",
+        "SECKILL.INIT sale:2 5 SAMPLE 9 SALT OUTBOX OUTBOX other:stream",
+        "SECKILL.INIT sale:2 5 MOD 2 0 1 OUTBOX other:stream MASK",
+        "SECKILL.ALTER sale:1 OUTBOX other:stream",
+        "SECKILL.ALTER sale:1 SALT OUTBOX SAMPLE 9 OutBox other:stream",
+        "SECKILL.PAUSE other:1",
+        "SECKILL.RESTOCK other:1 1 REQ r",
+        "SECKILL.IMPORT other:1 u 1 REQ r",
+        "SECKILL.ALLOW other:1 ADD u",
+        "SECKILL.WINNERS other:1 0",
+        "SECKILL.AUDIT other:1",
+        "SECKILL.APPLY sale:1 1 gu",
+        "DEL other:1",
+    ];
+    assert_refused(&mut operator, &by_operator);
+    assert_eq!(foreign(&mut admin), before);
+    let status = admin.cmd("SECKILL.STATUS sale:1");
+    assert_eq!((status.field("version"), status.field("outbox")), (Reply::Int(1), Reply::Nil));
+}
+
+/// Numbers and words that the server and the module might read differently: then a key could pass
+/// the permissions and be touched all the same.
+#[test]
+fn no_spelling_hides_a_key() {
+    let (server, mut admin) = with_two_sales();
+    let before = foreign(&mut admin);
+    let (mut shop, mut operator) = (login(&server, "shop"), login(&server, "operator"));
+    for count in ["0", "1", "+2", "02", " 2", "2 ", "2.0", "0x2", "-2", "", "4294967298", "1e0"] {
+        for tail in [&["sale:1", "other:1"][..], &["sale:1", "other:1", "QTY", "1"]] {
+            let mut call = vec!["SECKILL.MGRAB", "u", count];
+            call.extend(tail);
+            let reply = shop.ask(&call);
+            assert!(reply.is_error(), "{call:?}: {reply}");
+        }
+    }
+    for options in [
+        "OUTBOX sale:s OUTBOX other:stream",
+        "OUTBOX other:stream OUTBOX sale:s",
+        "LIMIT OUTBOX OUTBOX other:stream",
+        "SALT OUTBOX OUTBOX other:stream",
+        "OUTBOX OUTBOX other:stream",
+        "DRAW LIST OUTBOX OUTBOX other:stream",
+        "MOD OUTBOX 1 OUTBOX other:stream",
+        "OUTBOX",
+        "OUTBO other:stream",
+    ] {
+        for line in
+            [format!("SECKILL.INIT sale:3 5 {options}"), format!("SECKILL.ALTER sale:1 {options}")]
+        {
+            let reply = operator.cmd(&line);
+            assert!(reply.is_error(), "{line}: {reply}");
+        }
+    }
+    assert_eq!(foreign(&mut admin), before);
+    assert_eq!(admin.call("EXISTS sale:3 sale:s OUTBOX"), "0");
+    assert_eq!(admin.cmd("SECKILL.STATUS sale:1").field("version"), Reply::Int(1));
+}
+
+/// A user who may only read a stream can't make a sale write there. Who may, creates the sale; then
+/// buyers cause entries without any permission for the stream.
+#[test]
+fn an_outbox_needs_the_permission_to_write() {
+    let (server, mut admin) = with_two_sales();
+    let grant = "ACL SETUSER creator on >pw ~sale:* %R~other:* -@all +seckill.init +seckill.alter";
+    assert_eq!(admin.call(grant), "+OK");
+    let mut creator = server.conn();
+    assert_eq!(creator.call("AUTH creator pw"), "+OK");
+    let calls =
+        ["SECKILL.INIT sale:2 5 OUTBOX other:stream", "SECKILL.ALTER sale:1 OUTBOX other:stream"];
+    assert_refused(&mut creator, &calls);
+    assert_eq!(admin.call("XLEN other:stream"), "1");
+    assert_eq!(creator.call("SECKILL.INIT sale:2 5 OUTBOX sale:2:orders"), "+OK");
+    // Only %W for the stream: that is what the sale needs, and enough.
+    assert_eq!(admin.call("ACL SETUSER creator %W~log:*"), "+OK");
+    assert_eq!(creator.call("SECKILL.INIT sale:4 5 OUTBOX log:4"), "+OK");
+    let mut shop = login(&server, "shop");
+    for sale in ["sale:2", "sale:4"] {
+        let reply = shop.cmd(&format!("SECKILL.GRAB {sale} u"));
+        assert_eq!(reply.items()[0].text(), "GRANTED");
+    }
+    assert_refused(
+        &mut shop,
+        &["XADD log:4 * event GRANT", "XRANGE sale:2:orders - +", "DEL log:4"],
+    );
+    assert_eq!(events(&mut admin, "log:4"), ["INIT", "GRANT"]);
+}
+
+/// Neither a transaction nor a script gives a user more than he has.
+#[test]
+fn detours_lead_nowhere() {
+    let (server, mut admin) = with_two_sales();
+    let before = foreign(&mut admin);
+    let mut shop = login(&server, "shop");
+    assert_eq!(shop.call("MULTI"), "+OK");
+    assert_eq!(shop.call("SECKILL.GRAB sale:1 u"), "+QUEUED");
+    assert_refused(&mut shop, &["SECKILL.APPLY sale:1 1 gu", "SECKILL.GRAB other:1 u"]);
+    assert!(shop.call("EXEC").starts_with("-EXECABORT"));
+    assert_eq!(admin.call("ACL SETUSER shop +eval"), "+OK");
+    for call in [
+        "'SECKILL.GRAB','other:1','u'",
+        "'SECKILL.MGRAB','u','2','sale:1','other:1'",
+        "'SECKILL.APPLY','sale:1','1','gu'",
+        "'SECKILL.INIT','sale:2','5'",
+        "'SECKILL.RESTOCK','sale:1','5','REQ','r'",
+    ] {
+        let script = format!("return redis.call({call})");
+        // Once with the key told to the server, and once without.
+        for keys in [&["0"][..], &["1", "sale:1"]] {
+            let mut words = vec!["EVAL", &script];
+            words.extend(keys);
+            let reply = shop.ask(&words);
+            assert!(reply.is_error(), "{call}: {reply}");
+        }
+    }
+    assert_eq!(foreign(&mut admin), before);
+    assert_eq!(admin.cmd("SECKILL.STATUS sale:1").field("version"), Reply::Int(1));
+}
+
+/// The command without a key says what the docs say and nothing about any sale.
+#[test]
+fn help_tells_nothing_of_sales() {
+    let (server, mut admin) = with_two_sales();
+    let told = login(&server, "shop").call("SECKILL.HELP");
+    assert_eq!(admin.call("DEL sale:1 other:1"), "2");
+    assert_eq!(login(&server, "shop").call("SECKILL.HELP"), told);
+    assert!(!told.contains("sale:1") && !told.contains("other:1"));
+    assert!(login(&server, "shop").cmd("SECKILL.HELP sale:1").is_error());
+}
+
+/// Most that a server's memory may grow by while it serves small requests: its own buffers.
+const SMALL_BYTES: u64 = 4 << 20;
+/// Most that it may grow by for each byte of a large request: the query buffer, the arguments, what
+/// is stored, what is replicated.
+const FACTOR: u64 = 8;
+
+/// Memory of a process at its highest so far, and the addresses that it has taken, in bytes.
+fn peaks(server: &Server) -> [u64; 2] {
+    let path = format!("/proc/{}/status", server.pid());
+    let status = fs::read_to_string(path).expect("the process is there");
+    ["VmHWM:", "VmPeak:"].map(|name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let digits: String =
+            line.unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().expect("kilobytes") * 1024
+    })
+}
+
+/// Small requests with the largest numbers there are: nothing is set aside for what they announce.
+#[test]
+fn numbers_alone_take_no_memory() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let prepare = ["SECKILL.INIT k 1000", "SECKILL.INIT r 1000 EVERY 1000", "SECKILL.GRAB k u"];
+    let most = "9007199254740991";
+    let calls = [
+        "SECKILL.INIT a # LIMIT # GRABS # ADMIT #",
+        "SECKILL.INIT b # DRAW PACKETS 4294967295",
+        "SECKILL.INIT c # DRAW EQUAL 4294967295",
+        "SECKILL.INIT d # DRAW PACKETS # MIN 1",
+        "SECKILL.INIT e # DRAW UNIFORM 1 #",
+        "SECKILL.INIT f # MOD # 1",
+        "SECKILL.INIT g # EVERY # LASTS #",
+        "SECKILL.GRAB a u UPTO #",
+        "SECKILL.GRAB b u",
+        "SECKILL.GRAB c u",
+        "SECKILL.GRAB k v QTY #",
+        "SECKILL.MGRAB u # k",
+        "SECKILL.MGRAB u 64 k k k",
+        "SECKILL.WINNERS k # COUNT 10000",
+        "SECKILL.WINNERS k 0 COUNT #",
+        "SECKILL.USER k u COUNT #",
+        "SECKILL.USER k u COUNT 10000",
+        "SECKILL.ROUNDS r COUNT #",
+        "SECKILL.RESTOCK k # REQ r",
+        "SECKILL.IMPORT k v # REQ r",
+        "SECKILL.EXTEND k u #",
+        "SECKILL.APPLY k 2 Gr4294967295:x",
+        "SECKILL.APPLY k 2 Gq9007199254740991r9007199254740991:x",
+        "SECKILL.APPLY k # gu",
+        "SECKILL.APPLY n 0 It1e1s9007199254740991l1g0h0o0c0:12345678",
+    ];
+    for line in prepare {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+    }
+    let before = peaks(&server);
+    for _ in 0..20 {
+        for call in calls {
+            conn.cmd(&call.replace('#', most));
+        }
+    }
+    let after = peaks(&server);
+    for (before, after) in before.into_iter().zip(after) {
+        assert!(after - before < SMALL_BYTES, "the server grew by {} bytes", after - before);
+    }
+    server.assert_sound("k");
+}
+
+/// The largest requests that are taken: what the server needs for them is a few times their size.
+#[test]
+fn large_requests_take_a_few_times_their_size() {
+    let users: Vec<String> = (0..100_000).map(|number| format!("{number:0>200}")).collect();
+    let amounts: Vec<String> = (0..100_000).map(|_| "9007199254".to_owned()).collect();
+    let effects: Vec<String> = (0..1000).map(|number| format!("g{number:0>256}")).collect();
+    let keys: Vec<String> = (0..64).map(|number| format!("k{number:0>10000}")).collect();
+    let with = |head: &str, tail: &[String]| -> Vec<String> {
+        head.split(' ').map(str::to_owned).chain(tail.iter().cloned()).collect()
+    };
+    let calls = [
+        with("SECKILL.ALLOW k ADD", &users),
+        with("SECKILL.DENY k ADD", &users),
+        with("SECKILL.ALLOW k REMOVE", &users),
+        with("SECKILL.INIT list 900719925400000 DRAW LIST", &amounts),
+        with("SECKILL.APPLY grants 1", &effects),
+        with("SECKILL.MGRAB u 64", &keys),
+        with("SECKILL.INIT huge 5 OUTBOX", &["s".repeat(1 << 24)]),
+        with("SECKILL.GRAB k", &["u".repeat(1 << 24)]),
+    ];
+    for call in calls {
+        let server = Server::start();
+        let mut conn = server.conn();
+        for line in ["SECKILL.INIT k 1000", "SECKILL.INIT grants 100000"] {
+            assert_eq!(conn.call(line), "+OK");
+        }
+        let sent: usize = call.iter().map(String::len).sum();
+        let before = peaks(&server)[0];
+        conn.ask(&call);
+        let grown = peaks(&server)[0] - before;
+        let most = FACTOR * sent as u64 + SMALL_BYTES;
+        assert!(grown < most, "{} of {sent} bytes took {grown}", &call[..2].join(" "));
+    }
+}
+
+/// Lists end where docs/commands.md says: one more is an error, and nothing is done.
+#[test]
+fn lists_and_counts_are_bounded() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000"), "+OK");
+    let digest = server.digest("k");
+    let many = |head: &str, count: usize, tail: &str| {
+        let mut words: Vec<String> = head.split(' ').map(str::to_owned).collect();
+        words.extend((0..count).map(|number| (number + 1).to_string()));
+        words.extend(tail.split(' ').filter(|word| !word.is_empty()).map(str::to_owned));
+        words
+    };
+    let effects = |count: usize| {
+        let mut words = many("SECKILL.APPLY k 1", 0, "");
+        words.extend((0..count).map(|number| format!("g{number}")));
+        words
+    };
+    for call in [
+        many("SECKILL.ALLOW k ADD", 100_001, ""),
+        many("SECKILL.DENY k REMOVE", 100_001, ""),
+        many("SECKILL.INIT l 5000150001 DRAW LIST", 100_001, ""),
+        many("SECKILL.INIT m 5 MOD 9999", 1001, ""),
+        many("SECKILL.MGRAB u 65", 65, ""),
+        effects(1001),
+        many("SECKILL.WINNERS k 0 COUNT 10001", 0, ""),
+        many("SECKILL.USER k u COUNT 10001", 0, ""),
+        many("SECKILL.ROUNDS k COUNT 10001", 0, ""),
+    ] {
+        let reply = conn.ask(&call);
+        assert!(reply.is_error(), "{}: {reply}", call[..3].join(" "));
+    }
+    assert_eq!((server.digest("k"), conn.call("EXISTS l m")), (digest, "0".to_owned()));
+    for call in [
+        many("SECKILL.ALLOW k ADD", 100_000, ""),
+        many("SECKILL.INIT l 5000050000 DRAW LIST", 100_000, ""),
+        many("SECKILL.INIT m 5 MOD 9999", 1000, ""),
+        many("SECKILL.WINNERS k 0 COUNT 10000", 0, ""),
+    ] {
+        let reply = conn.ask(&call);
+        assert!(!reply.is_error(), "{}: {reply}", call[..3].join(" "));
+    }
+}
