@@ -18,7 +18,6 @@ mod event;
 mod packets;
 #[path = "../examples/red_packet/report.rs"]
 mod report;
-#[allow(unused_imports, reason = "a part of it is enough here")]
 mod support;
 #[path = "../examples/red_packet/watch.rs"]
 mod watch;
