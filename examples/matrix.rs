@@ -115,9 +115,20 @@ fn suite(tests: &Path, servers: &Path, name: &str) -> Result<Outcome, String> {
     let started = Instant::now();
     // What is ignored there is not of one server: the soak, and servers with each other.
     let mut command = Command::new(tests);
-    command.args(["--skip", "soak", "--skip", MIXED]).env("SECKILL_TEST_SERVER", server);
+    command.args(["--skip", "soak", "--skip", MIXED]).env("SECKILL_TEST_SERVER", &server);
     let log = logged(&mut command, name)?;
-    Ok(Outcome::read(name, &log, started.elapsed()))
+    let mut outcome = Outcome::read(name, &log, started.elapsed());
+    // Some tests measure time, and this machine may be busy: what failed is tried once more, alone,
+    // and the table says so.
+    for test in outcome.failed.clone() {
+        let mut command = Command::new(tests);
+        command.args(["--exact", &test]).env("SECKILL_TEST_SERVER", &server);
+        let log = logged(&mut command, &format!("{name}-{}", test.replace("::", "-")))?;
+        if Outcome::read(name, &log, started.elapsed()).is_clean() {
+            outcome.passed_at_last(&test);
+        }
+    }
+    Ok(outcome)
 }
 
 fn mixed(tests: &Path, servers: &Path) -> Result<(Outcome, Vec<Pair>), String> {
