@@ -10,8 +10,6 @@
 
 #[path = "durability/buyers.rs"]
 mod buyers;
-#[path = "durability/link.rs"]
-mod link;
 #[path = "support/mod.rs"]
 mod support;
 
@@ -24,7 +22,7 @@ use clap::Parser;
 use comfy_table::{presets, Table};
 
 use buyers::{listed, Buyers, KEY};
-use link::Link;
+use support::link::Link;
 use support::server::Server;
 
 const STOCK: u64 = 100_000_000;
