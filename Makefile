@@ -5,9 +5,10 @@ MODULE := $(CURDIR)/target/release/libseckill.so
 .DEFAULT_GOAL := help
 # What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help".
 BENCH ?=
+TORTURE ?=
 NOOP := $(CURDIR)/target/noop
 
-.PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
+.PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability torture test soak lint fmt \
 	docs build-noop bench bench-core bench-instructions
 
 help: ## List the targets
@@ -45,6 +46,10 @@ clients: build ## Buy with real client libraries of PHP, Python, Node, Java (tho
 durability: build ## Measure what is lost when a server dies, setting by setting
 	cargo run --release --example durability
 
+# What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
+torture: build ## Kill, freeze, cut off and promote servers that sell, and check what they promised
+	cargo run --release --example torture -- $(TORTURE)
+
 build-noop: deps
 	cargo build --release --features noop --target-dir $(NOOP)
 
@@ -63,6 +68,7 @@ test: deps ## Run all tests
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test server soak -- --ignored --nocapture
+	cargo build --release && cargo run --release --example torture -- --seconds 15
 
 lint: deps ## Check formatting and warnings
 	cargo fmt --check

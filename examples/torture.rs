@@ -121,11 +121,12 @@ fn run(options: &Options) -> Result<bool, String> {
             seed: seed.wrapping_add(number as u64),
             lasts: EPISODE.min(wanted / (2 * count as u32)),
         };
-        episode.play(tally).map_err(|e| format!("Seed {seed}, episode {number}: {e}"))?;
+        let played = episode.play(tally);
+        tally.violations.extend(played.err());
         tally.episodes += 1;
         if !tally.violations.is_empty() {
             bar.finish_and_clear();
-            println!("Episode {number}, {}:", setting.name());
+            println!("Episode {number}, {}: {}", setting.name(), tally.last_faults.join("; "));
             tell(&tally.violations);
             break;
         }

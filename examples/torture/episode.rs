@@ -94,9 +94,14 @@ impl Episode<'_> {
         let befell = self.faults(&mut world, &mut random, tally);
         // Also when a fault went wrong: the threads must end.
         let histories = crowd.finish(sales.len())?;
-        befell?;
         tally.calls += shared.calls.load(Ordering::Relaxed);
         tally.answers += shared.answers.load(Ordering::Relaxed);
+        if let Err(why) = befell {
+            // What is left of the servers may tell more.
+            tally.violations.push(why);
+        } else {
+            self.compare(&mut world, &sales, tally)?;
+        }
         self.judge(&mut world, &sales, histories, tally)
     }
 
@@ -107,9 +112,11 @@ impl Episode<'_> {
         tally: &mut Tally,
     ) -> Result<(), String> {
         let (started, faults) = (Instant::now(), self.setting.faults());
+        tally.last_faults.clear();
         while started.elapsed() < self.lasts {
             thread::sleep(Duration::from_millis(50 + random.below(350)));
             let fault = faults[random.below(faults.len() as u64) as usize];
+            tally.last_faults.push(fault.name());
             let befell =
                 fault.befall(world, random).map_err(|e| format!("{}: {e}", fault.name()))?;
             *tally.faults.entry(fault).or_default() += u64::from(befell);
@@ -117,7 +124,7 @@ impl Episode<'_> {
         Ok(())
     }
 
-    /// All is quiet: the servers agree with each other, with their files and with the histories.
+    /// Holds every sale against its history.
     fn judge(
         &self,
         world: &mut World<'_>,
@@ -125,10 +132,6 @@ impl Episode<'_> {
         histories: Vec<Vec<Op>>,
         tally: &mut Tally,
     ) -> Result<(), String> {
-        for sale in sales {
-            wait_for_no_holds(world, sale)?;
-        }
-        self.compare(world, sales, tally)?;
         let primary = world.primary;
         for (sale, ops) in sales.iter().zip(histories) {
             let mut redis = world.connect(primary)?;
@@ -152,6 +155,9 @@ impl Episode<'_> {
         sales: &[Open],
         tally: &mut Tally,
     ) -> Result<(), String> {
+        for sale in sales {
+            wait_for_no_holds(world, sale)?;
+        }
         let primary = world.primary;
         let all = |world: &World<'_>, number: usize| -> Result<Vec<Vec<String>>, String> {
             let mut redis = world.connect(number)?;

@@ -21,6 +21,8 @@ pub struct Tally {
     pub changed_lost: u64,
     pub doubled: u64,
     pub violations: Vec<String>,
+    /// The faults of the last episode, in order.
+    pub last_faults: Vec<&'static str>,
 }
 
 impl Tally {

@@ -154,6 +154,20 @@ impl<'a> World<'a> {
         mended.wait().map(drop).map_err(|e| format!("redis-check-aof failed: {e}"))
     }
 
+    /// Has the server write its log anew.
+    pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
+        let field = |name| self.info(number, "persistence", name);
+        self.until("the log is written anew", || {
+            // Refused while the disk is still full or another child saves.
+            let begun = self.ask::<String>(number, "BGREWRITEAOF").is_ok();
+            self.until("no log is being written", || {
+                let waits = field("aof_rewrite_scheduled")? != "0";
+                Ok(!waits && field("aof_rewrite_in_progress")? == "0")
+            })?;
+            Ok(begun && field("aof_last_bgrewrite_status")? == "ok")
+        })
+    }
+
     /// Notes how many APPLYs it has refused; a restart counts from 0 again.
     fn count_refused(&mut self, number: usize) -> Result<(), String> {
         let refused: u64 =
