@@ -399,6 +399,17 @@ fn the_same_is_a_violation_where_all_is_promised() {
     assert_eq!(book.check().violations.iter().filter(lost).count(), 0);
 }
 
+/// The next primary gives the same user the same seq, for the same REQ: the first one is lost.
+#[test]
+fn a_grant_that_was_lost_is_not_the_one_that_was_made_again() {
+    let mut book = failed_over();
+    book.0.ops[2].user = "u3".into();
+    book.0.ops[2].req = "o3".into();
+    let verdict = book.check();
+    assert_eq!(verdict.violations, Vec::<String>::new());
+    assert_eq!((verdict.granted, verdict.granted_lost), (4, 1));
+}
+
 #[test]
 fn what_is_lost_before_something_that_is_there_is_no_tail() {
     let mut book = failed_over();

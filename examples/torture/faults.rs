@@ -172,8 +172,8 @@ fn kill_replica(world: &mut World<'_>) -> Result<bool, String> {
 /// A power failure takes what was written but not yet on the disk. `kill -9` does not, so the end
 /// of the log is cut off, at any byte that was written in the last moment.
 ///
-/// Redis 7.0.15 leaves the whole commands of a transaction that was cut in the log, and runs them
-/// at the next restart. So the log has to be written anew here, too, see docs/reliability.md.
+/// Redis (7.0 to 8.10) leaves the whole commands of a transaction that was cut in the log, and runs
+/// them at the next restart. So the log has to be written anew here, too, see docs/reliability.md.
 fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     let before = world.log_file(primary);
@@ -240,9 +240,10 @@ fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Resu
 /// With `appendfsync always` Redis ends itself when it can't write its log; with any other setting
 /// it refuses to write until it can.
 ///
-/// Redis 7.0.15 then cuts the broken end off at a wrong place, if the log was rewritten since the
-/// server started: zeros are left in the middle, and no server starts with that log again. So an
-/// operator has to do here what docs/reliability.md tells him: mend the log, or write it anew.
+/// Redis (7.0 to 8.10, and Valkey) then cuts the broken end off at a wrong place, if the log was
+/// rewritten since the server started: zeros are left in the middle, and no server starts with that
+/// log again. So an operator has to do here what docs/reliability.md tells him: mend the log, or
+/// write it anew.
 fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     if !world.disks[primary].is_limited() {

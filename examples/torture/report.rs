@@ -38,6 +38,8 @@ impl Tally {
     }
 }
 
+type Number = fn(&Tally) -> u64;
+
 /// All settings side by side.
 pub fn table(tallies: &[(Setting, Tally)]) -> Table {
     let mut table = Table::new();
@@ -50,7 +52,7 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         let times = |tally: &Tally| tally.faults.get(&fault).copied();
         add(&mut table, fault.name(), tallies, times);
     }
-    let numbers: [(&str, fn(&Tally) -> u64); 9] = [
+    let numbers: [(&str, Number); 9] = [
         ("episodes, each with servers and sales of its own", |tally| tally.episodes),
         ("calls", |tally| tally.calls),
         ("of them answered", |tally| tally.answers),
