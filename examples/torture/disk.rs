@@ -11,10 +11,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names the namespace to the program that runs in it.
+/// Tells the program that runs in the namespace where its disks are to be.
 const MARK: &str = "SECKILL_TORTURE_DISKS";
-/// Where the disks are, seen from inside only.
-const PLACE: &str = "/mnt";
+/// Where the disks may be, seen from inside only: what lies there is hidden from this program.
+const PLACES: [&str; 3] = ["/mnt", "/media", "/srv"];
 const SIZE: &str = "size=192m,mode=0755";
 const BLOCK: [u8; 4096] = [0; 4096];
 
@@ -25,9 +25,10 @@ pub fn move_in() {
         return;
     }
     let ways: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
+    let Some(place) = place() else { return };
     let works = |way: &&&[&str]| {
         let mut probe = Command::new("unshare");
-        probe.args(**way).args(["mount", "-t", "tmpfs", "-o", SIZE, "seckill", PLACE]);
+        probe.args(**way).args(["mount", "-t", "tmpfs", "-o", SIZE, "seckill"]).arg(&place);
         let tried = probe.stdout(Stdio::null()).stderr(Stdio::null()).status();
         tried.is_ok_and(|status| status.success())
     };
@@ -37,8 +38,15 @@ pub fn move_in() {
         .args(*way)
         .arg(me)
         .args(env::args_os().skip(1))
-        .env(MARK, "1")
+        .env(MARK, place)
         .exec();
+}
+
+/// A place that has nothing which this program needs.
+fn place() -> Option<PathBuf> {
+    let needed = [env::current_exe().ok()?, env::current_dir().ok()?, env::temp_dir()];
+    let mut places = PLACES.iter().map(PathBuf::from).filter(|place| place.is_dir());
+    places.find(|place| !needed.iter().any(|path| path.starts_with(place)))
 }
 
 /// A disk of limited size, if there can be one.
@@ -51,11 +59,8 @@ impl Disk {
     /// Mounts the disk of that number.
     pub fn mount(number: usize) -> Disk {
         let ordinary = Disk { place: env::temp_dir(), is_limited: false };
-        if env::var_os(MARK).is_none() {
-            return ordinary;
-        }
-        let base = Path::new(PLACE);
-        if number == 0 && !mount_on(base) {
+        let Some(base) = env::var_os(MARK).map(PathBuf::from) else { return ordinary };
+        if number == 0 && !mount_on(&base) {
             return ordinary;
         }
         let place = base.join(number.to_string());
