@@ -5,10 +5,12 @@ MODULE := $(CURDIR)/target/release/libseckill.so
 .DEFAULT_GOAL := help
 # What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help".
 BENCH ?=
+TORTURE ?=
 NOOP := $(CURDIR)/target/noop
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
-	test matrix cluster-test soak lint fmt docs build-noop bench bench-core bench-instructions
+	test matrix cluster-test torture soak lint fmt docs build-noop bench bench-core \
+	bench-instructions
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -56,6 +58,11 @@ durability: deps ## Measure what is lost when a server dies, setting by setting
 	cargo build --release --lib --example durability
 	target/release/examples/durability
 
+# What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
+torture: deps ## Kill, freeze, cut off and promote servers that sell, and check what they promised
+	cargo build --release --lib --example torture
+	target/release/examples/torture $(TORTURE)
+
 build-noop: deps
 	cargo build --release --features noop --target-dir $(NOOP)
 
@@ -82,6 +89,8 @@ cluster-test: deps ## Move a slot and kill a primary in a cluster of six while i
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test domain soak -- --ignored
 	cargo test --release --test server soak -- --ignored --nocapture
+	cargo build --release --lib --example torture
+	target/release/examples/torture --seconds 15
 
 lint: deps ## Check formatting and warnings
 	cargo fmt --check

@@ -10,8 +10,6 @@
 
 #[path = "durability/buyers.rs"]
 mod buyers;
-#[path = "durability/link.rs"]
-mod link;
 #[path = "support/mod.rs"]
 mod support;
 
@@ -23,8 +21,8 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use comfy_table::{presets, Table};
 
-use buyers::{listed, Buyers, KEY};
-use link::Link;
+use buyers::{listed, Buyers, Wait, KEY};
+use support::link::Link;
 use support::server::Server;
 
 const STOCK: u64 = 100_000_000;
@@ -60,6 +58,8 @@ enum Disaster {
     HostDies,
     /// As before, but every buyer waits until a replica has his grant.
     HostDiesWait,
+    /// As before, but every buyer waits until a replica has his grant on its disk.
+    HostDiesWaitForDisk,
     /// The link is cut, the primary goes on for a while, then the replica is promoted.
     Partition,
 }
@@ -71,7 +71,7 @@ struct Case {
     settings: &'static [&'static str],
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         disaster: Disaster::Kill,
         what: "kill -9, restart",
@@ -113,6 +113,12 @@ const CASES: [Case; 9] = [
         what: "host dies, replica promoted",
         setting: "the shop sends `WAIT 1 1000` after each GRAB",
         settings: &[],
+    },
+    Case {
+        disaster: Disaster::HostDiesWaitForDisk,
+        what: "host dies, replica promoted",
+        setting: "`WAITAOF 0 1 2000` after each GRAB, `appendfsync always`",
+        settings: &["--appendonly", "yes", "--appendfsync", "always"],
     },
     Case {
         disaster: Disaster::Partition,
@@ -166,12 +172,26 @@ fn run(options: &Options) -> Result<Table, String> {
         "granted, answer lost",
     ]);
     for case in &CASES {
+        if !is_possible(case, &module)? {
+            eprintln!("{}, {}: skipped, this server has no WAITAOF", case.what, case.setting);
+            continue;
+        }
         eprintln!("{}, {}: {} runs", case.what, case.setting, options.runs);
         let losses: Result<Vec<Loss>, String> =
             (0..options.runs).map(|_| one_run(case, &module, u64::from(options.grants))).collect();
         table.add_row(row(case, &losses?));
     }
     Ok(table)
+}
+
+/// WAITAOF came with Redis 7.2 and is in every Valkey since 8.
+fn is_possible(case: &Case, module: &Path) -> Result<bool, String> {
+    match case.disaster {
+        Disaster::HostDiesWaitForDisk => {
+            Ok(Wait::ReplicaDisk.is_offered(&Server::start(module, &[])?))
+        }
+        _ => Ok(true),
+    }
 }
 
 fn row(case: &Case, losses: &[Loss]) -> [String; 7] {
@@ -199,8 +219,9 @@ fn one_run(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
     match case.disaster {
         Disaster::Kill => killed(case, module, grants, false),
         Disaster::KillAfterSnapshot => killed(case, module, grants, true),
-        Disaster::HostDies => failed_over(case, module, grants, false),
-        Disaster::HostDiesWait => failed_over(case, module, grants, true),
+        Disaster::HostDies => failed_over(case, module, grants, Wait::No),
+        Disaster::HostDiesWait => failed_over(case, module, grants, Wait::Replica),
+        Disaster::HostDiesWaitForDisk => failed_over(case, module, grants, Wait::ReplicaDisk),
         Disaster::Partition => parted(case, module, grants),
     }
 }
@@ -208,7 +229,7 @@ fn one_run(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
 /// Kill and restart; with `snapshot`, one is taken when half of the grants are there.
 fn killed(case: &Case, module: &Path, grants: u64, snapshot: bool) -> Result<Loss, String> {
     let server = open_sale(module, case.settings)?;
-    let buyers = Buyers::start(&server, false)?;
+    let buyers = Buyers::start(&server, Wait::No)?;
     if snapshot {
         buyers.reach(grants / 2)?;
         // SAVE and not BGSAVE, so that the moment is known; the buyers wait meanwhile.
@@ -223,7 +244,7 @@ fn killed(case: &Case, module: &Path, grants: u64, snapshot: bool) -> Result<Los
 }
 
 /// The primary and all that is on its way to the replica vanish together.
-fn failed_over(case: &Case, module: &Path, grants: u64, wait: bool) -> Result<Loss, String> {
+fn failed_over(case: &Case, module: &Path, grants: u64, wait: Wait) -> Result<Loss, String> {
     let pair = Pair::start(module, case.settings)?;
     let buyers = Buyers::start(&pair.primary, wait)?;
     buyers.reach(grants)?;
@@ -238,7 +259,7 @@ fn failed_over(case: &Case, module: &Path, grants: u64, wait: bool) -> Result<Lo
 /// The link is cut, the buyers go on until the primary stops them or the time is over.
 fn parted(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
     let pair = Pair::start(module, case.settings)?;
-    let buyers = Buyers::start(&pair.primary, false)?;
+    let buyers = Buyers::start(&pair.primary, Wait::No)?;
     buyers.reach(grants)?;
     pair.link.cut();
     let over = Instant::now() + PARTITION;
@@ -276,7 +297,9 @@ struct Pair {
 
 impl Pair {
     fn start(module: &Path, settings: &[&str]) -> Result<Pair, String> {
-        let replica = Server::start(module, &[])?;
+        // What refuses writes without replicas is for the primary alone.
+        let own = if settings.contains(&"--appendonly") { settings } else { &[] };
+        let replica = Server::start(module, own)?;
         let mut all = vec!["--repl-diskless-sync-delay", "0"];
         all.extend(settings);
         let primary = Server::start(module, &all)?;

@@ -14,7 +14,19 @@ pub const KEY: &str = "sale:durability";
 const BUYERS: usize = 16;
 const DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(1);
-const WAIT_MS: u64 = 1_000;
+const WAIT: [&str; 3] = ["WAIT", "1", "1000"];
+const WAIT_FOR_DISK: [&str; 4] = ["WAITAOF", "0", "1", "2000"];
+
+/// What a buyer waits for before a grant counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The reply is enough.
+    No,
+    /// A replica has it in memory.
+    Replica,
+    /// A replica has it on its disk.
+    ReplicaDisk,
+}
 
 /// Buyers at work.
 pub struct Buyers {
@@ -24,11 +36,11 @@ pub struct Buyers {
 }
 
 impl Buyers {
-    /// Starts them all. With `wait`, a grant counts only when WAIT says that a replica has it.
+    /// Starts them all. A grant counts only when what they `wait` for has come.
     ///
     /// # Errors
     /// A sentence when a connection fails.
-    pub fn start(server: &Server, wait: bool) -> Result<Buyers, String> {
+    pub fn start(server: &Server, wait: Wait) -> Result<Buyers, String> {
         let acknowledged = Arc::new(AtomicU64::new(0));
         let mut threads = Vec::new();
         for number in 0..BUYERS {
@@ -83,7 +95,7 @@ impl Buyers {
 }
 
 /// Buys for one new user after the other until the server refuses or is gone.
-fn buy(mut connection: Connection, number: usize, wait: bool, count: &AtomicU64) -> Vec<String> {
+fn buy(mut connection: Connection, number: usize, wait: Wait, count: &AtomicU64) -> Vec<String> {
     let mut mine = Vec::new();
     for turn in 0.. {
         let user = format!("user-{number}-{turn}");
@@ -92,7 +104,7 @@ fn buy(mut connection: Connection, number: usize, wait: bool, count: &AtomicU64)
         if !matches!(reply, Ok((outcome, _)) if outcome == "GRANTED") {
             break;
         }
-        if wait && !replicated(&mut connection) {
+        if !wait.is_over(&mut connection) {
             break;
         }
         mine.push(user);
@@ -105,9 +117,38 @@ fn first_two(reply: (String, u64, u64, String, u64, u64)) -> (String, u64) {
     (reply.0, reply.1)
 }
 
-fn replicated(connection: &mut Connection) -> bool {
-    let replicas = redis::cmd("WAIT").arg(1).arg(WAIT_MS).query::<u64>(connection);
-    replicas.is_ok_and(|replicas| replicas >= 1)
+impl Wait {
+    /// Waits, and says whether it has come.
+    fn is_over(self, connection: &mut Connection) -> bool {
+        match self {
+            Wait::No => true,
+            Wait::Replica => {
+                let replicas: Result<u64, _> = command(&WAIT).query(connection);
+                replicas.is_ok_and(|replicas| replicas >= 1)
+            }
+            Wait::ReplicaDisk => {
+                let disks: Result<(u64, u64), _> = command(&WAIT_FOR_DISK).query(connection);
+                disks.is_ok_and(|(_, replicas)| replicas >= 1)
+            }
+        }
+    }
+
+    /// Whether this server can do it: Redis 7.0 has no WAITAOF.
+    pub fn is_offered(self, server: &Server) -> bool {
+        let known = server.connect().and_then(|mut connection| {
+            command(&["COMMAND", "GETKEYS", "WAITAOF", "0", "1", "1"])
+                .query::<redis::Value>(&mut connection)
+                .map_err(|e| e.to_string())
+        });
+        // A known command without keys is another error than an unknown one.
+        self != Wait::ReplicaDisk || known.is_err_and(|why| why.contains("no key arguments"))
+    }
+}
+
+fn command(words: &[&str]) -> redis::Cmd {
+    let mut command = redis::Cmd::new();
+    command.arg(words);
+    command
 }
 
 /// The users whom the server lists as winners; none when it knows no sale.

@@ -1,5 +1,7 @@
 //! One entry of the outbox as the writer needs it.
 
+use std::str::FromStr;
+
 /// What every entry tells.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -48,19 +50,23 @@ pub fn read(fields: &[Vec<u8>]) -> Option<Entry> {
     })
 }
 
-struct Fields<'a>(&'a [Vec<u8>]);
+/// Names and values in turn.
+pub struct Fields<'a>(pub &'a [Vec<u8>]);
 
 impl Fields<'_> {
-    fn bytes(&self, name: &str) -> Option<&[u8]> {
+    /// The value of the field, if there is one.
+    pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         let mut pairs = self.0.chunks_exact(2);
         pairs.find(|pair| pair[0] == name.as_bytes()).map(|pair| pair[1].as_slice())
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    /// As [`Fields::bytes`], if it is text.
+    pub fn text(&self, name: &str) -> Option<String> {
         String::from_utf8(self.bytes(name)?.to_vec()).ok()
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
+    /// As [`Fields::bytes`], if it is a number.
+    pub fn number<N: FromStr>(&self, name: &str) -> Option<N> {
         self.text(name)?.parse().ok()
     }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod limits;
+pub mod link;
 pub mod mariadb;
 pub mod server;
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
@@ -63,10 +64,23 @@ impl Server {
         module: &Path,
         settings: &[&str],
     ) -> Result<Server, String> {
+        Server::start_below(&std::env::temp_dir(), through, module, settings)
+    }
+
+    /// As [`Server::start_through`], but its folder lies in `place`, on a disk of the caller's.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_below(
+        place: &Path,
+        through: &[&str],
+        module: &Path,
+        settings: &[&str],
+    ) -> Result<Server, String> {
         SIGNALS.call_once(clean_up_on_signals);
         let folder = tempfile::Builder::new()
             .prefix("seckill-")
-            .tempdir()
+            .tempdir_in(place)
             .map_err(|e| format!("No temporary folder: {e}"))?;
         let server = Server {
             slot: Slot::default(),
@@ -180,6 +194,39 @@ impl Server {
         }
     }
 
+    /// Stops all its threads where they are, as a machine that hangs does.
+    ///
+    /// # Errors
+    /// A sentence when it does not run; also those of [`Server::thaw`].
+    pub fn freeze(&self) -> Result<(), String> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) -> Result<(), String> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or("This server was stopped before.")?;
+        kill_process(pid, signal).map_err(|e| format!("No signal to redis-server: {e}"))
+    }
+
+    /// Whether its process has ended.
+    pub fn has_ended(&self) -> bool {
+        let mut running = lock(&self.slot);
+        running.as_mut().is_none_or(|running| !matches!(running.child.try_wait(), Ok(None)))
+    }
+
+    /// The folder that has its files, empty when it was stopped.
+    pub fn folder(&self) -> PathBuf {
+        lock(&self.slot)
+            .as_ref()
+            .map(|running| running.folder.path().to_owned())
+            .unwrap_or_default()
+    }
+
     /// Starts it again on the same files after [`Server::kill`], on the same port if it is free.
     ///
     /// # Errors
@@ -239,7 +286,7 @@ pub(super) fn clean_up_on_signals() {
 }
 
 /// A poisoned lock means that another thread failed; cleaning up matters more then, not less.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,0 +1,87 @@
+//! Asking the server, and reading what it says.
+
+use std::time::Duration;
+
+use redis::{Client, Cmd, Connection, Value};
+
+use crate::history::{Answer, State};
+
+/// Errors that pass: the server loads, is a replica now, or can't write to its disk.
+const PASSING: [&str; 5] = ["LOADING", "READONLY", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
+
+/// What became of a call.
+pub enum Reply {
+    Answer(Answer),
+    /// The server can't do it now, and has not.
+    NotNow,
+    /// Nobody knows: the connection broke or the reply did not come in time.
+    Silence,
+}
+
+/// Connects to a port of this machine. Neither connecting nor a call takes longer than `patience`.
+pub fn connect(port: u16, patience: Duration) -> Option<Connection> {
+    let client = Client::open(format!("redis://127.0.0.1:{port}/")).ok()?;
+    let connection = client.get_connection_with_timeout(patience).ok()?;
+    connection.set_read_timeout(Some(patience)).ok()?;
+    connection.set_write_timeout(Some(patience)).ok()?;
+    Some(connection)
+}
+
+/// A command from its words.
+pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
+    let mut command = Cmd::new();
+    for word in words {
+        command.arg(word);
+    }
+    command
+}
+
+/// Sends a client's call and waits for the reply.
+pub fn ask(connection: &mut Connection, line: &str) -> Reply {
+    match command(line.split(' ')).query::<Value>(connection) {
+        Ok(value) => match read(&value) {
+            Some(answer) => Reply::Answer(answer),
+            None => Reply::Answer(Answer::Strange(format!("{value:?}"))),
+        },
+        Err(error) => match error.code() {
+            Some(code) if PASSING.contains(&code) => Reply::NotNow,
+            Some(_) => Reply::Answer(Answer::Strange(error.to_string())),
+            // A reply that broke off, or none in time.
+            None => Reply::Silence,
+        },
+    }
+}
+
+fn read(value: &Value) -> Option<Answer> {
+    let Value::Array(items) = value else {
+        return matches!(value, Value::Okay).then_some(Answer::Done);
+    };
+    let number = |at: usize| match items.get(at) {
+        Some(Value::Int(number)) => u64::try_from(*number).ok(),
+        _ => None,
+    };
+    let word = |at: usize| match items.get(at) {
+        Some(Value::BulkString(bytes)) => String::from_utf8(bytes.clone()).ok(),
+        _ => None,
+    };
+    if let Some(Value::Int(applied)) = items.first() {
+        return Some(Answer::Restocked { applied: *applied, available: number(1)? });
+    }
+    let state = |at| State::read(&word(at)?);
+    Some(match word(0)?.as_str() {
+        "GRANTED" => Answer::Granted {
+            seq: number(1)?,
+            qty: number(2)?,
+            state: state(3)?,
+            deadline: number(4)?,
+            available: number(5)?,
+        },
+        "REPLAY" => Answer::Replay { seq: number(1)?, state: state(3)?, deadline: number(4)? },
+        "ALREADY" => Answer::Already { seq: number(1)?, state: state(3)?, deadline: number(4)? },
+        "SOLDOUT" => Answer::SoldOut { held: number(1)? },
+        "SHORT" => Answer::Short { available: number(1)? },
+        "OVERLIMIT" => Answer::OverLimit,
+        "PAUSED" => Answer::Paused,
+        _ => Answer::Stands { seq: number(1)?, state: state(0)?, deadline: number(3)? },
+    })
+}

@@ -1,0 +1,408 @@
+//! Holds what clients were told against what the sale has become. Pure: the same evidence always
+//! gets the same verdict.
+//!
+//! The outbox gives all changes that survived one order, their revs. An answer rests upon one of
+//! them. Three questions are asked of every answer: is the change there, did it come in an order
+//! that clients can have seen, and, when somebody was sent away, was there a moment between call
+//! and reply at which that was right.
+
+use std::collections::HashMap;
+
+use crate::history::{Answer, Answered, Deed, Evidence, Op, Promise, State, Try};
+use crate::order::{Change, Order};
+use crate::story::{Step, Story, Tale};
+
+/// What the checker found.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Grants that were acknowledged.
+    pub granted: u64,
+    /// Other changes that were acknowledged.
+    pub changed: u64,
+    /// Acknowledged grants that are not there.
+    pub granted_lost: u64,
+    /// Other acknowledged states of orders that are not there.
+    pub changed_lost: u64,
+    /// Units or REQs given out twice.
+    pub doubled: u64,
+    /// What broke a promise, as sentences.
+    pub violations: Vec<String>,
+}
+
+/// Judges one sale.
+pub fn check(evidence: &Evidence) -> Verdict {
+    let mut verdict = Verdict::default();
+    match Story::of(evidence) {
+        Ok(story) => Checker::new(evidence, &story, &mut verdict).run(),
+        Err(why) => {
+            verdict.doubled = u64::from(why.contains("DOUBLED") || why.contains("OVERSOLD"));
+            verdict.violations.push(why);
+        }
+    }
+    verdict
+}
+
+/// What an answer rests upon.
+enum Ground<'a> {
+    /// The change that made it so.
+    Step(u64, &'a Step),
+    /// The restock of that rev.
+    Restock(u64),
+    /// That there was no grant of this REQ.
+    NoGrant,
+    /// That the REQ is fenced off: there can never be a grant of it.
+    Fence,
+    /// What can't be seen in the outbox, such as a refusal.
+    Other,
+    /// A change that is not in the outbox.
+    Missing,
+}
+
+struct Checker<'a> {
+    evidence: &'a Evidence,
+    story: &'a Story,
+    verdict: &'a mut Verdict,
+    /// Changes whose makers are known, with what the makers saw.
+    changes: Vec<Change>,
+    /// For each seq: when somebody saw its grant at which rev.
+    seen: HashMap<u64, Vec<Change>>,
+    /// For each reign, when the first answer had returned whose change is lost.
+    lost: HashMap<u64, u64>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(evidence: &'a Evidence, story: &'a Story, verdict: &'a mut Verdict) -> Checker<'a> {
+        let (changes, seen, lost) = (Vec::new(), HashMap::new(), HashMap::new());
+        Checker { evidence, story, verdict, changes, seen, lost }
+    }
+
+    fn run(mut self) {
+        let evidence = self.evidence;
+        for op in &evidence.ops {
+            for (call, answered) in answers(op) {
+                self.answer(op, call, answered);
+            }
+            if op.tries.last().is_none_or(|call| call.answered.is_none()) {
+                self.violation(op, "never got an answer.");
+            }
+        }
+        self.causes();
+        self.seqs();
+        let order = Order::of(std::mem::take(&mut self.changes));
+        if let Some((first, second)) = order.turned() {
+            let (first, second) = (self.entry(first.rev), self.entry(second.rev));
+            self.verdict.violations.push(format!(
+                "UNFAIR: the call for {first} was answered before the one for {second} was sent."
+            ));
+        }
+        self.tails(&order);
+        self.went_back();
+        if evidence.promise == Promise::Everything {
+            self.refusals(&order);
+        }
+    }
+
+    fn entry(&self, rev: u64) -> String {
+        let entry = &self.evidence.entries[rev as usize - 1];
+        format!("rev {rev} ({} {:?})", entry.event, entry.grant.as_ref().map(|row| &row.req))
+    }
+
+    fn violation(&mut self, op: &Op, what: &str) {
+        let Op { thread, deed, user, req, .. } = op;
+        let what = format!("{deed:?} of {user} {req} by client {thread} {what}");
+        self.verdict.violations.push(what);
+    }
+
+    fn tale(&self, op: &Op) -> Option<&'a Tale> {
+        let order = (op.user.clone(), op.req.clone());
+        let seq = self.story.orders.get(&order)?;
+        self.story.tales.get(*seq as usize - 1)
+    }
+
+    /// Whether another primary reigned when the answer came.
+    fn is_stale(&self, call: &Try, answered: &Answered) -> bool {
+        let next = self.evidence.reigns.get(call.reign as usize + 1);
+        next.is_some_and(|next| answered.returned > next.began)
+    }
+
+    /// One answer: finds its ground and books it.
+    fn answer(&mut self, op: &Op, call: &Try, answered: &Answered) {
+        if let Answer::Strange(text) = &answered.answer {
+            return self.violation(op, &format!("was answered {text}."));
+        }
+        if !is_sensible(op.deed, &answered.answer) {
+            return self.violation(op, &format!("was answered {:?}.", answered.answer));
+        }
+        let ground = match self.ground(op, &answered.answer) {
+            Ground::Step(_, step) if !self.is_of(call, answered, step) => Ground::Missing,
+            ground => ground,
+        };
+        self.acknowledge(op, call, answered, &ground);
+        match ground {
+            Ground::Step(seq, step) => {
+                self.made(op, call, answered, step);
+                self.saw(seq, call, answered, step.rev);
+            }
+            Ground::Restock(rev) if answered.kept => {
+                let (invoked, reign) = (op.tries[0].invoked, reign_of(op));
+                self.changes.push(Change { rev, invoked, returned: answered.returned, reign });
+            }
+            Ground::NoGrant => {
+                if let Some(tale) = self.tale(op) {
+                    self.saw(tale.row.seq, call, answered, 0);
+                }
+            }
+            Ground::Fence => {
+                let promised = self.evidence.promise == Promise::Everything && answered.kept;
+                if promised && self.tale(op).is_some() {
+                    self.violation(op, "was told that it is fenced off, and it was granted.");
+                }
+            }
+            Ground::Restock(_) | Ground::Other | Ground::Missing => {}
+        }
+    }
+
+    fn ground(&self, op: &Op, answer: &Answer) -> Ground<'a> {
+        let mine = self.tale(op);
+        let found = match answer {
+            Answer::Granted { seq, qty, state, deadline, available } => {
+                let step = mine.and_then(|tale| step_of(tale, *seq, *state, *deadline));
+                let told = (Some(*qty), Some(*available));
+                step.filter(|step| {
+                    let moment = &self.story.moments[step.rev as usize - 1];
+                    (mine.map(|tale| tale.row.qty), Some(moment.stock.available)) == told
+                })
+            }
+            Answer::Replay { seq: 0, .. } => return Ground::Fence,
+            Answer::Stands { seq: 0, state: State::Cancelled, .. } => return Ground::Fence,
+            Answer::Stands { seq: 0, .. } => return Ground::NoGrant,
+            Answer::Replay { seq, state, deadline } | Answer::Stands { seq, state, deadline } => {
+                mine.and_then(|tale| step_of(tale, *seq, *state, *deadline))
+            }
+            Answer::Already { seq, state, deadline } => {
+                let tale = self.story.tales.get((*seq as usize).wrapping_sub(1));
+                let his = tale.filter(|tale| tale.row.user == op.user);
+                let step = his.and_then(|tale| step_of(tale, *seq, *state, *deadline));
+                return step.map_or(Ground::Missing, |step| Ground::Step(*seq, step));
+            }
+            Answer::Restocked { applied, available } => {
+                return self.restock(op, *applied, *available)
+            }
+            _ => return Ground::Other,
+        };
+        match (found, mine) {
+            (Some(step), Some(tale)) => Ground::Step(tale.row.seq, step),
+            _ => Ground::Missing,
+        }
+    }
+
+    /// Whether the change can be what the primary spoke of. What it granted and lost may have been
+    /// granted by another one again, with the same numbers.
+    fn is_of(&self, call: &Try, answered: &Answered, step: &Step) -> bool {
+        let made_in = self.evidence.reign_of(step.epoch);
+        match answered.answer {
+            Answer::Granted { .. } => made_in == call.reign,
+            _ => made_in <= call.reign,
+        }
+    }
+
+    fn restock(&self, op: &Op, applied: i64, available: u64) -> Ground<'a> {
+        let rev = self.story.restocks.get(&op.req).copied();
+        let fits = |rev: &u64| {
+            let moment = &self.story.moments[*rev as usize - 1];
+            (moment.applied, moment.stock.available) == (applied, available)
+        };
+        rev.filter(fits).map_or(Ground::Missing, Ground::Restock)
+    }
+
+    /// Counts what was acknowledged, and what of it is missing.
+    fn acknowledge(&mut self, op: &Op, call: &Try, answered: &Answered, ground: &Ground<'_>) {
+        if !answered.kept || matches!(ground, Ground::Other | Ground::NoGrant | Ground::Fence) {
+            return;
+        }
+        let is_grant = matches!(answered.answer, Answer::Granted { .. } | Answer::Replay { .. });
+        let missing = matches!(ground, Ground::Missing);
+        let verdict = &mut *self.verdict;
+        let (all, lost) = match is_grant {
+            true => (&mut verdict.granted, &mut verdict.granted_lost),
+            false => (&mut verdict.changed, &mut verdict.changed_lost),
+        };
+        *all += 1;
+        *lost += u64::from(missing);
+        if !missing {
+            return;
+        }
+        if self.evidence.promise == Promise::Everything {
+            let tale = self.tale(op).cloned();
+            self.violation(op, &format!("LOST: was told {:?}, now {tale:?}.", answered.answer));
+        }
+        let first = self.lost.entry(call.reign).or_insert(u64::MAX);
+        *first = answered.returned.min(*first);
+    }
+
+    /// Books who made the change, if the answer shows that it was this op.
+    fn made(&mut self, op: &Op, call: &Try, answered: &Answered, step: &Step) {
+        let its_own = op.deed.events().contains(&step.event.as_str());
+        let fresh = matches!(answered.answer, Answer::Granted { .. });
+        if !its_own || !(fresh || answered.kept && op.deed != Deed::Grab) {
+            return;
+        }
+        // A GRANTED tells that this very call did it. Others may have done it at an earlier try.
+        let invoked = if fresh { call.invoked } else { op.tries[0].invoked };
+        let reign = if fresh { Some(call.reign) } else { reign_of(op) };
+        self.changes.push(Change { rev: step.rev, invoked, returned: answered.returned, reign });
+    }
+
+    fn saw(&mut self, seq: u64, call: &Try, answered: &Answered, rev: u64) {
+        if !answered.kept || self.is_stale(call, answered) {
+            return;
+        }
+        let reign = Some(call.reign);
+        let seen = Change { rev, invoked: call.invoked, returned: answered.returned, reign };
+        self.seen.entry(seq).or_default().push(seen);
+    }
+
+    /// Every change was asked for by somebody who may have been told so.
+    fn causes(&mut self) {
+        let mut asked: HashMap<(&str, &str), Vec<&Op>> = HashMap::new();
+        for op in &self.evidence.ops {
+            asked.entry((&op.user, &op.req)).or_default().push(op);
+        }
+        for tale in &self.story.tales {
+            let order = (tale.row.user.as_str(), tale.row.req.as_str());
+            let ops = asked.get(&order).map(Vec::as_slice).unwrap_or_default();
+            for step in tale.steps.iter().filter(|step| step.event != "EXPIRE") {
+                if !ops.iter().any(|op| may_have_made(op, step)) {
+                    let entry = self.entry(step.rev);
+                    let what = format!("UNASKED: nobody can have caused {entry}.");
+                    self.verdict.violations.push(what);
+                }
+            }
+        }
+    }
+
+    /// One primary gives out a seq once.
+    fn seqs(&mut self) {
+        let mut owners: HashMap<(u64, u64), (&str, &str)> = HashMap::new();
+        for op in &self.evidence.ops {
+            for (call, answered) in answers(op) {
+                let Answer::Granted { seq, .. } = answered.answer else { continue };
+                let order = (op.user.as_str(), op.req.as_str());
+                let owner = *owners.entry((call.reign, seq)).or_insert(order);
+                if owner != order {
+                    self.verdict.doubled += 1;
+                    let what = format!("DOUBLED: seq {seq} was given to {owner:?} and {order:?}.");
+                    self.verdict.violations.push(what);
+                }
+            }
+        }
+    }
+
+    /// What a primary made after something that is lost must be lost, too.
+    fn tails(&mut self, order: &Order) {
+        for change in order.changes() {
+            let first = change.reign.and_then(|reign| self.lost.get(&reign));
+            if first.is_some_and(|first| change.invoked > *first) {
+                let entry = self.entry(change.rev);
+                self.verdict.violations.push(format!(
+                    "LOST FROM THE MIDDLE: {entry} is there, and what was answered before is not."
+                ));
+            }
+        }
+    }
+
+    /// Nobody is told that a grant is what others knew it to be no more.
+    fn went_back(&mut self) {
+        for (seq, seen) in std::mem::take(&mut self.seen) {
+            for reign in 0..self.evidence.reigns.len() as u64 {
+                let by_time = self.evidence.promise == Promise::Everything;
+                let here = seen.iter().filter(|seen| by_time || seen.reign == Some(reign));
+                if let Some((first, second)) = Order::of(here.copied().collect()).turned() {
+                    self.verdict.violations.push(format!(
+                        "WENT BACK: grant {seq} was seen as of rev {} and later as of rev {}.",
+                        first.rev, second.rev
+                    ));
+                }
+                if by_time {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Who was sent away was sent away rightly, at some moment between his call and the reply.
+    fn refusals(&mut self, order: &Order) {
+        for op in &self.evidence.ops {
+            for (call, answered) in answers(op) {
+                if !answered.kept || self.is_stale(call, answered) {
+                    continue;
+                }
+                let between = order.between(call.invoked, answered.returned);
+                let last = self.story.moments.len() as u64;
+                let mut moments = (between.0.max(1)..=between.1.min(last))
+                    .map(|rev| &self.story.moments[rev as usize - 1]);
+                let was_so = moments.any(|moment| {
+                    let stock = moment.stock;
+                    match (op.deed, &answered.answer) {
+                        (_, Answer::SoldOut { held }) => {
+                            (stock.available, stock.held) == (0, *held)
+                        }
+                        (_, Answer::Short { available }) => stock.available == *available,
+                        (_, Answer::Paused) | (Deed::Pause, _) => moment.paused,
+                        (Deed::Resume, _) => !moment.paused,
+                        _ => true,
+                    }
+                });
+                if !was_so {
+                    let (answer, (from, to)) = (&answered.answer, between);
+                    let what = format!("was told {answer:?}, never so from rev {from} to {to}.");
+                    self.violation(op, &what);
+                }
+            }
+        }
+    }
+}
+
+/// All calls of an op that were answered.
+fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
+    op.tries.iter().filter_map(|call| call.answered.as_ref().map(|answered| (call, answered)))
+}
+
+/// The reign that all tries went to, if it was one.
+fn reign_of(op: &Op) -> Option<u64> {
+    let first = op.tries.first().map(|call| call.reign);
+    first.filter(|first| op.tries.iter().all(|call| call.reign == *first))
+}
+
+/// The first time that the grant stood so.
+fn step_of(tale: &Tale, seq: u64, state: State, deadline: u64) -> Option<&Step> {
+    let mut steps = tale.steps.iter().filter(|_| tale.row.seq == seq);
+    steps.find(|step| (step.state, step.deadline) == (state, deadline))
+}
+
+/// Whether the deed can end so at all: a HELD grant is not left HELD by CONFIRM.
+fn is_sensible(deed: Deed, answer: &Answer) -> bool {
+    match (deed, answer) {
+        (Deed::Grab, Answer::Already { state, .. }) => state.is_live(),
+        (Deed::Grab, Answer::Granted { .. } | Answer::Replay { .. }) => true,
+        (Deed::Grab, Answer::SoldOut { .. } | Answer::Short { .. }) => true,
+        (Deed::Grab, Answer::OverLimit | Answer::Paused) => true,
+        (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
+        (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
+        (Deed::Extend, Answer::Stands { .. }) => true,
+        (Deed::Restock, Answer::Restocked { .. }) => true,
+        (Deed::Pause | Deed::Resume, Answer::Done) => true,
+        _ => false,
+    }
+}
+
+/// Whether a try of this op can be what made the change: it was told so, or was told nothing, or
+/// what it was told may be lost.
+fn may_have_made(op: &Op, step: &Step) -> bool {
+    op.deed.events().contains(&step.event.as_str())
+        && op.tries.iter().any(|call| match &call.answered {
+            Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
+            Some(answered) => op.deed != Deed::Grab || !answered.kept,
+            None => true,
+        })
+}

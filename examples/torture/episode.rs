@@ -1,0 +1,244 @@
+//! One episode: some sales, a crowd, one fault after the other, then quiet and the verdict.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::check::check;
+use crate::crowd::{Crowd, Open, Shared};
+use crate::disk::Disk;
+use crate::faults::{Fault, OF_ONE, OF_TWO, OF_TWO_WITHOUT_PROMISE};
+use crate::history::{Op, Promise, Terms};
+use crate::random::Random;
+use crate::read;
+use crate::report::Tally;
+use crate::world::{Setup, World};
+
+/// One way to the replica: about as far as across a city.
+const DELAY: Duration = Duration::from_millis(2);
+
+/// Under which settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Setting {
+    /// One server, `appendfsync always`
+    Always,
+    /// Primary and replica; acknowledged is what `WAIT 1` confirms
+    Wait,
+    /// Primary and replica, `appendfsync everysec`, nothing more
+    Plain,
+}
+
+impl Setting {
+    pub const ALL: [Setting; 3] = [Setting::Always, Setting::Wait, Setting::Plain];
+
+    /// As the table names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::Always => "appendfsync always",
+            Setting::Wait => "WAIT 1",
+            Setting::Plain => "nothing promised",
+        }
+    }
+
+    pub fn promise(self) -> Promise {
+        match self {
+            Setting::Always | Setting::Wait => Promise::Everything,
+            Setting::Plain => Promise::AllButTheTail,
+        }
+    }
+
+    fn faults(self) -> &'static [Fault] {
+        match self {
+            Setting::Always => OF_ONE,
+            Setting::Wait => OF_TWO,
+            Setting::Plain => OF_TWO_WITHOUT_PROMISE,
+        }
+    }
+
+    fn setup(self) -> Setup {
+        let settings: &[&str] = match self {
+            Setting::Always => &["--appendfsync", "always"],
+            Setting::Wait | Setting::Plain => &["--appendfsync", "everysec"],
+        };
+        Setup { settings, has_replica: self != Setting::Always, delay: DELAY }
+    }
+}
+
+/// What an episode needs.
+pub struct Episode<'a> {
+    pub module: &'a Path,
+    pub disks: &'a [Disk],
+    pub setting: Setting,
+    pub clients: usize,
+    pub seed: u64,
+    pub lasts: Duration,
+}
+
+impl Episode<'_> {
+    /// Plays it and books what happened.
+    ///
+    /// # Errors
+    /// A sentence when the servers don't come back as they should.
+    pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
+        let mut random = Random(self.seed);
+        let shared = Arc::new(Shared::default());
+        let setup = self.setting.setup();
+        let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
+        let sales = open(&world, &mut random)?;
+        let wait = self.setting == Setting::Wait;
+        let crowd = Crowd::start(Arc::clone(&shared), &sales, self.clients, wait, random.next());
+        let befell = self.faults(&mut world, &mut random, tally);
+        // Also when a fault went wrong: the threads must end.
+        let histories = crowd.finish(sales.len())?;
+        tally.calls += shared.calls.load(Ordering::Relaxed);
+        tally.answers += shared.answers.load(Ordering::Relaxed);
+        if let Err(why) = befell {
+            // What is left of the servers may tell more.
+            tally.violations.push(why);
+        } else {
+            self.compare(&mut world, &sales, tally)?;
+        }
+        self.judge(&mut world, &sales, histories, tally)
+    }
+
+    fn faults(
+        &self,
+        world: &mut World<'_>,
+        random: &mut Random,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let (started, faults) = (Instant::now(), self.setting.faults());
+        tally.last_faults.clear();
+        while started.elapsed() < self.lasts {
+            thread::sleep(Duration::from_millis(50 + random.below(350)));
+            let fault = faults[random.below(faults.len() as u64) as usize];
+            tally.last_faults.push(fault.name());
+            let befell =
+                fault.befall(world, random).map_err(|e| format!("{}: {e}", fault.name()))?;
+            *tally.faults.entry(fault).or_default() += u64::from(befell);
+        }
+        Ok(())
+    }
+
+    /// Holds every sale against its history.
+    fn judge(
+        &self,
+        world: &mut World<'_>,
+        sales: &[Open],
+        histories: Vec<Vec<Op>>,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let primary = world.primary;
+        for (sale, ops) in sales.iter().zip(histories) {
+            let mut redis = world.connect(primary)?;
+            let promise = self.setting.promise();
+            let evidence = read::evidence(&mut redis, sale, promise, ops, &world.reigns)?;
+            let verdict = check(&evidence);
+            tally.add(&sale.key, verdict);
+        }
+        match world.refused()? {
+            0 => {}
+            refused => tally.violations.push(format!("{refused} APPLYs were refused.")),
+        }
+        Ok(())
+    }
+
+    /// AUDIT is content with every sale on every server, and all servers have the same bytes. A
+    /// single one is held against what it loads from its own files.
+    fn compare(
+        &self,
+        world: &mut World<'_>,
+        sales: &[Open],
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        for sale in sales {
+            wait_for_no_holds(world, sale)?;
+        }
+        let primary = world.primary;
+        let all = |world: &World<'_>, number: usize| -> Result<Vec<Vec<String>>, String> {
+            let mut redis = world.connect(number)?;
+            sales.iter().map(|sale| read::digests(&mut redis, sale)).collect()
+        };
+        let (mine, other) = match world.replica() {
+            Some(replica) => {
+                wait_for_same_offset(world, replica)?;
+                (all(world, primary)?, all(world, replica)?)
+            }
+            None => {
+                let before = all(world, primary)?;
+                world.kill(primary)?;
+                drop(world.reign(primary, |world| world.restart(primary))?);
+                (before, all(world, primary)?)
+            }
+        };
+        if mine != other {
+            let what = format!("The servers differ: digests {mine:?} and {other:?}.");
+            tally.violations.push(what);
+        }
+        for number in std::iter::once(primary).chain(world.replica()) {
+            for sale in sales {
+                let (ok, said) = read::audit(&mut world.connect(number)?, &sale.key)?;
+                if !ok {
+                    tally.violations.push(format!("AUDIT finds {} wrong: {said}", sale.key));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Three sales: one that many users crowd at, one with few units, one that never ends.
+fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
+    let some = |random: &mut Random, from: u64, to: u64| from + random.below(to - from);
+    let crowded = Terms {
+        supply: some(random, 300, 3_000),
+        limit: random.below(5),
+        grabs: random.below(3),
+        hold_ms: some(random, 100, 1_200),
+    };
+    let scarce = Terms {
+        supply: some(random, 1, 40),
+        limit: some(random, 1, 4),
+        grabs: 0,
+        hold_ms: some(random, 20, 400),
+    };
+    let endless = Terms { supply: 10_000_000, limit: 1, grabs: 0, hold_ms: 0 };
+    let sales = [("crowded", crowded, 400), ("scarce", scarce, 60), ("endless", endless, 1 << 40)];
+    let sales = sales.map(|(key, terms, users)| Open { key: key.into(), terms, users });
+    for sale in &sales {
+        let Terms { supply, limit, grabs, hold_ms } = sale.terms;
+        let (key, stream) = (&sale.key, sale.stream());
+        let line = format!(
+            "SECKILL.INIT {key} {supply} LIMIT {limit} GRABS {grabs} HOLD {hold_ms} OUTBOX {stream}"
+        );
+        world.ask::<()>(world.primary, &line)?;
+    }
+    // Where nothing is promised, the sales themselves are to survive all the same.
+    if let Some(replica) = world.replica() {
+        wait_for_same_offset(world, replica)?;
+        world.ask::<()>(world.primary, "BGREWRITEAOF")?;
+        world.until("the sales are on the disk", || {
+            let rewrites = world.info(world.primary, "persistence", "aof_rewrite_in_progress")?;
+            Ok(rewrites == "0")
+        })?;
+    }
+    Ok(sales.to_vec())
+}
+
+fn wait_for_no_holds(world: &World<'_>, sale: &Open) -> Result<(), String> {
+    world.until("no hold is left", || {
+        let status = read::status(&mut world.connect(world.primary)?, &sale.key)?;
+        Ok(status.get("held").and_then(Value::as_u64) == Some(0))
+    })
+}
+
+fn wait_for_same_offset(world: &World<'_>, replica: usize) -> Result<(), String> {
+    world.until("the replica has everything", || {
+        let sent = world.info(world.primary, "replication", "master_repl_offset")?;
+        Ok(world.info(replica, "replication", "slave_repl_offset")? == sent)
+    })
+}

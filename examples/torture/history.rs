@@ -1,0 +1,238 @@
+//! What clients did and were told, and what the server says afterwards: all that the checker sees.
+//!
+//! Moments are numbers of one counter that all threads share. It is read before a call is sent and
+//! after its reply has come, so a call that returned before another was invoked has the smaller
+//! numbers.
+
+/// A grant's state, as replies and entries name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Held,
+    Sold,
+    Cancelled,
+    Expired,
+    Refunded,
+    /// NOGRANT: the user has no such grant.
+    Unknown,
+}
+
+impl State {
+    /// Reads the word, `None` if it is none of a state.
+    pub fn read(word: &str) -> Option<State> {
+        Some(match word {
+            "HELD" => State::Held,
+            "SOLD" => State::Sold,
+            "CANCELLED" => State::Cancelled,
+            "EXPIRED" => State::Expired,
+            "REFUNDED" => State::Refunded,
+            "NOGRANT" => State::Unknown,
+            _ => return None,
+        })
+    }
+
+    /// Whether the user has the units.
+    pub fn is_live(self) -> bool {
+        matches!(self, State::Held | State::Sold)
+    }
+}
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Grab,
+    Confirm,
+    Cancel,
+    Extend,
+    Refund,
+    Restock,
+    Pause,
+    Resume,
+}
+
+impl Deed {
+    /// The events that the deed may be told as in the outbox.
+    pub fn events(self) -> &'static [&'static str] {
+        match self {
+            Deed::Grab => &["GRANT"],
+            Deed::Confirm => &["CONFIRM", "RECLAIM", "RECLAIM-REFUSED"],
+            Deed::Cancel => &["CANCEL"],
+            Deed::Extend => &["EXTEND"],
+            Deed::Refund => &["REFUND"],
+            Deed::Restock => &["RESTOCK"],
+            Deed::Pause => &["PAUSE"],
+            Deed::Resume => &["RESUME"],
+        }
+    }
+}
+
+/// One request of a client. It is tried until there is an answer, under the same REQ.
+#[derive(Clone, Debug)]
+pub struct Op {
+    pub thread: usize,
+    pub deed: Deed,
+    /// Empty for deeds of the operator.
+    pub user: String,
+    /// The order's REQ, or that of a restock; empty for PAUSE and RESUME.
+    pub req: String,
+    pub tries: Vec<Try>,
+}
+
+/// One call. Without an answer nobody knows whether it was executed, or is yet to be.
+#[derive(Clone, Debug)]
+pub struct Try {
+    pub invoked: u64,
+    pub answered: Option<Answered>,
+    /// Which primary it went to, counted from the first.
+    pub reign: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Answered {
+    pub returned: u64,
+    pub answer: Answer,
+    /// Whether it counts as acknowledged: always, or only if WAIT said so.
+    pub kept: bool,
+}
+
+/// What a client was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Granted {
+        seq: u64,
+        qty: u64,
+        state: State,
+        deadline: u64,
+        available: u64,
+    },
+    /// REPLAY of this REQ.
+    Replay {
+        seq: u64,
+        state: State,
+        deadline: u64,
+    },
+    /// ALREADY: the user's newest live grant, perhaps of another REQ.
+    Already {
+        seq: u64,
+        state: State,
+        deadline: u64,
+    },
+    /// SOLDOUT, with what is held.
+    SoldOut {
+        held: u64,
+    },
+    /// SHORT, with what is available.
+    Short {
+        available: u64,
+    },
+    /// OVERLIMIT.
+    OverLimit,
+    /// PAUSED.
+    Paused,
+    /// The grant as CONFIRM, CANCEL, EXTEND or REFUND left it; seq 0: there is none.
+    Stands {
+        seq: u64,
+        state: State,
+        deadline: u64,
+    },
+    Restocked {
+        applied: i64,
+        available: u64,
+    },
+    /// OK.
+    Done,
+    /// Whatever no client should be told.
+    Strange(String),
+}
+
+/// Where the units are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stock {
+    pub supply: u64,
+    pub available: u64,
+    pub held: u64,
+    pub sold: u64,
+}
+
+/// A grant as WINNERS lists it, and as an entry of the outbox tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub seq: u64,
+    pub user: String,
+    pub qty: u64,
+    pub state: State,
+    pub at: u64,
+    pub deadline: u64,
+    pub req: String,
+    /// The epoch that it was granted in.
+    pub born: u64,
+}
+
+/// One entry of the outbox.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub event: String,
+    pub id: String,
+    pub epoch: u64,
+    pub rev: u64,
+    pub t: u64,
+    pub stock: Stock,
+    pub grant: Option<Row>,
+    /// RESTOCK: the REQ and by how much the supply changed.
+    pub restock: Option<(String, i64)>,
+}
+
+/// How the sale was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    pub supply: u64,
+    /// Units a user may have, 0: any.
+    pub limit: u64,
+    /// Live grants a user may have, 0: any.
+    pub grabs: u64,
+    /// Milliseconds, 0: sold at once.
+    pub hold_ms: u64,
+}
+
+/// What the settings promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Everything that was acknowledged is there.
+    Everything,
+    /// The last that a primary acknowledged may be missing, and nothing before it.
+    AllButTheTail,
+}
+
+/// The time of one primary.
+#[derive(Clone, Copy, Debug)]
+pub struct Reign {
+    /// From when on clients were sent to it; the one before is stale then.
+    pub began: u64,
+    /// No epoch of it is smaller, and all of those before it are.
+    pub epoch_from: u64,
+}
+
+/// One sale, when all is quiet again.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    pub terms: Terms,
+    pub promise: Promise,
+    pub ops: Vec<Op>,
+    /// One primary after the other.
+    pub reigns: Vec<Reign>,
+    /// The outbox stream from its first entry on.
+    pub entries: Vec<Entry>,
+    /// All grants in order of seq.
+    pub rows: Vec<Row>,
+    /// The numbers of STATUS.
+    pub stock: Stock,
+    pub id: String,
+    pub rev: u64,
+}
+
+impl Evidence {
+    /// The reign that an epoch belongs to.
+    pub fn reign_of(&self, epoch: u64) -> u64 {
+        let later = self.reigns.partition_point(|reign| reign.epoch_from <= epoch);
+        later.saturating_sub(1) as u64
+    }
+}
