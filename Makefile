@@ -5,10 +5,13 @@ MODULE := $(CURDIR)/target/release/libseckill.so
 .DEFAULT_GOAL := help
 # What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help".
 BENCH ?=
+# The same for `make sim` and `make fuzz`.
+SIM ?=
+FUZZ ?=
 NOOP := $(CURDIR)/target/noop
 
 .PHONY: help deps orders-deps build run demo demo-pay order-demo clients durability test soak lint fmt \
-	docs build-noop bench bench-core bench-instructions
+	docs build-noop bench bench-core bench-instructions sim fuzz memcheck
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -60,6 +63,9 @@ bench-instructions: build-noop ## Count the server's instructions for one call (
 
 test: deps ## Run all tests
 	cargo test
+
+sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
+	cargo run --release --example sim -- $(SIM)
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test server soak -- --ignored --nocapture

@@ -7,6 +7,7 @@
 //! * `enumeration` walks every short sequence of operations, `property` long random ones.
 //! * `hostile` alters and truncates what is loaded and applied.
 //! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
+//! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
 //! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
 
 mod enumeration;
@@ -19,4 +20,7 @@ mod property;
 #[path = "../support/random.rs"]
 mod random;
 mod rebuild;
+#[path = "../../examples/sim/mod.rs"]
+mod sim;
+mod simulation;
 mod world;
