@@ -115,6 +115,8 @@ impl Draw {
         let (packets_wide, available_wide) = (u128::from(packets), u128::from(available));
         match *self {
             Draw::Uniform { .. } => false,
+            // Nothing is promised beyond a fixed supply: what comes back must be there to draw.
+            _ if core.deficit > 0 => false,
             _ if (packets == 0) != (available == 0) => false,
             Draw::Packets { min, .. } => packets_wide * u128::from(min) <= available_wide,
             Draw::Equal { packets: all } => {
