@@ -67,6 +67,9 @@ test: deps ## Run all tests
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
 	cargo run --release --example sim -- $(SIM)
 
+fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
+	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --test fuzz -- --ignored --nocapture --test-threads=1
+
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test server soak -- --ignored --nocapture
 

@@ -1,6 +1,6 @@
 //! Simulates sales under random commands and faults, and compares every step with an oracle: a
-//! primary, two replicas, a log, a snapshot and a reader of the outbox, all as models in memory over
-//! the domain alone. The same seed is the same run, on any machine.
+//! primary, two replicas, a log, a snapshot and a reader of the outbox, all as models in memory
+//! over the domain alone. The same seed is the same run, on any machine.
 //!
 //! ```text
 //! make sim

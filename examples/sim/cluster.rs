@@ -9,11 +9,11 @@ use seckill::sale::request::Now;
 use seckill::sale::Sale;
 
 use super::model::{hear, Model};
-use super::node::{digest, Held, Node, Txn};
+use super::node::{digest, Held, Node, Txn, What};
 use super::setup::Setup;
 use super::step::Step;
 use super::tally::Tally;
-use super::{same, Check};
+use super::{same, Check, Sample};
 use crate::rebuild;
 
 /// Replicas.
@@ -153,6 +153,23 @@ impl Cluster {
             self.verify(sale, true)?;
         }
         Ok(())
+    }
+
+    /// The primary's sales, each with the effects that its history has.
+    pub fn samples(&self) -> Vec<Sample> {
+        let texts_of = |sale: usize| {
+            let parts = self.history.iter().flat_map(|txn| &txn.parts);
+            let mut all = Vec::new();
+            for part in parts.filter(|part| part.sale == sale) {
+                if let What::Apply { version, texts, .. } = &part.what {
+                    all.extend((*version..).zip(texts.iter().cloned()));
+                }
+            }
+            all
+        };
+        let held = self.primary.held.iter().enumerate();
+        held.map(|(place, held)| Sample { sale: held.sale.clone(), texts: texts_of(place) })
+            .collect()
     }
 
     /// Adds what a command did to the history.

@@ -35,6 +35,14 @@ impl Line {
         }
     }
 
+    /// In words.
+    fn shown(&self) -> String {
+        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        let Line { qty, at, deadline, born, round, .. } = self;
+        let (user, state, req) = (text(&self.user), text(&self.state), text(&self.req));
+        format!("{user} {qty} {state} at {at} until {deadline} req {req} born {born} round {round}")
+    }
+
     /// Whether this is the grant as it stands; compares without copying.
     fn is(&self, grant: &Grant<'_>) -> bool {
         self.user == grant.user
@@ -160,9 +168,12 @@ impl Follower {
         while let Some(next) = sale.next_seq(seq) {
             seq = next;
             let Some(grant) = sale.grant(seq) else { continue };
-            if !self.lines.get(&seq).is_some_and(|line| line.is(&grant)) {
-                let line = self.lines.get(&seq);
-                return Err(format!("a reader of the outbox has {line:?}, the sale has {grant:?}"));
+            let line = self.lines.get(&seq);
+            if !line.is_some_and(|line| line.is(&grant)) {
+                let (told, is) = (line.map(Line::shown), Line::of(&grant).shown());
+                return Err(format!(
+                    "a reader of the outbox has {told:?} as {seq}, the sale {is:?}"
+                ));
             }
         }
         same("grants that the outbox told", &self.grants, &core.grants)?;

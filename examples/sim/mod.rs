@@ -25,6 +25,8 @@ pub mod tally;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use seckill::sale::Sale;
+
 use crate::random::Random;
 use cluster::Cluster;
 pub use setup::Setup;
@@ -77,6 +79,29 @@ pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
         steps.iter().try_for_each(|step| cluster.step(step, &mut tally))?;
         cluster.finish(&mut tally)
     })
+}
+
+/// A sale at the end of a run, and the effects that led there, each with the version it follows.
+#[allow(dead_code, reason = "the fuzz tests alter samples")]
+pub struct Sample {
+    pub sale: Sale,
+    pub texts: Vec<(u64, Vec<u8>)>,
+}
+
+/// The sales of the run that `seed` names; none when it does not begin.
+#[allow(dead_code, reason = "the fuzz tests alter samples")]
+pub fn samples(seed: u64) -> Vec<Sample> {
+    let mut random = Random(seed);
+    let setup = Setup::draw(&mut random);
+    let swarm = Swarm::draw(&mut random, &setup);
+    let Ok(Some(mut cluster)) = Cluster::open(&setup) else { return Vec::new() };
+    for _ in 0..STEPS_MAX / 2 {
+        let step = plan::next(&mut random, &swarm, &cluster);
+        if cluster.step(&step, &mut Tally::default()).is_err() {
+            return Vec::new();
+        }
+    }
+    cluster.samples()
 }
 
 /// A panic is a failure like any other.

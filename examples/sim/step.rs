@@ -197,7 +197,14 @@ fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
                 Pick::Seq(seq) => format!(" SEQ {seq}"),
                 Pick::Req(req) => format!(" REQ {}", text(req)),
             };
-            write!(f, "{deed:?} {key} {}{pick}", text(user))
+            let user = text(user);
+            match deed {
+                Deed::Confirm => write!(f, "CONFIRM {key} {user}{pick}"),
+                Deed::Reclaim => write!(f, "CONFIRM {key} {user}{pick} RECLAIM"),
+                Deed::Cancel => write!(f, "CANCEL {key} {user}{pick}"),
+                Deed::Extend(ms) => write!(f, "EXTEND {key} {user} {ms}{pick}"),
+                Deed::Refund => write!(f, "REFUND {key} {user}{pick}"),
+            }
         }
         Op::Import { user, qty, req, at, no_deficit } => {
             let at = at.map_or(String::new(), |at| format!(" AT {at}"));

@@ -169,7 +169,7 @@ fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
     fits.then_some(amounts).ok_or(Refused::Law)
 }
 
-/// How many amounts are listed after `piece`, if that is what brings the last of them, and their sum.
+/// How many amounts are listed once `piece` has come, if it is one of amounts, and their sum.
 pub(super) fn amounts_with(sale: &Sale, piece: Option<&[u8]>) -> Option<(u64, u64)> {
     let list = sale.amounts()?;
     let further = piece.and_then(|piece| amounts_in(sale, piece).ok()).unwrap_or_default();
