@@ -173,8 +173,9 @@ fn audit(conn: &mut Conn, how: &str) {
     }
 }
 
-fn call_all(rounds: u64, seed: u64) -> Figures {
-    let (server, replica, effects) = begin(seed);
+/// Calls whatever comes; the servers end in order.
+pub fn call_all(rounds: u64, seed: u64) -> Figures {
+    let (mut server, mut replica, effects) = begin(seed);
     let mut conn = server.conn();
     let (mut random, mut figures) = (Random(seed), Figures::default());
     for batch in 0..rounds.div_ceil(BATCH) {
@@ -197,6 +198,8 @@ fn call_all(rounds: u64, seed: u64) -> Figures {
     let mut other = replica.conn();
     audit(&mut other, "on the replica");
     assert_eq!(other.call("DEBUG DIGEST"), conn.call("DEBUG DIGEST"), "seed {seed}");
+    replica.stop(false);
+    server.stop(false);
     figures
 }
 

@@ -18,7 +18,7 @@ const SALES: usize = 12;
 
 /// Which file is altered.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+pub enum Form {
     Rdb,
     /// The log of effects as they were made, and a rewritten one.
     Aof {
@@ -157,7 +157,8 @@ fn check_sales(server: &Server, how: &str) {
     }
 }
 
-fn alter_files(form: Form, rounds: u64, seed: u64) -> Figures {
+/// Starts from altered files; the server ends in order.
+pub fn alter_files(form: Form, rounds: u64, seed: u64) -> Figures {
     let mut prepared = prepare(form, seed);
     let (mut random, mut figures) = (Random(seed), Figures::default());
     for round in 0..rounds {
@@ -167,6 +168,7 @@ fn alter_files(form: Form, rounds: u64, seed: u64) -> Figures {
     fs::write(&prepared.file, &prepared.bytes).expect("a writable file");
     prepared.server.start_again();
     check_sales(&prepared.server, "as it was");
+    prepared.server.stop(false);
     figures
 }
 

@@ -4,6 +4,7 @@
 //!
 //! * `arguments` calls every command, `payloads` restores dumps, `files` starts servers: real ones.
 //! * `snapshots` loads and `effects` applies without a server.
+//! * `memcheck` does some of it under valgrind, and everything else that servers do to sales.
 //! * `corpus` is what is altered: sales that the simulation ends with, on all kinds of terms.
 //!
 //! A short piece of each is a test. `make fuzz` runs the long ones: `SECKILL_FUZZ` times as long,
@@ -30,6 +31,7 @@ mod arguments;
 mod corpus;
 mod effects;
 mod files;
+mod memcheck;
 mod payloads;
 mod snapshots;
 

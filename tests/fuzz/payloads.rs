@@ -91,8 +91,9 @@ fn flip(payload: &mut [u8], random: &mut Random) {
     crc64::repair(payload);
 }
 
-fn alter_payloads(rounds: u64, seed: u64) -> Figures {
-    let server = Options::new().line("sanitize-dump-payload yes").start();
+/// Restores altered payloads; the server ends in order.
+pub fn alter_payloads(rounds: u64, seed: u64) -> Figures {
+    let mut server = Options::new().line("sanitize-dump-payload yes").start();
     let (like, dumps) = payloads(&server, seed);
     let mut conn: Conn = server.conn();
     let (mut random, mut figures) = (Random(seed), Figures::default());
@@ -115,6 +116,7 @@ fn alter_payloads(rounds: u64, seed: u64) -> Figures {
         }
     }
     assert_eq!(conn.call("PING"), "+PONG");
+    server.stop(false);
     figures
 }
 
