@@ -74,6 +74,7 @@ memcheck: deps ## Run every command and much else under valgrind: no error, no l
 	cargo test --test fuzz memcheck -- --ignored --nocapture
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
+	cargo test --release --test domain soak -- --ignored
 	cargo test --release --test server soak -- --ignored --nocapture
 
 lint: deps ## Check formatting and warnings

@@ -2,20 +2,18 @@
 
 use std::hash::Hasher;
 
-use seckill::sale::bytes::take_amounts;
-use seckill::sale::draw::Draw;
 use seckill::sale::ledger::Grant;
 use seckill::sale::outbox::Entry;
 use seckill::sale::outcome::{Outcome, State};
 use seckill::sale::record::Asked;
 use seckill::sale::several::{Joint, Verdict};
+use seckill::sale::status::Status;
 use seckill::sale::Sale;
 use siphasher::sip::SipHasher13;
 
 use super::cluster::Cluster;
 use super::follower::{field, number};
 use super::node::Held;
-use super::step::Step;
 use super::{same, Check};
 use crate::oracle::{Bytes, Op, Oracle, Row};
 use crate::rebuild;
@@ -37,39 +35,26 @@ impl Cluster {
         let status = held.sale.status(&self.now());
         let attempts = status.counters.granted + held.refusals;
         same("attempts", &status.counters.attempts, &attempts)?;
-        if let Some(oracle) = &model.oracle {
-            same("state", &status.state, &oracle.state(self.clock))?;
-            let should = oracle.numbers(self.clock);
-            for ((field, is), (_, should)) in numbers(&status).iter().zip(should) {
-                if *field != "outbox_error" {
-                    same(field, is, &should)?;
-                }
-            }
-            let all = counters(&status).into_iter().zip(oracle.counters()).enumerate();
-            for (place, ((field, is), (_, should))) in all {
-                if place != 0 && !REFUSALS.contains(&place) {
-                    same(field, &is, &should)?;
-                }
-            }
-            verify_rows(&held.sale, oracle)?;
-            if is_full {
-                verify_users(&held.sale, oracle)?;
-                let pieces = rebuild::pieces(&held.sale);
-                same("fences", &rebuild::fences_in(&pieces), &oracle.fences().to_vec())?;
-            }
-        }
+        let Some(oracle) = model else { return Ok(()) };
+        verify_numbers(&status, oracle, self.clock)?;
+        let totals = held.sale.round_totals();
+        let totals = totals.map(|total| (total.round, total.supply, total.sold, total.winners));
+        same("totals", &totals.collect(), &oracle.totals())?;
+        verify_rows(&held.sale, oracle)?;
         if is_full {
-            verify_list(&held.sale, &rebuild::pieces(&held.sale))?;
+            verify_users(&held.sale, oracle)?;
+            let pieces = rebuild::pieces(&held.sale);
+            same("fences", &rebuild::fences_in(&pieces), &oracle.fences().to_vec())?;
         }
         Ok(())
     }
 
     /// What must hold of a command that changed nothing.
-    pub fn verify_refusal(&self, sale: usize, step: &Step, outcome: &Outcome) -> Check {
+    pub fn verify_refusal(&self, sale: usize, op: &Op, outcome: &Outcome) -> Check {
         let held = &self.primary.held[sale];
         same("law", &held.sale.core().is_lawful(), &true)?;
         same("a grant without a change", &matches!(outcome, Outcome::Granted { .. }), &false)?;
-        let (Some(oracle), Some(user)) = (&self.models[sale].oracle, user_of(step)) else {
+        let (Some(oracle), Some(user)) = (&self.models[sale], user_of(op)) else {
             return Ok(());
         };
         verify_user(&held.sale, oracle, user)
@@ -79,13 +64,13 @@ impl Cluster {
     pub fn verify_outcome(
         &self,
         sale: usize,
-        step: &Step,
+        op: &Op,
         outcome: &Outcome,
         reclaimed: bool,
     ) -> Check {
         let held = &self.primary.held[sale];
-        let Some(user) = user_of(step) else { return Ok(()) };
-        let is_import = matches!(step, Step::Ask { op: Op::Import { .. }, .. });
+        let Some(user) = user_of(op) else { return Ok(()) };
+        let is_import = matches!(op, Op::Import { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
             same("available in a reply", available, &held.sale.core().available)?;
             same("seq of a grant", &grant.seq, &held.sale.core().grants)?;
@@ -94,27 +79,16 @@ impl Cluster {
                 &held.sale.grant(grant.seq).map(|it| it.standing()),
                 &Some(*grant),
             )?;
-            self.verify_gates(sale, user)?;
-            verify_drawn(&held.sale, grant.qty)?;
             verify_limits(held, user, held.sale.core().round)?;
         }
         if let (Outcome::Stands(grant), true) = (outcome, reclaimed) {
             let round = held.sale.grant(grant.seq).map_or(0, |grant| grant.round);
             verify_limits(held, user, round)?;
         }
-        match &self.models[sale].oracle {
+        match &self.models[sale] {
             Some(oracle) => verify_user(&held.sale, oracle, user),
             None => Ok(()),
         }
-    }
-
-    /// Who was granted something may ask.
-    fn verify_gates(&self, sale: usize, user: &[u8]) -> Check {
-        let model = &self.models[sale];
-        let gates = &self.primary.held[sale].sale.terms().admission;
-        let is_listed = !gates.allowlist || model.allowed.contains(user);
-        same("a user who is granted something is on the list", &is_listed, &true)?;
-        same("a user who is granted something is denied", &model.denied.contains(user), &false)
     }
 
     /// All are granted or none is.
@@ -134,7 +108,6 @@ impl Cluster {
             if held.sale.terms().draw.is_none() {
                 same("quantity of an MGRAB", &grant.qty, &qty[sale])?;
             }
-            self.verify_gates(sale, user)?;
             verify_limits(held, user, held.sale.core().round)?;
         }
         Ok(())
@@ -171,12 +144,9 @@ fn fingerprint<'v>(values: impl Iterator<Item = &'v [u8]>) -> u64 {
 }
 
 /// The user whom a command is about.
-fn user_of(step: &Step) -> Option<&Bytes> {
-    match step {
-        Step::Grab { user, .. } => Some(user),
-        Step::Ask { op: Op::Grab { user, .. }, .. }
-        | Step::Ask { op: Op::Settle { user, .. }, .. }
-        | Step::Ask { op: Op::Import { user, .. }, .. } => Some(user),
+fn user_of(op: &Op) -> Option<&Bytes> {
+    match op {
+        Op::Grab { user, .. } | Op::Settle { user, .. } | Op::Import { user, .. } => Some(user),
         _ => None,
     }
 }
@@ -199,48 +169,36 @@ fn verify_limits(held: &Held, user: &[u8], round: u64) -> Check {
     }
 }
 
-/// A drawn amount is one that the sale can draw.
-fn verify_drawn(sale: &Sale, qty: u64) -> Check {
-    let core = sale.core();
-    let Some(draw) = &sale.terms().draw else { return Ok(()) };
-    let possible = match *draw {
-        Draw::Packets { min, .. } => qty >= min && (core.packets != Some(0) || core.available == 0),
-        Draw::Uniform { low, high } => qty <= high && (qty >= low || core.available == 0),
-        Draw::Equal { packets } => {
-            let base = core.supply;
-            qty == base / packets || qty == base.div_ceil(packets)
+/// The numbers of STATUS. Refusals are of one node, and counted elsewhere.
+fn verify_numbers(status: &Status, oracle: &Oracle, clock: u64) -> Check {
+    same("state", &status.state, &oracle.state(clock))?;
+    for ((field, is), (_, should)) in numbers(status).iter().zip(oracle.numbers(clock)) {
+        if *field != "outbox_error" {
+            same(field, is, &should)?;
         }
-        Draw::List { .. } => true,
-    };
-    same("an amount that can be drawn", &possible, &true)
-}
-
-/// What was drawn from a list and not given back, and what is left of it, is the list: the sum is
-/// the supply, and there are as many amounts as there were.
-fn verify_list(sale: &Sale, pieces: &[(u8, Vec<u8>)]) -> Check {
-    let Some(Draw::List { amounts, .. }) = sale.terms().draw else { return Ok(()) };
-    let lists = pieces.iter().filter(|(letter, _)| *letter == b'O');
-    let left: Vec<u64> = lists.filter_map(|(_, piece)| take_amounts(piece)).flatten().collect();
-    let live = (1..=sale.ledger().len()).filter_map(|seq| sale.grant(seq));
-    let live: Vec<u64> =
-        live.filter(|grant| grant.state.is_live()).map(|grant| grant.qty).collect();
-    same("amounts of the list", &((left.len() + live.len()) as u64), &amounts)?;
-    let sum: u64 = left.iter().chain(&live).sum();
-    same("sum of the list", &sum, &sale.core().supply)
+    }
+    let all = counters(status).into_iter().zip(oracle.counters()).enumerate();
+    for (place, ((field, is), (_, should))) in all {
+        if place != 0 && !REFUSALS.contains(&place) {
+            same(field, &is, &should)?;
+        }
+    }
+    let times = [status.round, status.round_ends_at, status.next_round_at];
+    same("round", &times, &oracle.round_times(clock))?;
+    same("packets", &status.packets, &oracle.packets())
 }
 
 fn verify_rows(sale: &Sale, oracle: &Oracle) -> Check {
     same("rows", &sale.ledger().len(), &(oracle.rows().len() as u64))?;
     for row in oracle.rows() {
-        let Some(grant) = sale.ledger().grant(row.seq).filter(|grant| is_row(grant, row)) else {
-            let is = sale.ledger().grant(row.seq);
-            return Err(format!("row: is {is:?}, should be {row:?}"));
+        let grant = sale.grant(row.seq);
+        let is_it = match oracle.is_kept(row) {
+            true => grant.is_some_and(|grant| is_row(&grant, row)),
+            false => grant.is_none(),
         };
-        same(
-            "holds of a state that is not held",
-            &(grant.is_due(u64::MAX)),
-            &(row.state == "HELD"),
-        )?;
+        if !is_it {
+            return Err(format!("row: is {grant:?}, should be {row:?}"));
+        }
     }
     Ok(())
 }
@@ -261,6 +219,7 @@ fn is_row(grant: &Grant<'_>, row: &Row) -> bool {
         && grant.req_id() == row.req.as_deref()
         && asked == row.asked
         && grant.epoch == row.epoch
+        && grant.round == row.round
         && (grant.state == State::Forfeited) == row.refused
 }
 
@@ -271,18 +230,16 @@ fn verify_users(sale: &Sale, oracle: &Oracle) -> Check {
 
 /// The indexes of a user lead to what he has.
 fn verify_user(sale: &Sale, oracle: &Oracle, user: &Bytes) -> Check {
-    let ledger = sale.ledger();
-    let mine: Vec<&Row> = oracle.rows_of(user).collect();
-    let is: Vec<u64> = ledger.grants_of(user).map(|grant| grant.seq).collect();
-    same("grants of a user", &is, &mine.iter().map(|row| row.seq).collect())?;
-    let holding = ledger.holding(&ledger.find(user));
-    let live: Vec<&&Row> = mine.iter().filter(|row| row.is_live()).collect();
+    let is: Vec<u64> = sale.grants_of(user).map(|grant| grant.seq).collect();
+    same("grants of a user", &is, &oracle.rows_of(user).map(|row| row.seq).collect())?;
+    for row in oracle.rows_of(user) {
+        let Some(req) = &row.req else { continue };
+        same("by req", &sale.by_req(user, req), &Some(row.seq))?;
+    }
+    same("admission", &sale.admittance(user).name(), &oracle.admission(user))?;
+    let holding = sale.holding_of(user);
+    let live: Vec<&Row> = oracle.rows_now(user).filter(|row| row.is_live()).collect();
     same("live units", &holding.live_units, &live.iter().map(|row| row.qty).sum())?;
     same("live grants", &(holding.live_grants as usize), &live.len())?;
-    same("allowance", &sale.allowance(&holding), &oracle.allowance(user))?;
-    for row in &mine {
-        let Some(req) = &row.req else { continue };
-        same("by req", &ledger.by_req(user, req), &Some(row.seq))?;
-    }
-    Ok(())
+    same("allowance", &sale.allowance(&holding), &oracle.allowance(user))
 }

@@ -81,14 +81,11 @@ impl Cluster {
             let init = opening.init();
             let decision = decide_new(&init, &now);
             let oracle = opening.oracle(setup.clock, setup.run);
-            if let Some(oracle) = &oracle {
-                same("INIT is taken", &decision.changes.is_empty(), &oracle.is_err())?;
-            }
+            same("INIT is refused", &decision.changes.is_empty(), &oracle.is_err())?;
             let Some(change) = decision.changes.first() else { return Ok(None) };
             let sale = created(change)?;
             held.push(Held::new(sale.created_in(setup.run), 0));
-            let (allowed, denied) = Default::default();
-            models.push(Model { oracle: oracle.and_then(Result::ok), allowed, denied });
+            models.push(oracle.ok());
         }
         let primary = Node { held, offset: 0 };
         let copy = primary.reloaded(setup.run)?;

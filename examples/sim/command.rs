@@ -5,13 +5,13 @@ use smallvec::SmallVec;
 
 use seckill::sale::apply::Told;
 use seckill::sale::decide::Decision;
+use seckill::sale::draw::Draw;
 use seckill::sale::effect::Change;
 use seckill::sale::event::Event;
 use seckill::sale::outbox::Entry;
 use seckill::sale::outcome::Outcome;
-use seckill::sale::request::{Amount, Grab, ListChange, Now, Request};
+use seckill::sale::request::{Amount, Grab, Now, Request};
 use seckill::sale::several::{decide_several, Joint, Verdict};
-use seckill::sale::terms::TermsChange;
 use seckill::sale::Sale;
 
 use super::cluster::Cluster;
@@ -20,7 +20,7 @@ use super::node::{digest, Part, Txn, What};
 use super::step::Step;
 use super::tally::Tally;
 use super::{same, Check};
-use crate::oracle::{Bytes, Op};
+use crate::oracle::{Ask, Bytes, Op};
 use crate::world::{encoded, reply, request, texts, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
@@ -36,53 +36,37 @@ struct Made {
 impl Cluster {
     /// Does a command.
     pub fn command(&mut self, step: &Step, tally: &mut Tally) -> Check {
-        let (sale, request) = match step {
-            Step::Ask { sale, op: Op::Sweep(most) } => return self.sweep(*sale, *most, tally),
-            Step::Ask { sale, op } => (*sale, request(op)),
-            Step::Grab { sale, user, req } => {
-                let amount = Amount::Unsaid;
-                (*sale, Some(Request::Grab(Grab { user, amount, req: req.as_deref() })))
+        match step {
+            Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(*sale, *most, tally),
+            Step::Ask { sale, op } => {
+                let request = request(op).ok_or_else(|| format!("{step} is no command"))?;
+                self.ask(*sale, op, &request, tally)
             }
-            Step::Several { user, qty, req } => {
-                return self.grab_several(user, qty, req.as_deref(), tally)
-            }
-            Step::List { sale, list, add, users } => {
-                let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
-                let change = ListChange { list: *list, add: *add, users: &users };
-                return self.ask(step, *sale, &Request::List(change), tally);
-            }
-            Step::Gates { sale, change } => {
-                let change = TermsChange { admission: change.clone(), ..TermsChange::default() };
-                (*sale, Some(Request::Alter(change)))
-            }
-            _ => (0, None),
-        };
-        let request = request.ok_or_else(|| format!("{step} is no command"))?;
-        self.ask(step, sale, &request, tally)
+            Step::Several { user, qty, req } => self.grab_several(user, qty, req.as_deref(), tally),
+            _ => Err(format!("{step} is no command")),
+        }
     }
 
     /// One request, after the round that is due.
-    fn ask(&mut self, step: &Step, sale: usize, request: &Request<'_>, tally: &mut Tally) -> Check {
+    fn ask(&mut self, sale: usize, op: &Op, request: &Request<'_>, tally: &mut Tally) -> Check {
         if !self.turn_rounds(sale, tally)? {
             return Ok(());
         }
         let now = self.now();
         let decision = self.primary.held[sale].sale.decide(request, &now);
         self.check_timeless(sale, request, &decision)?;
-        self.carry_out(step, sale, decision, tally)
+        self.carry_out(sale, op, decision, tally)
     }
 
-    /// Begins the rounds that are due. False when the outbox does not let it.
+    /// Begins the round that is due. False when the outbox does not let it.
     fn turn_rounds(&mut self, sale: usize, tally: &mut Tally) -> Result<bool, String> {
         let now = self.now();
-        while let Some(turn) = self.primary.held[sale].sale.decide_round(&now) {
-            if self.is_stuck(sale, &turn.changes) {
-                return Ok(false);
-            }
-            let made = self.make(sale, &turn.changes, &now)?;
-            same("events of a turn", &made.told.contains(&Event::Round), &true)?;
-            self.keep(vec![made], Vec::new(), tally)?;
+        let Some(turn) = self.primary.held[sale].sale.decide_round(&now) else { return Ok(true) };
+        if self.is_stuck(sale, &turn.changes) {
+            return Ok(false);
         }
+        // Whatever the oracle is asked, it turns the round first; nothing else comes of this.
+        self.do_it(sale, &Op::Sweep(0), &turn, tally)?;
         Ok(true)
     }
 
@@ -96,75 +80,93 @@ impl Cluster {
         wants && self.broken[sale]
     }
 
-    /// Foretells a decision where the oracle can, and makes it so.
+    /// Counts a decision and makes it so.
     fn carry_out(
         &mut self,
-        step: &Step,
         sale: usize,
+        op: &Op,
         decision: Decision<'_>,
         tally: &mut Tally,
     ) -> Check {
-        let is_grab = matches!(step, Step::Grab { .. } | Step::Ask { op: Op::Grab { .. }, .. });
-        let changes = &decision.changes;
-        if self.is_stuck(sale, changes) {
+        if self.is_stuck(sale, &decision.changes) {
             tally.reply("(outbox)");
             return self.verify(sale, false);
         }
-        let told = reply(&decision.outcome);
-        tally.reply(&told);
-        let heard = self.foretell(step, sale, &decision, tally)?;
-        if is_grab {
-            self.primary.held[sale].sale.count(&decision.outcome);
-            let is_refusal =
-                !matches!(decision.outcome, Outcome::Granted { .. } | Outcome::Misuse(_));
-            self.primary.held[sale].refusals += u64::from(is_refusal);
+        let told = self.primary.held[sale].sale.masked(decision.outcome.clone());
+        tally.reply(&reply(&told));
+        if matches!(op, Op::Grab { .. }) {
+            self.count(sale, &decision.outcome);
         }
-        if changes.is_empty() {
-            return self.verify_refusal(sale, step, &decision.outcome);
+        self.do_it(sale, op, &decision, tally)
+    }
+
+    /// Counts a GRAB on the primary.
+    fn count(&mut self, sale: usize, outcome: &Outcome) {
+        let held = &mut self.primary.held[sale];
+        held.sale.count(outcome);
+        let is_refusal = !matches!(outcome, Outcome::Granted { .. } | Outcome::Misuse(_));
+        held.refusals += u64::from(is_refusal);
+    }
+
+    /// Compares a decision with what the oracle foretells, and makes it so.
+    fn do_it(&mut self, sale: usize, op: &Op, decision: &Decision<'_>, tally: &mut Tally) -> Check {
+        let heard = self.foretell(sale, op, decision, tally)?;
+        if decision.changes.is_empty() {
+            return self.verify_refusal(sale, op, &decision.outcome);
         }
         let now = self.now();
-        let made = self.make(sale, changes, &now)?;
-        if let Some(oracle) = self.models[sale].oracle.as_ref().filter(|_| heard.is_some()) {
+        let made = self.make(sale, &decision.changes, &now)?;
+        if let Some(oracle) = &self.models[sale] {
             same("entries", &texts(&made.entries), &oracle.entries().to_vec())?;
             same("told", &words(&made.told), &oracle.events())?;
         }
         let reclaimed = made.told.contains(&Event::Reclaim);
         self.keep(vec![made], heard.into_iter().collect(), tally)?;
-        self.verify_outcome(sale, step, &decision.outcome, reclaimed)?;
+        self.verify_outcome(sale, op, &decision.outcome, reclaimed)?;
         self.verify(sale, false)
     }
 
-    /// What the models expect; what they heard, if they know such a step.
+    /// What the oracle heard, if it still knows the sale.
     fn foretell(
         &mut self,
-        step: &Step,
         sale: usize,
+        op: &Op,
         decision: &Decision<'_>,
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
         let (clock, run) = (self.clock, self.run);
-        let model = &mut self.models[sale];
-        if let Step::List { list, add, users, .. } = step {
-            let users_changed = model.change(*list, *add, users);
-            same("reply", &decision.outcome, &Outcome::Changed { users: users_changed })?;
-            let (list, add, users) = (*list, *add, users.clone());
-            return Ok(Some(Heard::List { sale, list, add, users }));
+        let told = reply(&self.primary.held[sale].sale.masked(decision.outcome.clone()));
+        // An amount that is refused is not told.
+        if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {
+            return Ok(self.lose(sale, decision));
         }
-        let op = match step {
-            Step::Ask { op, .. } => op.clone(),
-            // Without an amount it is one unit.
-            Step::Grab { user, req, .. } => {
-                let (user, req) = (user.clone(), req.clone());
-                Op::Grab { user, ask: crate::oracle::Ask::Qty(1), req }
-            }
-            _ => return Ok(None),
+        let Some(oracle) = &mut self.models[sale] else { return Ok(None) };
+        // Which amount is drawn is the sale's to choose, within its rules.
+        let drawn = match &decision.outcome {
+            Outcome::Granted { grant, .. } => Some(grant.qty),
+            _ => None,
         };
-        let Some(oracle) = &mut model.oracle else { return Ok(None) };
-        let answer = oracle.ask(&op, clock, run);
-        same("reply", &reply(&decision.outcome), &answer.reply)?;
+        let answer = oracle.ask(op, clock, run, drawn);
+        if decision.outcome != Outcome::NextRound {
+            same("reply", &told, &answer.reply)?;
+        }
         same("has changes", &!decision.changes.is_empty(), &answer.changed)?;
         tally.foretold += 1;
-        Ok(Some(Heard::Op { sale, op, clock, run }))
+        Ok(Some(Heard::Op { sale, op: op.clone(), clock, run, drawn }))
+    }
+
+    fn draws_at_random(&self, sale: usize) -> bool {
+        let draw = &self.primary.held[sale].sale.terms().draw;
+        matches!(draw, Some(Draw::Packets { .. } | Draw::Uniform { .. }))
+    }
+
+    /// The oracle can't tell what comes of a decision. If anything does, it is of no use any more.
+    fn lose(&mut self, sale: usize, decision: &Decision<'_>) -> Option<Heard> {
+        if decision.changes.is_empty() {
+            return None;
+        }
+        self.models[sale] = None;
+        Some(Heard::Lost { sale })
     }
 
     /// A sale that says that the clock makes no difference to a GRAB is right.
@@ -182,17 +184,12 @@ impl Cluster {
         let now = self.now();
         let held = &mut self.primary.held[sale].sale;
         held.forget_look();
-        if let Some(turn) = held.decide_round(&now) {
-            if self.is_stuck(sale, &turn.changes) {
-                return Ok(());
-            }
-            let made = self.make(sale, &turn.changes, &now)?;
-            self.keep(vec![made], Vec::new(), tally)?;
-            return self.verify(sale, false);
+        if held.decide_round(&now).is_some() {
+            self.turn_rounds(sale, tally)?;
+            return Ok(());
         }
         let decision = held.decide_expiry(most, &now);
-        let step = Step::Ask { sale, op: Op::Sweep(most) };
-        self.carry_out(&step, sale, decision, tally)?;
+        self.carry_out(sale, &Op::Sweep(most), decision, tally)?;
         let held = &mut self.primary.held[sale].sale;
         if self.broken[sale] || held.decide_round(&now).is_some() {
             return Ok(());
@@ -266,7 +263,7 @@ impl Cluster {
                 tally.reply("(outbox)");
                 return Ok(());
             }
-            self.take_joint(&joint, &now, tally)?;
+            self.take_joint(&joint, &grabs, &now, tally)?;
             if joint.verdict != Verdict::NextRound {
                 tally.reply(verdict);
                 return self.verify_several(user, qty, &joint, &before);
@@ -275,23 +272,30 @@ impl Cluster {
     }
 
     /// Makes all that was decided, as one transaction.
-    fn take_joint(&mut self, joint: &Joint<'_>, now: &Now, tally: &mut Tally) -> Check {
+    fn take_joint(
+        &mut self,
+        joint: &Joint<'_>,
+        grabs: &[Grab<'_>],
+        now: &Now,
+        tally: &mut Tally,
+    ) -> Check {
         let (mut all, mut heard) = (Vec::new(), Vec::new());
         let refused = matches!(joint.verdict, Verdict::Refused { .. });
         for (sale, decision) in joint.decisions.iter().enumerate() {
             let is_last = sale + 1 == joint.decisions.len();
-            let is_told = joint.verdict != Verdict::NextRound && (is_last || !refused);
-            let held = &mut self.primary.held[sale];
-            if is_told {
-                held.sale.count(&decision.outcome);
-                let is_refusal = !matches!(decision.outcome, Outcome::Granted { .. });
-                held.refusals += u64::from(is_refusal);
+            if joint.verdict == Verdict::NextRound {
+                if !decision.changes.is_empty() {
+                    heard.extend(self.foretell(sale, &Op::Sweep(0), decision, tally)?);
+                }
+            } else if is_last || !refused {
+                self.count(sale, &decision.outcome);
+                heard.extend(self.foretell(sale, &op_of(&grabs[sale]), decision, tally)?);
+            } else {
+                // Only part of a GRAB is done here: what expires, and who is admitted.
+                heard.extend(self.lose(sale, decision));
             }
             if !decision.changes.is_empty() {
                 all.push(self.make(sale, &decision.changes, now)?);
-                // The oracle knows no MGRAB.
-                self.models[sale].oracle = None;
-                heard.push(Heard::Lost { sale });
             }
         }
         let sales: SmallVec<[usize; 2]> = all.iter().map(|made| made.part.sale).collect();
@@ -300,6 +304,16 @@ impl Cluster {
         }
         sales.iter().try_for_each(|sale| self.verify(*sale, false))
     }
+}
+
+/// A part of an MGRAB as a GRAB of its own.
+fn op_of(grab: &Grab<'_>) -> Op {
+    let ask = match grab.amount {
+        Amount::Exactly(qty) => Ask::Qty(qty),
+        Amount::UpTo(qty) => Ask::UpTo(qty),
+        Amount::Unsaid => Ask::Unsaid,
+    };
+    Op::Grab { user: grab.user.to_vec(), ask, req: grab.req.map(<[u8]>::to_vec) }
 }
 
 fn verdict_text(verdict: &Verdict) -> &'static str {

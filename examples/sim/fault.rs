@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::cluster::{Cluster, Dumped, Log, REPLICAS};
-use super::model::Heard;
+use super::model::{begin, Heard};
 use super::node::{arrived, digest, Node, Part, Txn, What};
 use super::step::Step;
 use super::tally::Tally;
@@ -118,7 +118,7 @@ impl Cluster {
     /// A process that has its sales from elsewhere goes on as the primary.
     fn begin_anew(&mut self) -> Check {
         for (held, model) in self.primary.held.iter().zip(&mut self.models) {
-            model.begin(held.arrived_at);
+            begin(model, held.arrived_at);
         }
         self.checkpoint();
         self.log = Log::rewritten(&self.primary)?;
@@ -145,7 +145,7 @@ impl Cluster {
         let held = arrived(&dump, at)?;
         same("a dump of what was restored", &rebuild::dump(&held.sale), &*dump)?;
         self.models[sale] = model.clone();
-        self.models[sale].begin(at);
+        begin(&mut self.models[sale], at);
         let heard = vec![Heard::Arrived { sale, model: Box::new(model), at }];
         let digest = digest(&held.sale);
         self.primary.held[sale] = held;

@@ -1,15 +1,26 @@
 //! The next step, drawn where the sales stand: near edges, about grants that there are.
 
-use seckill::sale::admission::{AdmissionChange, List};
 use seckill::sale::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill::sale::Sale;
 
 use super::cluster::{Cluster, REPLICAS};
-use super::setup::{admission, any_number, between, once_in, pick, rules};
+use super::setup::{any_number, between, gates, once_in, pick, rules};
 use super::step::Step;
 use super::swarm::Swarm;
-use crate::oracle::{Ask, Bytes, Deed, Op, Patch, Pick, FENCE_MS, HOLD_MAX};
+use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Patch, Pick, FENCE_MS, HOLD_MAX};
 use crate::random::Random;
+
+/// Users that ALLOW and DENY name together.
+const USERS: [&[&[u8]]; 8] = [
+    &[b"a"],
+    &[b"b", b"c"],
+    &[b"a", b"b", b"c", b"d", b"e", b"f", b"g"],
+    &[b"12", b"7", b"12"],
+    &[b"\0", b"Gq2r3:"],
+    &[&[0xff; 256]],
+    &[b"f", b"nobody"],
+    &[b"d", b"e"],
+];
 
 /// The next step of a run.
 pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
@@ -17,21 +28,12 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
     let replica = random.below(REPLICAS as u64) as usize;
     let value = &cluster.primary.held[sale].sale;
     let draws = value.terms().draw.is_some();
-    let foretold = cluster.models[sale].oracle.is_some();
     match swarm.next(random) {
-        kind @ 0..=17 => match kind {
-            // The oracle takes no lists and no gates, and a sale that draws takes no amounts.
-            1 => drawn(random, sale),
-            0 if draws && !once_in(random, 12) => drawn(random, sale),
-            2 => several(random, cluster),
-            13 if !foretold => Step::Gates { sale, change: gates(random) },
-            14 | 15 if !foretold => {
-                list(random, sale, if kind == 14 { List::Allow } else { List::Deny })
-            }
-            13..=15 => Step::Ask { sale, op: grab(random, value) },
-            _ => Step::Ask { sale, op: command(random, kind, value) },
-        },
-        18 => Step::Clock(clock(random, cluster.clock, value)),
+        // A sale that draws takes no amounts.
+        0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
+        2 => several(random, cluster),
+        kind @ 0..=17 => Step::Ask { sale, op: command(random, kind, value) },
+        18 => Step::Clock(clock(random, cluster, value)),
         19 => Step::Outbox { sale, broken: once_in(random, 3) },
         20 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
         21 => Step::Repeat { replica },
@@ -90,8 +92,8 @@ fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
     number.clamp(1, INTEGER_MAX)
 }
 
-fn drawn(random: &mut Random, sale: usize) -> Step {
-    Step::Grab { sale, user: user(random), req: some_req(random) }
+fn drawn(random: &mut Random) -> Op {
+    Op::Grab { user: user(random), ask: Ask::Unsaid, req: some_req(random) }
 }
 
 fn several(random: &mut Random, cluster: &Cluster) -> Step {
@@ -101,19 +103,19 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
     Step::Several { user, qty, req: some_req(random) }
 }
 
-fn list(random: &mut Random, sale: usize, list: List) -> Step {
-    let users = (0..between(random, 1, 4)).map(|_| user(random)).collect();
-    Step::List { sale, list, add: random.below(3) > 0, users }
+fn enlist(random: &mut Random, list: List) -> Op {
+    let users = pick(random, &USERS);
+    Op::Enlist { list, add: random.below(3) > 0, users }
 }
 
-fn gates(random: &mut Random) -> AdmissionChange {
-    let wanted = admission(random);
-    AdmissionChange {
+fn gate_patch(random: &mut Random) -> GatePatch {
+    let wanted = gates(random);
+    GatePatch {
         allowlist: once_in(random, 2).then_some(wanted.allowlist),
         modulo: once_in(random, 2).then_some(wanted.modulo),
         sample: once_in(random, 2).then_some(wanted.sample),
         admit: once_in(random, 2).then_some(wanted.admit),
-        mask: once_in(random, 2).then_some(wanted.mask),
+        mask: Some(wanted.mask),
     }
 }
 
@@ -124,10 +126,11 @@ fn grab(random: &mut Random, sale: &Sale) -> Op {
     Op::Grab { user, ask, req: some_req(random) }
 }
 
-/// One of the commands that the oracle knows.
+/// A command to one sale.
 fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
     match kind {
         0 => grab(random, sale),
+        1 => drawn(random),
         3 => settle(random, sale, Deed::Confirm),
         4 => settle(random, sale, Deed::Reclaim),
         5 => settle(random, sale, Deed::Cancel),
@@ -148,12 +151,14 @@ fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
         10 => Op::Pause,
         11 => Op::Resume,
         12 => Op::Alter(patch(random)),
+        13 => Op::Alter(Patch { gates: gate_patch(random), ..Patch::default() }),
+        14 => enlist(random, List::Allow),
+        15 => enlist(random, List::Deny),
         16 => Op::Init { supply: any_number(random), rules: rules(random) },
         _ => Op::Sweep(random.below(5) as usize),
     }
 }
 
-#[allow(clippy::needless_update, reason = "the oracle may learn further terms")]
 fn patch(random: &mut Random) -> Patch {
     let rules = rules(random);
     Patch {
@@ -209,7 +214,8 @@ fn import(random: &mut Random, sale: &Sale) -> Op {
 }
 
 /// Where the clock goes: on a little, back, or to a moment at which something happens.
-fn clock(random: &mut Random, clock: u64, sale: &Sale) -> u64 {
+fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
+    let clock = cluster.clock;
     let moment = match random.below(20) {
         0..=6 => clock + random.below(20),
         7 | 8 => clock.saturating_sub(random.below(60)),
@@ -222,5 +228,9 @@ fn clock(random: &mut Random, clock: u64, sale: &Sale) -> u64 {
         _ if once_in(random, 20) => *pick(random, &[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
         _ => clock,
     };
-    moment.clamp(1, TIME_MS_MAX)
+    // The oracle counts rounds one by one, so there it is not for months.
+    let mut sales = cluster.primary.held.iter().map(|held| &held.sale);
+    let repeats = sales.any(|sale| sale.terms().schedule.is_some());
+    let last = if repeats { clock + 2 * FENCE_MS } else { TIME_MS_MAX };
+    moment.clamp(1, last.min(TIME_MS_MAX))
 }

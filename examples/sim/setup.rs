@@ -1,15 +1,11 @@
 //! How a run begins: the sales, their terms, the clock.
 
-use seckill::sale::admission::{Admission, Modulo, Sample};
-use seckill::sale::draw::Draw;
 use seckill::sale::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill::sale::request::Init;
-use seckill::sale::schedule::Schedule;
-use seckill::sale::terms::Terms;
 
-use crate::oracle::{Oracle, Rules, HOLD_MAX};
+use crate::oracle::{Drawing, Every, Gates, Oracle, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;
-use crate::world::terms;
+use crate::world::{amounts, terms};
 
 /// When runs begin, Unix ms by the sales' clock.
 const START: u64 = 1_000_000;
@@ -20,16 +16,25 @@ const RUN: u64 = 500;
 /// The id of every sale: the oracle's.
 const ID: u64 = 77;
 
+/// Lists of amounts.
+const LISTS: [&[u64]; 6] = [
+    &[1],
+    &[5, 6, 7, 8],
+    &[3, 3, 3],
+    &[9, 1, 1, 300, 2, 2, 7],
+    &[1, 1, 1, 1, 1, 1, 1, 1],
+    &[70_000, 2],
+];
+
+/// Moduli with their remainders.
+const MODULI: [(u64, &[u64]); 5] =
+    [(1, &[0]), (2, &[1]), (3, &[0, 2]), (7, &[0, 1, 2, 3, 4, 5]), (1_000_003, &[5, 12])];
+
 /// An INIT.
 #[derive(Clone, Debug)]
 pub struct Opening {
     pub supply: u64,
     pub rules: Rules,
-    pub draw: Option<Draw>,
-    /// The amounts of a list.
-    pub amounts: Vec<u64>,
-    pub schedule: Option<Schedule>,
-    pub admission: Admission,
 }
 
 /// What a run begins with.
@@ -81,7 +86,6 @@ impl Setup {
 }
 
 /// Terms that every sale has.
-#[allow(clippy::needless_update, reason = "the oracle may learn further terms")]
 pub fn rules(random: &mut Random) -> Rules {
     // Most sales are open most of the time.
     let window = |random: &mut Random| match random.below(32) {
@@ -105,48 +109,35 @@ pub fn rules(random: &mut Random) -> Rules {
 }
 
 /// Terms of admission.
-pub fn admission(random: &mut Random) -> Admission {
-    let modulo = once_in(random, 4).then(|| {
-        let modulus = between(random, 1, 4);
-        let residues = (0..between(random, 1, 3)).map(|_| random.below(modulus)).collect();
-        Box::new(Modulo::new(modulus, residues))
-    });
-    let sample = once_in(random, 4).then(|| {
-        let salt = (0..random.below(3)).map(|_| random.next() as u8).collect();
-        Box::new(Sample { permille: random.below(1000), salt })
-    });
-    Admission {
+pub fn gates(random: &mut Random) -> Gates {
+    Gates {
         allowlist: once_in(random, 3),
-        modulo,
-        sample,
+        modulo: once_in(random, 4).then(|| *pick(random, &MODULI)),
+        sample: once_in(random, 4).then(|| (random.below(1000), *pick(random, &["", "x", "salt"]))),
         admit: if once_in(random, 2) { between(random, 1, 5) } else { 0 },
         mask: once_in(random, 3),
     }
 }
 
-fn schedule(random: &mut Random) -> Schedule {
-    let period_ms = *pick(random, &[1, 7, 20, 50, 1000]);
-    let offset_ms = *pick(random, &[0, 1, START, START - 30, START + 60]);
-    let lasts_ms = between(random, 1, period_ms);
-    Schedule { period_ms, offset_ms, lasts_ms, carry: once_in(random, 2) }
+fn every(random: &mut Random) -> Every {
+    let period = *pick(random, &[1, 7, 20, 50, 1000]);
+    let offset = *pick(random, &[0, 1, START, START - 30, START + 60]);
+    Every { period, offset, lasts: between(random, 1, period), carry: once_in(random, 2) }
 }
 
-fn draw(random: &mut Random, supply: u64) -> (Option<Draw>, Vec<u64>) {
+fn drawing(random: &mut Random, supply: u64) -> Drawing {
     let some = supply.max(1);
     let packets = between(random, 1, some.min(12));
     match random.below(4) {
-        0 => (
-            Some(Draw::Packets { packets, min: between(random, 1, (some / packets).min(5)) }),
-            vec![],
-        ),
+        0 => Drawing::Packets { packets, min: between(random, 1, (some / packets).min(5)) },
         1 => {
             let low = between(random, 1, some.min(6));
-            (Some(Draw::Uniform { low, high: between(random, low, some.max(low)) }), vec![])
+            Drawing::Uniform { low, high: between(random, low, some) }
         }
-        2 => (Some(Draw::Equal { packets }), vec![]),
+        2 => Drawing::Equal { packets },
         _ => {
-            let amounts: Vec<u64> = (0..packets).map(|_| between(random, 1, 9)).collect();
-            (Some(Draw::list(&amounts)), amounts)
+            let amounts = pick(random, &LISTS);
+            Drawing::List(amounts)
         }
     }
 }
@@ -154,57 +145,37 @@ fn draw(random: &mut Random, supply: u64) -> (Option<Draw>, Vec<u64>) {
 impl Opening {
     fn draw(random: &mut Random, is_plain: bool) -> Opening {
         let mut rules = rules(random);
-        let supply = if once_in(random, 3) { any_number(random) } else { between(random, 1, 40) };
-        let mut opening = Opening {
-            supply,
-            rules,
-            draw: None,
-            amounts: Vec::new(),
-            schedule: None,
-            admission: Admission::default(),
-        };
+        let mut supply =
+            if once_in(random, 3) { any_number(random) } else { between(random, 1, 40) };
         if is_plain {
-            return opening;
+            return Opening { supply, rules };
         }
         if once_in(random, 2) {
-            (opening.draw, opening.amounts) = draw(random, supply);
-            if opening.draw.as_ref().is_some_and(Draw::is_list) {
-                opening.supply = opening.amounts.iter().sum();
-            }
+            rules.drawing = drawing(random, supply);
             if once_in(random, 2) {
                 (rules.limit, rules.grabs) = (0, 1);
-                opening.rules = rules;
             }
         }
-        let is_list = opening.draw.as_ref().is_some_and(Draw::is_list);
-        if once_in(random, 2) && !is_list {
-            opening.schedule = Some(schedule(random));
+        if let Drawing::List(amounts) = rules.drawing {
+            supply = amounts.iter().sum();
+        } else if once_in(random, 2) {
+            // A list serves one round.
+            rules.every = Some(every(random));
         }
         if once_in(random, 2) {
-            opening.admission = admission(random);
+            rules.gates = gates(random);
         }
-        opening
-    }
-
-    /// The terms.
-    pub fn terms(&self) -> Terms {
-        Terms {
-            draw: self.draw,
-            schedule: self.schedule,
-            admission: self.admission.clone(),
-            ..terms(&self.rules)
-        }
+        Opening { supply, rules }
     }
 
     /// The request.
     pub fn init(&self) -> Init {
-        let (supply, amounts) = (self.supply, self.amounts.clone());
-        Init { supply, terms: self.terms(), amounts, id: ID, secret: [7; 16] }
+        let (supply, rules) = (self.supply, &self.rules);
+        Init { supply, terms: terms(rules), amounts: amounts(rules), id: ID, secret: SECRET }
     }
 
-    /// The oracle's word on the INIT, if it knows such terms.
-    pub fn oracle(&self, clock: u64, run: u64) -> Option<Result<Oracle, String>> {
-        let is_known = self.draw.is_none() && self.schedule.is_none() && self.admission.is_open();
-        is_known.then(|| Oracle::init(self.supply, self.rules, clock, run))
+    /// The oracle's word on the INIT.
+    pub fn oracle(&self, clock: u64, run: u64) -> Result<Oracle, String> {
+        Oracle::init(self.supply, self.rules, clock, run)
     }
 }

@@ -2,23 +2,15 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use seckill::sale::admission::{AdmissionChange, List};
-
-use crate::oracle::{Ask, Bytes, Deed, Op, Pick};
+use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Pick};
 
 /// One step. Sales and replicas are named by their place.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A command that the oracle knows.
     Ask { sale: usize, op: Op },
-    /// GRAB without an amount.
-    Grab { sale: usize, user: Bytes, req: Option<Bytes> },
     /// MGRAB of all sales.
     Several { user: Bytes, qty: Vec<u64>, req: Option<Bytes> },
-    /// ALLOW or DENY.
-    List { sale: usize, list: List, add: bool, users: Vec<Bytes> },
-    /// ALTER of who may ask.
-    Gates { sale: usize, change: AdmissionChange },
     /// The clock is set, forwards or back.
     Clock(u64),
     /// The outbox of a sale takes no entries, or takes them again.
@@ -95,11 +87,7 @@ impl Step {
     pub fn kind(&self) -> usize {
         match self {
             Step::Ask { op, .. } => kind_of(op),
-            Step::Grab { .. } => 1,
             Step::Several { .. } => 2,
-            Step::Gates { .. } => 13,
-            Step::List { list: List::Deny, .. } => 15,
-            Step::List { .. } => 14,
             Step::Clock(_) => 18,
             Step::Outbox { .. } => 19,
             Step::Deliver { .. } => 20,
@@ -119,6 +107,7 @@ impl Step {
 
 fn kind_of(op: &Op) -> usize {
     match op {
+        Op::Grab { ask: Ask::Unsaid, .. } => 1,
         Op::Grab { .. } => 0,
         Op::Settle { deed, .. } => match deed {
             Deed::Confirm => 3,
@@ -131,7 +120,10 @@ fn kind_of(op: &Op) -> usize {
         Op::Restock { .. } => 9,
         Op::Pause => 10,
         Op::Resume => 11,
+        Op::Alter(patch) if patch.gates != GatePatch::default() => 13,
         Op::Alter(_) => 12,
+        Op::Enlist { list: List::Allow, .. } => 14,
+        Op::Enlist { .. } => 15,
         Op::Init { .. } => 16,
         _ => 17,
     }
@@ -141,20 +133,11 @@ impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Step::Ask { sale, op } => show_op(f, *sale, op),
-            Step::Grab { sale, user, req } => {
-                write!(f, "GRAB {} {}{}", name(*sale), text(user), req_text(req))
-            }
             Step::Several { user, qty, req } => {
                 let keys: Vec<&str> = (0..qty.len()).map(name).collect();
                 let keys = keys.join(" ");
                 write!(f, "MGRAB {} {keys} QTY {qty:?}{}", text(user), req_text(req))
             }
-            Step::List { sale, list, add, users } => {
-                let users: Vec<String> = users.iter().map(|user| text(user)).collect();
-                let how = if *add { "ADD" } else { "REMOVE" };
-                write!(f, "{list:?} {} {how} {}", name(*sale), users.join(" "))
-            }
-            Step::Gates { sale, change } => write!(f, "ALTER {} {change:?}", name(*sale)),
             Step::Clock(clock) => write!(f, "the clock shows {clock}"),
             Step::Outbox { sale, broken: true } => {
                 write!(f, "the outbox of {} takes no entries", name(*sale))
@@ -184,12 +167,11 @@ fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
     match op {
         Op::Grab { user, ask, req } => {
             let ask = match ask {
-                Ask::Qty(qty) => format!("QTY {qty}"),
-                Ask::UpTo(qty) => format!("UPTO {qty}"),
-                #[allow(unreachable_patterns, reason = "for what the oracle learns")]
-                other => format!("{other:?}"),
+                Ask::Qty(qty) => format!(" QTY {qty}"),
+                Ask::UpTo(qty) => format!(" UPTO {qty}"),
+                Ask::Unsaid => String::new(),
             };
-            write!(f, "GRAB {key} {} {ask}{}", text(user), req_text(req))
+            write!(f, "GRAB {key} {}{ask}{}", text(user), req_text(req))
         }
         Op::Settle { user, pick, deed } => {
             let pick = match pick {
@@ -212,6 +194,12 @@ fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
             write!(f, "IMPORT {key} {} {qty} REQ {}{at}{how}", text(user), text(req))
         }
         Op::Restock { delta, req } => write!(f, "RESTOCK {key} {delta} REQ {}", text(req)),
+        Op::Enlist { list, add, users } => {
+            let users: Vec<String> = users.iter().map(|user| text(user)).collect();
+            let how = if *add { "ADD" } else { "REMOVE" };
+            write!(f, "{list:?} {key} {how} {}", users.join(" "))
+        }
+        Op::Sweep(most) => write!(f, "the sweeper settles {most} of {key}"),
         other => write!(f, "{key} {other:?}"),
     }
 }

@@ -112,11 +112,13 @@ impl Draw {
         let (Some(packets), available) = (core.packets, core.available) else {
             return self.packets().is_none();
         };
+        // Their supply is fixed, so nothing was ever promised beyond it.
+        if core.deficit > 0 {
+            return false;
+        }
         let (packets_wide, available_wide) = (u128::from(packets), u128::from(available));
         match *self {
             Draw::Uniform { .. } => false,
-            // Nothing is promised beyond a fixed supply: what comes back must be there to draw.
-            _ if core.deficit > 0 => false,
             _ if (packets == 0) != (available == 0) => false,
             Draw::Packets { min, .. } => packets_wide * u128::from(min) <= available_wide,
             Draw::Equal { packets: all } => {

@@ -2,7 +2,7 @@
 
 use super::admission::List;
 use super::draw::Amounts;
-use super::ledger::HashKey;
+use super::ledger::{Block, HashKey};
 use super::schedule::Rounds;
 use super::users::Users;
 
@@ -48,10 +48,11 @@ impl Extras {
         }
     }
 
-    /// The pages of all lists, for a defragmenter that moves them.
-    pub fn pages_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
+    /// The blocks of all lists and of all rounds that are over, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
-        lists.into_iter().flat_map(Users::pages_mut)
+        let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
+        lists.into_iter().flat_map(Users::blocks_mut).chain(rounds)
     }
 
     /// Bytes of heap in use.

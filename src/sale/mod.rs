@@ -162,7 +162,8 @@ impl Sale {
 
     /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
-        self.ledger.blocks_mut()
+        let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::blocks_mut);
+        self.ledger.blocks_mut().chain(extras)
     }
 
     /// Blocks of memory in use: what freeing costs.

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::core::Core;
-use super::ledger::{Grant, HashKey, Holding, Ledger};
+use super::ledger::{Block, Grant, HashKey, Holding, Ledger};
 use super::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
 use super::outcome::Misuse;
 use super::request::Now;
@@ -164,6 +164,12 @@ impl Rounds {
             }
         }
         !self.dropping.is_empty()
+    }
+
+    /// The blocks of all rounds that are over, for a defragmenter that moves them. Those that are
+    /// being given back are not worth a move.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        self.older.iter_mut().flat_map(|old| old.ledger.blocks_mut())
     }
 
     /// Bytes of heap in use.

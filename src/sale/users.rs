@@ -7,7 +7,7 @@
 use siphasher::sip::SipHasher13;
 
 use super::index::{Index, Value};
-use super::ledger::HashKey;
+use super::ledger::{Block, HashKey};
 use super::limits::{LISTED_BYTES_MAX, PAGE_BYTES, USER_BYTES_MAX};
 use super::pages::Pages;
 
@@ -152,9 +152,10 @@ impl Users {
         })
     }
 
-    /// The pages of users, for a defragmenter that moves them.
-    pub fn pages_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
-        self.pages.blocks_mut()
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let pages = self.pages.blocks_mut().map(Block::Page);
+        pages.chain(self.index.blocks_mut().map(Block::Slots))
     }
 
     /// Bytes of heap in use.

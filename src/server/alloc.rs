@@ -53,6 +53,8 @@ unsafe impl GlobalAlloc for ServerAlloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !is_servers() {
+            #[cfg(test)]
+            counted::one();
             // SAFETY: the caller keeps the contract of `alloc`, which is System's too.
             return unsafe { System.alloc(layout) };
         }
@@ -80,6 +82,8 @@ unsafe impl GlobalAlloc for ServerAlloc {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !is_servers() {
+            #[cfg(test)]
+            counted::one();
             // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is System's too.
             return unsafe { System.alloc_zeroed(layout) };
         }
@@ -166,9 +170,38 @@ mod wide {
     }
 }
 
+/// How often a test's own thread allocates.
+#[cfg(test)]
+pub(crate) mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn one() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// What `body` comes to, and how many blocks it allocated meanwhile. Growing a block counts as
+    /// little as freeing one: there must have been one before.
+    pub(crate) fn blocks<T>(body: impl FnOnce() -> T) -> (T, u64) {
+        let before = COUNT.get();
+        let result = body();
+        (result, COUNT.get() - before)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn allocations_are_counted() {
+        assert_eq!(counted::blocks(|| vec![1u8; 100]).1, 1);
+        assert_eq!(counted::blocks(|| vec![0u64; 100]).1, 1);
+        assert_eq!(counted::blocks(|| 5).1, 0);
+    }
 
     #[test]
     fn without_a_server_memory_is_the_systems() {

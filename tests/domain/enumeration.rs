@@ -7,16 +7,19 @@
 //! in clock and run, with at least as many operations left, is not walked again: its grants were
 //! appended in the same order, so it is the same value.
 
+mod draws;
+mod gates;
 mod holds;
+mod rounds;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use seckill::sale::request::{Now, Request, Restock};
+use seckill::sale::request::{Deed, Now, Request, Settle, Which};
 use seckill::sale::Sale;
 
-use super::oracle::{Ask, Op, Patch, Rules};
+use super::oracle::{Ask, GatePatch, Op, Patch, Rules};
 use super::rebuild;
 use super::world::{Check, World, RUN_STEP};
 
@@ -26,8 +29,18 @@ const START: u64 = 1000;
 const OPENS: u64 = 1010;
 const CLOSES: u64 = 1030;
 
-const NO_PATCH: Patch =
-    Patch { limit: None, grabs: None, hold_ms: None, open_at: None, close_at: None, outbox: None };
+const NO_PATCH: Patch = Patch {
+    limit: None,
+    grabs: None,
+    hold_ms: None,
+    open_at: None,
+    close_at: None,
+    outbox: None,
+    gates: NO_GATES,
+};
+
+const NO_GATES: GatePatch =
+    GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None };
 
 fn grab(user: &str, ask: Ask, req: Option<&str>) -> Op {
     let req = req.map(|req| req.as_bytes().to_vec());
@@ -83,7 +96,8 @@ fn place_of(world: &World) -> u64 {
 /// What the next change in `run` would carry: a sale does not show which run changed it last, nor
 /// when it was restored, so it is asked.
 fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
-    let request = Request::Restock(Restock { delta: 1, req: b"only asked" });
+    let (user, which) = (b"only asked", Which::Req(b"only asked"));
+    let request = Request::Settle(Settle { user, which, deed: Deed::Cancel });
     sale.decide(&request, &Now { clock_ms: START, run }).changes[0].epoch
 }
 

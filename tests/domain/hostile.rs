@@ -2,6 +2,7 @@
 //! not refused is a lawful sale that can be sold from, saved and loaded again.
 
 mod holds;
+mod special;
 mod unreachable;
 
 use seckill::sale::bytes::{put_varint, Reader};

@@ -1,12 +1,14 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
+use seckill::sale::admission::List;
 use seckill::sale::effect::{Change, Effect};
+use seckill::sale::ledger::Block;
 use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
 use seckill::sale::outcome::Outcome;
-use seckill::sale::request::{Amount, Deed, Grab, Now, Request, Settle, Which};
+use seckill::sale::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
 use seckill::sale::Sale;
 
-use super::oracle::{Rules, FENCE_MS};
+use super::oracle::{Every, Rules, FENCE_MS};
 use super::rebuild;
 use super::world::{encoded, World};
 
@@ -193,6 +195,48 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     let fence = Effect::Fence { user: b"u", req: b"r" };
     loaded.apply_replicated(version, &[Change::piece(fence)]).unwrap();
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
+}
+
+/// Winners of a round that is over and users on a list are in blocks that a defragmenter is lent.
+#[test]
+fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
+    const COUNT: u64 = 30_000;
+    let every = Every { period: 1000, offset: 0, lasts: 1000, carry: false };
+    let rules = Rules { limit: 0, every: Some(every), ..Rules::default() };
+    let mut sale = World::open(9 * COUNT, rules, START, RUN).unwrap().unwrap().sale;
+    let mut make = |request: &Request<'_>, clock_ms: u64| loop {
+        let decision = sale.decide(request, &Now { clock_ms, run: RUN });
+        sale.commit(&decision.changes, RUN).unwrap();
+        if decision.outcome != Outcome::NextRound {
+            break;
+        }
+    };
+    let name = |number: u64| format!("user:{number:012}").into_bytes();
+    for round in 0..2 {
+        for number in 0..COUNT {
+            let (user, req) = (name(number / 2), name(number));
+            let grab = Grab { user: &user, amount: Amount::Exactly(2), req: Some(&req) };
+            make(&Request::Grab(grab), START + round * 1000);
+        }
+    }
+    let users: Vec<Vec<u8>> = (0..COUNT).map(name).collect();
+    let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
+    for list in [List::Allow, List::Deny] {
+        make(&Request::List(ListChange { list, add: true, users: &users }), START + 1000);
+    }
+    let all = sale.memory_bytes();
+    let lent: usize = sale.blocks_mut().map(bytes_of).sum();
+    assert!(lent <= all && lent > all * 8 / 10, "{lent} of {all} bytes");
+}
+
+fn bytes_of(block: Block<'_>) -> usize {
+    match block {
+        Block::Page(page) => page.capacity(),
+        Block::Places(places) => places.capacity() * 4,
+        // Their own heap is small and comes and goes.
+        Block::Accounts(accounts) => size_of_val(&accounts[..]),
+        Block::Slots(slots) => size_of_val(&slots[..]),
+    }
 }
 
 /// What a build before holds wrote: the base ends where the outbox would begin.

@@ -6,13 +6,21 @@
 //!
 //! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
 //! * `operator` judges the rest.
+//! * `draws`, `rounds` and `gates` know drawn amounts, sales that repeat, and who may ask.
 //! * `entries` writes down what happened, as the outbox is told it.
 
 mod buyer;
+mod draws;
 mod entries;
+mod gates;
 mod operator;
+mod rounds;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use draws::Drawing;
+pub use gates::{GatePatch, Gates, List, SECRET};
+pub use rounds::Every;
 
 /// Bytes that users choose.
 pub type Bytes = Vec<u8>;
@@ -45,12 +53,28 @@ pub struct Rules {
     pub close_at: u64,
     /// The stream's name.
     pub outbox: Option<char>,
+    pub drawing: Drawing,
+    pub every: Option<Every>,
+    pub gates: Gates,
 }
 
 impl Rules {
-    /// Whether INIT and ALTER take these terms.
-    fn are_possible(&self) -> bool {
-        (self.close_at == 0 || self.close_at > self.open_at) && self.hold_ms <= HOLD_MAX
+    /// What INIT and ALTER say to these terms when they don't take them.
+    fn refusal(&self) -> Option<&'static str> {
+        let has_window = self.close_at == 0 || self.close_at > self.open_at;
+        if !has_window || self.hold_ms > HOLD_MAX {
+            return Some("ERR terms");
+        }
+        if self.every.is_some_and(|every| !every.is_possible()) {
+            return Some("ERR rounds");
+        }
+        (!self.gates.are_possible()).then_some("ERR admission")
+    }
+
+    /// The same for INIT, which says how many units there are.
+    fn refusal_of(&self, supply: u64) -> Option<&'static str> {
+        let fits = self.drawing.fits(supply);
+        self.refusal().or((!fits).then_some("ERR draw"))
     }
 }
 
@@ -63,6 +87,7 @@ pub struct Patch {
     pub open_at: Option<u64>,
     pub close_at: Option<u64>,
     pub outbox: Option<char>,
+    pub gates: GatePatch,
 }
 
 /// What a GRAB asks for.
@@ -70,6 +95,8 @@ pub struct Patch {
 pub enum Ask {
     Qty(u64),
     UpTo(u64),
+    /// Neither: one unit, or what the sale draws.
+    Unsaid,
 }
 
 /// Which of a user's grants is meant.
@@ -122,6 +149,12 @@ pub enum Op {
     Pause,
     Resume,
     Alter(Patch),
+    /// ALLOW or DENY.
+    Enlist {
+        list: List,
+        add: bool,
+        users: &'static [&'static [u8]],
+    },
     /// The sweeper looks, and settles at most so many.
     Sweep(usize),
     /// The server's clock is set, forwards or back.
@@ -130,6 +163,10 @@ pub enum Op {
     Wait(i64),
     /// The clock is set to the next deadline, or so much beside it; nothing when there is none.
     ToDeadline(i64),
+    /// The clock is set to where the round after so many others begins, or so much beside it.
+    ToRound(u64, i64),
+    /// The clock is set to where the round of now closes, or so much beside it.
+    ToClose(i64),
     /// The replica takes over in a new run, with a new replica behind it.
     Promote,
     /// The primary restarts from its rewritten log: a new run.
@@ -151,6 +188,8 @@ pub struct Row {
     /// How a repeat of the request may ask: QTY, UPTO, or ANY after an IMPORT.
     pub asked: &'static str,
     pub epoch: u64,
+    /// The round that it is of, 0 in a sale without rounds.
+    pub round: u64,
     /// A late payment was refused: it stays EXPIRED for every RECLAIM.
     pub refused: bool,
 }
@@ -224,6 +263,19 @@ pub struct Oracle {
     arrived_at: u64,
     /// When one brought it to the replica.
     arrived_at_of_replica: u64,
+    /// The stored round.
+    round: u64,
+    /// Units that a round begins with, before anything is carried.
+    base: u64,
+    /// Rounds that are over, the oldest first, each with its supply.
+    older: Vec<(u64, u64)>,
+    /// What DRAW LIST has still to give, by round.
+    lists: BTreeMap<u64, Vec<u64>>,
+    /// What the sale says that it drew for the command at hand.
+    drawn: Option<u64>,
+    allowed: BTreeSet<Bytes>,
+    denied: BTreeSet<Bytes>,
+    admitted: BTreeSet<Bytes>,
     rows: Vec<Row>,
     restocks: Vec<Restocked>,
     fences: Vec<Fence>,
@@ -246,9 +298,10 @@ pub struct Oracle {
 impl Oracle {
     /// INIT on a key that does not exist; what it answers when it is refused.
     pub fn init(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Oracle, String> {
-        if !rules.are_possible() {
-            return Err("ERR terms".into());
+        if let Some(refusal) = rules.refusal_of(supply) {
+            return Err(refusal.into());
         }
+        let round = rules.every.map_or(0, |every| every.round_at(clock));
         let mut oracle = Oracle {
             told: (supply, rules),
             rules,
@@ -264,6 +317,14 @@ impl Oracle {
             run: None,
             arrived_at: 0,
             arrived_at_of_replica: 0,
+            round,
+            base: supply,
+            older: Vec::new(),
+            lists: BTreeMap::from([(round, rules.drawing.list())]),
+            drawn: None,
+            allowed: BTreeSet::new(),
+            denied: BTreeSet::new(),
+            admitted: BTreeSet::new(),
             rows: Vec::new(),
             restocks: Vec::new(),
             fences: Vec::new(),
@@ -277,15 +338,20 @@ impl Oracle {
             entries: Vec::new(),
         };
         oracle.change(Moment { clock, run });
+        // A list is a piece of its own.
+        oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
         oracle.happen_with_terms("INIT");
         Ok(oracle)
     }
 
-    /// Judges a command at `clock` in the run `run`, and does what it asks for.
-    pub fn ask(&mut self, op: &Op, clock: u64, run: u64) -> Answer {
+    /// Judges a command at `clock` in the run `run`, and does what it asks for. `drawn`: what the
+    /// sale drew for it; the amount is the sale's to choose, within its rules.
+    pub fn ask(&mut self, op: &Op, clock: u64, run: u64, drawn: Option<u64>) -> Answer {
         let (now, before) = (Moment { clock, run }, self.version);
         self.events.clear();
         self.entries.clear();
+        self.drawn = drawn;
+        self.turn(now);
         let reply = match op {
             Op::Init { supply, rules } => self.init_again(*supply, *rules),
             Op::Grab { user, ask, req } => self.grab(user, *ask, req.as_ref(), now),
@@ -297,8 +363,10 @@ impl Oracle {
             Op::Pause => self.pause(true, now),
             Op::Resume => self.pause(false, now),
             Op::Alter(patch) => self.alter(patch, now),
+            Op::Enlist { list, add, users } => self.enlist(*list, *add, users, now),
             Op::Sweep(most) => self.sweep(*most, now),
             Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => "OK".into(),
+            Op::ToRound(..) | Op::ToClose(_) => "OK".into(),
             Op::Promote | Op::Rewrite | Op::Restore => "OK".into(),
         };
         // Expiries of one command are told one by one, but are few changes.
@@ -309,7 +377,7 @@ impl Oracle {
         if matches!(op, Op::Grab { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
         }
-        Answer { reply, changed: self.version != before }
+        Answer { reply: self.rules.gates.masked(reply), changed: self.version != before }
     }
 
     /// The replica takes over, and a new one follows it.
@@ -374,15 +442,20 @@ impl Oracle {
         &self.fences
     }
 
-    /// The grants of a user, newest first.
+    /// The grants of a user that are kept, newest first.
     pub fn rows_of<'a>(&'a self, user: &'a [u8]) -> impl Iterator<Item = &'a Row> {
-        self.rows.iter().rev().filter(move |row| row.user == user)
+        self.rows.iter().rev().filter(move |row| row.user == user && self.is_kept(row))
+    }
+
+    /// Those of the stored round.
+    pub fn rows_now<'a>(&'a self, user: &'a [u8]) -> impl Iterator<Item = &'a Row> {
+        self.rows_of(user).filter(|row| row.round == self.round)
     }
 
     /// The grant that a user got with a request id.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<&Row> {
         let is_it = |row: &&Row| row.user == user && row.req.as_deref() == Some(req);
-        self.rows.iter().find(is_it)
+        self.rows.iter().filter(|row| self.is_kept(row)).find(is_it)
     }
 
     /// Every user who ever got a grant, once.
@@ -395,7 +468,12 @@ impl Oracle {
 
     /// What LIMIT and GRABS leave a user; `None` when neither limits him.
     pub fn allowance(&self, user: &[u8]) -> Option<u64> {
-        let live: Vec<&Row> = self.rows_of(user).filter(|row| row.is_live()).collect();
+        self.allowance_in(self.round, user)
+    }
+
+    fn allowance_in(&self, round: u64, user: &[u8]) -> Option<u64> {
+        let his = |row: &&Row| row.round == round && row.user == user && row.is_live();
+        let live: Vec<&Row> = self.rows.iter().filter(his).collect();
         let units: u64 = live.iter().map(|row| row.qty).sum();
         if self.rules.grabs != 0 && live.len() as u64 >= self.rules.grabs {
             return Some(0);
@@ -403,14 +481,23 @@ impl Oracle {
         (self.rules.limit != 0).then(|| self.rules.limit.saturating_sub(units))
     }
 
-    /// Units of the grants in `state`.
+    /// Units of the grants in `state`, in the stored round.
     fn units(&self, state: &str) -> u64 {
-        self.rows.iter().filter(|row| row.state == state).map(|row| row.qty).sum()
+        self.units_in(self.round, state)
+    }
+
+    fn units_in(&self, round: u64, state: &str) -> u64 {
+        let is_one = |row: &&Row| row.round == round && row.state == state;
+        self.rows.iter().filter(is_one).map(|row| row.qty).sum()
     }
 
     /// What is left. Panics when more is granted than there is: the law is broken.
     pub fn available(&self) -> u64 {
-        self.supply - self.units("HELD") - self.units("SOLD")
+        self.available_in(self.round)
+    }
+
+    fn available_in(&self, round: u64) -> u64 {
+        self.supply_in(round) - self.units_in(round, "HELD") - self.units_in(round, "SOLD")
     }
 
     /// Units of the sale.
@@ -432,11 +519,12 @@ impl Oracle {
     /// What STATUS says first.
     pub fn state(&self, clock: u64) -> &'static str {
         let t = self.t.max(clock);
-        if self.rules.close_at != 0 && t >= self.rules.close_at {
+        let opens_at = self.opens_at(t);
+        if self.rules.close_at != 0 && opens_at >= self.rules.close_at {
             "closed"
         } else if self.paused {
             "paused"
-        } else if t < self.rules.open_at {
+        } else if t < opens_at {
             "pending"
         } else if self.available() > 0 {
             "open"
@@ -476,7 +564,7 @@ impl Oracle {
     }
 
     fn has_live(&self, user: &[u8]) -> bool {
-        self.rows_of(user).any(Row::is_live)
+        self.rows_now(user).any(Row::is_live)
     }
 
     /// The counters of STATUS.

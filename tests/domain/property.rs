@@ -15,7 +15,8 @@ use seckill::sale::effect::{Change, Effect};
 use seckill::sale::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
 use super::oracle::{
-    Ask, Bytes, Deed, Op, Oracle, Patch, Pick, Rules, FENCE_MS, HOLD_MAX, INTEGER_MAX,
+    Ask, Bytes, Deed, Drawing, Every, GatePatch, Gates, List, Op, Oracle, Patch, Pick, Rules,
+    FENCE_MS, HOLD_MAX, INTEGER_MAX,
 };
 use super::rebuild;
 use super::world::World;
@@ -23,7 +24,7 @@ use super::world::World;
 const START: u64 = 1_000_000;
 
 /// What random sequences must meet: counters that move, and what a sale ends with.
-const OUTCOMES: [&str; 19] = [
+const OUTCOMES: [&str; 24] = [
     "granted",
     "already",
     "replayed",
@@ -43,6 +44,11 @@ const OUTCOMES: [&str; 19] = [
     "fenced",
     "owing",
     "told",
+    "denied",
+    "busy",
+    "drawn",
+    "turned",
+    "admitted",
 ];
 
 /// A number that is given as it is, or by its distance from where something stands.
@@ -62,6 +68,8 @@ enum Tick {
     FromClose(i64),
     FromDeadline(i64),
     FromFence(i64),
+    FromRound(u64, i64),
+    FromClosing(i64),
     To(u64),
 }
 
@@ -166,12 +174,107 @@ fn rules() -> impl Strategy<Value = Rules> {
             open_at,
             close_at,
             outbox,
+            ..Rules::default()
         },
     )
 }
 
+fn drawing() -> impl Strategy<Value = Drawing> {
+    let lists: Vec<&'static [u64]> = vec![&[4, 1, 2, 3, 2, 1], &[7], &[1, 1, 1], &[], &[3, 0]];
+    prop_oneof![
+        2 => (1..7u64, 1..4u64).prop_map(|(packets, min)| Drawing::Packets { packets, min }),
+        2 => (1..6u64, 0..9u64).prop_map(|(low, more)| Drawing::Uniform { low, high: low + more }),
+        2 => (1..7u64).prop_map(|packets| Drawing::Equal { packets }),
+        3 => select(lists).prop_map(Drawing::List),
+        1 => (number(), number()).prop_map(|(low, high)| Drawing::Uniform { low, high }),
+        1 => (0..7u64, number()).prop_map(|(packets, min)| Drawing::Packets { packets, min }),
+    ]
+}
+
+fn every() -> impl Strategy<Value = Every> {
+    let period = select(vec![40u64, 100, 1000, 400_000]);
+    let offset = select(vec![0u64, 7, START - 1, START, START + 30]);
+    (period, offset, 1..=4u64, any::<bool>()).prop_map(|(period, offset, quarters, carry)| {
+        let lasts = if quarters == 1 { 1 } else { period * quarters / 4 };
+        Every { period, offset, lasts, carry }
+    })
+}
+
+fn modulo() -> impl Strategy<Value = (u64, &'static [u64])> {
+    let sets: Vec<(u64, &'static [u64])> =
+        vec![(2, &[1]), (3, &[0, 2]), (1, &[0]), (INTEGER_MAX, &[5]), (2, &[2]), (3, &[])];
+    select(sets)
+}
+
+fn sample() -> impl Strategy<Value = (u64, &'static str)> {
+    (select(vec![0u64, 400, 700, 999, 1001]), select(vec!["", "s", "another salt"]))
+}
+
+fn gates() -> impl Strategy<Value = Gates> {
+    let rarely = |weight| prop::bool::weighted(weight);
+    let modulo = prop::option::weighted(0.2, modulo());
+    let sample = prop::option::weighted(0.2, sample());
+    let admit = prop_oneof![2 => Just(0), 2 => 1..5u64];
+    (rarely(0.3), modulo, sample, admit, any::<bool>()).prop_map(
+        |(allowlist, modulo, sample, admit, mask)| Gates { allowlist, modulo, sample, admit, mask },
+    )
+}
+
+fn gate_patch() -> impl Strategy<Value = GatePatch> {
+    let option = prop::option::of;
+    (gates(), option(any::<bool>()), option(any::<bool>()), 0..32u8).prop_map(
+        |(gates, allowlist, mask, named)| {
+            let is_named = |bit: u8| named >> bit & 1 == 1;
+            GatePatch {
+                allowlist,
+                modulo: is_named(0).then_some(gates.modulo),
+                sample: is_named(1).then_some(gates.sample),
+                admit: is_named(2).then_some(gates.admit),
+                mask,
+            }
+        },
+    )
+}
+
+/// A sale that draws, repeats or chooses its buyers, or does all of it; with a supply that mostly
+/// fits.
+fn special() -> impl Strategy<Value = (u64, Rules)> {
+    let drawing = prop_oneof![2 => Just(Drawing::Named), 3 => drawing()];
+    let every = prop::option::of(every());
+    let gates = prop_oneof![2 => Just(Gates::default()), 1 => gates()];
+    (rules(), drawing, every, gates, 0..20u64, number()).prop_map(
+        |(rules, drawing, every, gates, more, number)| {
+            let (mut limit, mut grabs, mut every) = (rules.limit, rules.grabs, every);
+            let supply = match drawing {
+                Drawing::Named => number,
+                Drawing::Packets { packets, min } => packets.saturating_mul(min) + more,
+                Drawing::Uniform { high, .. } => high.saturating_mul(2) + more,
+                Drawing::Equal { packets } => packets + more,
+                Drawing::List(amounts) => amounts.iter().sum::<u64>() + more / 18,
+            };
+            if drawing != Drawing::Named {
+                grabs = grabs.clamp(1, 3);
+            }
+            if drawing.is_random() {
+                // How much was drawn is not told with OVERLIMIT.
+                limit = 0;
+            }
+            if matches!(drawing, Drawing::List(_)) {
+                every = None;
+            }
+            (supply.min(INTEGER_MAX), Rules { limit, grabs, drawing, every, gates, ..rules })
+        },
+    )
+}
+
+/// What INIT is told.
+fn sale() -> impl Strategy<Value = (u64, Rules)> {
+    prop_oneof![1 => (number(), rules()), 1 => special()]
+}
+
 fn patch() -> impl Strategy<Value = Patch> {
-    (rules(), 1..64u8).prop_map(|(rules, named)| {
+    let gates = prop_oneof![2 => Just(GatePatch::default()), 1 => gate_patch()];
+    (rules(), 1..64u8, gates).prop_map(|(rules, named, gates)| {
         let given = |bit: u8, number: u64| (named >> bit & 1 == 1).then_some(number);
         Patch {
             limit: given(0, rules.limit),
@@ -180,6 +283,7 @@ fn patch() -> impl Strategy<Value = Patch> {
             open_at: given(3, rules.open_at),
             close_at: given(4, rules.close_at),
             outbox: rules.outbox.filter(|_| named >> 5 & 1 == 1),
+            gates,
         }
     })
 }
@@ -192,6 +296,8 @@ fn tick() -> impl Strategy<Value = Tick> {
         2 => (-1..=1i64).prop_map(Tick::FromClose),
         6 => (-1..=1i64).prop_map(Tick::FromDeadline),
         1 => (-1..=1i64).prop_map(Tick::FromFence),
+        2 => (0..4u64, -1..=1i64).prop_map(|(others, by)| Tick::FromRound(others, by)),
+        1 => (-1..=1i64).prop_map(Tick::FromClosing),
         1 => moment().prop_map(Tick::To),
     ]
 }
@@ -229,6 +335,22 @@ fn import() -> impl Strategy<Value = Plan> {
     prop_oneof![1 => new, 2 => known]
 }
 
+fn enlist() -> impl Strategy<Value = Op> {
+    const FF: &[u8] = &[0xff; 3];
+    let sets: Vec<&'static [&'static [u8]]> = vec![
+        &[b"a"],
+        &[b"ab", b":"],
+        &[b"a", FF, b"g", b"a"],
+        &[b"\0", b"\r\n", b"Gq2r3:", b"%s%n", b"a", b"ab"],
+    ];
+    let list = select(vec![List::Allow, List::Allow, List::Deny]);
+    (list, prop::bool::weighted(0.6), select(sets)).prop_map(|(list, add, users)| Op::Enlist {
+        list,
+        add,
+        users,
+    })
+}
+
 fn plan() -> impl Strategy<Value = Plan> {
     let req = || hostile(REQ_BYTES_MAX);
     let grab = (hostile(USER_BYTES_MAX), any::<bool>(), size(), prop::option::of(req()))
@@ -238,7 +360,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         size,
         req,
     });
-    let init = (number(), rules()).prop_map(|(supply, rules)| Op::Init { supply, rules });
+    let init = sale().prop_map(|(supply, rules)| Op::Init { supply, rules });
     prop_oneof![
         30 => grab,
         24 => settle(),
@@ -250,6 +372,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         // As often as PAUSE and RESUME together, so that most sales are open most of the time.
         2 => Just(Plan::Plain(Op::Resume)),
         3 => patch().prop_map(|patch| Plan::Plain(Op::Alter(patch))),
+        3 => enlist().prop_map(Plan::Plain),
         1 => init.prop_map(Plan::Plain),
         1 => select(vec![Op::Promote, Op::Rewrite, Op::Restore]).prop_map(Plan::Plain),
     ]
@@ -287,9 +410,18 @@ impl Tick {
                 let oldest = world.oracle.fences().first();
                 oldest.map_or(world.clock, |fence| shifted(fence.at + FENCE_MS, by))
             }
+            Tick::FromRound(others, by) => {
+                let start = world.oracle.start_after(others, world.clock);
+                start.map_or(world.clock, |start| shifted(start, by))
+            }
+            Tick::FromClosing(by) => {
+                world.oracle.close_of(world.clock).map_or(world.clock, |close| shifted(close, by))
+            }
             Tick::To(clock) => clock,
         };
-        clock.clamp(1, TIME_MS_MAX)
+        // The oracle walks from round to round.
+        let last = if rules.every.is_some() { START + 1_000_000 } else { TIME_MS_MAX };
+        clock.clamp(1, last)
     }
 }
 
@@ -315,7 +447,13 @@ impl Plan {
         match self {
             Plan::Grab { user, upto, size, req } => {
                 let qty = size.settle(&world.oracle, user);
-                let ask = if *upto { Ask::UpTo(qty) } else { Ask::Qty(qty) };
+                let draws = world.oracle.rules().drawing != Drawing::Named;
+                let ask = match (draws, *upto) {
+                    (true, _) if qty < INTEGER_MAX => Ask::Unsaid,
+                    (_, true) => Ask::UpTo(qty),
+                    (false, false) if qty == 3 => Ask::Unsaid,
+                    (_, false) => Ask::Qty(qty),
+                };
                 Op::Grab { user: user.clone(), ask, req: req.clone() }
             }
             Plan::Restock { withdraws, size, req } => {
@@ -342,6 +480,9 @@ impl Plan {
             },
             Plan::Sweep(most) => Op::Sweep(*most),
             Plan::Tick(tick) => Op::Clock(tick.settle(world)),
+            Plan::Plain(Op::Alter(patch)) if world.oracle.rules().drawing.is_random() => {
+                Op::Alter(Patch { limit: None, ..*patch })
+            }
             Plan::Plain(op) => op.clone(),
         }
     }
@@ -387,6 +528,9 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
         ("fenced", !oracle.fences().is_empty()),
         ("owing", oracle.numbers(0).contains(&("deficit", 1))),
         ("told", oracle.rules().outbox.is_some()),
+        ("drawn", oracle.rules().drawing != Drawing::Named && !oracle.rows().is_empty()),
+        ("turned", oracle.totals().len() > 2),
+        ("admitted", oracle.admitted() > 0),
     ];
     met.extend(others.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what));
     Ok(met)
@@ -394,9 +538,9 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
 
 #[test]
 fn long_random_sequences() {
-    let sales = (number(), rules(), vec(plan(), 1..150));
+    let sales = (sale(), vec(plan(), 1..150));
     let seen = RefCell::new(BTreeSet::new());
-    let outcome = runner(4000).run(&sales, |(supply, rules, plans)| {
+    let outcome = runner(8000).run(&sales, |((supply, rules), plans)| {
         let met = live(supply, rules, &plans).map_err(TestCaseError::fail)?;
         seen.borrow_mut().extend(met);
         Ok(())
@@ -466,11 +610,13 @@ fn lapses(change: &Change<'_>) -> bool {
     matches!(change.effect, Effect::Expire(_))
 }
 
-/// Every duplicate of what was done, at every later point of an order's life.
+/// Every duplicate of what was done, at every later point of an order's life. In a sale with rounds
+/// an order is forgotten with its round, and its words are a new wish.
 #[test]
 fn what_was_done_is_not_done_again() {
-    let sales = (number(), rules(), vec(plan(), 1..100));
-    let outcome = runner(1500).run(&sales, |(supply, rules, plans)| {
+    let once = sale().prop_map(|(supply, rules)| (supply, Rules { every: None, ..rules }));
+    let sales = (once, vec(plan(), 1..100));
+    let outcome = runner(2500).run(&sales, |((supply, rules), plans)| {
         let world = World::open(supply, rules, START, 500).map_err(TestCaseError::fail)?;
         let Some(mut world) = world else { return Ok(()) };
         let mut done = Vec::new();

@@ -52,6 +52,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Request::Resume,
         Request::Restock(Restock { delta: 1, req: b"late" }),
         Request::Grab(grab),
+        Request::Grab(Grab { amount: Amount::Unsaid, req: Some(b"drawn"), ..grab }),
         Request::Pause,
         Request::Restock(Restock { delta: -7, req: b"withdrawn" }),
         Request::Import(Import {
@@ -106,6 +107,9 @@ const DEEDS: [Deed; 5] = [
 
 /// What is answered must be done, here and elsewhere.
 fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
+    if let Some(turn) = sale.decide_round(now) {
+        take(sale, replica, &turn, now, how);
+    }
     let before = sale.ledger().len();
     let decision = sale.decide(request, now);
     take(sale, replica, &decision, now, how);

@@ -2,21 +2,26 @@
 
 use std::fmt::Debug;
 
+use seckill::sale::admission::{Admission, AdmissionChange, List, Modulo, Sample};
 use seckill::sale::apply::Told;
 use seckill::sale::decide::{decide_new, Decision};
+use seckill::sale::draw::Draw;
 use seckill::sale::effect::{decode_version, encode_version, Change};
 use seckill::sale::limits::TIME_MS_MAX;
 use seckill::sale::outbox::Entry;
 use seckill::sale::outcome::{Misuse, Outcome, Standing, State};
 use seckill::sale::record::Asked;
 use seckill::sale::request::{
-    Amount, Deed, Grab, Import, Init, Now, Request, Restock, Settle, Which,
+    Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
 };
+use seckill::sale::schedule::Schedule;
 use seckill::sale::status::Status;
 use seckill::sale::terms::{Terms, TermsChange};
 use seckill::sale::Sale;
 
-use super::oracle::{self, Ask, Op, Oracle, Patch, Pick, Row, Rules};
+use super::oracle::{
+    self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,
+};
 use super::rebuild;
 
 /// What was found wrong, in words.
@@ -55,8 +60,8 @@ pub struct World {
 impl World {
     /// INIT on a key that does not exist. `None` when it is refused, by both.
     pub fn open(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Option<World>, String> {
-        let init =
-            Init { supply, terms: terms(&rules), amounts: Vec::new(), id: 77, secret: [7; 16] };
+        let amounts = amounts(&rules);
+        let init = Init { supply, terms: terms(&rules), amounts, id: 77, secret: SECRET };
         let decision = decide_new(&init, &Now { clock_ms: clock, run });
         let oracle = match Oracle::init(supply, rules, clock, run) {
             Ok(oracle) => oracle,
@@ -102,6 +107,9 @@ impl World {
     pub fn decide<'a>(&self, op: &'a Op) -> Option<Decision<'a>> {
         match op {
             Op::Sweep(most) => {
+                if let Some(turn) = self.sale.decide_round(&self.now()) {
+                    return Some(turn);
+                }
                 let Decision { outcome, changes }: Decision<'static> =
                     self.sale.decide_expiry(*most, &self.now());
                 // One by one, because the list itself can't be lent for a shorter time.
@@ -122,6 +130,14 @@ impl World {
             Op::Wait(by) => Some(moved(self.clock, *by)),
             Op::ToDeadline(by) => {
                 Some(self.oracle.next_deadline().map_or(self.clock, |next| moved(next, *by)))
+            }
+            Op::ToRound(others, by) => {
+                let start = self.oracle.start_after(*others, self.clock);
+                Some(start.map_or(self.clock, |start| moved(start, *by)))
+            }
+            Op::ToClose(by) => {
+                let close = self.oracle.close_of(self.clock);
+                Some(close.map_or(self.clock, |close| moved(close, *by)))
             }
             _ => None,
         }
@@ -144,38 +160,61 @@ impl World {
 
     fn ask(&mut self, op: &Op) -> Check {
         let now = self.now();
-        let Some(decision) = self.decide(op) else {
-            return Err("not a command".into());
+        let (mut events, mut entries, mut changed) = (Vec::new(), Vec::new(), false);
+        let decision = loop {
+            let Some(decision) = self.decide(op) else { return Err("not a command".into()) };
+            if decision.outcome != Outcome::NextRound {
+                break decision;
+            }
+            same!("changes of a turn", decision.changes.len(), 1);
+            changed = true;
+            self.make(&decision, &mut events, &mut entries)?;
         };
-        let expected = self.oracle.ask(op, now.clock_ms, now.run);
-        same!("reply", reply(&decision.outcome), expected.reply);
-        same!("has changes", !decision.changes.is_empty(), expected.changed);
+        let drawn = match &decision.outcome {
+            Outcome::Granted { grant, .. } => Some(grant.qty),
+            _ => None,
+        };
+        let expected = self.oracle.ask(op, now.clock_ms, now.run, drawn);
+        let told = self.sale.masked(decision.outcome.clone());
+        same!("reply", reply(&told), expected.reply);
+        same!("has changes", changed || !decision.changes.is_empty(), expected.changed);
         self.ask_without_clock(op, &decision)?;
+        let before = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
         // Only GRAB is counted as an attempt.
-        let counts = matches!(op, Op::Grab { .. });
+        if matches!(op, Op::Grab { .. }) && decision.changes.is_empty() {
+            self.sale.count(&decision.outcome);
+        }
         if decision.changes.is_empty() {
-            let (before, bytes) = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
-            if counts {
+            same!("pieces after a refusal", rebuild::pieces(&self.sale), before.0);
+            same!("memory after a refusal", self.sale.memory_bytes(), before.1);
+        } else {
+            self.make(&decision, &mut events, &mut entries)?;
+            if matches!(op, Op::Grab { .. }) {
                 self.sale.count(&decision.outcome);
             }
-            same!("pieces after a refusal", rebuild::pieces(&self.sale), before);
-            same!("memory after a refusal", self.sale.memory_bytes(), bytes);
-            return self.verify();
         }
+        same!("told", events, self.oracle.events());
+        same!("entries", entries, self.oracle.entries().to_vec());
+        self.verify()
+    }
+
+    /// Makes what was decided, here and on the replica. Tells the events and the entries.
+    fn make(
+        &mut self,
+        decision: &Decision<'_>,
+        events: &mut Vec<&'static str>,
+        entries: &mut Vec<String>,
+    ) -> Check {
         let version = self.sale.core().version;
         let wire: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
         let refused = |why| format!("what was decided is refused: {why:?}");
         if self.sale.outbox_after(&decision.changes).is_some() {
-            let entries = self.sale.entries(KEY, &decision.changes).map_err(refused)?;
-            same!("entries", texts(&entries), self.oracle.entries().to_vec());
+            let written = self.sale.entries(KEY, &decision.changes).map_err(refused)?;
+            entries.extend(texts(&written));
         }
-        let told = self.sale.commit(&decision.changes, now.run).map_err(refused)?;
-        same!("told", words(&told), self.oracle.events());
-        if counts {
-            self.sale.count(&decision.outcome);
-        }
-        self.replicate(version, &wire)?;
-        self.verify()
+        let told = self.sale.commit(&decision.changes, self.run).map_err(refused)?;
+        events.extend(words(&told));
+        self.replicate(version, &wire, &words(&told))
     }
 
     /// A sale that says that the clock makes no difference to a GRAB is right.
@@ -191,7 +230,7 @@ impl World {
     }
 
     /// The way of the effects: version and texts are bytes on the wire.
-    fn replicate(&mut self, version: u64, texts: &[Vec<u8>]) -> Check {
+    fn replicate(&mut self, version: u64, texts: &[Vec<u8>], events: &[&str]) -> Check {
         let mut wire = Vec::new();
         encode_version(version, &mut wire);
         same!("version on the wire", decode_version(&wire), Some(version));
@@ -203,7 +242,7 @@ impl World {
         }
         let told = self.replica.apply_replicated(version, &changes);
         let told = told.map_err(|why| format!("the replica refuses: {why:?}"))?;
-        same!("told by the replica", words(&told), self.oracle.events());
+        same!("told by the replica", words(&told), events.to_vec());
         let repeated = self.replica.apply_replicated(version, &changes);
         same!("replica refuses a repeat", repeated.is_err(), true);
         Ok(())
@@ -261,6 +300,13 @@ impl World {
         for ((field, is), (_, should)) in counters(&status).iter().zip(self.oracle.counters()) {
             same!(field, *is, should);
         }
+        let times = [status.round, status.round_ends_at, status.next_round_at];
+        same!("round", times, self.oracle.round_times(self.clock));
+        same!("packets", status.packets, self.oracle.packets());
+        let totals = self.sale.round_totals();
+        let totals: Vec<_> =
+            totals.map(|total| (total.round, total.supply, total.sold, total.winners)).collect();
+        same!("totals", totals, self.oracle.totals());
         Ok(())
     }
 
@@ -268,7 +314,8 @@ impl World {
         let ledger = self.sale.ledger();
         same!("rows", ledger.len(), self.oracle.rows().len() as u64);
         for row in self.oracle.rows() {
-            same!("row", row_of(&self.sale, row.seq), Some(row.clone()));
+            let kept = self.oracle.is_kept(row).then(|| row.clone());
+            same!("row", row_of(&self.sale, row.seq), kept);
         }
         for seq in [0, ledger.len() + 1, ledger.len() + (1 << 32), u64::MAX] {
             same!("a seq that was not granted", ledger.grant(seq).is_some(), false);
@@ -281,9 +328,17 @@ impl World {
         let stranger = b"nobody grabs as this one".to_vec();
         for user in self.oracle.users().into_iter().chain([&stranger]) {
             let mine: Vec<&Row> = self.oracle.rows_of(user).collect();
-            let is: Vec<u64> = ledger.grants_of(user).map(|grant| grant.seq).collect();
+            let is: Vec<u64> = self.sale.grants_of(user).map(|grant| grant.seq).collect();
             same!("grants of a user", is, mine.iter().map(|row| row.seq).collect::<Vec<_>>());
-            let holding = ledger.holding(&ledger.find(user));
+            for row in &mine {
+                let Some(req) = &row.req else { continue };
+                same!("by req", self.sale.by_req(user, req), Some(row.seq));
+                same!("req of a stranger", self.sale.by_req(&stranger, req).is_some(), false);
+            }
+            let admittance = self.sale.admittance(user).name();
+            same!("admission", admittance, self.oracle.admission(user));
+            let mine: Vec<&Row> = self.oracle.rows_now(user).collect();
+            let holding = self.sale.holding_of(user);
             let live: Vec<&&Row> = mine.iter().filter(|row| row.is_live()).collect();
             let newest = |row: Option<u64>| row.unwrap_or(0);
             same!("live units", holding.live_units, live.iter().map(|row| row.qty).sum::<u64>());
@@ -296,11 +351,6 @@ impl World {
             let found = ledger.newest_live(&ledger.find(user), t).map(|grant| grant.seq);
             same!("newest live and not due", found, stays);
             same!("allowance", self.sale.allowance(&holding), self.oracle.allowance(user));
-            for row in &mine {
-                let Some(req) = &row.req else { continue };
-                same!("by req", ledger.by_req(user, req), Some(row.seq));
-                same!("req of a stranger", ledger.by_req(&stranger, req).is_some(), false);
-            }
         }
         Ok(())
     }
@@ -332,7 +382,7 @@ pub fn encoded(change: &Change<'_>) -> Vec<u8> {
 
 /// A grant of the sale in the oracle's form.
 pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
-    let grant = sale.ledger().grant(seq)?;
+    let grant = sale.grant(seq)?;
     Some(Row {
         seq: grant.seq,
         user: grant.user.to_vec(),
@@ -348,6 +398,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
             Some(Asked::Either) => "ANY",
         },
         epoch: grant.epoch,
+        round: grant.round,
         refused: grant.state == State::Forfeited,
     })
 }
@@ -365,7 +416,55 @@ pub fn terms(rules: &Rules) -> Terms {
         open_at: rules.open_at,
         close_at: rules.close_at,
         outbox: rules.outbox.map(stream),
-        ..Terms::default()
+        draw: match rules.drawing {
+            Drawing::Named => None,
+            Drawing::Packets { packets, min } => Some(Draw::Packets { packets, min }),
+            Drawing::Uniform { low, high } => Some(Draw::Uniform { low, high }),
+            Drawing::Equal { packets } => Some(Draw::Equal { packets }),
+            Drawing::List(amounts) => Some(Draw::list(amounts)),
+        },
+        schedule: rules.every.map(|every| Schedule {
+            period_ms: every.period,
+            offset_ms: every.offset,
+            lasts_ms: every.lasts,
+            carry: every.carry,
+        }),
+        admission: admission(&rules.gates),
+    }
+}
+
+pub fn amounts(rules: &Rules) -> Vec<u64> {
+    match rules.drawing {
+        Drawing::List(amounts) => amounts.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+fn modulo((modulus, residues): (u64, &[u64])) -> Box<Modulo> {
+    Box::new(Modulo::new(modulus, residues.to_vec()))
+}
+
+fn sample((permille, salt): (u64, &str)) -> Box<Sample> {
+    Box::new(Sample { permille, salt: salt.as_bytes().into() })
+}
+
+fn admission(gates: &Gates) -> Admission {
+    Admission {
+        allowlist: gates.allowlist,
+        modulo: gates.modulo.map(modulo),
+        sample: gates.sample.map(sample),
+        admit: gates.admit,
+        mask: gates.mask,
+    }
+}
+
+fn admission_change(patch: &GatePatch) -> AdmissionChange {
+    AdmissionChange {
+        allowlist: patch.allowlist,
+        modulo: patch.modulo.map(|numbers| numbers.map(modulo)),
+        sample: patch.sample.map(|share| share.map(sample)),
+        admit: patch.admit,
+        mask: patch.mask,
     }
 }
 
@@ -377,7 +476,7 @@ fn terms_change(patch: &Patch) -> TermsChange {
         open_at: patch.open_at,
         close_at: patch.close_at,
         outbox: patch.outbox.map(stream),
-        ..TermsChange::default()
+        admission: admission_change(&patch.gates),
     }
 }
 
@@ -388,7 +487,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
         Op::Init { supply, rules } => Request::Init(Init {
             supply: *supply,
             terms: terms(rules),
-            amounts: Vec::new(),
+            amounts: amounts(rules),
             id: 78,
             secret: [8; 16],
         }),
@@ -397,6 +496,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             amount: match ask {
                 Ask::Qty(qty) => Amount::Exactly(*qty),
                 Ask::UpTo(qty) => Amount::UpTo(*qty),
+                Ask::Unsaid => Amount::Unsaid,
             },
             req: req.as_deref(),
         }),
@@ -422,7 +522,16 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
         Op::Pause => Request::Pause,
         Op::Resume => Request::Resume,
         Op::Alter(patch) => Request::Alter(terms_change(patch)),
+        Op::Enlist { list, add, users } => Request::List(ListChange {
+            list: match list {
+                oracle::List::Allow => List::Allow,
+                oracle::List::Deny => List::Deny,
+            },
+            add: *add,
+            users,
+        }),
         Op::Sweep(_) | Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => return None,
+        Op::ToRound(..) | Op::ToClose(_) => return None,
         Op::Promote | Op::Rewrite | Op::Restore => return None,
     })
 }
@@ -452,9 +561,10 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::NoGrant => "NOGRANT 0 0 0".into(),
         Outcome::Fenced => "CANCELLED 0 0 0".into(),
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
-        Outcome::Denied | Outcome::Busy | Outcome::Changed { .. } | Outcome::NextRound => {
-            format!("{outcome:?}")
-        }
+        Outcome::Denied => "DENIED".into(),
+        Outcome::Busy => "BUSY".into(),
+        Outcome::Changed { users } => users.to_string(),
+        Outcome::NextRound => "the next round".into(),
         Outcome::Misuse(misuse) => match misuse {
             Misuse::SaleExists => "SALEEXISTS",
             Misuse::ReqMismatch => "REQMISMATCH",
@@ -464,6 +574,16 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::SupplyTooLarge => "ERR supply",
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
+            Misuse::DrawTakesNoAmount => "ERR amount",
+            Misuse::DrawFixesSupply => "ERR fixed",
+            Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
+            Misuse::RoundsTakeNoImport => "ERR rounds",
+            Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
+            Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
+            Misuse::SaltTooLong => "ERR admission",
+            Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
+            Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
+            Misuse::DrawSumDiffers => "ERR draw",
             _ => "ERR other",
         }
         .into(),

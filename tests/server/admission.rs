@@ -151,6 +151,51 @@ fn a_share_is_the_same_however_often_one_asks() {
     assert_eq!(reply, "-ERR SALT must be at most 128 bytes");
 }
 
+#[test]
+fn each_impossible_gate_has_its_own_error() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let too_large = "-ERR MOD remainders must be less than the modulus";
+    let no_remainder = "-ERR MOD needs at least 1 remainder, or is 0 to switch it off";
+    let share = "-ERR SAMPLE must be at most 1000 permille";
+    let many: String = (0..1001).map(|residue| format!(" {residue}")).collect();
+    let (many, salt) = (format!("MOD 5000{many}"), format!("SAMPLE 5 SALT {}", "x".repeat(129)));
+    for (terms, error) in [
+        ("MOD 5", no_remainder),
+        ("MOD 1 1", too_large),
+        ("MOD 3 0 3", too_large),
+        ("MOD 0 1", too_large),
+        (&*many, "-ERR MOD takes at most 1000 remainders"),
+        ("MOD", SYNTAX),
+        ("MOD 9007199254740992 1", INTEGER),
+        ("MOD 2 -1", SYNTAX),
+        ("MOD 2 1 MOD 2 1", SYNTAX),
+        ("SAMPLE 1001", share),
+        ("SAMPLE 9007199254740991", share),
+        ("SAMPLE 0.5", INTEGER),
+        ("SAMPLE", SYNTAX),
+        ("SAMPLE 5 SALT", SYNTAX),
+        ("SALT s", SYNTAX),
+        (&*salt, "-ERR SALT must be at most 128 bytes"),
+        ("ADMIT x", INTEGER),
+        ("ADMIT", SYNTAX),
+        ("ALLOWLIST 1", SYNTAX),
+        ("MASK 1", SYNTAX),
+        ("MASK MASK", SYNTAX),
+    ] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT k 5 {terms}")), error, "{terms}");
+        assert_eq!(conn.call("EXISTS k"), "0", "{terms}");
+    }
+    // The largest that can be kept.
+    let most = "ADMIT 9007199254740991 MOD 9007199254740991 9007199254740990 SAMPLE 0 ALLOWLIST";
+    conn.check(&[
+        (&format!("SECKILL.INIT k 5 {most}"), "+OK"),
+        ("SECKILL.ALTER k MOD 0 SAMPLE 1000 ADMIT 0 ALLOWLIST OFF", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 4]"),
+    ]);
+    server.assert_sound("k");
+}
+
 /// Whoever asks first is in, even when there is nothing for him; asking while closed is nothing.
 #[test]
 fn the_first_so_many_are_admitted() {

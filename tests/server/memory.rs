@@ -102,3 +102,36 @@ fn a_winner_costs_about_50_bytes() {
     let each = usage(&server, "k") / 300_000.0;
     assert!((25.0..55.0).contains(&each), "{each} bytes a winner");
 }
+
+/// A list of a million users: the ledger's pages and index, next to a Redis set of the same ids.
+#[test]
+fn a_listed_user_costs_less_than_in_a_set() {
+    const USERS: usize = 1_000_000;
+    const AT_ONCE: usize = 50_000;
+    let server = start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 10 ALLOWLIST"), "+OK");
+    drop(conn);
+    let before = used(&server);
+    let each = |start: &[&str]| {
+        let mut conn = server.conn();
+        for first in (0..USERS).step_by(AT_ONCE) {
+            let mut words: Vec<String> = start.iter().map(|word| (*word).to_owned()).collect();
+            words.extend((first..first + AT_ONCE).map(|number| format!("user:{number:012}")));
+            assert_eq!(conn.ask(&words).int(), AT_ONCE as i64);
+        }
+    };
+    each(&["SECKILL.ALLOW", "k", "ADD"]);
+    let grown = used(&server) - before;
+    assert_close(&server, usage(&server, "k"), grown, "a list of a million users");
+    each(&["SADD", "set"]);
+    let set = server.cmd("MEMORY USAGE set SAMPLES 0").int() as f64;
+    let (mine, set) = (usage(&server, "k") / USERS as f64, set / USERS as f64);
+    println!("{mine:.1} bytes a listed user of 17 bytes, {set:.1} in a set");
+    assert!(mine < 36.0 && mine < set * 0.6, "{mine} bytes a user, {set} in a set");
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.GRAB k user:000000999999", "['GRANTED' 1 1 'SOLD' 0 9]"),
+        ("SECKILL.GRAB k user:000001000000", "['DENIED']"),
+    ]);
+}

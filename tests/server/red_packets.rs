@@ -351,6 +351,44 @@ fn draw_all_but_holds(conn: &mut Conn) {
     }
 }
 
+/// The secret is in every copy: whoever goes on draws what the primary would have drawn, and no
+/// amount of before comes again.
+#[test]
+fn a_copy_draws_what_the_primary_would_have() {
+    let (mut primary, replica, third) = (Server::start(), Server::start(), Server::start());
+    let mut conn = primary.conn();
+    // A range so wide that an amount comes twice once in a million runs.
+    let init = "SECKILL.INIT k 9007199254740991 DRAW UNIFORM 1 100000000000";
+    assert_eq!(conn.call(init), "+OK");
+    let draw = |conn: &mut Conn, users: std::ops::Range<i64>| -> Vec<i64> {
+        let grab = |user: i64| {
+            let reply = conn.cmd(&format!("SECKILL.GRAB k u{user}"));
+            assert_eq!(reply.items()[1], Reply::Int(user + 1), "seq runs on");
+            reply.items()[2].int()
+        };
+        users.map(grab).collect()
+    };
+    let mut drawn = draw(&mut conn, 0..100);
+    replica.follow(&primary);
+    let payload = conn.cmd("DUMP k").bytes().to_vec();
+    let restore: [&[u8]; 4] = [b"RESTORE", b"k", b"0", &payload];
+    assert_eq!(third.conn().ask(&restore).to_string(), "+OK");
+    replica.wait_in_sync(&primary);
+    primary.kill9();
+    assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
+    let next = draw(&mut replica.conn(), 100..200);
+    assert_eq!(draw(&mut third.conn(), 100..200), next);
+    drawn.extend(&next);
+    drawn.sort_unstable();
+    assert!(drawn.windows(2).all(|two| two[0] != two[1]), "{drawn:?}");
+    // Another sale has another secret.
+    let mut conn = replica.conn();
+    assert_eq!(conn.call("DEL k"), "1");
+    assert_eq!(conn.call(init), "+OK");
+    let others = draw(&mut conn, 0..100);
+    assert!(others.iter().all(|amount| drawn.binary_search(amount).is_err()), "{others:?}");
+}
+
 /// Amounts from business logic: 1,000,000 coins are 1,000,000 coins, however many ask at once.
 #[test]
 fn a_budget_is_never_overspent() {

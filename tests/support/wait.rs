@@ -1,5 +1,6 @@
 //! Waiting on conditions.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for anything. Generous, because several servers share two cores; a test that
@@ -25,5 +26,15 @@ pub fn holds_in_time(mut condition: impl FnMut() -> bool) -> bool {
             return false;
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// Sets its flag when it goes, also in a panic: a thread that runs until then must not outlive its
+/// test.
+pub struct SetAtEnd<'f>(pub &'f AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }

@@ -9,15 +9,15 @@ const HOLD: u64 = 10;
 /// A clock that steps back by an hour.
 const HOUR_BACK: i64 = -3_600_000;
 
-fn deed(user: &str, pick: Pick, deed: Deed) -> Op {
+pub fn deed(user: &str, pick: Pick, deed: Deed) -> Op {
     Op::Settle { user: user.as_bytes().to_vec(), pick, deed }
 }
 
-fn req(id: &str) -> Pick {
+pub fn req(id: &str) -> Pick {
     Pick::Req(id.as_bytes().to_vec())
 }
 
-fn import(user: &str, qty: u64, id: &str) -> Op {
+pub fn import(user: &str, qty: u64, id: &str) -> Op {
     let (user, req) = (user.as_bytes().to_vec(), id.as_bytes().to_vec());
     Op::Import { user, qty, req, at: None, no_deficit: false }
 }

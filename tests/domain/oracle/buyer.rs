@@ -1,7 +1,9 @@
 //! The buyer's commands and the clock.
 
+use std::cmp::Reverse;
+
 use super::{
-    Ask, Bytes, Deed, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS, INTEGER_MAX,
+    Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS, INTEGER_MAX,
 };
 
 impl Row {
@@ -10,6 +12,7 @@ impl Row {
         match ask {
             Ask::Qty(qty) => self.asked != "UPTO" && qty == self.qty,
             Ask::UpTo(_) => self.asked != "QTY",
+            Ask::Unsaid => self.asked != "UPTO" && self.qty == 1,
         }
     }
 }
@@ -23,8 +26,12 @@ impl Oracle {
         now: Moment,
     ) -> String {
         let t = self.time(now);
+        let draws = self.rules.drawing != Drawing::Named;
+        if draws && ask != Ask::Unsaid {
+            return "ERR amount".into();
+        }
         let known = req.and_then(|req| self.by_req(user, req));
-        if known.is_some_and(|row| !row.suits(ask)) {
+        if !draws && known.is_some_and(|row| !row.suits(ask)) {
             return "REQMISMATCH".into();
         }
         let known = known.map(|row| row.seq);
@@ -36,34 +43,48 @@ impl Oracle {
             return "REPLAY 0 0 CANCELLED 0".into();
         }
         let allowance = self.allowance(user);
-        let newest_live = self.rows_of(user).find(|row| row.is_live());
+        let newest_live = self.rows_now(user).find(|row| row.is_live());
         if let (Some(0), Some(row)) = (allowance, newest_live) {
             return row.shown("ALREADY");
         }
-        if t < self.rules.open_at {
-            return format!("NOTOPEN {}", self.rules.open_at - t);
+        if let Some(refusal) = self.window(t) {
+            return refusal;
         }
-        if self.rules.close_at != 0 && t >= self.rules.close_at {
-            return "CLOSED".into();
+        match self.may_ask(user) {
+            Err(word) => return word.into(),
+            Ok(is_first) if is_first => self.admit(user, now),
+            Ok(_) => {}
         }
-        if self.paused {
-            return "PAUSED".into();
-        }
-        match self.amount(ask, allowance, now) {
+        let qty = if draws { self.draw(allowance, now) } else { self.amount(ask, allowance, now) };
+        match qty {
             Ok(qty) => self.grant(user, qty, ask, req, now),
             Err(refusal) => refusal,
         }
     }
 
+    /// What everybody is told at `t`.
+    fn window(&self, t: u64) -> Option<String> {
+        let opens_at = self.opens_at(t);
+        if self.rules.close_at != 0 && opens_at >= self.rules.close_at {
+            return Some("CLOSED".into());
+        }
+        if t < opens_at {
+            return Some(format!("NOTOPEN {}", opens_at - t));
+        }
+        self.paused.then(|| "PAUSED".into())
+    }
+
     /// How many units `ask` gets, or the refusal. Due holds of others make room for it.
     fn amount(&mut self, ask: Ask, allowance: Option<u64>, now: Moment) -> Result<u64, String> {
         let allowance = allowance.unwrap_or(INTEGER_MAX);
+        let ask = if ask == Ask::Unsaid { Ask::Qty(1) } else { ask };
         let wanted = match ask {
             Ask::Qty(qty) if qty > allowance => return Err(format!("OVERLIMIT {allowance}")),
             Ask::Qty(qty) => qty,
             Ask::UpTo(most) => most.min(allowance),
+            Ask::Unsaid => 1,
         };
-        self.expire_until(wanted, now);
+        self.expire_until(self.round, now, |oracle| oracle.available() >= wanted);
         let available = self.available();
         match ask {
             _ if available == 0 => Err(format!("SOLDOUT {}", self.units("HELD"))),
@@ -83,7 +104,9 @@ impl Oracle {
         self.change(now);
         let hold_ms = self.rules.hold_ms;
         let seq = self.rows.len() as u64 + 1;
-        let asked = if matches!(ask, Ask::UpTo(_)) { "UPTO" } else { "QTY" };
+        let draws = self.rules.drawing != Drawing::Named;
+        let asked = if draws || matches!(ask, Ask::UpTo(_)) { "UPTO" } else { "QTY" };
+        self.take_amount(self.round, qty, true);
         self.rows.push(Row {
             seq,
             user: user.to_vec(),
@@ -94,6 +117,7 @@ impl Oracle {
             req: req.cloned(),
             asked: if req.is_some() { asked } else { "" },
             epoch: self.epoch,
+            round: self.round,
             refused: false,
         });
         self.last_grant_at = self.t;
@@ -136,11 +160,14 @@ impl Oracle {
                 self.happen_to(seq, "EXTEND");
             }
             (Deed::Reclaim, "EXPIRED") if !row.refused => {
-                let permitted = self.allowance(&row.user).is_none_or(|left| row.qty <= left);
+                let (round, qty) = (row.round, row.qty);
+                let left = self.allowance_in(round, &row.user);
+                let permitted = left.is_none_or(|left| qty <= left);
                 if permitted {
-                    self.expire_until(row.qty, now);
+                    self.expire_until(round, now, |oracle| oracle.is_free(round, qty));
                 }
-                if permitted && self.available() >= row.qty {
+                if permitted && self.is_free(round, qty) {
+                    self.take_amount(round, qty, false);
                     self.move_to(seq, "SOLD", "RECLAIM", now);
                 } else {
                     self.change(now);
@@ -166,24 +193,23 @@ impl Oracle {
 
     fn set_state(&mut self, seq: u64, state: &'static str, event: &'static str) {
         let row = &mut self.rows[seq as usize - 1];
-        let (was_live, qty) = (row.is_live(), row.qty);
+        let (was_live, qty, round) = (row.is_live(), row.qty, row.round);
         row.state = state;
         row.deadline = 0;
         // Refused is said of expired grants only.
         row.refused = false;
         if was_live && !row.is_live() {
             self.pay_off(qty);
+            self.return_amount(round, qty);
         }
         self.happen_to(seq, event);
     }
 
-    /// Holds that are due, of one user or of all, in the order of their deadlines.
-    fn due(&self, t: u64, user: Option<&[u8]>) -> Vec<u64> {
-        let is_his = |row: &&Row| user.is_none_or(|user| row.user == user);
-        let due = self.rows.iter().filter(|row| row.is_due(t)).filter(is_his);
-        let mut due: Vec<(u64, u64)> = due.map(|row| (row.deadline, row.seq)).collect();
-        due.sort();
-        due.into_iter().map(|(_, seq)| seq).collect()
+    /// Holds that are due and that `of` picks, in the order of their deadlines.
+    fn due(&self, t: u64, of: impl Fn(&Row) -> bool) -> Vec<&Row> {
+        let mut due: Vec<&Row> = self.rows.iter().filter(|row| row.is_due(t) && of(row)).collect();
+        due.sort_by_key(|row| (row.deadline, row.seq));
+        due
     }
 
     fn expire(&mut self, seq: u64, now: Moment) {
@@ -192,24 +218,36 @@ impl Oracle {
         self.set_state(seq, "EXPIRED", "EXPIRE");
     }
 
+    /// Those of the newest round first.
     fn expire_own(&mut self, user: &[u8], now: Moment) {
-        let due = self.due(self.time(now), Some(user));
+        let mut due = self.due(self.time(now), |row| row.user == user);
+        due.sort_by_key(|row| Reverse(row.round));
+        let due: Vec<u64> = due.into_iter().map(|row| row.seq).collect();
         due.into_iter().for_each(|seq| self.expire(seq, now));
     }
 
-    fn expire_until(&mut self, units: u64, now: Moment) {
-        for seq in self.due(self.time(now), None) {
-            if self.available() >= units {
+    /// Lets holds of a round expire until it is enough.
+    pub(super) fn expire_until(
+        &mut self,
+        round: u64,
+        now: Moment,
+        enough: impl Fn(&Oracle) -> bool,
+    ) {
+        let due = self.due(self.time(now), |row| row.round == round);
+        for seq in due.into_iter().map(|row| row.seq).collect::<Vec<_>>() {
+            if enough(self) {
                 break;
             }
             self.expire(seq, now);
         }
     }
 
-    /// The sweeper: due holds expire, the earliest first.
+    /// The sweeper: due holds expire, those of older rounds before, the earliest first.
     pub(super) fn sweep(&mut self, most: usize, now: Moment) -> String {
-        let due = self.due(self.time(now), None);
-        due.into_iter().take(most).for_each(|seq| self.expire(seq, now));
+        let mut due = self.due(self.time(now), |_| true);
+        due.sort_by_key(|row| (row.round == self.round, Reverse(row.round)));
+        let due: Vec<u64> = due.into_iter().take(most).map(|row| row.seq).collect();
+        due.into_iter().for_each(|seq| self.expire(seq, now));
         "OK".into()
     }
 

@@ -1,6 +1,6 @@
 //! What happened, in order, and what the outbox is told of it.
 
-use super::Oracle;
+use super::{Gates, Oracle};
 
 /// The name of the sale's key, and its id as it is shown.
 pub const KEY: &str = "k";
@@ -26,9 +26,9 @@ impl Oracle {
 
     /// An event of a grant, as it stands after it.
     pub(super) fn happen_to(&mut self, seq: u64, event: &'static str) {
-        let row = self.row(seq);
+        let row = self.row(seq).clone();
         let fields = format!(
-            " seq={} user={} qty={} state={} at={} deadline={} req={} born={} round=0",
+            " seq={} user={} qty={} state={} at={} deadline={} req={} born={} round={}",
             row.seq,
             row.user.escape_ascii(),
             row.qty,
@@ -36,15 +36,21 @@ impl Oracle {
             row.at,
             row.deadline,
             row.req.as_deref().unwrap_or_default().escape_ascii(),
-            row.epoch
+            row.epoch,
+            row.round
         );
-        self.happen_with(event, fields);
+        if row.round == self.round {
+            return self.happen_with(event, fields);
+        }
+        // An older round has numbers of its own, and its stock is nobody's news.
+        *self.tallies.entry(event).or_default() += 1;
+        self.tell(row.round, event, &fields);
     }
 
     /// An event that is told with the terms.
     pub(super) fn happen_with_terms(&mut self, event: &'static str) {
         let rules = &self.rules;
-        let fields = format!(
+        let mut fields = format!(
             " limit={} grabs={} hold_ms={} open_at={} close_at={} outbox={}",
             rules.limit,
             rules.grabs,
@@ -53,13 +59,34 @@ impl Oracle {
             rules.close_at,
             rules.outbox.map(String::from).unwrap_or_default()
         );
+        fields += &rules.drawing.text();
+        if let Some(every) = rules.every {
+            fields += &format!(
+                " every_ms={} offset_ms={} lasts_ms={} carry={}",
+                every.period,
+                every.offset,
+                every.lasts,
+                u64::from(every.carry)
+            );
+        }
+        let gates = &rules.gates;
+        if *gates != Gates::default() {
+            fields += &format!(
+                " allowlist={} mod={} sample={} admit={} mask={}",
+                u64::from(gates.allowlist),
+                gates.modulo.map_or(0, |(modulus, _)| modulus),
+                gates.sample.map_or(1000, |(permille, _)| permille),
+                gates.admit,
+                u64::from(gates.mask)
+            );
+        }
         self.happen_with(event, fields);
     }
 
     /// An event, and the transition that it caused.
     pub(super) fn happen_with(&mut self, event: &'static str, fields: String) {
         *self.tallies.entry(event).or_default() += 1;
-        self.tell(event, &fields);
+        self.tell(self.round, event, &fields);
         let stock = match (self.available(), self.units("HELD")) {
             (0, 0) => "SOLDOUT",
             (0, _) => "ALLHELD",
@@ -67,11 +94,11 @@ impl Oracle {
         };
         if stock != self.stock {
             self.stock = stock;
-            self.tell(stock, "");
+            self.tell(self.round, stock, "");
         }
     }
 
-    fn tell(&mut self, event: &'static str, fields: &str) {
+    fn tell(&mut self, round: u64, event: &'static str, fields: &str) {
         self.events.push(event);
         if self.rules.outbox.is_none() {
             return;
@@ -83,10 +110,10 @@ impl Oracle {
             self.epoch,
             self.rev,
             self.t,
-            self.supply,
-            self.available(),
-            self.units("HELD"),
-            self.units("SOLD")
+            self.supply_in(round),
+            self.available_in(round),
+            self.units_in(round, "HELD"),
+            self.units_in(round, "SOLD")
         ));
     }
 }

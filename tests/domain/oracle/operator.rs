@@ -5,13 +5,18 @@ use super::{Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, RE
 impl Oracle {
     pub(super) fn init_again(&self, supply: u64, rules: Rules) -> String {
         match (supply, rules) {
-            _ if !rules.are_possible() => "ERR terms".into(),
+            _ if rules.refusal_of(supply).is_some() => {
+                rules.refusal_of(supply).unwrap_or_default().into()
+            }
             same if same == self.told => "OK".into(),
             _ => "SALEEXISTS".into(),
         }
     }
 
     pub(super) fn restock(&mut self, delta: i64, req: &[u8], now: Moment) -> String {
+        if self.rules.drawing.packets().is_some() {
+            return "ERR fixed".into();
+        }
         let known = self.restocks.iter().rev().take(RESTOCKS_KNOWN);
         if let Some(restock) = known.clone().find(|restock| restock.req == req) {
             return match restock.delta == delta {
@@ -34,6 +39,7 @@ impl Oracle {
             -(withdrawn as i64)
         };
         self.change(now);
+        self.base = self.base.saturating_add_signed(applied);
         let reply = format!("{applied} {}", self.available());
         self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
         let fields = format!(" delta={delta} applied={applied} req={}", req.escape_ascii());
@@ -59,12 +65,14 @@ impl Oracle {
             open_at: patch.open_at.unwrap_or(old.open_at),
             close_at: patch.close_at.unwrap_or(old.close_at),
             outbox: patch.outbox.or(old.outbox),
+            gates: old.gates.after(&patch.gates),
+            ..old
         };
         if old.outbox.is_some() && new.outbox != old.outbox {
             return "ERR outbox".into();
         }
-        if !new.are_possible() {
-            return "ERR terms".into();
+        if let Some(refusal) = new.refusal() {
+            return refusal.into();
         }
         if new != old {
             self.rules = new;
@@ -83,6 +91,12 @@ impl Oracle {
         no_deficit: bool,
         now: Moment,
     ) -> String {
+        if self.rules.drawing.packets().is_some() {
+            return "ERR fixed".into();
+        }
+        if self.rules.every.is_some() {
+            return "ERR rounds".into();
+        }
         let known = self.by_req(user, req).cloned();
         let is_live = match &known {
             Some(row) if row.qty != qty => return "REQMISMATCH".into(),
@@ -111,6 +125,7 @@ impl Oracle {
             req: Some(req.clone()),
             asked: "ANY",
             epoch: self.epoch,
+            round: self.round,
             refused: false,
         });
         self.happen_to(seq, "IMPORT");

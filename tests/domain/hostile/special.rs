@@ -1,0 +1,174 @@
+//! Altered bytes of sales that draw, repeat and choose their buyers.
+
+use super::*;
+use crate::oracle;
+use crate::oracle::{Drawing, Every, Gates, List, Pick};
+
+const EVERY: Every = Every { period: 100, offset: START - 40, lasts: 90, carry: true };
+
+/// The kinds of sales, each with its supply.
+fn kinds() -> [(&'static str, u64, Rules); 4] {
+    let held = Rules { limit: 0, grabs: 3, hold_ms: 120, outbox: Some('s'), ..Rules::default() };
+    let gates = Gates {
+        allowlist: true,
+        modulo: Some((3, &[0, 1, 2])),
+        sample: Some((999, "salt")),
+        admit: 4,
+        mask: true,
+    };
+    let list = Drawing::List(&[5, 1, 300, 70_000, 2, 2, 9, 4, 7, 7, 8, 1, 1, 3]);
+    let packets = Drawing::Packets { packets: 9, min: 3 };
+    let uniform = Drawing::Uniform { low: 1, high: 300 };
+    [
+        ("a list", 70_350, Rules { drawing: list, ..held }),
+        ("packets in rounds", 900, Rules { drawing: packets, every: Some(EVERY), ..held }),
+        ("gates in rounds", 900, Rules { gates, every: Some(EVERY), ..held }),
+        ("uniform amounts", 900, Rules { drawing: uniform, gates, ..held }),
+    ]
+}
+
+/// A sale of this kind with a history over several rounds, and the texts of its changes.
+fn special_sale(supply: u64, rules: Rules) -> (Sale, Vec<Vec<u8>>) {
+    let mut world = World::open(supply, rules, START, 500).unwrap().unwrap();
+    let (mut texts, mut random) = (Vec::new(), Random(5));
+    let mut step = |world: &mut World, op: Op| {
+        if let Some(decision) = world.decide(&op) {
+            texts.extend(decision.changes.iter().map(encoded));
+        }
+        world.step(&op).unwrap();
+    };
+    const USERS: &[&[u8]] = &[b"1", b"22", b"ann", b"bob", b"x", b"user:77", b"user:78"];
+    step(&mut world, Op::Enlist { list: List::Allow, add: true, users: USERS });
+    step(&mut world, Op::Enlist { list: List::Allow, add: false, users: &USERS[4..5] });
+    step(&mut world, Op::Enlist { list: List::Deny, add: true, users: &USERS[5..] });
+    let draws = rules.drawing != Drawing::Named;
+    let deeds = [oracle::Deed::Confirm, oracle::Deed::Cancel, oracle::Deed::Reclaim];
+    for number in 0..40 {
+        step(&mut world, Op::Wait(9));
+        let user = USERS[random.below(4) as usize].to_vec();
+        let req = (number % 3 != 1).then(|| format!("order {number}").into_bytes());
+        let ask = if draws { Ask::Unsaid } else { Ask::UpTo(1 + number) };
+        step(&mut world, Op::Grab { user, ask, req });
+        let rows = world.oracle.rows();
+        if number % 2 == 0 && !rows.is_empty() {
+            let row = &rows[random.below(rows.len() as u64) as usize];
+            let (user, pick) = (row.user.clone(), Pick::Seq(row.seq));
+            let deed = deeds[random.below(3) as usize];
+            step(&mut world, Op::Settle { user, pick, deed });
+        }
+        if number % 9 == 0 {
+            let (pick, deed) = (Pick::Req(b"early".to_vec()), oracle::Deed::Cancel);
+            step(&mut world, Op::Settle { user: b"ann".to_vec(), pick, deed });
+            step(&mut world, Op::Sweep(2));
+        }
+    }
+    (world.sale, texts)
+}
+
+fn for_each_kind(mut check: impl FnMut(&str, &Sale, &[Vec<u8>])) {
+    for (kind, supply, rules) in kinds() {
+        let (sale, texts) = special_sale(supply, rules);
+        check(kind, &sale, &texts);
+    }
+}
+
+#[test]
+fn special_sales_have_all_pieces_and_effects() {
+    let (mut pieces, mut effects) = (std::collections::BTreeSet::new(), Vec::new());
+    for_each_kind(|kind, sale, texts| {
+        assert_sound(sale, kind);
+        pieces.extend(rebuild::pieces(sale).into_iter().map(|(letter, _)| letter));
+        effects.extend(texts.iter().map(|text| text[0]));
+    });
+    let pieces: Vec<u8> = pieces.into_iter().collect();
+    assert_eq!(pieces.escape_ascii().to_string(), "BJLOSZ");
+    for letter in b"GCXYDTQHW" {
+        assert!(effects.contains(letter), "no effect {}", char::from(*letter));
+    }
+}
+
+#[test]
+fn every_truncation_and_every_missing_piece_is_refused() {
+    for_each_kind(|kind, sale, _| {
+        let dump = rebuild::dump(sale);
+        let last = dump.len() - 1;
+        for (at, piece) in dump.iter().enumerate() {
+            for len in 0..piece.len() {
+                let mut short = dump.clone();
+                short[at].truncate(len);
+                assert!(!try_load(&short, kind), "{kind}: piece {at} of {len} bytes");
+            }
+            let mut long = dump.clone();
+            long[at].push(0);
+            assert!(!try_load(&long, kind), "{kind}: piece {at} is longer");
+        }
+        for at in 0..last {
+            let mut fewer = dump.clone();
+            fewer.remove(at);
+            // One that adds nothing up, a round without a grant, is missed when it is counted.
+            let loaded = rebuild::load(&fewer, START);
+            assert!(
+                loaded.is_err() || !loaded.unwrap().is_whole(),
+                "{kind}: piece {at} is missing"
+            );
+            assert!(
+                !try_load(&fewer, kind) || dump[at][0] == b'Z',
+                "{kind}: piece {at} is missing"
+            );
+            let mut more = dump.clone();
+            more.insert(at, dump[at].clone());
+            assert!(!try_load(&more, kind), "{kind}: piece {at} is doubled");
+        }
+    });
+}
+
+#[test]
+fn flipped_bytes() {
+    for_each_kind(|kind, sale, _| {
+        let dump = rebuild::dump(sale);
+        let (mut random, mut loaded) = (Random(3), 0);
+        for (at, piece) in dump.iter().enumerate() {
+            for place in 0..piece.len() {
+                for _ in 0..3 {
+                    let mut altered = dump.clone();
+                    altered[at][place] ^= 1 + random.below(255) as u8;
+                    loaded += u64::from(try_load(&altered, kind));
+                }
+            }
+        }
+        for _ in 0..5000 {
+            let mut altered = dump.clone();
+            for _ in 0..2 + random.below(4) {
+                let at = random.below(altered.len() as u64) as usize;
+                scramble(&mut altered[at], &mut random);
+            }
+            loaded += u64::from(try_load(&altered, kind));
+        }
+        assert!(loaded > 50, "{kind}: some alterations make another sale: {loaded}");
+    });
+}
+
+#[test]
+fn altered_effects() {
+    for_each_kind(|kind, sale, texts| {
+        let (mut random, mut applied) = (Random(2), 0);
+        let log: Vec<Vec<u8>> = rebuild::log(sale).into_iter().map(|(_, text)| text).collect();
+        let known: Vec<&Vec<u8>> = texts.iter().chain(&log).collect();
+        for _ in 0..5000 {
+            let mut batch = Vec::new();
+            for _ in 0..1 + random.below(3) {
+                let mut text = known[random.below(known.len() as u64) as usize].clone();
+                (0..random.below(4)).for_each(|_| scramble(&mut text, &mut random));
+                batch.push(text);
+            }
+            let mut other = sale.clone();
+            let how = format!("{kind}: {batch:?}");
+            let version = other.core().version;
+            if try_apply(&mut other, version, &batch.iter().collect::<Vec<_>>(), &how) {
+                assert_sound(&other, &how);
+                applied += 1;
+            }
+        }
+        assert!(applied > 50, "{kind}: some alterations make another effect: {applied}");
+    });
+}

@@ -1,0 +1,148 @@
+//! Who may ask at all.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher24;
+
+use super::{Bytes, Moment, Oracle};
+
+/// The secret of every sale here: what sheds users is keyed by it.
+pub const SECRET: [u8; 16] = [7; 16];
+
+/// Terms of admission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    pub allowlist: bool,
+    /// Modulus and remainders, ascending.
+    pub modulo: Option<(u64, &'static [u64])>,
+    /// Permille and salt.
+    pub sample: Option<(u64, &'static str)>,
+    pub admit: u64,
+    pub mask: bool,
+}
+
+/// What an ALTER names of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GatePatch {
+    pub allowlist: Option<bool>,
+    pub modulo: Option<Option<(u64, &'static [u64])>>,
+    pub sample: Option<Option<(u64, &'static str)>>,
+    pub admit: Option<u64>,
+    pub mask: Option<bool>,
+}
+
+/// The lists that ALLOW and DENY keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    Allow,
+    Deny,
+}
+
+impl Gates {
+    pub(super) fn are_possible(&self) -> bool {
+        let has_numbers = self.modulo.is_none_or(|(modulus, residues)| {
+            !residues.is_empty() && residues.iter().all(|residue| *residue < modulus)
+        });
+        has_numbers && self.sample.is_none_or(|(permille, _)| permille <= 1000)
+    }
+
+    pub(super) fn after(self, patch: &GatePatch) -> Gates {
+        Gates {
+            allowlist: patch.allowlist.unwrap_or(self.allowlist),
+            modulo: patch.modulo.unwrap_or(self.modulo),
+            sample: patch.sample.unwrap_or(self.sample),
+            admit: patch.admit.unwrap_or(self.admit),
+            mask: patch.mask.unwrap_or(self.mask),
+        }
+    }
+
+    /// What buyers are told instead of the truth.
+    pub(super) fn masked(&self, reply: String) -> String {
+        match reply.as_str() {
+            "DENIED" | "BUSY" if self.mask => "SOLDOUT 1".into(),
+            _ => reply,
+        }
+    }
+}
+
+/// The number of a user: a decimal id is its own, taken digit by digit.
+fn remainder(user: &[u8], modulus: u64) -> u64 {
+    if user.iter().all(u8::is_ascii_digit) {
+        let digit = |rest, digit: &u8| (rest * 10 + u64::from(digit - b'0')) % modulus;
+        return user.iter().fold(0, digit);
+    }
+    hash(&[b"m", user]) % modulus
+}
+
+fn hash(parts: &[&[u8]]) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(&SECRET);
+    parts.iter().for_each(|part| hasher.write(part));
+    hasher.finish()
+}
+
+/// Whether a user belongs to the share: his place among 2^64 is in its first part.
+fn is_in_sample(user: &[u8], permille: u64, salt: &str) -> bool {
+    let place = hash(&[&[b's', salt.len() as u8], salt.as_bytes(), user]);
+    u128::from(place) * 1000 / (1 << 64) < u128::from(permille)
+}
+
+impl Oracle {
+    /// Whether a user may ask: `Ok(true)` when ADMIT lets him in by this very call.
+    pub(super) fn may_ask(&self, user: &[u8]) -> Result<bool, &'static str> {
+        let gates = &self.rules.gates;
+        if gates.allowlist && !self.allowed.contains(user) || self.denied.contains(user) {
+            return Err("DENIED");
+        }
+        let has_number = |(modulus, residues): (u64, &[u64])| {
+            residues.iter().any(|residue| remainder(user, modulus) == *residue)
+        };
+        if !gates.modulo.is_none_or(has_number) {
+            return Err("DENIED");
+        }
+        if !gates.sample.is_none_or(|(permille, salt)| is_in_sample(user, permille, salt)) {
+            return Err("BUSY");
+        }
+        match gates.admit {
+            0 => Ok(false),
+            _ if self.admitted.contains(user) => Ok(false),
+            most if self.admitted.len() as u64 >= most => Err("BUSY"),
+            _ => Ok(true),
+        }
+    }
+
+    /// The word that USER shows.
+    pub fn admission(&self, user: &[u8]) -> &'static str {
+        self.may_ask(user).map_or_else(|word| word, |_| "OK")
+    }
+
+    /// Notes that a user is one of the first.
+    pub(super) fn admit(&mut self, user: &[u8], now: Moment) {
+        self.admitted.insert(user.to_vec());
+        self.change(now);
+    }
+
+    /// How many are admitted.
+    pub fn admitted(&self) -> usize {
+        self.admitted.len()
+    }
+
+    pub(super) fn enlist(&mut self, list: List, add: bool, users: &[&[u8]], now: Moment) -> String {
+        let known = match list {
+            List::Allow => &mut self.allowed,
+            List::Deny => &mut self.denied,
+        };
+        let change = |user: &&&[u8]| {
+            let user: Bytes = user.to_vec();
+            if add {
+                known.insert(user)
+            } else {
+                known.remove(&user)
+            }
+        };
+        let changed = users.iter().filter(change).count();
+        if changed > 0 {
+            self.change(now);
+        }
+        changed.to_string()
+    }
+}

@@ -1,0 +1,129 @@
+//! Sales that repeat.
+
+use super::{Moment, Oracle, Row, INTEGER_MAX};
+
+/// When rounds begin, all in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every {
+    pub period: u64,
+    pub offset: u64,
+    pub lasts: u64,
+    pub carry: bool,
+}
+
+impl Every {
+    pub(super) fn is_possible(&self) -> bool {
+        self.period > 0 && self.lasts > 0 && self.lasts <= self.period
+    }
+
+    pub(super) fn round_at(&self, t: u64) -> u64 {
+        t.saturating_sub(self.offset) / self.period
+    }
+
+    pub(super) fn start(&self, round: u64) -> u64 {
+        self.offset + round * self.period
+    }
+
+    fn is_open(&self, t: u64) -> bool {
+        t >= self.offset && (t - self.offset) % self.period < self.lasts
+    }
+}
+
+/// A line of ROUNDS: round, supply, sold, winners.
+pub type Total = (u64, u64, u64, u64);
+
+/// Lines that ROUNDS has at the most.
+const TOTALS_MAX: usize = 100;
+
+impl Oracle {
+    /// The stored round goes on to that of now, before anything is judged.
+    pub(super) fn turn(&mut self, now: Moment) {
+        let Some(every) = self.rules.every else { return };
+        let t = self.time(now);
+        let last = if self.rules.close_at == 0 { t } else { t.min(self.rules.close_at - 1) };
+        let round = every.round_at(last);
+        if round <= self.round {
+            return;
+        }
+        let supply = self.supply_of(every, round);
+        self.change(now);
+        self.older.push((self.round, self.supply));
+        self.lists.insert(round, self.rules.drawing.list());
+        (self.round, self.supply) = (round, supply);
+        self.happen_with("ROUND", format!(" round={round}"));
+    }
+
+    /// Told round by round: with CARRY each leaves what it has to the next, if anybody could ask
+    /// in it.
+    fn supply_of(&self, every: Every, round: u64) -> u64 {
+        if !every.carry {
+            return self.base;
+        }
+        let from = self.created_at.max(self.rules.open_at);
+        let could_ask = |round: u64| every.start(round) + every.lasts > from;
+        let mut left = if could_ask(self.round) { self.available() } else { 0 };
+        for passed in self.round + 1..round {
+            left = if could_ask(passed) { left.saturating_add(self.base) } else { 0 };
+        }
+        left.saturating_add(self.base).min(INTEGER_MAX)
+    }
+
+    /// The first moment from `t` on at which it is open, CLOSEAT aside.
+    pub(super) fn opens_at(&self, t: u64) -> u64 {
+        let t = t.max(self.rules.open_at);
+        match self.rules.every {
+            Some(every) if t < every.offset => every.offset,
+            Some(every) if !every.is_open(t) => every.start(every.round_at(t) + 1),
+            _ => t,
+        }
+    }
+
+    /// Kept are the stored round and the one before it, and holds.
+    pub fn is_kept(&self, row: &Row) -> bool {
+        let previous = self.older.last().map_or(0, |(round, _)| *round);
+        row.round >= previous || row.state == "HELD"
+    }
+
+    pub(super) fn supply_in(&self, round: u64) -> u64 {
+        let older = self.older.iter().find(|(its, _)| *its == round);
+        older.map_or(self.supply, |(_, supply)| *supply)
+    }
+
+    /// What ROUNDS shows.
+    pub fn totals(&self) -> Vec<Total> {
+        if self.rules.every.is_none() {
+            return Vec::new();
+        }
+        let older = self.older.iter().rev().map(|(round, _)| *round);
+        let total = |round: u64| {
+            let live = self.rows.iter().filter(|row| row.round == round && row.is_live());
+            let mut users: Vec<_> = live.map(|row| &row.user).collect();
+            users.sort();
+            users.dedup();
+            (round, self.supply_in(round), self.units_in(round, "SOLD"), users.len() as u64)
+        };
+        [self.round].into_iter().chain(older).map(total).take(TOTALS_MAX).collect()
+    }
+
+    /// Round, end of it, start of the next, as STATUS shows them.
+    pub fn round_times(&self, clock: u64) -> [Option<u64>; 3] {
+        let Some(every) = self.rules.every else { return [None; 3] };
+        let now = every.round_at(self.t.max(clock)).max(self.round);
+        let next = every.start(now + 1);
+        let is_over = self.rules.close_at != 0 && next >= self.rules.close_at;
+        let ends_at = every.start(self.round) + every.lasts;
+        [Some(self.round), Some(ends_at), Some(if is_over { 0 } else { next })]
+    }
+
+    /// Where the round begins that comes after so many others.
+    pub fn start_after(&self, others: u64, clock: u64) -> Option<u64> {
+        let every = self.rules.every?;
+        Some(every.start(every.round_at(clock) + 1 + others))
+    }
+
+    /// Where the round of the clock closes.
+    pub fn close_of(&self, clock: u64) -> Option<u64> {
+        let every = self.rules.every?;
+        Some(every.start(every.round_at(clock)) + every.lasts)
+    }
+}
