@@ -96,11 +96,14 @@ fn drawn(random: &mut Random) -> Op {
     Op::Grab { user: user(random), ask: Ask::Unsaid, req: some_req(random) }
 }
 
+/// An MGRAB, often of one unit each and under one of few request ids, so that some come again.
 fn several(random: &mut Random, cluster: &Cluster) -> Step {
-    let user = user(random);
+    let (user, is_small) = (user(random), random.below(4) > 0);
     let sales = cluster.primary.held.iter();
-    let qty = sales.map(|held| size(random, &held.sale, &user)).collect();
-    Step::Several { user, qty, req: some_req(random) }
+    let mut qty = |sale| if is_small { 1 } else { size(random, sale, &user) };
+    let qty = sales.map(|held| qty(&held.sale)).collect();
+    let req = (!once_in(random, 3)).then(|| vec![b'm', b'0' + random.below(4) as u8]);
+    Step::Several { user, qty, req }
 }
 
 fn enlist(random: &mut Random, list: List) -> Op {
