@@ -104,19 +104,23 @@ fn amounts_that_never_come() {
 /// Each packet left has its share only if the rows before it took theirs.
 #[test]
 fn rows_that_leave_packets_without_a_share() {
-    let sale = sale_on(drawing(Draw::Packets { packets: 4, min: 1 }), &[], 40);
+    let mut sale = sale_on(drawing(Draw::Packets { packets: 4, min: 1 }), &[], 40);
+    // Changes that no row is of: there is room for more rows than it has.
+    for request in [Request::Pause, Request::Resume, Request::Pause] {
+        let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 });
+        sale.commit(&decision.changes, 1).unwrap();
+    }
     let log = texts_of(&sale);
     assert!(replays(&log));
-    let row = |qty: u8| [qty, 0, b'u', 0];
-    let rows = |count: u64, rows: &[u8]| {
+    let rows = |count: u64| {
         let mut text = b"L:".to_vec();
         [1, count, START].iter().for_each(|number| put_varint(&mut text, *number));
-        [&text, rows].concat()
+        // One unit SOLD to "u" at the base's time, as often as said.
+        (0..count).for_each(|_| text.extend([1, 0, b'u', 0]));
+        text
     };
-    // Four packets are gone, and so are not all units; then what is left of them.
-    let four: Vec<u8> = (0..4).flat_map(|_| row(1)).collect();
-    let more = [log[0].clone(), rows(4, &four)];
-    assert!(!replays(&more));
+    assert!(replays(&[log[0].clone(), rows(3)]), "one packet is left, with all the rest");
+    assert!(!replays(&[log[0].clone(), rows(4)]), "no packet is left for the rest");
 }
 
 fn repeating() -> Sale {
