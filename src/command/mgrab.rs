@@ -103,7 +103,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
 fn read_quantities(words: &mut Words<'_>, keys: usize) -> Parsed<Vec<u64>> {
     let first = words.count()?;
     let mut quantities = vec![first];
-    while let Some(qty) = words.further_integer() {
+    while let Some(qty) = words.further_integer()? {
         if qty == 0 {
             return Err(errors::INTEGER);
         }

@@ -28,11 +28,14 @@ impl<'a> Words<'a> {
         self.option().ok_or(errors::SYNTAX)
     }
 
-    /// The next argument, if it is an integer of 0 to 2^53-1: one more of a list of them.
-    pub fn further_integer(&mut self) -> Option<u64> {
-        let number = integer(self.rest.first()?)?;
-        self.option();
-        Some(number)
+    /// The next argument, if it looks like a number: one more of a list of integers of 0 to 2^53-1.
+    /// No option's name begins like one.
+    pub fn further_integer(&mut self) -> Parsed<Option<u64>> {
+        let begins = self.rest.first().and_then(|word| word.first());
+        match begins.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
+            true => self.integer().map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Whether the next argument is the word `name`; if so it is read.

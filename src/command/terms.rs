@@ -247,7 +247,7 @@ impl Options {
 fn read_modulo(words: &mut Words<'_>) -> Parsed<Option<Box<Modulo>>> {
     let modulus = words.integer()?;
     let mut residues = Vec::new();
-    while let Some(residue) = words.further_integer() {
+    while let Some(residue) = words.further_integer()? {
         residues.push(residue);
     }
     if modulus == 0 && residues.is_empty() {
@@ -267,7 +267,7 @@ fn read_draw(words: &mut Words<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
         Ok(Draw::Equal { packets: words.integer()? })
     } else if is(mode, "LIST") {
         amounts.push(words.integer()?);
-        while let Some(amount) = words.further_integer() {
+        while let Some(amount) = words.further_integer()? {
             amounts.push(amount);
         }
         Ok(Draw::list(amounts))

@@ -53,8 +53,7 @@ unsafe impl GlobalAlloc for ServerAlloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !is_servers() {
-            #[cfg(test)]
-            counted::one();
+            note_block();
             // SAFETY: the caller keeps the contract of `alloc`, which is System's too.
             return unsafe { System.alloc(layout) };
         }
@@ -82,8 +81,7 @@ unsafe impl GlobalAlloc for ServerAlloc {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !is_servers() {
-            #[cfg(test)]
-            counted::one();
+            note_block();
             // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is System's too.
             return unsafe { System.alloc_zeroed(layout) };
         }
@@ -170,6 +168,14 @@ mod wide {
     }
 }
 
+/// Blocks are counted in unit tests alone.
+#[cfg(not(test))]
+#[inline(always)]
+fn note_block() {}
+
+#[cfg(test)]
+use counted::note_block;
+
 /// How often a test's own thread allocates.
 #[cfg(test)]
 pub(crate) mod counted {
@@ -179,7 +185,7 @@ pub(crate) mod counted {
         static COUNT: Cell<u64> = const { Cell::new(0) };
     }
 
-    pub(super) fn one() {
+    pub(super) fn note_block() {
         COUNT.set(COUNT.get() + 1);
     }
 

@@ -1,6 +1,7 @@
 //! What a hostile or broken client may send: the server lives, answers, and is not fooled.
 
 use crate::support::client::encode;
+use crate::support::shop::number;
 use crate::support::{Random, Reply, Server};
 
 /// Bytes that break programs which take them for text, for a format or for an end.
@@ -21,7 +22,7 @@ const LARGEST: &str = "9007199254740991";
 
 /// Every place where a caller's bytes go, with `arg` in it.
 fn calls_with<'a>(arg: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
-    let lines: [&[&'a [u8]]; 21] = [
+    let lines: [&[&'a [u8]]; 46] = [
         &[b"SECKILL.INIT", arg, b"5"],
         &[b"SECKILL.INIT", b"k", arg],
         &[b"SECKILL.INIT", b"k", b"5", arg],
@@ -43,6 +44,31 @@ fn calls_with<'a>(arg: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         &[b"SECKILL.APPLY", arg, b"1", b"gu"],
         &[b"SECKILL.APPLY", b"k", arg, b"gu"],
         &[b"SECKILL.APPLY", b"k", b"1", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"DRAW", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"DRAW", b"LIST", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"DRAW", b"PACKETS", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"DRAW", b"PACKETS", b"5", b"MIN", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"DRAW", b"UNIFORM", b"1", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"EVERY", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"EVERY", b"9", b"OFFSET", arg],
+        &[b"SECKILL.INIT", b"k", b"5", b"SAMPLE", b"5", b"SALT", arg],
+        &[b"SECKILL.ALTER", b"k", b"MOD", b"9", arg],
+        &[b"SECKILL.ALTER", b"k", b"ADMIT", arg],
+        &[b"SECKILL.ALLOW", arg, b"ADD", b"u"],
+        &[b"SECKILL.ALLOW", b"k", arg, b"u"],
+        &[b"SECKILL.ALLOW", b"k", b"ADD", arg],
+        &[b"SECKILL.DENY", b"k", b"REMOVE", arg],
+        &[b"SECKILL.MGRAB", arg, b"1", b"k"],
+        &[b"SECKILL.MGRAB", b"u", arg, b"k"],
+        &[b"SECKILL.MGRAB", b"u", b"1", arg],
+        &[b"SECKILL.MGRAB", b"u", b"1", b"k", b"QTY", arg],
+        &[b"SECKILL.MGRAB", b"u", b"1", b"k", b"REQ", arg],
+        &[b"SECKILL.ROUNDS", arg],
+        &[b"SECKILL.ROUNDS", b"k", b"COUNT", arg],
+        &[b"SECKILL.WINNERS", b"k", b"0", b"ROUND", arg],
+        &[b"SECKILL.CONFIRM", b"k", arg, b"SEQ", b"1"],
+        &[b"SECKILL.CONFIRM", b"k", b"u", b"SEQ", arg],
+        &[b"SECKILL.IMPORT", b"k", b"u", arg, b"REQ", b"r"],
     ];
     lines.iter().map(|line| line.to_vec()).collect()
 }
@@ -117,7 +143,8 @@ fn huge_arguments_are_refused() {
     let digest = server.digest("k");
     let huge = vec![b'9'; 1 << 20];
     for call in calls_with(&huge) {
-        let is_key = call[1].len() == huge.len();
+        // INIT made a sale at the key of that name, which MGRAB names behind the number.
+        let is_key = call[1].len() == huge.len() || call[2..] == [&b"1"[..], &huge];
         let reply = conn.ask(&call);
         assert!(reply.is_error() || is_key, "{} took a megabyte", call[0].escape_ascii());
     }
@@ -181,6 +208,22 @@ fn integers_hold_at_and_over_every_edge() {
         ("SECKILL.RESTOCK n5 # REQ r2", false),
         ("SECKILL.WINNERS k #", true),
         ("SECKILL.WINNERS k 0 COUNT #", false),
+        ("SECKILL.INIT d1 # DRAW PACKETS 1 MIN 5", true),
+        ("SECKILL.INIT d2 5 DRAW PACKETS #", false),
+        ("SECKILL.INIT d3 5 DRAW PACKETS 1 MIN #", false),
+        ("SECKILL.INIT d4 5 DRAW UNIFORM 1 #", true),
+        ("SECKILL.INIT d5 5 DRAW UNIFORM # 5", false),
+        ("SECKILL.INIT d6 5 DRAW EQUAL #", false),
+        ("SECKILL.INIT d7 5 DRAW LIST 5 #", false),
+        ("SECKILL.INIT r1 5 EVERY #", false),
+        ("SECKILL.INIT r2 5 EVERY 9 OFFSET #", false),
+        ("SECKILL.INIT r3 5 EVERY 9 LASTS #", false),
+        ("SECKILL.INIT a1 5 MOD # 0", true),
+        ("SECKILL.INIT a2 5 SAMPLE #", false),
+        ("SECKILL.INIT a3 5 ADMIT #", true),
+        ("SECKILL.ALTER a3 MOD # 5", true),
+        ("SECKILL.ROUNDS k COUNT #", false),
+        ("SECKILL.WINNERS k 0 ROUND #", true),
     ];
     for (line, fits) in places {
         for number in over {
@@ -194,35 +237,96 @@ fn integers_hold_at_and_over_every_edge() {
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("sold"), Reply::Int(9_007_199_254_740_991));
 }
 
+/// Commands of random calls.
+const NAMES: &[&str] = &[
+    "INIT", "GRAB", "RESTOCK", "PAUSE", "RESUME", "ALTER", "STATUS", "USER", "WINNERS", "GRAB",
+    "CONFIRM", "CANCEL", "REFUND", "EXTEND", "IMPORT", "ALLOW", "DENY", "MGRAB", "ROUNDS", "AUDIT",
+    "GRAB",
+];
+
+/// Their other words.
+const WORDS: &[&str] = &[
+    "k",
+    "k",
+    "k",
+    "u",
+    "v",
+    "1",
+    "2",
+    "0",
+    "-1",
+    "-3",
+    LARGEST,
+    "QTY",
+    "UPTO",
+    "REQ",
+    "LIMIT",
+    "GRABS",
+    "OPENAT",
+    "CLOSEAT",
+    "COUNT",
+    "STATE",
+    "ALL",
+    "JSON",
+    "r",
+    "",
+    "\0",
+    "SEQ",
+    "HOLD",
+    "RECLAIM",
+    "ADD",
+    "REMOVE",
+    "MOD",
+    "SAMPLE",
+    "SALT",
+    "ADMIT",
+    "MASK",
+    "OFF",
+    "ROUND",
+    "ALLOWLIST",
+];
+
+/// Sales for random calls, each with its terms; a round is over every few batches.
+const SALES: &[(&str, &str)] = &[
+    ("k", "1000 LIMIT 9"),
+    ("h", "1000 LIMIT 0 HOLD 20"),
+    ("p", "1000 HOLD 20 DRAW PACKETS 300 MIN 2"),
+    ("u", "1000 GRABS 9 DRAW UNIFORM 1 9 EVERY 50"),
+    ("l", "60 GRABS 9 HOLD 20 DRAW LIST 10 20 30"),
+    ("c", "10 LIMIT 3 HOLD 70 EVERY 40 LASTS 30 CARRY ADMIT 5 MASK"),
+];
+
 /// Words of all commands in random order and number: never a crash, never an unlawful sale.
 #[test]
 fn random_calls_keep_the_law() {
     let server = Server::start();
     let mut conn = server.conn();
-    let names =
-        ["INIT", "GRAB", "RESTOCK", "PAUSE", "RESUME", "ALTER", "STATUS", "USER", "WINNERS"];
-    let rest = [
-        "k", "k", "k", "u", "v", "1", "2", "0", "-1", "-3", LARGEST, "QTY", "UPTO", "REQ", "LIMIT",
-        "GRABS", "OPENAT", "CLOSEAT", "COUNT", "STATE", "ALL", "JSON", "r", "", "\0",
-    ];
+    for (key, terms) in SALES {
+        assert_eq!(conn.call(&format!("SECKILL.INIT {key} {terms}")), "+OK");
+    }
     let mut random = Random(2);
-    conn.cmd("SECKILL.INIT k 1000 LIMIT 9");
-    for _ in 0..100 {
+    for _ in 0..300 {
         let mut batch = Vec::new();
         for _ in 0..200 {
-            let mut args = vec![format!("SECKILL.{}", names[random.below(9) as usize])];
+            let pick = |random: &mut Random, from: &[&str]| {
+                from[random.below(from.len() as u64) as usize].to_owned()
+            };
+            let mut args = vec![format!("SECKILL.{}", pick(&mut random, NAMES))];
             if random.below(8) > 0 {
-                args.push("k".to_owned());
+                args.push(SALES[random.below(SALES.len() as u64) as usize].0.to_owned());
             }
             for _ in 0..random.below(6) {
-                args.push(rest[random.below(rest.len() as u64) as usize].to_owned());
+                args.push(pick(&mut random, WORDS));
             }
             batch.push(encode(&args));
         }
         let replies = conn.pipeline(&batch).expect("the server lives");
         assert!(replies.iter().any(|reply| !reply.is_error()), "some of them make sense");
     }
-    server.assert_sound("k");
+    for (key, _) in SALES {
+        server.assert_sound(key);
+        assert!(number(&mut conn, key, "grants") > 0, "{key} was never sold from");
+    }
 }
 
 /// A panic in a handler would be caught, logged and answered: it must never come to that.

@@ -134,6 +134,9 @@ fn each_impossible_sale_has_its_own_error() {
         ("5 DRAW PACKETS 5 MIN x", INTEGER),
         ("5 DRAW PACKETS 9007199254740992", INTEGER),
         ("5 DRAW UNIFORM 1 1.5", INTEGER),
+        ("5 DRAW LIST 5 -1", INTEGER),
+        ("5 DRAW LIST 5 1.5", INTEGER),
+        ("5 DRAW LIST 5 9007199254740992", INTEGER),
     ] {
         assert_eq!(conn.call(&format!("SECKILL.INIT k {terms}")), error, "{terms}");
         assert_eq!(conn.call("EXISTS k"), "0", "{terms}");
