@@ -5,12 +5,15 @@ MODULE := $(CURDIR)/target/release/libseckill.so
 .DEFAULT_GOAL := help
 # What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help".
 BENCH ?=
+# The same for `make sim`, `make fuzz` and `make torture`.
+SIM ?=
+FUZZ ?=
 TORTURE ?=
 NOOP := $(CURDIR)/target/noop
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
-	test matrix cluster-test torture soak lint fmt docs build-noop bench bench-core \
-	bench-instructions
+	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
+	bench-core bench-instructions
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -85,6 +88,15 @@ matrix: deps ## Run the server tests on nine servers, Redis 7.0 to Valkey 9.1, a
 
 cluster-test: deps ## Move a slot and kill a primary in a cluster of six while it sells
 	cargo test --test cluster -- --ignored --nocapture --test-threads=1
+
+sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
+	cargo run --release --example sim -- $(SIM)
+
+fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
+	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --test fuzz long -- --ignored --nocapture --test-threads=1
+
+memcheck: deps ## Run every command and much else under valgrind: no error, no leak
+	cargo test --test fuzz memcheck -- --ignored --nocapture
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test domain soak -- --ignored

@@ -15,7 +15,7 @@ mod import;
 mod init;
 mod list;
 mod mgrab;
-mod parse;
+pub mod parse;
 mod pause;
 mod reply;
 mod resp;
@@ -24,7 +24,7 @@ mod rounds;
 mod settle;
 mod status;
 pub mod table;
-mod terms;
+pub mod terms;
 mod user;
 mod winners;
 

@@ -196,6 +196,7 @@ impl Sale {
             held_until: 0,
             epoch: self.core.epoch,
         };
+        self.ledger.forget_announced_epochs();
         self.ledger.push(&new, None);
         count(&mut self.tallies.imported);
     }

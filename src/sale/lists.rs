@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
-use super::admission::List;
+use super::admission::{List, LISTS};
 use super::bytes::take_amounts as take_amounts_of;
 use super::bytes::{unzigzag, Reader};
 use super::core::Core;
-use super::effect::list_of;
+use super::effect::{list_of, Effect};
 use super::fences::Fence;
 use super::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, INTEGER_MAX, REQ_BYTES_MAX, RESTOCKS_KEPT_MAX, TIME_MS_MAX,
@@ -18,6 +18,22 @@ use super::restocks::Restocked;
 use super::snapshot::{counts_all, take_number};
 use super::users::Listed;
 use super::Sale;
+
+/// Whether a piece comes before those that are written behind it. Pieces count as versions, and
+/// only in the order in which they are written is there room for all of them.
+pub(super) fn is_in_order(sale: &Sale, piece: &Effect<'_>) -> bool {
+    let has_rows = !sale.ledger.is_empty() || sale.older().next().is_some();
+    let has_amounts = has_rows || sale.amounts().is_some_and(|amounts| !amounts.is_empty());
+    let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
+    let has_users = has_amounts || LISTS.iter().any(is_filled);
+    match piece {
+        Effect::RestockIds(_) => sale.fences.is_empty() && !has_users,
+        Effect::Fences(_) => !has_users,
+        Effect::Listed(_) => !has_amounts,
+        Effect::Amounts(_) => !has_rows,
+        _ => true,
+    }
+}
 
 /// The restock ids of a piece, if it is in order and the sale has none yet.
 fn restocks_in(sale: &Sale, piece: &[u8]) -> Result<Vec<Restocked>, Refused> {
@@ -151,6 +167,14 @@ fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
         && list.len() + amounts.len() as u64 <= sale.core.packets.unwrap_or(0)
         && sum.is_some_and(|sum| sum <= sale.core.available);
     fits.then_some(amounts).ok_or(Refused::Law)
+}
+
+/// How many amounts are listed once `piece` has come, if it is one of amounts, and their sum.
+pub(super) fn amounts_with(sale: &Sale, piece: Option<&[u8]>) -> Option<(u64, u64)> {
+    let list = sale.amounts()?;
+    let further = piece.and_then(|piece| amounts_in(sale, piece).ok()).unwrap_or_default();
+    let sum = list.sum().saturating_add(further.iter().sum());
+    Some((list.len() + further.len() as u64, sum))
 }
 
 pub(super) fn check_amounts(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {

@@ -19,6 +19,7 @@ use super::limits::{
     AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET,
     REQ_BYTES_MAX, ROUND_TOTALS_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX, USERS_PER_PIECE,
 };
+use super::lists;
 use super::outcome::{Refused, State};
 use super::record::{self, Asked, Record};
 use super::schedule::{Rounds, Total};
@@ -456,9 +457,7 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
         });
     }
     let rising = rounds.totals.iter().zip(rounds.totals.iter().skip(1));
-    // The stored round has no total yet: it will be the newest.
-    let is_over = rounds.totals.back().is_none_or(|newest| newest.round < stated.core.round);
-    let ordered = is_over && rising.into_iter().all(|(one, next)| one.round < next.round);
+    let ordered = rising.into_iter().all(|(one, next)| one.round < next.round);
     if !ordered || rounds.totals.len() >= ROUND_TOTALS_MAX || sale.terms.schedule.is_none() {
         return None;
     }
@@ -502,7 +501,8 @@ pub(super) fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
     let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
     let available = supply;
     *core = Core { round, supply, available, held: 0, sold: 0, packets, grants, ..*core };
-    if core.is_lawful() {
+    let fits = counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
+    if core.is_lawful() && fits && can_be_drawn(sale, core) {
         Ok(())
     } else {
         Err(Refused::Law)
@@ -554,8 +554,13 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     let ordered = sale.created_at <= sale.core.t;
     let counted = counts_all(&stated.core, stated.restocks, stated.fences);
     let repeats = sale.terms.schedule.is_some();
-    let rounds_hold =
-        repeats == sale.rounds().is_some() && sale.told_terms.schedule == sale.terms.schedule;
+    let rounds_hold = repeats == sale.rounds().is_some()
+        && sale.told_terms.schedule == sale.terms.schedule
+        && (!repeats || stated.core.deficit == 0)
+        && sale.core.round <= stated.core.round
+        && sale.core.grants <= stated.core.grants
+        && counts_all(&sale.core, 0, 0)
+        && (sale.awaits > 0 || completes(&sale, None, &sale.core));
     let lawful = rounds_hold
         && stated.core.is_lawful()
         && sale.core.is_lawful()
@@ -566,10 +571,32 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     Ok((sale, stated))
 }
 
+/// Whether nothing is amiss between the pieces once the last one has come: there are as many
+/// amounts to draw as packets, no total is of a round to come, and nothing is available while
+/// units are owed. `core` is where the sale stands after it.
+pub(super) fn completes(sale: &Sale, last: Option<&Effect<'_>>, core: &Core) -> bool {
+    let piece = match last {
+        Some(Effect::Amounts(piece)) => Some(*piece),
+        _ => None,
+    };
+    let is_in_order = last.is_none_or(|last| lists::is_in_order(sale, last));
+    let amounts = lists::amounts_with(sale, piece);
+    let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
+    amounts.is_none_or(|(len, sum)| Some(len) == core.packets && sum == core.available)
+        && totals.is_none_or(|total| total.round < core.round)
+        && (core.deficit == 0 || core.available == 0)
+        && is_in_order
+}
+
 /// Whether the version counts at least the INIT and every grant, restock and fence that is kept:
 /// each was a change. So it has room for the pieces of the sale, however they are cut.
 pub(super) fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
     core.version > core.grants.saturating_add(restocks).saturating_add(fences)
+}
+
+/// Whether the packets left share what is available, in a sale that counts them.
+fn can_be_drawn(sale: &Sale, core: &Core) -> bool {
+    sale.terms.draw.is_none_or(|draw| draw.is_lawful(core))
 }
 
 /// Whether the packets that a base states are those of its terms.
@@ -581,7 +608,9 @@ fn draw_holds(sale: &Sale, stated: &Stated) -> bool {
     sale.told_terms.draw == sale.terms.draw
         && draw.check_numbers(sale.told_supply).is_ok()
         && draw.is_lawful(&stated.core)
-        && stated.amounts == list
+        && draw.is_lawful(&sale.core)
+        // Fewer only in a sale that itself awaited pieces: its last piece finds that out.
+        && stated.amounts <= list
 }
 
 fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sale, Stated)> {
@@ -682,7 +711,9 @@ pub(super) fn check_rows(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
         }
         core.place(row.qty, row.state)?;
     }
-    let fits = counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
+    // Rows that are still to come leave every packet its share, so that is so before them too.
+    let fits = can_be_drawn(sale, core)
+        && counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
     match (reader.is_empty(), fits) {
         (true, true) => Ok(()),
         (false, _) => Err(Refused::Unknown),
@@ -771,7 +802,6 @@ impl Loader {
             && restocks == stated.restocks
             && sale.fences.len() as u64 == stated.fences
             && sale.amounts().map_or(0, Amounts::len) == stated.amounts
-            && sale.amounts().is_none_or(|amounts| amounts.sum() == sale.core.available)
             && LISTS.map(|list| sale.list_size(list)) == stated.lists
             && sale.ledger.has_only_epochs_that_granted();
         sale.arrived_at = arrived_at;

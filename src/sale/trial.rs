@@ -226,6 +226,21 @@ impl Trial {
             return Err(Refused::Gap);
         }
         self.core.begin(change)?;
+        self.try_effect(sale, change, alone, seen)?;
+        match sale.awaits {
+            0 => Ok(()),
+            1 => check(snapshot::completes(sale, Some(&change.effect), &self.core)),
+            _ => check(lists::is_in_order(sale, &change.effect)),
+        }
+    }
+
+    fn try_effect(
+        &mut self,
+        sale: &Sale,
+        change: &Change<'_>,
+        alone: bool,
+        seen: &mut impl Witness,
+    ) -> Result<(), Refused> {
         match &change.effect {
             Effect::Grant(grant) => self.grant(sale, change, grant, seen),
             Effect::Import(import) => self.import(sale, change, import, seen),
@@ -396,6 +411,7 @@ impl Trial {
     ) -> Result<(), Refused> {
         let (from, qty, _) = self.look(sale, seq)?;
         check(!matches!(from, State::Sold | State::Refunded) && self.core.packets.is_none())?;
+        check(sale.terms.schedule.is_none())?;
         self.more_mut().moved.insert(seq, (State::Sold, 0));
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
         self.happen(Event::Import, change, Some(moved), seen, |core| {

@@ -3,18 +3,19 @@
 
 mod holds;
 mod special;
+mod unreachable;
 
 use seckill::sale::bytes::{put_varint, Reader};
-use seckill::sale::decide::Decision;
 use seckill::sale::effect::{Change, Effect, Granting};
 use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
-use seckill::sale::outcome::{Misuse, Outcome, Refused, Standing, State};
-use seckill::sale::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
+use seckill::sale::outcome::Refused;
+use seckill::sale::request::{Now, Request};
 use seckill::sale::Sale;
 
 use super::oracle::{Ask, Op, Patch, Rules};
 use super::random::Random;
 use super::rebuild;
+use super::sound::{assert_sound, scramble, try_apply, try_follow, try_load};
 use super::world::{encoded, request, World};
 
 const START: u64 = 1_000_000;
@@ -38,124 +39,6 @@ const EDGES: [u64; 16] = [
     i64::MAX as u64,
     u64::MAX,
 ];
-
-/// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
-fn assert_sound(sale: &Sale, how: &str) {
-    assert!(sale.core().is_lawful(), "{how}: {:?}", sale.core());
-    // Whose pieces never come is a sale that sells nothing and says what is missing.
-    let mut differences = sale.audit().differences;
-    let all = differences.len();
-    differences.retain(|difference| difference.field != "pieces_missing");
-    assert_eq!(differences, [], "{how}");
-    rebuild::check(sale).unwrap_or_else(|wrong| panic!("{how}: {wrong}"));
-    if all == 0 {
-        assert_usable(sale.clone(), how);
-    } else {
-        assert_sells_nothing(sale, how);
-    }
-}
-
-/// Whatever is asked of a sale that awaits pieces is refused.
-fn assert_sells_nothing(sale: &Sale, how: &str) {
-    let now = Now { clock_ms: sale.core().t, run: 1 };
-    let grab = Grab { user: b"somebody", amount: Amount::Exactly(1), req: None };
-    for request in [Request::Grab(grab), Request::Pause, Request::Resume] {
-        let decision = sale.decide(&request, &now);
-        assert_eq!(decision.outcome, Outcome::Misuse(Misuse::Incomplete), "{how}");
-        assert!(decision.changes.is_empty(), "{how}");
-    }
-    assert!(sale.decide_expiry(9, &now).changes.is_empty(), "{how}");
-}
-
-/// Sells, restocks and pauses: what is answered must be done, and apply elsewhere.
-fn assert_usable(mut sale: Sale, how: &str) {
-    let mut replica = sale.clone();
-    let now = Now { clock_ms: START + 5000, run: START + 5000 };
-    let grab = Grab { user: b"late buyer", amount: Amount::UpTo(3), req: Some(b"late") };
-    let requests = [
-        Request::Resume,
-        Request::Restock(Restock { delta: 1, req: b"late" }),
-        Request::Grab(grab),
-        Request::Grab(Grab { amount: Amount::Unsaid, req: Some(b"drawn"), ..grab }),
-        Request::Pause,
-        Request::Restock(Restock { delta: -7, req: b"withdrawn" }),
-        Request::Import(Import {
-            user: b"late buyer",
-            qty: 2,
-            req: b"paid",
-            at: None,
-            no_deficit: false,
-        }),
-        Request::Settle(Settle {
-            user: b"late buyer",
-            which: Which::Req(b"never"),
-            deed: Deed::Cancel,
-        }),
-    ];
-    let grant = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
-    let refusals = [
-        Outcome::Already(grant),
-        Outcome::Replay(grant),
-        Outcome::OverLimit { allowance: 1 },
-        Outcome::SoldOut { held: 0 },
-        Outcome::Short { available: 1 },
-        Outcome::NotOpen { in_ms: 1 },
-        Outcome::Closed,
-        Outcome::Paused,
-    ];
-    refusals.iter().for_each(|refusal| sale.count(refusal));
-    for request in requests {
-        make(&mut sale, &mut replica, &request, &now, how);
-    }
-    for seq in [1, sale.ledger().len() / 2 + 1, sale.ledger().len()] {
-        let owner = sale.ledger().grant(seq).map_or(b"nobody".to_vec(), |grant| grant.user.into());
-        for deed in DEEDS {
-            let settle = Settle { user: &owner, which: Which::Seq(seq), deed };
-            make(&mut sale, &mut replica, &Request::Settle(settle), &now, how);
-        }
-    }
-    let decision = sale.decide_expiry(2, &now);
-    take(&mut sale, &mut replica, &decision, &now, how);
-    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale), "{how}");
-    assert_eq!(sale.audit().differences, [], "{how}");
-    rebuild::check(&sale).unwrap_or_else(|wrong| panic!("{how}, sold from: {wrong}"));
-}
-
-const DEEDS: [Deed; 5] = [
-    Deed::Extend { ms: 9000 },
-    Deed::Cancel,
-    Deed::Confirm { reclaim: true },
-    Deed::Confirm { reclaim: false },
-    Deed::Refund,
-];
-
-/// What is answered must be done, here and elsewhere.
-fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
-    if let Some(turn) = sale.decide_round(now) {
-        take(sale, replica, &turn, now, how);
-    }
-    let before = sale.ledger().len();
-    let decision = sale.decide(request, now);
-    take(sale, replica, &decision, now, how);
-    let granted = matches!(decision.outcome, Outcome::Granted { .. });
-    assert_eq!(sale.ledger().len() - before, u64::from(granted), "{how}");
-}
-
-fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, now: &Now, how: &str) {
-    let version = sale.core().version;
-    let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-    if let Err(why) = sale.entries(b"k", &decision.changes) {
-        panic!("{how}: no entries: {why:?}");
-    }
-    if let Err(why) = sale.commit(&decision.changes, now.run) {
-        panic!("{how}: not committed: {why:?}");
-    }
-    assert_eq!(sale.core().version, version + texts.len() as u64, "{how}");
-    if !texts.is_empty() {
-        let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
-        assert!(replica.apply_replicated(version, &changes).is_ok(), "{how}");
-    }
-}
 
 /// A sale with everything that a sale without holds can have, and the texts of its changes.
 fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
@@ -187,17 +70,6 @@ fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     step(&mut world, Op::Alter(Patch { limit: Some(0), grabs: Some(0), ..Patch::default() }));
     step(&mut world, Op::Pause);
     (world.sale, texts)
-}
-
-/// Loads what may be anything; a sale that comes out must be sound.
-fn try_load(dump: &[Vec<u8>], how: &str) -> bool {
-    match rebuild::load(dump, START) {
-        Ok(sale) => {
-            assert_sound(&sale, how);
-            true
-        }
-        Err(_) => false,
-    }
 }
 
 #[test]
@@ -252,25 +124,6 @@ fn flipped_bytes_are_refused_or_leave_a_sound_sale() {
     assert!(loaded > 100, "some alterations make another sale: {loaded}");
 }
 
-/// Alters, inserts, removes or repeats a few bytes.
-fn scramble(bytes: &mut Vec<u8>, random: &mut Random) {
-    if bytes.is_empty() {
-        return;
-    }
-    let at = random.below(bytes.len() as u64) as usize;
-    match random.below(5) {
-        0 => bytes[at] = random.next() as u8,
-        1 => bytes[at] ^= 1 << random.below(8),
-        2 => bytes.insert(at, random.next() as u8),
-        3 => drop(bytes.remove(at)),
-        _ => {
-            let end = bytes.len().min(at + 1 + random.below(9) as usize);
-            let part = bytes[at..end].to_vec();
-            bytes.splice(at..at, part);
-        }
-    }
-}
-
 /// The numbers of a base, and the bytes before them.
 fn numbers_of(base: &[u8]) -> (Vec<u8>, Vec<u64>) {
     let (head, rest) = base.split_at(1 + 1 + 8 + 16);
@@ -308,17 +161,6 @@ fn every_number_of_a_base_at_every_edge() {
             try_follow(&followed, &format!("number {field} of a log is {edge}"));
         }
     }
-}
-
-/// Applies a base and what follows it, at whatever version the sale then has.
-fn try_follow(texts: &[Vec<u8>], how: &str) {
-    let Ok(base) = Change::decode(&texts[0]) else { return };
-    let Ok((mut sale, _)) = Sale::create(&base, [1, 2]) else { return };
-    for text in &texts[1..] {
-        let version = sale.core().version;
-        try_apply(&mut sale, version, &[text], how);
-    }
-    assert_sound(&sale, how);
 }
 
 #[test]
@@ -413,23 +255,6 @@ fn a_version_has_room_for_the_pieces_of_its_sale() {
         let one = [base_with(&head, &numbers), joined.clone(), dump[3].clone()];
         assert_eq!(try_load(&one, &format!("version {stated}, one piece")), taken);
     }
-}
-
-/// Applies texts that may be anything. What is refused must change nothing.
-fn try_apply(sale: &mut Sale, version: u64, texts: &[&Vec<u8>], how: &str) -> bool {
-    let changes: Result<Vec<Change<'_>>, Refused> =
-        texts.iter().map(|text| Change::decode(text)).collect();
-    let Ok(changes) = changes else { return false };
-    let (pieces, refusals) = (rebuild::pieces(sale), sale.refusals_piece());
-    let applied = sale.apply_replicated(version, &changes);
-    if applied.is_err() {
-        assert_eq!(rebuild::pieces(sale), pieces, "{how}: refused, but {texts:?} changed it");
-    } else {
-        let moved = sale.core().version - version;
-        assert_eq!(moved, texts.len() as u64, "{how}: {texts:?}");
-    }
-    assert_eq!(sale.refusals_piece(), refusals);
-    applied.is_ok()
 }
 
 #[test]

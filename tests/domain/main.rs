@@ -7,7 +7,9 @@
 //! * `rebuild` saves and loads a sale in both binary forms.
 //! * `enumeration` walks every short sequence of operations, `property` long random ones.
 //! * `hostile` alters and truncates what is loaded and applied.
+//! * `sound` tells whether what came out is a sale like any other; `make fuzz` uses it too.
 //! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
+//! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
 //! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
 
 mod draws;
@@ -21,4 +23,8 @@ mod property;
 #[path = "../support/random.rs"]
 mod random;
 mod rebuild;
+#[path = "../../examples/sim/mod.rs"]
+mod sim;
+mod simulation;
+mod sound;
 mod world;

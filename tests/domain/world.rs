@@ -357,12 +357,12 @@ impl World {
 }
 
 /// Events in words.
-fn words(told: &Told) -> Vec<&'static str> {
+pub fn words(told: &Told) -> Vec<&'static str> {
     told.iter().map(|event| event.name()).collect()
 }
 
 /// Entries in the oracle's form.
-fn texts(entries: &[Entry]) -> Vec<String> {
+pub fn texts(entries: &[Entry]) -> Vec<String> {
     let field = |(name, value): (&str, &[u8])| format!("{name}={}", value.escape_ascii());
     let text = |entry: &Entry| entry.fields().map(field).collect::<Vec<_>>().join(" ");
     entries.iter().map(text).collect()
@@ -433,7 +433,7 @@ pub fn terms(rules: &Rules) -> Terms {
     }
 }
 
-fn amounts(rules: &Rules) -> Vec<u64> {
+pub fn amounts(rules: &Rules) -> Vec<u64> {
     match rules.drawing {
         Drawing::List(amounts) => amounts.to_vec(),
         _ => Vec::new(),
@@ -591,7 +591,7 @@ pub fn reply(outcome: &Outcome) -> String {
 }
 
 /// The numbers of STATUS, in the oracle's order.
-fn numbers(status: &Status) -> [(&'static str, u64); 21] {
+pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
     [
         ("supply", status.supply),
         ("available", status.available),
@@ -618,7 +618,7 @@ fn numbers(status: &Status) -> [(&'static str, u64); 21] {
 }
 
 /// The counters of STATUS, in the oracle's order.
-fn counters(status: &Status) -> [(&'static str, u64); 18] {
+pub fn counters(status: &Status) -> [(&'static str, u64); 18] {
     let counters = &status.counters;
     [
         ("attempts", counters.attempts),

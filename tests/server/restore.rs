@@ -2,19 +2,12 @@
 //! sale that keeps the law.
 
 use super::persistence::fill;
-use crate::support::client::encode;
+use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};
 use crate::support::{crc64, Conn, Options, Random, Reply, Server};
 
 /// The first piece of a sale and the version of its form.
 const FORM: &[u8] = b"B\x03";
 const FLIPS: usize = 10_000;
-/// The type and the module's id at the start of a payload.
-const HEADER_BYTES: usize = 10;
-/// Marks of a payload's parts: a string follows, or the end is here.
-const STRING: u8 = 5;
-const END: u8 = 0;
-/// RDB version and checksum at the end of a payload.
-const TRAILER_BYTES: usize = 10;
 const REFUSED: &str = "-ERR Bad data format";
 
 /// Uncompressed, so that an altered byte is a byte of ours.
@@ -26,10 +19,6 @@ fn start() -> Server {
 fn payload(server: &Server) -> Vec<u8> {
     fill(server, "k", 40);
     server.cmd("DUMP k").bytes().to_vec()
-}
-
-fn restore(key: &str, payload: &[u8]) -> Vec<u8> {
-    encode(&[b"RESTORE" as &[u8], key.as_bytes(), b"0", payload, b"REPLACE"])
 }
 
 #[test]
@@ -69,37 +58,6 @@ fn every_truncation_is_refused() {
     let whole = conn.pipeline(&[cut(body)]).expect("the server lives").remove(0);
     assert_eq!(whole.to_string(), "+OK", "the checksum was not what refused them");
     server.wait_for_log("a sale was not loaded: its data is cut off");
-}
-
-/// The strings of a payload: pieces of the sale, then an empty one.
-fn pieces(payload: &[u8]) -> Vec<Vec<u8>> {
-    let mut rest = &payload[HEADER_BYTES..payload.len() - TRAILER_BYTES];
-    let mut pieces = Vec::new();
-    while rest[0] == STRING {
-        let (len, start) = match rest[1] >> 6 {
-            0 => (usize::from(rest[1]), 2),
-            1 => (usize::from(rest[1] & 0x3f) << 8 | usize::from(rest[2]), 3),
-            _ => (rest[2..6].iter().fold(0, |len, byte| len << 8 | usize::from(*byte)), 6),
-        };
-        pieces.push(rest[start..start + len].to_vec());
-        rest = &rest[start + len..];
-    }
-    assert_eq!(rest, [END]);
-    pieces
-}
-
-/// A payload of these strings, with the header and the trailer of another.
-fn assembled(like: &[u8], pieces: &[Vec<u8>]) -> Vec<u8> {
-    let mut payload = like[..HEADER_BYTES].to_vec();
-    for piece in pieces {
-        payload.extend_from_slice(&[STRING, 0x80]);
-        payload.extend_from_slice(&(piece.len() as u32).to_be_bytes());
-        payload.extend_from_slice(piece);
-    }
-    payload.push(END);
-    payload.extend_from_slice(&like[like.len() - TRAILER_BYTES..]);
-    crc64::repair(&mut payload);
-    payload
 }
 
 /// A payload may be in order byte by byte and still not be the sale that its base announces.

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -87,7 +87,7 @@ impl Options {
     /// Starts a server, or tells what it logged when it did not come up.
     pub fn try_start(self) -> Result<Server, String> {
         let dir = tempfile::tempdir().expect("a folder for the server");
-        let mut server = Server { child: None, port: 0, dir, options: self };
+        let mut server = Server { child: None, port: 0, dir, options: self, ended: None };
         server.launch()?;
         Ok(server)
     }
@@ -120,6 +120,8 @@ pub struct Server {
     port: u16,
     dir: TempDir,
     options: Options,
+    /// How it ended when it did not come up.
+    ended: Option<ExitStatus>,
 }
 
 impl Server {
@@ -278,6 +280,11 @@ impl Server {
         self.launch()
     }
 
+    /// How the server ended when it last did not come up.
+    pub fn ended(&self) -> Option<ExitStatus> {
+        self.ended
+    }
+
     /// Starts on port after port until one is free.
     fn launch(&mut self) -> Result<(), String> {
         for _ in 0..PORT_ATTEMPTS {
@@ -289,7 +296,7 @@ impl Server {
             }
             if let Some(mut child) = self.child.take() {
                 let _ = child.kill();
-                let _ = child.wait();
+                self.ended = child.wait().ok();
             }
             let log = self.log().split_off(logged);
             if !log.contains("Address already in use") {

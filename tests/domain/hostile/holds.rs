@@ -6,7 +6,7 @@ use crate::oracle::Pick;
 
 /// A sale with grants in every state, fences, an outbox and units that are owed, and the texts of
 /// its changes.
-fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
+pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let rules = Rules { limit: 0, hold_ms: 40, outbox: Some('s'), ..Rules::default() };
     let mut world = World::open(grabs / 2, rules, START, 500).unwrap().unwrap();
     let (mut texts, mut random) = (Vec::new(), Random(7));

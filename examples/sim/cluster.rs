@@ -1,0 +1,232 @@
+//! All nodes, the history between them, and what is on the disk.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use seckill::sale::decide::decide_new;
+use seckill::sale::effect::Change;
+use seckill::sale::request::Now;
+use seckill::sale::Sale;
+
+use super::model::{hear, Model};
+use super::node::{digest, Held, Node, Txn, What};
+use super::setup::Setup;
+use super::step::Step;
+use super::tally::Tally;
+use super::{same, Check, Sample};
+use crate::rebuild;
+
+/// Replicas.
+pub const REPLICAS: usize = 2;
+
+/// Transactions between two checkpoints of the models.
+const CHECKPOINT_EVERY: usize = 24;
+
+/// How far apart two moments are: farther than epochs get ahead of them.
+const MOMENT_STEP: u64 = 1000;
+
+/// The append-only file: what a rewrite left, and how much of the history is on the disk.
+pub struct Log {
+    /// What the rewritten log replays to.
+    pub base: Node,
+    pub synced: usize,
+}
+
+/// A dump of one sale, and what the sale should be then.
+pub struct Dumped {
+    pub dump: Rc<Vec<Vec<u8>>>,
+    pub model: Model,
+}
+
+/// What was seen of one sale in all its histories, also in those that were lost.
+#[derive(Default)]
+pub struct Names {
+    /// What (epoch, rev) named.
+    pub revs: HashMap<(u64, u64), u64>,
+    /// What (epoch, seq) named.
+    pub seqs: HashMap<(u64, u64), u64>,
+}
+
+/// Everything of one run.
+pub struct Cluster {
+    pub clock: u64,
+    /// The primary's run.
+    pub run: u64,
+    /// Counts the moments at which servers start, take over or load: it never steps back, and
+    /// no epoch of an earlier moment comes near a later one.
+    moment: u64,
+    /// Whether the first replica gets everything at once.
+    attached: bool,
+    pub primary: Node,
+    pub replicas: Vec<Node>,
+    pub history: Vec<Rc<Txn>>,
+    pub models: Vec<Model>,
+    /// The models at some offsets, rising.
+    pub checkpoints: Vec<(usize, Vec<Model>)>,
+    pub log: Log,
+    /// The snapshot on the disk.
+    pub saved: Node,
+    pub dumps: Vec<Option<Dumped>>,
+    /// Sales whose outbox takes no entries.
+    pub broken: Vec<bool>,
+    pub names: Vec<Names>,
+}
+
+impl Cluster {
+    /// INIT of all sales. `None` when one is refused.
+    pub fn open(setup: &Setup) -> Result<Option<Cluster>, String> {
+        let now = Now { clock_ms: setup.clock, run: setup.run };
+        let (mut held, mut models) = (Vec::new(), Vec::new());
+        for opening in &setup.sales {
+            let init = opening.init();
+            let decision = decide_new(&init, &now);
+            let oracle = opening.oracle(setup.clock, setup.run);
+            same("INIT is refused", &decision.changes.is_empty(), &oracle.is_err())?;
+            let Some(change) = decision.changes.first() else { return Ok(None) };
+            let sale = created(change)?;
+            held.push(Held::new(sale.created_in(setup.run), 0));
+            models.push(oracle.ok());
+        }
+        let primary = Node { held, offset: 0 };
+        let copy = primary.reloaded(setup.run)?;
+        let mut cluster = Cluster {
+            clock: setup.clock,
+            run: setup.run,
+            moment: setup.run,
+            attached: setup.attached,
+            log: Log::rewritten(&primary)?,
+            replicas: vec![copy.clone(); REPLICAS],
+            saved: copy,
+            dumps: primary.held.iter().map(|_| None).collect(),
+            broken: vec![false; primary.held.len()],
+            names: primary.held.iter().map(|_| Names::default()).collect(),
+            history: Vec::new(),
+            checkpoints: Vec::new(),
+            primary,
+            models,
+        };
+        cluster.checkpoint();
+        (0..cluster.primary.held.len()).try_for_each(|sale| cluster.verify(sale, true))?;
+        Ok(Some(cluster))
+    }
+
+    /// A moment after all earlier ones.
+    pub fn next_moment(&mut self) -> u64 {
+        self.moment += MOMENT_STEP;
+        self.moment
+    }
+
+    /// The moment of the next command.
+    pub fn now(&self) -> Now {
+        Now { clock_ms: self.clock, run: self.run }
+    }
+
+    /// Does one step and compares everything that it may have changed.
+    pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Check {
+        let before = (self.history.len(), self.run);
+        let done = match step {
+            Step::Clock(clock) => {
+                self.clock = *clock;
+                Ok(())
+            }
+            Step::Outbox { sale, broken } => {
+                self.broken[*sale] = *broken;
+                Ok(())
+            }
+            fault if step.kind() >= super::step::FIRST_FAULT => self.fault(fault, tally),
+            command => self.command(command, tally).and_then(|()| self.replicate(tally)),
+        };
+        tally.step(step.kind(), (self.history.len(), self.run) != before);
+        done
+    }
+
+    /// Brings everybody up to date and compares everything once more.
+    pub fn finish(&mut self, tally: &mut Tally) -> Check {
+        for replica in 0..self.replicas.len() {
+            self.deliver(replica, usize::MAX, tally)?;
+        }
+        for (sale, held) in self.primary.held.iter().enumerate() {
+            rebuild::check(&held.sale)?;
+            self.verify(sale, true)?;
+        }
+        Ok(())
+    }
+
+    /// The primary's sales, each with the effects that its history has.
+    pub fn samples(&self) -> Vec<Sample> {
+        let texts_of = |sale: usize| {
+            let parts = self.history.iter().flat_map(|txn| &txn.parts);
+            let mut all = Vec::new();
+            for part in parts.filter(|part| part.sale == sale) {
+                if let What::Apply { version, texts, .. } = &part.what {
+                    all.extend((*version..).zip(texts.iter().cloned()));
+                }
+            }
+            all
+        };
+        let held = self.primary.held.iter().enumerate();
+        held.map(|(place, held)| Sample { sale: held.sale.clone(), texts: texts_of(place) })
+            .collect()
+    }
+
+    /// Adds what a command did to the history.
+    pub fn record(&mut self, txn: Txn) {
+        self.history.push(Rc::new(txn));
+        self.primary.offset = self.history.len();
+        let last = self.checkpoints.last().map_or(0, |(offset, _)| *offset);
+        if self.history.len() >= last + CHECKPOINT_EVERY {
+            self.checkpoint();
+        }
+    }
+
+    /// What replicas get at once.
+    fn replicate(&mut self, tally: &mut Tally) -> Check {
+        match self.attached {
+            true => self.deliver(0, usize::MAX, tally),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps the models as they are now.
+    pub fn checkpoint(&mut self) {
+        self.checkpoints.push((self.history.len(), self.models.clone()));
+    }
+
+    /// Forgets what came after `offset`: the models are what they were then.
+    pub fn rewind(&mut self, offset: usize) {
+        while self.checkpoints.len() > 1 && self.checkpoints.last().is_some_and(|at| at.0 > offset)
+        {
+            self.checkpoints.pop();
+        }
+        if let Some((at, models)) = self.checkpoints.last() {
+            self.models.clone_from(models);
+            for txn in &self.history[*at..offset] {
+                txn.heard.iter().for_each(|heard| hear(&mut self.models, heard));
+            }
+        }
+        self.history.truncate(offset);
+    }
+}
+
+impl Log {
+    /// The log of a node, rewritten.
+    pub fn rewritten(node: &Node) -> Result<Log, String> {
+        let replayed = |held: &Held| {
+            let sale = rebuild::replay(&rebuild::log(&held.sale))
+                .map_err(|why| format!("a rewritten log is refused: {why:?}"))?;
+            same("digest of a rewritten log", &digest(&sale), &digest(&held.sale))?;
+            Ok(Held { sale, arrived_at: 0, refusals: 0, ..held.clone() })
+        };
+        let held: Result<Vec<Held>, String> = node.held.iter().map(replayed).collect();
+        Ok(Log { base: Node { held: held?, offset: node.offset }, synced: node.offset })
+    }
+}
+
+/// The sale that an INIT makes, through its text.
+fn created(change: &Change<'_>) -> Result<Sale, String> {
+    let mut text = Vec::new();
+    change.encode(&mut text);
+    let change = Change::decode(&text).map_err(|why| format!("INIT is no effect: {why:?}"))?;
+    let made = Sale::create(&change, [1, 2]).map_err(|why| format!("INIT: {why:?}"))?;
+    Ok(made.0)
+}

@@ -1,0 +1,327 @@
+//! What clients and the sweeper do to the primary, in the order in which the server does it: the
+//! round first, then the decision, then the outbox, then the changes, then the replicas.
+
+use smallvec::SmallVec;
+
+use seckill::sale::apply::Told;
+use seckill::sale::decide::Decision;
+use seckill::sale::draw::Draw;
+use seckill::sale::effect::Change;
+use seckill::sale::event::Event;
+use seckill::sale::outbox::Entry;
+use seckill::sale::outcome::Outcome;
+use seckill::sale::request::{Amount, Grab, Now, Request};
+use seckill::sale::several::{decide_several, Joint, Verdict};
+use seckill::sale::Sale;
+
+use super::cluster::Cluster;
+use super::model::Heard;
+use super::node::{digest, Part, Txn, What};
+use super::step::Step;
+use super::tally::Tally;
+use super::{same, Check};
+use crate::oracle::{Ask, Bytes, Op};
+use crate::world::{encoded, reply, request, texts, words};
+
+/// The name that every sale has in its outbox: it is the oracle's, too.
+const KEY: &[u8] = b"k";
+
+/// What a command changed: its part of the history, its entries, its events.
+struct Made {
+    part: Part,
+    entries: Vec<Entry>,
+    told: Told,
+}
+
+impl Cluster {
+    /// Does a command.
+    pub fn command(&mut self, step: &Step, tally: &mut Tally) -> Check {
+        match step {
+            Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(*sale, *most, tally),
+            Step::Ask { sale, op } => {
+                let request = request(op).ok_or_else(|| format!("{step} is no command"))?;
+                self.ask(*sale, op, &request, tally)
+            }
+            Step::Several { user, qty, req } => self.grab_several(user, qty, req.as_deref(), tally),
+            _ => Err(format!("{step} is no command")),
+        }
+    }
+
+    /// One request, after the round that is due.
+    fn ask(&mut self, sale: usize, op: &Op, request: &Request<'_>, tally: &mut Tally) -> Check {
+        if !self.turn_rounds(sale, tally)? {
+            return Ok(());
+        }
+        let now = self.now();
+        let decision = self.primary.held[sale].sale.decide(request, &now);
+        self.check_timeless(sale, request, &decision)?;
+        self.carry_out(sale, op, decision, tally)
+    }
+
+    /// Begins the round that is due. False when the outbox does not let it.
+    fn turn_rounds(&mut self, sale: usize, tally: &mut Tally) -> Result<bool, String> {
+        let now = self.now();
+        let Some(turn) = self.primary.held[sale].sale.decide_round(&now) else { return Ok(true) };
+        if self.is_stuck(sale, &turn.changes) {
+            return Ok(false);
+        }
+        // Whatever the oracle is asked, it turns the round first; nothing else comes of this.
+        self.do_it(sale, &Op::Sweep(0), &turn, tally)?;
+        Ok(true)
+    }
+
+    /// Whether the outbox refuses the entries of these changes: then nothing happens.
+    fn is_stuck(&mut self, sale: usize, changes: &[Change<'_>]) -> bool {
+        let held = &mut self.primary.held[sale].sale;
+        let wants = !changes.is_empty() && held.outbox_after(changes).is_some();
+        if wants && held.terms().outbox.is_some() {
+            held.set_outbox_failed(self.broken[sale]);
+        }
+        wants && self.broken[sale]
+    }
+
+    /// Counts a decision and makes it so.
+    fn carry_out(
+        &mut self,
+        sale: usize,
+        op: &Op,
+        decision: Decision<'_>,
+        tally: &mut Tally,
+    ) -> Check {
+        if self.is_stuck(sale, &decision.changes) {
+            tally.reply("(outbox)");
+            return self.verify(sale, false);
+        }
+        let told = self.primary.held[sale].sale.masked(decision.outcome.clone());
+        tally.reply(&reply(&told));
+        if matches!(op, Op::Grab { .. }) {
+            self.count(sale, &decision.outcome);
+        }
+        self.do_it(sale, op, &decision, tally)
+    }
+
+    /// Counts a GRAB on the primary.
+    fn count(&mut self, sale: usize, outcome: &Outcome) {
+        let held = &mut self.primary.held[sale];
+        held.sale.count(outcome);
+        let is_refusal = !matches!(outcome, Outcome::Granted { .. } | Outcome::Misuse(_));
+        held.refusals += u64::from(is_refusal);
+    }
+
+    /// Compares a decision with what the oracle foretells, and makes it so.
+    fn do_it(&mut self, sale: usize, op: &Op, decision: &Decision<'_>, tally: &mut Tally) -> Check {
+        let heard = self.foretell(sale, op, decision, tally)?;
+        if decision.changes.is_empty() {
+            return self.verify_refusal(sale, op, &decision.outcome);
+        }
+        let now = self.now();
+        let made = self.make(sale, &decision.changes, &now)?;
+        if let Some(oracle) = &self.models[sale] {
+            same("entries", &texts(&made.entries), &oracle.entries().to_vec())?;
+            same("told", &words(&made.told), &oracle.events())?;
+        }
+        let reclaimed = made.told.contains(&Event::Reclaim);
+        self.keep(vec![made], heard.into_iter().collect(), tally)?;
+        self.verify_outcome(sale, op, &decision.outcome, reclaimed)?;
+        self.verify(sale, false)
+    }
+
+    /// What the oracle heard, if it still knows the sale.
+    fn foretell(
+        &mut self,
+        sale: usize,
+        op: &Op,
+        decision: &Decision<'_>,
+        tally: &mut Tally,
+    ) -> Result<Option<Heard>, String> {
+        let (clock, run) = (self.clock, self.run);
+        let told = reply(&self.primary.held[sale].sale.masked(decision.outcome.clone()));
+        // An amount that is refused is not told.
+        if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {
+            return Ok(self.lose(sale, decision));
+        }
+        let Some(oracle) = &mut self.models[sale] else { return Ok(None) };
+        // Which amount is drawn is the sale's to choose, within its rules.
+        let drawn = match &decision.outcome {
+            Outcome::Granted { grant, .. } => Some(grant.qty),
+            _ => None,
+        };
+        let answer = oracle.ask(op, clock, run, drawn);
+        if decision.outcome != Outcome::NextRound {
+            same("reply", &told, &answer.reply)?;
+        }
+        same("has changes", &!decision.changes.is_empty(), &answer.changed)?;
+        tally.foretold += 1;
+        Ok(Some(Heard::Op { sale, op: op.clone(), clock, run, drawn }))
+    }
+
+    fn draws_at_random(&self, sale: usize) -> bool {
+        let draw = &self.primary.held[sale].sale.terms().draw;
+        matches!(draw, Some(Draw::Packets { .. } | Draw::Uniform { .. }))
+    }
+
+    /// The oracle can't tell what comes of a decision. If anything does, it is of no use any more.
+    fn lose(&mut self, sale: usize, decision: &Decision<'_>) -> Option<Heard> {
+        if decision.changes.is_empty() {
+            return None;
+        }
+        self.models[sale] = None;
+        Some(Heard::Lost { sale })
+    }
+
+    /// A sale that says that the clock makes no difference to a GRAB is right.
+    fn check_timeless(&self, sale: usize, request: &Request<'_>, decision: &Decision<'_>) -> Check {
+        let sale = &self.primary.held[sale].sale;
+        if !matches!(request, Request::Grab(_)) || !sale.is_timeless() {
+            return Ok(());
+        }
+        let other = sale.decide(request, &Now { clock_ms: 0, run: self.run });
+        same("without a clock", &reply(&other.outcome), &reply(&decision.outcome))?;
+        same("changes without a clock", &other.changes.len(), &decision.changes.len())
+    }
+
+    fn sweep(&mut self, sale: usize, most: usize, tally: &mut Tally) -> Check {
+        let now = self.now();
+        let held = &mut self.primary.held[sale].sale;
+        held.forget_look();
+        if held.decide_round(&now).is_some() {
+            self.turn_rounds(sale, tally)?;
+            return Ok(());
+        }
+        let decision = held.decide_expiry(most, &now);
+        self.carry_out(sale, &Op::Sweep(most), decision, tally)?;
+        let held = &mut self.primary.held[sale].sale;
+        if self.broken[sale] || held.decide_round(&now).is_some() {
+            return Ok(());
+        }
+        // What is still due is looked at again; what is asked for once is not asked for twice.
+        let left = held.holds_len() > 0 && held.next_deadline().is_some();
+        same("a look is asked for", &(held.next_look().is_some() || !left), &true)?;
+        same("a look is asked for twice", &held.next_look(), &None)
+    }
+
+    /// Appends the entries, then applies the changes.
+    fn make(&mut self, sale: usize, changes: &[Change<'_>], now: &Now) -> Result<Made, String> {
+        let held = &mut self.primary.held[sale];
+        let refused = |why| format!("what was decided is refused: {why:?}");
+        let (version, rev) = (held.sale.core().version, held.sale.core().rev);
+        let texts: Vec<Vec<u8>> = changes.iter().map(encoded).collect();
+        let entries = match held.sale.outbox_after(changes) {
+            None => Vec::new(),
+            Some(_) => held.sale.entries(KEY, changes).map_err(refused)?,
+        };
+        entries.iter().try_for_each(|entry| held.follower.read(entry))?;
+        let told = held.sale.commit(changes, now.run).map_err(refused)?;
+        held.follow();
+        held.sale.shed();
+        let core = held.sale.core();
+        same("versions of a command", &(core.version - version), &(changes.len() as u64))?;
+        same("revs of a command", &(core.rev - rev), &(entries.len() as u64))?;
+        held.follower.check(&held.sale)?;
+        let digest = digest(&held.sale);
+        let what = What::Apply { version, texts, entries: entries.clone() };
+        Ok(Made { part: Part { sale, what, digest }, entries, told })
+    }
+
+    /// Puts what was made into the history. No name may have named something else before.
+    fn keep(&mut self, made: Vec<Made>, heard: Vec<Heard>, tally: &mut Tally) -> Check {
+        for made in &made {
+            tally.entries += made.entries.len() as u64;
+            self.check_names(made.part.sale, &made.entries)?;
+        }
+        self.record(Txn { parts: made.into_iter().map(|made| made.part).collect(), heard });
+        Ok(())
+    }
+
+    /// MGRAB of all sales.
+    fn grab_several(
+        &mut self,
+        user: &Bytes,
+        qty: &[u64],
+        req: Option<&[u8]>,
+        tally: &mut Tally,
+    ) -> Check {
+        let now = self.now();
+        let grab = |(place, qty): (usize, &u64)| {
+            let draws = self.primary.held[place].sale.terms().draw.is_some();
+            let amount = if draws { Amount::Unsaid } else { Amount::Exactly(*qty) };
+            Grab { user, amount, req }
+        };
+        let grabs: Vec<Grab<'_>> = qty.iter().enumerate().map(grab).collect();
+        loop {
+            let sales = self.primary.held.iter().map(|held| &held.sale);
+            let parts: Vec<(&Sale, Grab<'_>)> = sales.zip(grabs.iter().copied()).collect();
+            let before: Vec<u64> = parts.iter().map(|(sale, _)| sale.core().grants).collect();
+            let joint = decide_several(&parts, &now);
+            let verdict = verdict_text(&joint.verdict);
+            let stuck = joint.decisions.iter().enumerate();
+            let stuck: Vec<usize> = stuck
+                .filter(|(sale, decision)| self.is_stuck(*sale, &decision.changes))
+                .map(|(sale, _)| sale)
+                .collect();
+            if !stuck.is_empty() {
+                tally.reply("(outbox)");
+                return Ok(());
+            }
+            self.take_joint(&joint, &grabs, &now, tally)?;
+            if joint.verdict != Verdict::NextRound {
+                tally.reply(verdict);
+                return self.verify_several(user, qty, &joint, &before);
+            }
+        }
+    }
+
+    /// Makes all that was decided, as one transaction.
+    fn take_joint(
+        &mut self,
+        joint: &Joint<'_>,
+        grabs: &[Grab<'_>],
+        now: &Now,
+        tally: &mut Tally,
+    ) -> Check {
+        let (mut all, mut heard) = (Vec::new(), Vec::new());
+        let refused = matches!(joint.verdict, Verdict::Refused { .. });
+        for (sale, decision) in joint.decisions.iter().enumerate() {
+            let is_last = sale + 1 == joint.decisions.len();
+            if joint.verdict == Verdict::NextRound {
+                if !decision.changes.is_empty() {
+                    heard.extend(self.foretell(sale, &Op::Sweep(0), decision, tally)?);
+                }
+            } else if is_last || !refused {
+                self.count(sale, &decision.outcome);
+                heard.extend(self.foretell(sale, &op_of(&grabs[sale]), decision, tally)?);
+            } else {
+                // Only part of a GRAB is done here: what expires, and who is admitted.
+                heard.extend(self.lose(sale, decision));
+            }
+            if !decision.changes.is_empty() {
+                all.push(self.make(sale, &decision.changes, now)?);
+            }
+        }
+        let sales: SmallVec<[usize; 2]> = all.iter().map(|made| made.part.sale).collect();
+        if !all.is_empty() {
+            self.keep(all, heard, tally)?;
+        }
+        sales.iter().try_for_each(|sale| self.verify(*sale, false))
+    }
+}
+
+/// A part of an MGRAB as a GRAB of its own.
+fn op_of(grab: &Grab<'_>) -> Op {
+    let ask = match grab.amount {
+        Amount::Exactly(qty) => Ask::Qty(qty),
+        Amount::UpTo(qty) => Ask::UpTo(qty),
+        Amount::Unsaid => Ask::Unsaid,
+    };
+    Op::Grab { user: grab.user.to_vec(), ask, req: grab.req.map(<[u8]>::to_vec) }
+}
+
+fn verdict_text(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Granted(_) => "GRANTED-ALL",
+        Verdict::Refused { .. } => "REFUSED",
+        Verdict::Replayed(_) => "REPLAY-ALL",
+        Verdict::NextRound => "NextRound",
+        Verdict::Misuse(_) => "ERR several",
+    }
+}

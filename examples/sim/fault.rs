@@ -1,0 +1,158 @@
+//! What happens around the commands: deliveries, lost tails, promotions, reloads.
+
+use std::rc::Rc;
+
+use super::cluster::{Cluster, Dumped, Log, REPLICAS};
+use super::model::{begin, Heard};
+use super::node::{arrived, digest, Node, Part, Txn, What};
+use super::step::Step;
+use super::tally::Tally;
+use super::{same, Check};
+use crate::rebuild;
+
+impl Cluster {
+    /// Lets a fault happen.
+    pub fn fault(&mut self, fault: &Step, tally: &mut Tally) -> Check {
+        match *fault {
+            Step::Deliver { replica, count } => self.deliver(replica, count, tally),
+            Step::Repeat { replica } => self.repeat(replica),
+            Step::Gap { replica } => self.gap(replica),
+            Step::Resync { replica } => self.resync(replica),
+            Step::Promote { replica } => self.promote(replica, tally),
+            Step::Sync => {
+                self.log.synced = self.history.len();
+                Ok(())
+            }
+            Step::Rewrite => {
+                self.log = Log::rewritten(&self.primary)?;
+                Ok(())
+            }
+            Step::Crash { lost } => self.crash(lost, tally),
+            Step::Save => {
+                self.saved = self.primary.clone();
+                Ok(())
+            }
+            Step::CrashToSave => {
+                let at = self.next_moment();
+                self.restart_with(self.saved.reloaded(at)?, tally)
+            }
+            Step::Reload => self.reload(),
+            Step::Dump { sale } => self.dump(sale),
+            Step::Restore { sale } => self.restore(sale, tally),
+            _ => Err(format!("{fault} is no fault")),
+        }
+    }
+
+    /// A replica takes the next `count` transactions.
+    pub fn deliver(&mut self, replica: usize, count: usize, tally: &mut Tally) -> Check {
+        let node = &mut self.replicas[replica];
+        for txn in self.history.iter().skip(node.offset).take(count) {
+            node.take(txn).map_err(|wrong| format!("replica {replica}: {wrong}"))?;
+            tally.compared += 1;
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, replica: usize) -> Check {
+        let node = &mut self.replicas[replica];
+        let Some(last) = node.offset.checked_sub(1) else { return Ok(()) };
+        let txn = &self.history[last];
+        txn.parts.iter().try_for_each(|part| node.held[part.sale].refuses(part))
+    }
+
+    fn gap(&mut self, replica: usize) -> Check {
+        let node = &mut self.replicas[replica];
+        let Some(txn) = self.history.get(node.offset + 1) else { return Ok(()) };
+        txn.parts.iter().try_for_each(|part| node.held[part.sale].refuses(part))
+    }
+
+    fn resync(&mut self, replica: usize) -> Check {
+        let at = self.next_moment();
+        self.replicas[replica] = self.primary.reloaded(at)?;
+        Ok(())
+    }
+
+    /// The replica becomes the primary with what it has, and its disk is that of the primary.
+    fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
+        let node = self.replicas[replica].clone();
+        self.take_over(node, tally)?;
+        self.resync(replica)?;
+        let offset = self.history.len();
+        for other in (0..REPLICAS).filter(|other| *other != replica) {
+            // One that has no more than the new primary goes on from where it is.
+            if self.replicas[other].offset > offset {
+                self.resync(other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The log is replayed as far as it got.
+    fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
+        let (synced, all) = (self.log.synced, self.history.len());
+        let end = all.saturating_sub(lost).clamp(synced.min(all), all);
+        let mut node = self.log.base.clone();
+        while node.offset < end {
+            let txn = Rc::clone(&self.history[node.offset]);
+            node.take(&txn).map_err(|wrong| format!("from the log: {wrong}"))?;
+        }
+        self.restart_with(node, tally)
+    }
+
+    /// The primary starts anew with what `node` has, and everybody is sent a snapshot.
+    fn restart_with(&mut self, node: Node, tally: &mut Tally) -> Check {
+        self.take_over(node, tally)?;
+        (0..REPLICAS).try_for_each(|replica| self.resync(replica))
+    }
+
+    /// `node` is the primary from now on.
+    fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
+        tally.lost += (self.history.len() - node.offset) as u64;
+        self.rewind(node.offset);
+        self.primary = node;
+        self.run = self.next_moment();
+        self.saved = self.primary.clone();
+        self.begin_anew()
+    }
+
+    /// A process that has its sales from elsewhere goes on as the primary.
+    fn begin_anew(&mut self) -> Check {
+        for (held, model) in self.primary.held.iter().zip(&mut self.models) {
+            begin(model, held.arrived_at);
+        }
+        self.checkpoint();
+        self.log = Log::rewritten(&self.primary)?;
+        (0..self.primary.held.len()).try_for_each(|sale| self.verify(sale, true))
+    }
+
+    fn reload(&mut self) -> Check {
+        let at = self.next_moment();
+        self.primary = self.primary.reloaded(at)?;
+        self.begin_anew()
+    }
+
+    fn dump(&mut self, sale: usize) -> Check {
+        let dump = Rc::new(rebuild::dump(&self.primary.held[sale].sale));
+        self.dumps[sale] = Some(Dumped { dump, model: self.models[sale].clone() });
+        Ok(())
+    }
+
+    /// The key is replaced by what was dumped, here and wherever the RESTORE is replicated to.
+    fn restore(&mut self, sale: usize, tally: &mut Tally) -> Check {
+        let at = self.next_moment();
+        let Some(Dumped { dump, model }) = &self.dumps[sale] else { return Ok(()) };
+        let (dump, model) = (Rc::clone(dump), model.clone());
+        let held = arrived(&dump, at)?;
+        same("a dump of what was restored", &rebuild::dump(&held.sale), &*dump)?;
+        self.models[sale] = model.clone();
+        begin(&mut self.models[sale], at);
+        let heard = vec![Heard::Arrived { sale, model: Box::new(model), at }];
+        let digest = digest(&held.sale);
+        self.primary.held[sale] = held;
+        let parts = vec![Part { sale, what: What::Arrive { dump, at }, digest }];
+        self.record(Txn { parts, heard });
+        self.checkpoint();
+        self.verify(sale, true)?;
+        self.deliver(0, 0, tally)
+    }
+}

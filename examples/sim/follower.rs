@@ -1,0 +1,192 @@
+//! A shop's database that follows a sale by its outbox alone.
+
+use std::collections::BTreeMap;
+
+use seckill::sale::ledger::Grant;
+use seckill::sale::outbox::Entry;
+use seckill::sale::Sale;
+
+use super::{same, Check};
+
+/// A grant as entries tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    user: Vec<u8>,
+    qty: u64,
+    state: Vec<u8>,
+    at: u64,
+    deadline: u64,
+    req: Vec<u8>,
+    born: u64,
+    round: u64,
+}
+
+impl Line {
+    fn of(grant: &Grant<'_>) -> Line {
+        Line {
+            user: grant.user.to_vec(),
+            qty: grant.qty,
+            state: grant.state.name().into(),
+            at: grant.at,
+            deadline: grant.standing().deadline,
+            req: grant.req_id().unwrap_or_default().to_vec(),
+            born: grant.epoch,
+            round: grant.round,
+        }
+    }
+
+    /// In words.
+    fn shown(&self) -> String {
+        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        let Line { qty, at, deadline, born, round, .. } = self;
+        let (user, state, req) = (text(&self.user), text(&self.state), text(&self.req));
+        format!("{user} {qty} {state} at {at} until {deadline} req {req} born {born} round {round}")
+    }
+
+    /// Whether this is the grant as it stands; compares without copying.
+    fn is(&self, grant: &Grant<'_>) -> bool {
+        self.user == grant.user
+            && self.qty == grant.qty
+            && self.state == grant.state.name().as_bytes()
+            && self.at == grant.at
+            && self.deadline == grant.standing().deadline
+            && self.req == grant.req_id().unwrap_or_default()
+            && self.born == grant.epoch
+            && self.round == grant.round
+    }
+}
+
+/// What was read so far.
+#[derive(Clone, Debug, Default)]
+pub struct Follower {
+    /// Off until the sale has an outbox: then the shop exports the grants once, and reads.
+    is_on: bool,
+    lines: BTreeMap<u64, Line>,
+    rev: u64,
+    epoch: u64,
+    t: u64,
+    /// Supply, available, held, sold of the round that the last entry was about.
+    numbers: [u64; 4],
+    round: u64,
+    /// The round that the sale is in.
+    stored_round: u64,
+    /// The largest seq that was told.
+    grants: u64,
+}
+
+/// The value under `name`, empty when there is none.
+pub fn field<'e>(entry: &'e Entry, name: &str) -> &'e [u8] {
+    entry.fields().find(|(field, _)| *field == name).map_or(&[], |(_, value)| value)
+}
+
+/// The number under `name`.
+pub fn number(entry: &Entry, name: &str) -> Result<u64, String> {
+    let value = std::str::from_utf8(field(entry, name)).ok();
+    value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("no {name} in {entry:?}"))
+}
+
+impl Follower {
+    /// Starts from the sale as it stands: what a shop exports when it begins to follow.
+    pub fn export(sale: &Sale) -> Follower {
+        let core = sale.core();
+        let mut lines = BTreeMap::new();
+        let mut seq = 0;
+        while let Some(next) = sale.next_seq(seq) {
+            seq = next;
+            if let Some(grant) = sale.grant(seq) {
+                lines.insert(seq, Line::of(&grant));
+            }
+        }
+        Follower {
+            is_on: sale.terms().outbox.is_some(),
+            lines,
+            rev: core.rev,
+            epoch: core.epoch,
+            t: core.t,
+            numbers: [core.supply, core.available, core.held, core.sold],
+            round: core.round,
+            stored_round: core.round,
+            grants: core.grants,
+        }
+    }
+
+    /// Reads the next entry of the stream.
+    pub fn read(&mut self, entry: &Entry) -> Check {
+        let (rev, epoch, t) = (number(entry, "rev")?, number(entry, "epoch")?, number(entry, "t")?);
+        if self.is_on {
+            same("rev of an entry", &rev, &(self.rev + 1))?;
+        }
+        if epoch < self.epoch || t < self.t {
+            return Err(format!("epoch or t of an entry steps back: {entry:?}"));
+        }
+        (self.rev, self.epoch, self.t) = (rev, epoch, t);
+        let names = ["supply", "available", "held", "sold"];
+        let mut numbers = [0; 4];
+        for (slot, name) in numbers.iter_mut().zip(names) {
+            *slot = number(entry, name)?;
+        }
+        same("law of an entry", &numbers[0], &numbers[1..].iter().sum())?;
+        self.numbers = numbers;
+        let bytes = |name| field(entry, name).to_vec();
+        if !field(entry, "seq").is_empty() {
+            self.round = number(entry, "round")?;
+            let line = Line {
+                user: bytes("user"),
+                qty: number(entry, "qty")?,
+                state: bytes("state"),
+                at: number(entry, "at")?,
+                deadline: number(entry, "deadline")?,
+                req: bytes("req"),
+                born: number(entry, "born")?,
+                round: self.round,
+            };
+            let seq = number(entry, "seq")?;
+            self.grants = self.grants.max(seq);
+            self.lines.insert(seq, line);
+            return Ok(());
+        }
+        if field(entry, "event") == b"ROUND" {
+            self.stored_round = number(entry, "round")?;
+        }
+        self.round = self.stored_round;
+        Ok(())
+    }
+
+    /// Whether the database has what the sale has. Of rounds that are over it has more.
+    pub fn check(&self, sale: &Sale) -> Check {
+        let core = sale.core();
+        if !self.is_on {
+            return same("rev without an outbox", &core.rev, &0);
+        }
+        same("rev of the sale", &core.rev, &self.rev)?;
+        same(
+            "epoch of the last entry is not above the sale's",
+            &(self.epoch > core.epoch),
+            &false,
+        )?;
+        let mut seq = 0;
+        while let Some(next) = sale.next_seq(seq) {
+            seq = next;
+            let Some(grant) = sale.grant(seq) else { continue };
+            let line = self.lines.get(&seq);
+            if !line.is_some_and(|line| line.is(&grant)) {
+                let (told, is) = (line.map(Line::shown), Line::of(&grant).shown());
+                return Err(format!(
+                    "a reader of the outbox has {told:?} as {seq}, the sale {is:?}"
+                ));
+            }
+        }
+        same("grants that the outbox told", &self.grants, &core.grants)?;
+        same("round that the outbox told", &self.stored_round, &core.round)?;
+        let numbers = [core.supply, core.available, core.held, core.sold];
+        if self.round == core.round {
+            same("numbers of the last entry", &self.numbers, &numbers)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the shop follows yet.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+}

@@ -1,0 +1,173 @@
+//! A server as a model: sales that follow what was replicated, and the outboxes beside them.
+
+use std::hash::Hasher;
+use std::rc::Rc;
+
+use seckill::sale::effect::{decode_version, encode_version, Change};
+use seckill::sale::outbox::Entry;
+use seckill::sale::Sale;
+use siphasher::sip::SipHasher13;
+
+use super::follower::Follower;
+use super::model::Heard;
+use super::{same, Check};
+use crate::rebuild;
+
+/// A sale on one node.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub sale: Sale,
+    pub follower: Follower,
+    /// When it was loaded here in binary form, 0 when it was not.
+    pub arrived_at: u64,
+    /// GRABs that this node refused or answered with an older grant.
+    pub refusals: u64,
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub held: Vec<Held>,
+    /// Transactions of the history that it has.
+    pub offset: usize,
+}
+
+/// What one command did, as it is replicated and logged: all of it or nothing.
+#[derive(Clone, Debug)]
+pub struct Txn {
+    pub parts: Vec<Part>,
+    /// What the models heard.
+    pub heard: Vec<Heard>,
+}
+
+/// What one command did to one sale.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub sale: usize,
+    pub what: What,
+    /// Of the sale after it.
+    pub digest: u64,
+}
+
+/// How a sale changed.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// XADDs, then one APPLY.
+    Apply { version: u64, texts: Vec<Vec<u8>>, entries: Vec<Entry> },
+    /// A RESTORE.
+    Arrive { dump: Rc<Vec<Vec<u8>>>, at: u64 },
+}
+
+/// A digest of everything that replicates.
+pub fn digest(sale: &Sale) -> u64 {
+    let mut hasher = SipHasher13::new();
+    for (kind, piece) in sale.pieces() {
+        hasher.write_u8(kind.letter());
+        hasher.write_usize(piece.len());
+        hasher.write(&piece);
+    }
+    hasher.finish()
+}
+
+impl Held {
+    /// A sale that was loaded or just begun.
+    pub fn new(sale: Sale, arrived_at: u64) -> Held {
+        let follower = Follower::export(&sale);
+        Held { sale, follower, arrived_at, refusals: 0 }
+    }
+
+    /// What comes back from a snapshot of this sale at `at`.
+    fn reloaded(&self, at: u64) -> Result<Held, String> {
+        let sale = rebuild::load(&rebuild::dump(&self.sale), at)
+            .map_err(|why| format!("a snapshot is refused: {why:?}"))?;
+        same("digest of a snapshot", &digest(&sale), &digest(&self.sale))?;
+        same("refusals in a snapshot", &sale.refusals_piece(), &self.sale.refusals_piece())?;
+        Ok(Held { sale, arrived_at: at, ..self.clone() })
+    }
+
+    /// Applies what was replicated.
+    fn apply(&mut self, version: u64, texts: &[Vec<u8>], entries: &[Entry]) -> Check {
+        let mut wire = Vec::new();
+        encode_version(version, &mut wire);
+        same("version on the wire", &decode_version(&wire), &Some(version))?;
+        let changes = decoded(texts)?;
+        entries.iter().try_for_each(|entry| self.follower.read(entry))?;
+        let told = self.sale.apply_replicated(version, &changes);
+        told.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
+        self.follow();
+        self.follower.check(&self.sale)
+    }
+
+    /// The shop begins to follow when the sale gets an outbox.
+    pub fn follow(&mut self) {
+        if !self.follower.is_on() && self.sale.terms().outbox.is_some() {
+            self.follower = Follower::export(&self.sale);
+        }
+    }
+
+    /// Whether a transaction that does not follow is refused without a trace.
+    pub fn refuses(&mut self, part: &Part) -> Check {
+        let What::Apply { version, texts, .. } = &part.what else { return Ok(()) };
+        if *version == self.sale.core().version {
+            // A restore has brought the sale back to this very version.
+            return Ok(());
+        }
+        let before = digest(&self.sale);
+        let taken = self.sale.apply_replicated(*version, &decoded(texts)?).is_ok();
+        same("what does not follow is taken", &taken, &false)?;
+        same("digest after what does not follow", &digest(&self.sale), &before)
+    }
+}
+
+impl Node {
+    /// Takes the next transaction of the history.
+    pub fn take(&mut self, txn: &Txn) -> Check {
+        for part in &txn.parts {
+            let held = &mut self.held[part.sale];
+            match &part.what {
+                What::Apply { version, texts, entries } => held.apply(*version, texts, entries)?,
+                What::Arrive { dump, at } => *held = arrived(dump, *at)?,
+            }
+            same("digest of a replica at this offset", &digest(&held.sale), &part.digest)?;
+            same("law of a replica", &held.sale.core().is_lawful(), &true)?;
+            held.sale.shed();
+        }
+        self.offset += 1;
+        Ok(())
+    }
+
+    /// A copy that was made by a snapshot, RDB file or full resync, and loaded at `at`.
+    pub fn reloaded(&self, at: u64) -> Result<Node, String> {
+        let held: Result<Vec<_>, _> = self.held.iter().map(|held| held.reloaded(at)).collect();
+        Ok(Node { held: held?, offset: self.offset })
+    }
+}
+
+/// A sale that a RESTORE brings at `at`.
+pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
+    let sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
+    let refusals = {
+        let counters = sale.status(&seckill::sale::request::Now { clock_ms: 0, run: 0 }).counters;
+        counters.attempts - counters.granted
+    };
+    Ok(Held { refusals, ..Held::new(sale, at) })
+}
+
+fn decoded(texts: &[Vec<u8>]) -> Result<Vec<Change<'_>>, String> {
+    let decode = |text: &'_ Vec<u8>| -> Result<(), String> {
+        let change = Change::decode(text).map_err(|why| format!("{}: {why:?}", shown(&[text])))?;
+        let mut again = Vec::new();
+        change.encode(&mut again);
+        same("text that was read and written again", &again, text)
+    };
+    texts.iter().try_for_each(decode)?;
+    let changes: Result<Vec<Change<'_>>, _> =
+        texts.iter().map(|text| Change::decode(text)).collect();
+    changes.map_err(|why| format!("{}: {why:?}", shown(texts)))
+}
+
+/// Effects as people read them.
+fn shown(texts: &[impl AsRef<[u8]>]) -> String {
+    let texts = texts.iter().map(|text| text.as_ref().escape_ascii().to_string());
+    texts.collect::<Vec<_>>().join(" ")
+}

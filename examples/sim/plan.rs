@@ -1,0 +1,239 @@
+//! The next step, drawn where the sales stand: near edges, about grants that there are.
+
+use seckill::sale::limits::{INTEGER_MAX, TIME_MS_MAX};
+use seckill::sale::Sale;
+
+use super::cluster::{Cluster, REPLICAS};
+use super::setup::{any_number, between, gates, once_in, pick, rules};
+use super::step::Step;
+use super::swarm::Swarm;
+use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Patch, Pick, FENCE_MS, HOLD_MAX};
+use crate::random::Random;
+
+/// Users that ALLOW and DENY name together.
+const USERS: [&[&[u8]]; 8] = [
+    &[b"a"],
+    &[b"b", b"c"],
+    &[b"a", b"b", b"c", b"d", b"e", b"f", b"g"],
+    &[b"12", b"7", b"12"],
+    &[b"\0", b"Gq2r3:"],
+    &[&[0xff; 256]],
+    &[b"f", b"nobody"],
+    &[b"d", b"e"],
+];
+
+/// The next step of a run.
+pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
+    let sale = random.below(cluster.primary.held.len() as u64) as usize;
+    let replica = random.below(REPLICAS as u64) as usize;
+    let value = &cluster.primary.held[sale].sale;
+    let draws = value.terms().draw.is_some();
+    match swarm.next(random) {
+        // A sale that draws takes no amounts.
+        0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
+        2 => several(random, cluster),
+        kind @ 0..=17 => Step::Ask { sale, op: command(random, kind, value) },
+        18 => Step::Clock(clock(random, cluster, value)),
+        19 => Step::Outbox { sale, broken: once_in(random, 3) },
+        20 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
+        21 => Step::Repeat { replica },
+        22 => Step::Gap { replica },
+        23 => Step::Resync { replica },
+        24 => Step::Promote { replica },
+        25 => Step::Sync,
+        26 => Step::Rewrite,
+        27 => Step::Crash { lost: random.below(12) as usize },
+        28 if once_in(random, 3) => Step::CrashToSave,
+        28 => Step::Save,
+        29 => Step::Reload,
+        _ if once_in(random, 3) => Step::Restore { sale },
+        _ => Step::Dump { sale },
+    }
+}
+
+/// Users: few, so that they come again; some are numbers, some trip programs.
+fn user(random: &mut Random) -> Bytes {
+    match random.below(40) {
+        0 => vec![0xff; 256],
+        1 => b"\0".to_vec(),
+        2 => b"Gq2r3:".to_vec(),
+        3..=8 => random.below(1000).to_string().into_bytes(),
+        _ => vec![b'a' + random.below(7) as u8],
+    }
+}
+
+/// Request ids, few of them for the same reason.
+fn req(random: &mut Random) -> Bytes {
+    match random.below(40) {
+        0 => vec![0xfe; 128],
+        1 => b"\r\n".to_vec(),
+        2..=6 => vec![b'a'],
+        _ => format!("r{}", random.below(30)).into_bytes(),
+    }
+}
+
+fn some_req(random: &mut Random) -> Option<Bytes> {
+    (!once_in(random, 3)).then(|| req(random))
+}
+
+fn shifted(number: u64, random: &mut Random) -> u64 {
+    number.saturating_add_signed(random.below(5) as i64 - 2)
+}
+
+/// A quantity, often beside what is there or what a user may have.
+fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
+    let number = match random.below(10) {
+        0..=4 => between(random, 1, 4),
+        5 => any_number(random),
+        6 | 7 => shifted(sale.core().available, random),
+        8 => shifted(sale.allowance(&sale.holding_of(user)).unwrap_or(1), random),
+        _ => shifted(INTEGER_MAX - sale.core().supply.min(INTEGER_MAX), random),
+    };
+    number.clamp(1, INTEGER_MAX)
+}
+
+fn drawn(random: &mut Random) -> Op {
+    Op::Grab { user: user(random), ask: Ask::Unsaid, req: some_req(random) }
+}
+
+/// An MGRAB, often of one unit each and under one of few request ids, so that some come again.
+fn several(random: &mut Random, cluster: &Cluster) -> Step {
+    let (user, is_small) = (user(random), random.below(4) > 0);
+    let sales = cluster.primary.held.iter();
+    let mut qty = |sale| if is_small { 1 } else { size(random, sale, &user) };
+    let qty = sales.map(|held| qty(&held.sale)).collect();
+    let req = (!once_in(random, 3)).then(|| vec![b'm', b'0' + random.below(4) as u8]);
+    Step::Several { user, qty, req }
+}
+
+fn enlist(random: &mut Random, list: List) -> Op {
+    let users = pick(random, &USERS);
+    Op::Enlist { list, add: random.below(3) > 0, users }
+}
+
+fn gate_patch(random: &mut Random) -> GatePatch {
+    let wanted = gates(random);
+    GatePatch {
+        allowlist: once_in(random, 2).then_some(wanted.allowlist),
+        modulo: once_in(random, 2).then_some(wanted.modulo),
+        sample: once_in(random, 2).then_some(wanted.sample),
+        admit: once_in(random, 2).then_some(wanted.admit),
+        mask: Some(wanted.mask),
+    }
+}
+
+fn grab(random: &mut Random, sale: &Sale) -> Op {
+    let user = user(random);
+    let qty = size(random, sale, &user);
+    let ask = if once_in(random, 3) { Ask::UpTo(qty) } else { Ask::Qty(qty) };
+    Op::Grab { user, ask, req: some_req(random) }
+}
+
+/// A command to one sale.
+fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
+    match kind {
+        0 => grab(random, sale),
+        1 => drawn(random),
+        3 => settle(random, sale, Deed::Confirm),
+        4 => settle(random, sale, Deed::Reclaim),
+        5 => settle(random, sale, Deed::Cancel),
+        6 => {
+            let ms = match random.below(6) {
+                0 => *pick(random, &[1, HOLD_MAX - 1, HOLD_MAX]),
+                _ => between(random, 1, 60),
+            };
+            settle(random, sale, Deed::Extend(ms))
+        }
+        7 => settle(random, sale, Deed::Refund),
+        8 => import(random, sale),
+        9 => {
+            let size = size(random, sale, b"") as i64;
+            let delta = if once_in(random, 2) { size } else { -size };
+            Op::Restock { delta, req: req(random) }
+        }
+        10 => Op::Pause,
+        11 => Op::Resume,
+        12 => Op::Alter(patch(random)),
+        13 => Op::Alter(Patch { gates: gate_patch(random), ..Patch::default() }),
+        14 => enlist(random, List::Allow),
+        15 => enlist(random, List::Deny),
+        16 => Op::Init { supply: any_number(random), rules: rules(random) },
+        _ => Op::Sweep(random.below(5) as usize),
+    }
+}
+
+fn patch(random: &mut Random) -> Patch {
+    let rules = rules(random);
+    Patch {
+        limit: once_in(random, 2).then_some(rules.limit),
+        grabs: once_in(random, 2).then_some(rules.grabs),
+        hold_ms: once_in(random, 2).then_some(rules.hold_ms),
+        open_at: once_in(random, 4).then_some(rules.open_at),
+        close_at: once_in(random, 4).then_some(rules.close_at),
+        outbox: rules.outbox.filter(|_| once_in(random, 3)),
+        ..Patch::default()
+    }
+}
+
+/// The seq of a grant that there was, more often a late one.
+fn some_seq(random: &mut Random, sale: &Sale) -> u64 {
+    let grants = sale.core().grants.max(1);
+    match random.below(3) {
+        0 => between(random, 1, grants),
+        _ => grants - random.below(grants.min(8)),
+    }
+}
+
+fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
+    let known = sale.grant(some_seq(random, sale)).filter(|_| !once_in(random, 6));
+    let Some(grant) = known else {
+        let pick = match random.below(3) {
+            0 => Pick::Only,
+            1 => Pick::Seq(random.below(40)),
+            _ => Pick::Req(req(random)),
+        };
+        return Op::Settle { user: user(random), pick, deed };
+    };
+    let pick = match (random.below(4), grant.req_id()) {
+        (0, _) => Pick::Only,
+        (1 | 2, Some(req)) => Pick::Req(req.to_vec()),
+        _ => Pick::Seq(grant.seq),
+    };
+    Op::Settle { user: grant.user.to_vec(), pick, deed }
+}
+
+fn import(random: &mut Random, sale: &Sale) -> Op {
+    let known = sale.grant(some_seq(random, sale)).filter(|_| once_in(random, 2));
+    let no_deficit = once_in(random, 3);
+    if let Some((grant, req)) = known.and_then(|grant| grant.req_id().map(|req| (grant, req))) {
+        let (user, req) = (grant.user.to_vec(), req.to_vec());
+        let qty = grant.qty + random.below(5) / 4;
+        return Op::Import { user, qty, req, at: None, no_deficit };
+    }
+    let user = user(random);
+    let qty = size(random, sale, &user);
+    let at = once_in(random, 3).then(|| random.below(TIME_MS_MAX));
+    Op::Import { user, qty, req: req(random), at, no_deficit }
+}
+
+/// Where the clock goes: on a little, back, or to a moment at which something happens.
+fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
+    let clock = cluster.clock;
+    let moment = match random.below(20) {
+        0..=6 => clock + random.below(20),
+        7 | 8 => clock.saturating_sub(random.below(60)),
+        9..=13 => shifted(sale.next_due().unwrap_or(clock), random),
+        14 => shifted(sale.terms().open_at, random),
+        15 => shifted(sale.terms().close_at, random),
+        16 => shifted(sale.core().t + FENCE_MS, random),
+        17 => clock + random.below(2000),
+        18 => shifted(sale.core().t, random),
+        _ if once_in(random, 20) => *pick(random, &[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
+        _ => clock,
+    };
+    // The oracle counts rounds one by one, so there it is not for months.
+    let mut sales = cluster.primary.held.iter().map(|held| &held.sale);
+    let repeats = sales.any(|sale| sale.terms().schedule.is_some());
+    let last = if repeats { clock + 2 * FENCE_MS } else { TIME_MS_MAX };
+    moment.clamp(1, last.min(TIME_MS_MAX))
+}

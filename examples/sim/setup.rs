@@ -1,0 +1,181 @@
+//! How a run begins: the sales, their terms, the clock.
+
+use seckill::sale::limits::{INTEGER_MAX, TIME_MS_MAX};
+use seckill::sale::request::Init;
+
+use crate::oracle::{Drawing, Every, Gates, Oracle, Rules, HOLD_MAX, SECRET};
+use crate::random::Random;
+use crate::world::{amounts, terms};
+
+/// When runs begin, Unix ms by the sales' clock.
+const START: u64 = 1_000_000;
+
+/// When the first process starts.
+const RUN: u64 = 500;
+
+/// The id of every sale: the oracle's.
+const ID: u64 = 77;
+
+/// Lists of amounts.
+const LISTS: [&[u64]; 6] = [
+    &[1],
+    &[5, 6, 7, 8],
+    &[3, 3, 3],
+    &[9, 1, 1, 300, 2, 2, 7],
+    &[1, 1, 1, 1, 1, 1, 1, 1],
+    &[70_000, 2],
+];
+
+/// Moduli with their remainders.
+const MODULI: [(u64, &[u64]); 5] =
+    [(1, &[0]), (2, &[1]), (3, &[0, 2]), (7, &[0, 1, 2, 3, 4, 5]), (1_000_003, &[5, 12])];
+
+/// An INIT.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    pub supply: u64,
+    pub rules: Rules,
+}
+
+/// What a run begins with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub sales: Vec<Opening>,
+    pub clock: u64,
+    pub run: u64,
+    /// Whether the first replica gets everything at once.
+    pub attached: bool,
+}
+
+/// A number from `low` to `high`.
+pub fn between(random: &mut Random, low: u64, high: u64) -> u64 {
+    low + random.below(high - low + 1)
+}
+
+/// True once in `times`.
+pub fn once_in(random: &mut Random, times: u64) -> bool {
+    random.below(times) == 0
+}
+
+/// One of several.
+pub fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
+    &from[random.below(from.len() as u64) as usize]
+}
+
+/// A number of the contract, likely at an edge.
+pub fn any_number(random: &mut Random) -> u64 {
+    match random.below(8) {
+        0..=4 => random.below(6),
+        5 | 6 => *pick(random, &[0, 1, 2, 3, 10, INTEGER_MAX / 2, INTEGER_MAX - 1, INTEGER_MAX]),
+        _ => random.below(INTEGER_MAX),
+    }
+}
+
+impl Setup {
+    /// Draws one.
+    pub fn draw(random: &mut Random) -> Setup {
+        let sales = if once_in(random, 6) { 2 } else { 1 };
+        let is_plain = random.below(5) < 3;
+        Setup {
+            sales: (0..sales).map(|_| Opening::draw(random, is_plain)).collect(),
+            clock: START,
+            run: RUN,
+            attached: !once_in(random, 4),
+        }
+    }
+}
+
+/// Terms that every sale has.
+pub fn rules(random: &mut Random) -> Rules {
+    // Most sales are open most of the time.
+    let window = |random: &mut Random| match random.below(32) {
+        0..=26 => 0,
+        27..=30 => between(random, START, START + 120),
+        _ => *pick(random, &[1, START - 1, START, TIME_MS_MAX, TIME_MS_MAX + 1, INTEGER_MAX]),
+    };
+    Rules {
+        limit: if once_in(random, 3) { 0 } else { any_number(random) },
+        grabs: if random.below(3) > 0 { 0 } else { any_number(random) },
+        hold_ms: match random.below(8) {
+            0..=2 => 0,
+            3..=6 => between(random, 1, 40),
+            _ => *pick(random, &[1, 1000, HOLD_MAX - 1, HOLD_MAX]),
+        },
+        open_at: window(random),
+        close_at: window(random),
+        outbox: (!once_in(random, 3)).then_some('s'),
+        ..Rules::default()
+    }
+}
+
+/// Terms of admission.
+pub fn gates(random: &mut Random) -> Gates {
+    Gates {
+        allowlist: once_in(random, 3),
+        modulo: once_in(random, 4).then(|| *pick(random, &MODULI)),
+        sample: once_in(random, 4).then(|| (random.below(1000), *pick(random, &["", "x", "salt"]))),
+        admit: if once_in(random, 2) { between(random, 1, 5) } else { 0 },
+        mask: once_in(random, 3),
+    }
+}
+
+fn every(random: &mut Random) -> Every {
+    let period = *pick(random, &[1, 7, 20, 50, 1000]);
+    let offset = *pick(random, &[0, 1, START, START - 30, START + 60]);
+    Every { period, offset, lasts: between(random, 1, period), carry: once_in(random, 2) }
+}
+
+fn drawing(random: &mut Random, supply: u64) -> Drawing {
+    let some = supply.max(1);
+    let packets = between(random, 1, some.min(12));
+    match random.below(4) {
+        0 => Drawing::Packets { packets, min: between(random, 1, (some / packets).min(5)) },
+        1 => {
+            let low = between(random, 1, some.min(6));
+            Drawing::Uniform { low, high: between(random, low, some) }
+        }
+        2 => Drawing::Equal { packets },
+        _ => {
+            let amounts = pick(random, &LISTS);
+            Drawing::List(amounts)
+        }
+    }
+}
+
+impl Opening {
+    fn draw(random: &mut Random, is_plain: bool) -> Opening {
+        let mut rules = rules(random);
+        let mut supply =
+            if once_in(random, 3) { any_number(random) } else { between(random, 1, 40) };
+        if is_plain {
+            return Opening { supply, rules };
+        }
+        if once_in(random, 2) {
+            rules.drawing = drawing(random, supply);
+            if once_in(random, 2) {
+                (rules.limit, rules.grabs) = (0, 1);
+            }
+        }
+        if let Drawing::List(amounts) = rules.drawing {
+            supply = amounts.iter().sum();
+        } else if once_in(random, 2) {
+            // A list serves one round.
+            rules.every = Some(every(random));
+        }
+        if once_in(random, 2) {
+            rules.gates = gates(random);
+        }
+        Opening { supply, rules }
+    }
+
+    /// The request.
+    pub fn init(&self) -> Init {
+        let (supply, rules) = (self.supply, &self.rules);
+        Init { supply, terms: terms(rules), amounts: amounts(rules), id: ID, secret: SECRET }
+    }
+
+    /// The oracle's word on the INIT.
+    pub fn oracle(&self, clock: u64, run: u64) -> Result<Oracle, String> {
+        Oracle::init(self.supply, self.rules, clock, run)
+    }
+}

@@ -1,0 +1,222 @@
+//! What can happen, and how it is written down: a list of steps reads like a session.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Pick};
+
+/// One step. Sales and replicas are named by their place.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A command that the oracle knows.
+    Ask { sale: usize, op: Op },
+    /// MGRAB of all sales.
+    Several { user: Bytes, qty: Vec<u64>, req: Option<Bytes> },
+    /// The clock is set, forwards or back.
+    Clock(u64),
+    /// The outbox of a sale takes no entries, or takes them again.
+    Outbox { sale: usize, broken: bool },
+    /// A replica gets the next so many transactions.
+    Deliver { replica: usize, count: usize },
+    /// A replica gets the last transaction a second time.
+    Repeat { replica: usize },
+    /// A replica gets a transaction before the one that it waits for.
+    Gap { replica: usize },
+    /// A replica gets everything anew as a snapshot.
+    Resync { replica: usize },
+    /// A replica takes over with what it has; the rest of the history is lost.
+    Promote { replica: usize },
+    /// The log reaches the disk.
+    Sync,
+    /// The log is rewritten.
+    Rewrite,
+    /// The primary dies and comes back from its log without the last so many transactions, as far
+    /// as they were not on the disk.
+    Crash { lost: usize },
+    /// The snapshot is written to the disk.
+    Save,
+    /// The primary dies and comes back from its snapshot.
+    CrashToSave,
+    /// The primary loads what it has just saved, in the same run.
+    Reload,
+    /// A sale is dumped.
+    Dump { sale: usize },
+    /// A sale is replaced by what was dumped of it.
+    Restore { sale: usize },
+}
+
+/// The kinds of steps, in the order of the report.
+pub const KINDS: [&str; 31] = [
+    "GRAB",
+    "GRAB drawn",
+    "MGRAB",
+    "CONFIRM",
+    "RECLAIM",
+    "CANCEL",
+    "EXTEND",
+    "REFUND",
+    "IMPORT",
+    "RESTOCK",
+    "PAUSE",
+    "RESUME",
+    "ALTER",
+    "ALTER gates",
+    "ALLOW",
+    "DENY",
+    "INIT",
+    "sweep",
+    "clock",
+    "outbox",
+    "deliver",
+    "repeat",
+    "gap",
+    "resync",
+    "promote",
+    "sync",
+    "rewrite",
+    "crash",
+    "snapshot",
+    "reload",
+    "dump",
+];
+
+/// The first of the kinds that are no commands.
+pub const FIRST_FAULT: usize = 18;
+
+impl Step {
+    /// Its place in [`KINDS`].
+    pub fn kind(&self) -> usize {
+        match self {
+            Step::Ask { op, .. } => kind_of(op),
+            Step::Several { .. } => 2,
+            Step::Clock(_) => 18,
+            Step::Outbox { .. } => 19,
+            Step::Deliver { .. } => 20,
+            Step::Repeat { .. } => 21,
+            Step::Gap { .. } => 22,
+            Step::Resync { .. } => 23,
+            Step::Promote { .. } => 24,
+            Step::Sync => 25,
+            Step::Rewrite => 26,
+            Step::Crash { .. } => 27,
+            Step::Save | Step::CrashToSave => 28,
+            Step::Reload => 29,
+            Step::Dump { .. } | Step::Restore { .. } => 30,
+        }
+    }
+}
+
+fn kind_of(op: &Op) -> usize {
+    match op {
+        Op::Grab { ask: Ask::Unsaid, .. } => 1,
+        Op::Grab { .. } => 0,
+        Op::Settle { deed, .. } => match deed {
+            Deed::Confirm => 3,
+            Deed::Reclaim => 4,
+            Deed::Cancel => 5,
+            Deed::Extend(_) => 6,
+            Deed::Refund => 7,
+        },
+        Op::Import { .. } => 8,
+        Op::Restock { .. } => 9,
+        Op::Pause => 10,
+        Op::Resume => 11,
+        Op::Alter(patch) if patch.gates != GatePatch::default() => 13,
+        Op::Alter(_) => 12,
+        Op::Enlist { list: List::Allow, .. } => 14,
+        Op::Enlist { .. } => 15,
+        Op::Init { .. } => 16,
+        _ => 17,
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Ask { sale, op } => show_op(f, *sale, op),
+            Step::Several { user, qty, req } => {
+                let keys: Vec<&str> = (0..qty.len()).map(name).collect();
+                let keys = keys.join(" ");
+                write!(f, "MGRAB {} {keys} QTY {qty:?}{}", text(user), req_text(req))
+            }
+            Step::Clock(clock) => write!(f, "the clock shows {clock}"),
+            Step::Outbox { sale, broken: true } => {
+                write!(f, "the outbox of {} takes no entries", name(*sale))
+            }
+            Step::Outbox { sale, .. } => write!(f, "the outbox of {} takes entries", name(*sale)),
+            Step::Deliver { replica, count } => {
+                write!(f, "replica {replica} gets {count} transactions")
+            }
+            Step::Repeat { replica } => write!(f, "replica {replica} gets the last one again"),
+            Step::Gap { replica } => write!(f, "replica {replica} gets one too early"),
+            Step::Resync { replica } => write!(f, "replica {replica} gets a snapshot"),
+            Step::Promote { replica } => write!(f, "replica {replica} is promoted"),
+            Step::Sync => write!(f, "the log reaches the disk"),
+            Step::Rewrite => write!(f, "the log is rewritten"),
+            Step::Crash { lost } => write!(f, "crash; the log lacks its last {lost}"),
+            Step::Save => write!(f, "the snapshot reaches the disk"),
+            Step::CrashToSave => write!(f, "crash; back from the snapshot"),
+            Step::Reload => write!(f, "DEBUG RELOAD"),
+            Step::Dump { sale } => write!(f, "DUMP {}", name(*sale)),
+            Step::Restore { sale } => write!(f, "RESTORE {} REPLACE", name(*sale)),
+        }
+    }
+}
+
+fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
+    let key = name(sale);
+    match op {
+        Op::Grab { user, ask, req } => {
+            let ask = match ask {
+                Ask::Qty(qty) => format!(" QTY {qty}"),
+                Ask::UpTo(qty) => format!(" UPTO {qty}"),
+                Ask::Unsaid => String::new(),
+            };
+            write!(f, "GRAB {key} {}{ask}{}", text(user), req_text(req))
+        }
+        Op::Settle { user, pick, deed } => {
+            let pick = match pick {
+                Pick::Only => String::new(),
+                Pick::Seq(seq) => format!(" SEQ {seq}"),
+                Pick::Req(req) => format!(" REQ {}", text(req)),
+            };
+            let user = text(user);
+            match deed {
+                Deed::Confirm => write!(f, "CONFIRM {key} {user}{pick}"),
+                Deed::Reclaim => write!(f, "CONFIRM {key} {user}{pick} RECLAIM"),
+                Deed::Cancel => write!(f, "CANCEL {key} {user}{pick}"),
+                Deed::Extend(ms) => write!(f, "EXTEND {key} {user} {ms}{pick}"),
+                Deed::Refund => write!(f, "REFUND {key} {user}{pick}"),
+            }
+        }
+        Op::Import { user, qty, req, at, no_deficit } => {
+            let at = at.map_or(String::new(), |at| format!(" AT {at}"));
+            let how = if *no_deficit { " NODEFICIT" } else { "" };
+            write!(f, "IMPORT {key} {} {qty} REQ {}{at}{how}", text(user), text(req))
+        }
+        Op::Restock { delta, req } => write!(f, "RESTOCK {key} {delta} REQ {}", text(req)),
+        Op::Enlist { list, add, users } => {
+            let users: Vec<String> = users.iter().map(|user| text(user)).collect();
+            let how = if *add { "ADD" } else { "REMOVE" };
+            write!(f, "{list:?} {key} {how} {}", users.join(" "))
+        }
+        Op::Sweep(most) => write!(f, "the sweeper settles {most} of {key}"),
+        other => write!(f, "{key} {other:?}"),
+    }
+}
+
+/// A sale's name in words.
+fn name(sale: usize) -> &'static str {
+    ["k", "l"].get(sale).copied().unwrap_or("?")
+}
+
+fn req_text(req: &Option<Bytes>) -> String {
+    req.as_ref().map_or(String::new(), |req| format!(" REQ {}", text(req)))
+}
+
+/// Bytes as they are when they can be read; long ones by their length.
+fn text(bytes: &[u8]) -> String {
+    match bytes.len() {
+        0..=20 => bytes.escape_ascii().to_string(),
+        len => format!("<{len} bytes {}>", bytes[..1].escape_ascii()),
+    }
+}

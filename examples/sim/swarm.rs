@@ -1,0 +1,56 @@
+//! What a run does how often. Each run leaves some of it out, so that what is rare among all is
+//! common in some run (swarm testing: Groce and others, 2012).
+
+use super::setup::{between, once_in, Setup};
+use super::step::{FIRST_FAULT, KINDS};
+use crate::random::Random;
+
+/// How much each kind weighs when nothing is left out. Clock and deliveries are as common as
+/// commands, disasters are rare.
+const USUAL: [u64; KINDS.len()] = [
+    60, 20, 20, 20, 16, 12, 8, 10, 12, 14, 2, 4, 4, 4, 5, 4, 1, 12, // commands
+    50, 2, 30, 2, 2, 2, 2, 4, 2, 2, 2, 2, 3, // faults
+];
+
+// Places of the kinds that depend on each other.
+const GRAB: usize = 0;
+const MGRAB: usize = 2;
+const PAUSE: usize = 10;
+const RESUME: usize = 11;
+
+/// The weights of one run.
+#[derive(Clone, Debug)]
+pub struct Swarm {
+    weights: [u64; KINDS.len()],
+}
+
+impl Swarm {
+    /// Draws one for a setup.
+    pub fn draw(random: &mut Random, setup: &Setup) -> Swarm {
+        let mut weights = USUAL;
+        for (kind, weight) in weights.iter_mut().enumerate() {
+            let is_off = once_in(random, if kind < FIRST_FAULT { 4 } else { 3 });
+            *weight *= if is_off { 0 } else { between(random, 1, 8) };
+        }
+        // Without grabs, or paused for good, nothing would happen; with one sale no MGRAB.
+        weights[GRAB] = weights[GRAB].max(USUAL[GRAB]);
+        weights[RESUME] = weights[RESUME].max(2 * weights[PAUSE]);
+        if setup.sales.len() == 1 {
+            weights[MGRAB] = 0;
+        }
+        Swarm { weights }
+    }
+
+    /// The kind of the next step.
+    pub fn next(&self, random: &mut Random) -> usize {
+        let mut place = random.below(self.weights.iter().sum());
+        let kind = self.weights.iter().position(|weight| match place.checked_sub(*weight) {
+            Some(rest) => {
+                place = rest;
+                false
+            }
+            None => true,
+        });
+        kind.unwrap_or(0)
+    }
+}

@@ -1,0 +1,34 @@
+//! Reads arguments, which NULs divide, as every parser would.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seckill::command::parse::Words;
+use seckill::command::terms::{outbox_place, Options};
+
+fuzz_target!(|data: &[u8]| {
+    let args: Vec<&[u8]> = data.split(|byte| *byte == 0).collect();
+    let words = || Words::after_key(&args);
+    for first in 0..3 {
+        assert!(outbox_place(&args, first).is_none_or(|place| place < args.len()));
+    }
+    if let Ok(options) = Options::parse(&mut words()) {
+        // What was read can be asked whether it can be kept.
+        let _ = seckill::sale::terms::Terms::default().altered(&options.change).check();
+        if let Some(draw) = &options.draw {
+            let _ = draw.check(
+                options.amounts.iter().copied().fold(0, u64::saturating_add),
+                &options.amounts,
+            );
+        }
+        if let Some(schedule) = &options.schedule {
+            let _ = schedule.check();
+        }
+    }
+    let _ = (words().which(true), words().which(false));
+    let (integer, delta) = (words().integer(), words().delta());
+    assert!(integer.is_err() || delta.is_ok() || integer == Ok(0));
+    let (user, req) = (words().user(), words().req());
+    assert!(req.is_err() || user.is_ok());
+    let _ = (words().count_up_to(30), words().outbox(), words().several(args.len() / 2));
+});

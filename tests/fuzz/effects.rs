@@ -1,0 +1,71 @@
+//! Effects that are altered, spliced or out of place, on empty and on rich sales: refused without a
+//! trace, or the sale afterwards is sound.
+
+use std::time::Instant;
+
+use seckill::sale::decide::decide_new;
+use seckill::sale::request::Now;
+use seckill::sale::Sale;
+
+use crate::corpus::{alter, corpus, pick};
+use crate::random::Random;
+use crate::sim::Sample;
+use crate::sound::{assert_sound, try_apply};
+use crate::{long, seed, Figures};
+
+/// A sale on the same terms with no change but its INIT. A list's amounts are not at hand.
+fn emptied(sample: &Sample) -> Option<Sale> {
+    let terms = sample.sale.terms().clone();
+    let init = seckill::sale::request::Init {
+        supply: sample.sale.core().supply,
+        terms,
+        amounts: Vec::new(),
+        id: 77,
+        secret: [7; 16],
+    };
+    let decision = decide_new(&init, &Now { clock_ms: 1_000_000, run: 1 });
+    Sale::create(decision.changes.first()?, [1, 2]).ok().map(|(sale, _)| sale)
+}
+
+fn apply(rounds: u64, seed: u64) -> Figures {
+    let (sales, mut random) = (corpus(seed), Random(seed));
+    let texts = |sample: &Sample| sample.texts.iter().map(|(_, text)| text.clone()).collect();
+    let all: Vec<Vec<Vec<u8>>> =
+        sales.iter().map(texts).filter(|t: &Vec<_>| !t.is_empty()).collect();
+    let empty: Vec<Sale> = sales.iter().filter_map(emptied).collect();
+    assert!(empty.len() > sales.len() / 2);
+    let mut figures = Figures::default();
+    for round in 0..rounds {
+        let mut sale = match random.below(4) {
+            0 => pick(&mut random, &empty).clone(),
+            _ => pick(&mut random, &sales).sale.clone(),
+        };
+        let known = pick(&mut random, &all);
+        let mut batch: Vec<Vec<u8>> =
+            (0..1 + random.below(3)).map(|_| pick(&mut random, known).clone()).collect();
+        if random.below(4) > 0 {
+            alter(&mut batch, pick::<Vec<_>>(&mut random, &all), &mut random);
+        }
+        let how = format!("seed {seed}, round {round}");
+        let version = sale.core().version;
+        let is_taken = try_apply(&mut sale, version, &batch.iter().collect::<Vec<_>>(), &how);
+        if is_taken {
+            assert_sound(&sale, &how);
+        }
+        figures.note(is_taken);
+    }
+    figures
+}
+
+#[test]
+fn altered_effects() {
+    let figures = apply(20_000, 1);
+    assert!(figures.taken > 1000 && figures.refused > 5000, "{figures:?}");
+}
+
+#[test]
+#[ignore = "long: make fuzz"]
+fn long_altered_effects() {
+    let since = Instant::now();
+    apply(long(1_000_000), seed()).print("effects", since);
+}

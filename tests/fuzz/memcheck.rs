@@ -1,0 +1,200 @@
+//! The server under valgrind's memcheck: no error, and no leak in frames of ours. Every command, then
+//! what servers do to values, then altered calls, payloads and files; each server is shut down in
+//! order, so that valgrind looks for what was lost.
+//!
+//! Debian's server takes its memory from a shared jemalloc, which valgrind puts its own malloc in
+//! place of: every block is seen. In a server that has jemalloc built in, only use of memory that
+//! was never written would be found, neither leaks nor reads behind an end: so this test insists.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use seckill::command::table::TABLE;
+
+use crate::support::shop::{number, wait_for_no_holds};
+use crate::support::{wait_until, Options, Server};
+use crate::{arguments, files, payloads};
+
+const SCRIPT: &str = "#!/bin/sh\n\
+    exec valgrind --soname-synonyms=somalloc=libjemalloc.so.2 --leak-check=full \
+    --show-leak-kinds=definite,indirect,possible --num-callers=40 --log-file=LOGS/%p \
+    --suppressions=KNOWN redis-server \"$@\"\n";
+
+/// The server's compressor looks into a table that it has not cleared, and then at what is there.
+const KNOWN: &str = "{\n lzf-cond\n Memcheck:Cond\n fun:lzf_compress\n}\n\
+    {\n lzf-value\n Memcheck:Value8\n fun:lzf_compress\n}\n";
+
+/// A server that runs under valgrind, which writes a log for each process into `logs`.
+fn write_script(folder: &Path) -> (PathBuf, PathBuf) {
+    let (script, logs) = (folder.join("server"), folder.join("logs"));
+    fs::create_dir(&logs).expect("a folder for logs");
+    let known = folder.join("known");
+    fs::write(&known, KNOWN).expect("a file of what is known");
+    let text = SCRIPT.replace("LOGS", &logs.to_string_lossy());
+    let text = text.replace("KNOWN", &known.to_string_lossy());
+    fs::write(&script, text).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a script that runs");
+    (script, logs)
+}
+
+/// What happens to a shop besides the commands that the table shows.
+const SHOP: [&str; 34] = [
+    "SECKILL.INIT drop 100 LIMIT 9 HOLD 150 OUTBOX out",
+    "SECKILL.GRAB drop alice QTY 2 REQ o1",
+    "SECKILL.GRAB drop alice QTY 2 REQ o1",
+    "SECKILL.GRAB drop bob UPTO 3",
+    "SECKILL.EXTEND drop alice 60000 REQ o1",
+    "SECKILL.CONFIRM drop alice REQ o1",
+    "SECKILL.REFUND drop alice REQ o1",
+    "SECKILL.CANCEL drop carol REQ early",
+    "SECKILL.GRAB drop carol REQ early",
+    "SECKILL.INIT list 26 DRAW LIST 5 6 7 8 HOLD 150",
+    "SECKILL.GRAB list a",
+    "SECKILL.GRAB list b REQ r",
+    "SECKILL.CANCEL list a",
+    "SECKILL.INIT packets 100 DRAW PACKETS 5 MIN 2",
+    "SECKILL.GRAB packets a",
+    "SECKILL.INIT rounds 5 EVERY 200 HOLD 100",
+    "SECKILL.GRAB rounds a",
+    "SECKILL.INIT gates 50 ALLOWLIST MOD 2 1 SAMPLE 900 SALT x ADMIT 3 MASK OUTBOX out",
+    "SECKILL.ALLOW gates ADD 1 2 3 4 5 a b c",
+    "SECKILL.GRAB gates 1",
+    "SECKILL.GRAB gates 2",
+    "SECKILL.GRAB gates z",
+    "SECKILL.ALTER gates ALLOWLIST OFF MOD 0 SAMPLE 1000",
+    "SECKILL.GRAB gates z",
+    "SECKILL.MGRAB alice 3 drop list gates REQ all",
+    "SECKILL.INIT drop 5",
+    "SECKILL.GRAB drop",
+    "SECKILL.GRAB drop x QTY 99999999999999999999",
+    "SECKILL.USER drop alice COUNT 5",
+    "SECKILL.WINNERS drop 0 COUNT 2 STATE ALL",
+    "SECKILL.STATUS drop JSON",
+    "EVAL return{redis.call('SECKILL.GRAB',KEYS[1],'lua'),redis.call('SECKILL.STATUS',KEYS[1])} 1 drop",
+    "MEMORY USAGE drop",
+    "DEBUG DIGEST",
+];
+
+/// What servers do to values.
+const AROUND: [&str; 16] = [
+    "DEBUG RELOAD",
+    "RENAME list list2",
+    "MOVE list2 1",
+    "COPY drop copy",
+    "SWAPDB 0 1",
+    "SWAPDB 0 1",
+    "MULTI",
+    "SECKILL.GRAB drop multi",
+    "EXEC",
+    "DEBUG LOADAOF",
+    "OBJECT ENCODING drop",
+    "SECKILL.GRAB drop again",
+    "UNLINK packets",
+    "DEL gates",
+    "FLUSHALL ASYNC",
+    "SECKILL.INIT last 5",
+];
+
+fn wait_for_children(server: &Server) {
+    wait_until("no child saves", || {
+        let info = |name| server.info("persistence", name);
+        let running = ["rdb_bgsave_in_progress", "aof_rewrite_in_progress"].map(info);
+        running == ["0", "0"] && info("aof_rewrite_scheduled") == "0"
+    });
+}
+
+/// Every command and everything around them, on a primary and a replica.
+fn live() {
+    let options = || Options::new().line("appendonly yes").line("aof-use-rdb-preamble no");
+    let (mut server, mut replica) = (options().start(), options().start());
+    let mut conn = server.conn();
+    TABLE.iter().for_each(|spec| drop(conn.cmd(spec.example)));
+    conn.cmd("DEL drop");
+    replica.follow(&server);
+    for line in SHOP {
+        conn.cmd(line);
+    }
+    let mut newer = server.conn().resp3();
+    TABLE.iter().for_each(|spec| drop(newer.cmd(spec.example)));
+    wait_for_no_holds(&server, "drop");
+    let round = number(&mut conn, "rounds", "round");
+    wait_until("a round turns by itself", || number(&mut conn, "rounds", "round") > round);
+    let dumped = conn.cmd("DUMP drop");
+    for key in ["restored", "restored"] {
+        let restore = crate::support::payload::restore(key, dumped.bytes());
+        assert_eq!(conn.pipeline(&[restore]).expect("it lives")[0].to_string(), "+OK");
+    }
+    conn.cmd("PEXPIRE restored 1");
+    wait_until("the key expires", || conn.call("EXISTS restored") == "0");
+    for save in ["BGREWRITEAOF", "BGSAVE"] {
+        conn.cmd(save);
+        wait_for_children(&server);
+    }
+    replica.wait_in_sync(&server);
+    // A full resync over what the replica has; then it is promoted.
+    conn.cmd("DEBUG CHANGE-REPL-ID");
+    conn.cmd("CLIENT KILL TYPE replica");
+    replica.wait_in_sync(&server);
+    replica.cmd("REPLICAOF NO ONE");
+    replica.cmd("SECKILL.GRAB drop promoted");
+    for line in AROUND {
+        conn.cmd(line);
+    }
+    server.stop(true);
+    server.start_again();
+    server.stop(false);
+    replica.stop(false);
+}
+
+/// Whether a report is about the module. The server's strings are known by a pointer behind their
+/// head, which valgrind calls possibly lost: of those only what the module itself asked for counts.
+fn is_ours(report: &str) -> bool {
+    let is_asked_for = ["RM_Alloc", "RM_Calloc", "RM_Realloc"].iter().any(|it| report.contains(it));
+    report.contains("seckill") && (is_asked_for || !report.contains("possibly lost"))
+}
+
+/// The reports in valgrind's logs: those of ours, and how many others.
+fn reports(logs: &Path) -> (Vec<String>, Vec<String>, usize) {
+    let (mut ours, mut others, mut ended) = (Vec::new(), Vec::new(), 0);
+    for log in fs::read_dir(logs).expect("logs") {
+        let text = fs::read_to_string(log.expect("a log").path()).expect("a log");
+        ended += usize::from(text.contains("ERROR SUMMARY"));
+        // A report is a paragraph of lines behind the process's number.
+        let lines = text.lines().map(|line| line.split_once("== ").map_or("", |(_, rest)| rest));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let is_report = |part: &&str| part.contains("   at 0x") || part.contains("   by 0x");
+        for part in text.split("\n\n").filter(is_report) {
+            let list = if is_ours(part) { &mut ours } else { &mut others };
+            list.push(part.to_owned());
+        }
+    }
+    (ours, others, ended)
+}
+
+#[test]
+#[ignore = "long: make memcheck"]
+fn memcheck() {
+    assert!(Command::new("valgrind").arg("--version").output().is_ok(), "valgrind is missing");
+    let since = Instant::now();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (script, logs) = write_script(folder.path());
+    std::env::set_var("SECKILL_TEST_SERVER", script);
+    live();
+    arguments::call_all(4000, 1).print("calls", since);
+    payloads::alter_payloads(1000, 1).print("payloads", since);
+    files::alter_files(files::Form::Rdb, 4, 1).print("files", since);
+    let (ours, others, ended) = reports(&logs);
+    println!("memcheck: {ended} processes, {:.0} s", since.elapsed().as_secs_f64());
+    println!(
+        "{} reports about the module, {} others; of those not only possibly lost:",
+        ours.len(),
+        others.len()
+    );
+    let certain = others.iter().filter(|report| !report.contains("possibly lost"));
+    certain.for_each(|report| println!("{report}\n"));
+    assert!(ended >= 4, "valgrind saw {ended} processes to their end");
+    assert!(ours.is_empty(), "{}", ours.join("\n\n"));
+}

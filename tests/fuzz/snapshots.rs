@@ -1,0 +1,54 @@
+//! Snapshots that are altered, cut off, spliced or as they were: through loading, and as the effects
+//! of a rewritten log.
+
+use std::time::Instant;
+
+use crate::corpus::{alter, corpus, pick};
+use crate::random::Random;
+use crate::sound::{try_follow, try_load};
+use crate::{long, rebuild, seed, Figures};
+
+fn load(rounds: u64, seed: u64) -> Figures {
+    let (sales, mut random) = (corpus(seed), Random(seed));
+    let dumps: Vec<_> = sales.iter().map(|sample| rebuild::dump(&sample.sale)).collect();
+    for dump in &dumps {
+        assert!(try_load(dump, "as it is"));
+    }
+    let mut figures = Figures::default();
+    for round in 0..rounds {
+        let mut dump = pick(&mut random, &dumps).clone();
+        alter(&mut dump, pick::<Vec<_>>(&mut random, &dumps), &mut random);
+        figures.note(try_load(&dump, &format!("seed {seed}, round {round}")));
+    }
+    figures
+}
+
+/// The same pieces as text: each is taken or refused by itself.
+fn follow(rounds: u64, seed: u64) {
+    let (sales, mut random) = (corpus(seed), Random(seed));
+    let texts = |(_, text): (u64, Vec<u8>)| text;
+    let log = |sale| rebuild::log(sale).into_iter().map(texts).collect::<Vec<Vec<u8>>>();
+    let logs: Vec<_> = sales.iter().map(|sample| log(&sample.sale)).collect();
+    for round in 0..rounds {
+        let mut log = pick(&mut random, &logs).clone();
+        alter(&mut log, pick::<Vec<_>>(&mut random, &logs), &mut random);
+        try_follow(&log, &format!("seed {seed}, round {round}"));
+    }
+}
+
+#[test]
+fn altered_snapshots() {
+    let figures = load(20_000, 1);
+    assert!(figures.taken > 500 && figures.refused > 5000, "{figures:?}");
+    follow(5000, 1);
+}
+
+#[test]
+#[ignore = "long: make fuzz"]
+fn long_altered_snapshots() {
+    let since = Instant::now();
+    load(long(2_000_000), seed()).print("snapshots", since);
+    let (since, rounds) = (Instant::now(), long(500_000));
+    follow(rounds, seed());
+    println!("rewritten logs: {rounds} tried, {:.1} s", since.elapsed().as_secs_f64());
+}
