@@ -128,7 +128,8 @@ fn a_listed_user_costs_less_than_in_a_set() {
     let set = server.cmd("MEMORY USAGE set SAMPLES 0").int() as f64;
     let (mine, set) = (usage(&server, "k") / USERS as f64, set / USERS as f64);
     println!("{mine:.1} bytes a listed user of 17 bytes, {set:.1} in a set");
-    assert!(mine < 36.0 && mine < set * 0.6, "{mine} bytes a user, {set} in a set");
+    // A set takes 64 bytes on Redis 7.0, and from 43 to 52 on the newest servers.
+    assert!(mine < 36.0 && mine < set * 0.8, "{mine} bytes a user, {set} in a set");
     let mut conn = server.conn();
     conn.check(&[
         ("SECKILL.GRAB k user:000000999999", "['GRANTED' 1 1 'SOLD' 0 9]"),
