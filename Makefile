@@ -99,7 +99,6 @@ memcheck: deps ## Run every command and much else under valgrind: no error, no l
 	cargo test --test fuzz memcheck -- --ignored --nocapture
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
-	cargo test --release --test domain soak -- --ignored
 	cargo test --release --test server soak -- --ignored --nocapture
 	cargo build --release --lib --example torture
 	target/release/examples/torture --seconds 15
