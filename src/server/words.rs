@@ -20,6 +20,9 @@ use super::replicate::create_string;
 const PLAIN: &str = "the server did not answer with the words of replies: replies are as right, \
     but slower";
 
+/// The answer that the words are parts of. Never freed, like the parts.
+static WHOLE: AtomicPtr<RedisModuleCallReply> = AtomicPtr::new(ptr::null_mut());
+
 /// A word of replies. It lives as long as the module.
 #[derive(Debug)]
 pub struct Word {
@@ -55,12 +58,15 @@ impl Word {
 
 /// Asks the server for `words`, and for `pair` also as the answer `[word, 0]`.
 pub(super) fn prepare(ctx: *mut RedisModuleCtx, words: &[&'static Word], pair: &'static Word) {
-    let whole = ask(ctx, words).filter(|reply| is_answer(*reply, words));
-    let second = ask(ctx, &[pair]).filter(|reply| is_answer(*reply, &[pair]));
-    let (Some(whole), Some(second)) = (whole, second) else {
-        return log::notice(PLAIN);
-    };
-    pair.pair.store(second, Ordering::Relaxed);
+    if !WHOLE.load(Ordering::Relaxed).is_null() {
+        // A file that is loaded again has its words.
+        return;
+    }
+    let Some(whole) = ask(ctx, words) else { return log::notice(PLAIN) };
+    WHOLE.store(whole, Ordering::Relaxed);
+    if let Some(reply) = ask(ctx, &[pair]) {
+        pair.pair.store(reply, Ordering::Relaxed);
+    }
     for (number, word) in words.iter().enumerate() {
         // SAFETY: the reply is alive for good; the server answers null for what is not there.
         let element = unsafe { api!(RedisModule_CallReplyArrayElement)(whole, number * 2) };
@@ -68,10 +74,10 @@ pub(super) fn prepare(ctx: *mut RedisModuleCtx, words: &[&'static Word], pair: &
     }
 }
 
-/// What the server answers about the subscribers of channels named `words`. Never freed.
-fn ask(ctx: *mut RedisModuleCtx, words: &[&Word]) -> Option<*mut RedisModuleCallReply> {
+/// What the server answers about the subscribers of channels named `words`, if that is as expected.
+fn ask(ctx: *mut RedisModuleCtx, named: &[&Word]) -> Option<*mut RedisModuleCallReply> {
     let words: Vec<*mut RedisModuleString> =
-        words.iter().map(|word| create_string(ctx, word.text.as_bytes())).collect();
+        named.iter().map(|word| create_string(ctx, word.text.as_bytes())).collect();
     let (command, format): (*const c_char, _) = (c"PUBSUB".as_ptr(), c"cv".as_ptr());
     // SAFETY: the context is alive while loading, the texts end in NUL, and the format names one
     // text and an array of strings with its length, all alive during the call.
@@ -83,13 +89,18 @@ fn ask(ctx: *mut RedisModuleCtx, words: &[&Word]) -> Option<*mut RedisModuleCall
         // SAFETY: each string was created above and is freed once; the reply has its own bytes.
         unsafe { api!(RedisModule_FreeString)(ctx, word) };
     }
-    Some(reply).filter(|reply| !reply.is_null())
+    if reply.is_null() || is_answer(reply, named) {
+        return Some(reply).filter(|reply| !reply.is_null());
+    }
+    // SAFETY: the reply is alive, nobody else has it, and it is freed once.
+    unsafe { api!(RedisModule_FreeCallReply)(reply) };
+    None
 }
 
 /// Whether a reply is, byte for byte, each of `words` followed by 0.
 fn is_answer(reply: *mut RedisModuleCallReply, words: &[&Word]) -> bool {
     let mut len = 0;
-    // SAFETY: the reply is alive for good and says where its bytes are and how many.
+    // SAFETY: the reply is alive and says where its bytes are and how many.
     let bytes = unsafe {
         let start = api!(RedisModule_CallReplyProto)(reply, &mut len);
         if start.is_null() {
