@@ -436,53 +436,6 @@ mod tests {
         assert_eq!(grab(&mut sale, "a"), Outcome::Busy);
     }
 
-    /// Those who are refused are many more than those who win: none of them costs a block.
-    #[test]
-    fn a_refusal_allocates_nothing() {
-        use crate::server::alloc::counted;
-        let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("user:{n}").into_bytes()).collect();
-        let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
-        let gate = |admission: Admission| {
-            let mut sale = sale(admission);
-            list(&mut sale, List::Allow, true, &users);
-            grab(&mut sale, "user:0");
-            list(&mut sale, List::Deny, true, &users[1000..]);
-            sale
-        };
-        let open = Admission::default();
-        let listed = Admission { allowlist: true, ..open.clone() };
-        let modulo = Some(Box::new(Modulo::new(1000, vec![999])));
-        let numbers = Admission { modulo, ..open.clone() };
-        let sample = Some(Box::new(Sample { permille: 0, salt: b"salt"[..].into() }));
-        let share = Admission { sample, ..open.clone() };
-        let first = Admission { admit: 1, mask: true, ..open.clone() };
-        let mut paused = gate(open.clone());
-        run(&mut paused, &Request::Pause);
-        let cases = [
-            (gate(listed), "a stranger", Outcome::Denied),
-            (gate(open.clone()), "user:4999", Outcome::Denied),
-            (gate(numbers.clone()), "123456", Outcome::Denied),
-            (gate(numbers), "user:2", Outcome::Denied),
-            (gate(share), "user:2", Outcome::Busy),
-            (gate(first), "user:2", Outcome::Busy),
-            (paused, "user:2", Outcome::Paused),
-        ];
-        for (mut sale, user, outcome) in cases {
-            for req in [None, Some(&b"order"[..])] {
-                let grab = Grab { user: user.as_bytes(), amount: Amount::Exactly(1), req };
-                let request = Request::Grab(grab);
-                let (told, blocks) = counted::blocks(|| {
-                    let decision = sale.decide(&request, &at(2));
-                    assert!(decision.changes.is_empty());
-                    sale.count(&decision.outcome);
-                    sale.masked(decision.outcome)
-                });
-                assert_eq!(told, sale.masked(outcome.clone()));
-                assert_eq!(blocks, 0, "{outcome:?} of {user}");
-            }
-        }
-    }
-
     #[test]
     fn terms_that_can_not_be_kept_are_refused() {
         let modulo = |modulus, residues: Vec<u64>| {

@@ -11,7 +11,7 @@ pub use redis_module::{Context, RedisString, Status};
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
 use super::words::{self, Word};
-use super::{config, datatype, info, listeners, log, run};
+use super::{api, config, datatype, info, listeners, log, run};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -68,6 +68,9 @@ fn set_up(ctx: *mut RedisModuleCtx, args: &[&[u8]], language: Language) -> Resul
     keep_context(ctx);
     if server_version() < SERVER_VERSION_MIN {
         return Err(TOO_OLD.to_owned());
+    }
+    if let Some(name) = api::missing() {
+        return Err(format!("seckill needs {name}, which this server lacks: it is not loaded"));
     }
     log_panics();
     set_options(ctx);
