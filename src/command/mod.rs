@@ -28,10 +28,9 @@ pub mod terms;
 mod user;
 mod winners;
 
-use crate::server::load::{self, Context, Language, RedisString, Status};
+use crate::server::load::{self, Context, RedisString, Status};
 
 /// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
 pub fn load(ctx: &Context, args: &[RedisString]) -> Status {
-    let (words, pair) = (reply::WORDS, reply::PAIR);
-    load::load(ctx, args, Language { table: &table::TABLE, sweep: expire::run, words, pair })
+    load::load(ctx, args, &table::TABLE, expire::run)
 }

@@ -6,41 +6,30 @@ use super::errors;
 use crate::sale::ledger::Grant;
 use crate::sale::outcome::{Outcome, Standing, State};
 use crate::server::reply::Reply;
-use crate::server::words::Word;
+use crate::server::whole::Part::{self, Constant, Number};
+use crate::server::whole::Piece;
 
-/// Defines the words and the list of all of them.
-macro_rules! words {
-    ($($name:ident = $text:expr;)*) => {
-        $(static $name: Word = Word::new($text);)*
-        /// The words that the server is asked for when the module is loaded.
-        pub static WORDS: &[&Word] = &[$(&$name),*];
-    };
-}
+static GRANTED: Piece = Piece::first(6, "GRANTED");
+static ALREADY: Piece = Piece::first(5, "ALREADY");
+static REPLAY: Piece = Piece::first(5, "REPLAY");
+static OVERLIMIT: Piece = Piece::first(2, "OVERLIMIT");
+static SOLDOUT: Piece = Piece::first(2, "SOLDOUT");
+static SHORT: Piece = Piece::first(2, "SHORT");
+static NOTOPEN: Piece = Piece::first(2, "NOTOPEN");
+static CLOSED: Piece = Piece::first(1, "CLOSED");
+static PAUSED: Piece = Piece::first(1, "PAUSED");
+static DENIED: Piece = Piece::first(1, "DENIED");
+static BUSY: Piece = Piece::first(1, "BUSY");
+static NOGRANT: Piece = Piece::first(4, "NOGRANT");
+static FENCED: Piece = Piece::first(4, State::Cancelled.name());
+static FOUR: Piece = Piece::array(4);
+static HELD: Piece = Piece::word(State::Held.name());
+static SOLD: Piece = Piece::word(State::Sold.name());
+static CANCELLED: Piece = Piece::word(State::Cancelled.name());
+static EXPIRED: Piece = Piece::word(State::Expired.name());
+static REFUNDED: Piece = Piece::word(State::Refunded.name());
 
-words! {
-    GRANTED = "GRANTED";
-    ALREADY = "ALREADY";
-    REPLAY = "REPLAY";
-    OVERLIMIT = "OVERLIMIT";
-    SOLDOUT = "SOLDOUT";
-    SHORT = "SHORT";
-    NOTOPEN = "NOTOPEN";
-    CLOSED = "CLOSED";
-    PAUSED = "PAUSED";
-    DENIED = "DENIED";
-    BUSY = "BUSY";
-    NOGRANT = "NOGRANT";
-    HELD = State::Held.name();
-    SOLD = State::Sold.name();
-    CANCELLED = State::Cancelled.name();
-    EXPIRED = State::Expired.name();
-    REFUNDED = State::Refunded.name();
-}
-
-/// Most replies of a rush are this word and 0.
-pub static PAIR: &Word = &SOLDOUT;
-
-fn word_of(state: State) -> &'static Word {
+fn word_of(state: State) -> &'static Piece {
     match state {
         State::Held => &HELD,
         State::Sold => &SOLD,
@@ -58,22 +47,25 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     match outcome {
         Outcome::Done => reply.ok(),
         Outcome::Granted { grant, available } => {
-            standing(reply, 6, &GRANTED, grant);
-            reply.number(*available);
+            let [word, seq, qty, state, deadline] = standing(&GRANTED, grant);
+            reply.outcome(&[word, seq, qty, state, deadline, Number(*available)]);
         }
-        Outcome::Already(grant) => standing(reply, 5, &ALREADY, grant),
-        Outcome::Replay(grant) => standing(reply, 5, &REPLAY, grant),
-        Outcome::OverLimit { allowance } => reply.pair(&OVERLIMIT, *allowance),
-        Outcome::SoldOut { held } => reply.pair(&SOLDOUT, *held),
-        Outcome::Short { available } => reply.pair(&SHORT, *available),
-        Outcome::NotOpen { in_ms } => reply.pair(&NOTOPEN, *in_ms),
-        Outcome::Closed => alone(reply, &CLOSED),
-        Outcome::Paused => alone(reply, &PAUSED),
-        Outcome::Stands(grant) => stands(reply, grant),
-        Outcome::NoGrant => stands_for(reply, &NOGRANT),
-        Outcome::Fenced => stands_for(reply, &CANCELLED),
-        Outcome::Denied => alone(reply, &DENIED),
-        Outcome::Busy => alone(reply, &BUSY),
+        Outcome::Already(grant) => reply.outcome(&standing(&ALREADY, grant)),
+        Outcome::Replay(grant) => reply.outcome(&standing(&REPLAY, grant)),
+        Outcome::OverLimit { allowance } => pair(reply, &OVERLIMIT, *allowance),
+        Outcome::SoldOut { held } => pair(reply, &SOLDOUT, *held),
+        Outcome::Short { available } => pair(reply, &SHORT, *available),
+        Outcome::NotOpen { in_ms } => pair(reply, &NOTOPEN, *in_ms),
+        Outcome::Closed => reply.outcome(&[Constant(&CLOSED)]),
+        Outcome::Paused => reply.outcome(&[Constant(&PAUSED)]),
+        Outcome::Denied => reply.outcome(&[Constant(&DENIED)]),
+        Outcome::Busy => reply.outcome(&[Constant(&BUSY)]),
+        Outcome::Stands(Standing { seq, qty, state, deadline }) => {
+            let [seq, qty, deadline] = [*seq, *qty, *deadline].map(Number);
+            reply.outcome(&[Constant(&FOUR), Constant(word_of(*state)), seq, qty, deadline]);
+        }
+        Outcome::NoGrant => reply.outcome(&[Constant(&NOGRANT), Number(0), Number(0), Number(0)]),
+        Outcome::Fenced => reply.outcome(&[Constant(&FENCED), Number(0), Number(0), Number(0)]),
         Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
@@ -86,23 +78,14 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     }
 }
 
-/// A grant as it stands after a command: `[state, seq, qty, deadline]`.
-fn stands(reply: Reply<'_>, grant: &Standing) {
+/// What GRANTED, ALREADY and REPLAY share: the user has the units if and only if the state says so.
+fn standing(word: &'static Piece, grant: &Standing) -> [Part; 5] {
     let Standing { seq, qty, state, deadline } = *grant;
-    reply.array(4);
-    reply.word(word_of(state));
-    reply.number(seq);
-    reply.number(qty);
-    reply.number(deadline);
+    [Constant(word), Number(seq), Number(qty), Constant(word_of(state)), Number(deadline)]
 }
 
-/// The same where there is no grant.
-fn stands_for(reply: Reply<'_>, name: &Word) {
-    reply.array(4);
-    reply.word(name);
-    reply.int(0);
-    reply.int(0);
-    reply.int(0);
+fn pair(reply: Reply<'_>, word: &'static Piece, number: u64) {
+    reply.outcome(&[Constant(word), Number(number)]);
 }
 
 /// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`.
@@ -112,7 +95,7 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     reply.number(seq);
     reply.bytes(grant.user);
     reply.number(qty);
-    reply.word(word_of(state));
+    word_of(state).text().into_iter().for_each(|word| reply.text(word));
     reply.number(grant.at);
     reply.number(deadline);
     match grant.req_id() {
@@ -121,20 +104,4 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     }
     reply.number(grant.epoch);
     reply.number(grant.round);
-}
-
-fn alone(reply: Reply<'_>, name: &Word) {
-    reply.array(1);
-    reply.word(name);
-}
-
-/// What GRANTED, ALREADY and REPLAY share. `elements` counts those that the caller adds, too.
-fn standing(reply: Reply<'_>, elements: usize, name: &Word, grant: &Standing) {
-    let Standing { seq, qty, state, deadline } = *grant;
-    reply.array(elements);
-    reply.word(name);
-    reply.number(seq);
-    reply.number(qty);
-    reply.word(word_of(state));
-    reply.number(deadline);
 }

@@ -40,7 +40,6 @@ macro_rules! required {
 required! {
     RedisModule_Alloc
     RedisModule_Call
-    RedisModule_CallReplyArrayElement
     RedisModule_CallReplyProto
     RedisModule_CallReplyType
     RedisModule_Calloc

@@ -10,8 +10,7 @@ pub use redis_module::{Context, RedisString, Status};
 
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::words::{self, Word};
-use super::{api, config, datatype, info, listeners, log, run};
+use super::{api, config, datatype, info, listeners, log, run, whole};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -30,28 +29,17 @@ const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
 const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs out the server may \
     evict a sale with all its grants; set it to noeviction, or to a volatile one";
 
-/// What the module says and does, handed in by whoever loads it.
-#[derive(Clone, Copy)]
-pub struct Language {
-    /// The commands.
-    pub table: &'static [Spec],
-    /// Lets due holds of one sale expire.
-    pub sweep: Sweep,
-    /// The words of replies.
-    pub words: &'static [&'static Word],
-    /// The word that most replies pair with 0.
-    pub pair: &'static Word,
-}
-
 /// Sets the module up: what lib.rs calls when the server loads the file. `args` are those of
-/// loadmodule. Everything that a newer server offers and this one lacks is left out; only a server
-/// below Redis 7.0, wrong arguments or a refusal of the server itself make it fail, with a log line
-/// that says why.
-pub fn load(ctx: &Context, args: &[RedisString], language: Language) -> Status {
+/// loadmodule, `table` has the commands, and `sweep` lets due holds of one sale expire.
+///
+/// Everything that a newer server offers and this one lacks is left out; only a server below Redis
+/// 7.0, wrong arguments or a refusal of the server itself make it fail, with a log line that says
+/// why.
+pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: Sweep) -> Status {
     let ctx = ctx.ctx;
     let loaded = panic::catch_unwind(|| {
         let args: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
-        set_up(ctx, &args, language)
+        set_up(ctx, &args, table, sweep)
     });
     let why = match loaded {
         Ok(Ok(())) => return Status::Ok,
@@ -64,7 +52,12 @@ pub fn load(ctx: &Context, args: &[RedisString], language: Language) -> Status {
     Status::Err
 }
 
-fn set_up(ctx: *mut RedisModuleCtx, args: &[&[u8]], language: Language) -> Result<(), String> {
+fn set_up(
+    ctx: *mut RedisModuleCtx,
+    args: &[&[u8]],
+    table: &'static [Spec],
+    sweep: Sweep,
+) -> Result<(), String> {
     keep_context(ctx);
     if server_version() < SERVER_VERSION_MIN {
         return Err(TOO_OLD.to_owned());
@@ -76,15 +69,15 @@ fn set_up(ctx: *mut RedisModuleCtx, args: &[&[u8]], language: Language) -> Resul
     set_options(ctx);
     config::register(ctx, args)?;
     datatype::register(ctx)?;
-    register::register(ctx, language.table)?;
+    register::register(ctx, table)?;
     #[cfg(feature = "noop")]
-    super::noop::register(ctx, language.pair)?;
+    super::noop::register(ctx)?;
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;
-    sweeper::start(ctx, language.sweep)?;
+    sweeper::start(ctx, sweep)?;
     listeners::follow(ctx);
-    words::prepare(ctx, language.words, language.pair);
+    whole::prepare(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
     }

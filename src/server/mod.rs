@@ -27,4 +27,4 @@ pub mod replicate;
 pub mod reply;
 pub mod run;
 pub mod sweeper;
-pub mod words;
+pub mod whole;

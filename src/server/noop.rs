@@ -3,18 +3,25 @@
 
 use std::ffi::CStr;
 use std::os::raw::c_int;
-use std::sync::OnceLock;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::reply::Reply;
 use super::run;
-use super::words::Word;
+use super::whole::{Part, Piece};
 
 const NOT_CREATED: &str = "the server does not take the commands that do nothing";
 
-/// The word that replies are made of.
-static WORD: OnceLock<&'static Word> = OnceLock::new();
+/// What is constant in the replies.
+static PAIR: Piece = Piece::first(2, "SOLDOUT");
+static FIVE: Piece = Piece::first(5, "ALREADY");
+static SIX: Piece = Piece::first(6, "GRANTED");
+static WORD: Piece = Piece::word("SOLD");
+
+/// Kinds of GRAB, by what it comes to.
+const SOLD_OUT: u8 = 0;
+const ALREADY: u8 = 1;
+const GRANTED: u8 = 2;
 
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
@@ -22,14 +29,13 @@ type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_i
 /// it does for GRAB before the call.
 const COMMANDS: [(&CStr, Entry); 4] = [
     (c"SECKILL.NOOP", nothing),
-    (c"SECKILL.NOOPSOLD", refuse),
-    (c"SECKILL.NOOPMINE", show),
-    (c"SECKILL.NOOPGRAB", grant),
+    (c"SECKILL.NOOPSOLD", answer::<SOLD_OUT>),
+    (c"SECKILL.NOOPMINE", answer::<ALREADY>),
+    (c"SECKILL.NOOPGRAB", answer::<GRANTED>),
 ];
 
 /// Registers the commands.
-pub(super) fn register(ctx: *mut RedisModuleCtx, word: &'static Word) -> Result<(), &'static str> {
-    WORD.get_or_init(|| word);
+pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
     for (name, entry) in COMMANDS {
         let flags = c"write fast deny-oom".as_ptr();
         // SAFETY: the context is alive while loading, and the server copies both texts.
@@ -53,66 +59,35 @@ extern "C" fn nothing(
     unsafe { api!(RedisModule_ReplyWithSimpleString)(ctx, c"OK".as_ptr()) }
 }
 
-/// Opens and closes the key and replies as a sold-out sale does.
-extern "C" fn refuse(
+/// Makes the calls of one kind of GRAB and replies with as much as it does.
+extern "C" fn answer<const KIND: u8>(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
     _argc: c_int,
 ) -> c_int {
     // SAFETY: the arguments are the server's, handed on unchanged.
     unsafe { touch(ctx, argv) };
-    if let Some(word) = WORD.get() {
-        Reply::new(ctx).pair(word, 0);
+    if KIND != SOLD_OUT {
+        run::clock_ms();
+    }
+    if KIND == GRANTED {
+        // SAFETY: the context and the key are alive during the call, and the text is constant.
+        unsafe {
+            api!(RedisModule_ReplicateVerbatim)(ctx);
+            api!(RedisModule_SignalModifiedKey)(ctx, *argv.add(1));
+            let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
+            let event = c"seckill.grant".as_ptr();
+            api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, event, *argv.add(1));
+        }
+    }
+    let [seq, one, none, left] = [10_000, 1, 0, 90_000_000].map(Part::Number);
+    let [pair, five, six, word] = [&PAIR, &FIVE, &SIX, &WORD].map(Part::Constant);
+    match KIND {
+        SOLD_OUT => Reply::new(ctx).outcome(&[pair, none]),
+        ALREADY => Reply::new(ctx).outcome(&[five, seq, one, word, none]),
+        _ => Reply::new(ctx).outcome(&[six, seq, one, word, none, left]),
     }
     raw::REDISMODULE_OK as c_int
-}
-
-/// Opens and closes the key, reads the clock and replies with as much as ALREADY has.
-extern "C" fn show(
-    ctx: *mut RedisModuleCtx,
-    argv: *mut *mut RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    // SAFETY: the arguments are the server's, handed on unchanged.
-    unsafe { touch(ctx, argv) };
-    run::clock_ms();
-    Reply::new(ctx).array(5);
-    standing(ctx);
-    raw::REDISMODULE_OK as c_int
-}
-
-/// Makes all calls that a winning GRAB makes when nobody listens.
-extern "C" fn grant(
-    ctx: *mut RedisModuleCtx,
-    argv: *mut *mut RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    // SAFETY: the arguments are the server's, handed on unchanged.
-    unsafe { touch(ctx, argv) };
-    run::clock_ms();
-    // SAFETY: the context and the key are alive during the call, and the text is constant.
-    unsafe {
-        api!(RedisModule_ReplicateVerbatim)(ctx);
-        api!(RedisModule_SignalModifiedKey)(ctx, *argv.add(1));
-        let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
-        let event = c"seckill.grant".as_ptr();
-        api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, event, *argv.add(1));
-    }
-    let reply = Reply::new(ctx);
-    reply.array(6);
-    standing(ctx);
-    reply.number(90_000_000);
-    raw::REDISMODULE_OK as c_int
-}
-
-/// Five elements: what GRANTED and ALREADY share.
-fn standing(ctx: *mut RedisModuleCtx) {
-    let (reply, Some(word)) = (Reply::new(ctx), WORD.get()) else { return };
-    reply.word(word);
-    reply.number(10_000);
-    reply.number(1);
-    reply.word(word);
-    reply.number(0);
 }
 
 /// Looks the arguments' bytes up, opens the key for writing, asks what is there and closes it.

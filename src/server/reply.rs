@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use redis_module::raw::{RedisModuleCallReply, RedisModuleCtx};
+use redis_module::raw::RedisModuleCtx;
 
 use super::api::with_c_str;
-use super::words::Word;
+use super::whole::{made, Part};
 
 /// Writes the reply of one call. It reaches nothing but the client, so it may be used while a sale
 /// is borrowed. Elements follow the header that counts them.
@@ -72,31 +72,31 @@ impl Reply<'_> {
         self.bytes(text.as_bytes());
     }
 
-    /// A word as a bulk string.
-    pub fn word(self, word: &Word) {
-        match word.bulk() {
-            Some(made) => self.made(made),
-            None => self.text(word.text()),
+    /// An outcome, part by part. The first part begins the array.
+    #[inline(always)]
+    pub fn outcome<const N: usize>(self, parts: &[Part; N]) {
+        match made(parts) {
+            // SAFETY: the context is alive during the call, and such replies are never freed. They
+            // have nothing that RESP2 lacks, so the server refuses none.
+            Some(made) => unsafe {
+                api!(RedisModule_ReplyWithCallReply)(self.ctx, made);
+            },
+            None => self.each(parts),
         }
     }
 
-    /// An array of a word and a number.
-    pub fn pair(self, word: &Word, number: u64) {
-        match word.pair() {
-            Some(made) if number == 0 => self.made(made),
-            _ => {
-                self.array(2);
-                self.word(word);
-                self.number(number);
+    /// The same, each part by itself.
+    #[cold]
+    fn each(self, parts: &[Part]) {
+        for part in parts {
+            match *part {
+                Part::Number(number) => self.number(number),
+                Part::Constant(piece) => {
+                    piece.array_len().into_iter().for_each(|len| self.array(len));
+                    piece.text().into_iter().for_each(|word| self.text(word));
+                }
             }
         }
-    }
-
-    /// What the server has made before.
-    fn made(self, reply: *mut RedisModuleCallReply) {
-        // SAFETY: the context is alive during the call, and such replies are never freed. They have
-        // nothing that RESP2 lacks, so the server refuses none.
-        unsafe { api!(RedisModule_ReplyWithCallReply)(self.ctx, reply) };
     }
 
     /// A null.

@@ -1,5 +1,6 @@
 //! Replies byte by byte: the same in RESP2 and RESP3 but for maps and nothing.
 
+use crate::support::client::encode;
 use crate::support::{Conn, Options, Server};
 
 fn both(server: &Server) -> [(&'static str, Conn); 2] {
@@ -13,10 +14,49 @@ fn replies_of_buyer_commands_are_the_same_in_both() {
     assert_replies_of_buyers(&Server::start());
 }
 
-/// The words of replies come from PUBSUB NUMSUB where that is to be had, and nobody sees it.
+/// Outcomes are handed on in answers that the server gave to ECHO and PUBSUB, where those are to be
+/// had. Nobody sees the difference.
 #[test]
-fn replies_are_the_same_where_pubsub_is_renamed() {
-    assert_replies_of_buyers(&Options::new().line("rename-command PUBSUB \"\"").start());
+fn replies_are_the_same_where_commands_are_renamed() {
+    for renamed in [&["ECHO"][..], &["PUBSUB"], &["ECHO", "PUBSUB"]] {
+        let options = renamed.iter().fold(Options::new(), |options, name| {
+            options.line(&format!("rename-command {name} \"\""))
+        });
+        let server = options.start();
+        assert!(server.log().contains("replies are as right, but slower"), "{renamed:?}");
+        assert_replies_of_buyers(&server);
+    }
+}
+
+/// Replies of one length share an answer, and all of them must have reached the client's buffer
+/// before the next one is written.
+#[test]
+fn replies_in_a_long_pipeline_keep_apart() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.cmd("SECKILL.INIT k 20000");
+    let grabs: Vec<Vec<Vec<u8>>> = (10_000..20_000)
+        .map(|user| {
+            let user = format!("user:{user}").into_bytes();
+            vec![b"SECKILL.GRAB".to_vec(), b"k".to_vec(), user]
+        })
+        .collect();
+    let all: Vec<u8> = grabs.iter().flat_map(|grab| encode(grab)).collect();
+    conn.send_raw(&all).unwrap();
+    for seq in 1..=10_000 {
+        let expected = format!("['GRANTED' {seq} 1 'SOLD' 0 {}]", 20_000 - seq);
+        assert_eq!(conn.read().unwrap().to_string(), expected);
+    }
+    conn.cmd("MULTI");
+    for user in ["a", "b"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user}"));
+    }
+    let (a, b) = ("['GRANTED' 10001 1 'SOLD' 0 9999]", "['GRANTED' 10002 1 'SOLD' 0 9998]");
+    assert_eq!(conn.call("EXEC"), format!("[{a} {b}]"));
+    let script = "local a = redis.call('SECKILL.GRAB', KEYS[1], 'c'); \
+        local b = redis.call('SECKILL.GRAB', KEYS[1], 'd'); return {a[2], b[2]}";
+    let made = conn.ask(&["EVAL", script, "1", "k"]);
+    assert_eq!(made.to_string(), "[10003 10004]");
 }
 
 fn assert_replies_of_buyers(server: &Server) {
@@ -51,6 +91,16 @@ fn assert_replies_of_buyers(server: &Server) {
         expect("SECKILL.GRAB k d", "*1\r\n$6\r\nCLOSED\r\n");
         expect("SECKILL.INIT h 1 HOLD 900000", "+OK\r\n");
         expect("SECKILL.CONFIRM h a", "*4\r\n$7\r\nNOGRANT\r\n:0\r\n:0\r\n:0\r\n");
+        expect("SECKILL.INIT most 9007199254740991 LIMIT 0", "+OK\r\n");
+        expect(
+            "SECKILL.GRAB most a QTY 1000000000",
+            "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1000000000\r\n$4\r\nSOLD\r\n:0\r\n:9007198254740991\r\n",
+        );
+        expect(
+            "SECKILL.GRAB most a QTY 9007198254740900",
+            "*6\r\n$7\r\nGRANTED\r\n:2\r\n:9007198254740900\r\n$4\r\nSOLD\r\n:0\r\n:91\r\n",
+        );
+        expect("SECKILL.GRAB most b QTY 92", "*2\r\n$5\r\nSHORT\r\n:91\r\n");
         expect("SECKILL.INIT i 0", "+OK\r\n");
         expect("SECKILL.GRAB i a", "*2\r\n$7\r\nSOLDOUT\r\n:0\r\n");
         assert_eq!(server.cmd("SECKILL.GRAB h a").items()[3].to_string(), "'HELD'");

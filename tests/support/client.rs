@@ -98,7 +98,7 @@ impl Conn {
     pub fn raw(&mut self, line: &str) -> String {
         const END: &str = "-- end of the reply --";
         let mut bytes = encode(&words(line));
-        bytes.extend_from_slice(&encode(&[b"ECHO" as &[u8], END.as_bytes()]));
+        bytes.extend_from_slice(&encode(&[b"PING" as &[u8], END.as_bytes()]));
         self.send_raw(&bytes).expect("the connection takes a command");
         let tail = format!("${}\r\n{END}\r\n", END.len()).into_bytes();
         let mut seen = Vec::new();

@@ -1,0 +1,318 @@
+//! Replies that are written in one piece.
+//!
+//! An element of a reply is one to three writes into the client's buffer, and an outcome has up to
+//! six elements. The answer to a call that the module made itself, though, is written in one, as it
+//! is. So when the module is loaded it asks the server for one answer of each length that an
+//! outcome can have, and keeps them. An outcome is written over the answer of its length, and the
+//! server copies that into the client's buffer.
+//!
+//! An answer belongs to who asked for it: nobody else reads its bytes, which the server's header
+//! calls constant but which it never looks at, only hands on. A length without an answer (the
+//! command was renamed, or a server answers otherwise) is written element by element.
+
+use std::os::raw::c_char;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use redis_module::raw::{RedisModuleCallReply, RedisModuleCtx};
+
+use super::log;
+
+/// Bytes of the longest outcome: six elements, of which three are the largest integer, one the
+/// largest seq, and two words.
+const LEN_MAX: usize = 104;
+/// Bytes of the shortest one: one word.
+const LEN_MIN: usize = 14;
+/// Bytes of the longest piece that is constant: the header of an array and a word.
+const PIECE_LEN_MAX: usize = 24;
+
+const PLAIN: &str = "the server did not answer to ECHO and PUBSUB NUMSUB as expected: replies are \
+    as right, but slower";
+
+/// A constant piece of a reply, as it is sent: the header of an array, a word as a bulk string, or
+/// a word behind its header.
+#[derive(Debug)]
+pub struct Piece {
+    /// Elements of the array that begins here, 0 if none does.
+    array: usize,
+    word: &'static str,
+    bytes: [u8; PIECE_LEN_MAX],
+    len: usize,
+}
+
+impl Piece {
+    /// A word within an array: 1 to 9 letters. A longer one does not compile.
+    pub const fn word(word: &'static str) -> Piece {
+        Piece::first(0, word)
+    }
+
+    /// The header of an array of 1 to 9 `elements`, of which the first is not constant.
+    pub const fn array(elements: usize) -> Piece {
+        Piece::first(elements, "")
+    }
+
+    /// The header of an array of 1 to 9 `elements`, of which the first is `word`.
+    pub const fn first(elements: usize, word: &'static str) -> Piece {
+        let mut piece = Piece { array: elements, word, bytes: [0; PIECE_LEN_MAX], len: 0 };
+        if elements > 0 {
+            piece = piece.with(b'*').with_digit(elements).with(b'\r').with(b'\n');
+        }
+        let letters = word.as_bytes();
+        if !letters.is_empty() {
+            piece = piece.with(b'$').with_digit(letters.len()).with(b'\r').with(b'\n');
+            let mut at = 0;
+            while at < letters.len() {
+                piece = piece.with(letters[at]);
+                at += 1;
+            }
+            piece = piece.with(b'\r').with(b'\n');
+        }
+        piece
+    }
+
+    const fn with_digit(self, number: usize) -> Piece {
+        assert!(number < 10, "lengths have one digit");
+        self.with(b'0' + number as u8)
+    }
+
+    const fn with(mut self, byte: u8) -> Piece {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+        self
+    }
+
+    /// Elements of the array that begins here, if one does.
+    pub(super) fn array_len(&self) -> Option<usize> {
+        Some(self.array).filter(|len| *len > 0)
+    }
+
+    /// The word, if there is one.
+    pub fn text(&self) -> Option<&'static str> {
+        Some(self.word).filter(|word| !word.is_empty())
+    }
+}
+
+/// A part of an outcome.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    Constant(&'static Piece),
+    Number(u64),
+}
+
+/// An answer of the server, kept for good.
+struct Answer {
+    reply: AtomicPtr<RedisModuleCallReply>,
+    bytes: AtomicPtr<u8>,
+}
+
+/// The answers by their lengths.
+static ANSWERS: [Answer; LEN_MAX + 1] = [const {
+    let (reply, bytes) = (AtomicPtr::new(ptr::null_mut()), AtomicPtr::new(ptr::null_mut()));
+    Answer { reply, bytes }
+}; LEN_MAX + 1];
+
+/// An outcome, being written.
+struct Text {
+    /// A piece is copied whole, with what follows it.
+    bytes: [u8; LEN_MAX + PIECE_LEN_MAX],
+    len: usize,
+}
+
+impl Text {
+    /// What the parts are together. None if that is longer than any outcome.
+    #[inline(always)]
+    fn of<const N: usize>(parts: &[Part; N]) -> Option<Text> {
+        let mut text = Text { bytes: [0; LEN_MAX + PIECE_LEN_MAX], len: 0 };
+        for part in parts {
+            match *part {
+                Part::Constant(piece) => {
+                    *text.bytes.get_mut(text.len..)?.first_chunk_mut()? = piece.bytes;
+                    text.len += piece.len;
+                }
+                Part::Number(digit @ 0..=9) => {
+                    let line = [b':', b'0' + digit as u8, b'\r', b'\n'];
+                    *text.bytes.get_mut(text.len..)?.first_chunk_mut()? = line;
+                    text.len += line.len();
+                }
+                Part::Number(number) => text.number(number)?,
+            }
+        }
+        Some(text)
+    }
+
+    /// Digits are written from the last one on, two at a time, and then copied with what follows.
+    fn number(&mut self, number: u64) -> Option<()> {
+        let mut line = [0; 2 * PIECE_LEN_MAX];
+        let mut at = PIECE_LEN_MAX - 2;
+        (line[at], line[at + 1]) = (b'\r', b'\n');
+        let mut rest = number;
+        while rest >= 10 {
+            at -= 2;
+            (line[at], line[at + 1]) = PAIRS[(rest % 100) as usize];
+            rest /= 100;
+        }
+        if rest > 0 || number == 0 {
+            at -= 1;
+            line[at] = b'0' + rest as u8;
+        }
+        at -= 1;
+        line[at] = b':';
+        let line: &[u8; PIECE_LEN_MAX] = line.get(at..)?.first_chunk()?;
+        *self.bytes.get_mut(self.len..)?.first_chunk_mut()? = *line;
+        self.len += PIECE_LEN_MAX - at;
+        Some(())
+    }
+}
+
+/// The digits of 0 to 99.
+const PAIRS: [(u8, u8); 100] = {
+    let mut pairs = [(b'0', b'0'); 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = (b'0' + number as u8 / 10, b'0' + number as u8 % 10);
+        number += 1;
+    }
+    pairs
+};
+
+/// What the parts are together, as a reply that the server hands on: good until the next one is
+/// asked for. None if the server gave no answer of that length.
+#[inline(always)]
+pub(super) fn made<const N: usize>(parts: &[Part; N]) -> Option<*mut RedisModuleCallReply> {
+    let text = Text::of(parts)?;
+    let answer = ANSWERS.get(text.len)?;
+    let bytes = answer.bytes.load(Ordering::Relaxed);
+    if bytes.is_null() {
+        return None;
+    }
+    // SAFETY: the answer has `text.len` bytes of heap that nobody else looks at, and only the
+    // server's one thread comes here.
+    unsafe { ptr::copy_nonoverlapping(text.bytes.as_ptr(), bytes, text.len) };
+    Some(answer.reply.load(Ordering::Relaxed))
+}
+
+/// Asks the server for the answers.
+pub(super) fn prepare(ctx: *mut RedisModuleCtx) {
+    let mut are_there = true;
+    for (len, answer) in ANSWERS.iter().enumerate().skip(LEN_MIN) {
+        // A file that is loaded again has its answers.
+        if answer.bytes.load(Ordering::Relaxed).is_null() {
+            are_there &= ask(ctx, len, answer);
+        }
+    }
+    if !are_there {
+        log::notice(PLAIN);
+    }
+}
+
+/// Keeps an answer of `len` bytes. False if the server gives none.
+fn ask(ctx: *mut RedisModuleCtx, len: usize, answer: &Answer) -> bool {
+    let echoed = (1..len).find(|told| echo(*told).len() == len);
+    let counted = (1..len).find(|told| subscribers(*told).len() == len);
+    let (reply, expected) = match (echoed, counted) {
+        (Some(told), _) => (call(ctx, c"ECHO", None, told), echo(told)),
+        (None, Some(told)) => (call(ctx, c"PUBSUB", Some(c"NUMSUB"), told), subscribers(told)),
+        (None, None) => return false,
+    };
+    if reply.is_null() {
+        return false;
+    }
+    let mut found = 0;
+    // SAFETY: the reply is alive and says where its bytes are and how many.
+    let bytes = unsafe { api!(RedisModule_CallReplyProto)(reply, &mut found) };
+    // SAFETY: there are so many bytes, as the server has just said.
+    let is_expected = !bytes.is_null()
+        && unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), found) } == expected.as_bytes();
+    if is_expected {
+        answer.reply.store(reply, Ordering::Relaxed);
+        answer.bytes.store(bytes.cast_mut().cast(), Ordering::Relaxed);
+    } else {
+        // SAFETY: the reply is alive, nobody else has it, and it is freed once.
+        unsafe { api!(RedisModule_FreeCallReply)(reply) };
+    }
+    is_expected
+}
+
+/// What is told to the server in order to get an answer.
+fn told(len: usize) -> String {
+    "x".repeat(len)
+}
+
+/// What the server answers to ECHO. The length in front of the text grows by a digit now and then,
+/// so that some lengths are left out.
+fn echo(len: usize) -> String {
+    format!("${len}\r\n{}\r\n", told(len))
+}
+
+/// What the server answers about the subscribers of a channel. It leaves other lengths out.
+fn subscribers(len: usize) -> String {
+    format!("*2\r\n{}:0\r\n", echo(len))
+}
+
+/// Calls a command, or a subcommand of it, with a text of `len` bytes.
+fn call(
+    ctx: *mut RedisModuleCtx,
+    command: &std::ffi::CStr,
+    subcommand: Option<&std::ffi::CStr>,
+    len: usize,
+) -> *mut RedisModuleCallReply {
+    let (told, command) = (told(len), command.as_ptr());
+    let text: *const c_char = told.as_ptr().cast();
+    // SAFETY: the context is alive while loading, the names end in NUL, and the formats name the
+    // arguments that follow: a text with its length, behind a subcommand or not.
+    unsafe {
+        match subcommand {
+            None => api!(RedisModule_Call)(ctx, command, c"b".as_ptr(), text, len),
+            Some(sub) => {
+                api!(RedisModule_Call)(ctx, command, c"cb".as_ptr(), sub.as_ptr(), text, len)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static GRANTED: Piece = Piece::first(6, "GRANTED");
+    static CANCELLED: Piece = Piece::word("CANCELLED");
+    static FOUR: Piece = Piece::array(4);
+
+    fn text<const N: usize>(parts: &[Part; N]) -> Option<String> {
+        let text = Text::of(parts)?;
+        Some(std::str::from_utf8(&text.bytes[..text.len]).unwrap().to_owned())
+    }
+
+    #[test]
+    fn parts_are_written_as_the_protocol_has_them() {
+        use Part::{Constant, Number};
+        let pieces = [&GRANTED, &CANCELLED, &FOUR].map(Constant);
+        let expected = "*6\r\n$7\r\nGRANTED\r\n$9\r\nCANCELLED\r\n*4\r\n";
+        assert_eq!(text(&pieces).unwrap(), expected);
+        let numbers = [0, 9, 10, 99, 100, (1 << 53) - 1].map(Number);
+        let expected = ":0\r\n:9\r\n:10\r\n:99\r\n:100\r\n:9007199254740991\r\n";
+        assert_eq!(text(&numbers).unwrap(), expected);
+        assert_eq!(made(&numbers), None, "without a server nothing is made");
+    }
+
+    #[test]
+    fn the_longest_outcome_has_a_place_and_a_longer_one_harms_nothing() {
+        use Part::{Constant, Number};
+        let (seq, most) = (Number(u64::from(u32::MAX)), Number((1 << 53) - 1));
+        let longest = [Constant(&GRANTED), seq, most, Constant(&CANCELLED), most, most];
+        let len = text(&longest).unwrap().len();
+        assert!((LEN_MAX - 4..=LEN_MAX).contains(&len), "{len}");
+        assert_eq!(made(&[Number(u64::MAX); 5]), None);
+        assert!(text(&[Number(u64::MAX); 6]).is_none());
+        assert!(text(&[Constant(&CANCELLED); 9]).is_none());
+    }
+
+    #[test]
+    fn every_length_can_be_asked_for() {
+        for len in LEN_MIN..=LEN_MAX {
+            let is_len =
+                |answer: fn(usize) -> String| (1..len).any(|told| answer(told).len() == len);
+            assert!(is_len(echo) || is_len(subscribers), "{len}");
+        }
+    }
+}
