@@ -29,7 +29,7 @@ impl Plan {
         wins: 2_000_000,
         calls: 1_000_000,
         script_calls: 400_000,
-        single_calls: 50_000,
+        single_calls: 150_000,
         sizes: [10_000, 1_000_000, 10_000_000],
         growths: 2,
         counted_calls: 20_000,
