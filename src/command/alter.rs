@@ -34,8 +34,6 @@ pub const SPEC: Spec = Spec {
         errors::MOD_TOO_MANY_RESIDUES,
         errors::SAMPLE_TOO_LARGE,
         errors::SALT_TOO_LONG,
-        errors::OUTBOX_NOT_HERE,
-        errors::OUTBOX_REFUSED,
         errors::OUTBOX_SET,
         errors::NO_SALE,
         errors::WRONG_TYPE,

@@ -18,6 +18,11 @@ use crate::server::outbox::{Appended, NotTaken, Outbox};
 use crate::server::prefetch::prefetch;
 use crate::server::run;
 
+/// What every command that changes a sale can answer, beside its own errors: a round that is over
+/// ends first, whatever is asked, and with it come its entries.
+pub const ERRORS: &[&str] =
+    &[errors::INCOMPLETE, errors::EXHAUSTED, errors::OUTBOX_NOT_HERE, errors::OUTBOX_REFUSED];
+
 /// Judges `request` by the sale at the key, makes it so and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     judge(call, request, None);

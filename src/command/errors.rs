@@ -86,10 +86,10 @@ pub const KEYS_TOO_MANY: &str = "ERR numkeys must be 1 to 64";
 pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991";
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
-/// Time, version or epoch of a change would be beyond its bound.
+/// Pieces of a rewritten log have not come, so what the sale has sold is not known.
 pub const INCOMPLETE: &str =
     "ERR part of this sale's log is missing: restore it from a backup or resync it";
-/// The clock, the version or the epoch is beyond its bound.
+/// The clock, the version, the epoch or the rev of a change would be beyond its bound.
 pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY got what does not follow, what this build does not know or what breaks the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";

@@ -310,24 +310,3 @@ fn a_node_that_was_down_skips_rounds() {
     assert!(rounds.windows(2).any(|two| two[1] > two[0] + 1) || rounds[0] > before + 1);
     server.assert_sound("k");
 }
-
-/// A round that can't begin, because nothing more can be written of the sale, is an error to each
-/// caller.
-#[test]
-fn a_round_that_can_not_begin_is_an_error() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    assert_eq!(conn.call("SECKILL.INIT k 5 EVERY 200"), "+OK");
-    assert_eq!(conn.call("SECKILL.APPLY k 1 Ue9007199254740991"), "+OK");
-    // Loaded anew, the sale needs a further epoch for its next change.
-    assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
-    let round = number(&mut conn, "k", "round");
-    let clock = clock_ms(&mut conn);
-    wait_for_clock(&mut conn, clock + 400);
-    let error = "-ERR clock, version and epoch of a sale must be within their bounds";
-    for line in ["SECKILL.GRAB k a", "SECKILL.RESUME k", "SECKILL.MGRAB a 1 k"] {
-        assert_eq!(conn.call(line), error, "{line}");
-    }
-    assert_eq!(number(&mut conn, "k", "round"), round);
-    server.assert_sound("k");
-}
