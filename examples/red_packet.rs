@@ -20,6 +20,8 @@ mod crowd;
 mod event;
 #[path = "red_packet/packets.rs"]
 mod packets;
+#[path = "support/picture.rs"]
+mod picture;
 #[path = "red_packet/report.rs"]
 mod report;
 #[path = "support/mod.rs"]

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use crate::cases::{refusals, wins};
 use crate::contenders::{
     ALREADY, FUNCTION, GRAB, INCR, LUA, MULTI, NOOP, PING, REPLAY, SADD, SOLDOUT,
 };
 use crate::figures::{Figures, Spread, PER_SECOND};
+use crate::picture::{text, Area, Drawn, INK, PALE_INK};
 use crate::plan::Plan;
 
 const WIDTH: u32 = 860;
@@ -21,16 +21,12 @@ const ROW: i32 = 22;
 const TITLE: i32 = 34;
 const HEAD: i32 = 66;
 
-const INK: RGBColor = RGBColor(31, 35, 40);
-const PALE_INK: RGBColor = RGBColor(89, 99, 110);
 /// The module.
 const OURS: RGBColor = RGBColor(9, 105, 218);
 /// What a user would pick instead.
 const PEER: RGBColor = RGBColor(154, 103, 0);
 /// What bounds everybody, with less to do.
 const BOUND: RGBColor = RGBColor(175, 184, 193);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 struct Panel {
     title: String,
@@ -84,8 +80,6 @@ fn panels(figures: &Figures, plan: &Plan) -> Vec<Panel> {
     panels
 }
 
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
-
 fn draw(area: &Area<'_>, panels: &[Panel]) -> Drawn {
     area.fill(&WHITE)?;
     let left = HPos::Left;
@@ -128,9 +122,4 @@ fn color(name: &str) -> RGBColor {
         SADD | MULTI | LUA | FUNCTION => PEER,
         _ => OURS,
     }
-}
-
-fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, ink: RGBColor, h: HPos) -> Drawn {
-    let style = TextStyle::from(("sans-serif", size).into_font()).color(&ink);
-    area.draw(&Text::new(text.to_owned(), at, style.pos(Pos::new(h, VPos::Center))))
 }

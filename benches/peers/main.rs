@@ -17,6 +17,8 @@ mod control;
 mod figures;
 mod host;
 mod load;
+#[path = "../../examples/support/picture.rs"]
+mod picture;
 mod plan;
 mod report;
 mod sender;
