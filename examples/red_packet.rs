@@ -91,16 +91,7 @@ where
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(sentence) => {
-            println!("{sentence}");
-            ExitCode::SUCCESS
-        }
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
 }
 
 fn run(options: &Options) -> Result<String, String> {

@@ -12,6 +12,8 @@ use crate::contenders::{
 use crate::figures::{Figures, Spread, PER_SECOND};
 use crate::picture::{text, Area, Drawn, INK, PALE_INK};
 use crate::plan::Plan;
+use crate::report::whole;
+use crate::screen::thousands;
 
 const WIDTH: u32 = 860;
 const MARGIN: i32 = 20;
@@ -65,7 +67,7 @@ fn panels(figures: &Figures, plan: &Plan) -> Vec<Panel> {
         ),
         (
             refusals::case(middle),
-            format!("Nothing left, {} winners", crate::report::thousands(middle as f64)),
+            format!("Nothing left, {} winners", thousands(middle)),
             &[SOLDOUT, ALREADY, REPLAY, LUA, NOOP, INCR],
         ),
     ];
@@ -111,7 +113,7 @@ fn bar(area: &Area<'_>, name: &str, rate: &Spread, most: f64, y: i32) -> Drawn {
     area.draw(&Rectangle::new(corners, color(name).filled()))?;
     let range = [(place(rate.least), middle), (place(rate.most), middle)];
     area.draw(&PathElement::new(range, INK.stroke_width(1)))?;
-    let number = crate::report::thousands(rate.median);
+    let number = whole(rate.median);
     let right = place(rate.most.max(rate.median)) + 8;
     text(area, &number, (right, middle), 13, INK, HPos::Left)
 }
