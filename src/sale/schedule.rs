@@ -115,7 +115,7 @@ pub struct Rounds {
 
 impl Rounds {
     /// Puts the round aside that is over.
-    pub fn put_aside(&mut self, core: Core, ledger: Ledger) {
+    fn put_aside(&mut self, core: Core, ledger: Ledger) {
         self.older.push_back(OldRound { core, ledger });
     }
 
