@@ -1,5 +1,5 @@
-//! `SECKILL.ALTER key [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms] [OUTBOX stream]`:
-//! the terms of grants to come.
+//! `SECKILL.ALTER key option [option ...]`: the terms of grants to come. Its options are those of
+//! [`terms`] that can be altered.
 
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};

@@ -1,5 +1,4 @@
-//! `SECKILL.INIT key supply [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms]
-//! [OUTBOX stream]`: creates a sale.
+//! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
 use super::parse::{Parsed, Words};
