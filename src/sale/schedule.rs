@@ -115,7 +115,7 @@ pub struct Rounds {
 
 impl Rounds {
     /// Puts the round aside that is over.
-    fn put_aside(&mut self, core: Core, ledger: Ledger) {
+    pub fn put_aside(&mut self, core: Core, ledger: Ledger) {
         self.older.push_back(OldRound { core, ledger });
     }
 
