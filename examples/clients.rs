@@ -76,13 +76,7 @@ const SCENES: [(&str, &str, &str); 4] = [
 const NO_SALE: &str = "mistake: NOSALE no sale at this key";
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), String> {

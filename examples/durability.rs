@@ -147,16 +147,7 @@ struct Loss {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(table) => {
-            println!("{table}");
-            ExitCode::SUCCESS
-        }
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run(&Options::parse()).map(|table| println!("{table}")))
 }
 
 fn run(options: &Options) -> Result<Table, String> {

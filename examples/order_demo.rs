@@ -49,13 +49,7 @@ struct Shop {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run())
 }
 
 fn run() -> Result<(), String> {

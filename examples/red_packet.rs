@@ -20,6 +20,8 @@ mod crowd;
 mod event;
 #[path = "red_packet/packets.rs"]
 mod packets;
+#[path = "support/picture.rs"]
+mod picture;
 #[path = "red_packet/report.rs"]
 mod report;
 #[path = "support/mod.rs"]
@@ -89,16 +91,7 @@ where
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(sentence) => {
-            println!("{sentence}");
-            ExitCode::SUCCESS
-        }
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
 }
 
 fn run(options: &Options) -> Result<String, String> {

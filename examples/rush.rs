@@ -73,16 +73,7 @@ fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(sentence) => {
-            println!("{sentence}");
-            ExitCode::SUCCESS
-        }
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
 }
 
 fn run(options: &Options) -> Result<String, String> {
@@ -136,7 +127,7 @@ fn rush_at(
          clicks twice.\n",
         plan.clicks
     );
-    let bar = progress_bar(plan.clicks, "clicks");
+    let bar = progress_bar(plan.clicks, "clicks  {per_sec}");
     let write = |out: &mut Vec<u8>, click| write_grab(out, key, click);
     let rush = Rush {
         server: client.get_connection_info(),
@@ -164,7 +155,7 @@ fn pay_at(
     let (clients, users, stock) = (options.clients, options.requests, options.stock);
     let hold_ms = u64::from(options.hold_ms);
     println!("{stock} units, {users} users, {clients} connections, holds of {hold_ms} ms.\n");
-    let bar = progress_bar(u64::from(stock), "units paid");
+    let bar = progress_bar(u64::from(stock), "units paid  {per_sec}");
     let paid = Crowd { client, key, clients, users, hold_ms }.rush(&bar);
     bar.finish_and_clear();
     let paid = paid?;

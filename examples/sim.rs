@@ -19,16 +19,18 @@ mod domain {
 mod random;
 #[path = "sim/report.rs"]
 mod report;
+#[path = "crowd/screen.rs"]
+#[allow(dead_code, reason = "the crowd uses more of it")]
+mod screen;
 #[path = "sim/mod.rs"]
 mod sim;
 
-use std::io::{stderr, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use domain::{oracle, rebuild, world};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use sim::tally::Tally;
 use sim::Failure;
@@ -99,18 +101,9 @@ fn simulate(options: &Options, tally: &mut Tally) -> Option<(u64, Box<Failure>)>
     }
 }
 
-/// Drawn only when someone can see it.
 fn progress_bar(options: &Options) -> ProgressBar {
-    if !stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let (all, unit) = match options.seconds {
-        Some(seconds) => (seconds, "seconds"),
-        None => (options.steps, "steps  {per_sec}"),
-    };
-    let bar = ProgressBar::new(all);
-    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit}")) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
+    match options.seconds {
+        Some(seconds) => screen::progress_bar(seconds, "seconds"),
+        None => screen::progress_bar(options.steps, "steps  {per_sec}"),
     }
 }

@@ -16,6 +16,8 @@ mod crowd;
 mod event;
 #[path = "../examples/red_packet/packets.rs"]
 mod packets;
+#[path = "../examples/support/picture.rs"]
+mod picture;
 #[path = "../examples/red_packet/report.rs"]
 mod report;
 mod support;

@@ -29,7 +29,7 @@ struct Source {
 impl Source {
     /// The lines before the unit tests, with their numbers, without comments and texts.
     fn code(&self) -> impl Iterator<Item = (usize, String)> + '_ {
-        let is_tests = |line: &String| line.trim() == "#[cfg(test)]";
+        let is_tests = |line: &String| ["#[cfg(test)]", "#![cfg(test)]"].contains(&line.trim());
         let end = self.lines.iter().position(is_tests).unwrap_or(self.lines.len());
         self.code_and_tests().take_while(move |(at, _)| *at < end)
     }

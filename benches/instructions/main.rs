@@ -14,16 +14,7 @@ use comfy_table::{presets, CellAlignment, Table};
 const CALLS: usize = 40_000;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(table) => {
-            println!("{table}");
-            ExitCode::SUCCESS
-        }
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run().map(|table| println!("{table}")))
 }
 
 fn run() -> Result<Table, String> {

@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use crate::cases::{refusals, wins};
 use crate::contenders::{
     ALREADY, FUNCTION, GRAB, INCR, LUA, MULTI, NOOP, PING, REPLAY, SADD, SOLDOUT,
 };
 use crate::figures::{Figures, Spread, PER_SECOND};
+use crate::picture::{text, Area, Drawn, INK, PALE_INK};
 use crate::plan::Plan;
+use crate::report::whole;
+use crate::screen::thousands;
 
 const WIDTH: u32 = 860;
 const MARGIN: i32 = 20;
@@ -21,16 +23,12 @@ const ROW: i32 = 22;
 const TITLE: i32 = 34;
 const HEAD: i32 = 66;
 
-const INK: RGBColor = RGBColor(31, 35, 40);
-const PALE_INK: RGBColor = RGBColor(89, 99, 110);
 /// The module.
 const OURS: RGBColor = RGBColor(9, 105, 218);
 /// What a user would pick instead.
 const PEER: RGBColor = RGBColor(154, 103, 0);
 /// What bounds everybody, with less to do.
 const BOUND: RGBColor = RGBColor(175, 184, 193);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 struct Panel {
     title: String,
@@ -69,7 +67,7 @@ fn panels(figures: &Figures, plan: &Plan) -> Vec<Panel> {
         ),
         (
             refusals::case(middle),
-            format!("Nothing left, {} winners", crate::report::thousands(middle as f64)),
+            format!("Nothing left, {} winners", thousands(middle)),
             &[SOLDOUT, ALREADY, REPLAY, LUA, NOOP, INCR],
         ),
     ];
@@ -83,8 +81,6 @@ fn panels(figures: &Figures, plan: &Plan) -> Vec<Panel> {
     }
     panels
 }
-
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 fn draw(area: &Area<'_>, panels: &[Panel]) -> Drawn {
     area.fill(&WHITE)?;
@@ -117,7 +113,7 @@ fn bar(area: &Area<'_>, name: &str, rate: &Spread, most: f64, y: i32) -> Drawn {
     area.draw(&Rectangle::new(corners, color(name).filled()))?;
     let range = [(place(rate.least), middle), (place(rate.most), middle)];
     area.draw(&PathElement::new(range, INK.stroke_width(1)))?;
-    let number = crate::report::thousands(rate.median);
+    let number = whole(rate.median);
     let right = place(rate.most.max(rate.median)) + 8;
     text(area, &number, (right, middle), 13, INK, HPos::Left)
 }
@@ -128,9 +124,4 @@ fn color(name: &str) -> RGBColor {
         SADD | MULTI | LUA | FUNCTION => PEER,
         _ => OURS,
     }
-}
-
-fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, ink: RGBColor, h: HPos) -> Drawn {
-    let style = TextStyle::from(("sans-serif", size).into_font()).color(&ink);
-    area.draw(&Text::new(text.to_owned(), at, style.pos(Pos::new(h, VPos::Center))))
 }

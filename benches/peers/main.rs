@@ -17,8 +17,13 @@ mod control;
 mod figures;
 mod host;
 mod load;
+#[path = "../../examples/support/picture.rs"]
+mod picture;
 mod plan;
 mod report;
+#[path = "../../examples/crowd/screen.rs"]
+#[allow(dead_code, reason = "the crowd uses more of it")]
+mod screen;
 mod sender;
 #[path = "../../examples/support/mod.rs"]
 mod support;
@@ -77,13 +82,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), String> {

@@ -8,6 +8,7 @@ use crate::figures::{
     Figures, Series, Spread, BUSY, BYTES, INSTRUCTIONS, MS, P99_MS, PER_SECOND, SERVER_US, US,
 };
 use crate::host::Host;
+use crate::screen::thousands;
 
 /// All there is, for whoever wants to compute something else.
 #[derive(Serialize)]
@@ -52,9 +53,9 @@ pub fn rates(figures: &Figures) -> Table {
         table.add_row([
             series.case.clone(),
             series.who.clone(),
-            thousands(rate.median),
-            thousands(rate.least),
-            thousands(rate.most),
+            whole(rate.median),
+            whole(rate.least),
+            whole(rate.most),
             beside(SERVER_US, 2),
             beside(BUSY, 2),
             beside(P99_MS, 2),
@@ -104,25 +105,17 @@ pub fn bars(bars: &[Bar]) -> Table {
     table
 }
 
+/// To the nearest whole number.
+pub fn whole(value: f64) -> String {
+    thousands(value.round() as u64)
+}
+
 /// Two or three digits that matter.
 fn short(value: f64) -> String {
     match value.abs() {
-        size if size >= 1_000.0 => thousands(value),
+        size if size >= 1_000.0 => whole(value),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
-}
-
-/// A whole number in groups of three digits.
-pub fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -9,13 +9,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 const BLOCKS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 const WHOLE_BLOCK: &str = "█";
 
-/// Drawn only when someone can see it.
+/// How many of `all` are done, which are `what`; drawn only when someone can see it.
 pub fn progress_bar(all: u64, what: &str) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(all);
-    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}  {{per_sec}}")) {
+    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}")) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use plotters::coord::ranged1d::ValueFormatter;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::amounts::{Kind, COINS_BOUND};
 use crate::crowd::screen::thousands;
 use crate::event::{Event, Played};
+use crate::picture::{style, text, Area, Drawn, INK, PALE_INK};
 
 const WIDTH: u32 = 960;
 const HEAD: u32 = 84;
@@ -24,15 +24,9 @@ const STEP: u64 = 4;
 /// Room above the highest bar and above the budget.
 const HEADROOM: f64 = 1.18;
 
-const INK: RGBColor = RGBColor(31, 35, 40);
-const PALE_INK: RGBColor = RGBColor(89, 99, 110);
 const GRID: RGBColor = RGBColor(228, 231, 235);
 const RED: RGBColor = RGBColor(196, 38, 46);
 const GOLD: RGBColor = RGBColor(222, 170, 46);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Failure = DrawingAreaErrorKind<std::io::Error>;
-type Drawn = Result<(), Failure>;
 
 /// What all panels share, so that they can be compared.
 struct Scale {
@@ -244,14 +238,4 @@ where
         .x_desc(x)
         .y_desc(y)
         .draw()
-}
-
-fn style<'a>(size: i32, ink: RGBColor) -> TextStyle<'a> {
-    let style = TextStyle::from(("sans-serif", size).into_font());
-    TextStyle { color: ink.to_backend_color(), ..style }
-}
-
-fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, ink: RGBColor, h: HPos) -> Drawn {
-    let style = style(size, ink).pos(Pos::new(h, VPos::Center));
-    area.draw(&Text::new(text.to_owned(), at, style))
 }

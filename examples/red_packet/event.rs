@@ -183,7 +183,7 @@ impl Event<'_> {
         let first = (round - 1) * u64::from(self.users / 2);
         let users = u64::from(self.users);
         let plan = plan.by(|user| ((u64::from(user) + first) % users) as u32);
-        let bar = progress_bar(plan.clicks, "clicks");
+        let bar = progress_bar(plan.clicks, "clicks  {per_sec}");
         let rush = Rush {
             server: self.client.get_connection_info(),
             write: &|out, click| self.write(out, round, click),

@@ -9,11 +9,23 @@ pub mod mariadb;
 pub mod server;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use server::Server;
 
 /// Connections of a server besides those of a crowd.
 const OTHER_CLIENTS: usize = 32;
+
+/// What a program ends with: 0, or 1 and the sentence that says why.
+pub fn exit(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("FAILED: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// The module file next to this example's own binary, or the one that the caller or
 /// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.

@@ -1,10 +1,28 @@
-//! What the targets share: sales to alter, and how the fuzzer's bytes say what to alter.
+//! What the targets share: the models of the tests, sales to alter, and how the fuzzer's bytes say
+//! what to alter.
 //!
 //! The first byte chooses a sale that the simulation ends with. The rest are alterations of five
 //! bytes each, so that the fuzzer gets behind every check from an empty corpus; or, behind an 0xff,
 //! the strings themselves, each after two bytes of length.
 
-use crate::sim::{samples, Sample};
+#[path = "../../tests/domain"]
+#[allow(dead_code, reason = "the tests of the domain use more of it")]
+pub mod domain {
+    #[path = "../support/random.rs"]
+    pub mod random;
+
+    pub mod oracle;
+    pub mod rebuild;
+    pub mod sound;
+    pub mod world;
+}
+#[path = "../../examples/sim/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "only samples are taken")]
+mod sim;
+
+use std::cell::LazyCell;
+
+use sim::{samples, Sample};
 
 /// How the fuzzer says that its bytes are the strings.
 const RAW: u8 = 0xff;
@@ -12,9 +30,18 @@ const RAW: u8 = 0xff;
 /// Bytes of one alteration: which string, where (2), how, with what.
 const EDIT_BYTES: usize = 5;
 
-/// Sales on all kinds of terms.
-pub fn corpus() -> Vec<Sample> {
-    (0..40).flat_map(samples).collect()
+thread_local! {
+    /// Sales on all kinds of terms.
+    static CORPUS: LazyCell<Vec<Sample>> = LazyCell::new(|| (0..40).flat_map(samples).collect());
+}
+
+/// Tries what the bytes choose, if they choose a sample.
+pub fn with_choice(data: &[u8], body: impl FnOnce(&[Sample], &Sample, &[u8])) {
+    CORPUS.with(|corpus| {
+        if let Some((sample, rest)) = choose(corpus, data) {
+            body(corpus, sample, rest);
+        }
+    });
 }
 
 /// The sample that the bytes choose, and the rest of them.

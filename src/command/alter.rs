@@ -1,5 +1,5 @@
-//! `SECKILL.ALTER key [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms] [OUTBOX stream]`:
-//! the terms of grants to come.
+//! `SECKILL.ALTER key option [option ...]`: the terms of grants to come. Its options are those of
+//! [`terms`] that can be altered.
 
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
@@ -34,8 +34,6 @@ pub const SPEC: Spec = Spec {
         errors::MOD_TOO_MANY_RESIDUES,
         errors::SAMPLE_TOO_LARGE,
         errors::SALT_TOO_LONG,
-        errors::OUTBOX_NOT_HERE,
-        errors::OUTBOX_REFUSED,
         errors::OUTBOX_SET,
         errors::NO_SALE,
         errors::WRONG_TYPE,

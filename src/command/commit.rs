@@ -18,8 +18,18 @@ use crate::server::outbox::{Appended, NotTaken, Outbox};
 use crate::server::prefetch::prefetch;
 use crate::server::run;
 
+/// What every command that changes a sale can answer, beside its own errors: a round that is over
+/// ends first, whatever is asked, and with it come its entries.
+pub const ERRORS: &[&str] =
+    &[errors::INCOMPLETE, errors::EXHAUSTED, errors::OUTBOX_NOT_HERE, errors::OUTBOX_REFUSED];
+
 /// Judges `request` by the sale at the key, makes it so and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
+    judge(call, request, None);
+}
+
+/// As [`run`], by the clock as it is now unless a `moment` is given.
+fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
     let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
     let mut key = call.open(KEY, Mode::Write);
@@ -35,18 +45,11 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     if let Some(first) = grab.and_then(|(_, probe)| sale.first_look(probe)) {
         prefetch(first);
     }
-    let now = match grab {
-        Some(_) if sale.is_timeless() => run::unread_now(),
-        _ => run::now(),
+    let now = match (moment, grab) {
+        (Some(moment), _) => moment,
+        (None, Some(_)) if sale.is_timeless() => run::unread_now(),
+        (None, _) => run::now(),
     };
-    if let Some(turn) = sale.decide_round(&now) {
-        // The stored round is over. It ends first; then the request is judged anew.
-        drop(key);
-        return match turn_round(call, &turn, &now) {
-            Ok(()) => run(call, request),
-            Err(error) => out.error(error),
-        };
-    }
     let decision = match grab {
         Some((grab, probe)) => sale.decide_probed(grab, probe, &now),
         None => sale.decide(request, &now),
@@ -72,19 +75,12 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
         publish(call, KEY, &made, &decision.changes);
         announce(call, KEY, &made);
     }
+    // The stored round was over and has ended. Now the request itself is judged, at the same
+    // moment: at a later one that round could be over, too, and so on.
+    if decision.outcome == Outcome::NextRound {
+        return judge(call, request, Some(now));
+    }
     reply::outcome(out, shown.as_ref().unwrap_or(&decision.outcome));
-}
-
-/// Ends the stored round of the sale at the key and begins the one that is due.
-fn turn_round(call: &mut Call<'_>, turn: &Decision<'_>, now: &Now) -> Result<(), &'static str> {
-    let (outbox, args) = (call.outbox(), call.args());
-    let name = args.get(KEY).copied().unwrap_or_default();
-    let mut key = call.open(KEY, Mode::Write);
-    let made = make(access::sale(&mut key)?, name, outbox, turn, now)?;
-    drop(key);
-    publish(call, KEY, &made, &turn.changes);
-    announce(call, KEY, &made);
-    Ok(())
 }
 
 /// What was made, and what is still to be told of it.

@@ -1,7 +1,8 @@
 //! What people read about the commands, written from the table.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
+use super::commit;
 use super::table::TABLE;
 use crate::server::register::{Arg, ArgKind, Spec};
 
@@ -43,8 +44,9 @@ pub fn help_line(spec: &Spec) -> String {
 /// The page `docs/commands.md`.
 pub fn markdown() -> String {
     let mut page = String::from(HEAD);
+    // Writing to a string does not fail.
+    let _ = list(&mut page, commit::ERRORS.iter().map(|error| format!("`{error}`")));
     for spec in &TABLE {
-        // Writing to a string does not fail.
         let _ = section(&mut page, spec);
     }
     page
@@ -66,7 +68,16 @@ A grant row is `[seq, user, qty, state, at, deadline, req, epoch, round]`: `req`
 arguments from left to right (an option that is unknown, repeated or contradicts another is wrong
 at its name), then terms that no sale could have, then the key (`NOSALE`, `WRONGTYPE`), then what
 only the sale can tell. Nothing is changed or even looked up before all arguments are parsed.
+
+Every command that changes a sale can answer one of these, too: a part of the sale is missing, it is
+at a bound, or its outbox takes no entry. Nothing was changed then.
+
 ";
+
+/// Whether those errors are among the command's.
+fn changes_a_sale(spec: &Spec) -> bool {
+    !spec.internal && spec.flags.split(' ').any(|flag| flag == "write")
+}
 
 fn section(page: &mut String, spec: &Spec) -> std::fmt::Result {
     writeln!(page, "\n## {}\n\n```\n{}\n```\n", spec.name, grammar(spec))?;
@@ -79,15 +90,16 @@ fn section(page: &mut String, spec: &Spec) -> std::fmt::Result {
     explain(spec.args, &mut explained);
     if !explained.is_empty() {
         writeln!(page, "\nArguments:\n")?;
-        list(page, explained.iter().map(String::as_str))?;
+        list(page, explained)?;
     }
     writeln!(page, "\nReply:\n")?;
     list(page, spec.reply.lines())?;
     if !spec.errors.is_empty() {
         writeln!(page, "\nErrors:\n")?;
-        for error in spec.errors {
-            writeln!(page, "- `{error}`")?;
-        }
+        list(page, spec.errors.iter().map(|error| format!("`{error}`")))?;
+    }
+    if changes_a_sale(spec) {
+        list(page, ["those of every command that changes a sale"])?;
     }
     writeln!(page, "\nExample:\n\n```\n> {}\n```", spec.example)
 }
@@ -103,7 +115,7 @@ fn explain(args: &[Arg], lines: &mut Vec<String>) {
     }
 }
 
-fn list<'t>(page: &mut String, lines: impl Iterator<Item = &'t str>) -> std::fmt::Result {
+fn list(page: &mut String, lines: impl IntoIterator<Item: Display>) -> std::fmt::Result {
     for line in lines {
         writeln!(page, "- {line}")?;
     }

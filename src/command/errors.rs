@@ -76,8 +76,8 @@ pub const MOD_TOO_MANY_RESIDUES: &str = "ERR MOD takes at most 1000 remainders";
 pub const SAMPLE_TOO_LARGE: &str = "ERR SAMPLE must be at most 1000 permille";
 /// A salt that is too long.
 pub const SALT_TOO_LONG: &str = "ERR SALT must be at most 128 bytes";
-/// A list of users without room.
-pub const LIST_FULL: &str = "ERR a list has room for at most 4294967295 users";
+/// A list of users without room for so many more, were their ids the longest.
+pub const LIST_FULL: &str = "ERR a list of users must stay within 3758096384 bytes";
 /// More users than one ALLOW or DENY takes.
 pub const LIST_TOO_MANY: &str = "ERR at most 100000 users at once";
 /// MGRAB with more keys than it takes.
@@ -86,10 +86,10 @@ pub const KEYS_TOO_MANY: &str = "ERR numkeys must be 1 to 64";
 pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991";
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
-/// Time, version or epoch of a change would be beyond its bound.
+/// Pieces of a rewritten log have not come, so what the sale has sold is not known.
 pub const INCOMPLETE: &str =
     "ERR part of this sale's log is missing: restore it from a backup or resync it";
-/// The clock, the version or the epoch is beyond its bound.
+/// The clock, the version, the epoch or the rev of a change would be beyond its bound.
 pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY got what does not follow, what this build does not know or what breaks the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
@@ -139,8 +139,9 @@ pub fn misuse(misuse: Misuse) -> &'static str {
 mod tests {
     use super::*;
     use crate::sale::limits::{
-        GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, TIME_MS_MAX,
-        USER_BYTES_MAX,
+        DRAW_AMOUNTS_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MGRAB_KEYS_MAX,
+        MOD_RESIDUES_MAX, OUTBOX_BYTES_MAX, PERMILLE_ALL, REQ_BYTES_MAX, SALT_BYTES_MAX,
+        TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,
     };
 
     #[test]
@@ -153,5 +154,14 @@ mod tests {
         assert!(AT_TOO_LATE.ends_with(&format!(" {TIME_MS_MAX}")));
         assert!(SUPPLY_TOO_LARGE.ends_with(&format!(" {INTEGER_MAX}")));
         assert!(GRANTS_FULL.contains(&format!(" {GRANTS_MAX} grants")));
+        assert!(DRAW_TOO_MANY_PACKETS.contains(&format!(" {GRANTS_MAX} packets")));
+        assert!(DRAW_LIST_TOO_LONG.contains(&format!(" {DRAW_AMOUNTS_MAX} amounts")));
+        assert!(PERIOD_OUT_OF_RANGE.contains(&format!(" {TIME_MS_MAX} milliseconds")));
+        assert!(MOD_TOO_MANY_RESIDUES.contains(&format!(" {MOD_RESIDUES_MAX} remainders")));
+        assert!(SAMPLE_TOO_LARGE.contains(&format!(" {PERMILLE_ALL} permille")));
+        assert!(SALT_TOO_LONG.contains(&format!(" {SALT_BYTES_MAX} bytes")));
+        assert!(LIST_TOO_MANY.contains(&format!(" {USERS_PER_COMMAND_MAX} users")));
+        assert!(LIST_FULL.ends_with(&format!(" {LISTED_BYTES_MAX} bytes")));
+        assert!(KEYS_TOO_MANY.ends_with(&format!(" {MGRAB_KEYS_MAX}")));
     }
 }

@@ -3,11 +3,12 @@
 
 use super::access::{self, KEY};
 use super::commit;
+use crate::sale::outcome::Outcome;
 use crate::server::call::Call;
 use crate::server::key::Mode;
 use crate::server::sweeper::Swept;
 
-/// How long a sale is left alone whose outbox takes no entry.
+/// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
 const RETRY_MS: u64 = 1000;
 
 /// Lets at most `most` due holds expire of the sale at the call's key, or begins its next round.
@@ -21,6 +22,9 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     };
     sale.forget_look();
     let decision = sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
+    if matches!(decision.outcome, Outcome::Misuse(_)) {
+        return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+    }
     if decision.changes.is_empty() {
         let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
         return Swept { settled: 0, next_look };

@@ -44,6 +44,7 @@ pub const SPEC: Spec = Spec {
         newest live grant\n\
         `[REPLAY, seq, qty, state, deadline]`: this request id was granted before; this is that \
         grant as it stands now\n\
+        `[REPLAY, 0, 0, CANCELLED, 0]`: a CANCEL of this request id came first\n\
         `[OVERLIMIT, allowance]`: some allowance is left, but less than QTY\n\
         `[SOLDOUT, held]`: nothing is available; `held` units may come back (0: final until \
         restocked)\n\

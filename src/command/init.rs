@@ -1,5 +1,4 @@
-//! `SECKILL.INIT key supply [LIMIT n] [GRABS n] [HOLD ms] [OPENAT ms] [CLOSEAT ms]
-//! [OUTBOX stream]`: creates a sale.
+//! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
 use super::parse::{Parsed, Words};
@@ -50,8 +49,6 @@ pub const SPEC: Spec = Spec {
         errors::MOD_TOO_MANY_RESIDUES,
         errors::SAMPLE_TOO_LARGE,
         errors::SALT_TOO_LONG,
-        errors::OUTBOX_NOT_HERE,
-        errors::OUTBOX_REFUSED,
         errors::WRONG_TYPE,
         errors::SALE_EXISTS,
         errors::NOT_CREATED,

@@ -48,19 +48,9 @@ pub const ALLOW: Spec = Spec {
 pub const DENY: Spec = Spec {
     name: "SECKILL.DENY",
     handler: deny,
-    arity: -4,
-    flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::CHANGES,
     summary: "Adds users to those who never get anything, or removes them",
-    complexity: "O(N) where N is the number of users given",
-    since: FIRST,
-    tips: &[],
-    args: ARGS,
-    reply: REPLY,
-    errors: ERRORS,
     example: "SECKILL.DENY drop ADD mallory",
-    internal: false,
+    ..ALLOW
 };
 
 fn allow(call: &mut Call<'_>) {

@@ -53,8 +53,6 @@ pub const SPEC: Spec = Spec {
         errors::REQ_MISMATCH,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
-        errors::OUTBOX_NOT_HERE,
-        errors::OUTBOX_REFUSED,
     ],
     example: "SECKILL.MGRAB alice 2 {drop}shirt {drop}shoes REQ order-7",
     internal: false,

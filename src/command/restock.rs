@@ -33,6 +33,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::DRAW_FIXES_SUPPLY,
         errors::SUPPLY_TOO_LARGE,
     ],
     example: "SECKILL.RESTOCK drop 50 REQ delivery-7",

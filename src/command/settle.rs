@@ -24,8 +24,6 @@ const ERRORS: &[&str] = &[
     errors::NO_SALE,
     errors::WRONG_TYPE,
     errors::AMBIGUOUS,
-    errors::OUTBOX_NOT_HERE,
-    errors::OUTBOX_REFUSED,
 ];
 
 pub const CONFIRM: Spec = Spec {
@@ -90,8 +88,6 @@ pub const EXTEND: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::AMBIGUOUS,
-        errors::OUTBOX_NOT_HERE,
-        errors::OUTBOX_REFUSED,
     ],
     example: "SECKILL.EXTEND drop alice 60000",
     internal: false,

@@ -27,8 +27,9 @@ pub const SPEC: Spec = Spec {
         same fields: `state` (`pending`, `open`, `allheld`, `soldout`, `paused` or `closed`), \
         `supply`, `available`, `held`, `sold`, `deficit`, `winners`, `grants`, `limit`, `grabs`, \
         `hold_ms`, `open_at`, `close_at`, `now`, `next_deadline`, `created_at`, `last_grant_at`, \
-        `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped` and the map \
-        `counters`.",
+        `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped`, where \
+        DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
+        `next_round_at` (0: the series is over), and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS drop JSON",
     internal: false,
@@ -60,5 +61,28 @@ fn write(status: &Status, json: bool, reply: Reply<'_>) {
     };
     if !written {
         reply.error(errors::NOT_SHOWN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sale::draw::Draw;
+    use crate::sale::schedule::Schedule;
+    use crate::sale::terms::Terms;
+    use crate::sale::testing::{at, created, init};
+
+    #[test]
+    fn the_docs_name_every_field() {
+        let schedule = Schedule { period_ms: 9, offset_ms: 0, lasts_ms: 9, carry: false };
+        let draw = Draw::Packets { packets: 1, min: 1 };
+        let terms = Terms { schedule: Some(schedule), draw: Some(draw), ..Terms::default() };
+        let status = created(&init(1, terms), 1).status(&at(2));
+        let fields = serde_json::to_value(status).unwrap();
+        let fields = fields.as_object().unwrap();
+        assert!(fields.len() > 25, "they are found: {fields:?}");
+        for name in fields.keys() {
+            assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
+        }
     }
 }

@@ -129,6 +129,7 @@ pub const NEEDS_SALE: &[&str] = &[errors::NO_SALE, errors::WRONG_TYPE];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::commit;
 
     #[test]
     fn names_are_ours_and_differ() {
@@ -173,6 +174,22 @@ mod tests {
 
     fn is_key(arg: &Arg) -> bool {
         matches!(arg.kind, ArgKind::Key | ArgKind::OutboxKey)
+    }
+
+    /// A text that is in no list is one that nobody can be told, or that nobody was told of.
+    #[test]
+    fn every_error_is_listed_and_those_of_all_changes_once() {
+        let source = include_str!("errors.rs");
+        let mut errors = Vec::new();
+        for constant in source.split("pub const ").skip(1) {
+            errors.extend(constant.split('"').nth(1));
+        }
+        assert!(errors.len() > 40, "they are found: {errors:?}");
+        for error in errors {
+            let lists = TABLE.iter().filter(|spec| spec.errors.contains(&error)).count();
+            let of_all = commit::ERRORS.contains(&error);
+            assert_eq!(lists == 0, of_all, "{error}: {lists} commands list it");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::sale::terms::{Terms, TermsChange};
 use crate::server::register::{Arg, ArgKind};
 
 /// Terms of admission, for the table.
-pub const ADMISSION: [Arg; 5] = [
+const ADMISSION: [Arg; 5] = [
     Arg::block("allowlist", &[Arg::pure("on", "ALLOWLIST"), Arg::pure("off", "OFF").optional()])
         .optional(),
     Arg::block(

@@ -1,5 +1,5 @@
-//! `SECKILL.WINNERS key cursor [COUNT n] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]`:
-//! the grants in seq order, page by page.
+//! `SECKILL.WINNERS key cursor [COUNT n] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]
+//! [ROUND r]`: the grants in seq order, page by page.
 
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};

@@ -263,53 +263,17 @@ impl Sale {
 mod tests {
     use super::*;
     use crate::sale::decide::decide_new;
-    use crate::sale::effect::Change;
-    use crate::sale::outcome::Standing;
-    use crate::sale::request::{Amount, Grab, Init, Request};
-    use crate::sale::snapshot::Loader;
+    use crate::sale::outcome::{Standing, State};
+    use crate::sale::request::{Amount, Grab, Request};
     use crate::sale::terms::{Terms, TermsChange};
+    use crate::sale::testing::{self, at, gated, init, reloaded, SECRET};
 
-    const SECRET: [u8; 16] = *b"0123456789abcdef";
-
-    fn at(clock_ms: u64) -> Now {
-        Now { clock_ms, run: 1 }
-    }
-
-    fn sale(admission: Admission) -> Sale {
-        let terms = Terms { admission, ..Terms::default() };
-        let init = Init { supply: 100_000, terms, amounts: Vec::new(), id: 1, secret: SECRET };
-        let decision = decide_new(&init, &at(1));
-        assert_eq!(decision.outcome, Outcome::Done);
-        Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
-    }
-
-    /// Judges and applies, also as a replica that reads the text and as one that was reloaded.
     fn run(sale: &mut Sale, request: &Request<'_>) -> Outcome {
-        let decision = sale.decide(request, &at(2));
-        let encode = |change: &Change<'_>| {
-            let mut text = Vec::new();
-            change.encode(&mut text);
-            text
-        };
-        let texts: Vec<Vec<u8>> = decision.changes.iter().map(encode).collect();
-        let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
-        let mut replica = reloaded(sale);
-        replica.apply_replicated(sale.core().version, &changes).unwrap();
-        sale.commit(&decision.changes, 1).unwrap();
-        assert!(sale.pieces().eq(replica.pieces()));
-        decision.outcome
-    }
-
-    fn reloaded(sale: &Sale) -> Sale {
-        let mut pieces = sale.pieces().map(|(kind, piece)| [vec![kind.letter()], piece].concat());
-        let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
-        pieces.for_each(|piece| loader.add(&piece).unwrap());
-        loader.finish(0).unwrap()
+        testing::run(sale, request, 2)
     }
 
     fn grab(sale: &mut Sale, user: &str) -> Outcome {
-        let grab = Grab { user: user.as_bytes(), amount: Amount::Exactly(1), req: None };
-        run(sale, &Request::Grab(grab))
+        testing::grab(sale, user, 2)
     }
 
     fn list(sale: &mut Sale, list: List, add: bool, users: &[&[u8]]) -> Outcome {
@@ -326,15 +290,14 @@ mod tests {
 
     #[test]
     fn lists_let_in_and_keep_out() {
-        let mut sale = sale(Admission { allowlist: true, ..Admission::default() });
+        let mut sale = gated(Admission { allowlist: true, ..Admission::default() });
         assert_eq!(grab(&mut sale, "a"), Outcome::Denied);
         assert_eq!(list(&mut sale, List::Allow, true, &[b"a", b"b", b"a"]), changed(2));
         assert_eq!(list(&mut sale, List::Allow, true, &[b"a"]), changed(0));
         assert!(is_granted(&grab(&mut sale, "a")));
         assert_eq!(list(&mut sale, List::Deny, true, &[b"b", b"a"]), changed(2));
         assert_eq!(grab(&mut sale, "b"), Outcome::Denied);
-        let winner =
-            Standing { seq: 1, qty: 1, state: crate::sale::outcome::State::Sold, deadline: 0 };
+        let winner = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
         assert_eq!(grab(&mut sale, "a"), Outcome::Already(winner), "a winner learns that he won");
         assert_eq!(list(&mut sale, List::Deny, false, &[b"b", b"c"]), changed(1));
         assert!(is_granted(&grab(&mut sale, "b")));
@@ -352,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_plain_sale_can_deny() {
-        let mut sale = sale(Admission::default());
+        let mut sale = gated(Admission::default());
         let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("u{n}").into_bytes()).collect();
         let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
         assert_eq!(list(&mut sale, List::Deny, true, &users), changed(5000));
@@ -366,7 +329,7 @@ mod tests {
     fn numbers_are_taken_modulo_digit_by_digit() {
         let odd = Modulo::new(2, vec![1]);
         let admission = Admission { modulo: Some(Box::new(odd)), ..Admission::default() };
-        let mut sale = sale(admission);
+        let mut sale = gated(admission);
         let long = "9".repeat(256);
         for (user, odd) in [("1", true), ("2", false), ("007", true), ("0", false), (&long, true)] {
             assert_eq!(is_granted(&grab(&mut sale, user)), odd, "{user}");
@@ -374,7 +337,7 @@ mod tests {
         let named =
             (0..1000).filter(|n| sale.admittance(format!("u{n}").as_bytes()) == Admittance::Ok);
         assert!((400..600).contains(&named.count()));
-        let big = Modulo::new(super::super::limits::INTEGER_MAX, vec![5]);
+        let big = Modulo::new(crate::sale::limits::INTEGER_MAX, vec![5]);
         let number = (u128::from(big.modulus) * 1_000_000 + 5).to_string();
         assert!(big.admits(number.as_bytes(), &SECRET));
     }
@@ -399,7 +362,7 @@ mod tests {
     #[test]
     fn the_first_are_admitted_even_when_the_call_is_refused() {
         let admission = Admission { admit: 2, mask: true, ..Admission::default() };
-        let mut sale = sale(admission);
+        let mut sale = gated(admission);
         let over = Grab { user: b"a", amount: Amount::Exactly(2), req: None };
         let version = sale.core().version;
         let refused = run(&mut sale, &Request::Grab(over));
@@ -424,7 +387,7 @@ mod tests {
 
     #[test]
     fn nobody_is_admitted_before_it_opens_or_in_a_pause() {
-        let mut sale = sale(Admission { admit: 1, ..Admission::default() });
+        let mut sale = gated(Admission { admit: 1, ..Admission::default() });
         run(&mut sale, &Request::Pause);
         assert_eq!(grab(&mut sale, "a"), Outcome::Paused);
         run(&mut sale, &Request::Resume);
@@ -455,8 +418,7 @@ mod tests {
         ];
         for (admission, misuse) in cases {
             let terms = Terms { admission, ..Terms::default() };
-            let init = Init { supply: 1, terms, amounts: Vec::new(), id: 1, secret: SECRET };
-            assert_eq!(decide_new(&init, &at(1)).outcome, Outcome::Misuse(misuse));
+            assert_eq!(decide_new(&init(1, terms), &at(1)).outcome, Outcome::Misuse(misuse));
         }
     }
 
@@ -469,7 +431,7 @@ mod tests {
             admit: 9,
             mask: true,
         };
-        let sale = sale(admission.clone());
+        let sale = gated(admission.clone());
         assert_eq!(reloaded(&sale).terms(), sale.terms());
         let off = AdmissionChange {
             allowlist: Some(false),

@@ -49,6 +49,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads `bytes` from their beginning.
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { rest: bytes }
     }

@@ -7,16 +7,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::sale::admission::{Admission, AdmissionChange, List, Modulo, Sample};
-    use crate::sale::decide::decide_new;
     use crate::sale::draw::Draw;
-    use crate::sale::effect::Change;
     use crate::sale::outcome::{Outcome, State};
     use crate::sale::request::{
         Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
     };
     use crate::sale::schedule::Schedule;
-    use crate::sale::snapshot::Loader;
     use crate::sale::terms::{Terms, TermsChange};
+    use crate::sale::testing::{created, read, reloaded, rewritten, texts_of};
     use crate::sale::Sale;
 
     /// A small generator (xorshift64*): the same sequence every time.
@@ -132,33 +130,6 @@ mod tests {
         }
     }
 
-    fn text_of(change: &Change<'_>) -> Vec<u8> {
-        let mut text = Vec::new();
-        change.encode(&mut text);
-        text
-    }
-
-    fn reloaded(sale: &Sale) -> Sale {
-        let mut pieces = sale.pieces().map(|(kind, piece)| [vec![kind.letter()], piece].concat());
-        let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
-        pieces.for_each(|piece| loader.add(&piece).unwrap());
-        loader.finish(0).unwrap()
-    }
-
-    fn rewritten(sale: &Sale) -> Sale {
-        let texts: Vec<Vec<u8>> = sale
-            .pieces()
-            .map(|(kind, piece)| [&[kind.letter(), b':'], &piece[..]].concat())
-            .collect();
-        let base = Change::decode(&texts[0]).unwrap();
-        let mut log = Sale::create(&base, [5, 6]).unwrap().0;
-        for text in &texts[1..] {
-            let version = log.core().version;
-            log.apply_replicated(version, &[Change::decode(text).unwrap()]).unwrap();
-        }
-        log
-    }
-
     /// What a user is told must be so: a live grant is there, nobody is over his limits.
     fn check_outcome(sale: &Sale, request: &Request<'_>, outcome: &Outcome, t: u64) {
         let Request::Grab(grab) = request else { return };
@@ -185,7 +156,7 @@ mod tests {
         loop {
             let decision = sale.decide(request, now);
             let version = sale.core().version;
-            let texts: Vec<Vec<u8>> = decision.changes.iter().map(text_of).collect();
+            let texts = texts_of(&decision.changes);
             for text in &texts {
                 *seen.entry((sale.terms().draw.is_some(), text[0])).or_default() += 1;
             }
@@ -194,9 +165,8 @@ mod tests {
             sale.commit(&decision.changes, now.run).unwrap();
             let written = if sale.terms().outbox.is_some() { entries.len() as u64 } else { 0 };
             assert_eq!(sale.core().rev, rev + written);
-            let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
-            if !changes.is_empty() {
-                replica.apply_replicated(version, &changes).unwrap();
+            if !texts.is_empty() {
+                replica.apply_replicated(version, &read(&texts)).unwrap();
             }
             assert_eq!(sale.audit().differences, [], "{request:?}");
             check_outcome(sale, request, &decision.outcome, sale.time(now));
@@ -214,10 +184,8 @@ mod tests {
         for seed in 1..=400 {
             let mut chance = Chance(0x9e37_79b9_7f4a_7c15u64.wrapping_mul(seed));
             let mut clock_ms = 1000;
-            let decision = decide_new(&init(&mut chance), &Now { clock_ms, run: 1 });
-            assert_eq!(decision.outcome, Outcome::Done);
-            let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1);
-            let mut replica = Sale::create(&decision.changes[0], [7, 8]).unwrap().0;
+            let mut sale = created(&init(&mut chance), clock_ms);
+            let mut replica = reloaded(&sale);
             for turn in 0..120 {
                 clock_ms =
                     (clock_ms + chance.pick(&[0, 0, 1, 3, 20, 70])) - chance.pick(&[0, 0, 2]);

@@ -331,56 +331,18 @@ mod tests {
     use super::*;
     use crate::sale::decide::decide_new;
     use crate::sale::outcome::{Outcome, Standing, State};
-    use crate::sale::request::{
-        Amount, Deed, Grab, Import, Init, Now, Request, Restock, Settle, Which,
-    };
-    use crate::sale::snapshot::Loader;
+    use crate::sale::request::{Amount, Deed, Grab, Import, Init, Request, Restock, Settle, Which};
     use crate::sale::terms::Terms;
+    use crate::sale::testing::{self, at, created, grab, reloaded, run, SECRET};
     use crate::sale::Sale;
-
-    const SECRET: [u8; 16] = *b"0123456789abcdef";
-
-    fn at(clock_ms: u64) -> Now {
-        Now { clock_ms, run: 1 }
-    }
 
     fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
         let terms = Terms { limit: 0, grabs: 1, hold_ms, draw: Some(draw), ..Terms::default() };
-        Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: SECRET }
+        Init { amounts: amounts.to_vec(), ..testing::init(supply, terms) }
     }
 
     fn sale(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Sale {
-        let decision = decide_new(&init(draw, amounts, supply, hold_ms), &at(1));
-        assert_eq!(decision.outcome, Outcome::Done);
-        Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
-    }
-
-    /// Judges and applies, as a primary and as a replica that reads the text.
-    fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
-        let decision = sale.decide(request, &at(clock_ms));
-        let texts: Vec<Vec<u8>> = decision
-            .changes
-            .iter()
-            .map(|change| {
-                let mut text = Vec::new();
-                change.encode(&mut text);
-                text
-            })
-            .collect();
-        let mut replica = sale.clone();
-        let changes: Vec<_> =
-            texts.iter().map(|text| crate::sale::effect::Change::decode(text).unwrap()).collect();
-        let version = replica.core().version;
-        replica.apply_replicated(version, &changes).unwrap();
-        sale.commit(&decision.changes, 1).unwrap();
-        assert!(sale.pieces().eq(replica.pieces()), "a replica comes to the same");
-        assert_eq!(sale.audit().differences, []);
-        decision.outcome
-    }
-
-    fn grab(sale: &mut Sale, user: &str, clock_ms: u64) -> Outcome {
-        let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
-        run(sale, &Request::Grab(grab), clock_ms)
+        created(&init(draw, amounts, supply, hold_ms), 1)
     }
 
     fn drawn(sale: &mut Sale, user: &str, clock_ms: u64) -> u64 {
@@ -399,13 +361,6 @@ mod tests {
             Outcome::Stands(Standing { state, .. }) => state,
             other => panic!("{user}: {other:?}"),
         }
-    }
-
-    fn reloaded(sale: &Sale) -> Sale {
-        let mut pieces = sale.pieces().map(|(kind, piece)| [vec![kind.letter()], piece].concat());
-        let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
-        pieces.for_each(|piece| loader.add(&piece).unwrap());
-        loader.finish(0).unwrap()
     }
 
     /// Grabs until nothing is left; the amounts in order.

@@ -112,10 +112,6 @@ pub struct Recount {
     pub holdings_wrong: u64,
 }
 
-/// A user has more than one grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Several;
-
 /// The sums of a user with several grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -595,11 +591,6 @@ impl Ledger {
             }
             entry => self.grant(entry.number.into()).filter(stays),
         }
-    }
-
-    /// The user's only grant: `None` when he has none, `Some(Err)` when he has several.
-    pub fn only_grant(&self, found: &Found) -> Option<Result<u64, Several>> {
-        found.entry.map(|entry| if entry.marked { Err(Several) } else { Ok(entry.number.into()) })
     }
 
     fn account(&self, number: u32) -> &Account {

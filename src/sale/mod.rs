@@ -9,7 +9,6 @@ pub mod admission;
 pub mod apply;
 pub mod audit;
 pub mod bytes;
-#[cfg(test)]
 mod chance;
 pub mod core;
 pub mod decide;
@@ -37,6 +36,7 @@ pub mod several;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
+pub(crate) mod testing;
 pub mod trial;
 pub mod users;
 

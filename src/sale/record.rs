@@ -56,7 +56,7 @@ pub struct Record<'a> {
 }
 
 /// The number that stands for a state in memory and in snapshots.
-pub fn state_code(state: State) -> u8 {
+fn state_code(state: State) -> u8 {
     match state {
         State::Held => 0,
         State::Sold => 1,

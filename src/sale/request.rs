@@ -86,7 +86,7 @@ pub struct Import<'a> {
     pub user: &'a [u8],
     pub qty: u64,
     pub req: &'a [u8],
-    /// When it was granted; `None` is now.
+    /// When it was granted, Unix ms; `None` is now.
     pub at: Option<u64>,
     /// Refuse rather than promise more than the supply.
     pub no_deficit: bool,

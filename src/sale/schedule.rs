@@ -375,74 +375,19 @@ mod tests {
     use crate::sale::effect::Change;
     use crate::sale::outcome::{Outcome, State};
     use crate::sale::request::{Amount, Deed, Grab, Import, Init, Request, Restock, Settle, Which};
-    use crate::sale::snapshot::Loader;
     use crate::sale::terms::Terms;
+    use crate::sale::testing::{at, created, init, reloaded, run};
 
     /// Rounds of 1000 ms from 300 on, open for 100 ms.
     const SCHEDULE: Schedule =
         Schedule { period_ms: 1000, offset_ms: 300, lasts_ms: 100, carry: false };
 
-    fn at(clock_ms: u64) -> Now {
-        Now { clock_ms, run: 1 }
-    }
-
     fn sale_from(clock_ms: u64, supply: u64, terms: Terms) -> Sale {
-        let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
-        let decision = decide_new(&init, &at(clock_ms));
-        assert_eq!(decision.outcome, Outcome::Done);
-        Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
+        created(&init(supply, terms), clock_ms)
     }
 
     fn terms(schedule: Schedule, hold_ms: u64) -> Terms {
         Terms { schedule: Some(schedule), hold_ms, ..Terms::default() }
-    }
-
-    fn reloaded(sale: &Sale) -> Sale {
-        let mut pieces = sale.pieces().map(|(kind, piece)| [vec![kind.letter()], piece].concat());
-        let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
-        pieces.for_each(|piece| loader.add(&piece).unwrap());
-        loader.finish(0).unwrap()
-    }
-
-    /// A log that is rewritten: the pieces as effects.
-    fn rewritten(sale: &Sale) -> Sale {
-        let pieces: Vec<_> = sale.pieces().collect();
-        let encode = |(kind, piece): &(crate::sale::snapshot::Kind, Vec<u8>)| {
-            [&[kind.letter(), b':'], &piece[..]].concat()
-        };
-        let texts: Vec<Vec<u8>> = pieces.iter().map(encode).collect();
-        let base = Change::decode(&texts[0]).unwrap();
-        let mut log = Sale::create(&base, [5, 6]).unwrap().0;
-        for text in &texts[1..] {
-            let version = log.core().version;
-            log.apply_replicated(version, &[Change::decode(text).unwrap()]).unwrap();
-        }
-        log
-    }
-
-    /// Judges and applies, also as a replica, as a sale that was reloaded and as a log.
-    fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
-        loop {
-            let decision = sale.decide(request, &at(clock_ms));
-            let encode = |change: &Change<'_>| {
-                let mut text = Vec::new();
-                change.encode(&mut text);
-                text
-            };
-            let texts: Vec<Vec<u8>> = decision.changes.iter().map(encode).collect();
-            let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
-            let version = sale.core().version;
-            let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
-            sale.commit(&decision.changes, 1).unwrap();
-            for other in &mut others {
-                other.apply_replicated(version, &changes).unwrap();
-                assert!(sale.pieces().eq(other.pieces()));
-            }
-            assert_eq!(sale.audit().differences, []);
-            if decision.outcome != Outcome::NextRound {
-                return decision.outcome;
-            }
-        }
     }
 
     fn grab(sale: &mut Sale, user: &str, req: Option<&str>, clock_ms: u64) -> Outcome {

@@ -101,20 +101,14 @@ impl Decision<'_> {
 mod tests {
     use super::*;
     use crate::sale::admission::Admission;
-    use crate::sale::decide::decide_new;
     use crate::sale::draw::Draw;
     use crate::sale::outcome::State;
-    use crate::sale::request::{Amount, Init};
+    use crate::sale::request::Amount;
     use crate::sale::terms::Terms;
-
-    fn at(clock_ms: u64) -> Now {
-        Now { clock_ms, run: 1 }
-    }
+    use crate::sale::testing::{at, created, init};
 
     fn sale(supply: u64, terms: Terms) -> Sale {
-        let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
-        let decision = decide_new(&init, &at(1));
-        Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
+        created(&init(supply, terms), 1)
     }
 
     fn plain(supply: u64) -> Sale {

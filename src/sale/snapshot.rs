@@ -791,8 +791,8 @@ impl Loader {
         self.sale.apply(&[Change::piece(effect)]).map(|_| ())
     }
 
-    /// The sale, if it is the one that the base announced. `arrived_at` is the clock of a restore,
-    /// 0 when the server loads its own file at start.
+    /// The sale, if it is the one that the base announced. `arrived_at` is when it was loaded,
+    /// Unix ms: its next epoch is not before it.
     pub fn finish(self, arrived_at: u64) -> Result<Sale, Refused> {
         let Loader { mut sale, mut stated } = self;
         stated.core.version = stated.core.version.saturating_sub(sale.awaits);

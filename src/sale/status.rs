@@ -190,7 +190,8 @@ impl Serialize for KeyName {
     }
 }
 
-/// A sale at a glance. The fields, in this order, are those of the STATUS reply.
+/// A sale at a glance. The fields, in this order, are those of the STATUS reply. Moments are Unix
+/// milliseconds, spans milliseconds; of both, and of what limits users, 0 says that there is none.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     pub state: &'static str,

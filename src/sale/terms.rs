@@ -45,7 +45,7 @@ impl Default for Terms {
     }
 }
 
-/// What ALTER names; what it leaves out stays as it is.
+/// What ALTER names, in the units of [`Terms`]; what it leaves out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TermsChange {
     pub limit: Option<u64>,

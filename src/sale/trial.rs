@@ -51,6 +51,7 @@ pub struct Moved {
 
 /// Is told every event with the numbers after it.
 pub trait Witness {
+    /// `core`: the numbers after `event`, which `change` made; `moved`: the grant it is about.
     fn see(&mut self, core: &Core, event: Event, change: &Change<'_>, moved: Option<Moved>);
 }
 

@@ -201,6 +201,10 @@ pub(crate) mod counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sale::admission::{Admission, List, Modulo, Sample};
+    use crate::sale::outcome::Outcome;
+    use crate::sale::request::{Amount, Grab, ListChange, Request};
+    use crate::sale::testing::{at, gated, grab, run};
 
     #[test]
     fn allocations_are_counted() {
@@ -214,5 +218,53 @@ mod tests {
         let block = vec![1u8; 1000];
         assert_eq!(block.len(), 1000);
         assert!(!is_servers());
+    }
+
+    /// Those who are refused are many more than those who win: none of them costs a block.
+    #[test]
+    fn a_refusal_allocates_nothing() {
+        let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("user:{n}").into_bytes()).collect();
+        let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
+        let gate = |admission: Admission| {
+            let mut sale = gated(admission);
+            let allow = ListChange { list: List::Allow, add: true, users: &users };
+            run(&mut sale, &Request::List(allow), 2);
+            grab(&mut sale, "user:0", 2);
+            let deny = ListChange { list: List::Deny, add: true, users: &users[1000..] };
+            run(&mut sale, &Request::List(deny), 2);
+            sale
+        };
+        let open = Admission::default();
+        let listed = Admission { allowlist: true, ..open.clone() };
+        let modulo = Some(Box::new(Modulo::new(1000, vec![999])));
+        let numbers = Admission { modulo, ..open.clone() };
+        let sample = Some(Box::new(Sample { permille: 0, salt: b"salt"[..].into() }));
+        let share = Admission { sample, ..open.clone() };
+        let first = Admission { admit: 1, mask: true, ..open.clone() };
+        let mut paused = gate(open.clone());
+        run(&mut paused, &Request::Pause, 2);
+        let cases = [
+            (gate(listed), "a stranger", Outcome::Denied),
+            (gate(open.clone()), "user:4999", Outcome::Denied),
+            (gate(numbers.clone()), "123456", Outcome::Denied),
+            (gate(numbers), "user:2", Outcome::Denied),
+            (gate(share), "user:2", Outcome::Busy),
+            (gate(first), "user:2", Outcome::Busy),
+            (paused, "user:2", Outcome::Paused),
+        ];
+        for (mut sale, user, outcome) in cases {
+            for req in [None, Some(&b"order"[..])] {
+                let grab = Grab { user: user.as_bytes(), amount: Amount::Exactly(1), req };
+                let request = Request::Grab(grab);
+                let (told, blocks) = counted::blocks(|| {
+                    let decision = sale.decide(&request, &at(2));
+                    assert!(decision.changes.is_empty());
+                    sale.count(&decision.outcome);
+                    sale.masked(decision.outcome)
+                });
+                assert_eq!(told, sale.masked(outcome.clone()));
+                assert_eq!(blocks, 0, "{outcome:?} of {user}");
+            }
+        }
     }
 }

@@ -163,15 +163,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether this call comes from the primary's replication stream or from an append-only file:
-    /// what it carries was decided elsewhere.
-    pub fn is_history(&self) -> bool {
-        let history = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        // SAFETY: the context is alive during the call.
-        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) };
-        flags & history as c_int != 0
-    }
-
     fn name(&self, arg: usize) -> Option<*mut RedisModuleString> {
         let name = self.strings.get(arg).copied();
         debug_assert!(name.is_some(), "a handler names an argument that its arity guarantees");

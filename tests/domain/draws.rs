@@ -246,30 +246,21 @@ fn what_can_not_be_kept_is_refused() {
     assert_eq!(refused(overflows, INTEGER_MAX), Misuse::DrawTooManyPackets);
 }
 
-/// Draws so many packets one after the other and follows the sum.
-fn many_packets(count: u64) {
+#[test]
+fn ten_million_packets_are_exactly_the_total() {
+    const COUNT: u64 = 10_000_000;
     const MIN: u64 = 2;
-    let supply = count * 10;
-    let mut sale = packets(count, MIN, supply, 4);
+    let supply = COUNT * 10;
+    let mut sale = packets(COUNT, MIN, supply, 4);
     let mut sum = 0;
-    for user in 0..count {
+    for user in 0..COUNT {
         let amount = draw(&mut sale, user, 2).unwrap();
         assert!(amount >= MIN, "packet {user} has {amount}");
         sum += amount;
     }
     assert_eq!((sum, sale.core().packets, sale.core().available), (supply, Some(0), 0));
-    assert_eq!(draw(&mut sale, count, 2), None);
+    assert_eq!(draw(&mut sale, COUNT, 2), None);
     assert_eq!(sale.audit().differences, []);
-}
-
-#[test]
-fn a_million_packets_are_exactly_the_total() {
-    many_packets(1_000_000);
-}
-
-#[test]
-fn ten_million_packets_are_exactly_the_total() {
-    many_packets(10_000_000);
 }
 
 /// The live amounts of a sale.

@@ -1,6 +1,7 @@
 //! Altered and truncated bytes, through loading and through applying: nothing panics, and what is
 //! not refused is a lawful sale that can be sold from, saved and loaded again.
 
+mod altering;
 mod holds;
 mod special;
 mod unreachable;
@@ -12,6 +13,7 @@ use seckill::sale::outcome::Refused;
 use seckill::sale::request::{Now, Request};
 use seckill::sale::Sale;
 
+use self::altering::*;
 use super::oracle::{Ask, Op, Patch, Rules};
 use super::random::Random;
 use super::rebuild;
@@ -78,23 +80,16 @@ fn every_truncation_and_every_missing_or_doubled_piece_is_refused() {
     let dump = rebuild::dump(&sale);
     assert_eq!(dump.len(), 4, "base, restock ids, rows and refusals");
     assert!(try_load(&dump, "as it is"));
-    for (at, piece) in dump.iter().enumerate() {
-        for len in 0..piece.len() {
-            let mut short = dump.clone();
-            short[at].truncate(len);
-            assert!(!try_load(&short, "truncated"), "piece {at} of {len} bytes");
-        }
+    refuse_truncations(&dump, "plain");
+    for at in 0..dump.len() {
         let mut long = dump.clone();
         long[at].push(0);
         assert!(!try_load(&long, "longer"), "piece {at}");
     }
     for at in 0..3 {
-        let mut fewer = dump.clone();
-        fewer.remove(at);
-        assert!(!try_load(&fewer, "a piece is missing"));
-        let mut more = dump.clone();
-        more.insert(at, dump[at].clone());
-        assert!(!try_load(&more, "a piece is doubled"));
+        for altered in fewer_and_more(&dump, at) {
+            assert!(!try_load(&altered, "a piece is missing or doubled"), "piece {at}");
+        }
     }
     assert!(!try_load(&[], "nothing"));
 }
@@ -102,25 +97,7 @@ fn every_truncation_and_every_missing_or_doubled_piece_is_refused() {
 #[test]
 fn flipped_bytes_are_refused_or_leave_a_sound_sale() {
     let (sale, _) = full_sale(20);
-    let dump = rebuild::dump(&sale);
-    let (mut random, mut loaded) = (Random(1), 0);
-    for (at, piece) in dump.iter().enumerate() {
-        for place in 0..piece.len() {
-            for _ in 0..6 {
-                let mut altered = dump.clone();
-                altered[at][place] ^= 1 + random.below(255) as u8;
-                loaded += u64::from(try_load(&altered, "a byte is another"));
-            }
-        }
-    }
-    for _ in 0..20_000 {
-        let mut altered = dump.clone();
-        for _ in 0..2 + random.below(4) {
-            let at = random.below(altered.len() as u64) as usize;
-            scramble(&mut altered[at], &mut random);
-        }
-        loaded += u64::from(try_load(&altered, "several bytes are others"));
-    }
+    let loaded = load_altered(&rebuild::dump(&sale), 1, 6, 20_000, "plain");
     assert!(loaded > 100, "some alterations make another sale: {loaded}");
 }
 
@@ -298,17 +275,7 @@ fn every_field_of_every_effect_at_every_edge() {
         "Le#:",
         "Kt#:",
     ];
-    for shape in shapes {
-        for number in &numbers {
-            let text = shape.replace('#', number).into_bytes();
-            let mut other = sale.clone();
-            let how = String::from_utf8_lossy(&text).into_owned();
-            let version = other.core().version;
-            if try_apply(&mut other, version, &[&text], &how) {
-                assert_sound(&other, &how);
-            }
-        }
-    }
+    apply_shapes(&sale, &shapes, &numbers);
 }
 
 #[test]
@@ -332,24 +299,8 @@ fn every_number_of_an_init_at_every_edge() {
 #[test]
 fn altered_effects_are_refused_or_leave_a_sound_sale() {
     let (sale, texts) = full_sale(12);
-    let (mut random, mut applied) = (Random(2), 0);
-    let log: Vec<Vec<u8>> = rebuild::log(&sale).into_iter().map(|(_, text)| text).collect();
-    let known: Vec<&Vec<u8>> = texts.iter().map(|(_, text)| text).chain(&log).collect();
-    for _ in 0..30_000 {
-        let mut batch = Vec::new();
-        for _ in 0..1 + random.below(3) {
-            let mut text = known[random.below(known.len() as u64) as usize].clone();
-            (0..random.below(4)).for_each(|_| scramble(&mut text, &mut random));
-            batch.push(text);
-        }
-        let mut other = sale.clone();
-        let how = format!("{batch:?}");
-        let version = other.core().version;
-        if try_apply(&mut other, version, &batch.iter().collect::<Vec<_>>(), &how) {
-            assert_sound(&other, &how);
-            applied += 1;
-        }
-    }
+    let texts = texts.into_iter().map(|(_, text)| text);
+    let applied = apply_altered(&sale, texts, 2, 30_000, "plain");
     assert!(applied > 1000, "some alterations make another effect: {applied}");
 }
 

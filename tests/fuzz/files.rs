@@ -43,11 +43,7 @@ fn prepare(form: Form, seed: u64) -> Prepared {
     fill(&server, seed);
     let is_rewritten = matches!(form, Form::Aof { rewritten: true });
     if is_rewritten {
-        assert!(!server.cmd("BGREWRITEAOF").is_error());
-        crate::support::wait_until("the log is rewritten", || {
-            server.info("persistence", "aof_rewrite_in_progress") == "0"
-                && server.info("persistence", "aof_rewrite_scheduled") == "0"
-        });
+        crate::support::logs::rewrite(&server);
     }
     // From here on nothing expires by itself, so that what is saved is what was dumped.
     assert_eq!(server.call("CLIENT PAUSE 60000 WRITE"), "+OK");

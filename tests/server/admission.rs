@@ -1,7 +1,7 @@
 //! Who may ask: lists, numbers, a share, the first so many; and what those who may not are told.
 
 use crate::support::shop::{check, counter, number, timeless};
-use crate::support::{wait_until, Conn, Options, Server};
+use crate::support::{logs, Conn, Options, Reply, Server};
 
 const INTEGER: &str = "-ERR value is not an integer or out of range";
 const SYNTAX: &str = "-ERR syntax error";
@@ -292,28 +292,12 @@ fn admission_survives_reload_rewrite_and_replication() {
             let words: Vec<_> = (0..400).map(|user| word(&mut conn, &format!("n{user}"))).collect();
             (server.digest("k"), words)
         };
-        let before = picture(&server);
         replica.wait_in_sync(&server);
-        assert_eq!(picture(&replica), before);
-        assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
-        assert_eq!(picture(&server), before);
-        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(picture(&server), before);
-        rewrite(&server);
-        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(picture(&server), before, "from a rewritten log, {preamble}");
+        assert_eq!(picture(&replica), picture(&server));
+        logs::assert_survives(&server, picture);
         assert_eq!(conn.call(init), "+OK", "the same terms");
-        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
         server.assert_sound("k");
     }
-}
-
-fn rewrite(server: &Server) {
-    server.call("BGREWRITEAOF");
-    wait_until("the log is rewritten", || {
-        server.info("persistence", "aof_rewrite_in_progress") == "0"
-            && server.info("persistence", "aof_rewrite_scheduled") == "0"
-    });
 }
 
 /// A log that lost its tail must not sell what was sold already, to whoever asks.
@@ -325,14 +309,15 @@ fn a_sale_without_all_its_pieces_sells_nothing() {
     assert_eq!(conn.call("SECKILL.ALLOW k ADD a b"), "2");
     assert_eq!(timeless(&conn.cmd("SECKILL.GRAB k a REQ o")), "['GRANTED' 1 1 'SOLD' 0 9]");
     let digest = server.digest("k");
-    rewrite(&server);
-    let pieces = pieces_of(&server);
+    logs::rewrite(&server);
+    let pieces = logs::rewritten_applies(&server);
     assert!(pieces.len() > 1, "a base and pieces");
     let other = Server::start();
     let mut conn = other.conn();
     let missing = "-ERR part of this sale's log is missing: restore it from a backup or resync it";
     for (place, piece) in pieces.iter().enumerate() {
-        assert_eq!(conn.ask(piece).to_string(), "+OK");
+        let words: Vec<&[u8]> = piece.items().iter().map(Reply::bytes).collect();
+        assert_eq!(conn.ask(&words).to_string(), "+OK");
         let is_whole = place + 1 == pieces.len();
         let audit = conn.cmd("SECKILL.AUDIT k");
         assert_eq!(audit.field("ok").int(), i64::from(is_whole), "{audit}");
@@ -349,23 +334,4 @@ fn a_sale_without_all_its_pieces_sells_nothing() {
         ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
         ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 8]"),
     ]);
-}
-
-/// The commands that a rewritten log makes its sale of.
-fn pieces_of(server: &Server) -> Vec<Vec<Vec<u8>>> {
-    let folder = std::fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
-    let mut files = folder.flatten().map(|file| file.path());
-    let base = files.find(|path| path.to_string_lossy().contains(".base.")).expect("a base");
-    let bytes = std::fs::read(base).expect("a readable base");
-    let mut rest = &bytes[..];
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        let command = crate::support::Reply::read(&mut rest).expect("a command");
-        let words: Vec<Vec<u8>> =
-            command.items().iter().map(|word| word.bytes().to_vec()).collect();
-        if words[0] == b"SECKILL.APPLY" {
-            pieces.push(words);
-        }
-    }
-    pieces
 }

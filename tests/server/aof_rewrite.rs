@@ -4,21 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::persistence::fill;
-use crate::support::{wait_until, Options, Reply, Server};
+use crate::support::logs::{rewrite, rewritten_applies};
+use crate::support::{Options, Reply, Server};
 
 fn start(preamble: &str) -> Server {
     let preamble = format!("aof-use-rdb-preamble {preamble}");
     Options::new().line("appendonly yes").line("appendfsync everysec").line(&preamble).start()
-}
-
-fn rewrite(server: &Server) {
-    let reply = server.call("BGREWRITEAOF");
-    assert_eq!(reply, "+Background append only file rewriting started");
-    wait_until("the log is rewritten", || {
-        server.info("persistence", "aof_rewrite_in_progress") == "0"
-            && server.info("persistence", "aof_rewrite_scheduled") == "0"
-    });
-    assert_eq!(server.info("persistence", "aof_last_bgrewrite_status"), "ok");
 }
 
 /// Each rewrite runs while clients grab; afterwards the log alone gives the same sale.
@@ -79,21 +70,12 @@ fn a_rewritten_log_has_bounded_commands() {
     let server = start("no");
     fill(&server, "k", 6001);
     rewrite(&server);
-    let folder = server.dir().join("appendonlydir");
-    let base = std::fs::read_dir(folder).expect("the folder of the log").flatten();
-    let base = base.map(|file| file.path()).find(|path| path.to_string_lossy().contains(".base."));
-    let bytes = std::fs::read(base.expect("a base")).expect("a readable base");
-    let mut rest = &bytes[..];
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        let command = Reply::read(&mut rest).expect("a command");
-        if command.items()[0].text() == "SECKILL.APPLY" {
-            assert_eq!(command.items().len(), 4);
-            let effect = command.items()[3].bytes();
-            assert!(effect.len() <= PIECE_BYTES_MAX, "a piece of {} bytes", effect.len());
-            pieces.push(char::from(effect[0]));
-        }
-    }
-    let pieces: String = pieces.into_iter().collect();
+    let piece = |apply: &Reply| {
+        assert_eq!(apply.items().len(), 4);
+        let effect = apply.items()[3].bytes();
+        assert!(effect.len() <= PIECE_BYTES_MAX, "a piece of {} bytes", effect.len());
+        char::from(effect[0])
+    };
+    let pieces: String = rewritten_applies(&server).iter().map(piece).collect();
     assert_eq!(pieces, "BKLLLLLLL", "a base, restock ids, and rows, 1,000 in a piece");
 }

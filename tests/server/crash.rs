@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::support::shop::{assert_whole, entries, number, wait_for_no_holds, Entry};
-use crate::support::{wait_until, Conn, Options, Random, Server};
+use crate::support::{logs, wait_until, Conn, Options, Random, Server};
 
 const CLIENTS: u64 = 6;
 
@@ -132,12 +132,7 @@ fn come_back(server: &mut Server) {
         server.start_again();
     }
     if server.log()[logged..].contains("Truncating the AOF") {
-        server.cmd("BGREWRITEAOF");
-        wait_until("the log is rewritten", || {
-            let value = |name: &str| server.info("persistence", name);
-            let busy = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"];
-            busy.iter().all(|name| value(name) == "0") && value("aof_last_bgrewrite_status") == "ok"
-        });
+        logs::rewrite(server);
     }
 }
 

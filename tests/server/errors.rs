@@ -1,7 +1,8 @@
 //! Every error that a caller can get, word for word, and that an error changes nothing.
 
 use crate::support::client::words;
-use crate::support::{Options, Server};
+use crate::support::shop::{clock_ms, number, wait_for_clock};
+use crate::support::{Conn, Options, Server};
 
 const INTEGER: &str = "-ERR value is not an integer or out of range";
 const SYNTAX: &str = "-ERR syntax error";
@@ -14,6 +15,10 @@ const OUTBOX_NAME: &str = "-ERR OUTBOX must be a key of 1 to 1024 bytes";
 const EXTEND_LONG: &str = "-ERR EXTEND must be at most 2592000000 milliseconds (30 days)";
 const AT_LATE: &str = "-ERR AT must be at most 140737488355327";
 const HOLD_LONG: &str = "-ERR HOLD must be at most 2592000000 milliseconds (30 days)";
+const EXHAUSTED: &str = "-ERR clock, version and epoch of a sale must be within their bounds";
+const OUTBOX: &str = "-ERR outbox must be a stream that takes more entries";
+const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
+const AMBIGUOUS: &str = "-AMBIGUOUS user has several grants, give SEQ or REQ";
 const APPLY: &str = "-ERR effects must follow the version of the sale and keep its law";
 
 /// Every command with arguments that are in order; `KEY` stands for the key.
@@ -231,6 +236,22 @@ fn args(line: &str) -> Vec<&[u8]> {
     words(line).into_iter().map(|word| if word == b"~" { b"" } else { word }).collect()
 }
 
+/// The error is one that the docs list for the command: its own, or one of every change.
+#[track_caller]
+fn assert_listed(line: &str, error: &str) {
+    let page = include_str!("../../docs/commands.md");
+    let name = line.split(' ').next().unwrap();
+    let section = |head: &str| {
+        let (_, text) = page.split_once(&format!("# {head}\n")).unwrap();
+        text.split("\n## ").next().unwrap()
+    };
+    let item = format!("\n- `{}`\n", error.strip_prefix('-').unwrap());
+    let own = section(name);
+    let is_change = own.contains("\n- those of every command that changes a sale\n");
+    let is_listed = own.contains(&item) || is_change && section("Commands").contains(&item);
+    assert!(is_listed, "{line}: {error} is not among the errors of {name}");
+}
+
 #[test]
 fn mistakes_have_their_text_and_change_nothing() {
     let server = Server::start();
@@ -240,6 +261,7 @@ fn mistakes_have_their_text_and_change_nothing() {
     let counters = conn.cmd("SECKILL.STATUS sale").field("counters");
     for (line, error) in MISTAKES {
         assert_eq!(conn.ask(&args(line)).to_string(), *error, "{line}");
+        assert_listed(line, error);
     }
     assert_eq!(server.digest("sale"), digest);
     assert_eq!(conn.cmd("SECKILL.STATUS sale").field("counters"), counters);
@@ -277,6 +299,8 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
     conn.check(&[("SET string x", "+OK"), ("RPUSH list x", "1"), ("XADD stream 1-1 f v", "'1-1'")]);
     for call in CALLS {
         assert_eq!(conn.call(&call.replace("KEY", "missing")), NOSALE, "{call}");
+        assert_listed(call, NOSALE);
+        assert_listed(call, WRONGTYPE);
         for key in ["string", "list", "stream"] {
             assert_eq!(conn.call(&call.replace("KEY", key)), WRONGTYPE, "{call} on a {key}");
         }
@@ -290,6 +314,96 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
         ("GET sale", WRONGTYPE),
         ("INCR sale", WRONGTYPE),
     ]);
+}
+
+/// Every command that changes a sale, on one that `init` made, whose round is over while the next
+/// one can't begin: it is an error to each caller, and nothing changes.
+#[track_caller]
+fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
+    let (round, over) = (number(conn, "k", "round"), clock_ms(conn) + 400);
+    wait_for_clock(conn, over);
+    let more = ["SECKILL.MGRAB u 1 k", "SECKILL.ALLOW k ADD u", "SECKILL.DENY k ADD u", init];
+    let reads = ["AUDIT", "STATUS", "USER", "WINNERS"].map(|name| format!("SECKILL.{name} "));
+    let changes = CALLS.iter().filter(|call| !reads.iter().any(|name| call.starts_with(name)));
+    for call in changes.copied().chain(more) {
+        assert_eq!(conn.call(&call.replace("KEY", "k")), error, "{call}");
+        assert_listed(call, error);
+    }
+    assert_eq!(number(conn, "k", "round"), round);
+}
+
+#[test]
+fn a_sale_at_a_bound_changes_no_more() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let init = "SECKILL.INIT k 5 EVERY 200";
+    assert_eq!(conn.call(init), "+OK");
+    assert_eq!(conn.call("SECKILL.APPLY k 1 Ue9007199254740991"), "+OK");
+    // Loaded anew, the sale needs a further epoch for its next change.
+    assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
+    assert_no_round_begins(&mut conn, init, EXHAUSTED);
+    server.assert_sound("k");
+}
+
+#[test]
+fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let init = "SECKILL.INIT k 5 EVERY 200 OUTBOX s";
+    conn.check(&[(init, "+OK"), ("SET s string", "+OK")]);
+    assert_no_round_begins(&mut conn, init, OUTBOX);
+    server.assert_sound("k");
+}
+
+/// What goes against the terms of the sale itself.
+#[test]
+fn what_only_the_sale_can_tell_is_listed() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for sale in [
+        "packets 9 DRAW PACKETS 3",
+        "list 3 DRAW LIST 1 2",
+        "rounds 9 EVERY 900000",
+        "plain 9 OUTBOX s HOLD 900000 LIMIT 3",
+        "rich 9007199254740991",
+    ] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT {sale}")), "+OK");
+    }
+    for grab in ["SECKILL.GRAB plain u QTY 1 REQ r", "SECKILL.GRAB plain u"] {
+        assert!(!conn.cmd(grab).is_error(), "{grab}");
+    }
+    assert_eq!(conn.call("SECKILL.RESTOCK plain 1 REQ r"), "[1 8]");
+    for (line, error) in [
+        ("SECKILL.RESTOCK packets 1 REQ r", "-ERR the supply of a sale with DRAW packets is fixed"),
+        ("SECKILL.RESTOCK list 1 REQ r", "-ERR the supply of a sale with DRAW packets is fixed"),
+        ("SECKILL.RESTOCK plain 2 REQ r", MISMATCH),
+        ("SECKILL.RESTOCK rich 1 REQ r", "-ERR supply must be at most 9007199254740991"),
+        (
+            "SECKILL.IMPORT packets u 1 REQ r",
+            "-ERR the supply of a sale with DRAW packets is fixed",
+        ),
+        ("SECKILL.IMPORT rounds u 1 REQ r", "-ERR a sale with EVERY takes no IMPORT"),
+        ("SECKILL.IMPORT plain u 2 REQ r", MISMATCH),
+        (
+            "SECKILL.IMPORT plain v 9007199254740991 REQ r",
+            "-ERR supply must be at most 9007199254740991",
+        ),
+        ("SECKILL.GRAB plain u QTY 2 REQ r", MISMATCH),
+        ("SECKILL.GRAB packets u QTY 1", "-ERR a sale with DRAW takes neither QTY nor UPTO"),
+        ("SECKILL.MGRAB u 1 plain QTY 2 REQ r", MISMATCH),
+        ("SECKILL.MGRAB u 1 packets QTY 1", "-ERR a sale with DRAW takes neither QTY nor UPTO"),
+        ("SECKILL.CONFIRM plain u", AMBIGUOUS),
+        ("SECKILL.CANCEL plain u", AMBIGUOUS),
+        ("SECKILL.EXTEND plain u 5", AMBIGUOUS),
+        ("SECKILL.REFUND plain u", AMBIGUOUS),
+        ("SECKILL.ALTER plain OUTBOX t", "-ERR OUTBOX can be set only while the sale has none"),
+        ("SECKILL.INIT plain 10", "-SALEEXISTS a sale with other terms is at this key"),
+        ("SECKILL.INIT new 9 DRAW EQUAL 10", "-ERR supply must be enough for every packet"),
+        ("SECKILL.INIT new 9 OUTBOX rich", OUTBOX),
+    ] {
+        assert_eq!(conn.call(line), error, "{line}");
+        assert_listed(line, error);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::support::shop::{assert_whole, entries, number, wait_for_no_holds};
-use crate::support::{wait_until, Options, Random, Server};
+use crate::support::{logs, wait_until, Options, Random, Server};
 
 const INIT: &str = "SECKILL.INIT k 1000000 HOLD 80 LIMIT 0 OUTBOX s";
 
@@ -85,10 +85,7 @@ fn a_log_that_is_switched_on_misses_nothing() {
     for round in 0..2 {
         amid_load(&server, || {
             assert_eq!(server.call("CONFIG SET appendonly yes"), "+OK");
-            wait_until("the log is complete", || {
-                server.info("persistence", "aof_rewrite_in_progress") == "0"
-                    && server.info("persistence", "aof_rewrite_scheduled") == "0"
-            });
+            logs::wait_for_rewrite(&server);
         });
         let before = (server.digest("k"), server.digest("s"), server.picture("k"));
         server.kill9();
@@ -118,9 +115,7 @@ fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
     ]);
     // The child may not have been started yet, so that none is running says too little.
     wait_until("the log is complete", || {
-        server.info("persistence", "aof_rewrite_in_progress") == "0"
-            && server.info("persistence", "aof_rewrite_scheduled") == "0"
-            && server.info("persistence", "aof_base_size") != "0"
+        logs::is_whole(&server) && server.info("persistence", "aof_base_size") != "0"
     });
     conn.check(&[("SECKILL.GRAB k d", "['GRANTED' 4 1 'SOLD' 0 5]")]);
     let before = (server.digest("k"), server.digest("s"));

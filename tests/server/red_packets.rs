@@ -4,7 +4,7 @@
 use std::thread;
 
 use crate::support::shop::{check, number, wait_for_no_holds};
-use crate::support::{wait_until, Conn, Options, Reply, Server};
+use crate::support::{logs, wait_until, Conn, Options, Reply, Server};
 
 const FIXED: &str = "-ERR the supply of a sale with DRAW packets is fixed";
 const NO_AMOUNT: &str = "-ERR a sale with DRAW takes neither QTY nor UPTO";
@@ -289,19 +289,7 @@ fn draws_survive_reload_and_rewrite() {
         let server = Options::new().line("appendonly yes").line(&preamble).start();
         let mut conn = server.conn();
         fill(&mut conn);
-        let before = pictures(&server);
-        assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
-        assert_eq!(pictures(&server), before);
-        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(pictures(&server), before, "from effects");
-        conn.cmd("BGREWRITEAOF");
-        wait_until("the log is rewritten", || {
-            server.info("persistence", "aof_rewrite_in_progress") == "0"
-                && server.info("persistence", "aof_rewrite_scheduled") == "0"
-        });
-        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(pictures(&server), before, "from a rewritten log, {preamble}");
-        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        logs::assert_survives(&server, pictures);
         assert_eq!(conn.call("SECKILL.ALTER l HOLD 0"), "+OK");
         let refused = conn.cmd("SECKILL.GRAB l f0 REQ o").items()[0].text();
         assert_eq!(refused, "REPLAY");

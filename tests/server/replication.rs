@@ -4,7 +4,7 @@
 use std::thread;
 
 use super::persistence::fill;
-use crate::support::{wait_until, Options, Random, ReplicationStream, Reply, Server};
+use crate::support::{logs, wait_until, Options, Random, ReplicationStream, Reply, Server};
 
 const APPLY: &[u8] = b"SECKILL.APPLY";
 
@@ -227,10 +227,7 @@ fn replica_with_log(primary: &Server) -> Server {
     let options = Options::new().line("appendonly yes").line("appendfsync always");
     let replica = options.start();
     replica.follow(primary);
-    wait_until("the replica's log is complete", || {
-        replica.info("persistence", "aof_rewrite_in_progress") == "0"
-            && replica.info("persistence", "aof_rewrite_scheduled") == "0"
-    });
+    logs::wait_for_rewrite(&replica);
     replica
 }
 

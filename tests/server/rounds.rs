@@ -2,7 +2,7 @@
 //! what they were.
 
 use crate::support::shop::{check, clock_ms, counter, entries, number, wait_for_clock};
-use crate::support::{wait_until, Conn, Options, Reply, Server};
+use crate::support::{logs, wait_until, Conn, Options, Reply, Server};
 
 /// Long enough for a few commands in one round also on a busy machine.
 const PERIOD_MS: i64 = 1500;
@@ -263,21 +263,9 @@ fn rounds_survive_reload_rewrite_and_replication() {
             lines.retain(|line| !line.starts_with("state"));
             (server.digest("k"), server.call("SECKILL.ROUNDS k"), lines)
         };
-        let before = picture(&server);
         replica.wait_in_sync(&server);
-        assert_eq!(picture(&replica), before);
-        assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
-        assert_eq!(picture(&server), before);
-        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(picture(&server), before);
-        conn.cmd("BGREWRITEAOF");
-        wait_until("the log is rewritten", || {
-            server.info("persistence", "aof_rewrite_in_progress") == "0"
-                && server.info("persistence", "aof_rewrite_scheduled") == "0"
-        });
-        assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(picture(&server), before, "from a rewritten log, {preamble}");
-        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(picture(&replica), picture(&server));
+        logs::assert_survives(&server, picture);
         assert_eq!(
             conn.cmd("SECKILL.CONFIRM k c REQ 1000").items()[0],
             Reply::Bulk(b"SOLD".into())

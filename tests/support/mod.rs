@@ -11,6 +11,7 @@
 pub mod bulk;
 pub mod client;
 pub mod crc64;
+pub mod logs;
 pub mod payload;
 pub mod random;
 pub mod reply;

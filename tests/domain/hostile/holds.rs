@@ -103,45 +103,18 @@ fn a_rich_sale_has_everything() {
 fn every_truncation_and_every_piece_out_of_place_is_refused() {
     let (sale, _) = rich_sale(24);
     let dump = rebuild::dump(&sale);
-    for (at, piece) in dump.iter().enumerate() {
-        for len in 0..piece.len() {
-            let mut short = dump.clone();
-            short[at].truncate(len);
-            assert!(!try_load(&short, "truncated"), "piece {at} of {len} bytes");
-        }
-    }
+    refuse_truncations(&dump, "rich");
     for at in 0..4 {
-        let mut fewer = dump.clone();
-        fewer.remove(at);
-        assert!(!try_load(&fewer, "a piece is missing"));
-        let mut more = dump.clone();
-        more.insert(at, dump[at].clone());
-        assert!(!try_load(&more, "a piece is doubled"));
+        for altered in fewer_and_more(&dump, at) {
+            assert!(!try_load(&altered, "a piece is missing or doubled"), "piece {at}");
+        }
     }
 }
 
 #[test]
 fn flipped_bytes() {
     let (sale, _) = rich_sale(24);
-    let dump = rebuild::dump(&sale);
-    let (mut random, mut loaded) = (Random(3), 0);
-    for (at, piece) in dump.iter().enumerate() {
-        for place in 0..piece.len() {
-            for _ in 0..8 {
-                let mut altered = dump.clone();
-                altered[at][place] ^= 1 + random.below(255) as u8;
-                loaded += u64::from(try_load(&altered, "a byte is another"));
-            }
-        }
-    }
-    for _ in 0..10_000 {
-        let mut altered = dump.clone();
-        for _ in 0..2 + random.below(4) {
-            let at = random.below(altered.len() as u64) as usize;
-            scramble(&mut altered[at], &mut random);
-        }
-        loaded += u64::from(try_load(&altered, "several bytes are others"));
-    }
+    let loaded = load_altered(&rebuild::dump(&sale), 3, 8, 10_000, "rich");
     assert!(loaded > 100, "some alterations make another sale: {loaded}");
 }
 
@@ -225,38 +198,14 @@ fn every_field_of_every_effect_at_every_edge() {
         "A:zz",
         "Al#:other",
     ];
-    for shape in shapes {
-        for number in &numbers {
-            let text = shape.replace('#', number).into_bytes();
-            let (mut other, how) = (sale.clone(), String::from_utf8_lossy(&text).into_owned());
-            let version = other.core().version;
-            if try_apply(&mut other, version, &[&text], &how) {
-                assert_sound(&other, &how);
-            }
-        }
-    }
+    apply_shapes(&sale, &shapes, &numbers);
 }
 
 #[test]
 fn altered_effects() {
     let (sale, texts) = rich_sale(24);
-    let (mut random, mut applied) = (Random(4), 0);
-    let log: Vec<Vec<u8>> = rebuild::log(&sale).into_iter().map(|(_, text)| text).collect();
-    let known: Vec<&Vec<u8>> = texts.iter().map(|(_, text)| text).chain(&log).collect();
-    for _ in 0..20_000 {
-        let mut batch = Vec::new();
-        for _ in 0..1 + random.below(3) {
-            let mut text = known[random.below(known.len() as u64) as usize].clone();
-            (0..random.below(3)).for_each(|_| scramble(&mut text, &mut random));
-            batch.push(text);
-        }
-        let (mut other, how) = (sale.clone(), format!("{batch:?}"));
-        let version = other.core().version;
-        if try_apply(&mut other, version, &batch.iter().collect::<Vec<_>>(), &how) {
-            assert_sound(&other, &how);
-            applied += 1;
-        }
-    }
+    let texts = texts.into_iter().map(|(_, text)| text);
+    let applied = apply_altered(&sale, texts, 4, 20_000, "rich");
     assert!(applied > 300, "some alterations make another effect: {applied}");
 }
 

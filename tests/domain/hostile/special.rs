@@ -92,19 +92,14 @@ fn every_truncation_and_every_missing_piece_is_refused() {
     for_each_kind(|kind, sale, _| {
         let dump = rebuild::dump(sale);
         let last = dump.len() - 1;
-        for (at, piece) in dump.iter().enumerate() {
-            for len in 0..piece.len() {
-                let mut short = dump.clone();
-                short[at].truncate(len);
-                assert!(!try_load(&short, kind), "{kind}: piece {at} of {len} bytes");
-            }
+        refuse_truncations(&dump, kind);
+        for at in 0..dump.len() {
             let mut long = dump.clone();
             long[at].push(0);
             assert!(!try_load(&long, kind), "{kind}: piece {at} is longer");
         }
         for at in 0..last {
-            let mut fewer = dump.clone();
-            fewer.remove(at);
+            let [fewer, more] = fewer_and_more(&dump, at);
             // One that adds nothing up, a round without a grant, is missed when it is counted.
             let loaded = rebuild::load(&fewer, START);
             assert!(
@@ -115,8 +110,6 @@ fn every_truncation_and_every_missing_piece_is_refused() {
                 !try_load(&fewer, kind) || dump[at][0] == b'Z',
                 "{kind}: piece {at} is missing"
             );
-            let mut more = dump.clone();
-            more.insert(at, dump[at].clone());
             assert!(!try_load(&more, kind), "{kind}: piece {at} is doubled");
         }
     });
@@ -125,25 +118,7 @@ fn every_truncation_and_every_missing_piece_is_refused() {
 #[test]
 fn flipped_bytes() {
     for_each_kind(|kind, sale, _| {
-        let dump = rebuild::dump(sale);
-        let (mut random, mut loaded) = (Random(3), 0);
-        for (at, piece) in dump.iter().enumerate() {
-            for place in 0..piece.len() {
-                for _ in 0..3 {
-                    let mut altered = dump.clone();
-                    altered[at][place] ^= 1 + random.below(255) as u8;
-                    loaded += u64::from(try_load(&altered, kind));
-                }
-            }
-        }
-        for _ in 0..5000 {
-            let mut altered = dump.clone();
-            for _ in 0..2 + random.below(4) {
-                let at = random.below(altered.len() as u64) as usize;
-                scramble(&mut altered[at], &mut random);
-            }
-            loaded += u64::from(try_load(&altered, kind));
-        }
+        let loaded = load_altered(&rebuild::dump(sale), 3, 3, 5000, kind);
         assert!(loaded > 50, "{kind}: some alterations make another sale: {loaded}");
     });
 }
@@ -151,24 +126,7 @@ fn flipped_bytes() {
 #[test]
 fn altered_effects() {
     for_each_kind(|kind, sale, texts| {
-        let (mut random, mut applied) = (Random(2), 0);
-        let log: Vec<Vec<u8>> = rebuild::log(sale).into_iter().map(|(_, text)| text).collect();
-        let known: Vec<&Vec<u8>> = texts.iter().chain(&log).collect();
-        for _ in 0..5000 {
-            let mut batch = Vec::new();
-            for _ in 0..1 + random.below(3) {
-                let mut text = known[random.below(known.len() as u64) as usize].clone();
-                (0..random.below(4)).for_each(|_| scramble(&mut text, &mut random));
-                batch.push(text);
-            }
-            let mut other = sale.clone();
-            let how = format!("{kind}: {batch:?}");
-            let version = other.core().version;
-            if try_apply(&mut other, version, &batch.iter().collect::<Vec<_>>(), &how) {
-                assert_sound(&other, &how);
-                applied += 1;
-            }
-        }
+        let applied = apply_altered(sale, texts.to_vec(), 2, 5000, kind);
         assert!(applied > 50, "{kind}: some alterations make another effect: {applied}");
     });
 }

@@ -1,0 +1,93 @@
+//! What is done to the bytes of every kind of sale.
+
+use super::*;
+
+/// No piece of `dump` may be cut anywhere; then no sale is loaded.
+#[track_caller]
+pub fn refuse_truncations(dump: &[Vec<u8>], what: &str) {
+    for (at, piece) in dump.iter().enumerate() {
+        for len in 0..piece.len() {
+            let mut short = dump.to_vec();
+            short[at].truncate(len);
+            assert!(!try_load(&short, what), "{what}: piece {at} of {len} bytes");
+        }
+    }
+}
+
+/// The dump without its piece `at`, and with that piece twice.
+pub fn fewer_and_more(dump: &[Vec<u8>], at: usize) -> [Vec<Vec<u8>>; 2] {
+    let (mut fewer, mut more) = (dump.to_vec(), dump.to_vec());
+    fewer.remove(at);
+    more.insert(at, dump[at].clone());
+    [fewer, more]
+}
+
+/// Loads `dump` with each byte changed `flips` times, and `tries` times with several bytes changed.
+/// Tells how often another sale came out.
+pub fn load_altered(dump: &[Vec<u8>], seed: u64, flips: u64, tries: u64, what: &str) -> u64 {
+    let (mut random, mut loaded) = (Random(seed), 0);
+    for (at, piece) in dump.iter().enumerate() {
+        for place in 0..piece.len() {
+            for _ in 0..flips {
+                let mut altered = dump.to_vec();
+                altered[at][place] ^= 1 + random.below(255) as u8;
+                loaded += u64::from(try_load(&altered, what));
+            }
+        }
+    }
+    for _ in 0..tries {
+        let mut altered = dump.to_vec();
+        for _ in 0..2 + random.below(4) {
+            let at = random.below(altered.len() as u64) as usize;
+            scramble(&mut altered[at], &mut random);
+        }
+        loaded += u64::from(try_load(&altered, what));
+    }
+    loaded
+}
+
+/// Applies up to three effects of the sale's history `texts` or of its rewritten log at a time,
+/// `tries` times, most of them altered. Tells how often they were taken.
+pub fn apply_altered(
+    sale: &Sale,
+    texts: impl IntoIterator<Item = Vec<u8>>,
+    seed: u64,
+    tries: u64,
+    what: &str,
+) -> u64 {
+    let (mut random, mut applied) = (Random(seed), 0);
+    let log = rebuild::log(sale).into_iter().map(|(_, text)| text);
+    let known: Vec<Vec<u8>> = texts.into_iter().chain(log).collect();
+    for _ in 0..tries {
+        let mut batch = Vec::new();
+        for _ in 0..1 + random.below(3) {
+            let mut text = known[random.below(known.len() as u64) as usize].clone();
+            (0..random.below(4)).for_each(|_| scramble(&mut text, &mut random));
+            batch.push(text);
+        }
+        let how = format!("{what}: {batch:?}");
+        applied += u64::from(apply_to_copy(sale, &batch.iter().collect::<Vec<_>>(), &how));
+    }
+    applied
+}
+
+/// Applies effects of these shapes with each of `numbers` for every `#`.
+pub fn apply_shapes(sale: &Sale, shapes: &[&str], numbers: &[String]) {
+    for shape in shapes {
+        for number in numbers {
+            let text = shape.replace('#', number);
+            apply_to_copy(sale, &[&text.clone().into_bytes()], &text);
+        }
+    }
+}
+
+/// Whether a copy of the sale takes these effects. If it does, it is sound.
+fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
+    let mut other = sale.clone();
+    let version = other.core().version;
+    let taken = try_apply(&mut other, version, texts, how);
+    if taken {
+        assert_sound(&other, how);
+    }
+    taken
+}
