@@ -7,9 +7,12 @@
 
 use std::collections::VecDeque;
 
+use super::amounts::{Amounts, Returned};
 use super::core::Core;
+use super::draw::Draw;
+use super::effect::Effect;
 use super::ledger::{Block, Grant, HashKey, Holding, Ledger};
-use super::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
+use super::limits::{GRANTS_MAX, INTEGER_MAX, ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
 use super::outcome::Misuse;
 use super::request::Now;
 use super::Sale;
@@ -91,6 +94,8 @@ pub struct OldRound {
     /// Its supply, available, held, sold and packets; the rest is of no use any more.
     pub core: Core,
     pub ledger: Ledger,
+    /// What came back of its list; `None` but in a sale with DRAW LIST.
+    pub returned: Option<Returned>,
 }
 
 impl OldRound {
@@ -115,8 +120,8 @@ pub struct Rounds {
 
 impl Rounds {
     /// Puts the round aside that is over.
-    pub fn put_aside(&mut self, core: Core, ledger: Ledger) {
-        self.older.push_back(OldRound { core, ledger });
+    pub fn put_aside(&mut self, old: OldRound) {
+        self.older.push_back(old);
     }
 
     /// Notes the total of the newest round that is over.
@@ -176,7 +181,8 @@ impl Rounds {
     pub fn heap_bytes(&self) -> usize {
         let kept = self.older.iter().map(|old| old.ledger.heap_bytes());
         let dropping = self.dropping.iter().map(Ledger::heap_bytes);
-        kept.chain(dropping).sum::<usize>()
+        let returned = self.older.iter().flat_map(|old| &old.returned).map(Returned::heap_bytes);
+        kept.chain(dropping).chain(returned).sum::<usize>()
             + self.older.capacity() * size_of::<OldRound>()
             + self.totals.capacity() * size_of::<Total>()
             + self.dropping.capacity() * size_of::<Ledger>()
@@ -185,7 +191,9 @@ impl Rounds {
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
         let kept = self.older.iter().map(|old| old.ledger.heap_blocks());
-        kept.chain(self.dropping.iter().map(Ledger::heap_blocks)).sum::<usize>() + 3
+        let returned = self.older.iter().flat_map(|old| &old.returned).count();
+        let dropping = self.dropping.iter().map(Ledger::heap_blocks);
+        kept.chain(dropping).sum::<usize>() + returned + 3
     }
 }
 
@@ -203,6 +211,12 @@ impl Sale {
 
     pub(super) fn rounds_mut(&mut self) -> Option<&mut Rounds> {
         self.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut())
+    }
+
+    /// The older round that has `seq`, to be changed; `None` for the stored round.
+    pub(super) fn old_mut(&mut self, seq: u64) -> Option<&mut OldRound> {
+        let place = self.old_place_of(seq)?;
+        self.rounds_mut()?.older.get_mut(place)
     }
 
     /// Older rounds that are kept, the newest first.
@@ -326,9 +340,9 @@ impl Sale {
         self.rounds_mut().is_some_and(Rounds::shed)
     }
 
-    /// The round that begins before anything else is judged, and its supply; `None` when the
-    /// stored one goes on, or when the series is over.
-    pub(super) fn next_round(&self, now: &Now) -> Option<(u64, u64)> {
+    /// The round that begins before anything else is judged; `None` when the stored one goes on,
+    /// or when the series is over.
+    pub(super) fn next_round<'a>(&self, now: &Now) -> Option<Effect<'a>> {
         let schedule = self.terms.schedule.as_ref()?;
         let t = self.time(now);
         let last = match self.terms.close_at {
@@ -336,42 +350,104 @@ impl Sale {
             close_at => t.min(close_at - 1),
         };
         let round = schedule.round_at(last);
-        (round > self.core.round).then(|| (round, self.supply_of(schedule, round)))
+        (round > self.core.round).then(|| {
+            let (supply, lists) = self.supply_of(schedule, round);
+            Effect::Round { round, supply, lists }
+        })
     }
 
     /// What the round begins with. With CARRY every round leaves what it has to the next, also
     /// one that passed while the server was down: the outcome does not depend on who was awake.
     /// A round that nobody could ever ask in, because the sale was not there, leaves nothing.
-    fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
+    /// Also tells how often the list of DRAW LIST is in it; 0 in other sales.
+    fn supply_of(&self, schedule: &Schedule, round: u64) -> (u64, u64) {
         let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
         if !schedule.carry {
-            return base;
+            return (base, self.repeated().is_some().into());
         }
         let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
-        let left = if self.core.round >= first { self.core.available } else { 0 };
+        let leaves = self.core.round >= first;
         let skipped = round.saturating_sub(first.max(self.core.round + 1));
+        if let Some(list) = self.repeated() {
+            return listed_supply(list, leaves, skipped);
+        }
+        let left = if leaves { self.core.available } else { 0 };
         let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
-        let supply = (u128::from(base) + carried).min(super::limits::INTEGER_MAX.into());
-        supply as u64
+        let supply = (u128::from(base) + carried).min(INTEGER_MAX.into());
+        (supply as u64, 0)
+    }
+
+    /// Whether what is left of the list is kept by a round that begins with `lists` further ones
+    /// and so much supply; `None` when no round can.
+    pub(super) fn keeps_list(&self, supply: u64, lists: u64) -> Option<bool> {
+        let list = self.repeated()?;
+        let fresh = list.told_sum().checked_mul(lists).filter(|fresh| *fresh > 0)?;
+        let carries = self.terms.schedule.is_some_and(|schedule| schedule.carry);
+        match (carries, supply == fresh) {
+            (false, _) => (lists == 1 && supply == fresh).then_some(false),
+            (true, true) => Some(false),
+            (true, false) => (Some(supply) == fresh.checked_add(list.sum())).then_some(true),
+        }
+    }
+
+    /// Whether a round can begin with so much supply in so many amounts of a list; other sales
+    /// say nothing of the kind.
+    pub(super) fn can_begin(&self, supply: u64, begun: u64) -> bool {
+        if self.repeated().is_none() {
+            return begun == 0;
+        }
+        let told = self.terms.draw.as_ref().and_then(Draw::packets).unwrap_or(0);
+        let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
+        match self.terms.schedule.is_some_and(|schedule| schedule.carry) {
+            true => supply >= base && (told..=GRANTS_MAX).contains(&begun),
+            false => supply == base && begun == told,
+        }
+    }
+
+    /// What came back of the list of the round that has `seq`; `None` without DRAW LIST.
+    pub(super) fn returned_of(&self, seq: u64) -> Option<&VecDeque<u64>> {
+        let stored = self.amounts()?.returned();
+        let old = self.old_place_of(seq).and_then(|place| self.rounds()?.older.get(place));
+        match old {
+            Some(old) => old.returned.as_ref().map(Returned::amounts),
+            None => Some(stored),
+        }
     }
 
     /// Puts the stored round aside and starts the next with an empty ledger. The numbers follow.
-    pub(super) fn turn(&mut self, round: u64, first_seq: u64) {
+    /// With DRAW LIST its list has `lists` more, behind what is left if that is kept.
+    pub(super) fn turn(&mut self, round: u64, first_seq: u64, (lists, keep): (u64, bool)) {
         let key: HashKey = self.ledger.key();
         let next = Ledger::starting(key, first_seq.saturating_sub(1) as u32, round);
-        let ended = core::mem::replace(&mut self.ledger, next);
+        let ledger = core::mem::replace(&mut self.ledger, next);
         let core = self.core;
+        let returned = self.amounts_mut().map(|list| list.turn(lists, keep));
         if let Some(rounds) = self.rounds_mut() {
-            rounds.put_aside(core, ended);
+            rounds.put_aside(OldRound { core, ledger, returned });
         }
     }
+}
+
+/// The supply of a round that begins with what `list` has left, if it leaves that, then with the
+/// told list for each round that was skipped and once for itself; and how often it begins with the
+/// told list. As many as are within bounds, but one at least: it goes before what is left.
+fn listed_supply(list: &Amounts, leaves: bool, skipped: u64) -> (u64, u64) {
+    let fit = |left: u64, amounts: u64| {
+        let units = INTEGER_MAX.saturating_sub(left) / list.told_sum().max(1);
+        units.min(GRANTS_MAX.saturating_sub(amounts) / list.told_len().max(1))
+    };
+    let (left, fit) = match fit(list.sum(), list.len()) {
+        further @ 1.. if leaves => (list.sum(), further),
+        _ => (0, fit(0, 0)),
+    };
+    let lists = skipped.saturating_add(1).min(fit);
+    (left + lists * list.told_sum(), lists)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sale::decide::decide_new;
-    use crate::sale::draw::Draw;
     use crate::sale::effect::Change;
     use crate::sale::outcome::{Outcome, State};
     use crate::sale::request::{Amount, Deed, Grab, Import, Init, Request, Restock, Settle, Which};
@@ -643,10 +719,9 @@ mod tests {
 
     #[test]
     fn what_rounds_can_not_keep_is_refused() {
-        let refused = |schedule: Schedule, draw: Option<Draw>, amounts: &[u64]| {
-            let terms = Terms { draw, ..terms(schedule, 0) };
-            let supply = amounts.iter().sum();
-            let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
+        let refused = |schedule: Schedule| {
+            let (terms, amounts) = (terms(schedule, 0), Vec::new());
+            let init = Init { supply: 0, terms, amounts, id: 1, secret: [7; 16] };
             match decide_new(&init, &at(1)).outcome {
                 Outcome::Misuse(misuse) => misuse,
                 other => panic!("{other:?}"),
@@ -654,10 +729,8 @@ mod tests {
         };
         let zero = Schedule { period_ms: 0, ..SCHEDULE };
         let long = Schedule { lasts_ms: 1001, ..SCHEDULE };
-        let list = Draw::list(&[1, 2]);
-        assert_eq!(refused(zero, None, &[]), Misuse::PeriodOutOfRange);
-        assert_eq!(refused(long, None, &[]), Misuse::LastsOutOfRange);
-        assert_eq!(refused(SCHEDULE, Some(list), &[1, 2]), Misuse::DrawListInRounds);
+        assert_eq!(refused(zero), Misuse::PeriodOutOfRange);
+        assert_eq!(refused(long), Misuse::LastsOutOfRange);
         let mut sale = sale_from(1300, 10, terms(SCHEDULE, 0));
         let import = Import { user: b"i", qty: 5, req: b"r", at: None, no_deficit: false };
         let refused = run(&mut sale, &Request::Import(import), 1300);
