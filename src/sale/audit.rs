@@ -41,7 +41,7 @@ impl Sale {
             let sum = core.available + core.held + core.sold;
             let packets = core.packets.unwrap_or(0);
             let begun = self.packets_begun_in(old).unwrap_or(0);
-            let is_wrong = |list: &Returned| !list.fits(packets, core.available);
+            let is_wrong = |list: &Returned| !list.is_all_of(core, count.grants);
             let pairs = [
                 (core.held, count.held),
                 (core.sold, count.sold),

@@ -202,28 +202,44 @@ pub(super) fn is_told(sale: &Sale) -> bool {
     sale.repeated().is_none_or(|list| Some(list.told_len()) == told)
 }
 
-/// How many amounts are listed once the last piece has come, and their sum.
-pub(super) fn amounts_with(sale: &Sale, last: Option<&Effect<'_>>) -> Option<(u64, u64)> {
-    let list = sale.amounts()?;
-    let (len, sum) = match last {
-        Some(Effect::Amounts(piece)) if sale.repeated().is_none() => {
-            let further = amounts_in(sale, piece).unwrap_or_default();
-            (further.len() as u64, further.iter().sum())
-        }
-        Some(Effect::Left(piece)) => left_in(sale, piece, &sale.core).unwrap_or_default().1,
-        _ => (0, 0),
-    };
-    Some((list.len() + len, list.sum().saturating_add(sum)))
+/// A list in numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Listing {
+    /// How many amounts, and how many of them the round began with.
+    pub len: u64,
+    pub undrawn: u64,
+    pub sum: u64,
 }
 
-/// What a piece says that the round at hand has left, how many amounts and how many units that
-/// is, if it can be. `core` is where the sale stands.
-fn left_in(sale: &Sale, piece: &[u8], core: &Core) -> Result<(Vec<Item>, (u64, u64)), Refused> {
+fn listing_of(list: &Amounts) -> Listing {
+    Listing { len: list.len(), undrawn: list.undrawn(), sum: list.sum() }
+}
+
+/// What is listed once the last piece has come.
+pub(super) fn amounts_with(sale: &Sale, last: Option<&Effect<'_>>) -> Option<Listing> {
+    let list = sale.amounts()?;
+    let before = listing_of(list);
+    match last {
+        Some(Effect::Amounts(piece)) if sale.repeated().is_none() => {
+            let further = amounts_in(sale, piece).unwrap_or_default();
+            let sum = before.sum.saturating_add(further.iter().sum());
+            Some(Listing { len: before.len + further.len() as u64, sum, ..before })
+        }
+        Some(Effect::Left(piece)) => {
+            left_in(sale, piece, &sale.core).map(|(_, after)| after).ok().or(Some(before))
+        }
+        _ => Some(before),
+    }
+}
+
+/// What a piece says that the round at hand has left, if it can be, and what is listed with it.
+/// `core` is where the sale stands.
+fn left_in(sale: &Sale, piece: &[u8], core: &Core) -> Result<(Vec<Item>, Listing), Refused> {
     let list = sale.repeated().filter(|_| is_told(sale)).ok_or(Refused::Law)?;
     let carries = sale.terms.schedule.is_some_and(|schedule| schedule.carry);
     let mut reader = Reader::new(piece);
     let mut items = Vec::new();
-    let (mut len, mut sum) = (0u64, 0u64);
+    let mut after = listing_of(list);
     let mut follows_told = list.ends_with_told();
     while !reader.is_empty() {
         let item = left_item(&mut reader).ok_or(Refused::Unknown)?;
@@ -238,14 +254,17 @@ fn left_in(sale: &Sale, piece: &[u8], core: &Core) -> Result<(Vec<Item>, (u64, u
             Item::One(amount) => (1, amount),
         };
         follows_told = matches!(item, Item::Told(_));
-        len = len.checked_add(amounts).ok_or(Refused::Law)?;
-        sum = sum.checked_add(units).ok_or(Refused::Law)?;
+        after.len = after.len.checked_add(amounts).ok_or(Refused::Law)?;
+        after.sum = after.sum.checked_add(units).ok_or(Refused::Law)?;
+        if follows_told {
+            after.undrawn = after.len;
+        }
         items.push(item);
     }
     let fits = (1..=AMOUNTS_PER_PIECE).contains(&items.len())
-        && core.packets.is_some_and(|packets| list.len().saturating_add(len) <= packets)
-        && list.sum().saturating_add(sum) <= core.available;
-    fits.then_some((items, (len, sum))).ok_or(Refused::Law)
+        && core.packets.is_some_and(|packets| after.len <= packets)
+        && after.sum <= core.available;
+    fits.then_some((items, after)).ok_or(Refused::Law)
 }
 
 /// An amount, or 0 and how many amounts of the told list.

@@ -546,7 +546,7 @@ pub(super) fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
         && next.ledger.base() >= core.grants
         && epochs.last().is_none_or(|(_, epoch)| *epoch <= core.epoch)
         && sale.ledger.has_only_epochs_that_granted()
-        && list.is_none_or(|list| list.leaves(core))
+        && leaves_list(sale, core)
         && sale.can_begin(next.supply, next.begun);
     if !follows {
         return Err(Refused::Law);
@@ -564,6 +564,14 @@ pub(super) fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
     } else {
         Err(Refused::Law)
     }
+}
+
+/// Whether what a round that is over has left of its list is all that came back to it.
+fn leaves_list(sale: &Sale, core: &Core) -> bool {
+    let exact = sale.terms.schedule.is_some_and(|schedule| !schedule.carry);
+    let grants = core.grants.saturating_sub(sale.ledger.base());
+    let list = sale.repeated();
+    list.is_none_or(|list| lists::is_told(sale) && list.leaves(core, grants, exact))
 }
 
 /// Takes over a turn that was checked.
@@ -640,8 +648,13 @@ pub(super) fn completes(sale: &Sale, last: Option<&Effect<'_>>, core: &Core) -> 
     let is_in_order = last.is_none_or(|last| lists::is_in_order(sale, last));
     let amounts = lists::amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
-    amounts.is_none_or(|(len, sum)| Some(len) == core.packets && sum == core.available)
-        && totals.is_none_or(|total| total.round < core.round)
+    amounts.is_none_or(|amounts| {
+        let grants = core.grants.saturating_sub(sale.ledger.base());
+        let undrawn = sale.repeated().map(|list| list.begun().saturating_sub(grants));
+        Some(amounts.len) == core.packets
+            && amounts.sum == core.available
+            && undrawn.is_none_or(|undrawn| undrawn == amounts.undrawn)
+    }) && totals.is_none_or(|total| total.round < core.round)
         && (core.deficit == 0 || core.available == 0)
         && lists::is_told(sale)
         && is_in_order

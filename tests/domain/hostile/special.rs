@@ -7,7 +7,7 @@ use crate::oracle::{Drawing, Every, Gates, List, Pick};
 const EVERY: Every = Every { period: 100, offset: START - 40, lasts: 90, carry: true };
 
 /// The kinds of sales, each with its supply.
-fn kinds() -> [(&'static str, u64, Rules); 4] {
+fn kinds() -> [(&'static str, u64, Rules); 6] {
     let held = Rules { limit: 0, grabs: 3, hold_ms: 120, outbox: Some('s'), ..Rules::default() };
     let gates = Gates {
         allowlist: true,
@@ -17,10 +17,13 @@ fn kinds() -> [(&'static str, u64, Rules); 4] {
         mask: true,
     };
     let list = Drawing::List(&[5, 1, 300, 70_000, 2, 2, 9, 4, 7, 7, 8, 1, 1, 3]);
+    let dropping = Every { carry: false, ..EVERY };
     let packets = Drawing::Packets { packets: 9, min: 3 };
     let uniform = Drawing::Uniform { low: 1, high: 300 };
     [
         ("a list", 70_350, Rules { drawing: list, ..held }),
+        ("a list in rounds", 70_350, Rules { drawing: list, every: Some(dropping), ..held }),
+        ("a list that is carried", 70_350, Rules { drawing: list, every: Some(EVERY), ..held }),
         ("packets in rounds", 900, Rules { drawing: packets, every: Some(EVERY), ..held }),
         ("gates in rounds", 900, Rules { gates, every: Some(EVERY), ..held }),
         ("uniform amounts", 900, Rules { drawing: uniform, gates, ..held }),
@@ -81,7 +84,7 @@ fn special_sales_have_all_pieces_and_effects() {
         effects.extend(texts.iter().map(|text| text[0]));
     });
     let pieces: Vec<u8> = pieces.into_iter().collect();
-    assert_eq!(pieces.escape_ascii().to_string(), "BJLOSZ");
+    assert_eq!(pieces.escape_ascii().to_string(), "BJLOSZo");
     for letter in b"GCXYDTQHW" {
         assert!(effects.contains(letter), "no effect {}", char::from(*letter));
     }
