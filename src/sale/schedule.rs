@@ -860,6 +860,48 @@ mod tests {
         assert!(accepts(&packets, "Ht1000n2s9") && !accepts(&packets, "Ht1000n2s9l1"));
     }
 
+    #[test]
+    fn a_round_begins_with_what_its_terms_say() {
+        let (plain, carrying) = (listed(&[5, 1], false, 0), listed(&[5, 1], true, 0));
+        assert!(plain.can_begin(6, 2) && carrying.can_begin(6, 2) && carrying.can_begin(7, 3));
+        assert!(!plain.can_begin(7, 3) && !plain.can_begin(12, 4) && !plain.can_begin(6, 1));
+        assert!(!carrying.can_begin(5, 2) && !carrying.can_begin(7, 1));
+        assert!(!carrying.can_begin(INTEGER_MAX, GRANTS_MAX + 1));
+        let packets = Terms { draw: Some(Draw::Equal { packets: 3 }), ..terms(SCHEDULE, 0) };
+        let equal = sale_from(1300, 9, packets);
+        assert!(equal.can_begin(9, 0) && !equal.can_begin(9, 3));
+    }
+
+    #[test]
+    fn an_audit_sees_a_list_that_is_not_that_of_its_round() {
+        let mut sale = listed(&[5, 1, 9], false, 0);
+        drawn(&mut sale, "a", 1300);
+        drawn(&mut sale, "a", 2300);
+        let fields = |sale: &Sale| -> Vec<&'static str> {
+            sale.audit().differences.iter().map(|difference| difference.field).collect()
+        };
+        let mut more = sale.clone();
+        more.old_mut(1).unwrap().returned.as_mut().unwrap().push(5);
+        assert_eq!(fields(&more), ["older_lists_wrong"]);
+        let mut fewer = sale.clone();
+        fewer.old_mut(1).unwrap().core.packets = Some(3);
+        assert_eq!(fields(&fewer), ["older_packets", "older_lists_wrong"]);
+        let mut now = sale.clone();
+        now.amounts_mut().unwrap().take_first();
+        assert_eq!(fields(&now), ["amounts"]);
+        now.core.packets = Some(1);
+        assert_eq!(fields(&now), ["packets", "amounts"]);
+    }
+
+    #[test]
+    fn a_defragmenter_is_lent_the_list_once() {
+        let mut sale = listed(&[5, 1, 9], true, 0);
+        drawn(&mut sale, "a", 2300);
+        let is_list = |block: &Block<'_>| matches!(block, Block::Slots(it) if ***it == [5, 1, 9]);
+        assert_eq!(sale.blocks_mut().filter(is_list).count(), 1);
+        assert!(sale.memory_blocks() > 10);
+    }
+
     /// Lists of more than one piece, in the stored round and in the one before.
     #[test]
     fn long_lists_are_saved_in_bounded_pieces() {

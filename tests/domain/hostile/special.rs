@@ -175,3 +175,110 @@ fn altered_effects() {
         assert!(applied > 50, "{kind}: some alterations make another effect: {applied}");
     });
 }
+
+/// The kinds of sales that have a list in rounds.
+fn for_each_list(mut check: impl FnMut(&str, &Sale)) {
+    for_each_kind(|kind, sale, _| {
+        if sale.terms().schedule.is_some() && sale.terms().draw.is_some_and(|draw| draw.is_list()) {
+            check(kind, sale);
+        }
+    });
+}
+
+/// Every round begins with the very list that INIT was told.
+#[test]
+fn another_list_for_the_rounds_is_refused() {
+    let mut checked = 0;
+    for_each_list(|kind, sale| {
+        let dump = rebuild::dump(sale);
+        let told = dump.iter().position(|piece| piece[0] == b'O').unwrap();
+        // 5 1 300 70000 2 2 9 ...: the order, or amounts of the same sum.
+        let swaps: [&[u8]; 2] = [&[1, 5], &[4, 2]];
+        for first in swaps {
+            let mut altered = dump.clone();
+            altered[told][1..3].copy_from_slice(first);
+            assert!(!try_load(&altered, kind), "{kind}: {first:?}");
+            checked += 1;
+        }
+    });
+    assert_eq!(checked, 4);
+}
+
+/// What a round has left comes behind its rows, and before the next round.
+#[test]
+fn what_is_left_of_a_list_in_another_place_is_refused() {
+    let mut checked = 0;
+    for_each_list(|kind, sale| {
+        let dump = rebuild::dump(sale);
+        for at in 1..dump.len() - 2 {
+            if dump[at][0] == b'o' || dump[at + 1][0] == b'o' {
+                let mut altered = dump.clone();
+                altered.swap(at, at + 1);
+                assert!(!try_load(&altered, kind), "{kind}: piece {at}");
+                checked += 1;
+            }
+        }
+    });
+    assert!(checked >= 6, "{checked}");
+}
+
+/// A sale with the list 5 1 in rounds, three rounds old, that awaits what its round has left.
+fn awaiting(carry: bool, grabs: usize) -> Sale {
+    let every = Every { carry, ..EVERY };
+    let drawing = Drawing::List(&[5, 1]);
+    let rules = Rules { limit: 0, drawing, every: Some(every), ..Rules::default() };
+    let mut world = World::open(6, rules, START, 500).unwrap().unwrap();
+    world.step(&Op::Wait(300)).unwrap();
+    world.step(&Op::Sweep(1)).unwrap();
+    for _ in 0..grabs {
+        let grab = Op::Grab { user: b"u".to_vec(), ask: Ask::Unsaid, req: None };
+        world.step(&grab).unwrap();
+    }
+    let log = rebuild::log(&world.sale);
+    let (last, before) = log.split_last().unwrap();
+    assert_eq!(last.1[0], b'o');
+    let mut sale = Sale::create(&Change::decode(&before[0].1).unwrap(), [1, 2]).unwrap().0;
+    for (version, text) in &before[1..] {
+        sale.apply_replicated(*version, &[Change::decode(text).unwrap()]).unwrap();
+    }
+    sale
+}
+
+#[test]
+fn what_is_left_of_a_list_must_be_what_was_not_drawn() {
+    let cases: [(bool, usize, &[u8], &[&[u8]]); 4] = [
+        (
+            false,
+            0,
+            &[0, 2],
+            &[
+                &[],
+                &[0],
+                &[0, 0],
+                &[0, 1],
+                &[0, 3],
+                &[5, 1],
+                &[0, 1, 0, 1],
+                &[5, 0, 1],
+                &[0, 1, 5],
+                &[0, 2, 1],
+                &[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f],
+            ],
+        ),
+        (false, 1, &[0, 1], &[&[1], &[0, 2], &[5], &[0, 1, 1]]),
+        (true, 0, &[0, 8], &[&[0, 4, 0, 4], &[0, 6], &[0, 7, 5], &[0, 6, 5, 1]]),
+        (true, 3, &[0, 5], &[&[1, 0, 4], &[0, 4, 1], &[0, 3, 5, 1], &[0, 4, 2]]),
+    ];
+    for (carry, grabs, right, wrong) in cases {
+        let sale = awaiting(carry, grabs);
+        let takes = |piece: &[u8]| {
+            let (mut other, text) = (sale.clone(), [b"o:", piece].concat());
+            let version = other.core().version;
+            try_apply(&mut other, version, &[&text], "what is left") && other.is_whole()
+        };
+        assert!(takes(right), "{carry} {grabs}");
+        for piece in wrong {
+            assert!(!takes(piece), "{carry} {grabs} {piece:?}");
+        }
+    }
+}
