@@ -180,15 +180,17 @@ impl Sale {
             Effect::Rows(piece) => snapshot::take_rows(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
             Effect::Left(piece) => lists::take_left(self, piece),
-            Effect::Round { round, supply, lists } => {
-                let keep = self.keeps_list(*supply, *lists).unwrap_or(false);
-                self.turn(*round, self.core.grants + 1, (*lists, keep));
-                if let Some(rounds) = self.rounds_mut() {
-                    rounds.note_total();
-                }
-            }
+            Effect::Round { round, supply, lists } => self.begin_round(*round, *supply, *lists),
             // The trial refuses these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
+        }
+    }
+
+    fn begin_round(&mut self, round: u64, supply: u64, lists: u64) {
+        let keep = self.keeps_list(supply, lists).unwrap_or(false);
+        self.turn(round, self.core.grants + 1, (lists, keep));
+        if let Some(rounds) = self.rounds_mut() {
+            rounds.note_total();
         }
     }
 

@@ -899,7 +899,10 @@ mod tests {
         drawn(&mut sale, "a", 2300);
         let is_list = |block: &Block<'_>| matches!(block, Block::Slots(it) if ***it == [5, 1, 9]);
         assert_eq!(sale.blocks_mut().filter(is_list).count(), 1);
-        assert!(sale.memory_blocks() > 10);
+        let packets = Some(Draw::Packets { packets: 3, min: 1 });
+        let packets = sale_from(1300, 9, Terms { draw: packets, ..terms(SCHEDULE, 0) });
+        let fresh = listed(&[5, 1, 9], true, 0);
+        assert_eq!(fresh.memory_blocks(), packets.memory_blocks() + 1, "a part of the list");
     }
 
     /// Lists of more than one piece, in the stored round and in the one before.
