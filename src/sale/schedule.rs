@@ -452,7 +452,7 @@ mod tests {
     use crate::sale::outcome::{Outcome, State};
     use crate::sale::request::{Amount, Deed, Grab, Import, Init, Request, Restock, Settle, Which};
     use crate::sale::snapshot::Loader;
-    use crate::sale::terms::Terms;
+    use crate::sale::terms::{Terms, TermsChange};
 
     /// Rounds of 1000 ms from 300 on, open for 100 ms.
     const SCHEDULE: Schedule =
@@ -792,11 +792,36 @@ mod tests {
         assert_eq!(state(settle(&mut sale, "x", x, Deed::Cancel, 1352)), State::Cancelled);
         let confirm = Deed::Confirm { reclaim: false };
         assert_eq!(state(settle(&mut sale, "y", y, confirm, 1353)), State::Sold);
-        assert_eq!(drawn(&mut sale, "z", 2300), 5);
+        assert_eq!((drawn(&mut sale, "z", 2300), drawn(&mut sale, "b", 2301)), (5, 1));
+        for (text, is_there) in [(&b"Ys2"[..], false), (b"Ys1", true)] {
+            let change = Change::decode(text).unwrap();
+            let applied = sale.clone().apply_replicated(sale.core().version, &[change]);
+            assert_eq!(applied.is_ok(), is_there, "{}", text.escape_ascii());
+        }
+        // b's 1 of the new round has run out and goes back to that.
         let reclaim = Deed::Confirm { reclaim: true };
-        assert_eq!(state(settle(&mut sale, "b", b, reclaim, 2301)), State::Expired);
+        assert_eq!(state(settle(&mut sale, "b", b, reclaim, 2352)), State::Expired);
         assert_eq!(sale.grant(b).unwrap().state, State::Forfeited);
-        assert_eq!(state(settle(&mut sale, "a", a, reclaim, 2302)), State::Sold);
+        assert_eq!(state(settle(&mut sale, "a", a, reclaim, 2353)), State::Sold);
+    }
+
+    /// What runs out by the way may be of an older round: that is not what is drawn.
+    #[test]
+    fn a_due_hold_of_the_stored_round_makes_room_in_its_list() {
+        let mut sale = listed(&[5], false, 1050);
+        assert_eq!(drawn(&mut sale, "a", 1300), 5);
+        wins(&mut sale, "b", 2300);
+        let short = TermsChange { hold_ms: Some(20), ..TermsChange::default() };
+        assert_eq!(settle_state_of(&mut sale, "b", Deed::Cancel, 2300), State::Cancelled);
+        assert_eq!(run(&mut sale, &Request::Alter(short), 2300), Outcome::Done);
+        assert_eq!(drawn(&mut sale, "c", 2301), 5);
+        assert_eq!(drawn(&mut sale, "a", 2350), 5, "both holds are due");
+        assert_eq!(sale.older().next().unwrap().core.available, 5);
+    }
+
+    fn settle_state_of(sale: &mut Sale, user: &str, deed: Deed, clock_ms: u64) -> State {
+        let seq = sale.grants_of(user.as_bytes()).next().unwrap().seq;
+        state(settle(sale, user, seq, deed, clock_ms))
     }
 
     #[test]

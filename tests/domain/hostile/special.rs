@@ -222,26 +222,62 @@ fn what_is_left_of_a_list_in_another_place_is_refused() {
     assert!(checked >= 6, "{checked}");
 }
 
-/// A sale with the list 5 1 in rounds, three rounds old, that awaits what its round has left.
-fn awaiting(carry: bool, grabs: usize) -> Sale {
+/// The rewritten log of a sale with the list 5 1 in rounds of 100 ms, so old.
+fn log_of_list(carry: bool, age_ms: i64, grabs: usize) -> Vec<Vec<u8>> {
     let every = Every { carry, ..EVERY };
     let drawing = Drawing::List(&[5, 1]);
     let rules = Rules { limit: 0, drawing, every: Some(every), ..Rules::default() };
     let mut world = World::open(6, rules, START, 500).unwrap().unwrap();
-    world.step(&Op::Wait(300)).unwrap();
+    world.step(&Op::Wait(age_ms)).unwrap();
     world.step(&Op::Sweep(1)).unwrap();
     for _ in 0..grabs {
         let grab = Op::Grab { user: b"u".to_vec(), ask: Ask::Unsaid, req: None };
         world.step(&grab).unwrap();
     }
-    let log = rebuild::log(&world.sale);
-    let (last, before) = log.split_last().unwrap();
-    assert_eq!(last.1[0], b'o');
-    let mut sale = Sale::create(&Change::decode(&before[0].1).unwrap(), [1, 2]).unwrap().0;
-    for (version, text) in &before[1..] {
-        sale.apply_replicated(*version, &[Change::decode(text).unwrap()]).unwrap();
+    rebuild::log(&world.sale).into_iter().map(|(_, text)| text).collect()
+}
+
+/// Replays a log piece by piece, at whatever version the sale then has.
+fn replayed(log: &[Vec<u8>]) -> Result<Sale, Refused> {
+    let mut sale = Sale::create(&Change::decode(&log[0])?, [1, 2])?.0;
+    for text in &log[1..] {
+        sale.apply_replicated(sale.core().version, &[Change::decode(text)?])?;
     }
-    sale
+    Ok(sale)
+}
+
+/// Such a sale that awaits what its round has left.
+fn awaiting(carry: bool, grabs: usize) -> Sale {
+    let log = log_of_list(carry, 300, grabs);
+    let (last, before) = log.split_last().unwrap();
+    assert_eq!(last[0], b'o');
+    replayed(before).unwrap()
+}
+
+/// Numbers that agree with each other, of a round that began with more than the list.
+#[test]
+fn a_round_that_begins_with_more_than_its_list_is_refused() {
+    let mut log = log_of_list(false, 300, 1);
+    assert!(replayed(&log).unwrap().is_whole());
+    let turn = log.iter().position(|text| text[0] == b'Z').unwrap();
+    // Round 3 with 6 units, two amounts, of which the second is left.
+    assert_eq!((&log[turn][..4], log[turn].last()), (&b"Z:\x03\x06"[..], Some(&2)));
+    assert_eq!(log.last().unwrap(), b"o:\0\x01");
+    log[turn][3] = 11;
+    *log[turn].last_mut().unwrap() = 3;
+    log.last_mut().unwrap()[3] = 2;
+    assert_eq!(replayed(&log).err(), Some(Refused::Law));
+}
+
+/// Also when nothing of it is left to be drawn the list of the rounds to come is needed.
+#[test]
+fn a_log_without_the_list_of_its_rounds_is_refused() {
+    let mut log = log_of_list(false, 0, 2);
+    assert_eq!((log[1][0], log.last().unwrap()[0]), (b'O', b'L'));
+    assert!(replayed(&log).unwrap().is_whole());
+    log[1] = b"S:\x01\x01\x01u".to_vec();
+    assert!(!replayed(&log[..2]).unwrap().is_whole(), "a user is listed instead");
+    assert_eq!(replayed(&log).err(), Some(Refused::Law));
 }
 
 /// Whether it carries, grabs, the right piece, and wrong ones.
