@@ -782,16 +782,18 @@ mod tests {
         assert_eq!(*sale.older().next().unwrap().returned.as_ref().unwrap().amounts(), [1, 5]);
     }
 
-    /// The 5 of a is free in the round that is over, but b's 1 was drawn anew before that ended.
+    /// 5 and 9 are free in the round that is over, but b's 1 was drawn anew before that ended.
     #[test]
     fn a_reclaim_needs_that_very_amount_in_the_list_of_its_round() {
-        let mut sale = listed(&[5, 1], false, 50);
+        let mut sale = listed(&[5, 1, 9], false, 50);
         let (a, b) = (wins(&mut sale, "a", 1300), wins(&mut sale, "b", 1300));
+        let c = wins(&mut sale, "c", 1300);
         assert_eq!((drawn(&mut sale, "x", 1350), drawn(&mut sale, "y", 1351)), (5, 1));
-        let (x, y) = (3, 4);
+        let (x, y) = (4, 5);
         assert_eq!(state(settle(&mut sale, "x", x, Deed::Cancel, 1352)), State::Cancelled);
         let confirm = Deed::Confirm { reclaim: false };
         assert_eq!(state(settle(&mut sale, "y", y, confirm, 1353)), State::Sold);
+        assert_eq!(state(settle(&mut sale, "c", c, confirm, 1354)), State::Expired);
         assert_eq!((drawn(&mut sale, "z", 2300), drawn(&mut sale, "b", 2301)), (5, 1));
         for (text, is_there) in [(&b"Ys2"[..], false), (b"Ys1", true)] {
             let change = Change::decode(text).unwrap();

@@ -306,7 +306,7 @@ fn what_is_left_of_a_list_must_be_what_was_not_drawn() {
         ),
         (false, 1, &[0, 1], &[&[1], &[0, 2], &[5], &[0, 1, 1]]),
         (true, 0, &[0, 8], &[&[0, 4, 0, 4], &[0, 6], &[0, 7, 5], &[0, 6, 5, 1]]),
-        (true, 3, &[0, 5], &[&[0, 4, 1], &[0, 3, 5, 1], &[0, 4, 2], &[1, 0, 2]]),
+        (true, 3, &[0, 5], &[&[0, 4, 1], &[0, 3, 5, 1], &[0, 4, 2], &[1, 0, 2], &[0, 0, 1, 0, 4]]),
     ];
     for (carry, grabs, right, wrong) in cases {
         let sale = awaiting(carry, grabs);
