@@ -158,8 +158,8 @@ impl Opening {
         }
         if let Drawing::List(amounts) = rules.drawing {
             supply = amounts.iter().sum();
-        } else if once_in(random, 2) {
-            // A list serves one round.
+        }
+        if once_in(random, 2) {
             rules.every = Some(every(random));
         }
         if once_in(random, 2) {

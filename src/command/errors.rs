@@ -62,8 +62,6 @@ pub const PERIOD_OUT_OF_RANGE: &str =
     "ERR EVERY must be 1 to 140737488355327 milliseconds, OFFSET at most that";
 /// Rounds that last longer than their period.
 pub const LASTS_OUT_OF_RANGE: &str = "ERR LASTS must be at least 1 and at most EVERY";
-/// A list has one order, rounds start anew.
-pub const DRAW_LIST_IN_ROUNDS: &str = "ERR DRAW LIST can't be used with EVERY";
 /// IMPORT on a sale with rounds.
 pub const ROUNDS_TAKE_NO_IMPORT: &str = "ERR a sale with EVERY takes no IMPORT";
 /// MOD without a residue.
@@ -117,7 +115,6 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
         Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,
         Misuse::LastsOutOfRange => LASTS_OUT_OF_RANGE,
-        Misuse::DrawListInRounds => DRAW_LIST_IN_ROUNDS,
         Misuse::RoundsTakeNoImport => ROUNDS_TAKE_NO_IMPORT,
         Misuse::ModNoResidue => MOD_NO_RESIDUE,
         Misuse::ModResidueTooLarge => MOD_RESIDUE_TOO_LARGE,

@@ -43,7 +43,6 @@ pub const SPEC: Spec = Spec {
         errors::DRAW_SUM_DIFFERS,
         errors::PERIOD_OUT_OF_RANGE,
         errors::LASTS_OUT_OF_RANGE,
-        errors::DRAW_LIST_IN_ROUNDS,
         errors::MOD_NO_RESIDUE,
         errors::MOD_RESIDUE_TOO_LARGE,
         errors::MOD_TOO_MANY_RESIDUES,

@@ -103,8 +103,8 @@ impl Sale {
     }
 
     fn decide_next_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
-        let (round, supply) = self.next_round(now).filter(|_| self.awaits == 0)?;
-        Some(self.change(Outcome::NextRound, Effect::Round { round, supply }, now))
+        let next = self.next_round(now).filter(|_| self.awaits == 0)?;
+        Some(self.change(Outcome::NextRound, next, now))
     }
 
     /// The T that a request is judged by: never before the last change.

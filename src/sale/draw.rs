@@ -9,12 +9,9 @@
 //! PACKETS follows the double-mean method known from WeChat's red packets: each packet is uniform
 //! up to twice the mean of what is left.
 
-use std::collections::VecDeque;
-
 use core::hash::Hasher;
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher24Wide};
-use smallvec::SmallVec;
 
 use super::core::Core;
 use super::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
@@ -213,119 +210,6 @@ impl<'s> Dice<'s> {
     }
 }
 
-/// The amounts of a list that are still to be drawn.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amounts {
-    left: VecDeque<u64>,
-    sum: u64,
-}
-
-impl Amounts {
-    /// The next amount.
-    pub fn first(&self) -> Option<u64> {
-        self.left.front().copied()
-    }
-
-    /// How many are left.
-    pub fn len(&self) -> u64 {
-        self.left.len() as u64
-    }
-
-    /// Whether none is left.
-    pub fn is_empty(&self) -> bool {
-        self.left.is_empty()
-    }
-
-    /// Their sum.
-    pub fn sum(&self) -> u64 {
-        self.sum
-    }
-
-    /// Whether one of them is `amount`.
-    pub fn contains(&self, amount: u64) -> bool {
-        self.left.contains(&amount)
-    }
-
-    /// All that are left, in order.
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.left.iter().copied()
-    }
-
-    /// Adds an amount at the end.
-    pub fn push(&mut self, amount: u64) {
-        self.left.push_back(amount);
-        self.sum = self.sum.saturating_add(amount);
-    }
-
-    /// Takes the first amount out.
-    pub fn take_first(&mut self) -> Option<u64> {
-        let first = self.left.pop_front()?;
-        self.sum = self.sum.saturating_sub(first);
-        Some(first)
-    }
-
-    /// Takes out the last amount that is `amount`. False when there is none.
-    pub fn take(&mut self, amount: u64) -> bool {
-        let place = self.left.iter().rposition(|other| *other == amount);
-        let taken = place.and_then(|place| self.left.remove(place));
-        self.sum = self.sum.saturating_sub(taken.unwrap_or(0));
-        taken.is_some()
-    }
-
-    /// Bytes of heap in use.
-    pub fn heap_bytes(&self) -> usize {
-        self.left.capacity() * size_of::<u64>()
-    }
-}
-
-impl FromIterator<u64> for Amounts {
-    fn from_iter<I: IntoIterator<Item = u64>>(amounts: I) -> Self {
-        let mut list = Amounts::default();
-        amounts.into_iter().for_each(|amount| list.push(amount));
-        list
-    }
-}
-
-/// What changes that are tried would do to a list, without copying it: a grab takes from its
-/// front, what comes back goes to its end. Only a reclaim, which is rare, looks into it.
-#[derive(Clone, Debug, Default)]
-pub struct AmountsTrial {
-    taken: usize,
-    back: SmallVec<[u64; 2]>,
-    /// The whole list, from the first reclaim on.
-    whole: Option<Amounts>,
-}
-
-impl AmountsTrial {
-    /// Takes the first amount.
-    pub fn take_first(&mut self, list: &Amounts) -> Option<u64> {
-        if let Some(whole) = &mut self.whole {
-            return whole.take_first();
-        }
-        let from_back = |place: usize| self.back.get(place).copied();
-        let listed = list.left.get(self.taken).copied();
-        let first = listed.or_else(|| from_back(self.taken.checked_sub(list.left.len())?))?;
-        self.taken += 1;
-        Some(first)
-    }
-
-    /// Puts an amount at the end.
-    pub fn push(&mut self, amount: u64) {
-        match &mut self.whole {
-            Some(whole) => whole.push(amount),
-            None => self.back.push(amount),
-        }
-    }
-
-    /// Takes that very amount. False when it is not there.
-    pub fn take(&mut self, list: &Amounts, amount: u64) -> bool {
-        let whole = self.whole.get_or_insert_with(|| {
-            list.iter().chain(self.back.iter().copied()).skip(self.taken).collect()
-        });
-        whole.take(amount)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -509,7 +393,7 @@ mod tests {
         assert_eq!(drawn(&mut sale, "a", 10), 5);
         assert_eq!(drawn(&mut sale, "b", 11), 1);
         assert_eq!(settle(&mut sale, "b", Deed::Cancel, 12), State::Cancelled);
-        assert_eq!(sale.amounts().unwrap().iter().collect::<Vec<_>>(), [9, 1]);
+        assert_eq!(*sale.amounts().unwrap().returned(), [9, 1]);
         // The hold of a is due: its amount is needed by nobody yet, so it expires on its own.
         assert_eq!(drawn(&mut sale, "c", 110), 9);
         assert_eq!(drawn(&mut sale, "d", 111), 1);

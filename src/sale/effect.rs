@@ -31,9 +31,10 @@
 //! | `P` pause, `U` resume | |
 //! | `A` alter | `l` `g` `h` `o` `c`: those that were given; `x` length of further terms; further
 //! | | terms, outbox |
-//! | `H` round | `n` its number, `s` its supply |
+//! | `H` round | `n` its number, `s` its supply, `l` how often the list is added (DRAW LIST) |
 //! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows, `Z` next |
-//! | | of the rounds kept: pieces of a snapshot, which is how a log is rewritten |
+//! | | of the rounds kept, `o` what a round has left of a list: pieces of a snapshot, which is |
+//! | | how a log is rewritten |
 //!
 //! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
 //! A letter or field that a build does not know is refused, never skipped.
@@ -108,6 +109,9 @@ pub enum Effect<'a> {
     Round {
         round: u64,
         supply: u64,
+        /// How often the list of DRAW LIST is added to what is left or, if all of that is in the
+        /// supply, begun with; 0 in other sales.
+        lists: u64,
     },
     /// First piece of a rewritten sale: everything but rows and restock ids.
     Base(&'a [u8]),
@@ -123,6 +127,8 @@ pub enum Effect<'a> {
     Rows(&'a [u8]),
     /// The next of the rounds that a rewritten sale keeps: its rows follow.
     Turn(&'a [u8]),
+    /// What the round at hand of a rewritten sale has left of its list.
+    Left(&'a [u8]),
 }
 
 /// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
@@ -171,6 +177,7 @@ impl Effect<'_> {
                 | Effect::Amounts(_)
                 | Effect::Turn(_)
                 | Effect::Rows(_)
+                | Effect::Left(_)
         )
     }
 }
@@ -275,10 +282,13 @@ impl<'a> Change<'a> {
                 text.users(change);
             }
             Effect::Admit { user } => self.piece_text(b'T', user, text),
-            Effect::Round { round, supply } => {
+            Effect::Round { round, supply, lists } => {
                 self.head(b'H', text);
                 text.field(b'n', *round);
                 text.field(b's', *supply);
+                if *lists != 0 {
+                    text.field(b'l', *lists);
+                }
             }
             Effect::Base(piece) => self.piece_text(b'B', piece, text),
             Effect::RestockIds(piece) => self.piece_text(b'K', piece, text),
@@ -287,6 +297,7 @@ impl<'a> Change<'a> {
             Effect::Amounts(piece) => self.piece_text(b'O', piece, text),
             Effect::Rows(piece) => self.piece_text(b'L', piece, text),
             Effect::Turn(piece) => self.piece_text(b'Z', piece, text),
+            Effect::Left(piece) => self.piece_text(b'o', piece, text),
         }
     }
 
@@ -376,7 +387,11 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         b'O' => Effect::Amounts(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
         b'Z' => Effect::Turn(fields.tail()?),
-        b'H' => Effect::Round { round: fields.needed(b'n')?, supply: fields.needed(b's')? },
+        b'o' => Effect::Left(fields.tail()?),
+        b'H' => {
+            let (round, supply) = (fields.needed(b'n')?, fields.needed(b's')?);
+            Effect::Round { round, supply, lists: fields.number(b'l').unwrap_or(0) }
+        }
         _ => return Err(Refused::Unknown),
     })
 }
@@ -710,6 +725,9 @@ mod tests {
             (Change::piece(Effect::Extend { seq: 3, ms: 9 }), b"Es3d9"),
             (Change::piece(Effect::Fence { user: b"u", req: b"r" }), b"Wr1:ru"),
             (Change::piece(Effect::Import(import)), b"Mq2a5r1:ru"),
+            (Change::piece(Effect::Round { round: 3, supply: 7, lists: 0 }), b"Hn3s7"),
+            (Change::piece(Effect::Round { round: 3, supply: 7, lists: 2 }), b"Hn3s7l2"),
+            (Change::piece(Effect::Left(b"\0\x02")), b"o:\0\x02"),
         ];
         for (change, expected) in cases {
             let out = text(&change);

@@ -1,7 +1,7 @@
 //! What only some sales keep: a plain sale has none of it and pays one check for that.
 
 use super::admission::List;
-use super::draw::Amounts;
+use super::amounts::Amounts;
 use super::ledger::{Block, HashKey};
 use super::schedule::Rounds;
 use super::users::Users;
@@ -52,7 +52,8 @@ impl Extras {
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
-        lists.into_iter().flat_map(Users::blocks_mut).chain(rounds)
+        let told = self.amounts.block_mut();
+        lists.into_iter().flat_map(Users::blocks_mut).chain(rounds).chain(told)
     }
 
     /// Bytes of heap in use.
@@ -67,6 +68,8 @@ impl Extras {
     pub fn heap_blocks(&self) -> usize {
         let lists = [&self.allowed, &self.denied, &self.admitted];
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.heap_blocks());
-        1 + rounds + lists.map(Users::heap_blocks).iter().sum::<usize>()
+        1 + rounds
+            + self.amounts.heap_blocks()
+            + lists.map(Users::heap_blocks).iter().sum::<usize>()
     }
 }

@@ -1,8 +1,9 @@
 //! Judging a GRAB, in the order that the contract gives.
 
+use super::amounts::Amounts;
 use super::core::{Core, Stock};
 use super::decide::Decision;
-use super::draw::{Amounts, Dice, Draw};
+use super::draw::{Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
 use super::ledger::{Found, Holding, Ledger, Probe};
 use super::limits::GRANTS_MAX;
@@ -224,7 +225,7 @@ impl Sale {
         let dice = Dice::new(&self.secret, self.core.grants + 1);
         self.lapse_until(&self.ledger, lapse, user, t, |lapse| draw.is_covered(&lapse.core, &dice));
         // What comes back goes to the end of a list: it is the first only if nothing is before it.
-        let returned = || lapse.seqs.first().and_then(|seq| self.ledger.grant(*seq));
+        let returned = || lapse.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
         let first = self.amounts().and_then(Amounts::first);
         let first = first.or_else(|| returned().map(|grant| grant.qty));
         let held = lapse.core.held;

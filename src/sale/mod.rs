@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod amounts;
 pub mod apply;
 pub mod audit;
 pub mod bytes;
@@ -41,12 +42,14 @@ pub mod trial;
 pub mod users;
 
 use self::core::Core;
-use draw::{Amounts, Draw};
+use amounts::Amounts;
+use draw::Draw;
 use extras::Extras;
 use fences::Fences;
 use ledger::{Block, HashKey, Ledger, Probe};
 use outcome::Outcome;
 use restocks::Restocks;
+use schedule::OldRound;
 use status::{Refusals, Tallies};
 use terms::Terms;
 
@@ -199,6 +202,27 @@ impl Sale {
     fn amounts_mut(&mut self) -> Option<&mut Amounts> {
         let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
         self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
+    }
+
+    /// The amounts of DRAW LIST in a sale that repeats.
+    fn repeated(&self) -> Option<&Amounts> {
+        self.amounts().filter(|_| self.terms.schedule.is_some())
+    }
+
+    /// Packets that the stored round began with; `None` when the sale counts none.
+    fn packets_begun(&self) -> Option<u64> {
+        match self.repeated() {
+            Some(list) => Some(list.begun()),
+            None => self.terms.draw.as_ref().and_then(Draw::packets),
+        }
+    }
+
+    /// The same of a round that is over.
+    fn packets_begun_in(&self, old: &OldRound) -> Option<u64> {
+        match &old.returned {
+            Some(list) => Some(list.begun()),
+            None => self.terms.draw.as_ref().and_then(Draw::packets),
+        }
     }
 
     /// An empty sale with the given identity; the numbers follow.

@@ -137,8 +137,6 @@ pub enum Misuse {
     PeriodOutOfRange,
     /// LASTS is 0 or longer than the period.
     LastsOutOfRange,
-    /// DRAW LIST with rounds: the list serves one.
-    DrawListInRounds,
     /// IMPORT on a sale with rounds.
     RoundsTakeNoImport,
     /// MOD without a residue.

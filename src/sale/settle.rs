@@ -89,24 +89,27 @@ impl Sale {
         let allowance = self.allowance(&holding);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.lapse_until(side.ledger, lapse, grant.user, t, |lapse| self.is_free(qty, lapse));
+            self.lapse_until(side.ledger, lapse, grant.user, t, |lapse| {
+                self.is_free((seq, qty), lapse)
+            });
         }
-        if permitted && self.is_free(qty, lapse) {
+        if permitted && self.is_free((seq, qty), lapse) {
             let stands = Standing { state: State::Sold, ..stands };
             return (Some(Effect::Reclaim { seq }), stands);
         }
         (Some(Effect::Settle { seq, to: State::Forfeited }), stands)
     }
 
-    /// Whether the units of an expired grant can be taken anew: in a sale that draws, also a
-    /// packet, and every packet left still gets its share.
-    fn is_free(&self, qty: u64, lapse: &Lapse<'_>) -> bool {
+    /// Whether the units of the expired grant `seq` can be taken anew: in a sale that draws, also
+    /// a packet, and every packet left still gets its share.
+    fn is_free(&self, (seq, qty): (u64, u64), lapse: &Lapse<'_>) -> bool {
         let mut after = lapse.core;
         let Some(draw) = &self.terms.draw else { return after.available >= qty };
-        let lapsed = |seq: &u64| self.stored_grant(*seq).is_some_and(|grant| grant.qty == qty);
+        let ledger = self.side_of(seq).ledger;
+        let lapsed = |seq: &u64| ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
         let listed = self
-            .amounts()
-            .is_none_or(|amounts| amounts.contains(qty) || lapse.seqs.iter().any(lapsed));
+            .returned_of(seq)
+            .is_none_or(|amounts| amounts.contains(&qty) || lapse.seqs.iter().any(lapsed));
         listed && after.transfer(qty, State::Expired, State::Sold).is_ok() && draw.is_lawful(&after)
     }
 

@@ -9,9 +9,10 @@
 use std::collections::HashSet;
 
 use super::admission::{List, LISTS};
+use super::amounts::{Amounts, Item, Returned};
 use super::bytes::{put_amounts, put_bytes, put_varint, zigzag, Reader};
 use super::core::Core;
-use super::draw::{Amounts, Draw};
+use super::draw::Draw;
 use super::effect::{list_code, Change, Effect};
 use super::further::{self, Further};
 use super::ledger::{Grant, HashKey, Ledger, NewGrant};
@@ -54,6 +55,8 @@ pub enum Kind {
     Amounts,
     Rows,
     Turn,
+    /// What a round has left of DRAW LIST, in a sale that repeats.
+    Left,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,
 }
@@ -69,6 +72,7 @@ impl Kind {
             Kind::Amounts => Effect::Amounts(piece),
             Kind::Rows => Effect::Rows(piece),
             Kind::Turn => Effect::Turn(piece),
+            Kind::Left => Effect::Left(piece),
             Kind::Refusals => return None,
         })
     }
@@ -83,12 +87,13 @@ impl Kind {
             Kind::Amounts => b'O',
             Kind::Rows => b'L',
             Kind::Turn => b'Z',
+            Kind::Left => b'o',
             Kind::Refusals => b'C',
         }
     }
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Base,
     Kind::RestockIds,
     Kind::Fences,
@@ -96,6 +101,7 @@ const KINDS: [Kind; 8] = [
     Kind::Amounts,
     Kind::Rows,
     Kind::Turn,
+    Kind::Left,
     Kind::Refusals,
 ];
 
@@ -122,7 +128,8 @@ impl Sale {
             Part::Listed(list, first) => (Kind::Listed, self.write_listed(list, first)),
             Part::Amounts(first, count) => (Kind::Amounts, self.write_amounts(first, count)),
             Part::Rows(first, count) => (Kind::Rows, self.write_rows(first, count)),
-            Part::Turn(first_seq) => (Kind::Turn, self.write_turn(first_seq)),
+            Part::Turn(place) => (Kind::Turn, self.write_turn(place)),
+            Part::Left(place, first) => (Kind::Left, self.write_left(place, first)),
         }))
     }
 
@@ -148,7 +155,11 @@ impl Sale {
             let firsts = users.step_by(USERS_PER_PIECE);
             parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
         }
-        let amounts = self.amounts().map_or(0, Amounts::len) as usize;
+        let amounts = match self.repeated() {
+            Some(list) => list.told_len(),
+            None => self.amounts().map_or(0, Amounts::len),
+        };
+        let amounts = amounts as usize;
         for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
             parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
         }
@@ -157,6 +168,8 @@ impl Sale {
                 parts.push(Part::Turn(place));
             }
             plan_rows(ledger, &mut parts);
+            let left = (0..self.items_left(place).count()).step_by(AMOUNTS_PER_PIECE);
+            parts.extend(left.map(|first| Part::Left(place, first)));
         }
         parts
     }
@@ -181,6 +194,34 @@ impl Sale {
             let numbers = [core.round, core.supply, ledger.base()];
             numbers.iter().for_each(|number| put_varint(&mut out, *number));
             put_epochs(&mut out, ledger);
+            let old = self.rounds().and_then(|rounds| rounds.older.get(place));
+            let old = old.and_then(|old| old.returned.as_ref()).map(Returned::begun);
+            if let Some(begun) = old.or(self.repeated().map(Amounts::begun)) {
+                put_varint(&mut out, begun);
+            }
+        }
+        out
+    }
+
+    /// What the round at this place has left of a list that every round begins with. Of a round
+    /// that is over only what came back can still be asked for.
+    fn items_left(&self, place: usize) -> impl Iterator<Item = Item> + '_ {
+        let list = self.repeated();
+        let older = list.and_then(|_| self.rounds()).map(|rounds| &rounds.older);
+        let is_stored = older.is_some_and(|older| place == older.len());
+        let old = older.and_then(|older| older.get(place)).and_then(|old| old.returned.as_ref());
+        let returned = old.into_iter().flat_map(|old| old.amounts().iter().copied());
+        let stored = list.filter(|_| is_stored).into_iter().flat_map(Amounts::items);
+        returned.map(Item::One).chain(stored)
+    }
+
+    fn write_left(&self, place: usize, first: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        for item in self.items_left(place).skip(first).take(AMOUNTS_PER_PIECE) {
+            match item {
+                Item::One(amount) => put_varint(&mut out, amount),
+                Item::Told(len) => [0, len].iter().for_each(|part| put_varint(&mut out, *part)),
+            }
         }
         out
     }
@@ -298,8 +339,10 @@ impl Sale {
 
     fn write_amounts(&self, first: usize, count: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        if let Some(amounts) = self.amounts() {
-            put_amounts(&mut out, amounts.iter().skip(first).take(count));
+        if let Some(list) = self.repeated() {
+            put_amounts(&mut out, list.told().iter().copied().skip(first).take(count));
+        } else if let Some(list) = self.amounts() {
+            put_amounts(&mut out, list.returned().iter().copied().skip(first).take(count));
         }
         out
     }
@@ -360,6 +403,8 @@ enum Part {
     Rows(u64, usize),
     /// The round at this place among all that are kept.
     Turn(usize),
+    /// What that round has left of its list, from this item on.
+    Left(usize, usize),
 }
 
 /// Cuts the grants of a ledger into bounded parts.
@@ -446,7 +491,8 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
     stated.core.round = take_number(&mut reader)?;
     let mut rounds = Rounds::default();
     rounds.base_supply = take_number(&mut reader)?;
-    let oldest = turn_in(reader.bytes()?, sale.ledger.key())?;
+    let is_listed = sale.terms.draw.as_ref().is_some_and(Draw::is_list);
+    let oldest = turn_in(reader.bytes()?, sale.ledger.key(), is_listed)?;
     while !reader.is_empty() {
         let mut number = || take_number(&mut reader);
         rounds.totals.push_back(Total {
@@ -465,7 +511,9 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
     sale.core.supply = oldest.supply;
     sale.core.grants = oldest.ledger.base();
     sale.ledger = oldest.ledger;
-    sale.extras_mut().rounds = Some(Box::new(rounds));
+    let extras = sale.extras_mut();
+    extras.rounds = Some(Box::new(rounds));
+    extras.amounts.begin(oldest.begun);
     Some(())
 }
 
@@ -474,31 +522,40 @@ struct TurnTo {
     round: u64,
     supply: u64,
     ledger: Ledger,
+    /// Amounts of a list that it begins with; 0 in other sales.
+    begun: u64,
 }
 
-fn turn_in(piece: &[u8], key: HashKey) -> Option<TurnTo> {
+fn turn_in(piece: &[u8], key: HashKey, is_listed: bool) -> Option<TurnTo> {
     let mut reader = Reader::new(piece);
     let (round, supply) = (take_number(&mut reader)?, take_number(&mut reader)?);
     let base = u32::try_from(take_number(&mut reader)?).ok()?;
     let mut ledger = Ledger::starting(key, base, round);
     take_epochs(&mut reader, &mut ledger, INTEGER_MAX)?;
-    reader.is_empty().then_some(TurnTo { round, supply, ledger })
+    let begun = if is_listed { take_number(&mut reader)? } else { 0 };
+    reader.is_empty().then_some(TurnTo { round, supply, ledger, begun })
 }
 
 /// Checks a turn to the next round that is kept, and moves the numbers along.
 pub(super) fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
-    let next = turn_in(piece, [0; 2]).ok_or(Refused::Unknown)?;
+    let list = sale.repeated();
+    let next = turn_in(piece, [0; 2], list.is_some()).ok_or(Refused::Unknown)?;
     let epochs = next.ledger.epochs();
     let follows = sale.rounds().is_some()
         && next.round > core.round
         && next.ledger.base() >= core.grants
         && epochs.last().is_none_or(|(_, epoch)| *epoch <= core.epoch)
-        && sale.ledger.has_only_epochs_that_granted();
+        && sale.ledger.has_only_epochs_that_granted()
+        && leaves_list(sale, core)
+        && sale.can_begin(next.supply, next.begun);
     if !follows {
         return Err(Refused::Law);
     }
     let (round, supply, grants) = (next.round, next.supply, next.ledger.base());
-    let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
+    let packets = match list {
+        Some(_) => Some(next.begun),
+        None => sale.terms.draw.as_ref().and_then(Draw::packets),
+    };
     let available = supply;
     *core = Core { round, supply, available, held: 0, sold: 0, packets, grants, ..*core };
     let fits = counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
@@ -509,11 +566,23 @@ pub(super) fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
     }
 }
 
+/// Whether what a round that is over has left of its list is all that came back to it.
+fn leaves_list(sale: &Sale, core: &Core) -> bool {
+    let exact = sale.terms.schedule.is_some_and(|schedule| !schedule.carry);
+    let grants = core.grants.saturating_sub(sale.ledger.base());
+    let list = sale.repeated();
+    list.is_none_or(|list| lists::is_told(sale) && list.leaves(core, grants, exact))
+}
+
 /// Takes over a turn that was checked.
 pub(super) fn take_turn(sale: &mut Sale, piece: &[u8]) {
-    if let Some(next) = turn_in(piece, sale.ledger.key()) {
-        sale.turn(next.round, next.ledger.base() + 1);
+    let is_listed = sale.repeated().is_some();
+    if let Some(next) = turn_in(piece, sale.ledger.key(), is_listed) {
+        sale.turn(next.round, next.ledger.base() + 1, (0, false));
         sale.ledger = next.ledger;
+        if let Some(list) = sale.amounts_mut().filter(|_| is_listed) {
+            list.begin(next.begun);
+        }
     }
 }
 
@@ -559,6 +628,7 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
         && (!repeats || stated.core.deficit == 0)
         && sale.core.round <= stated.core.round
         && sale.core.grants <= stated.core.grants
+        && (sale.repeated().is_none() || list_holds(&sale))
         && counts_all(&sale.core, 0, 0)
         && (sale.awaits > 0 || completes(&sale, None, &sale.core));
     let lawful = rounds_hold
@@ -575,17 +645,25 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
 /// amounts to draw as packets, no total is of a round to come, and nothing is available while
 /// units are owed. `core` is where the sale stands after it.
 pub(super) fn completes(sale: &Sale, last: Option<&Effect<'_>>, core: &Core) -> bool {
-    let piece = match last {
-        Some(Effect::Amounts(piece)) => Some(*piece),
-        _ => None,
-    };
     let is_in_order = last.is_none_or(|last| lists::is_in_order(sale, last));
-    let amounts = lists::amounts_with(sale, piece);
+    let amounts = lists::amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
-    amounts.is_none_or(|(len, sum)| Some(len) == core.packets && sum == core.available)
-        && totals.is_none_or(|total| total.round < core.round)
+    amounts.is_none_or(|amounts| {
+        let grants = core.grants.saturating_sub(sale.ledger.base());
+        let undrawn = sale.repeated().map(|list| list.begun().saturating_sub(grants));
+        Some(amounts.len) == core.packets
+            && amounts.sum == core.available
+            && undrawn.is_none_or(|undrawn| undrawn == amounts.undrawn)
+    }) && totals.is_none_or(|total| total.round < core.round)
         && (core.deficit == 0 || core.available == 0)
+        && lists::is_told(sale)
         && is_in_order
+}
+
+/// Whether the rounds of a base can begin with the list that INIT was told.
+fn list_holds(sale: &Sale) -> bool {
+    let base = sale.rounds().map_or(0, |rounds| rounds.base_supply);
+    base == sale.told_supply && sale.can_begin(sale.core.supply, sale.packets_begun().unwrap_or(0))
 }
 
 /// Whether the version counts at least the INIT and every grant, restock and fence that is kept:
@@ -667,7 +745,7 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     }
     // The INIT was a change, too, and comes before the pieces.
     let version = core.version.checked_sub(pieces).filter(|version| *version > 0)?;
-    let packets = sale.terms.draw.as_ref().and_then(Draw::packets);
+    let packets = sale.packets_begun();
     // Without rounds the round is 0 and no grant came before.
     let Core { round, supply, grants, .. } = sale.core;
     let (available, held, sold) = (supply, 0, 0);

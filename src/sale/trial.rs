@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::admission::List;
+use super::amounts::AmountsTrial;
 use super::core::Core;
-use super::draw::{AmountsTrial, Draw};
+use super::draw::Draw;
 use super::effect::{Change, Effect, Granting, Importing, Start, UsersChange};
 use super::event::Event;
 use super::limits::{
-    AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
+    AMOUNTS_PER_PIECE, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX,
+    USER_BYTES_MAX,
 };
 use super::lists;
 use super::outcome::{Refused, State};
@@ -36,6 +38,8 @@ pub struct More {
     pub older: BTreeMap<usize, Core>,
     /// What becomes of the amounts of DRAW LIST.
     amounts: AmountsTrial,
+    /// The same in older rounds, by their place.
+    older_amounts: BTreeMap<usize, AmountsTrial>,
     /// What was available after each restock: its repeat is told so.
     pub restocked: Vec<u64>,
 }
@@ -81,6 +85,8 @@ impl Trial {
         trial.core.round = terms.schedule.map_or(0, |schedule| schedule.round_at(trial.core.t));
         // A list counts a version for each of its pieces, which a rewritten log counts too.
         trial.core.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
+        // In rounds what is left of it is a piece of its own. All further ones have their grants.
+        trial.core.version += u64::from(is_list && terms.schedule.is_some());
         check(trial.is_lawful())?;
         trial.tell(Event::Init, change, None, seen);
         Ok(trial)
@@ -145,12 +151,12 @@ impl Trial {
         &mut self,
         sale: &Sale,
         change: &Change<'_>,
-        (round, supply): (u64, u64),
+        (round, supply, lists): (u64, u64, u64),
         seen: &mut impl Witness,
     ) -> Result<(), Refused> {
         let schedule = sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
         check(round > self.core.round && round <= schedule.round_at(self.core.t))?;
-        let packets = self.draw.as_ref().and_then(Draw::packets);
+        let packets = self.packets_of_round(sale, supply, lists)?;
         self.happen(Event::Round, change, None, seen, |core| {
             let (available, held, sold) = (supply, 0, 0);
             *core = Core { round, supply, available, held, sold, packets, ..*core };
@@ -158,16 +164,37 @@ impl Trial {
         })
     }
 
-    /// Follows an amount of DRAW LIST as its grant goes from one state to another. A new grant
-    /// comes from no state.
+    /// Packets that a new round begins with.
+    fn packets_of_round(
+        &self,
+        sale: &Sale,
+        supply: u64,
+        lists: u64,
+    ) -> Result<Option<u64>, Refused> {
+        let Some(list) = sale.repeated() else {
+            check(lists == 0)?;
+            return Ok(self.draw.as_ref().and_then(Draw::packets));
+        };
+        let keeps = sale.keeps_list(supply, lists).ok_or(Refused::Law)?;
+        let packets = list.told_len().checked_mul(lists).ok_or(Refused::Law)?;
+        let packets = packets.saturating_add(if keeps { list.len() } else { 0 });
+        check(packets <= GRANTS_MAX)?;
+        Ok(Some(packets))
+    }
+
+    /// Follows an amount of DRAW LIST as the grant `seq` goes from one state to another. A new
+    /// grant comes from no state.
     fn follow_amount(
         &mut self,
         sale: &Sale,
-        qty: u64,
+        (seq, qty): (u64, u64),
         from: Option<State>,
         to: State,
     ) -> Result<(), Refused> {
         let Some(list) = sale.amounts() else { return Ok(()) };
+        if let Some(place) = sale.old_place_of(seq) {
+            return self.follow_old_amount(sale, (place, qty), from, to);
+        }
         // While a rewritten sale is not complete its list is not what is available.
         let agrees = Some(list.len()) == sale.core.packets && list.sum() == sale.core.available;
         check(agrees)?;
@@ -176,6 +203,27 @@ impl Trial {
             (None, _, true) => check(amounts.take_first(list) == Some(qty)),
             (Some(_), false, true) => check(amounts.take(list, qty)),
             (_, true, false) => {
+                amounts.push(qty);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same in the older round at a place: of that nothing is drawn any more.
+    fn follow_old_amount(
+        &mut self,
+        sale: &Sale,
+        (place, qty): (usize, u64),
+        from: Option<State>,
+        to: State,
+    ) -> Result<(), Refused> {
+        let old = sale.rounds().and_then(|rounds| rounds.older.get(place));
+        let list = old.and_then(|old| old.returned.as_ref()).ok_or(Refused::Law)?;
+        let amounts = self.more_mut().older_amounts.entry(place).or_default();
+        match (from.is_some_and(State::is_live), to.is_live()) {
+            (false, true) => check(amounts.take_old(list, qty)),
+            (true, false) => {
                 amounts.push(qty);
                 Ok(())
             }
@@ -279,12 +327,13 @@ impl Trial {
             // A piece is many rows at once: it comes alone and is checked as it is read.
             Effect::RestockIds(piece) if alone => lists::check_restocks(sale, piece, &self.core),
             Effect::Fences(piece) if alone => lists::check_fences(sale, piece, &self.core),
-            Effect::Round { round, supply } if alone => {
-                self.round(sale, change, (*round, *supply), seen)
+            Effect::Round { round, supply, lists } if alone => {
+                self.round(sale, change, (*round, *supply, *lists), seen)
             }
             Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
             Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
+            Effect::Left(piece) if alone => lists::check_left(sale, piece, &self.core),
             Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
             piece if piece.is_piece() => Err(Refused::Law),
             Effect::Round { .. } => Err(Refused::Law),
@@ -306,8 +355,9 @@ impl Trial {
         check(grant.hold_ms <= HOLD_MS_MAX)?;
         check(self.draw.is_none_or(|draw| draw.can_draw(grant.qty, self.core.supply)))?;
         let (state, deadline) = grant.state_at(self.core.t);
-        self.follow_amount(sale, grant.qty, None, state)?;
-        let moved = Moved { seq: self.core.grants + 1, state, deadline };
+        let seq = self.core.grants + 1;
+        self.follow_amount(sale, (seq, grant.qty), None, state)?;
+        let moved = Moved { seq, state, deadline };
         self.happen(Event::Grant, change, Some(moved), seen, |core| {
             core.place(grant.qty, state)?;
             core.last_grant_at = core.t;
@@ -361,7 +411,7 @@ impl Trial {
             _ => return Err(Refused::Law),
         };
         self.more_mut().moved.insert(seq, (to, 0));
-        self.follow_amount(sale, qty, Some(from), to)?;
+        self.follow_amount(sale, (seq, qty), Some(from), to)?;
         let moved = Moved { seq, state: to, deadline: 0 };
         self.happen_to(sale, event, change, moved, seen, |core| match from {
             State::Expired => Ok(()),
@@ -379,7 +429,7 @@ impl Trial {
         let (from, qty, _) = self.look(sale, seq)?;
         check(from == State::Expired)?;
         self.more_mut().moved.insert(seq, (State::Sold, 0));
-        self.follow_amount(sale, qty, Some(from), State::Sold)?;
+        self.follow_amount(sale, (seq, qty), Some(from), State::Sold)?;
         let moved = Moved { seq, state: State::Sold, deadline: 0 };
         self.happen_to(sale, Event::Reclaim, change, moved, seen, |core| {
             core.transfer(qty, from, State::Sold)

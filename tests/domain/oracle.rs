@@ -338,8 +338,9 @@ impl Oracle {
             entries: Vec::new(),
         };
         oracle.change(Moment { clock, run });
-        // A list is a piece of its own.
-        oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
+        // A list is a piece of its own, and in rounds what is left of it another.
+        let pieces = 1 + u64::from(rules.every.is_some());
+        oracle.version += if matches!(rules.drawing, Drawing::List(_)) { pieces } else { 0 };
         oracle.happen_with_terms("INIT");
         Ok(oracle)
     }

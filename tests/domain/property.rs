@@ -244,7 +244,7 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
     let gates = prop_oneof![2 => Just(Gates::default()), 1 => gates()];
     (rules(), drawing, every, gates, 0..20u64, number()).prop_map(
         |(rules, drawing, every, gates, more, number)| {
-            let (mut limit, mut grabs, mut every) = (rules.limit, rules.grabs, every);
+            let (mut limit, mut grabs) = (rules.limit, rules.grabs);
             let supply = match drawing {
                 Drawing::Named => number,
                 Drawing::Packets { packets, min } => packets.saturating_mul(min) + more,
@@ -258,9 +258,6 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
             if drawing.is_random() {
                 // How much was drawn is not told with OVERLIMIT.
                 limit = 0;
-            }
-            if matches!(drawing, Drawing::List(_)) {
-                every = None;
             }
             (supply.min(INTEGER_MAX), Rules { limit, grabs, drawing, every, gates, ..rules })
         },

@@ -76,6 +76,10 @@ impl Drawing {
 impl Oracle {
     /// Packets of a round that nobody has.
     pub fn packets_in(&self, round: u64) -> Option<u64> {
+        if let Drawing::List(_) = self.rules.drawing {
+            // With CARRY a round has more than the list.
+            return Some(self.lists[&round].len() as u64);
+        }
         let live = self.rows.iter().filter(|row| row.round == round && row.is_live()).count();
         self.rules.drawing.packets().map(|packets| packets - live as u64)
     }

@@ -48,7 +48,7 @@ impl Oracle {
         let supply = self.supply_of(every, round);
         self.change(now);
         self.older.push((self.round, self.supply));
-        self.lists.insert(round, self.rules.drawing.list());
+        self.lists.insert(round, self.list_of(every, round));
         (self.round, self.supply) = (round, supply);
         self.happen_with("ROUND", format!(" round={round}"));
     }
@@ -59,13 +59,33 @@ impl Oracle {
         if !every.carry {
             return self.base;
         }
-        let from = self.created_at.max(self.rules.open_at);
-        let could_ask = |round: u64| every.start(round) + every.lasts > from;
+        let could_ask = |round| self.could_ask(every, round);
         let mut left = if could_ask(self.round) { self.available() } else { 0 };
         for passed in self.round + 1..round {
             left = if could_ask(passed) { left.saturating_add(self.base) } else { 0 };
         }
         left.saturating_add(self.base).min(INTEGER_MAX)
+    }
+
+    /// Told round by round, too: what a round leaves comes before the list of the next.
+    fn list_of(&self, every: Every, round: u64) -> Vec<u64> {
+        let told = self.rules.drawing.list();
+        if told.is_empty() || !every.carry {
+            return told;
+        }
+        let mut list = self.lists[&self.round].clone();
+        for passed in self.round..round {
+            if !self.could_ask(every, passed) {
+                list.clear();
+            }
+            list.extend(&told);
+        }
+        list
+    }
+
+    /// Whether a round was still open when the sale was there and open.
+    fn could_ask(&self, every: Every, round: u64) -> bool {
+        every.start(round) + every.lasts > self.created_at.max(self.rules.open_at)
     }
 
     /// The first moment from `t` on at which it is open, CLOSEAT aside.
