@@ -18,6 +18,8 @@ mod check;
 mod crowd;
 #[path = "torture/disk.rs"]
 mod disk;
+#[path = "torture/draws.rs"]
+mod draws;
 #[path = "orders/entry.rs"]
 #[allow(dead_code, reason = "shared with the order writer, which reads whole entries")]
 mod entry;
@@ -35,6 +37,8 @@ mod random;
 mod read;
 #[path = "torture/report.rs"]
 mod report;
+#[path = "torture/sales.rs"]
+mod sales;
 #[path = "torture/story.rs"]
 mod story;
 #[path = "support/mod.rs"]
