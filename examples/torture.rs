@@ -43,6 +43,8 @@ mod sales;
 mod story;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "torture/watch.rs"]
+mod watch;
 #[path = "torture/world.rs"]
 mod world;
 
@@ -103,6 +105,9 @@ fn run(options: &Options) -> Result<bool, String> {
     println!("Seed {seed}.");
     if !disks.iter().all(Disk::is_limited) {
         println!("No disk is filled up: this system lets nobody mount one (see unshare).");
+    }
+    if disks.iter().any(|disk| disk.watch.is_none()) {
+        println!("No disk is slow and no power fails: there is no cc to build a library with.");
     }
     let settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
     let mut tallies: Vec<(Setting, Tally)> =

@@ -13,8 +13,12 @@ mod history;
 mod kinds;
 #[path = "../examples/torture/order.rs"]
 mod order;
+#[path = "torture/slow.rs"]
+mod slow;
 #[path = "../examples/torture/story.rs"]
 mod story;
+#[path = "../examples/torture/watch.rs"]
+mod watch;
 
 use check::{check, Verdict};
 use history::{

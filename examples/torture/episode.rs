@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::check::{check, check_together};
 use crate::crowd::{Crowd, Open, Shared};
 use crate::disk::Disk;
-use crate::faults::{Fault, OF_ONE, OF_TWO, OF_TWO_WITHOUT_PROMISE};
+use crate::faults::{self, Fault};
 use crate::history::{Kind, Op, Promise};
 use crate::random::Random;
 use crate::read;
@@ -52,11 +52,11 @@ impl Setting {
         }
     }
 
-    fn faults(self) -> &'static [Fault] {
+    fn faults(self) -> Vec<Fault> {
         match self {
-            Setting::Always => OF_ONE,
-            Setting::Wait => OF_TWO,
-            Setting::Plain => OF_TWO_WITHOUT_PROMISE,
+            Setting::Always => faults::of_one(),
+            Setting::Wait => faults::of_two(),
+            Setting::Plain => faults::of_two_without_promise(),
         }
     }
 
@@ -103,6 +103,7 @@ impl Episode<'_> {
         } else {
             self.compare(&mut world, &sales, tally)?;
         }
+        tally.tail_ms = tally.tail_ms.max(world.tail_ms);
         self.judge(&mut world, &sales, histories, tally)
     }
 

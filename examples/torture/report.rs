@@ -21,6 +21,8 @@ pub struct Tally {
     pub granted_lost: u64,
     pub changed_lost: u64,
     pub doubled: u64,
+    /// Of the last so many milliseconds before a power failure something was lost, at most.
+    pub tail_ms: u64,
     pub violations: Vec<String>,
     /// What the outboxes tell besides plain grants.
     pub told: Told,
@@ -101,7 +103,7 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         let times = |tally: &Tally| tally.faults.get(&fault).copied();
         add(&mut table, fault.name(), tallies, times);
     }
-    let numbers: [(&str, Number); 15] = [
+    let numbers: [(&str, Number); 16] = [
         ("episodes, each with servers and sales of its own", |tally| tally.episodes),
         ("calls", |tally| tally.calls),
         ("of them answered", |tally| tally.answers),
@@ -109,6 +111,7 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         ("of them lost", |tally| tally.granted_lost),
         ("other acknowledged states of orders", |tally| tally.changed),
         ("of them lost", |tally| tally.changed_lost),
+        ("longest time lost by a power failure, ms", |tally| tally.tail_ms),
         ("grants by MGRAB, all or none", |tally| tally.told.joint),
         ("amounts drawn", |tally| tally.told.drawn),
         ("rounds begun", |tally| tally.told.rounds),
