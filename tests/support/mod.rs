@@ -17,6 +17,7 @@ pub mod reply;
 pub mod server;
 pub mod shop;
 pub mod stream;
+pub mod valgrind;
 pub mod wait;
 
 pub use client::Conn;
