@@ -97,12 +97,9 @@ impl Episode<'_> {
         let histories = crowd.finish(sales.len())?;
         tally.calls += shared.calls.load(Ordering::Relaxed);
         tally.answers += shared.answers.load(Ordering::Relaxed);
-        if let Err(why) = befell {
-            // What is left of the servers may tell more.
-            tally.violations.push(why);
-        } else {
-            self.compare(&mut world, &sales, tally)?;
-        }
+        let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
+        // What is left of the servers may tell more.
+        tally.violations.extend(compared.err());
         tally.tail_ms = tally.tail_ms.max(world.tail_ms);
         self.judge(&mut world, &sales, histories, tally)
     }
