@@ -53,6 +53,14 @@ pub fn is_on() -> bool {
     std::env::var_os(FOLDER).is_some()
 }
 
+/// `ms` of a hold that a test must still find alive after some steps.
+pub fn slowed(ms: u32) -> u32 {
+    match is_on() {
+        true => ms * TIMES_SLOWER,
+        false => ms,
+    }
+}
+
 impl Logs {
     /// Those of a new server, if servers run under valgrind.
     pub fn of_new_server() -> Option<Logs> {
