@@ -5,6 +5,7 @@
 //! The library is built here, by the compiler that building the module needs, too. Where there is
 //! none, or a server does not take the library, disks are neither slow nor lose anything.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -15,8 +16,6 @@ use tempfile::TempDir;
 const SOURCE: &str = include_str!("watch.c");
 /// The file that tells the library how slow to be: two numbers of 32 bits.
 const DELAYS: &str = "delays";
-/// The library makes this file when a server has loaded it.
-const LOADED: &str = "loaded";
 
 /// The library before one server.
 pub struct Watch {
@@ -39,21 +38,25 @@ impl Watch {
 
     /// What comes before the server's command line. What was noted of earlier files is forgotten.
     pub fn words(&self) -> Vec<String> {
-        let notes = fs::read_dir(self.notes.path()).into_iter().flatten().flatten();
-        notes.filter(|note| is_note(&note.path())).for_each(|note| {
-            // One that stays is written anew by the first sync of a file with that number.
-            let _ = fs::remove_file(note.path());
-        });
-        let _ = fs::remove_file(self.place(LOADED));
+        // One that stays is written anew by the first sync of a file with that number.
+        self.all_notes().for_each(|note| drop(fs::remove_file(note)));
         let _ = fs::write(self.place(DELAYS), [0; 8]);
         let preload = format!("LD_PRELOAD={}", self.library.display());
         let folder = format!("SECKILL_WATCH={}", self.notes.path().display());
         vec!["env".into(), preload, folder]
     }
 
-    /// Whether the server has taken the library.
+    /// Whether the server has taken the library: then it has noted something. A server that keeps
+    /// a log syncs files already when it starts.
     pub fn works(&self) -> bool {
-        self.place(LOADED).exists()
+        self.all_notes().next().is_some()
+    }
+
+    /// Notes are named by the number of the file's inode.
+    fn all_notes(&self) -> impl Iterator<Item = PathBuf> {
+        let files = fs::read_dir(self.notes.path()).into_iter().flatten().flatten();
+        let is_note = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        files.map(|file| file.path()).filter(move |path| path.file_name().is_some_and(is_note))
     }
 
     /// From now on every sync and every write to a file takes so many milliseconds longer.
@@ -78,9 +81,4 @@ impl Watch {
     fn place(&self, name: &str) -> PathBuf {
         self.notes.path().join(name)
     }
-}
-
-/// Notes are named by the number of the file's inode.
-fn is_note(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
 }
