@@ -65,6 +65,7 @@ fn a_budget_is_not_exceeded() {
     let uniform = |amounts: &[u64]| drawn(Draw::Uniform { low: 2, high: 5 }, 9, amounts);
     assert_right(&uniform(&[5, 3, 1]));
     assert_finds(&uniform(&[1]), "The amount 1 can't be drawn now");
+    assert_finds(&uniform(&[5, 4, 0]), "The amount 0 can't be drawn now");
     assert_finds(&uniform(&[6]), "The amount 6 can't be drawn now");
     let mut book = uniform(&[5]);
     book.move_units("GRANT", 1_002, [0, 0, 10], 2, (5, State::Sold));
@@ -179,14 +180,17 @@ fn rounds() -> Book {
     book.ask(Deed::Grab, 9, Answer::NotOpen);
     book.1 = 3;
     book.tell("ROUND", 3_000, [2, 0, 0]).round = Some(3);
-    book.move_to("REFUND", 3_001, [2, 0, 0], 1, State::Refunded);
-    book.ask(Deed::Refund, 1, stands(1, State::Refunded));
     for seq in [2, 3] {
-        book.move_to("GRANT", 3_002, [3 - seq, 0, seq - 1], seq, State::Sold);
+        book.move_to("GRANT", 3_001, [3 - seq, 0, seq - 1], seq, State::Sold);
         if seq == 3 {
-            book.tell("SOLDOUT", 3_002, [0, 0, 2]);
+            book.tell("SOLDOUT", 3_001, [0, 0, 2]);
         }
         book.ask(Deed::Grab, seq, sold(seq, 3 - seq));
+        if seq == 2 {
+            // The numbers are those of round 1.
+            book.move_to("REFUND", 3_001, [2, 0, 0], 1, State::Refunded);
+            book.ask(Deed::Refund, 1, stands(1, State::Refunded));
+        }
     }
     book
 }
@@ -199,7 +203,7 @@ fn each_round_keeps_to_its_supply() {
     assert_finds(&book, "OVERSOLD: 1 units are not there");
     // What comes back in an older round is not this round's.
     let mut book = rounds();
-    book.0.entries[3].stock = Stock { supply: 3, available: 3, ..Stock::default() };
+    book.0.entries[4].stock = Stock { supply: 2, available: 1, held: 0, sold: 1 };
     assert_finds(&book, "The units don't add up");
     let mut book = rounds();
     book.0.entries[2].stock.supply = 3;
@@ -218,7 +222,7 @@ fn a_round_that_comes_at_the_wrong_time_is_found() {
     book.0.entries[1].t = 1_500;
     assert_finds(&book, "when the round 1 was not open");
     let mut book = rounds();
-    book.0.entries[4].grant.as_mut().unwrap().round = 1;
+    book.0.entries[3].grant.as_mut().unwrap().round = 1;
     assert_finds(&book, "A unit of another round was sold");
     let mut book = rounds();
     book.0.terms.kind = Kind::Rounds { every_ms: 1_000, lasts_ms: 1_000 };
