@@ -95,8 +95,9 @@ sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="
 fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --test fuzz long -- --ignored --nocapture --test-threads=1
 
-memcheck: deps ## Run every command and much else under valgrind: no error, no leak
+memcheck: deps ## Run the server tests and altered calls under valgrind: no error, no leak (20 min)
 	cargo test --test fuzz memcheck -- --ignored --nocapture
+	@.ci/memcheck
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test server soak -- --ignored --nocapture

@@ -1,5 +1,5 @@
 //! Runs the server tests on every server that `.ci/servers` fetched, then servers of different
-//! versions with each other, and writes the tables of docs/servers.md.
+//! versions with each other, and writes the tables of docs/servers.md; README.md has the first one.
 //!
 //! ```text
 //! cargo run --example matrix -- --servers "$(.ci/servers --where)" [--only redis-8]
@@ -30,6 +30,8 @@ struct Options {
 
 /// Where the tables stand, and where the output of each run is kept.
 const PAGE: &str = "docs/servers.md";
+/// The front page has the first of them.
+const README: &str = "README.md";
 const LOGS: &str = "target/matrix";
 
 /// The tests of servers with each other.
@@ -62,12 +64,13 @@ fn run(options: &Options) -> Result<bool, String> {
     eprint!("servers with each other ... ");
     let (mixed, pairs) = mixed(&tests, &options.servers)?;
     eprintln!("{mixed}");
-    let text = table::page(&outcomes, &pairs);
+    let (results, text) = (table::results(&outcomes, &pairs), table::page(&outcomes, &pairs));
     println!("{text}");
     outcomes.push(mixed);
     let all_passed = outcomes.iter().all(Outcome::is_clean);
     if options.only.is_none() {
-        write_page(&text)?;
+        write_into(PAGE, &text)?;
+        write_into(README, &format!("{results}\n"))?;
     }
     Ok(all_passed)
 }
@@ -152,14 +155,15 @@ fn logged(command: &mut Command, name: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Puts the tables between their marks.
-fn write_page(text: &str) -> Result<(), String> {
+/// Puts tables between the marks of a page.
+fn write_into(page: &str, text: &str) -> Result<(), String> {
     const MARKS: [&str; 2] = ["<!-- tables: make matrix -->\n", "<!-- end of the tables -->"];
-    let page = fs::read_to_string(PAGE).map_err(|e| format!("{PAGE}: {e}"))?;
-    let parts = page.split_once(MARKS[0]).and_then(|(head, rest)| {
+    let trouble = |e: std::io::Error| format!("{page}: {e}");
+    let before = fs::read_to_string(page).map_err(trouble)?;
+    let parts = before.split_once(MARKS[0]).and_then(|(head, rest)| {
         let (_, tail) = rest.split_once(MARKS[1])?;
         Some(format!("{head}{}\n{text}\n{}{tail}", MARKS[0], MARKS[1]))
     });
-    let page = parts.ok_or_else(|| format!("{PAGE} has lost the marks around its tables"))?;
-    fs::write(PAGE, page).map_err(|e| format!("{PAGE}: {e}"))
+    let after = parts.ok_or_else(|| format!("{page} has lost the marks around its tables"))?;
+    fs::write(page, after).map_err(trouble)
 }

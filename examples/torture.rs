@@ -18,6 +18,8 @@ mod check;
 mod crowd;
 #[path = "torture/disk.rs"]
 mod disk;
+#[path = "torture/draws.rs"]
+mod draws;
 #[path = "orders/entry.rs"]
 #[allow(dead_code, reason = "shared with the order writer, which reads whole entries")]
 mod entry;
@@ -35,10 +37,14 @@ mod random;
 mod read;
 #[path = "torture/report.rs"]
 mod report;
+#[path = "torture/sales.rs"]
+mod sales;
 #[path = "torture/story.rs"]
 mod story;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "torture/watch.rs"]
+mod watch;
 #[path = "torture/world.rs"]
 mod world;
 
@@ -99,6 +105,9 @@ fn run(options: &Options) -> Result<bool, String> {
     println!("Seed {seed}.");
     if !disks.iter().all(Disk::is_limited) {
         println!("No disk is filled up: this system lets nobody mount one (see unshare).");
+    }
+    if disks.iter().any(|disk| disk.watch.is_none()) {
+        println!("No disk is slow and no power fails: there is no cc to build a library with.");
     }
     let settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
     let mut tallies: Vec<(Setting, Tally)> =

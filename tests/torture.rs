@@ -5,34 +5,50 @@
 
 #[path = "../examples/torture/check.rs"]
 mod check;
+#[path = "../examples/torture/draws.rs"]
+mod draws;
 #[path = "../examples/torture/history.rs"]
 mod history;
+#[path = "torture/kinds.rs"]
+mod kinds;
 #[path = "../examples/torture/order.rs"]
 mod order;
+#[path = "torture/slow.rs"]
+mod slow;
 #[path = "../examples/torture/story.rs"]
 mod story;
+#[path = "../examples/torture/watch.rs"]
+mod watch;
 
 use check::{check, Verdict};
 use history::{
-    Answer, Answered, Deed, Entry, Evidence, Op, Promise, Reign, Row, State, Stock, Terms, Try,
+    Answer, Answered, Deed, Entry, Evidence, Kind, Limits, Op, Promise, Reign, Row, State, Stock,
+    Terms, Try,
 };
 use order::{Change, Order};
 
 const EPOCH: u64 = 500;
 const HOLD_MS: u64 = 100;
-const TERMS: Terms = Terms { supply: 3, limit: 1, grabs: 0, hold_ms: HOLD_MS };
+const LIMITS: Limits = Limits { limit: 1, grabs: 0, hold_ms: HOLD_MS, close_at: 0 };
+const TERMS: Terms = Terms { supply: 3, limits: LIMITS, kind: Kind::Plain };
 
-/// Writes evidence down, entry by entry and call by call.
-struct Book(Evidence);
+/// Writes evidence down, entry by entry and call by call, in which round.
+struct Book(Evidence, u64);
 
 impl Book {
     fn new() -> Book {
+        Book::of(TERMS)
+    }
+
+    fn of(terms: Terms) -> Book {
         let reigns = vec![Reign { began: 0, epoch_from: EPOCH }];
         let (ops, entries, rows) = (Vec::new(), Vec::new(), Vec::new());
         let (stock, id) = (Stock::default(), "sale".to_owned());
         let promise = Promise::Everything;
-        let rev = 0;
-        Book(Evidence { terms: TERMS, promise, ops, reigns, entries, rows, stock, id, rev })
+        let (rev, deficit) = (0, 0);
+        let evidence =
+            Evidence { terms, promise, ops, reigns, entries, rows, stock, deficit, id, rev };
+        Book(evidence, 0)
     }
 
     /// An entry with the numbers after it: available, held, sold.
@@ -41,21 +57,35 @@ impl Book {
         book.rev += 1;
         book.stock = Stock { supply: available + held + sold, available, held, sold };
         let epoch = book.reigns.last().unwrap().epoch_from;
+        let limits = (event == "INIT").then_some(book.terms.limits);
         let (event, id, rev, stock) = (event.to_owned(), book.id.clone(), book.rev, book.stock);
-        book.entries.push(Entry { event, id, epoch, rev, t, stock, grant: None, restock: None });
+        let (grant, restock, round) = (None, None, None);
+        book.entries.push(Entry { event, id, epoch, rev, t, stock, grant, restock, limits, round });
         book.entries.last_mut().unwrap()
     }
 
     /// An entry about a grant of one unit.
     fn move_to(&mut self, event: &str, t: u64, numbers: [u64; 3], seq: u64, state: State) {
+        self.move_units(event, t, numbers, seq, (1, state));
+    }
+
+    /// An entry about a grant of so many units.
+    fn move_units(
+        &mut self,
+        event: &str,
+        t: u64,
+        numbers: [u64; 3],
+        seq: u64,
+        (qty, state): (u64, State),
+    ) {
         self.tell(event, t, numbers);
         let entry = self.0.entries.last_mut().unwrap();
         let deadline = if state == State::Held { t + HOLD_MS } else { 0 };
         let place = seq as usize - 1;
         if place == self.0.rows.len() {
             let (user, req) = (format!("u{seq}"), format!("o{seq}"));
-            let (at, born, qty) = (t, entry.epoch, 1);
-            self.0.rows.push(Row { seq, user, qty, state, at, deadline, req, born });
+            let (at, born, round) = (t, entry.epoch, self.1);
+            self.0.rows.push(Row { seq, user, qty, state, at, deadline, req, born, round });
         }
         let row = &mut self.0.rows[place];
         (row.state, row.deadline) = (state, deadline);
@@ -71,6 +101,7 @@ impl Book {
         let (user, req) = match deed {
             Deed::Restock => (String::new(), format!("r{who}")),
             Deed::Pause | Deed::Resume => (String::new(), String::new()),
+            Deed::Alter => (String::new(), format!("LIMIT {who}")),
             _ => (format!("u{who}"), format!("o{who}")),
         };
         self.0.ops.push(Op { thread: 0, deed, user, req, tries });

@@ -127,7 +127,8 @@ fn markdown() -> Table {
     table
 }
 
-fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
+/// What each server came to.
+pub fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
     let mut table = markdown();
     table.set_header([
         "server",

@@ -11,7 +11,8 @@ const PASSING: [&str; 5] = ["LOADING", "READONLY", "MASTERDOWN", "MISCONF", "UNB
 
 /// What became of a call.
 pub enum Reply {
-    Answer(Answer),
+    /// One for each sale that was asked.
+    Answers(Vec<Answer>),
     /// The server can't do it now, and has not.
     NotNow,
     /// Nobody knows: the connection broke or the reply did not come in time.
@@ -36,20 +37,45 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
     command
 }
 
-/// Sends a client's call and waits for the reply.
-pub fn ask(connection: &mut Connection, line: &str) -> Reply {
+/// Sends a client's call of so many sales and waits for the reply.
+pub fn ask(connection: &mut Connection, line: &str, sales: usize) -> Reply {
+    let strange = |text: String| Reply::Answers(vec![Answer::Strange(text); sales]);
     match command(line.split(' ')).query::<Value>(connection) {
-        Ok(value) => match read(&value) {
-            Some(answer) => Reply::Answer(answer),
-            None => Reply::Answer(Answer::Strange(format!("{value:?}"))),
-        },
+        Ok(value) => {
+            let answers = match sales {
+                1 => read(&value).map(|answer| vec![answer]),
+                _ => read_several(&value, sales),
+            };
+            answers.map_or_else(|| strange(format!("{value:?}")), Reply::Answers)
+        }
         Err(error) => match error.code() {
             Some(code) if PASSING.contains(&code) => Reply::NotNow,
-            Some(_) => Reply::Answer(Answer::Strange(error.to_string())),
+            Some(_) => strange(error.to_string()),
             // A reply that broke off, or none in time.
             None => Reply::Silence,
         },
     }
+}
+
+/// What MGRAB says: a row for each sale, or which of them refuses and what it says.
+fn read_several(value: &Value, sales: usize) -> Option<Vec<Answer>> {
+    let Value::Array(items) = value else { return None };
+    let (outcome, rows) = items.split_first()?;
+    if let (true, [Value::Int(index), refusal]) = (is_word(outcome, "REFUSED"), rows) {
+        let mut answers = vec![Answer::Elsewhere; sales];
+        *answers.get_mut(usize::try_from(*index).ok()?)? = read(refusal)?;
+        return Some(answers);
+    }
+    // Each row is what GRAB would say behind the word.
+    let with_word = |row: &Value| match row {
+        Value::Array(cells) => read(&Value::Array([&[outcome.clone()][..], cells].concat())),
+        _ => None,
+    };
+    rows.iter().map(with_word).collect::<Option<Vec<_>>>().filter(|rows| rows.len() == sales)
+}
+
+fn is_word(value: &Value, word: &str) -> bool {
+    matches!(value, Value::BulkString(bytes) if bytes == word.as_bytes())
 }
 
 fn read(value: &Value) -> Option<Answer> {
@@ -82,6 +108,7 @@ fn read(value: &Value) -> Option<Answer> {
         "SHORT" => Answer::Short { available: number(1)? },
         "OVERLIMIT" => Answer::OverLimit,
         "PAUSED" => Answer::Paused,
+        "NOTOPEN" => Answer::NotOpen,
         _ => Answer::Stands { seq: number(1)?, state: state(0)?, deadline: number(3)? },
     })
 }

@@ -6,9 +6,9 @@
 //! that clients can have seen, and, when somebody was sent away, was there a moment between call
 //! and reply at which that was right.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::history::{Answer, Answered, Deed, Evidence, Op, Promise, State, Try};
+use crate::history::{Answer, Answered, Deed, Evidence, Kind, Op, Promise, State, Try};
 use crate::order::{Change, Order};
 use crate::story::{Step, Story, Tale};
 
@@ -40,6 +40,32 @@ pub fn check(evidence: &Evidence) -> Verdict {
         }
     }
     verdict
+}
+
+/// An MGRAB is granted in all of its sales or in none. `all` are the sales of one server.
+pub fn check_together(all: &[Evidence]) -> Vec<String> {
+    // For each order: how many sales it asked, and how many granted it.
+    let mut orders: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
+    for sale in all {
+        let granted: HashSet<(&str, &str)> = sale
+            .entries
+            .iter()
+            .filter(|entry| entry.event == "GRANT")
+            .filter_map(|entry| entry.grant.as_ref())
+            .map(|row| (row.user.as_str(), row.req.as_str()))
+            .collect();
+        for op in sale.ops.iter().filter(|op| op.deed == Deed::Mgrab) {
+            let order = (op.user.as_str(), op.req.as_str());
+            let (asked, got) = orders.entry(order).or_default();
+            *asked += 1;
+            *got += u64::from(granted.contains(&order));
+        }
+    }
+    let torn = orders.iter().filter(|(_, (asked, got))| *got > 0 && got < asked);
+    let tell = |((user, req), (asked, got)): (&(&str, &str), &(u64, u64))| {
+        format!("TORN: the MGRAB {req} of {user} was granted in {got} of {asked} sales.")
+    };
+    torn.map(tell).collect()
 }
 
 /// What an answer rests upon.
@@ -87,6 +113,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.causes();
+        self.alterations();
         self.seqs();
         let order = Order::of(std::mem::take(&mut self.changes));
         if let Some((first, second)) = order.turned() {
@@ -113,10 +140,22 @@ impl<'a> Checker<'a> {
         self.verdict.violations.push(what);
     }
 
-    fn tale(&self, op: &Op) -> Option<&'a Tale> {
+    /// The newest grant of this order. It has several if it was asked for again in a later round,
+    /// when the first one was not kept any more.
+    fn newest(&self, op: &Op) -> Option<&'a Tale> {
         let order = (op.user.clone(), op.req.clone());
-        let seq = self.story.orders.get(&order)?;
-        self.story.tales.get(*seq as usize - 1)
+        self.tale(op, *self.story.orders.get(&order)?)
+    }
+
+    /// The grant of that seq, if it is of this order.
+    fn tale(&self, op: &Op, seq: u64) -> Option<&'a Tale> {
+        let tale = self.story.tales.get((seq as usize).wrapping_sub(1));
+        tale.filter(|tale| tale.row.user == op.user && tale.row.req == op.req)
+    }
+
+    /// Whether the sale forgets grants, and with them their REQs.
+    fn forgets(&self) -> bool {
+        matches!(self.evidence.terms.kind, Kind::Rounds { .. })
     }
 
     /// Whether another primary reigned when the answer came.
@@ -148,13 +187,15 @@ impl<'a> Checker<'a> {
                 self.changes.push(Change { rev, invoked, returned: answered.returned, reign });
             }
             Ground::NoGrant => {
-                if let Some(tale) = self.tale(op) {
+                if let Some(tale) = self.newest(op).filter(|_| !self.forgets()) {
                     self.saw(tale.row.seq, call, answered, 0);
                 }
             }
             Ground::Fence => {
                 let promised = self.evidence.promise == Promise::Everything && answered.kept;
-                if promised && self.tale(op).is_some() {
+                // An IMPORT is no GRAB: no fence keeps it off.
+                let is_grabbed = self.newest(op).is_some_and(|tale| tale.steps[0].event == "GRANT");
+                if promised && is_grabbed && !self.forgets() {
                     self.violation(op, "was told that it is fenced off, and it was granted.");
                 }
             }
@@ -163,7 +204,12 @@ impl<'a> Checker<'a> {
     }
 
     fn ground(&self, op: &Op, answer: &Answer) -> Ground<'a> {
-        let mine = self.tale(op);
+        let mine = match answer {
+            Answer::Granted { seq, .. }
+            | Answer::Replay { seq, .. }
+            | Answer::Stands { seq, .. } => self.tale(op, *seq),
+            _ => None,
+        };
         let found = match answer {
             Answer::Granted { seq, qty, state, deadline, available } => {
                 let step = mine.and_then(|tale| step_of(tale, *seq, *state, *deadline));
@@ -233,7 +279,7 @@ impl<'a> Checker<'a> {
             return;
         }
         if self.evidence.promise == Promise::Everything {
-            let tale = self.tale(op).cloned();
+            let tale = self.newest(op).cloned();
             self.violation(op, &format!("LOST: was told {:?}, now {tale:?}.", answered.answer));
         }
         let first = self.lost.entry(call.reign).or_insert(u64::MAX);
@@ -244,7 +290,7 @@ impl<'a> Checker<'a> {
     fn made(&mut self, op: &Op, call: &Try, answered: &Answered, step: &Step) {
         let its_own = op.deed.events().contains(&step.event.as_str());
         let fresh = matches!(answered.answer, Answer::Granted { .. });
-        if !its_own || !(fresh || answered.kept && op.deed != Deed::Grab) {
+        if !its_own || !(fresh || answered.kept && !op.deed.is_grab()) {
             return;
         }
         // A GRANTED tells that this very call did it. Others may have done it at an earlier try.
@@ -277,6 +323,25 @@ impl<'a> Checker<'a> {
                     let what = format!("UNASKED: nobody can have caused {entry}.");
                     self.verdict.violations.push(what);
                 }
+            }
+        }
+    }
+
+    /// Every change of the terms was asked for.
+    fn alterations(&mut self) {
+        let asked: HashSet<&str> = self.evidence.ops.iter().map(|op| op.req.as_str()).collect();
+        let moments = self.story.moments.iter();
+        for (before, after) in moments.clone().zip(moments.skip(1)) {
+            let (was, now) = (before.limits, after.limits);
+            let changes = [
+                (was.limit != now.limit, format!("LIMIT {}", now.limit)),
+                (was.grabs != now.grabs, format!("GRABS {}", now.grabs)),
+                (was.hold_ms != now.hold_ms, format!("HOLD {}", now.hold_ms)),
+            ];
+            for (_, set) in
+                changes.iter().filter(|(is_new, set)| *is_new && !asked.contains(set.as_str()))
+            {
+                self.verdict.violations.push(format!("UNASKED: nobody altered it to {set}."));
             }
         }
     }
@@ -339,6 +404,7 @@ impl<'a> Checker<'a> {
                 }
                 let between = order.between(call.invoked, answered.returned);
                 let last = self.story.moments.len() as u64;
+                let kind = &self.evidence.terms.kind;
                 let mut moments = (between.0.max(1)..=between.1.min(last))
                     .map(|rev| &self.story.moments[rev as usize - 1]);
                 let was_so = moments.any(|moment| {
@@ -350,6 +416,8 @@ impl<'a> Checker<'a> {
                         (_, Answer::Short { available }) => stock.available == *available,
                         (_, Answer::Paused) | (Deed::Pause, _) => moment.paused,
                         (Deed::Resume, _) => !moment.paused,
+                        (Deed::Alter, _) => moment.limits.are(&op.req),
+                        (_, Answer::NotOpen) => has_gaps(kind),
                         _ => true,
                     }
                 });
@@ -374,6 +442,11 @@ fn reign_of(op: &Op) -> Option<u64> {
     first.filter(|first| op.tries.iter().all(|call| call.reign == *first))
 }
 
+/// Whether nothing is sold between two rounds.
+fn has_gaps(kind: &Kind) -> bool {
+    matches!(kind, Kind::Rounds { every_ms, lasts_ms } if lasts_ms < every_ms)
+}
+
 /// The first time that the grant stood so.
 fn step_of(tale: &Tale, seq: u64, state: State, deadline: u64) -> Option<&Step> {
     let mut steps = tale.steps.iter().filter(|_| tale.row.seq == seq);
@@ -383,15 +456,24 @@ fn step_of(tale: &Tale, seq: u64, state: State, deadline: u64) -> Option<&Step> 
 /// Whether the deed can end so at all: a HELD grant is not left HELD by CONFIRM.
 fn is_sensible(deed: Deed, answer: &Answer) -> bool {
     match (deed, answer) {
-        (Deed::Grab, Answer::Already { state, .. }) => state.is_live(),
-        (Deed::Grab, Answer::Granted { .. } | Answer::Replay { .. }) => true,
-        (Deed::Grab, Answer::SoldOut { .. } | Answer::Short { .. }) => true,
-        (Deed::Grab, Answer::OverLimit | Answer::Paused) => true,
+        (Deed::Grab | Deed::Mgrab, answer) => match answer {
+            Answer::Already { state, .. } => state.is_live(),
+            Answer::Granted { .. } | Answer::Replay { .. } => true,
+            Answer::SoldOut { .. } | Answer::Short { .. } | Answer::OverLimit => true,
+            Answer::Paused | Answer::NotOpen => true,
+            Answer::Elsewhere => deed == Deed::Mgrab,
+            _ => false,
+        },
+        (Deed::Import, Answer::Granted { state, .. }) => *state == State::Sold,
+        (Deed::Import, Answer::Replay { state, .. }) => {
+            matches!(state, State::Sold | State::Refunded)
+        }
+        (Deed::Import, Answer::Short { .. }) => true,
         (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
         (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
         (Deed::Extend, Answer::Stands { .. }) => true,
         (Deed::Restock, Answer::Restocked { .. }) => true,
-        (Deed::Pause | Deed::Resume, Answer::Done) => true,
+        (Deed::Alter | Deed::Pause | Deed::Resume, Answer::Done) => true,
         _ => false,
     }
 }
@@ -402,7 +484,7 @@ fn may_have_made(op: &Op, step: &Step) -> bool {
     op.deed.events().contains(&step.event.as_str())
         && op.tries.iter().any(|call| match &call.answered {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
-            Some(answered) => op.deed != Deed::Grab || !answered.kept,
+            Some(answered) => !op.deed.is_grab() || !answered.kept,
             None => true,
         })
 }

@@ -1,4 +1,5 @@
-//! Client threads that buy, pay, cancel and restock, and write down every call and reply.
+//! Client threads that buy, pay, cancel, restock, alter and import, and write down every call and
+//! reply.
 //!
 //! A request is tried until it is answered, over new connections and to whoever is the primary
 //! then, always with the same REQ. Orders are known to all threads, so that one thread cancels what
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use redis::Connection;
 
 use crate::ask::{ask, command, connect, Reply};
-use crate::history::{Answer, Answered, Deed, Op, Terms, Try};
+use crate::draws::Draw;
+use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
 use crate::random::Random;
 use crate::support::server::lock;
 
@@ -24,6 +26,8 @@ const NO_SERVER_PAUSE: Duration = Duration::from_millis(4);
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 /// Orders that threads know of each other.
 const BOARD_ORDERS: usize = 64;
+/// Sales of one MGRAB, at most.
+const MGRAB_SALES: u64 = 3;
 
 /// A sale that is open: its name and how it was opened.
 #[derive(Clone, Debug)]
@@ -35,6 +39,35 @@ pub struct Open {
 }
 
 impl Open {
+    /// As INIT is told.
+    pub fn init(&self) -> String {
+        let Open { key, terms: Terms { supply, limits, kind }, .. } = self;
+        let Limits { limit, grabs, hold_ms, .. } = limits;
+        let special = match kind {
+            Kind::Plain => String::new(),
+            Kind::Drawn(draw) => format!(" {}", draw.words()),
+            Kind::Rounds { every_ms, lasts_ms } => format!(" EVERY {every_ms} LASTS {lasts_ms}"),
+        };
+        let stream = self.stream();
+        format!(
+            "SECKILL.INIT {key} {supply} LIMIT {limit} GRABS {grabs} HOLD {hold_ms} \
+             OUTBOX {stream}{special}"
+        )
+    }
+
+    /// Whether callers say how many units they want.
+    fn takes_amounts(&self) -> bool {
+        !matches!(self.terms.kind, Kind::Drawn(_))
+    }
+
+    /// Whether units can be added: packets are counted once for all.
+    fn takes_units(&self) -> bool {
+        match &self.terms.kind {
+            Kind::Drawn(draw) => matches!(draw, Draw::Uniform { .. }),
+            Kind::Plain | Kind::Rounds { .. } => true,
+        }
+    }
+
     /// Its outbox.
     pub fn stream(&self) -> String {
         format!("{}:orders", self.key)
@@ -145,9 +178,11 @@ impl Client {
             let sale = self.random.below(self.sales.len() as u64) as usize;
             match self.random.below(100) {
                 0..=2 if self.number == 0 => self.pause(sale),
-                3..=9 if self.number < 2 => self.restock(sale),
+                3..=9 if self.number < 2 && self.sales[sale].takes_units() => self.restock(sale),
+                3..=9 if self.number == 2 => self.alter(sale),
                 10..=13 => self.fence_first(sale),
-                14..=49 => self.grab_anew(sale),
+                14..=19 => self.grab_several(),
+                20..=49 => self.grab_anew(sale),
                 _ => self.go_on(sale),
             }
         }
@@ -171,6 +206,44 @@ impl Client {
         self.ask(sale, Deed::Restock, ("", &req), &line);
     }
 
+    /// Other terms for grants to come. One thread does it, so that nobody else undoes it.
+    fn alter(&mut self, sale: usize) {
+        let key = self.sales[sale].key.clone();
+        let set = match self.random.below(3) {
+            0 => format!("LIMIT {}", self.random.below(5)),
+            1 => format!("GRABS {}", self.random.below(3)),
+            _ => format!("HOLD {}", self.random.below(4) * (20 + self.random.below(300))),
+        };
+        self.ask(sale, Deed::Alter, ("", &set), &format!("SECKILL.ALTER {key} {set}"));
+    }
+
+    /// Several sales, all or none. Not those with rounds: one that has forgotten a REQ which the
+    /// others know makes it REQMISMATCH.
+    fn grab_several(&mut self) {
+        let has_rounds = |sale: &Open| matches!(sale.terms.kind, Kind::Rounds { .. });
+        let mut sales: Vec<usize> =
+            (0..self.sales.len()).filter(|sale| !has_rounds(&self.sales[*sale])).collect();
+        let count = 2 + self.random.below(MGRAB_SALES - 1) as usize;
+        while sales.len() > count {
+            sales.swap_remove(self.random.below(sales.len() as u64) as usize);
+        }
+        let (user, req) = (format!("u{}", self.random.below(60)), self.new_req("m"));
+        let keys: Vec<&str> = sales.iter().map(|sale| self.sales[*sale].key.as_str()).collect();
+        let mut line = format!("SECKILL.MGRAB {user} {} {}", sales.len(), keys.join(" "));
+        if sales.iter().all(|sale| self.sales[*sale].takes_amounts()) {
+            let amounts = sales.iter().map(|_| (1 + self.random.below(2)).to_string());
+            line += &format!(" QTY {}", amounts.collect::<Vec<_>>().join(" "));
+        }
+        line += &format!(" REQ {req}");
+        self.ask_all(&sales, Deed::Mgrab, (&user, &req), &line);
+        let left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
+        // Nobody may know of it before: a fence in one of the sales makes it REQMISMATCH.
+        for sale in sales {
+            let (user, req, left) = (user.clone(), req.clone(), left.clone());
+            self.pin(sale, Order { user, req, amount: String::new(), left });
+        }
+    }
+
     fn new_req(&mut self, letter: &str) -> String {
         self.orders += 1;
         format!("{letter}{}-{}", self.number, self.orders)
@@ -179,11 +252,17 @@ impl Client {
     fn new_order(&mut self, sale: usize) -> Order {
         let user = format!("u{}", self.random.below(self.sales[sale].users));
         let amount = match self.random.below(6) {
+            _ if !self.sales[sale].takes_amounts() => String::new(),
             0 => format!(" QTY {}", 1 + self.random.below(4)),
             1 => format!(" UPTO {}", 1 + self.random.below(4)),
             _ => String::new(),
         };
-        let left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
+        let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
+        // Of UPTO nobody knows how many it was; what draws and rounds take no import.
+        let is_plain = matches!(self.sales[sale].terms.kind, Kind::Plain);
+        if is_plain && !amount.contains("UPTO") && self.random.below(8) == 0 {
+            left.push(Deed::Import);
+        }
         Order { user, req: self.new_req("o"), amount, left }
     }
 
@@ -243,29 +322,36 @@ impl Client {
                 let ms = 50 + self.random.below(1_000);
                 format!("SECKILL.EXTEND {key} {user} {ms} REQ {req}")
             }
+            Deed::Import => {
+                let qty = amount.rsplit(' ').next().filter(|qty| !qty.is_empty()).unwrap_or("1");
+                let covered = if self.random.below(2) == 0 { " NODEFICIT" } else { "" };
+                format!("SECKILL.IMPORT {key} {user} {qty} REQ {req}{covered}")
+            }
             Deed::Cancel => format!("SECKILL.CANCEL {key} {user} REQ {req}"),
             _ => format!("SECKILL.REFUND {key} {user} REQ {req}"),
         };
         self.ask(sale, deed, (user, req), &line);
     }
 
+    fn ask(&mut self, sale: usize, deed: Deed, order: (&str, &str), line: &str) {
+        self.ask_all(&[sale], deed, order, line);
+    }
+
     /// Tries until there is an answer that counts.
-    fn ask(&mut self, sale: usize, deed: Deed, (user, req): (&str, &str), line: &str) {
-        let (user, req) = (user.to_owned(), req.to_owned());
-        let mut op = Op { thread: self.number, deed, user, req, tries: Vec::new() };
+    fn ask_all(&mut self, sales: &[usize], deed: Deed, (user, req): (&str, &str), line: &str) {
+        let (thread, tries) = (self.number, Vec::new());
+        let op = Op { thread, deed, user: user.to_owned(), req: req.to_owned(), tries };
+        let mut ops = vec![op; sales.len()];
         let mut over_since = None;
         loop {
-            let answered = match self.call(line) {
-                Some(call) => {
-                    op.tries.push(call);
-                    op.tries.last().and_then(|call| call.answered.as_ref())
-                }
-                None => {
-                    thread::sleep(NO_SERVER_PAUSE);
-                    None
-                }
-            };
-            if answered.is_some_and(|answered| answered.kept) {
+            let calls = self.call(line, sales.len());
+            if calls.is_empty() {
+                thread::sleep(NO_SERVER_PAUSE);
+            }
+            let is_kept = |call: &Try| call.answered.as_ref().is_some_and(|told| told.kept);
+            let counts = calls.first().is_some_and(is_kept);
+            ops.iter_mut().zip(calls).for_each(|(op, call)| op.tries.push(call));
+            if counts {
                 break;
             }
             if self.shared.over.load(Ordering::SeqCst) {
@@ -275,32 +361,34 @@ impl Client {
                 }
             }
         }
-        self.history[sale].push(op);
+        sales.iter().zip(ops).for_each(|(sale, op)| self.history[*sale].push(op));
     }
 
-    /// One call, or none when there is no connection to be had.
-    fn call(&mut self, line: &str) -> Option<Try> {
+    /// One call of so many sales, as each of them sees it; none when no connection is to be had.
+    fn call(&mut self, line: &str, sales: usize) -> Vec<Try> {
         if self.connection.is_none() {
             let (reign, port) = *lock(&self.shared.door);
             self.connection = connect(port, PATIENCE).map(|connection| (reign, connection));
         }
-        let (reign, mut connection) = self.connection.take()?;
+        let Some((reign, mut connection)) = self.connection.take() else { return Vec::new() };
         self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let invoked = self.shared.moment();
-        let mut call = Try { invoked, answered: None, reign };
-        match ask(&mut connection, line) {
-            Reply::Answer(answer) => {
-                let wrote = matches!(answer, Answer::Granted { .. });
+        let mut calls = vec![Try { invoked, answered: None, reign }; sales];
+        match ask(&mut connection, line, sales) {
+            Reply::Answers(answers) => {
+                let wrote = matches!(answers[0], Answer::Granted { .. });
                 let kept = !self.wait || is_replicated(&mut connection, wrote);
                 let returned = self.shared.moment();
                 self.shared.answers.fetch_add(1, Ordering::Relaxed);
-                call.answered = Some(Answered { returned, answer, kept });
+                for (call, answer) in calls.iter_mut().zip(answers) {
+                    call.answered = Some(Answered { returned, answer, kept });
+                }
                 self.connection = Some((reign, connection)).filter(|_| kept);
             }
             Reply::NotNow => thread::sleep(NO_SERVER_PAUSE),
             Reply::Silence => {}
         }
-        Some(call)
+        calls
     }
 }
 

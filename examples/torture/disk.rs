@@ -11,6 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::watch::Watch;
+
 /// Tells the program that runs in the namespace where its disks are to be.
 const MARK: &str = "SECKILL_TORTURE_DISKS";
 /// Where the disks may be, seen from inside only: what lies there is hidden from this program.
@@ -49,27 +51,30 @@ fn place() -> Option<PathBuf> {
     places.find(|place| !needed.iter().any(|path| path.starts_with(place)))
 }
 
-/// A disk of limited size, if there can be one.
+/// A disk of limited size, if there can be one, that can be slow and forget what was not synced.
 pub struct Disk {
     place: PathBuf,
     is_limited: bool,
+    /// What the server that lives there asks of it.
+    pub watch: Option<Watch>,
 }
 
 impl Disk {
     /// Mounts the disk of that number.
     pub fn mount(number: usize) -> Disk {
-        let ordinary = Disk { place: env::temp_dir(), is_limited: false };
-        let Some(base) = env::var_os(MARK).map(PathBuf::from) else { return ordinary };
+        let limited = Disk::mount_limited(number);
+        let is_limited = limited.is_some();
+        Disk { place: limited.unwrap_or_else(env::temp_dir), is_limited, watch: Watch::build() }
+    }
+
+    fn mount_limited(number: usize) -> Option<PathBuf> {
+        let base = env::var_os(MARK).map(PathBuf::from)?;
         if number == 0 && !mount_on(&base) {
-            return ordinary;
+            return None;
         }
         let place = base.join(number.to_string());
         let made = fs::create_dir(&place).is_ok() && mount_on(&place);
-        if made {
-            Disk { place, is_limited: true }
-        } else {
-            ordinary
-        }
+        made.then_some(place)
     }
 
     /// Where servers have their folders.

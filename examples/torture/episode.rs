@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::check::check;
+use crate::check::{check, check_together};
 use crate::crowd::{Crowd, Open, Shared};
 use crate::disk::Disk;
-use crate::faults::{Fault, OF_ONE, OF_TWO, OF_TWO_WITHOUT_PROMISE};
-use crate::history::{Op, Promise, Terms};
+use crate::faults::{self, Fault};
+use crate::history::{Kind, Op, Promise};
 use crate::random::Random;
 use crate::read;
 use crate::report::Tally;
+use crate::sales;
 use crate::world::{Setup, World};
 
 /// One way to the replica: about as far as across a city.
@@ -51,11 +52,11 @@ impl Setting {
         }
     }
 
-    fn faults(self) -> &'static [Fault] {
+    fn faults(self) -> Vec<Fault> {
         match self {
-            Setting::Always => OF_ONE,
-            Setting::Wait => OF_TWO,
-            Setting::Plain => OF_TWO_WITHOUT_PROMISE,
+            Setting::Always => faults::of_one(),
+            Setting::Wait => faults::of_two(),
+            Setting::Plain => faults::of_two_without_promise(),
         }
     }
 
@@ -96,12 +97,10 @@ impl Episode<'_> {
         let histories = crowd.finish(sales.len())?;
         tally.calls += shared.calls.load(Ordering::Relaxed);
         tally.answers += shared.answers.load(Ordering::Relaxed);
-        if let Err(why) = befell {
-            // What is left of the servers may tell more.
-            tally.violations.push(why);
-        } else {
-            self.compare(&mut world, &sales, tally)?;
-        }
+        let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
+        // What is left of the servers may tell more.
+        tally.violations.extend(compared.err());
+        tally.tail_ms = tally.tail_ms.max(world.tail_ms);
         self.judge(&mut world, &sales, histories, tally)
     }
 
@@ -132,14 +131,16 @@ impl Episode<'_> {
         histories: Vec<Vec<Op>>,
         tally: &mut Tally,
     ) -> Result<(), String> {
-        let primary = world.primary;
+        let (primary, mut all) = (world.primary, Vec::new());
         for (sale, ops) in sales.iter().zip(histories) {
             let mut redis = world.connect(primary)?;
             let promise = self.setting.promise();
             let evidence = read::evidence(&mut redis, sale, promise, ops, &world.reigns)?;
-            let verdict = check(&evidence);
-            tally.add(&sale.key, verdict);
+            tally.note(&evidence);
+            tally.add(&sale.key, check(&evidence));
+            all.push(evidence);
         }
+        tally.violations.extend(check_together(&all));
         match world.refused()? {
             0 => {}
             refused => tally.violations.push(format!("{refused} APPLYs were refused.")),
@@ -156,7 +157,7 @@ impl Episode<'_> {
         tally: &mut Tally,
     ) -> Result<(), String> {
         for sale in sales {
-            wait_for_no_holds(world, sale)?;
+            wait_for_quiet(world, sale)?;
         }
         let primary = world.primary;
         let all = |world: &World<'_>, number: usize| -> Result<Vec<Vec<String>>, String> {
@@ -191,33 +192,12 @@ impl Episode<'_> {
     }
 }
 
-/// Three sales: one that many users crowd at, one with few units, one that never ends.
+/// Opens the sales; where nothing is promised, they themselves are to survive all the same.
 fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
-    let some = |random: &mut Random, from: u64, to: u64| from + random.below(to - from);
-    let crowded = Terms {
-        supply: some(random, 300, 3_000),
-        limit: random.below(5),
-        grabs: random.below(3),
-        hold_ms: some(random, 100, 1_200),
-    };
-    let scarce = Terms {
-        supply: some(random, 1, 40),
-        limit: some(random, 1, 4),
-        grabs: 0,
-        hold_ms: some(random, 20, 400),
-    };
-    let endless = Terms { supply: 10_000_000, limit: 1, grabs: 0, hold_ms: 0 };
-    let sales = [("crowded", crowded, 400), ("scarce", scarce, 60), ("endless", endless, 1 << 40)];
-    let sales = sales.map(|(key, terms, users)| Open { key: key.into(), terms, users });
+    let sales = sales::new(random);
     for sale in &sales {
-        let Terms { supply, limit, grabs, hold_ms } = sale.terms;
-        let (key, stream) = (&sale.key, sale.stream());
-        let line = format!(
-            "SECKILL.INIT {key} {supply} LIMIT {limit} GRABS {grabs} HOLD {hold_ms} OUTBOX {stream}"
-        );
-        world.ask::<()>(world.primary, &line)?;
+        world.ask::<()>(world.primary, &sale.init())?;
     }
-    // Where nothing is promised, the sales themselves are to survive all the same.
     if let Some(replica) = world.replica() {
         wait_for_same_offset(world, replica)?;
         world.ask::<()>(world.primary, "BGREWRITEAOF")?;
@@ -226,13 +206,24 @@ fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
             Ok(rewrites == "0")
         })?;
     }
-    Ok(sales.to_vec())
+    Ok(sales)
 }
 
-fn wait_for_no_holds(world: &World<'_>, sale: &Open) -> Result<(), String> {
-    world.until("no hold is left", || {
-        let status = read::status(&mut world.connect(world.primary)?, &sale.key)?;
-        Ok(status.get("held").and_then(Value::as_u64) == Some(0))
+/// No round begins any more, and nothing is left that happens by itself.
+fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
+    let status = || read::status(&mut world.connect(world.primary)?, &sale.key);
+    let number = |status: &Value, field: &str| status.get(field).and_then(Value::as_u64);
+    let mut last_round = None;
+    if let Kind::Rounds { every_ms, .. } = sale.terms.kind {
+        let now = number(&status()?, "now").unwrap_or_default();
+        let line = format!("SECKILL.ALTER {} CLOSEAT {}", sale.key, now + 1);
+        world.ask::<()>(world.primary, &line)?;
+        last_round = Some(now / every_ms);
+    }
+    world.until("no hold is left and no round begins", || {
+        let status = status()?;
+        let is_last = last_round.is_none_or(|last| number(&status, "round") == Some(last));
+        Ok(number(&status, "next_deadline") == Some(0) && is_last)
     })
 }
 

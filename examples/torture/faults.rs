@@ -1,11 +1,12 @@
 //! What goes wrong. Each fault is done and undone here; when it returns, the servers are whole.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use crate::random::Random;
-use crate::world::World;
+use crate::world::{unix_ms, World};
 
 /// One kind of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,56 +25,35 @@ pub enum Fault {
     Snapshot,
     Reload,
     DiskFull,
+    SlowDisk,
     Stall,
     HoldBack,
 }
 
 use Fault::*;
 
+/// What every server must survive, whatever is promised.
+const COMMON: &[Fault] =
+    &[Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, SlowDisk, Stall, HoldBack];
+
+/// What a primary with a replica must survive besides.
+const WITH_REPLICA: &[Fault] =
+    &[KillPromote, KillPromote, KillReplica, Handover, NetworkCut, TwoPrimaries, FreezeReplica];
+
 /// What a single server with `appendfsync always` must survive.
-pub const OF_ONE: &[Fault] =
-    &[Kill, Kill, Kill, Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, Stall, HoldBack];
+pub fn of_one() -> Vec<Fault> {
+    [COMMON, &[Kill, Kill, PowerCut, PowerCut]].concat()
+}
 
 /// What a primary with a replica must survive, when WAIT tells what is acknowledged.
-pub const OF_TWO: &[Fault] = &[
-    KillPromote,
-    KillPromote,
-    KillReplica,
-    Handover,
-    NetworkCut,
-    TwoPrimaries,
-    Freeze,
-    FreezeReplica,
-    Tear,
-    Rewrite,
-    Snapshot,
-    Reload,
-    DiskFull,
-    Stall,
-    HoldBack,
-];
+pub fn of_two() -> Vec<Fault> {
+    [COMMON, WITH_REPLICA].concat()
+}
 
 /// The same where the last moment may be lost, and what takes it.
-pub const OF_TWO_WITHOUT_PROMISE: &[Fault] = &[
-    Kill,
-    KillPromote,
-    KillPromote,
-    KillReplica,
-    PowerCut,
-    PowerCut,
-    Handover,
-    NetworkCut,
-    TwoPrimaries,
-    Freeze,
-    FreezeReplica,
-    Tear,
-    Rewrite,
-    Snapshot,
-    Reload,
-    DiskFull,
-    Stall,
-    HoldBack,
-];
+pub fn of_two_without_promise() -> Vec<Fault> {
+    [COMMON, WITH_REPLICA, &[Kill, PowerCut, PowerCut]].concat()
+}
 
 impl Fault {
     /// As the table names it.
@@ -82,7 +62,7 @@ impl Fault {
             Kill => "kill -9, restart",
             KillPromote => "kill -9, replica promoted (REPLICAOF NO ONE)",
             KillReplica => "kill -9 of the replica, restart",
-            PowerCut => "kill -9, log cut as by a power failure, restart",
+            PowerCut => "power failure: kill -9, what was not synced is gone, restart",
             Handover => "FAILOVER",
             NetworkCut => "network cut between primary and replica, mended",
             TwoPrimaries => "network cut, replica promoted, two primaries for a while",
@@ -93,8 +73,9 @@ impl Fault {
             Snapshot => "BGSAVE",
             Reload => "DEBUG RELOAD",
             DiskFull => "disk full",
-            Stall => "DEBUG SLEEP (in place of a slow disk)",
-            HoldBack => "CLIENT PAUSE WRITE (in place of a slow disk)",
+            SlowDisk => "slow disk: syncs and writes take up to 2 s",
+            Stall => "DEBUG SLEEP",
+            HoldBack => "CLIENT PAUSE WRITE",
         }
     }
 
@@ -123,6 +104,7 @@ impl Fault {
             Snapshot => Ok(world.ask::<String>(primary, "BGSAVE").is_ok()),
             Reload => world.ask::<()>(primary, "DEBUG RELOAD").map(|()| true),
             DiskFull => disk_full(world, random),
+            SlowDisk => slow_disk(world, random),
             Stall => {
                 let line = format!("DEBUG SLEEP 0.{}", 1 + random.below(8));
                 world.ask::<()>(primary, &line).map(|()| true)
@@ -169,28 +151,51 @@ fn kill_replica(world: &mut World<'_>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// A power failure takes what was written but not yet on the disk. `kill -9` does not, so the end
-/// of the log is cut off, at any byte that was written in the last moment.
+/// A power failure takes what was written but not synced. `kill -9` does not, so it is cut off the
+/// log here: all of it, or what lies behind any byte of it, because the system may have written
+/// some by itself.
 ///
 /// Redis (7.0 to 8.10) leaves the whole commands of a transaction that was cut in the log, and runs
 /// them at the next restart. So the log has to be written anew here, too, see docs/reliability.md.
 fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
-    let before = world.log_file(primary);
+    let Some(watch) = world.watch(primary) else { return Ok(false) };
     pause(random, 50, 400);
+    let failed_at = unix_ms();
     world.kill(primary)?;
-    let after = world.log_file(primary);
-    let (Some((path, from)), Some((same, to))) = (before, after) else { return Ok(false) };
-    let was_cut = path == same && from < to;
-    if was_cut {
-        let length = from + random.below(to - from);
-        let cut = OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(length));
+    let mut files = world.log_files(primary)?;
+    let Some(newest) = files.pop() else { return Ok(false) };
+    let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    // A server that was just about to begin a new part of its log: what it lost of the old one
+    // would be lost from the middle, and it would not start.
+    let in_middle = files.iter().any(|path| watch.synced(path).0 < length(path));
+    let (synced, since) = watch.synced(&newest);
+    let unsynced = length(&newest).saturating_sub(synced);
+    if !in_middle && unsynced > 0 {
+        let kept = if random.below(2) == 0 { 0 } else { random.below(unsynced) };
+        let file = OpenOptions::new().write(true).open(&newest);
+        let cut = file.and_then(|file| file.set_len(synced + kept));
         cut.map_err(|e| format!("The log can't be cut: {e}"))?;
+        if since > 0 {
+            world.tail_ms = world.tail_ms.max(failed_at.saturating_sub(since));
+        }
     }
     world.reign(primary, |world| world.restart(primary))?;
     world.write_log_anew(primary)?;
     world.follow()?;
-    Ok(was_cut)
+    Ok(!in_middle)
+}
+
+/// The server waits for its disk: with `appendfsync always` at every step, else when the sync that
+/// runs beside it takes too long.
+fn slow_disk(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
+    let Some(watch) = world.watch(world.primary) else { return Ok(false) };
+    let most = if random.below(2) == 0 { 100 } else { 2_000 };
+    watch.slow_down(random.below(most) as u32, random.below(30) as u32);
+    pause(random, 200, 2_500);
+    watch.slow_down(0, 0);
+    world.wait_for_replica()?;
+    Ok(true)
 }
 
 fn hand_over(world: &mut World<'_>) -> Result<bool, String> {

@@ -4,6 +4,8 @@
 //! after its reply has come, so a call that returned before another was invoked has the smaller
 //! numbers.
 
+use crate::draws::Draw;
+
 /// A grant's state, as replies and entries name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -40,25 +42,36 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Grab,
+    /// A GRAB of several sales. Each of them has an op of its own for it.
+    Mgrab,
     Confirm,
     Cancel,
     Extend,
     Refund,
+    Import,
     Restock,
+    Alter,
     Pause,
     Resume,
 }
 
 impl Deed {
+    /// Whether it is for new units. What was told to be granted, this very call has granted.
+    pub fn is_grab(self) -> bool {
+        matches!(self, Deed::Grab | Deed::Mgrab)
+    }
+
     /// The events that the deed may be told as in the outbox.
     pub fn events(self) -> &'static [&'static str] {
         match self {
-            Deed::Grab => &["GRANT"],
+            Deed::Grab | Deed::Mgrab => &["GRANT"],
             Deed::Confirm => &["CONFIRM", "RECLAIM", "RECLAIM-REFUSED"],
             Deed::Cancel => &["CANCEL"],
             Deed::Extend => &["EXTEND"],
             Deed::Refund => &["REFUND"],
+            Deed::Import => &["IMPORT"],
             Deed::Restock => &["RESTOCK"],
+            Deed::Alter => &["ALTER"],
             Deed::Pause => &["PAUSE"],
             Deed::Resume => &["RESUME"],
         }
@@ -72,7 +85,8 @@ pub struct Op {
     pub deed: Deed,
     /// Empty for deeds of the operator.
     pub user: String,
-    /// The order's REQ, or that of a restock; empty for PAUSE and RESUME.
+    /// The order's REQ, or that of a restock; what ALTER sets, such as `LIMIT 3`; empty for PAUSE
+    /// and RESUME.
     pub req: String,
     pub tries: Vec<Try>,
 }
@@ -128,6 +142,10 @@ pub enum Answer {
     OverLimit,
     /// PAUSED.
     Paused,
+    /// NOTOPEN: between two rounds.
+    NotOpen,
+    /// MGRAB: another one of its sales refused.
+    Elsewhere,
     /// The grant as CONFIRM, CANCEL, EXTEND or REFUND left it; seq 0: there is none.
     Stands {
         seq: u64,
@@ -165,6 +183,8 @@ pub struct Row {
     pub req: String,
     /// The epoch that it was granted in.
     pub born: u64,
+    /// 0 in a sale without rounds.
+    pub round: u64,
 }
 
 /// One entry of the outbox.
@@ -179,18 +199,52 @@ pub struct Entry {
     pub grant: Option<Row>,
     /// RESTOCK: the REQ and by how much the supply changed.
     pub restock: Option<(String, i64)>,
+    /// INIT and ALTER: what holds from now on.
+    pub limits: Option<Limits>,
+    /// ROUND: the one that begins.
+    pub round: Option<u64>,
 }
 
-/// How the sale was opened.
-#[derive(Clone, Copy, Debug)]
-pub struct Terms {
-    pub supply: u64,
+/// What ALTER can change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
     /// Units a user may have, 0: any.
     pub limit: u64,
     /// Live grants a user may have, 0: any.
     pub grabs: u64,
     /// Milliseconds, 0: sold at once.
     pub hold_ms: u64,
+    /// When no more is sold, Unix ms, 0: never.
+    pub close_at: u64,
+}
+
+impl Limits {
+    /// Whether what an ALTER was to set, such as `LIMIT 3`, is so.
+    pub fn are(&self, set: &str) -> bool {
+        let told = |(name, value): (&str, u64)| format!("{name} {value}") == set;
+        [("LIMIT", self.limit), ("GRABS", self.grabs), ("HOLD", self.hold_ms)].into_iter().any(told)
+    }
+}
+
+/// How the sale was opened.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    pub supply: u64,
+    pub limits: Limits,
+    pub kind: Kind,
+}
+
+/// What is special about a sale.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Plain,
+    /// Red packets.
+    Drawn(Draw),
+    /// A round begins every so many milliseconds of Unix time and is open for some of them.
+    Rounds {
+        every_ms: u64,
+        lasts_ms: u64,
+    },
 }
 
 /// What the settings promise.
@@ -225,6 +279,7 @@ pub struct Evidence {
     pub rows: Vec<Row>,
     /// The numbers of STATUS.
     pub stock: Stock,
+    pub deficit: u64,
     pub id: String,
     pub rev: u64,
 }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::ask::command;
 use crate::crowd::Open;
 use crate::entry::Fields;
-use crate::history::{Entry, Evidence, Op, Promise, Reign, Row, State, Stock};
+use crate::history::{Entry, Evidence, Limits, Op, Promise, Reign, Row, State, Stock};
 
 const PAGE: u64 = 1_000;
 /// The replica and the primary are compared by what the server itself thinks of all their bytes.
@@ -26,7 +26,7 @@ pub fn evidence(
     let status = status(redis, &sale.key)?;
     let number = |field: &str| status.get(field).and_then(Json::as_u64).unwrap_or(u64::MAX);
     Ok(Evidence {
-        terms: sale.terms,
+        terms: sale.terms.clone(),
         promise,
         ops,
         reigns: reigns.to_vec(),
@@ -38,6 +38,7 @@ pub fn evidence(
             held: number("held"),
             sold: number("sold"),
         },
+        deficit: number("deficit"),
         id: status.get("id").and_then(Json::as_str).unwrap_or_default().to_owned(),
         rev: number("rev"),
     })
@@ -94,6 +95,16 @@ fn entry(fields: &Fields<'_>) -> Option<Entry> {
             deadline: fields.number("deadline")?,
             req: fields.text("req")?,
             born: fields.number("born")?,
+            round: fields.number("round")?,
+        }),
+        None => None,
+    };
+    let limits = match fields.bytes("limit") {
+        Some(_) => Some(Limits {
+            limit: fields.number("limit")?,
+            grabs: fields.number("grabs")?,
+            hold_ms: fields.number("hold_ms")?,
+            close_at: fields.number("close_at")?,
         }),
         None => None,
     };
@@ -111,6 +122,8 @@ fn entry(fields: &Fields<'_>) -> Option<Entry> {
         },
         grant,
         restock,
+        limits,
+        round: fields.number("round"),
     })
 }
 
@@ -122,10 +135,10 @@ fn rows(redis: &mut Connection, key: &str) -> Result<Vec<Row>, String> {
         let line = format!("SECKILL.WINNERS {key} {cursor} COUNT {PAGE} STATE ALL");
         let (next, page): (u64, Vec<Cells>) =
             command(line.split(' ')).query(redis).map_err(failed)?;
-        for (seq, user, qty, state, at, deadline, req, born, _) in page {
+        for (seq, user, qty, state, at, deadline, req, born, round) in page {
             let state = State::read(&state).ok_or("WINNERS has an unknown state.")?;
             let req = req.unwrap_or_default();
-            all.push(Row { seq, user, qty, state, at, deadline, req, born });
+            all.push(Row { seq, user, qty, state, at, deadline, req, born, round });
         }
         if next == 0 {
             return Ok(all);

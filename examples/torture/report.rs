@@ -1,12 +1,13 @@
 //! The table at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use comfy_table::{presets, CellAlignment, Table};
 
 use crate::check::Verdict;
 use crate::episode::Setting;
 use crate::faults::Fault;
+use crate::history::{Deed, Evidence, Kind, Op};
 
 /// What happened under one setting.
 #[derive(Debug, Default)]
@@ -20,12 +21,62 @@ pub struct Tally {
     pub granted_lost: u64,
     pub changed_lost: u64,
     pub doubled: u64,
+    /// Of the last so many milliseconds before a power failure something was lost, at most.
+    pub tail_ms: u64,
     pub violations: Vec<String>,
+    /// What the outboxes tell besides plain grants.
+    pub told: Told,
     /// The faults of the last episode, in order.
     pub last_faults: Vec<&'static str>,
 }
 
+/// Entries of some kinds.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Grants by MGRAB; each MGRAB makes two or three.
+    pub joint: u64,
+    /// Amounts of red packets.
+    pub drawn: u64,
+    pub imported: u64,
+    /// Imports for which units were promised beyond the supply.
+    pub beyond: u64,
+    pub altered: u64,
+    pub rounds: u64,
+}
+
+impl Told {
+    fn note(&mut self, sale: &Evidence) {
+        let is_joint = |op: &&Op| op.deed == Deed::Mgrab;
+        let joint: HashSet<_> =
+            sale.ops.iter().filter(is_joint).map(|op| (&op.user, &op.req)).collect();
+        let is_drawn = matches!(sale.terms.kind, Kind::Drawn(_));
+        let mut supply = 0;
+        for entry in &sale.entries {
+            let order = entry.grant.as_ref().map(|row| (&row.user, &row.req));
+            match entry.event.as_str() {
+                "GRANT" => {
+                    self.joint += u64::from(order.is_some_and(|order| joint.contains(&order)));
+                    self.drawn += u64::from(is_drawn);
+                }
+                "IMPORT" => {
+                    self.imported += 1;
+                    self.beyond += u64::from(entry.stock.supply > supply);
+                }
+                "ALTER" => self.altered += 1,
+                "ROUND" => self.rounds += 1,
+                _ => {}
+            }
+            supply = entry.stock.supply;
+        }
+    }
+}
+
 impl Tally {
+    /// Notes what happened in a sale.
+    pub fn note(&mut self, sale: &Evidence) {
+        self.told.note(sale);
+    }
+
     /// Adds one sale's verdict.
     pub fn add(&mut self, sale: &str, verdict: Verdict) {
         self.granted += verdict.granted;
@@ -52,7 +103,7 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         let times = |tally: &Tally| tally.faults.get(&fault).copied();
         add(&mut table, fault.name(), tallies, times);
     }
-    let numbers: [(&str, Number); 9] = [
+    let numbers: [(&str, Number); 16] = [
         ("episodes, each with servers and sales of its own", |tally| tally.episodes),
         ("calls", |tally| tally.calls),
         ("of them answered", |tally| tally.answers),
@@ -60,6 +111,13 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         ("of them lost", |tally| tally.granted_lost),
         ("other acknowledged states of orders", |tally| tally.changed),
         ("of them lost", |tally| tally.changed_lost),
+        ("longest time lost by a power failure, ms", |tally| tally.tail_ms),
+        ("grants by MGRAB, all or none", |tally| tally.told.joint),
+        ("amounts drawn", |tally| tally.told.drawn),
+        ("rounds begun", |tally| tally.told.rounds),
+        ("IMPORTs", |tally| tally.told.imported),
+        ("of them beyond the supply", |tally| tally.told.beyond),
+        ("ALTERs", |tally| tally.told.altered),
         ("doubled", |tally| tally.doubled),
         ("violations", |tally| tally.violations.len() as u64),
     ];

@@ -2,9 +2,10 @@
 //! numbers: who has what after each entry. The first entry that can't follow the one before it is
 //! a violation.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::history::{Entry, Evidence, Row, State, Stock, Terms};
+use crate::draws::Left;
+use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Stock, Terms};
 
 /// What the outbox says has happened.
 #[derive(Debug, Default)]
@@ -13,14 +14,26 @@ pub struct Story {
     pub moments: Vec<Moment>,
     /// Grants in order of seq, from seq 1 on.
     pub tales: Vec<Tale>,
-    /// The seq of each (user, REQ).
+    /// The newest seq of each (user, REQ).
     pub orders: HashMap<(String, String), u64>,
     /// The rev of each restock, by its REQ.
     pub restocks: HashMap<String, u64>,
-    users: HashMap<String, Live>,
+    /// By round.
+    users: HashMap<(u64, String), Live>,
     epoch: u64,
     paused: bool,
+    limits: Limits,
+    /// Units of the round that goes on, or of the whole sale.
     stock: Stock,
+    /// Units promised beyond the supply.
+    deficit: u64,
+    /// What is left to draw.
+    left: Option<Left>,
+    /// The round that goes on, 0 in a sale without rounds, and what each begins with.
+    round: u64,
+    base: u64,
+    /// Rounds that are over.
+    over: BTreeMap<u64, Stock>,
 }
 
 /// What was so after an entry.
@@ -28,6 +41,7 @@ pub struct Story {
 pub struct Moment {
     pub stock: Stock,
     pub paused: bool,
+    pub limits: Limits,
     /// By how much a restock changed the supply, else 0.
     pub applied: i64,
 }
@@ -97,11 +111,24 @@ impl Story {
             }
             _ => self.other(entry, &evidence.terms)?,
         }
-        ensure(self.stock == entry.stock, || {
-            format!("The units don't add up: by the entries there are {:?}.", self.stock)
+        let round = entry.grant.as_ref().map_or(self.round, |row| row.round);
+        let stock = *self.stock_of(round)?;
+        ensure(stock == entry.stock, || {
+            format!("The units don't add up: by the entries there are {stock:?}.")
         })?;
-        self.moments.push(Moment { stock: self.stock, paused: self.paused, applied });
+        let is_shared = self.left.as_ref().is_none_or(|left| left.shares(stock.available));
+        ensure(is_shared, || format!("What is left can't be drawn: {:?}.", self.left))?;
+        let Story { stock, paused, limits, .. } = *self;
+        self.moments.push(Moment { stock, paused, limits, applied });
         Ok(())
+    }
+
+    /// The units of a round.
+    fn stock_of(&mut self, round: u64) -> Result<&mut Stock, String> {
+        if round == self.round {
+            return Ok(&mut self.stock);
+        }
+        self.over.get_mut(&round).ok_or_else(|| format!("There was no round {round}."))
     }
 
     /// Entries that are not about a grant.
@@ -109,10 +136,14 @@ impl Story {
         let Stock { available, held, .. } = self.stock;
         let fits = match entry.event.as_str() {
             "INIT" => {
-                self.stock =
-                    Stock { supply: terms.supply, available: terms.supply, ..Stock::default() };
-                entry.rev == 1
+                self.begin_sale(entry.t, terms);
+                entry.rev == 1 && entry.limits == Some(terms.limits)
             }
+            "ALTER" => {
+                self.limits = entry.limits.unwrap_or_default();
+                entry.limits.is_some()
+            }
+            "ROUND" => self.turn(entry, &terms.kind),
             "PAUSE" => !std::mem::replace(&mut self.paused, true),
             "RESUME" => std::mem::replace(&mut self.paused, false),
             "SOLDOUT" => available == 0 && held == 0,
@@ -123,30 +154,71 @@ impl Story {
         ensure(fits, || format!("{} can't be here.", entry.event))
     }
 
+    fn begin_sale(&mut self, t: u64, terms: &Terms) {
+        let Terms { supply, limits, ref kind } = *terms;
+        self.stock = Stock { supply, available: supply, ..Stock::default() };
+        (self.base, self.limits) = (supply, limits);
+        match kind {
+            Kind::Plain => {}
+            Kind::Drawn(draw) => self.left = Some(Left::all(draw)),
+            Kind::Rounds { every_ms, .. } => self.round = t / every_ms,
+        }
+    }
+
+    /// A round begins, with all its units. False if none does then.
+    fn turn(&mut self, entry: &Entry, kind: &Kind) -> bool {
+        let (Some(round), Kind::Rounds { every_ms, .. }) = (entry.round, kind) else {
+            return false;
+        };
+        let last = match self.limits.close_at {
+            0 => entry.t,
+            close_at => entry.t.min(close_at - 1),
+        };
+        let begins = round > self.round && round == last / every_ms;
+        let fresh = Stock { supply: self.base, available: self.base, ..Stock::default() };
+        self.over.insert(self.round, std::mem::replace(&mut self.stock, fresh));
+        self.round = round;
+        begins
+    }
+
+    /// Whether the sale still shows a grant: of rounds that are over, those of the last one, and
+    /// what is held.
+    fn is_kept(&self, row: &Row) -> bool {
+        let last = self.over.last_key_value().map_or(0, |(round, _)| *round);
+        row.round >= last || row.state == State::Held
+    }
+
     fn restock(&mut self, rev: u64, req: &str, applied: i64) -> Told {
-        let by = |units: u64| units.checked_add_signed(applied);
+        let paid = self.deficit.min(applied.max(0).unsigned_abs());
+        self.deficit -= paid;
+        let by = |units: u64| units.checked_add_signed(applied - paid as i64);
         let (supply, available) = (by(self.stock.supply), by(self.stock.available));
         let (Some(supply), Some(available)) = (supply, available) else {
             return Err("A restock takes more than there is.".into());
         };
         self.stock = Stock { supply, available, ..self.stock };
+        self.base = self.base.saturating_add_signed(applied);
         let twice = self.restocks.insert(req.to_owned(), rev).is_some();
         ensure(!twice, || format!("The restock {req} was made twice."))
     }
 
     fn grant(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Told {
-        let is_new = entry.event == "GRANT";
-        let before = match is_new {
-            true => {
+        let known = self.tales.get((row.seq as usize).wrapping_sub(1)).map(|tale| &tale.row);
+        let before = match (entry.event.as_str(), known) {
+            ("GRANT", _) | ("IMPORT", None) => {
                 self.begin(entry, row, terms)?;
                 None
             }
-            false => Some(self.known(row)?.clone()),
+            _ => Some(self.known(row)?.clone()),
         };
         follows(entry, row, before.as_ref())?;
-        self.transfer(row.qty, before.map(|before| before.state), row.state)?;
-        let was_live = before_is_live(self.tales.get(row.seq as usize - 1), is_new);
-        self.count(row, was_live, terms)?;
+        let from = before.map(|before| before.state);
+        if entry.event == "IMPORT" && !from.is_some_and(State::is_live) {
+            self.cover(row.qty);
+        }
+        self.draw(entry, row, from)?;
+        self.transfer(row, from)?;
+        self.count(entry, row, from.is_some_and(State::is_live))?;
         let step = Step {
             rev: entry.rev,
             epoch: entry.epoch,
@@ -165,13 +237,28 @@ impl Story {
         let seq = self.tales.len() as u64 + 1;
         ensure(row.seq == seq, || format!("seq {seq} should come."))?;
         ensure(row.born == entry.epoch, || "A grant of another epoch was made.".into())?;
-        ensure(!self.paused, || "A unit was sold during a pause.".into())?;
-        let due = if terms.hold_ms == 0 { 0 } else { row.at + terms.hold_ms };
-        ensure(row.deadline == due, || format!("The deadline should be {due}."))?;
-        let twice = self.orders.insert((row.user.clone(), row.req.clone()), seq).is_some();
+        ensure(row.round == self.round, || "A unit of another round was sold.".into())?;
+        if entry.event == "GRANT" {
+            self.is_open(entry.t, &terms.kind)?;
+            let Limits { hold_ms, .. } = self.limits;
+            let due = if hold_ms == 0 { 0 } else { row.at + hold_ms };
+            ensure(row.deadline == due, || format!("The deadline should be {due}."))?;
+        }
+        let earlier = self.orders.insert((row.user.clone(), row.req.clone()), seq);
+        let earlier = earlier.and_then(|seq| self.tales.get(seq as usize - 1));
+        let twice = earlier.is_some_and(|tale| self.is_kept(&tale.row));
         ensure(!twice, || format!("DOUBLED: {} was granted {} twice.", row.user, row.req))?;
         self.tales.push(Tale { row: row.clone(), steps: Vec::new() });
         Ok(())
+    }
+
+    /// Whether units may be sold now.
+    fn is_open(&self, t: u64, kind: &Kind) -> Told {
+        ensure(!self.paused, || "A unit was sold during a pause.".into())?;
+        let Kind::Rounds { every_ms, lasts_ms } = *kind else { return Ok(()) };
+        let begun = self.round * every_ms;
+        let open = (begun..begun + lasts_ms).contains(&t);
+        ensure(open, || format!("A unit was sold when the round {} was not open.", self.round))
     }
 
     /// The grant as it stood, if the entry is about the same one.
@@ -186,39 +273,78 @@ impl Story {
         }
     }
 
-    fn transfer(&mut self, qty: u64, from: Option<State>, to: State) -> Told {
-        let short = || format!("OVERSOLD: {qty} units are not there, only {:?}.", self.stock);
+    /// Units that an import needs and that are not there are promised beyond the supply.
+    fn cover(&mut self, qty: u64) {
+        let missing = qty.saturating_sub(self.stock.available);
+        self.stock.supply += missing;
+        self.stock.available += missing;
+        self.deficit += missing;
+    }
+
+    /// Red packets: the amount must be one that can be drawn.
+    fn draw(&mut self, entry: &Entry, row: &Row, from: Option<State>) -> Told {
+        let (stock, qty) = (self.stock, row.qty);
+        let Some(left) = &mut self.left else { return Ok(()) };
+        let fits = match (from, from.is_some_and(State::is_live), row.state.is_live()) {
+            (None, ..) if entry.event == "IMPORT" => true,
+            (None, ..) => left.draw(qty, stock),
+            (_, false, true) => left.retake(qty),
+            (_, true, false) => {
+                left.give_back(qty);
+                true
+            }
+            _ => true,
+        };
+        ensure(fits, || format!("The amount {qty} can't be drawn now: {left:?}."))
+    }
+
+    fn transfer(&mut self, row: &Row, from: Option<State>) -> Told {
+        let (qty, to) = (row.qty, row.state);
         if !to.is_live() && !from.is_some_and(State::is_live) {
             // Refused for good: the units were back before.
             return Ok(());
         }
-        let mut stock = self.stock;
-        let from = match from {
-            Some(State::Held) => &mut stock.held,
-            Some(State::Sold) => &mut stock.sold,
-            _ => &mut stock.available,
+        let deficit = self.deficit;
+        let stock = self.stock_of(row.round)?;
+        let mut after = *stock;
+        let place = match from {
+            Some(State::Held) => &mut after.held,
+            Some(State::Sold) => &mut after.sold,
+            _ => &mut after.available,
         };
-        *from = from.checked_sub(qty).ok_or_else(short)?;
+        let rest = place.checked_sub(qty);
+        *place =
+            rest.ok_or_else(|| format!("OVERSOLD: {qty} units are not there, only {stock:?}."))?;
+        let mut paid = 0;
         match to {
-            State::Held => stock.held += qty,
-            State::Sold => stock.sold += qty,
-            _ => stock.available += qty,
+            State::Held => after.held += qty,
+            State::Sold => after.sold += qty,
+            _ => {
+                // What was promised beyond the supply is paid off first.
+                paid = deficit.min(qty);
+                after.supply -= paid;
+                after.available += qty - paid;
+            }
         }
-        self.stock = stock;
+        *stock = after;
+        self.deficit -= paid;
         Ok(())
     }
 
-    /// What the user has now; more than the limit only if it was not this entry that gave it.
-    fn count(&mut self, row: &Row, was_live: bool, terms: &Terms) -> Told {
-        let live = self.users.entry(row.user.clone()).or_default();
+    /// What the user has now. He may be over the limit, by ALTER or IMPORT, but what he takes
+    /// himself never takes him there.
+    fn count(&mut self, entry: &Entry, row: &Row, was_live: bool) -> Told {
+        let Limits { limit, grabs, .. } = self.limits;
+        let live = self.users.entry((row.round, row.user.clone())).or_default();
         match (was_live, row.state.is_live()) {
             (false, true) => (live.units, live.grants) = (live.units + row.qty, live.grants + 1),
             (true, false) => (live.units, live.grants) = (live.units - row.qty, live.grants - 1),
             _ => return Ok(()),
         }
-        let units = terms.limit == 0 || live.units <= terms.limit;
-        let grants = terms.grabs == 0 || live.grants <= terms.grabs;
-        ensure(units && grants, || format!("OVER THE LIMIT: {} has {live:?}.", row.user))
+        let takes = ["GRANT", "RECLAIM"].contains(&entry.event.as_str());
+        let units = limit == 0 || live.units <= limit;
+        let grants = grabs == 0 || live.grants <= grabs;
+        ensure(!takes || units && grants, || format!("OVER THE LIMIT: {} has {live:?}.", row.user))
     }
 
     /// The server shows what its outbox says.
@@ -228,19 +354,17 @@ impl Story {
         ensure(self.stock == evidence.stock, || {
             format!("STATUS says {:?}, the outbox {:?}.", evidence.stock, self.stock)
         })?;
-        for (i, tale) in self.tales.iter().enumerate() {
+        let (owed, shown) = (self.deficit, evidence.deficit);
+        ensure(owed == shown, || format!("STATUS has a deficit of {shown}, the outbox {owed}."))?;
+        let kept: Vec<&Row> =
+            self.tales.iter().map(|tale| &tale.row).filter(|row| self.is_kept(row)).collect();
+        for (i, row) in kept.iter().enumerate() {
             let listed = evidence.rows.get(i);
-            ensure(listed == Some(&tale.row), || {
-                format!("WINNERS has {listed:?}, the outbox {:?}.", tale.row)
-            })?;
+            ensure(listed == Some(row), || format!("WINNERS has {listed:?}, the outbox {row:?}."))?;
         }
-        let more = evidence.rows.get(self.tales.len());
+        let more = evidence.rows.get(kept.len());
         ensure(more.is_none(), || format!("WINNERS has {more:?}, the outbox does not."))
     }
-}
-
-fn before_is_live(tale: Option<&Tale>, is_new: bool) -> bool {
-    !is_new && tale.is_some_and(|tale| tale.row.state.is_live())
 }
 
 /// Whether the event may happen to a grant that stands so, and leaves it as the entry says.
@@ -256,6 +380,7 @@ fn follows(entry: &Entry, row: &Row, before: Option<&Row>) -> Told {
         ("EXPIRE", Some(Held), Expired) => !in_time,
         ("RECLAIM", Some(Expired), Sold) | ("REFUND", Some(Sold), Refunded) => true,
         ("RECLAIM-REFUSED", Some(Expired), Expired) => true,
+        ("IMPORT", None | Some(Held | Expired | Cancelled), Sold) => true,
         _ => false,
     };
     let event = &entry.event;

@@ -1,6 +1,7 @@
 //! The servers: a primary, mostly a replica, the link between them and the door for clients. Each
 //! new primary, and each restart of one, begins a reign with a door of its own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::disk::Disk;
 use crate::history::Reign;
 use crate::support::link::Link;
 use crate::support::server::Server;
+use crate::watch::Watch;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
@@ -58,6 +60,8 @@ pub struct World<'a> {
     pub reigns: Vec<Reign>,
     /// APPLYs that any server has refused so far.
     refused: u64,
+    /// The longest time before a power failure of which anything was lost.
+    pub tail_ms: u64,
 }
 
 impl<'a> World<'a> {
@@ -76,15 +80,19 @@ impl<'a> World<'a> {
         let count = 1 + usize::from(setup.has_replica);
         let servers: Result<Vec<_>, String> = disks[..count]
             .iter()
-            .map(|disk| Server::start_below(disk.place(), &[], module, &settings).map(Some))
+            .map(|disk| {
+                let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
+                let watch: Vec<&str> = watch.iter().map(String::as_str).collect();
+                Server::start_below(disk.place(), &watch, module, &settings).map(Some)
+            })
             .collect();
         let servers = servers?;
         let door = Link::to(servers[0].as_ref().map_or(0, Server::port), Duration::ZERO)?;
         shared.open_door(0, door.port());
         let reigns = vec![Reign { began: shared.moment(), epoch_from }];
-        let (link, refused) = (None, 0);
+        let (primary, link, refused, tail_ms) = (0, None, 0, 0);
         let mut world =
-            World { servers, disks, primary: 0, setup, link, door, shared, reigns, refused };
+            World { servers, disks, primary, setup, link, door, shared, reigns, refused, tail_ms };
         world.follow()?;
         Ok(world)
     }
@@ -168,6 +176,11 @@ impl<'a> World<'a> {
         })
     }
 
+    /// What stands before the server's calls to its disk, if it has taken it.
+    pub fn watch(&self, number: usize) -> Option<&'a Watch> {
+        self.disks[number].watch.as_ref().filter(|watch| watch.works())
+    }
+
     /// Notes how many APPLYs it has refused; a restart counts from 0 again.
     fn count_refused(&mut self, number: usize) -> Result<(), String> {
         let refused: u64 =
@@ -239,22 +252,22 @@ impl<'a> World<'a> {
         Err(format!("Waited in vain until {what}. {trouble}"))
     }
 
-    /// The part of a server's log that grows, and its length.
-    pub fn log_file(&self, number: usize) -> Option<(PathBuf, u64)> {
-        let folder = self.servers[number].as_ref()?.folder().join("appendonlydir");
-        let files = fs::read_dir(folder).ok()?.flatten().map(|file| file.path());
-        let newest = files
-            .filter_map(|path| {
-                let name = path.file_name()?.to_str()?.strip_suffix(".incr.aof")?.to_owned();
-                Some((name.rsplit('.').next()?.parse::<u64>().ok()?, path))
-            })
-            .max()?;
-        let length = fs::metadata(&newest.1).ok()?.len();
-        Some((newest.1, length))
+    /// The parts of a server's log that grew, the newest last.
+    pub fn log_files(&self, number: usize) -> Result<Vec<PathBuf>, String> {
+        let folder = self.server(number)?.folder().join("appendonlydir");
+        let files = fs::read_dir(folder).map_err(|e| format!("No log: {e}"))?.flatten();
+        let numbered = files.filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let number = name.strip_suffix(".incr.aof")?.rsplit('.').next()?.parse::<u64>();
+            Some((number.ok()?, file.path()))
+        });
+        let by_number: BTreeMap<u64, PathBuf> = numbered.collect();
+        Ok(by_number.into_values().collect())
     }
 }
 
-fn unix_ms() -> u64 {
+/// The clock.
+pub fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u64
 }

@@ -47,8 +47,7 @@ pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: 
         Err(_) => FAILED.to_owned(),
     };
     log::warning(&why);
-    // The server forgets the module now, and with it what the context belongs to.
-    log::set_context(ptr::null_mut());
+    give_context_back();
     Status::Err
 }
 
@@ -89,8 +88,21 @@ fn set_up(
 fn keep_context(ctx: *mut RedisModuleCtx) {
     // SAFETY: reading a function pointer that is written once, while the module is loaded.
     if let Some(detached) = unsafe { offered!(RedisModule_GetDetachedThreadSafeContext) } {
-        // SAFETY: the context is alive while loading; the new one is kept for good.
+        // SAFETY: the context is alive while loading; the new one is kept as long as the module.
         log::set_context(unsafe { detached(ctx) });
+    }
+}
+
+/// Undoes [`keep_context`]: the server forgets the module now, and with it what the context belongs
+/// to.
+fn give_context_back() {
+    let kept = log::context();
+    log::set_context(ptr::null_mut());
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let free = unsafe { offered!(RedisModule_FreeThreadSafeContext) };
+    if let Some(free) = free.filter(|_| !kept.is_null()) {
+        // SAFETY: the context is the one that the server gave, and nobody has it any more.
+        unsafe { free(kept) };
     }
 }
 

@@ -1,44 +1,15 @@
 //! The server under valgrind's memcheck: no error, and no leak in frames of ours. Every command, then
 //! what servers do to values, then altered calls, payloads and files; each server is shut down in
 //! order, so that valgrind looks for what was lost.
-//!
-//! Debian's server takes its memory from a shared jemalloc, which valgrind puts its own malloc in
-//! place of: every block is seen. In a server that has jemalloc built in, only use of memory that
-//! was never written would be found, neither leaks nor reads behind an end: so this test insists.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use seckill::command::table::TABLE;
 
 use crate::support::shop::{number, wait_for_no_holds};
-use crate::support::{wait_until, Options, Server};
+use crate::support::{valgrind, wait_until, Options, Server};
 use crate::{arguments, files, payloads};
-
-const SCRIPT: &str = "#!/bin/sh\n\
-    exec valgrind --soname-synonyms=somalloc=libjemalloc.so.2 --leak-check=full \
-    --show-leak-kinds=definite,indirect,possible --num-callers=40 --log-file=LOGS/%p \
-    --suppressions=KNOWN redis-server \"$@\"\n";
-
-/// The server's compressor looks into a table that it has not cleared, and then at what is there.
-const KNOWN: &str = "{\n lzf-cond\n Memcheck:Cond\n fun:lzf_compress\n}\n\
-    {\n lzf-value\n Memcheck:Value8\n fun:lzf_compress\n}\n";
-
-/// A server that runs under valgrind, which writes a log for each process into `logs`.
-fn write_script(folder: &Path) -> (PathBuf, PathBuf) {
-    let (script, logs) = (folder.join("server"), folder.join("logs"));
-    fs::create_dir(&logs).expect("a folder for logs");
-    let known = folder.join("known");
-    fs::write(&known, KNOWN).expect("a file of what is known");
-    let text = SCRIPT.replace("LOGS", &logs.to_string_lossy());
-    let text = text.replace("KNOWN", &known.to_string_lossy());
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a script that runs");
-    (script, logs)
-}
 
 /// What happens to a shop besides the commands that the table shows.
 const SHOP: [&str; 34] = [
@@ -149,44 +120,18 @@ fn live() {
     replica.stop(false);
 }
 
-/// Whether a report is about the module. The server's strings are known by a pointer behind their
-/// head, which valgrind calls possibly lost: of those only what the module itself asked for counts.
-fn is_ours(report: &str) -> bool {
-    let is_asked_for = ["RM_Alloc", "RM_Calloc", "RM_Realloc"].iter().any(|it| report.contains(it));
-    report.contains("seckill") && (is_asked_for || !report.contains("possibly lost"))
-}
-
-/// The reports in valgrind's logs: those of ours, and how many others.
-fn reports(logs: &Path) -> (Vec<String>, Vec<String>, usize) {
-    let (mut ours, mut others, mut ended) = (Vec::new(), Vec::new(), 0);
-    for log in fs::read_dir(logs).expect("logs") {
-        let text = fs::read_to_string(log.expect("a log").path()).expect("a log");
-        ended += usize::from(text.contains("ERROR SUMMARY"));
-        // A report is a paragraph of lines behind the process's number.
-        let lines = text.lines().map(|line| line.split_once("== ").map_or("", |(_, rest)| rest));
-        let text = lines.collect::<Vec<_>>().join("\n");
-        let is_report = |part: &&str| part.contains("   at 0x") || part.contains("   by 0x");
-        for part in text.split("\n\n").filter(is_report) {
-            let list = if is_ours(part) { &mut ours } else { &mut others };
-            list.push(part.to_owned());
-        }
-    }
-    (ours, others, ended)
-}
-
 #[test]
 #[ignore = "long: make memcheck"]
 fn memcheck() {
     assert!(Command::new("valgrind").arg("--version").output().is_ok(), "valgrind is missing");
     let since = Instant::now();
     let folder = tempfile::tempdir().expect("a folder");
-    let (script, logs) = write_script(folder.path());
-    std::env::set_var("SECKILL_TEST_SERVER", script);
+    std::env::set_var(valgrind::FOLDER, folder.path());
     live();
     arguments::call_all(4000, 1).print("calls", since);
     payloads::alter_payloads(1000, 1).print("payloads", since);
     files::alter_files(files::Form::Rdb, 4, 1).print("files", since);
-    let (ours, others, ended) = reports(&logs);
+    let valgrind::Reports { ours, others, ended } = valgrind::reports(folder.path(), "");
     println!("memcheck: {ended} processes, {:.0} s", since.elapsed().as_secs_f64());
     println!(
         "{} reports about the module, {} others; of those not only possibly lost:",

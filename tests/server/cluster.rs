@@ -2,6 +2,7 @@
 //! the owner of a slot lets holds expire.
 
 use crate::support::shop::{counter, events, number, state_of, wait_for_clock, wait_for_no_holds};
+use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
 
 const NOT_HERE: &str = "-TRYAGAIN outbox stream is not here";
@@ -40,10 +41,8 @@ fn sale_and_stream_share_a_slot() {
 #[test]
 fn a_missing_stream_is_not_made_anew() {
     let (server, mut conn) = start();
-    conn.check(&[
-        ("XGROUP CREATE {x}b g $ MKSTREAM", "+OK"),
-        ("SECKILL.INIT {x}a 5 HOLD 60 OUTBOX {x}b", "+OK"),
-    ]);
+    let init = format!("SECKILL.INIT {{x}}a 5 HOLD {} OUTBOX {{x}}b", slowed(60));
+    conn.check(&[("XGROUP CREATE {x}b g $ MKSTREAM", "+OK"), (init.as_str(), "+OK")]);
     conn.cmd("SECKILL.GRAB {x}a u");
     let payload = conn.cmd("DUMP {x}b").bytes().to_vec();
     assert_eq!(conn.call("DEL {x}b"), "1");

@@ -4,6 +4,7 @@
 use crate::support::shop::{
     assert_whole, check, entries, entry, events, number, state_of, wait_for_no_holds,
 };
+use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, ReplicationStream, Reply, Server};
 
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
@@ -299,7 +300,8 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     let replica = Server::start();
     replica.follow(&server);
     let mut conn = server.conn();
-    assert_eq!(conn.call("SECKILL.INIT k 9 HOLD 60 LIMIT 0 OUTBOX s"), "+OK");
+    let init = format!("SECKILL.INIT k 9 HOLD {} LIMIT 0 OUTBOX s", slowed(60));
+    assert_eq!(conn.call(&init), "+OK");
     for user in ["a", "b", "c"] {
         conn.cmd(&format!("SECKILL.GRAB k {user}"));
     }
@@ -396,8 +398,8 @@ fn readers_that_wait_are_woken() {
     let (server, replica) = (Server::start(), Server::start());
     replica.follow(&server);
     let mut conn = server.conn();
-    conn.check(&[("SECKILL.INIT k 5 HOLD 120 OUTBOX s", "+OK")]);
-    conn.check(&[("XGROUP CREATE s group $", "+OK")]);
+    let init = format!("SECKILL.INIT k 5 HOLD {} OUTBOX s", slowed(120));
+    conn.check(&[(init.as_str(), "+OK"), ("XGROUP CREATE s group $", "+OK")]);
     replica.wait_in_sync(&server);
     let mut reader = server.conn();
     let mut far_reader = replica.conn();

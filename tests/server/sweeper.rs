@@ -4,10 +4,11 @@ use crate::support::bulk::grow;
 use crate::support::shop::{
     assert_whole, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
 };
+use crate::support::valgrind::slowed;
 use crate::support::{logs, wait_until, Conn, Options, Server};
 
 /// A hold long enough to do something to its key first.
-const HOLD_MS: i64 = 300;
+const HOLD_MS: u32 = 300;
 
 /// Waits until the node has no hold left, without touching any key.
 #[track_caller]
@@ -17,7 +18,7 @@ fn wait_until_settled(server: &Server, what: &str) {
 }
 
 fn hold_one(conn: &mut Conn) {
-    assert_eq!(conn.call(&format!("SECKILL.INIT k 5 HOLD {HOLD_MS}")), "+OK");
+    assert_eq!(conn.call(&format!("SECKILL.INIT k 5 HOLD {}", slowed(HOLD_MS))), "+OK");
     assert_eq!(conn.cmd("SECKILL.GRAB k a").items()[3].text(), "HELD");
 }
 
@@ -173,7 +174,8 @@ fn small_sales_have_their_turn() {
     let mut conn = server.conn();
     let (big, small) = (20_000, 100);
     assert_eq!(conn.call("SECKILL.INIT big 1000000 LIMIT 0"), "+OK");
-    grow(&mut conn, "big", 0, big, |number| format!("Gd1500:user:{number}"));
+    let held_ms = slowed(1500);
+    grow(&mut conn, "big", 0, big, |number| format!("Gd{held_ms}:user:{number}"));
     let due = number(&mut conn, "big", "next_deadline");
     for sale in 0..small {
         let name = format!("small{sale}");

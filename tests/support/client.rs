@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use super::reply::Reply;
-use super::wait::DEADLINE;
+use super::wait::deadline;
 
 /// One connection to a server.
 pub struct Conn {
@@ -32,7 +32,7 @@ impl Conn {
     pub fn open(port: u16) -> io::Result<Conn> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(DEADLINE))?;
+        stream.set_read_timeout(Some(deadline()))?;
         Ok(Conn { reader: BufReader::new(stream) })
     }
 

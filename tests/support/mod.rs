@@ -18,6 +18,7 @@ pub mod reply;
 pub mod server;
 pub mod shop;
 pub mod stream;
+pub mod valgrind;
 pub mod wait;
 
 pub use client::Conn;

@@ -2,7 +2,8 @@
 //! loopback interface and dies with its test, also when the test panics or is killed.
 //!
 //! `SECKILL_TEST_SERVER` names another server binary (a wrapper script must `exec` it, because the
-//! process started here is the one that is killed), `SECKILL_MODULE` another module file.
+//! process started here is the one that is killed), `SECKILL_MODULE` another module file;
+//! `SECKILL_VALGRIND` has them run under valgrind, see there.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -10,11 +11,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::process::{kill_process, Pid, Signal};
 use tempfile::TempDir;
 
 use super::client::Conn;
 use super::random::Random;
 use super::reply::Reply;
+use super::valgrind::Logs;
 use super::wait::{holds_in_time, wait_until};
 
 /// Ports below those that the kernel gives to outgoing connections, so that no client of another
@@ -87,7 +90,8 @@ impl Options {
     /// Starts a server, or tells what it logged when it did not come up.
     pub fn try_start(self) -> Result<Server, String> {
         let dir = tempfile::tempdir().expect("a folder for the server");
-        let mut server = Server { child: None, port: 0, dir, options: self, ended: None };
+        let (options, valgrind) = (self, Logs::of_new_server());
+        let mut server = Server { child: None, port: 0, dir, options, ended: None, valgrind };
         server.launch()?;
         Ok(server)
     }
@@ -122,6 +126,8 @@ pub struct Server {
     options: Options,
     /// How it ended when it did not come up.
     ended: Option<ExitStatus>,
+    /// When it runs under valgrind.
+    valgrind: Option<Logs>,
 }
 
 impl Server {
@@ -312,7 +318,9 @@ impl Server {
         let log = OpenOptions::new().create(true).append(true).open(self.dir().join("log"));
         let log: File = log.expect("a log file");
         let program = &self.options.program;
-        let mut command = command_that_dies_with_us(program);
+        let mut words = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
+        words.push(program.clone());
+        let mut command = command_that_dies_with_us(&words);
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
@@ -336,7 +344,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
-        if let Some(child) = &mut self.child {
+        if let Some(mut child) = self.child.take() {
+            if self.valgrind.is_some() && ended.is_none() {
+                end_in_order(&mut child);
+            }
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -352,7 +363,16 @@ impl Drop for Server {
         }
         // A panic of the module is caught and logged. Every test is a test that there is none.
         assert!(!log.contains("failed inside"), "the module panicked; the log:\n{log}");
+        let reports = self.valgrind.as_ref().map_or(Vec::new(), |logs| logs.reports().ours);
+        assert!(reports.is_empty(), "valgrind reports:\n{}", reports.join("\n\n"));
     }
+}
+
+/// Asks a server to shut down, as an operator's system does, and waits until it has.
+fn end_in_order(child: &mut Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let asked = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
+    asked.then(|| holds_in_time(|| !matches!(child.try_wait(), Ok(None))));
 }
 
 /// One value of INFO over `conn`.
@@ -382,13 +402,15 @@ fn server_binary() -> String {
 
 /// The server's command line. setpriv asks the kernel to kill the server when the thread that
 /// spawned it ends, so that nothing is left behind when a test process is killed.
-fn command_that_dies_with_us(program: &str) -> Command {
+fn command_that_dies_with_us(words: &[String]) -> Command {
     let setpriv = Path::new("/usr/bin/setpriv");
     if !setpriv.is_file() {
-        return Command::new(program);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        return command;
     }
     let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--", program]);
+    command.args(["--pdeathsig", "KILL", "--"]).args(words);
     command
 }
 

@@ -3,26 +3,36 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::valgrind;
+
 /// Longest wait for anything. Generous, because several servers share two cores; a test that
 /// passes never waits that long.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// [`DEADLINE`], longer for servers that run under valgrind.
+pub fn deadline() -> Duration {
+    match valgrind::is_on() {
+        true => DEADLINE * valgrind::TIMES_SLOWER,
+        false => DEADLINE,
+    }
+}
 
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Returns as soon as `condition` holds; panics with `what` when it doesn't in time.
 #[track_caller]
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
-    assert!(holds_in_time(condition), "waited {DEADLINE:?} in vain until {what}");
+    assert!(holds_in_time(condition), "waited {:?} in vain until {what}", deadline());
 }
 
 /// Whether `condition` comes to hold before the deadline.
 pub fn holds_in_time(mut condition: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
+    let (start, deadline) = (Instant::now(), deadline());
     loop {
         if condition() {
             return true;
         }
-        if start.elapsed() > DEADLINE {
+        if start.elapsed() > deadline {
             return false;
         }
         std::thread::sleep(PAUSE);

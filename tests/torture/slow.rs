@@ -1,0 +1,54 @@
+//! The library that stands before a server's calls to its disk, before another program.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::watch::Watch;
+
+/// Appends 100 bytes to a file, and syncs it or not.
+fn append(words: &[String], file: &Path, how: &str) {
+    let of = format!("of={}", file.display());
+    let mut dd = Command::new(&words[0]);
+    dd.args(&words[1..]).args(["dd", "if=/dev/zero", "bs=100", "count=1", "oflag=append", &of]);
+    let done = dd.arg(format!("conv=notrunc{how}")).output().expect("dd runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn it_is_known_what_is_on_the_disk() {
+    let watch = Watch::build().expect("a C compiler");
+    let words = watch.words();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    append(&words, &file, "");
+    assert_eq!(watch.synced(&file), (0, 0));
+    assert!(!watch.works(), "nothing was synced");
+    for (how, synced) in [(",fdatasync", 200), ("", 200), (",fsync", 400), ("", 400)] {
+        append(&words, &file, how);
+        assert_eq!(watch.synced(&file).0, synced);
+        assert!(watch.synced(&file).1 > 1_700_000_000_000, "Unix ms");
+    }
+    assert_eq!(fs::metadata(&file).expect("a file").len(), 500);
+    assert!(watch.works());
+    watch.words();
+    assert!(!watch.works());
+    assert_eq!(watch.synced(&file), (0, 0), "another server's files");
+}
+
+#[test]
+fn a_disk_is_as_slow_as_it_is_told_to_be() {
+    let watch = Watch::build().expect("a C compiler");
+    let words = watch.words();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    for (delays, how, least) in
+        [((400, 0), ",fdatasync", 400), ((0, 300), "", 300), ((300, 200), ",fsync", 500)]
+    {
+        watch.slow_down(delays.0, delays.1);
+        let since = Instant::now();
+        append(&words, &file, how);
+        assert!(since.elapsed() >= Duration::from_millis(least), "{:?}", since.elapsed());
+    }
+}
