@@ -109,8 +109,8 @@ pub enum Effect<'a> {
     Round {
         round: u64,
         supply: u64,
-        /// How often the list of DRAW LIST is added to what is left or, if all of that is in the
-        /// supply, begun with; 0 in other sales.
+        /// How often the list of DRAW LIST is in it, behind what is left if the supply has that,
+        /// too; 0 in other sales.
         lists: u64,
     },
     /// First piece of a rewritten sale: everything but rows and restock ids.

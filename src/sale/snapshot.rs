@@ -791,12 +791,19 @@ pub(super) fn check_rows(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(
     }
     // Rows that are still to come leave every packet its share, so that is so before them too.
     let fits = can_be_drawn(sale, core)
+        && has_room_for_list(sale, core)
         && counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
     match (reader.is_empty(), fits) {
         (true, true) => Ok(()),
         (false, _) => Err(Refused::Unknown),
         (true, false) => Err(Refused::Law),
     }
+}
+
+/// Whether the amounts listed so far are no more than what rows leave: they came before them.
+fn has_room_for_list(sale: &Sale, core: &Core) -> bool {
+    let fits = |list: &Amounts| Some(list.len()) <= core.packets && list.sum() <= core.available;
+    sale.amounts().is_none_or(fits)
 }
 
 /// Takes over a piece of rows that was checked.

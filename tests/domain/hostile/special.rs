@@ -279,3 +279,23 @@ fn what_is_left_of_a_list_must_be_what_was_not_drawn() {
         }
     }
 }
+
+/// A log whose pieces are not all there: what came so far must be a sale that can be saved.
+#[test]
+fn more_amounts_than_the_rows_leave_are_refused() {
+    let rules = Rules { limit: 0, drawing: Drawing::List(&[5, 1, 9]), ..Rules::default() };
+    let mut world = World::open(15, rules, START, 500).unwrap().unwrap();
+    world.step(&Op::Enlist { list: List::Deny, add: true, users: &[b"x"] }).unwrap();
+    world.step(&Op::Grab { user: b"u".to_vec(), ask: Ask::Unsaid, req: None }).unwrap();
+    let mut log: Vec<_> = rebuild::log(&world.sale).into_iter().map(|(_, text)| text).collect();
+    let letters: Vec<u8> = log.iter().map(|text| text[0]).collect();
+    assert_eq!((&letters[..], &log[2][..]), (&b"BSOL"[..], &b"O:\x01\x09"[..]));
+    log.remove(1);
+    let sale = replayed(&log).unwrap();
+    assert!(!sale.is_whole());
+    assert_sound(&sale, "a user's list is missing");
+    for amounts in [&b"O:\x01\x01\x01"[..], b"O:\x01\x0a"] {
+        log[1] = amounts.to_vec();
+        assert_eq!(replayed(&log).err(), Some(Refused::Law), "{}", amounts.escape_ascii());
+    }
+}
