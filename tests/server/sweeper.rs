@@ -4,7 +4,7 @@ use crate::support::bulk::grow;
 use crate::support::shop::{
     assert_whole, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
 };
-use crate::support::{logs, wait_until, Conn, Options, Server};
+use crate::support::{wait_until, Conn, Options, Server};
 
 /// A hold long enough to do something to its key first.
 const HOLD_MS: i64 = 300;
@@ -96,7 +96,7 @@ fn a_restart_goes_on_where_it_stopped() {
         conn.check(&[("SECKILL.ALTER k HOLD 10 LIMIT 2", "+OK")]);
         conn.cmd("SECKILL.GRAB k a");
         if rewrites {
-            logs::rewrite(&server);
+            crate::support::logs::rewrite(&server);
         }
         server.stop(saves);
         server.start_again();
