@@ -708,4 +708,9 @@ impl Ledger {
         let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
         pages.chain(places).chain(accounts).chain(slots)
     }
+
+    /// The words of the indexes, which writing the grants down does not look at.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(|slots| &mut **slots)
+    }
 }

@@ -178,6 +178,12 @@ impl Sale {
         self.ledger.blocks_mut().chain(extras)
     }
 
+    /// The words of all indexes: what [`Sale::pieces`] does not look at.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::slots_mut);
+        self.ledger.slots_mut().chain(extras)
+    }
+
     /// Blocks of memory in use: what freeing costs.
     pub fn memory_blocks(&self) -> usize {
         let extras = self.extras.as_ref().map_or(0, |extras| extras.heap_blocks());

@@ -11,7 +11,7 @@ pub use redis_module::{Context, RedisString, Status};
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
 use super::words::{self, Word};
-use super::{api, config, datatype, info, listeners, log, run};
+use super::{api, child, config, datatype, info, listeners, log, run};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -84,6 +84,7 @@ fn set_up(ctx: *mut RedisModuleCtx, args: &[&[u8]], language: Language) -> Resul
     run::follow_promotions(ctx)?;
     sweeper::start(ctx, language.sweep)?;
     listeners::follow(ctx);
+    child::follow(ctx);
     words::prepare(ctx, language.words, language.pair);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
