@@ -104,8 +104,13 @@ fn a_rewritten_log_of_commands_copies_little() {
 }
 
 #[test]
-fn a_replica_without_a_file_copies_little() {
-    let primary = start(&["repl-diskless-sync yes", "repl-diskless-sync-delay 0"]);
+fn replicas_without_a_file_copy_little() {
+    // One child for both: it waits until the second has come.
+    let primary = start(&[
+        "repl-diskless-sync yes",
+        "repl-diskless-sync-delay 30",
+        "repl-diskless-sync-max-replicas 2",
+    ]);
     let replicas = [Server::start(), Server::start()];
     let memory = primary.cmd("MEMORY USAGE k").int();
     let ask = || {
