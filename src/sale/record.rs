@@ -140,6 +140,20 @@ pub fn user(bytes: &[u8]) -> &[u8] {
     &bytes[start..start + len]
 }
 
+/// How long the ids of the record that starts at `bytes` are together, user and request.
+#[inline]
+pub fn ids_len(bytes: &[u8]) -> usize {
+    let user = user(bytes);
+    let len = match bytes[0] & HAS_REQ {
+        0 => 0,
+        _ => {
+            let end = user.as_ptr() as usize - bytes.as_ptr() as usize + user.len();
+            usize::from(bytes[end]) + 1
+        }
+    };
+    user.len() + len
+}
+
 /// Changes the state of the record that starts at `bytes`.
 pub fn set_state(bytes: &mut [u8], state: State) {
     if let Some(flags) = bytes.first_mut() {

@@ -12,6 +12,7 @@ use super::limits::{
 };
 use super::lists;
 use super::outcome::{Refused, State};
+use super::rows;
 use super::snapshot;
 use super::terms::Terms;
 use super::Sale;
@@ -284,7 +285,7 @@ impl Trial {
             Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
             Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
-            Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
+            Effect::Rows(piece) if alone => rows::check(sale, piece, &mut self.core),
             piece if piece.is_piece() => Err(Refused::Law),
             Effect::Round { .. } => Err(Refused::Law),
             _ => Err(Refused::Place),
