@@ -267,7 +267,7 @@ fn text_of(number: u64) -> [u8; 3 * CHUNK] {
 /// Inverse of [`eight_digits`]: divides four, then two digits at a time by multiplying.
 #[inline]
 fn digits_in(number: u64) -> u64 {
-    let fours = number / 10_000 | (number % 10_000) << 32;
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
     let hundreds = (fours.wrapping_mul(10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | fours.wrapping_sub(hundreds * 100) << 16;
     let tens = (twos.wrapping_mul(103) >> 10) & 0x000f_000f_000f_000f;
