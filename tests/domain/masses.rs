@@ -264,6 +264,28 @@ fn numbered_users_are_saved_in_a_few_bytes_and_loaded() {
     }
 }
 
+/// Where the base says that all grants are of different users, nobody is looked up while loading.
+/// One who comes twice all the same is found out.
+#[test]
+fn a_user_who_comes_twice_among_different_ones_is_refused() {
+    let rules = Rules { limit: 3, ..Rules::default() };
+    for (prefix, suffix) in [("user:", ""), ("user:", "!")] {
+        let saved = |last: &str| {
+            let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
+            let mut replica = sale.clone();
+            for user in ["1", "2", last] {
+                let user = format!("{prefix}{user}{suffix}");
+                ask(&mut sale, &mut replica, &grab(user.as_bytes(), 1), START + 5);
+            }
+            rebuild::dump(&sale)
+        };
+        let (different, twice) = (saved("3"), saved("1"));
+        assert!(rebuild::load(&different, 0).is_ok() && rebuild::load(&twice, 0).is_ok());
+        let mixed = [different[0].clone(), twice[1].clone(), twice[2].clone()];
+        assert!(rebuild::load(&mixed, 0).is_err(), "{prefix}{suffix}");
+    }
+}
+
 /// What a build before holds wrote: the base ends where the outbox would begin.
 #[test]
 fn a_sale_saved_in_the_first_form_loads() {
