@@ -1,16 +1,17 @@
 //! Memory that a child of the server's, forked to save, needs no more.
 //!
 //! While the child lives, each page that the parent writes is copied. The server spares its own
-//! types that: once a value is saved, the child gives its large blocks back. Of a module's values it
-//! knows nothing, so we do the same: the words of the indexes, of which a grant writes a random one
-//! and saving reads none, before a sale is saved, and the rest afterwards.
+//! types that: once a value is saved, the child gives its large blocks back. Of a module's values
+//! it knows nothing, so we do the same: the words of the indexes, of which a grant writes a random
+//! one and saving reads none, before a sale is saved, and the rest afterwards.
 //!
 //! It must never happen in a process that goes on with the sale. So three things must agree: this
 //! is not the process that loaded the module; the server has told, in this very process, that a
-//! child began to save (it tells of DUMP and DEBUG neither there nor in the parent, and of a SAVE in
-//! the parent by another name); and it calls itself a child. Such a child saves each key once and
-//! ends; one that begins to save again is ended. Should something look at a sale nevertheless, it finds zeros where numbers were: a grant of
-//! nobody or none, but no address, because only blocks of plain numbers are given back.
+//! child began to save (it tells of DUMP and DEBUG neither there nor in the parent, and of a SAVE
+//! in the parent by another name); and it calls itself a child. Such a child saves each key once
+//! and ends; one that begins to save again is ended. Should something look at a sale nevertheless,
+//! it finds zeros where numbers were: a grant of nobody or none, but no address, because only
+//! blocks of plain numbers are given back.
 
 use std::mem::size_of_val;
 use std::os::raw::{c_int, c_void};
@@ -83,7 +84,7 @@ fn is_saving() -> bool {
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.
 pub(super) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     if SPENT.load(Ordering::Relaxed) == process::id() {
-        // No server does that, but another module's child might: no file is better than a wrong one.
+        // No server does that, but another module's child might: rather no file than a wrong one.
         // SAFETY: the child of a fork ends without running what belongs to its parent.
         unsafe { libc::_exit(1) };
     }
