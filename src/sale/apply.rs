@@ -16,6 +16,7 @@ use super::lists;
 use super::outcome::{Refused, State};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
+use super::rows;
 use super::snapshot;
 use super::status::count;
 use super::trial::{Moved, Trial, Witness};
@@ -177,7 +178,7 @@ impl Sale {
             Effect::Fences(piece) => lists::take_fences(self, piece),
             Effect::Listed(piece) => lists::take_listed(self, piece),
             Effect::Amounts(piece) => lists::take_amounts(self, piece),
-            Effect::Rows(piece) => snapshot::take_rows(self, piece),
+            Effect::Rows(piece) => rows::take(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
             Effect::Left(piece) => lists::take_left(self, piece),
             Effect::Round { round, supply, lists } => self.begin_round(*round, *supply, *lists),

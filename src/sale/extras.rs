@@ -56,6 +56,13 @@ impl Extras {
         lists.into_iter().flat_map(Users::blocks_mut).chain(rounds).chain(told)
     }
 
+    /// The words of the indexes of all lists and rounds that are over.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
+        let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::slots_mut);
+        lists.into_iter().flat_map(Users::slots_mut).chain(rounds)
+    }
+
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let lists = [&self.allowed, &self.denied, &self.admitted];

@@ -221,6 +221,27 @@ impl Index {
         }
     }
 
+    /// Makes room for about `keys` keys in an index that has none, so that none of its shards must
+    /// grow on the way.
+    pub fn reserve(&mut self, keys: usize) {
+        if !self.shards.is_empty() {
+            return;
+        }
+        let slots_at = |depth: u32| {
+            let mean = keys >> depth;
+            // Shards differ: four standard deviations more, and a quarter is left empty.
+            let most = mean + 4 * mean.isqrt() + 1;
+            core::iter::successors(Some(SLOTS_MIN), |slots| Some(next_slots(*slots)))
+                .find(|slots| (slots - slack_of(*slots)) * 3 > most * 4)
+                .filter(|slots| *slots <= SLOTS_PER_SHARD_MAX)
+        };
+        let fitting = (0..DEPTH_MAX).find_map(|depth| Some((depth, slots_at(depth)?)));
+        let Some((depth, slots)) = fitting else { return };
+        self.shards = (0..1 << depth).map(|_| Shard::new(slots, depth)).collect();
+        self.directory = (0..1 << depth).collect();
+        self.depth = depth;
+    }
+
     /// Replaces the value of a key that is there.
     pub fn replace(&mut self, hash: u64, old: Value, new: Value) {
         let fragment = fragment_of(hash);
@@ -333,6 +354,27 @@ mod tests {
         }
         let bytes = index.heap_bytes() as f64 / f64::from(keys);
         assert!(bytes < 15.0, "{bytes} bytes a key");
+    }
+
+    #[test]
+    fn room_is_made_for_all_at_once() {
+        for keys in [1u32, 12, 13, 6000, 6200, 100_000, 1_000_000] {
+            let (mut reserved, mut grown) = (Index::default(), Index::default());
+            reserved.reserve(keys as usize);
+            let blocks = reserved.heap_blocks();
+            for key in 1..=keys {
+                reserved.insert(mix(key.into()), value(key));
+                grown.insert(mix(key.into()), value(key));
+            }
+            assert_sorted(&reserved);
+            for key in (1..=keys).step_by(7) {
+                let found = reserved.find(mix(key.into()), |v| v.number == key);
+                assert_eq!(found, Some(value(key)));
+            }
+            let most = grown.heap_bytes() * 5 / 4 + 512;
+            assert!(reserved.heap_bytes() <= most, "{keys}: {}", reserved.heap_bytes());
+            assert_eq!(reserved.heap_blocks(), blocks, "{keys}: a shard was too small");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
 use super::bytes::Reader;
+use super::gathered::Gathered;
 use super::holds::{tree_bytes, Holds};
 use super::index::{Index, Value};
 use super::limits::GRANTS_PER_CHUNK;
@@ -220,6 +221,8 @@ pub struct Ledger {
     epochs: Vec<(u32, u64)>,
     len: u32,
     winners: u64,
+    /// Users who are not in the index yet, while a sale is loaded.
+    gathered: Option<Box<Gathered>>,
 }
 
 impl Ledger {
@@ -244,6 +247,7 @@ impl Ledger {
             epochs: Vec::new(),
             len: base,
             winners: 0,
+            gathered: None,
         }
     }
 
@@ -326,6 +330,18 @@ impl Ledger {
         after.checked_sub(1).map_or(0, |last| self.epochs[last].1)
     }
 
+    /// How far apart the records of two grants lie, the ids of all between them included.
+    pub fn bytes_between(&self, seq: u64, later: u64) -> Option<u64> {
+        let place = |seq: u64| self.place(u32::try_from(seq).ok()?);
+        place(later)?.checked_sub(place(seq)?)
+    }
+
+    fn place(&self, seq: u32) -> Option<u64> {
+        let index = (seq.checked_sub(self.base)? as usize).checked_sub(1)?;
+        let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
+        Some(chunk.base_place + u64::from(*chunk.places.get(index % GRANTS_PER_CHUNK)?))
+    }
+
     fn record_bytes(&self, seq: u32) -> Option<(&[u8], u64)> {
         let index = (seq.checked_sub(self.base)? as usize).checked_sub(1)?;
         let chunk = self.chunks.get(index / GRANTS_PER_CHUNK)?;
@@ -336,6 +352,52 @@ impl Ledger {
     fn record(&self, seq: u32) -> Option<Record<'_>> {
         let (bytes, base_at) = self.record_bytes(seq)?;
         record::read(&mut Reader::new(bytes), base_at)
+    }
+
+    /// Begins to take grants of which each is said to be of another user: nobody is looked up
+    /// until [`Ledger::end_gathering`].
+    pub fn begin_gathering(&mut self, users: u64) {
+        self.gathered = Some(Box::new(Gathered::new(users)));
+    }
+
+    /// Enters the users gathered, if any were. False when one came twice.
+    pub fn end_gathering(&mut self) -> bool {
+        let Some(gathered) = self.gathered.take() else { return true };
+        let mut index = core::mem::take(&mut self.users);
+        let user_of = |seq| self.record_bytes(seq).map(|(bytes, _)| record::user(bytes));
+        let entered = gathered.enter(&mut index, |one, other| user_of(one) == user_of(other));
+        self.users = index;
+        entered.is_some()
+    }
+
+    /// Whether users are gathered.
+    pub fn is_gathering(&self) -> bool {
+        self.gathered.is_some()
+    }
+
+    /// The records from the grant `first` on.
+    pub fn records(&self, first: u64) -> impl Iterator<Item = Record<'_>> {
+        let read = |(bytes, base_at)| record::read(&mut Reader::new(bytes), base_at);
+        self.stored(first).map_while(read)
+    }
+
+    /// How long the ids of the grants from `first` on are, user and request together.
+    pub fn ids_lens(&self, first: u64) -> impl Iterator<Item = usize> + '_ {
+        self.stored(first).map(|(bytes, _)| record::ids_len(bytes))
+    }
+
+    /// The records from the grant `first` on as they lie in memory, each with its base of times.
+    fn stored(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
+        let skipped = first.saturating_sub(self.base() + 1) as usize;
+        let chunks = self.chunks.get(skipped / GRANTS_PER_CHUNK..).unwrap_or_default();
+        let mut within = skipped % GRANTS_PER_CHUNK;
+        chunks.iter().flat_map(move |chunk| {
+            let places = chunk.places.get(core::mem::take(&mut within)..).unwrap_or_default();
+            places.iter().map_while(|place| {
+                let bytes = self.pages.get(chunk.base_place + u64::from(*place))?;
+                Some((bytes, chunk.base_at))
+            })
+        })
     }
 
     #[inline]
@@ -378,6 +440,11 @@ impl Ledger {
         } else {
             entry.number
         }
+    }
+
+    /// A user who is said to have no grant.
+    pub fn stranger(&self, user: &[u8]) -> Found {
+        Found { hash: self.user_hash(user), entry: None }
     }
 
     /// Where a user is looked for.
@@ -493,6 +560,10 @@ impl Ledger {
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
         if new.state == State::Held {
             self.holds.insert(new.held_until, seq);
+        }
+        if let Some(gathered) = &mut self.gathered {
+            self.winners += u64::from(new.state.is_live());
+            return gathered.add(found.hash, seq);
         }
         let had_live = self.holding(found).live_grants > 0;
         self.winners += u64::from(new.state.is_live() && !had_live);
@@ -698,5 +769,10 @@ impl Ledger {
         let accounts = self.accounts.iter_mut().map(Block::Accounts);
         let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
         pages.chain(places).chain(accounts).chain(slots)
+    }
+
+    /// The words of the indexes, which writing the grants down does not look at.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(|slots| &mut **slots)
     }
 }

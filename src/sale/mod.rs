@@ -19,18 +19,21 @@ pub mod event;
 pub mod extras;
 pub mod fences;
 pub mod further;
+mod gathered;
 mod grab;
 pub mod holds;
 pub mod index;
 pub mod ledger;
 pub mod limits;
 mod lists;
+mod numbered;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;
 pub mod record;
 pub mod request;
 pub mod restocks;
+mod rows;
 pub mod schedule;
 mod settle;
 pub mod several;
@@ -179,6 +182,12 @@ impl Sale {
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::blocks_mut);
         self.ledger.blocks_mut().chain(extras)
+    }
+
+    /// The words of all indexes: what [`Sale::pieces`] does not look at.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::slots_mut);
+        self.ledger.slots_mut().chain(extras)
     }
 
     /// Blocks of memory in use: what freeing costs.

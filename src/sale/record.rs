@@ -56,7 +56,7 @@ pub struct Record<'a> {
 }
 
 /// The number that stands for a state in memory and in snapshots.
-fn state_code(state: State) -> u8 {
+pub fn state_code(state: State) -> u8 {
     match state {
         State::Held => 0,
         State::Sold => 1,
@@ -138,6 +138,20 @@ pub fn user(bytes: &[u8]) -> &[u8] {
         + if flags & HAS_DEADLINE != 0 { 6 } else { 0 }
         + if flags & HAS_PREV != 0 { 4 } else { 0 };
     &bytes[start..start + len]
+}
+
+/// How long the ids of the record that starts at `bytes` are together, user and request.
+#[inline]
+pub fn ids_len(bytes: &[u8]) -> usize {
+    let user = user(bytes);
+    let len = match bytes[0] & HAS_REQ {
+        0 => 0,
+        _ => {
+            let end = user.as_ptr() as usize - bytes.as_ptr() as usize + user.len();
+            usize::from(bytes[end]) + 1
+        }
+    };
+    user.len() + len
 }
 
 /// Changes the state of the record that starts at `bytes`.

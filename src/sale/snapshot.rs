@@ -6,8 +6,6 @@
 //! rows then moves units as grants did, and each piece advances the version by one, so that a
 //! rewritten log is an ordinary sequence of effects that ends at the sale's version.
 
-use std::collections::HashSet;
-
 use super::admission::{List, LISTS};
 use super::amounts::{Amounts, Item, Returned};
 use super::bytes::{put_amounts, put_bytes, put_varint, zigzag, Reader};
@@ -15,14 +13,11 @@ use super::core::Core;
 use super::draw::Draw;
 use super::effect::{list_code, Change, Effect};
 use super::further::{self, Further};
-use super::ledger::{Grant, HashKey, Ledger, NewGrant};
-use super::limits::{
-    AMOUNTS_PER_PIECE, HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET,
-    REQ_BYTES_MAX, ROUND_TOTALS_MAX, ROWS_PER_PIECE_MAX, TIME_MS_MAX, USERS_PER_PIECE,
-};
+use super::ledger::{HashKey, Ledger};
+use super::limits::{AMOUNTS_PER_PIECE, INTEGER_MAX, ROUND_TOTALS_MAX, USERS_PER_PIECE};
 use super::lists;
-use super::outcome::{Refused, State};
-use super::record::{self, Asked, Record};
+use super::outcome::Refused;
+use super::rows;
 use super::schedule::{Rounds, Total};
 use super::status::{Refusals, Tallies};
 use super::terms::{Terms, TermsChange};
@@ -31,8 +26,9 @@ use super::Sale;
 /// Version of the form. Older ones stay readable, newer ones are refused.
 ///
 /// 1: a plain sale. 2: adds the outbox and the fences. 3: ends with sections that only some sales
-/// have: their number, then a tag and a byte string each, tags ascending.
-pub const FORMAT_VERSION: u8 = 3;
+/// have: their number, then a tag and a byte string each, tags ascending. 4: rows of numbered users
+/// may be written as numbers, see `numbered`.
+pub const FORMAT_VERSION: u8 = 4;
 
 /// The further terms that INIT was told.
 const SECTION_TOLD: u8 = 1;
@@ -127,7 +123,9 @@ impl Sale {
             Part::Fences(first, count) => (Kind::Fences, self.write_fences(first, count)),
             Part::Listed(list, first) => (Kind::Listed, self.write_listed(list, first)),
             Part::Amounts(first, count) => (Kind::Amounts, self.write_amounts(first, count)),
-            Part::Rows(first, count) => (Kind::Rows, self.write_rows(first, count)),
+            Part::Rows(first, count) => {
+                (Kind::Rows, rows::write(self.side_of(first).ledger, first, count))
+            }
             Part::Turn(place) => (Kind::Turn, self.write_turn(place)),
             Part::Left(place, first) => (Kind::Left, self.write_left(place, first)),
         }))
@@ -167,7 +165,7 @@ impl Sale {
             if place > 0 {
                 parts.push(Part::Turn(place));
             }
-            plan_rows(ledger, &mut parts);
+            parts.extend(rows::cut(ledger).map(|(first, count)| Part::Rows(first, count)));
             let left = (0..self.items_left(place).count()).step_by(AMOUNTS_PER_PIECE);
             parts.extend(left.map(|first| Part::Left(place, first)));
         }
@@ -367,28 +365,6 @@ impl Sale {
         }
         out
     }
-
-    fn write_rows(&self, first: u64, count: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(PIECE_BYTES_TARGET / 2);
-        let ledger = self.side_of(first).ledger;
-        let base_at = ledger.grant(first).map_or(0, |grant| grant.at);
-        put_varint(&mut out, first);
-        put_varint(&mut out, count as u64);
-        put_varint(&mut out, base_at);
-        for grant in (first..).take(count).filter_map(|seq| ledger.grant(seq)) {
-            let row = Record {
-                user: grant.user,
-                req: grant.req,
-                qty: grant.qty,
-                state: grant.state,
-                at: grant.at,
-                deadline: grant.held_until,
-                prev: 0,
-            };
-            record::write(&mut out, &row, base_at);
-        }
-        out
-    }
 }
 
 /// Fences in one piece: with the longest ids it stays within the bound of a piece.
@@ -405,23 +381,6 @@ enum Part {
     Turn(usize),
     /// What that round has left of its list, from this item on.
     Left(usize, usize),
-}
-
-/// Cuts the grants of a ledger into bounded parts.
-fn plan_rows(ledger: &Ledger, parts: &mut Vec<Part>) {
-    let start = ledger.base() + 1;
-    let (mut first, mut rows, mut bytes) = (start, 0, 0);
-    for seq in start..=ledger.len() {
-        rows += 1;
-        bytes += ledger.grant(seq).map_or(0, |grant| row_bytes_at_most(&grant));
-        if rows == ROWS_PER_PIECE_MAX || bytes >= PIECE_BYTES_TARGET {
-            parts.push(Part::Rows(first, rows));
-            (first, rows, bytes) = (seq + 1, 0, 0);
-        }
-    }
-    if rows > 0 {
-        parts.push(Part::Rows(first, rows));
-    }
 }
 
 fn put_epochs(out: &mut Vec<u8>, ledger: &Ledger) {
@@ -442,11 +401,6 @@ fn take_epochs(reader: &mut Reader<'_>, ledger: &mut Ledger, newest: u64) -> Opt
         }
     }
     Some(())
-}
-
-/// An upper bound of a row's size that does not depend on its neighbours.
-fn row_bytes_at_most(grant: &Grant<'_>) -> usize {
-    grant.user.len() + grant.req_id().map_or(0, <[u8]>::len) + 24
 }
 
 fn terms_section(terms: &Terms) -> Vec<u8> {
@@ -673,7 +627,7 @@ pub(super) fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
 }
 
 /// Whether the packets left share what is available, in a sale that counts them.
-fn can_be_drawn(sale: &Sale, core: &Core) -> bool {
+pub(super) fn can_be_drawn(sale: &Sale, core: &Core) -> bool {
     sale.terms.draw.is_none_or(|draw| draw.is_lawful(core))
 }
 
@@ -760,79 +714,6 @@ pub(super) fn take_number(reader: &mut Reader<'_>) -> Option<u64> {
     reader.varint().filter(|number| *number <= INTEGER_MAX)
 }
 
-/// First seq, number of rows, and base of their times; then the rows.
-fn rows_head(reader: &mut Reader<'_>) -> Option<(u64, u64, u64)> {
-    Some((reader.varint()?, reader.varint()?, reader.varint()?))
-}
-
-/// Checks grant rows that follow those the sale has, and moves the numbers along.
-pub(super) fn check_rows(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
-    let mut reader = Reader::new(piece);
-    let (first, count, base_at) = rows_head(&mut reader).ok_or(Refused::Unknown)?;
-    let in_bounds = (1..=ROWS_PER_PIECE_MAX as u64).contains(&count);
-    if first != core.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
-        return Err(Refused::Law);
-    }
-    let mut ids = HashSet::new();
-    for _ in 0..count {
-        let row = record::read(&mut reader, base_at).ok_or(Refused::Unknown)?;
-        let drawn = sale.terms.draw.is_none_or(|draw| draw.can_draw(row.qty, core.supply));
-        let imported = row.req.is_some_and(|req| req.asked == Asked::Either);
-        if !is_possible(&row) || !(drawn || imported && core.packets.is_none()) {
-            return Err(Refused::Law);
-        }
-        if let Some(req) = row.req {
-            let known = sale.ledger.by_req(row.user, req.id).is_some();
-            if known || !ids.insert((row.user, req.id)) {
-                return Err(Refused::Law);
-            }
-        }
-        core.place(row.qty, row.state)?;
-    }
-    // Rows that are still to come leave every packet its share, so that is so before them too.
-    let fits = can_be_drawn(sale, core)
-        && has_room_for_list(sale, core)
-        && counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
-    match (reader.is_empty(), fits) {
-        (true, true) => Ok(()),
-        (false, _) => Err(Refused::Unknown),
-        (true, false) => Err(Refused::Law),
-    }
-}
-
-/// Whether the amounts listed so far are no more than what rows leave: they came before them.
-fn has_room_for_list(sale: &Sale, core: &Core) -> bool {
-    let fits = |list: &Amounts| Some(list.len()) <= core.packets && list.sum() <= core.available;
-    sale.amounts().is_none_or(fits)
-}
-
-/// Takes over a piece of rows that was checked.
-pub(super) fn take_rows(sale: &mut Sale, piece: &[u8]) {
-    let mut reader = Reader::new(piece);
-    let Some((_, count, base_at)) = rows_head(&mut reader) else { return };
-    for row in (0..count).map_while(|_| record::read(&mut reader, base_at)) {
-        let new = NewGrant {
-            user: row.user,
-            req: row.req,
-            qty: row.qty,
-            state: row.state,
-            at: row.at,
-            held_until: row.deadline,
-            epoch: sale.ledger.epoch_of(sale.ledger.len() + 1),
-        };
-        sale.ledger.push(&new, None);
-    }
-}
-
-fn is_possible(row: &Record<'_>) -> bool {
-    row.prev == 0
-        && (1..=INTEGER_MAX).contains(&row.qty)
-        && row.at <= TIME_MS_MAX
-        && row.deadline <= TIME_MS_MAX + HOLD_MS_MAX
-        && row.req.is_none_or(|req| req.id.len() <= REQ_BYTES_MAX)
-        && (row.state != State::Held || row.deadline != 0)
-}
-
 /// Puts a dump together, piece by piece, and checks at the end that it is the sale it said.
 pub struct Loader {
     sale: Sale,
@@ -844,7 +725,11 @@ impl Loader {
     pub fn start(marked: &[u8], key: HashKey) -> Result<Loader, Refused> {
         match marked.split_first() {
             Some((b'B', piece)) => {
-                let (sale, stated) = read_base(piece, key)?;
+                let (mut sale, stated) = read_base(piece, key)?;
+                // Every grant is of another winner, or that is found out.
+                if sale.rounds().is_none() && stated.winners == stated.core.grants {
+                    sale.ledger.begin_gathering(stated.winners);
+                }
                 Ok(Loader { sale, stated })
             }
             _ => Err(Refused::Unknown),
@@ -880,6 +765,9 @@ impl Loader {
     /// Unix ms: its next epoch is not before it.
     pub fn finish(self, arrived_at: u64) -> Result<Sale, Refused> {
         let Loader { mut sale, mut stated } = self;
+        if !sale.ledger.end_gathering() {
+            return Err(Refused::Law);
+        }
         stated.core.version = stated.core.version.saturating_sub(sale.awaits);
         let restocks = sale.restocks.len() as u64;
         let complete = sale.core == stated.core

@@ -14,6 +14,7 @@ use super::limits::{
 };
 use super::lists;
 use super::outcome::{Refused, State};
+use super::rows;
 use super::snapshot;
 use super::terms::Terms;
 use super::Sale;
@@ -334,7 +335,7 @@ impl Trial {
             Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
             Effect::Left(piece) if alone => lists::check_left(sale, piece, &self.core),
-            Effect::Rows(piece) if alone => snapshot::check_rows(sale, piece, &mut self.core),
+            Effect::Rows(piece) if alone => rows::check(sale, piece, &mut self.core),
             piece if piece.is_piece() => Err(Refused::Law),
             Effect::Round { .. } => Err(Refused::Law),
             _ => Err(Refused::Place),

@@ -13,7 +13,7 @@ use redis_module::raw::{
 use super::api::guarded;
 use super::call::bytes_of;
 use super::replicate::APPLY;
-use super::{defrag, info, log, random, run, sweeper};
+use super::{child, defrag, info, log, random, run, sweeper};
 use crate::sale::effect::{encode_version, Change};
 use crate::sale::outcome::Refused;
 use crate::sale::snapshot::{Kind, Loader};
@@ -155,16 +155,20 @@ fn mark(out: &mut Vec<u8>, kind: Kind, piece: &[u8]) {
 
 unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     guarded_writing(|| {
-        // SAFETY: as for `mem_usage`; in a forked child nothing else runs at all.
-        let sale = unsafe { sale_of(value) };
-        let mut marked = Vec::new();
-        for (kind, piece) in sale.pieces().chain([sale.refusals_piece()]) {
-            mark(&mut marked, kind, &piece);
-            save(io, &marked);
-        }
-        // An empty string ends the pieces; a save that broke off before it is never loaded.
-        save(io, &[]);
+        // SAFETY: the server lends the value to this callback alone.
+        let sale = unsafe { &mut *value.cast::<Sale>() };
+        child::saving(sale, |sale| save_pieces(io, sale));
     });
+}
+
+fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
+    let mut marked = Vec::new();
+    for (kind, piece) in sale.pieces().chain([sale.refusals_piece()]) {
+        mark(&mut marked, kind, &piece);
+        save(io, &marked);
+    }
+    // An empty string ends the pieces; a save that broke off before it is never loaded.
+    save(io, &[]);
 }
 
 /// Runs a callback that writes a sale into a file. The server can't be told of a failure, but a
@@ -283,24 +287,28 @@ unsafe extern "C" fn aof_rewrite(
     value: *mut c_void,
 ) {
     guarded_writing(|| {
-        // SAFETY: as for `rdb_save`.
-        let sale = unsafe { sale_of(value) };
-        let pieces = sale.pieces();
-        // The base puts the sale at the version before all further pieces, each of which adds one.
-        let (count, at_most) = pieces.size_hint();
-        debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
-        let further = count.saturating_sub(1) as u64;
-        let mut version = sale.core().version.saturating_sub(further);
-        for (kind, piece) in pieces {
-            let Some(effect) = kind.effect(&piece) else { continue };
-            if kind == Kind::Base {
-                emit(io, key, 0, &Change::piece(effect));
-            } else {
-                emit(io, key, version, &Change::piece(effect));
-                version += 1;
-            }
-        }
+        // SAFETY: the server lends the value to this callback alone.
+        let sale = unsafe { &mut *value.cast::<Sale>() };
+        child::saving(sale, |sale| emit_pieces(io, key, sale));
     });
+}
+
+fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale) {
+    let pieces = sale.pieces();
+    // The base puts the sale at the version before all further pieces, each of which adds one.
+    let (count, at_most) = pieces.size_hint();
+    debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
+    let further = count.saturating_sub(1) as u64;
+    let mut version = sale.core().version.saturating_sub(further);
+    for (kind, piece) in pieces {
+        let Some(effect) = kind.effect(&piece) else { continue };
+        if kind == Kind::Base {
+            emit(io, key, 0, &Change::piece(effect));
+        } else {
+            emit(io, key, version, &Change::piece(effect));
+            version += 1;
+        }
+    }
 }
 
 fn emit(io: *mut RedisModuleIO, key: *mut RedisModuleString, version: u64, change: &Change<'_>) {

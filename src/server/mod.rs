@@ -7,6 +7,7 @@ mod api;
 
 pub mod alloc;
 pub mod call;
+mod child;
 pub mod config;
 pub mod datatype;
 mod defrag;

@@ -206,7 +206,7 @@ fn every_refusal_counter_at_every_edge() {
 fn a_version_has_room_for_the_pieces_of_its_sale() {
     let mut world = World::open(1000, Rules::default(), START, 500).unwrap().unwrap();
     for number in 0..300 {
-        let user = format!("{number:0256}").into_bytes();
+        let user = format!("{number:0255}x").into_bytes();
         let op = Op::Grab { user, ask: Ask::Qty(1), req: None };
         let decided = world.sale.decide(&request(&op).unwrap(), &world.now());
         world.sale.commit(&decided.changes, world.run).unwrap();

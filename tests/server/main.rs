@@ -20,6 +20,7 @@ mod digest;
 mod due_at_once;
 mod errors;
 mod flood;
+mod fork;
 mod golden;
 mod holds;
 mod hostile;

@@ -6,7 +6,7 @@ use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};
 use crate::support::{crc64, Conn, Options, Random, Reply, Server};
 
 /// The first piece of a sale and the version of its form.
-const FORM: &[u8] = b"B\x03";
+const FORM: &[u8] = b"B\x04";
 const FLIPS: usize = 10_000;
 const REFUSED: &str = "-ERR Bad data format";
 
@@ -101,7 +101,8 @@ fn an_altered_base_is_held_as_told_or_refused() {
     let whole = pieces(&payload);
     let mut conn = server.conn();
     let (mut refused, mut held) = (0, 0);
-    for place in 1..whole[0].len() {
+    // The base of the third form is the same but for its number, and comes back in the newest form.
+    for place in 2..whole[0].len() {
         for step in [1, 255] {
             let mut altered = whole.clone();
             altered[0][place] = altered[0][place].wrapping_add(step);

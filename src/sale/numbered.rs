@@ -1,0 +1,389 @@
+//! Rows of a snapshot whose users are numbered, in a few bytes each.
+//!
+//! The ids of most shops are one prefix and a number. Rows of such users that differ in nothing but
+//! number and time, which is what a sale without holds is made of, are written as two columns of
+//! bit fields, each as wide as its largest value needs ("frame of reference", Goldstein et al.,
+//! 1998):
+//!
+//! ```text
+//! 0  first  count  base  state  prefix  digits  least number  width  numbers  width  times
+//! ```
+//! The 0 tells it from other rows, whose first seq it would be. `digits` is how many digits every
+//! number has, 0 when none has a leading zero. A server compresses what it saves, which takes far
+//! longer than writing it: so many bytes fewer are so much time less.
+
+use super::bytes::{put_bytes, put_varint, Reader};
+use super::limits::USER_BYTES_MAX;
+use super::outcome::State;
+use super::record::{state_code, state_of, Record};
+
+/// What stands where other rows have their first seq.
+pub const MARK: u64 = 0;
+
+/// Digits of a number that are read as one; more are part of the prefix.
+const DIGITS_MAX: usize = 18;
+/// Bits of the widest field: what 18 digits need.
+const WIDTH_MAX: u32 = 60;
+/// Digits that are handled together.
+const CHUNK: usize = 8;
+const PER_CHUNK: u64 = 100_000_000;
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// Rows to be written, as long as all of them can be.
+pub struct Numbered<'a> {
+    base_at: u64,
+    state: State,
+    prefix: &'a [u8],
+    /// Digits of every number, `None` when they differ.
+    digits: Option<usize>,
+    has_leading_zero: bool,
+    numbers: Vec<u64>,
+    times: Vec<u64>,
+}
+
+impl<'a> Numbered<'a> {
+    /// Rows like `first`, whose times count from `base_at`.
+    pub fn like(first: &Record<'a>, base_at: u64, room: usize) -> Numbered<'a> {
+        let digits = first.user.iter().rev().take(DIGITS_MAX).take_while(|b| b.is_ascii_digit());
+        let digits = digits.count();
+        Numbered {
+            base_at,
+            state: first.state,
+            prefix: &first.user[..first.user.len() - digits],
+            digits: Some(digits),
+            has_leading_zero: false,
+            numbers: Vec::with_capacity(room),
+            times: Vec::with_capacity(room),
+        }
+    }
+
+    /// Adds a row. False when it is not like the others.
+    #[inline]
+    pub fn push(&mut self, row: &Record<'_>) -> bool {
+        let plain = row.qty == 1
+            && row.req.is_none()
+            && row.deadline == 0
+            && row.state == self.state
+            && row.at >= self.base_at;
+        let number = row.user.strip_prefix(self.prefix).filter(|_| plain);
+        let Some(text) = number else { return false };
+        let Some(number) = number_of(text) else { return false };
+        self.has_leading_zero |= text[0] == b'0' && text.len() > 1;
+        self.digits = self.digits.filter(|digits| *digits == text.len());
+        self.numbers.push(number);
+        self.times.push(row.at - self.base_at);
+        self.digits.is_some() || !self.has_leading_zero
+    }
+
+    /// Appends everything behind the number of rows and the base of their times.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let least = self.numbers.iter().copied().min().unwrap_or(0);
+        out.push(state_code(self.state));
+        put_bytes(out, self.prefix);
+        put_varint(out, self.digits.unwrap_or(0) as u64);
+        put_varint(out, least);
+        put_fields(out, self.numbers.iter().map(|number| number - least));
+        put_fields(out, self.times.iter().copied());
+    }
+}
+
+/// Rows that are read.
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    pub state: State,
+    prefix: &'a [u8],
+    digits: usize,
+    least: u64,
+    count: usize,
+    numbers: Fields<'a>,
+    times: Fields<'a>,
+}
+
+impl<'a> Rows<'a> {
+    /// Reads what [`Numbered::write`] wrote for `count` rows, to the end. `None` when it was not
+    /// written so, or a user would be longer than users are.
+    pub fn read(reader: &mut Reader<'a>, count: usize) -> Option<Rows<'a>> {
+        let state = state_of(reader.byte()?)?;
+        let prefix = reader.bytes()?;
+        let digits = usize::try_from(reader.varint()?).ok()?;
+        let least = reader.varint()?;
+        let (numbers, times) = (Fields::read(reader, count)?, Fields::read(reader, count)?);
+        let rows = Rows { state, prefix, digits, least, count, numbers, times };
+        // Mostly no number of that width would be too long, and none has to be looked at.
+        let mut most = least.checked_add(numbers.mask())?;
+        let longest = if digits == 0 { DIGITS_MAX } else { digits };
+        if digits_of(most) > longest || digits == 0 {
+            most = least + numbers.iter(count).max()?;
+        }
+        let longest = if digits == 0 { digits_of(most) } else { digits };
+        let fits = longest <= DIGITS_MAX
+            && digits_of(most) <= longest
+            && rows.prefix.len() + longest <= USER_BYTES_MAX;
+        (fits && reader.is_empty()).then_some(rows)
+    }
+
+    /// The latest time, from the base.
+    pub fn latest(&self) -> u64 {
+        self.times.iter(self.count).max().unwrap_or(0)
+    }
+
+    /// The numbers of the users, each with its time from the base.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let numbers = self.numbers.iter(self.count).map(|number| self.least + number);
+        numbers.zip(self.times.iter(self.count))
+    }
+
+    /// Appends the user who has `number`.
+    #[inline]
+    pub fn put_user(&self, out: &mut Vec<u8>, number: u64) {
+        out.extend_from_slice(self.prefix);
+        let len = if self.digits == 0 { digits_of(number) } else { self.digits };
+        let text = text_of(number);
+        out.extend_from_slice(&text[text.len() - len..]);
+    }
+}
+
+/// Bit fields of one width, the lowest bits first.
+#[derive(Clone, Copy, Debug)]
+struct Fields<'a> {
+    width: u32,
+    bytes: &'a [u8],
+}
+
+fn field_bytes(width: u32, count: usize) -> usize {
+    (width as usize * count).div_ceil(8)
+}
+
+fn put_fields(out: &mut Vec<u8>, fields: impl ExactSizeIterator<Item = u64> + Clone) {
+    let width = u64::BITS - fields.clone().fold(0, |all, field| all | field).leading_zeros();
+    out.push(width as u8);
+    out.reserve(field_bytes(width, fields.len()) + 8);
+    let (mut pending, mut bits) = (0u64, 0);
+    for field in fields {
+        pending |= field << bits;
+        bits += width;
+        if bits >= u64::BITS {
+            out.extend_from_slice(&pending.to_le_bytes());
+            bits -= u64::BITS;
+            // What of the field did not fit: its upper `bits` bits.
+            pending = field.unbounded_shr(width - bits);
+        }
+    }
+    out.extend_from_slice(&pending.to_le_bytes()[..bits.div_ceil(8) as usize]);
+}
+
+impl<'a> Fields<'a> {
+    fn read(reader: &mut Reader<'a>, count: usize) -> Option<Fields<'a>> {
+        let width = u32::from(reader.byte()?);
+        let bytes = (width <= WIDTH_MAX).then(|| reader.take(field_bytes(width, count)))??;
+        Some(Fields { width, bytes })
+    }
+
+    /// The largest number that fits.
+    fn mask(&self) -> u64 {
+        (1 << self.width) - 1
+    }
+
+    /// The first `count` fields, which are there.
+    #[inline]
+    fn iter(self, count: usize) -> impl Iterator<Item = u64> + 'a {
+        let Fields { width, bytes } = self;
+        let mask = self.mask();
+        let mut words = bytes.chunks(8).map(word_of);
+        let (mut pending, mut bits) = (0u128, 0);
+        (0..count).map(move |_| {
+            if bits < width {
+                pending |= u128::from(words.next().unwrap_or(0)) << bits;
+                bits += u64::BITS;
+            }
+            let field = pending as u64 & mask;
+            pending >>= width;
+            bits -= width;
+            field
+        })
+    }
+}
+
+/// Up to eight bytes as a number.
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// How many decimal digits a number has.
+fn digits_of(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// The number that 1 to `DIGITS_MAX` digits are, `None` when there are others or none.
+#[inline]
+fn number_of(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > DIGITS_MAX {
+        return None;
+    }
+    let mut number = 0;
+    let (head, chunks) = text.split_at(text.len() % CHUNK);
+    for byte in head {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    for chunk in chunks.chunks_exact(CHUNK) {
+        number = number * PER_CHUNK + eight_digits(word_of(chunk))?;
+    }
+    Some(number)
+}
+
+/// The number that eight digits are, the first one in the lowest byte. Neighbours are joined: eight
+/// digits to four numbers of two, to two of four, to one.
+#[inline]
+fn eight_digits(text: u64) -> Option<u64> {
+    let digits = text ^ ZEROS;
+    // A byte above 9 has a high bit, or gets one when 6 is added.
+    let above = digits.wrapping_add(0x0606_0606_0606_0606) | digits;
+    if above & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
+        return None;
+    }
+    let twos = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = twos.wrapping_mul(100).wrapping_add(twos >> 16) & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
+}
+
+/// The decimal digits of a number, zeros before them.
+#[inline]
+fn text_of(number: u64) -> [u8; 3 * CHUNK] {
+    let mut text = [0; 3 * CHUNK];
+    let (rest, low) = (number / PER_CHUNK, number % PER_CHUNK);
+    let parts = [rest / PER_CHUNK, rest % PER_CHUNK, low];
+    for (place, part) in text.chunks_exact_mut(CHUNK).zip(parts) {
+        place.copy_from_slice(&digits_in(part).to_le_bytes());
+    }
+    text
+}
+
+/// Inverse of [`eight_digits`]: divides four, then two digits at a time by multiplying.
+#[inline]
+fn digits_in(number: u64) -> u64 {
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = (fours.wrapping_mul(10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | fours.wrapping_sub(hundreds * 100) << 16;
+    let tens = (twos.wrapping_mul(103) >> 10) & 0x000f_000f_000f_000f;
+    (tens | twos.wrapping_sub(tens * 10) << 8) + ZEROS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(user: &[u8], at: u64) -> Record<'_> {
+        Record { user, req: None, qty: 1, state: State::Sold, at, deadline: 0, prev: 0 }
+    }
+
+    /// Users and times, written and read again; `None` when they can't be written so.
+    fn again(users: &[(Vec<u8>, u64)]) -> Option<Vec<(Vec<u8>, u64)>> {
+        let mut numbered = Numbered::like(&row(&users[0].0, 5), 5, users.len());
+        if !users.iter().all(|(user, at)| numbered.push(&row(user, *at))) {
+            return None;
+        }
+        let mut piece = Vec::new();
+        numbered.write(&mut piece);
+        for len in 0..piece.len() {
+            assert!(Rows::read(&mut Reader::new(&piece[..len]), users.len()).is_none(), "{len}");
+        }
+        let rows = Rows::read(&mut Reader::new(&piece), users.len()).unwrap();
+        assert_eq!(rows.latest(), users.iter().map(|(_, at)| at - 5).max().unwrap());
+        let pairs = rows.iter().map(|(number, time)| {
+            let mut user = Vec::new();
+            rows.put_user(&mut user, number);
+            (user, 5 + time)
+        });
+        Some(pairs.collect())
+    }
+
+    fn users(texts: &[&str]) -> Vec<(Vec<u8>, u64)> {
+        texts.iter().zip(5..).map(|(text, at)| (text.as_bytes().to_vec(), at)).collect()
+    }
+
+    #[test]
+    fn numbers_of_any_length_come_back() {
+        let long = "x".repeat(USER_BYTES_MAX - 2);
+        let (nine, ten) = (format!("{long}9"), format!("{long}10"));
+        for texts in [
+            &["user:000012345678", "user:000000000000", "user:999999999999"][..],
+            &["7", "10", "999999999999999999", "0"],
+            &["a07", "a99"],
+            &["0"],
+            &["999999999999999999", "000000000000000000"],
+            &["12345678901234567890", "12000000000000000000"],
+            &["u-1", "u-12345678", "u-123456789", "u-1234567890123456"],
+            &[nine.as_str(), ten.as_str()],
+        ] {
+            let users = users(texts);
+            assert_eq!(again(&users), Some(users), "{texts:?}");
+        }
+        let mut far = users(&["1", "2", "3"]);
+        far[1].1 = 1 << 47;
+        assert_eq!(again(&far), Some(far));
+    }
+
+    #[test]
+    fn other_users_are_not_written_so() {
+        for texts in [
+            &["a7", "b7"][..],
+            &["a7", "a"],
+            &["a", "a7"],
+            &["a07", "a7"],
+            &["a7", "a07"],
+            &["a7", "a1234567890123456789"],
+            &["a7", "a7x"],
+            &["a7", "a12345/78"],
+            &["a7", "a1234:678"],
+            &["12345678901234567890", "13000000000000000000"],
+        ] {
+            assert_eq!(again(&users(texts)), None, "{texts:?}");
+        }
+        let mut early = users(&["1", "2"]);
+        early[1].1 = 4;
+        assert_eq!(again(&early), None);
+    }
+
+    #[test]
+    fn digits_and_numbers_are_inverse() {
+        let mut number = 1u64;
+        for step in 0..2000u64 {
+            number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(step);
+            let number = number % 10u64.pow(1 + (step % 18) as u32);
+            let text = text_of(number);
+            assert_eq!(std::str::from_utf8(&text).unwrap().parse(), Ok(number));
+            assert_eq!(number_of(&text[text.len() - digits_of(number)..]), Some(number));
+        }
+        for number in (0..100_000_000).step_by(9973) {
+            assert_eq!(eight_digits(digits_in(number)), Some(number));
+        }
+    }
+
+    #[test]
+    fn altered_rows_are_refused_or_users_of_lawful_length() {
+        let all = users(&["user:0008", "user:0009", "user:1234"]);
+        let mut numbered = Numbered::like(&row(&all[0].0, 5), 5, 3);
+        assert!(all.iter().all(|(user, at)| numbered.push(&row(user, *at))));
+        let mut piece = Vec::new();
+        numbered.write(&mut piece);
+        for place in 0..piece.len() {
+            for byte in 0..=u8::MAX {
+                let mut altered = piece.clone();
+                altered[place] = byte;
+                let Some(rows) = Rows::read(&mut Reader::new(&altered), 3) else { continue };
+                assert_eq!(rows.iter().count(), 3);
+                for (number, _) in rows.iter() {
+                    let mut user = Vec::new();
+                    rows.put_user(&mut user, number);
+                    assert!((1..=USER_BYTES_MAX).contains(&user.len()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Grants in a snapshot: rows in pieces, written, checked and taken over.
+//!
+//! ```text
+//! first seq  number of rows  base of their times  rows
+//! ```
+//! A row has the form of `record`, unless all of them are of numbered users: see `numbered`.
+
+use std::collections::HashSet;
+use std::hint::black_box;
+
+use super::amounts::Amounts;
+use super::bytes::{put_varint, Reader};
+use super::core::Core;
+use super::ledger::{Found, Ledger, NewGrant};
+use super::limits::{
+    HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
+    ROWS_PER_PIECE_MAX, TIME_MS_MAX,
+};
+use super::numbered::{self, Numbered};
+use super::outcome::{Refused, State};
+use super::record::{self, Asked, Record};
+use super::snapshot::{can_be_drawn, counts_all};
+use super::Sale;
+
+/// Rows that are taken over together: their places in the index are asked for before the first is
+/// needed.
+const TAKEN_TOGETHER: usize = 64;
+
+/// Longest row without its ids, whatever its neighbours are.
+const ROW_BYTES_MAX: usize = 24;
+
+/// Cuts the grants of a ledger into bounded parts: first seq and number. Depends on the grants
+/// alone, so that equal sales have equal pieces.
+pub(super) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
+    let mut first = ledger.base() + 1;
+    core::iter::from_fn(move || {
+        let (mut count, mut bytes) = (0, 0);
+        if are_short(ledger, first) {
+            count = ROWS_PER_PIECE_MAX;
+        } else {
+            let mut lens = ledger.ids_lens(first);
+            while count < ROWS_PER_PIECE_MAX && bytes < PIECE_BYTES_TARGET {
+                let Some(len) = lens.next() else { break };
+                count += 1;
+                bytes += len + ROW_BYTES_MAX;
+            }
+        }
+        let part = (first, count);
+        first += count as u64;
+        (count > 0).then_some(part)
+    })
+}
+
+/// Whether so many rows from `first` on are there and so short that they fill a piece by their
+/// number: told from their places, without a look at each.
+fn are_short(ledger: &Ledger, first: u64) -> bool {
+    let before_last = ROWS_PER_PIECE_MAX as u64 - 1;
+    let span = ledger.bytes_between(first, first + before_last);
+    // A record has its ids and more.
+    span.is_some_and(|span| span + before_last * (ROW_BYTES_MAX as u64) < PIECE_BYTES_TARGET as u64)
+}
+
+/// A piece of `count` rows from the grant `first` on.
+pub(super) fn write(ledger: &Ledger, first: u64, count: usize) -> Vec<u8> {
+    let rows = || ledger.records(first).take(count);
+    let base_at = rows().next().map_or(0, |row| row.at);
+    let numbered = numbered_rows(rows(), base_at, count);
+    let room = if numbered.is_some() { 8 * count } else { PIECE_BYTES_TARGET / 2 };
+    let mut out = Vec::with_capacity(room);
+    if numbered.is_some() {
+        put_varint(&mut out, numbered::MARK);
+    }
+    put_varint(&mut out, first);
+    put_varint(&mut out, count as u64);
+    put_varint(&mut out, base_at);
+    match numbered {
+        Some(numbered) => numbered.write(&mut out),
+        None => rows().for_each(|row| record::write(&mut out, &Record { prev: 0, ..row }, base_at)),
+    }
+    out
+}
+
+/// The rows as numbered ones, if they are.
+fn numbered_rows<'a>(
+    mut rows: impl Iterator<Item = Record<'a>>,
+    base_at: u64,
+    count: usize,
+) -> Option<Numbered<'a>> {
+    let first = rows.next()?;
+    let mut numbered = Numbered::like(&first, base_at, count);
+    let all = numbered.push(&first) && rows.all(|row| numbered.push(&row));
+    all.then_some(numbered)
+}
+
+/// The beginning of a piece.
+struct Head {
+    is_numbered: bool,
+    first: u64,
+    count: u64,
+    base_at: u64,
+}
+
+impl Head {
+    fn read(reader: &mut Reader<'_>) -> Option<Head> {
+        let first = reader.varint()?;
+        let is_numbered = first == numbered::MARK;
+        let first = if is_numbered { reader.varint()? } else { first };
+        Some(Head { is_numbered, first, count: reader.varint()?, base_at: reader.varint()? })
+    }
+}
+
+/// Checks grant rows that follow those the sale has, and moves the numbers along.
+pub(super) fn check(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
+    let mut reader = Reader::new(piece);
+    let head = Head::read(&mut reader).ok_or(Refused::Unknown)?;
+    let in_bounds = (1..=ROWS_PER_PIECE_MAX as u64).contains(&head.count);
+    if head.first != core.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
+        return Err(Refused::Law);
+    }
+    match head.is_numbered {
+        true => check_numbered(sale, &mut reader, &head, core)?,
+        false => check_records(sale, &mut reader, &head, core)?,
+    }
+    // Rows that are still to come leave every packet its share, so that is so before them too.
+    let fits = can_be_drawn(sale, core)
+        && has_room_for_list(sale, core)
+        && counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
+    match (reader.is_empty(), fits) {
+        (true, true) => Ok(()),
+        (false, _) => Err(Refused::Unknown),
+        (true, false) => Err(Refused::Law),
+    }
+}
+
+/// Whether the amounts listed so far are no more than what rows leave: they came before them.
+fn has_room_for_list(sale: &Sale, core: &Core) -> bool {
+    let fits = |list: &Amounts| Some(list.len()) <= core.packets && list.sum() <= core.available;
+    sale.amounts().is_none_or(fits)
+}
+
+fn check_records(
+    sale: &Sale,
+    reader: &mut Reader<'_>,
+    head: &Head,
+    core: &mut Core,
+) -> Result<(), Refused> {
+    let mut ids = HashSet::new();
+    for _ in 0..head.count {
+        let row = record::read(reader, head.base_at).ok_or(Refused::Unknown)?;
+        check_row(sale, &row, core)?;
+        if let Some(req) = row.req {
+            let known = sale.ledger.by_req(row.user, req.id).is_some();
+            if known || !ids.insert((row.user, req.id)) {
+                return Err(Refused::Law);
+            }
+        }
+        core.place(row.qty, row.state)?;
+    }
+    Ok(())
+}
+
+fn check_row(sale: &Sale, row: &Record<'_>, core: &Core) -> Result<(), Refused> {
+    let drawn = sale.terms.draw.is_none_or(|draw| draw.can_draw(row.qty, core.supply));
+    let imported = row.req.is_some_and(|req| req.asked == Asked::Either);
+    match is_possible(row) && (drawn || imported && core.packets.is_none()) {
+        true => Ok(()),
+        false => Err(Refused::Law),
+    }
+}
+
+/// Numbered rows differ in user and time alone: what holds of the latest holds of all.
+fn check_numbered(
+    sale: &Sale,
+    reader: &mut Reader<'_>,
+    head: &Head,
+    core: &mut Core,
+) -> Result<(), Refused> {
+    let rows = numbered::Rows::read(reader, head.count as usize).ok_or(Refused::Unknown)?;
+    let at = head.base_at.checked_add(rows.latest()).ok_or(Refused::Law)?;
+    let state = rows.state;
+    let row = Record { user: b"0", req: None, qty: 1, state, at, deadline: 0, prev: 0 };
+    check_row(sale, &row, core)?;
+    (0..head.count).try_for_each(|_| core.place(1, state))
+}
+
+fn is_possible(row: &Record<'_>) -> bool {
+    row.prev == 0
+        && (1..=INTEGER_MAX).contains(&row.qty)
+        && row.at <= TIME_MS_MAX
+        && row.deadline <= TIME_MS_MAX + HOLD_MS_MAX
+        && row.req.is_none_or(|req| req.id.len() <= REQ_BYTES_MAX)
+        && (row.state != State::Held || row.deadline != 0)
+}
+
+/// Takes over a piece of rows that was checked.
+pub(super) fn take(sale: &mut Sale, piece: &[u8]) {
+    let mut reader = Reader::new(piece);
+    let Some(head) = Head::read(&mut reader) else { return };
+    if head.is_numbered {
+        if let Some(rows) = numbered::Rows::read(&mut reader, head.count as usize) {
+            take_numbered(&mut sale.ledger, &rows, head.base_at);
+        }
+        return;
+    }
+    let mut rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
+    let mut together: Vec<Record<'_>> = Vec::with_capacity(TAKEN_TOGETHER);
+    loop {
+        together.extend(rows.by_ref().take(TAKEN_TOGETHER));
+        if together.is_empty() {
+            return;
+        }
+        push(&mut sale.ledger, &together);
+        together.clear();
+    }
+}
+
+fn take_numbered(ledger: &mut Ledger, rows: &numbered::Rows<'_>, base_at: u64) {
+    let mut all = rows.iter();
+    let (mut users, mut ends) = (Vec::new(), Vec::with_capacity(TAKEN_TOGETHER));
+    loop {
+        for (number, time) in all.by_ref().take(TAKEN_TOGETHER) {
+            rows.put_user(&mut users, number);
+            ends.push((users.len(), base_at + time));
+        }
+        if ends.is_empty() {
+            return;
+        }
+        let mut start = 0;
+        let together: Vec<Record<'_>> = ends
+            .iter()
+            .map(|&(end, at)| {
+                let user = &users[start..end];
+                start = end;
+                Record { user, req: None, qty: 1, state: rows.state, at, deadline: 0, prev: 0 }
+            })
+            .collect();
+        push(ledger, &together);
+        users.clear();
+        ends.clear();
+    }
+}
+
+/// Appends rows. Where a user is looked for is nowhere near where the one before was, so all places
+/// are touched before the first is looked at: the processor fetches them side by side.
+fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
+    if ledger.is_gathering() {
+        for row in rows {
+            let stranger = ledger.stranger(row.user);
+            push_row(ledger, row, Some(stranger));
+        }
+        return;
+    }
+    let mut probes = [None; TAKEN_TOGETHER];
+    for (probe, row) in probes.iter_mut().zip(rows) {
+        *probe = Some(ledger.probe(row.user));
+    }
+    let touched = probes.iter().flatten().filter_map(|probe| ledger.first_look(*probe));
+    black_box(touched.fold(0, |all, word| all ^ word));
+    for (row, probe) in rows.iter().zip(probes) {
+        let found = probe.map(|probe| ledger.find_at(row.user, probe));
+        push_row(ledger, row, found);
+    }
+}
+
+#[inline]
+fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Found>) {
+    let new = NewGrant {
+        user: row.user,
+        req: row.req,
+        qty: row.qty,
+        state: row.state,
+        at: row.at,
+        held_until: row.deadline,
+        epoch: ledger.epoch_of(ledger.len() + 1),
+    };
+    ledger.push(&new, found);
+}
