@@ -149,7 +149,8 @@ fn entries_keep_bytes_as_they_are() {
 fn an_entry_and_its_change_are_one_transaction() {
     let server = Server::start();
     let mut conn = server.conn();
-    assert_eq!(conn.call("SECKILL.INIT k 2 HOLD 150 OUTBOX s"), "+OK");
+    let init = format!("SECKILL.INIT k 2 HOLD {} OUTBOX s", slowed(150));
+    assert_eq!(conn.call(&init), "+OK");
     let mut stream = ReplicationStream::attach(&server);
     conn.cmd("SECKILL.GRAB k a");
     assert_transaction(&server, &mut stream, &["GRANT"]);
@@ -470,7 +471,8 @@ fn the_stream_needs_permission_at_init_alone() {
 fn a_renamed_sale_goes_on_under_its_new_name() {
     let server = Server::start();
     let mut conn = server.conn();
-    conn.check(&[("SECKILL.INIT k 5 HOLD 60 OUTBOX s", "+OK")]);
+    let init = format!("SECKILL.INIT k 5 HOLD {} OUTBOX s", slowed(60));
+    assert_eq!(conn.call(&init), "+OK");
     conn.cmd("SECKILL.GRAB k a");
     assert_eq!(conn.call("RENAME k l"), "+OK");
     wait_for_no_holds(&server, "l");
