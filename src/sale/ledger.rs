@@ -182,6 +182,13 @@ pub struct Found {
     entry: Option<Value>,
 }
 
+impl Found {
+    /// Whether he has no grant.
+    pub fn is_stranger(&self) -> bool {
+        self.entry.is_none()
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Chunk {
     /// T of its first grant; the others count from it.
