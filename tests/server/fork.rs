@@ -27,8 +27,8 @@ fn start(lines: &[&str]) -> Server {
 /// page of the index was written, and waits for its end.
 fn grant_while(server: &Server, ask: impl FnOnce(), is_saving: impl Fn(&Server) -> bool) {
     let mut conn = server.conn();
-    // The child waits so long after it has written each key.
-    conn.check(&[("CONFIG SET rdb-key-save-delay 1500000", "+OK")]);
+    // The child waits so long after it has written each key, in microseconds.
+    conn.check(&[("CONFIG SET rdb-key-save-delay 4000000", "+OK")]);
     ask();
     wait_until("the child is there", || is_saving(server));
     grow(&mut conn, "k", WINNERS, WINNERS + 50_000, user);
