@@ -5,31 +5,30 @@
 use super::errors;
 use crate::sale::ledger::Grant;
 use crate::sale::outcome::{Outcome, Standing, State};
+use crate::server::answers::{Fixed, Part, Part::Number};
 use crate::server::reply::Reply;
-use crate::server::whole::Part::{self, Constant, Number};
-use crate::server::whole::Piece;
 
-static GRANTED: Piece = Piece::first(6, "GRANTED");
-static ALREADY: Piece = Piece::first(5, "ALREADY");
-static REPLAY: Piece = Piece::first(5, "REPLAY");
-static OVERLIMIT: Piece = Piece::first(2, "OVERLIMIT");
-static SOLDOUT: Piece = Piece::first(2, "SOLDOUT");
-static SHORT: Piece = Piece::first(2, "SHORT");
-static NOTOPEN: Piece = Piece::first(2, "NOTOPEN");
-static CLOSED: Piece = Piece::first(1, "CLOSED");
-static PAUSED: Piece = Piece::first(1, "PAUSED");
-static DENIED: Piece = Piece::first(1, "DENIED");
-static BUSY: Piece = Piece::first(1, "BUSY");
-static NOGRANT: Piece = Piece::first(4, "NOGRANT");
-static FENCED: Piece = Piece::first(4, State::Cancelled.name());
-static FOUR: Piece = Piece::array(4);
-static HELD: Piece = Piece::word(State::Held.name());
-static SOLD: Piece = Piece::word(State::Sold.name());
-static CANCELLED: Piece = Piece::word(State::Cancelled.name());
-static EXPIRED: Piece = Piece::word(State::Expired.name());
-static REFUNDED: Piece = Piece::word(State::Refunded.name());
+static GRANTED: Fixed = Fixed::first(6, "GRANTED");
+static ALREADY: Fixed = Fixed::first(5, "ALREADY");
+static REPLAY: Fixed = Fixed::first(5, "REPLAY");
+static OVERLIMIT: Fixed = Fixed::first(2, "OVERLIMIT");
+static SOLDOUT: Fixed = Fixed::first(2, "SOLDOUT");
+static SHORT: Fixed = Fixed::first(2, "SHORT");
+static NOTOPEN: Fixed = Fixed::first(2, "NOTOPEN");
+static CLOSED: Fixed = Fixed::first(1, "CLOSED");
+static PAUSED: Fixed = Fixed::first(1, "PAUSED");
+static DENIED: Fixed = Fixed::first(1, "DENIED");
+static BUSY: Fixed = Fixed::first(1, "BUSY");
+static NOGRANT: Fixed = Fixed::first(4, "NOGRANT");
+static FENCED: Fixed = Fixed::first(4, State::Cancelled.name());
+static FOUR: Fixed = Fixed::array(4);
+static HELD: Fixed = Fixed::word(State::Held.name());
+static SOLD: Fixed = Fixed::word(State::Sold.name());
+static CANCELLED: Fixed = Fixed::word(State::Cancelled.name());
+static EXPIRED: Fixed = Fixed::word(State::Expired.name());
+static REFUNDED: Fixed = Fixed::word(State::Refunded.name());
 
-fn word_of(state: State) -> &'static Piece {
+fn word_of(state: State) -> &'static Fixed {
     match state {
         State::Held => &HELD,
         State::Sold => &SOLD,
@@ -56,16 +55,18 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::SoldOut { held } => pair(reply, &SOLDOUT, *held),
         Outcome::Short { available } => pair(reply, &SHORT, *available),
         Outcome::NotOpen { in_ms } => pair(reply, &NOTOPEN, *in_ms),
-        Outcome::Closed => reply.outcome(&[Constant(&CLOSED)]),
-        Outcome::Paused => reply.outcome(&[Constant(&PAUSED)]),
-        Outcome::Denied => reply.outcome(&[Constant(&DENIED)]),
-        Outcome::Busy => reply.outcome(&[Constant(&BUSY)]),
+        Outcome::Closed => reply.outcome(&[Part::Fixed(&CLOSED)]),
+        Outcome::Paused => reply.outcome(&[Part::Fixed(&PAUSED)]),
+        Outcome::Denied => reply.outcome(&[Part::Fixed(&DENIED)]),
+        Outcome::Busy => reply.outcome(&[Part::Fixed(&BUSY)]),
         Outcome::Stands(Standing { seq, qty, state, deadline }) => {
             let [seq, qty, deadline] = [*seq, *qty, *deadline].map(Number);
-            reply.outcome(&[Constant(&FOUR), Constant(word_of(*state)), seq, qty, deadline]);
+            reply.outcome(&[Part::Fixed(&FOUR), Part::Fixed(word_of(*state)), seq, qty, deadline]);
         }
-        Outcome::NoGrant => reply.outcome(&[Constant(&NOGRANT), Number(0), Number(0), Number(0)]),
-        Outcome::Fenced => reply.outcome(&[Constant(&FENCED), Number(0), Number(0), Number(0)]),
+        Outcome::NoGrant => {
+            reply.outcome(&[Part::Fixed(&NOGRANT), Number(0), Number(0), Number(0)])
+        }
+        Outcome::Fenced => reply.outcome(&[Part::Fixed(&FENCED), Number(0), Number(0), Number(0)]),
         Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
@@ -79,13 +80,13 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
 }
 
 /// What GRANTED, ALREADY and REPLAY share: the user has the units if and only if the state says so.
-fn standing(word: &'static Piece, grant: &Standing) -> [Part; 5] {
+fn standing(word: &'static Fixed, grant: &Standing) -> [Part; 5] {
     let Standing { seq, qty, state, deadline } = *grant;
-    [Constant(word), Number(seq), Number(qty), Constant(word_of(state)), Number(deadline)]
+    [Part::Fixed(word), Number(seq), Number(qty), Part::Fixed(word_of(state)), Number(deadline)]
 }
 
-fn pair(reply: Reply<'_>, word: &'static Piece, number: u64) {
-    reply.outcome(&[Constant(word), Number(number)]);
+fn pair(reply: Reply<'_>, word: &'static Fixed, number: u64) {
+    reply.outcome(&[Part::Fixed(word), Number(number)]);
 }
 
 /// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`.
@@ -95,7 +96,7 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     reply.number(seq);
     reply.bytes(grant.user);
     reply.number(qty);
-    word_of(state).text().into_iter().for_each(|word| reply.text(word));
+    reply.text(state.name());
     reply.number(grant.at);
     reply.number(deadline);
     match grant.req_id() {

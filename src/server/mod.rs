@@ -6,6 +6,7 @@
 mod api;
 
 pub mod alloc;
+pub mod answers;
 pub mod call;
 mod child;
 pub mod config;
@@ -28,4 +29,3 @@ pub mod replicate;
 pub mod reply;
 pub mod run;
 pub mod sweeper;
-pub mod whole;

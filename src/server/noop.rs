@@ -6,17 +6,17 @@ use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
+use super::answers::{Fixed, Part};
 use super::reply::Reply;
 use super::run;
-use super::whole::{Part, Piece};
 
 const NOT_CREATED: &str = "the server does not take the commands that do nothing";
 
-/// What is constant in the replies.
-static PAIR: Piece = Piece::first(2, "SOLDOUT");
-static FIVE: Piece = Piece::first(5, "ALREADY");
-static SIX: Piece = Piece::first(6, "GRANTED");
-static WORD: Piece = Piece::word("SOLD");
+/// What is fixed in the replies.
+static PAIR: Fixed = Fixed::first(2, "SOLDOUT");
+static FIVE: Fixed = Fixed::first(5, "ALREADY");
+static SIX: Fixed = Fixed::first(6, "GRANTED");
+static WORD: Fixed = Fixed::word("SOLD");
 
 /// Kinds of GRAB, by what it comes to.
 const SOLD_OUT: u8 = 0;
@@ -81,7 +81,7 @@ extern "C" fn answer<const KIND: u8>(
         }
     }
     let [seq, one, none, left] = [10_000, 1, 0, 90_000_000].map(Part::Number);
-    let [pair, five, six, word] = [&PAIR, &FIVE, &SIX, &WORD].map(Part::Constant);
+    let [pair, five, six, word] = [&PAIR, &FIVE, &SIX, &WORD].map(Part::Fixed);
     match KIND {
         SOLD_OUT => Reply::new(ctx).outcome(&[pair, none]),
         ALREADY => Reply::new(ctx).outcome(&[five, seq, one, word, none]),

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use redis_module::raw::RedisModuleCtx;
 
+use super::answers::{self, Part};
 use super::api::with_c_str;
-use super::whole::{made, Part};
 
 /// Writes the reply of one call. It reaches nothing but the client, so it may be used while a sale
 /// is borrowed. Elements follow the header that counts them.
@@ -75,11 +75,11 @@ impl Reply<'_> {
     /// An outcome, part by part. The first part begins the array.
     #[inline(always)]
     pub fn outcome<const N: usize>(self, parts: &[Part; N]) {
-        match made(parts) {
+        match answers::filled(parts) {
             // SAFETY: the context is alive during the call, and such replies are never freed. They
             // have nothing that RESP2 lacks, so the server refuses none.
-            Some(made) => unsafe {
-                api!(RedisModule_ReplyWithCallReply)(self.ctx, made);
+            Some(answer) => unsafe {
+                api!(RedisModule_ReplyWithCallReply)(self.ctx, answer);
             },
             None => self.each(parts),
         }
@@ -91,9 +91,13 @@ impl Reply<'_> {
         for part in parts {
             match *part {
                 Part::Number(number) => self.number(number),
-                Part::Constant(piece) => {
-                    piece.array_len().into_iter().for_each(|len| self.array(len));
-                    piece.text().into_iter().for_each(|word| self.text(word));
+                Part::Fixed(fixed) => {
+                    if let Some(len) = fixed.array_len() {
+                        self.array(len);
+                    }
+                    if let Some(word) = fixed.text() {
+                        self.text(word);
+                    }
                 }
             }
         }

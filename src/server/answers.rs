@@ -1,10 +1,10 @@
-//! Replies that are written in one piece.
+//! Answers of the server, filled with outcomes: a reply in one write.
 //!
-//! An element of a reply is one to three writes into the client's buffer, and an outcome has up to
-//! six elements. The answer to a call that the module made itself, though, is written in one, as it
-//! is. So when the module is loaded it asks the server for one answer of each length that an
-//! outcome can have, and keeps them. An outcome is written over the answer of its length, and the
-//! server copies that into the client's buffer.
+//! Written by element, a reply takes one to three writes into the client's buffer for each, and an
+//! outcome has up to six. The answer to a call that the module made itself, though, the server
+//! hands on in one write, as it is. So when the module is loaded it asks the server for one answer
+//! of each length that an outcome can have, and keeps them. An outcome is written over the answer
+//! of its length, and the server copies that into the client's buffer.
 //!
 //! An answer belongs to who asked for it: nobody else reads its bytes, which the server's header
 //! calls constant but which it never looks at, only hands on. A length without an answer (the
@@ -23,59 +23,59 @@ use super::log;
 const LEN_MAX: usize = 104;
 /// Bytes of the shortest one: one word.
 const LEN_MIN: usize = 14;
-/// Bytes of the longest piece that is constant: the header of an array and a word.
-const PIECE_LEN_MAX: usize = 24;
+/// Bytes of the longest fixed part: the header of an array and a word.
+const FIXED_LEN_MAX: usize = 24;
 
 const PLAIN: &str = "the server did not answer to ECHO and PUBSUB NUMSUB as expected: replies are \
     as right, but slower";
 
-/// A constant piece of a reply, as it is sent: the header of an array, a word as a bulk string, or
+/// What never changes in a reply, as it is sent: the header of an array, a word as a bulk string, or
 /// a word behind its header.
 #[derive(Debug)]
-pub struct Piece {
+pub struct Fixed {
     /// Elements of the array that begins here, 0 if none does.
     array: usize,
     word: &'static str,
-    bytes: [u8; PIECE_LEN_MAX],
+    bytes: [u8; FIXED_LEN_MAX],
     len: usize,
 }
 
-impl Piece {
+impl Fixed {
     /// A word within an array: 1 to 9 letters. A longer one does not compile.
-    pub const fn word(word: &'static str) -> Piece {
-        Piece::first(0, word)
+    pub const fn word(word: &'static str) -> Fixed {
+        Fixed::first(0, word)
     }
 
-    /// The header of an array of 1 to 9 `elements`, of which the first is not constant.
-    pub const fn array(elements: usize) -> Piece {
-        Piece::first(elements, "")
+    /// The header of an array of 1 to 9 `elements`, of which the first is not fixed.
+    pub const fn array(elements: usize) -> Fixed {
+        Fixed::first(elements, "")
     }
 
     /// The header of an array of 1 to 9 `elements`, of which the first is `word`.
-    pub const fn first(elements: usize, word: &'static str) -> Piece {
-        let mut piece = Piece { array: elements, word, bytes: [0; PIECE_LEN_MAX], len: 0 };
+    pub const fn first(elements: usize, word: &'static str) -> Fixed {
+        let mut fixed = Fixed { array: elements, word, bytes: [0; FIXED_LEN_MAX], len: 0 };
         if elements > 0 {
-            piece = piece.with(b'*').with_digit(elements).with(b'\r').with(b'\n');
+            fixed = fixed.with(b'*').with_digit(elements).with(b'\r').with(b'\n');
         }
         let letters = word.as_bytes();
         if !letters.is_empty() {
-            piece = piece.with(b'$').with_digit(letters.len()).with(b'\r').with(b'\n');
+            fixed = fixed.with(b'$').with_digit(letters.len()).with(b'\r').with(b'\n');
             let mut at = 0;
             while at < letters.len() {
-                piece = piece.with(letters[at]);
+                fixed = fixed.with(letters[at]);
                 at += 1;
             }
-            piece = piece.with(b'\r').with(b'\n');
+            fixed = fixed.with(b'\r').with(b'\n');
         }
-        piece
+        fixed
     }
 
-    const fn with_digit(self, number: usize) -> Piece {
+    const fn with_digit(self, number: usize) -> Fixed {
         assert!(number < 10, "lengths have one digit");
         self.with(b'0' + number as u8)
     }
 
-    const fn with(mut self, byte: u8) -> Piece {
+    const fn with(mut self, byte: u8) -> Fixed {
         self.bytes[self.len] = byte;
         self.len += 1;
         self
@@ -95,7 +95,7 @@ impl Piece {
 /// A part of an outcome.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
-    Constant(&'static Piece),
+    Fixed(&'static Fixed),
     Number(u64),
 }
 
@@ -113,8 +113,8 @@ static ANSWERS: [Answer; LEN_MAX + 1] = [const {
 
 /// An outcome, being written.
 struct Text {
-    /// A piece is copied whole, with what follows it.
-    bytes: [u8; LEN_MAX + PIECE_LEN_MAX],
+    /// A fixed part is copied with all the room it has.
+    bytes: [u8; LEN_MAX + FIXED_LEN_MAX],
     len: usize,
 }
 
@@ -122,12 +122,12 @@ impl Text {
     /// What the parts are together. None if that is longer than any outcome.
     #[inline(always)]
     fn of<const N: usize>(parts: &[Part; N]) -> Option<Text> {
-        let mut text = Text { bytes: [0; LEN_MAX + PIECE_LEN_MAX], len: 0 };
+        let mut text = Text { bytes: [0; LEN_MAX + FIXED_LEN_MAX], len: 0 };
         for part in parts {
             match *part {
-                Part::Constant(piece) => {
-                    *text.bytes.get_mut(text.len..)?.first_chunk_mut()? = piece.bytes;
-                    text.len += piece.len;
+                Part::Fixed(fixed) => {
+                    *text.bytes.get_mut(text.len..)?.first_chunk_mut()? = fixed.bytes;
+                    text.len += fixed.len;
                 }
                 Part::Number(digit @ 0..=9) => {
                     let line = [b':', b'0' + digit as u8, b'\r', b'\n'];
@@ -142,8 +142,8 @@ impl Text {
 
     /// Digits are written from the last one on, two at a time, and then copied with what follows.
     fn number(&mut self, number: u64) -> Option<()> {
-        let mut line = [0; 2 * PIECE_LEN_MAX];
-        let mut at = PIECE_LEN_MAX - 2;
+        let mut line = [0; 2 * FIXED_LEN_MAX];
+        let mut at = FIXED_LEN_MAX - 2;
         (line[at], line[at + 1]) = (b'\r', b'\n');
         let mut rest = number;
         while rest >= 10 {
@@ -157,9 +157,9 @@ impl Text {
         }
         at -= 1;
         line[at] = b':';
-        let line: &[u8; PIECE_LEN_MAX] = line.get(at..)?.first_chunk()?;
+        let line: &[u8; FIXED_LEN_MAX] = line.get(at..)?.first_chunk()?;
         *self.bytes.get_mut(self.len..)?.first_chunk_mut()? = *line;
-        self.len += PIECE_LEN_MAX - at;
+        self.len += FIXED_LEN_MAX - at;
         Some(())
     }
 }
@@ -178,7 +178,7 @@ const PAIRS: [(u8, u8); 100] = {
 /// What the parts are together, as a reply that the server hands on: good until the next one is
 /// asked for. None if the server gave no answer of that length.
 #[inline(always)]
-pub(super) fn made<const N: usize>(parts: &[Part; N]) -> Option<*mut RedisModuleCallReply> {
+pub(super) fn filled<const N: usize>(parts: &[Part; N]) -> Option<*mut RedisModuleCallReply> {
     let text = Text::of(parts)?;
     let answer = ANSWERS.get(text.len)?;
     let bytes = answer.bytes.load(Ordering::Relaxed);
@@ -207,30 +207,46 @@ pub(super) fn prepare(ctx: *mut RedisModuleCtx) {
 
 /// Keeps an answer of `len` bytes. False if the server gives none.
 fn ask(ctx: *mut RedisModuleCtx, len: usize, answer: &Answer) -> bool {
-    let echoed = (1..len).find(|told| echo(*told).len() == len);
-    let counted = (1..len).find(|told| subscribers(*told).len() == len);
-    let (reply, expected) = match (echoed, counted) {
-        (Some(told), _) => (call(ctx, c"ECHO", None, told), echo(told)),
-        (None, Some(told)) => (call(ctx, c"PUBSUB", Some(c"NUMSUB"), told), subscribers(told)),
-        (None, None) => return false,
-    };
+    let Some((reply, expected)) = call_for(ctx, len) else { return false };
     if reply.is_null() {
         return false;
     }
-    let mut found = 0;
-    // SAFETY: the reply is alive and says where its bytes are and how many.
-    let bytes = unsafe { api!(RedisModule_CallReplyProto)(reply, &mut found) };
-    // SAFETY: there are so many bytes, as the server has just said.
-    let is_expected = !bytes.is_null()
-        && unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), found) } == expected.as_bytes();
-    if is_expected {
-        answer.reply.store(reply, Ordering::Relaxed);
-        answer.bytes.store(bytes.cast_mut().cast(), Ordering::Relaxed);
-    } else {
-        // SAFETY: the reply is alive, nobody else has it, and it is freed once.
-        unsafe { api!(RedisModule_FreeCallReply)(reply) };
+    match bytes_of(reply, expected.as_bytes()) {
+        Some(bytes) => {
+            answer.reply.store(reply, Ordering::Relaxed);
+            answer.bytes.store(bytes, Ordering::Relaxed);
+            true
+        }
+        None => {
+            // SAFETY: the reply is alive, nobody else has it, and it is freed once.
+            unsafe { api!(RedisModule_FreeCallReply)(reply) };
+            false
+        }
     }
-    is_expected
+}
+
+/// Makes the call whose answer has `len` bytes. The answer, null if the server refuses, and the
+/// bytes that it should have.
+fn call_for(ctx: *mut RedisModuleCtx, len: usize) -> Option<(*mut RedisModuleCallReply, String)> {
+    let told_for = |answer: fn(usize) -> String| (1..len).find(|told| answer(*told).len() == len);
+    if let Some(told) = told_for(echo) {
+        return Some((call(ctx, c"ECHO", None, told), echo(told)));
+    }
+    let told = told_for(subscribers)?;
+    Some((call(ctx, c"PUBSUB", Some(c"NUMSUB"), told), subscribers(told)))
+}
+
+/// Where the bytes of a reply are. None unless they are the expected ones.
+fn bytes_of(reply: *mut RedisModuleCallReply, expected: &[u8]) -> Option<*mut u8> {
+    let mut len = 0;
+    // SAFETY: the reply is alive and says where its bytes are and how many.
+    let bytes: *const u8 = unsafe { api!(RedisModule_CallReplyProto)(reply, &mut len) }.cast();
+    if bytes.is_null() {
+        return None;
+    }
+    // SAFETY: there are so many bytes, as the server has just said.
+    let found = unsafe { std::slice::from_raw_parts(bytes, len) };
+    (found == expected).then_some(bytes.cast_mut())
 }
 
 /// What is told to the server in order to get an answer.
@@ -274,9 +290,9 @@ fn call(
 mod tests {
     use super::*;
 
-    static GRANTED: Piece = Piece::first(6, "GRANTED");
-    static CANCELLED: Piece = Piece::word("CANCELLED");
-    static FOUR: Piece = Piece::array(4);
+    static GRANTED: Fixed = Fixed::first(6, "GRANTED");
+    static CANCELLED: Fixed = Fixed::word("CANCELLED");
+    static FOUR: Fixed = Fixed::array(4);
 
     fn text<const N: usize>(parts: &[Part; N]) -> Option<String> {
         let text = Text::of(parts)?;
@@ -285,26 +301,26 @@ mod tests {
 
     #[test]
     fn parts_are_written_as_the_protocol_has_them() {
-        use Part::{Constant, Number};
-        let pieces = [&GRANTED, &CANCELLED, &FOUR].map(Constant);
+        let fixed = [&GRANTED, &CANCELLED, &FOUR].map(Part::Fixed);
         let expected = "*6\r\n$7\r\nGRANTED\r\n$9\r\nCANCELLED\r\n*4\r\n";
-        assert_eq!(text(&pieces).unwrap(), expected);
-        let numbers = [0, 9, 10, 99, 100, (1 << 53) - 1].map(Number);
+        assert_eq!(text(&fixed).unwrap(), expected);
+        let numbers = [0, 9, 10, 99, 100, (1 << 53) - 1].map(Part::Number);
         let expected = ":0\r\n:9\r\n:10\r\n:99\r\n:100\r\n:9007199254740991\r\n";
         assert_eq!(text(&numbers).unwrap(), expected);
-        assert_eq!(made(&numbers), None, "without a server nothing is made");
+        assert_eq!(filled(&numbers), None, "without a server there is no answer");
     }
 
     #[test]
     fn the_longest_outcome_has_a_place_and_a_longer_one_harms_nothing() {
-        use Part::{Constant, Number};
+        use Part::Number;
         let (seq, most) = (Number(u64::from(u32::MAX)), Number((1 << 53) - 1));
-        let longest = [Constant(&GRANTED), seq, most, Constant(&CANCELLED), most, most];
+        let [granted, cancelled] = [&GRANTED, &CANCELLED].map(Part::Fixed);
+        let longest = [granted, seq, most, cancelled, most, most];
         let len = text(&longest).unwrap().len();
         assert!((LEN_MAX - 4..=LEN_MAX).contains(&len), "{len}");
-        assert_eq!(made(&[Number(u64::MAX); 5]), None);
+        assert_eq!(filled(&[Number(u64::MAX); 5]), None);
         assert!(text(&[Number(u64::MAX); 6]).is_none());
-        assert!(text(&[Constant(&CANCELLED); 9]).is_none());
+        assert!(text(&[cancelled; 9]).is_none());
     }
 
     #[test]
