@@ -5,6 +5,8 @@
 //! cargo run --example matrix -- --servers "$(.ci/servers --where)" [--only redis-8]
 //! ```
 
+#[path = "support/mod.rs"]
+mod support;
 #[path = "matrix/table.rs"]
 mod table;
 
@@ -38,14 +40,7 @@ const LOGS: &str = "target/matrix";
 const MIXED: &str = "mixed::";
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_told(run(&Options::parse()))
 }
 
 /// Whether everything passed.

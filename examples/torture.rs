@@ -87,14 +87,7 @@ struct Options {
 fn main() -> ExitCode {
     let options = Options::parse();
     disk::move_in();
-    match run(&options) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(sentence) => {
-            eprintln!("FAILED: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_told(run(&options))
 }
 
 /// Whether all promises were kept.

@@ -18,8 +18,14 @@ const OTHER_CLIENTS: usize = 32;
 
 /// What a program ends with: 0, or 1 and the sentence that says why.
 pub fn exit(outcome: Result<(), String>) -> ExitCode {
+    exit_told(outcome.map(|()| true))
+}
+
+/// The same of a program that has said itself what went wrong, if something did.
+pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(sentence) => {
             eprintln!("FAILED: {sentence}");
             ExitCode::FAILURE

@@ -497,8 +497,7 @@ mod tests {
         let mut init = init(Draw::list(&list), &list, 8, 0);
         init.terms.limit = 6;
         init.terms.grabs = 0;
-        let decision = decide_new(&init, &at(1));
-        let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1);
+        let mut sale = created(&init, 1);
         assert_eq!(drawn(&mut sale, "u", 2), 5);
         assert_eq!(grab(&mut sale, "u", 3), Outcome::OverLimit { allowance: 1 });
     }

@@ -173,12 +173,13 @@ mod tests {
     use super::*;
     use crate::sale::decide::decide_new;
     use crate::sale::request::{Amount, Grab, Init, Now, Request};
+    use crate::sale::testing::init;
 
     #[test]
     fn a_grab_of_the_last_unit_is_two_entries() {
         let now = Now { clock_ms: 1000, run: 900 };
         let terms = Terms { hold_ms: 50, outbox: Some(b"s"[..].into()), ..Terms::default() };
-        let init = Init { supply: 1, terms, amounts: Vec::new(), id: 0xab, secret: [0; 16] };
+        let init = Init { id: 0xab, ..init(1, terms) };
         let decision = decide_new(&init, &now);
         let (sale, _) = Sale::create(&decision.changes[0], [1, 2]).unwrap();
         assert_eq!(sale.first_entries(b"k", &decision.changes[0]).unwrap().len(), 1);

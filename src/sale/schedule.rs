@@ -667,16 +667,17 @@ mod tests {
         }
     }
 
-    /// A sale with a list in rounds, created in round 1.
-    fn listed(list: &[u64], carry: bool, hold_ms: u64) -> Sale {
+    /// An INIT with a list in rounds.
+    fn listing(list: &[u64], carry: bool, hold_ms: u64) -> Init {
         let schedule = Schedule { carry, ..SCHEDULE };
         let draw = Some(Draw::list(list));
         let terms = Terms { limit: 0, grabs: 1, draw, ..terms(schedule, hold_ms) };
-        let supply = list.iter().sum();
-        let init = Init { supply, terms, amounts: list.to_vec(), id: 1, secret: [7; 16] };
-        let decision = decide_new(&init, &at(1300));
-        assert_eq!(decision.outcome, Outcome::Done);
-        Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
+        Init { amounts: list.to_vec(), ..init(list.iter().sum(), terms) }
+    }
+
+    /// The sale that it makes, created in round 1.
+    fn listed(list: &[u64], carry: bool, hold_ms: u64) -> Sale {
+        created(&listing(list, carry, hold_ms), 1300)
     }
 
     fn drawn(sale: &mut Sale, user: &str, clock_ms: u64) -> u64 {
@@ -695,18 +696,10 @@ mod tests {
             assert_eq!((amounts, sale.core().packets), ([5, 1, 9], Some(0)));
             assert_eq!(grab(&mut sale, "d", None, clock_ms), Outcome::SoldOut { held: 0 });
         }
-        let again = listed(&[5, 1, 9], false, 0);
-        let told = Init { supply: 15, ..init_of(&again, &[5, 1, 9]) };
-        assert_eq!(run(&mut sale, &Request::Init(told), 5301), Outcome::Done);
-        let other = listed(&[5, 9, 1], false, 0);
-        let told = Init { supply: 15, ..init_of(&other, &[5, 9, 1]) };
-        let refused = run(&mut sale, &Request::Init(told), 5301);
+        let told = |list: &[u64]| Request::Init(listing(list, false, 0));
+        assert_eq!(run(&mut sale, &told(&[5, 1, 9]), 5301), Outcome::Done);
+        let refused = run(&mut sale, &told(&[5, 9, 1]), 5301);
         assert_eq!(refused, Outcome::Misuse(Misuse::SaleExists));
-    }
-
-    fn init_of(sale: &Sale, amounts: &[u64]) -> Init {
-        let terms = sale.terms().clone();
-        Init { supply: 0, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] }
     }
 
     #[test]
@@ -916,14 +909,11 @@ mod tests {
 
     #[test]
     fn what_rounds_can_not_keep_is_refused() {
-        let refused = |schedule: Schedule| {
-            let (terms, amounts) = (terms(schedule, 0), Vec::new());
-            let init = Init { supply: 0, terms, amounts, id: 1, secret: [7; 16] };
-            match decide_new(&init, &at(1)).outcome {
+        let refused =
+            |schedule: Schedule| match decide_new(&init(0, terms(schedule, 0)), &at(1)).outcome {
                 Outcome::Misuse(misuse) => misuse,
                 other => panic!("{other:?}"),
-            }
-        };
+            };
         let zero = Schedule { period_ms: 0, ..SCHEDULE };
         let long = Schedule { lasts_ms: 1001, ..SCHEDULE };
         assert_eq!(refused(zero), Misuse::PeriodOutOfRange);

@@ -3,12 +3,9 @@
 //!
 //! Rounds are turned by sending the sale ahead, as in `turn`.
 
-use super::turn::{hourly, send_to};
+use super::turn::{hourly, send_to, PERIOD_MS};
 use crate::support::shop::{check, entries, number};
 use crate::support::{wait_until, Conn, Options, ReplicationStream, Server};
-
-/// The period of [`hourly`].
-const PERIOD_MS: i64 = 7_200_000;
 
 /// A hold is due when the next round begins.
 const HELD: &str = "15 HOLD 7200000 DRAW LIST 5 1 9";
@@ -20,6 +17,15 @@ fn turn_to(conn: &mut Conn, start: i64, round: i64) {
     send_to(conn, start + (round - 1) * PERIOD_MS);
     assert_eq!(conn.call("SECKILL.RESUME k"), "+OK");
     assert_eq!(number(conn, "k", "round"), round);
+}
+
+/// A server with a sale in round 1, and when that began.
+fn begun(terms: &str) -> (Server, Conn, i64) {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let start = hourly(&mut conn, terms);
+    turn_to(&mut conn, start, 1);
+    (server, conn, start)
 }
 
 #[test]
@@ -47,10 +53,7 @@ fn every_round_begins_with_the_list() {
 
 #[test]
 fn an_amount_comes_back_to_the_list_of_its_round() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    let start = hourly(&mut conn, HELD);
-    turn_to(&mut conn, start, 1);
+    let (server, mut conn, start) = begun(HELD);
     check(
         &mut conn,
         &[
@@ -83,10 +86,7 @@ fn an_amount_comes_back_to_the_list_of_its_round() {
 /// b and c cancel in time for d to draw the 1 anew: then it is gone in that round, for good.
 #[test]
 fn a_reclaim_in_an_older_round_needs_that_very_amount() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    let start = hourly(&mut conn, "6 HOLD 1000 DRAW LIST 5 1");
-    turn_to(&mut conn, start, 1);
+    let (server, mut conn, start) = begun("6 HOLD 1000 DRAW LIST 5 1");
     check(
         &mut conn,
         &[
@@ -121,10 +121,7 @@ fn a_reclaim_in_an_older_round_needs_that_very_amount() {
 
 #[test]
 fn what_is_left_is_carried_in_order() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    let start = hourly(&mut conn, CARRIED);
-    turn_to(&mut conn, start, 1);
+    let (server, mut conn, start) = begun(CARRIED);
     // Nobody could ask in round 0: that was over when the sale was created.
     assert_eq!(number(&mut conn, "k", "supply"), 15);
     check(

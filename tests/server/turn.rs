@@ -9,7 +9,8 @@ use crate::support::shop::{check, clock_ms, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
 const HOUR_MS: i64 = 3_600_000;
-const PERIOD_MS: i64 = 2 * HOUR_MS;
+/// The period of [`hourly`].
+pub const PERIOD_MS: i64 = 2 * HOUR_MS;
 const LASTS_MS: i64 = 60_000;
 const WINNERS: usize = 1_000_000;
 
