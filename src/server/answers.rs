@@ -29,8 +29,8 @@ const FIXED_LEN_MAX: usize = 24;
 const PLAIN: &str = "the server did not answer to ECHO and PUBSUB NUMSUB as expected: replies are \
     as right, but slower";
 
-/// What never changes in a reply, as it is sent: the header of an array, a word as a bulk string, or
-/// a word behind its header.
+/// What never changes in a reply, as it is sent: the header of an array, a word as a bulk string,
+/// or a word behind its header.
 #[derive(Debug)]
 pub struct Fixed {
     /// Elements of the array that begins here, 0 if none does.

@@ -238,7 +238,7 @@ fn args(line: &str) -> Vec<&[u8]> {
 
 /// The error is one that the docs list for the command: its own, or one of every change.
 #[track_caller]
-fn assert_listed(line: &str, error: &str) {
+pub fn assert_listed(line: &str, error: &str) {
     let page = include_str!("../../docs/commands.md");
     let name = line.split(' ').next().unwrap();
     let section = |head: &str| {

@@ -29,6 +29,7 @@ mod list_rounds;
 mod listeners;
 mod memory;
 mod mgrab;
+mod mistakes;
 mod mixed;
 mod no_trace;
 mod outbox;

@@ -88,8 +88,8 @@ impl Conn {
 
     /// Sends commands in one write and reads their replies.
     pub fn pipeline(&mut self, commands: &[impl AsRef<[u8]>]) -> io::Result<Vec<Reply>> {
-        let bytes: Vec<u8> = commands.iter().flat_map(|one| one.as_ref().to_vec()).collect();
-        self.send_raw(&bytes)?;
+        let commands: Vec<&[u8]> = commands.iter().map(AsRef::as_ref).collect();
+        self.send_raw(&commands.concat())?;
         commands.iter().map(|_| self.read()).collect()
     }
 
