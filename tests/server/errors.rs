@@ -22,7 +22,7 @@ const AMBIGUOUS: &str = "-AMBIGUOUS user has several grants, give SEQ or REQ";
 const APPLY: &str = "-ERR effects must follow the version of the sale and keep its law";
 
 /// Every command with arguments that are in order; `KEY` stands for the key.
-const CALLS: [&str; 15] = [
+const CALLS: [&str; 19] = [
     "SECKILL.GRAB KEY u",
     "SECKILL.RESTOCK KEY 1 REQ r",
     "SECKILL.PAUSE KEY",
@@ -38,6 +38,10 @@ const CALLS: [&str; 15] = [
     "SECKILL.STATUS KEY JSON",
     "SECKILL.USER KEY u",
     "SECKILL.WINNERS KEY 0",
+    "SECKILL.ROUNDS KEY",
+    "SECKILL.ALLOW KEY ADD u",
+    "SECKILL.DENY KEY ADD u",
+    "SECKILL.MGRAB u 1 KEY",
 ];
 
 /// What does not parse, by command. `~` stands for an empty argument.
@@ -88,19 +92,41 @@ const MISTAKES: &[(&str, &str)] = &[
         "-ERR EVERY must be 1 to 140737488355327 milliseconds, OFFSET at most that",
     ),
     ("SECKILL.INIT new 1 EVERY 5 LASTS 6", "-ERR LASTS must be at least 1 and at most EVERY"),
+    ("SECKILL.INIT new 1 EVERY 5 EVERY 5", SYNTAX),
+    ("SECKILL.INIT new 1 EVERY 5 CARRY CARRY", SYNTAX),
+    ("SECKILL.INIT new 1 CARRY", SYNTAX),
+    ("SECKILL.INIT new 4 DRAW LIST 4 DRAW LIST 4", SYNTAX),
+    ("SECKILL.INIT new 4 DRAW LIST", SYNTAX),
+    ("SECKILL.INIT new 4 DRAW UNIFORM 1", SYNTAX),
     ("SECKILL.INIT new 1 ALLOWLIST ALLOWLIST", SYNTAX),
+    ("SECKILL.INIT new 1 MASK MASK", SYNTAX),
+    ("SECKILL.INIT new 1 MOD 2 0 MOD 2 0", SYNTAX),
+    ("SECKILL.INIT new 1 SAMPLE 1 SAMPLE 1", SYNTAX),
+    ("SECKILL.INIT new 1 ADMIT x", INTEGER),
     ("SECKILL.INIT new 1 SALT s", SYNTAX),
     ("SECKILL.INIT new 1 MOD 2 2", "-ERR MOD remainders must be less than the modulus"),
     ("SECKILL.INIT new 1 SAMPLE 1001", "-ERR SAMPLE must be at most 1000 permille"),
     ("SECKILL.ALLOW sale ADD ~", USER),
     ("SECKILL.ALLOW sale PUT u", SYNTAX),
+    ("SECKILL.ALLOW sale ADD u ~", USER),
     ("SECKILL.DENY sale ADD ~", USER),
     ("SECKILL.MGRAB u 0 sale", "-ERR numkeys must be 1 to 64"),
     ("SECKILL.MGRAB u 2 sale", SYNTAX),
     ("SECKILL.MGRAB ~ 1 sale", USER),
     ("SECKILL.MGRAB u 1 sale QTY 0", INTEGER),
     ("SECKILL.MGRAB u 1 sale QTY 1 2", SYNTAX),
+    ("SECKILL.MGRAB u 1 sale QTY", SYNTAX),
+    ("SECKILL.MGRAB u 1 sale QTY 1 QTY 1", SYNTAX),
+    ("SECKILL.MGRAB u 2 sale sale QTY 9007199254740991", INTEGER),
+    ("SECKILL.MGRAB u 1 sale REQ ~", REQ),
+    ("SECKILL.MGRAB u 1 sale REQ r REQ r", SYNTAX),
+    ("SECKILL.MGRAB u -1 sale", INTEGER),
+    ("SECKILL.MGRAB u 65 sale", "-ERR numkeys must be 1 to 64"),
     ("SECKILL.ROUNDS sale COUNT 101", INTEGER),
+    ("SECKILL.ROUNDS sale COUNT 0", INTEGER),
+    ("SECKILL.ROUNDS sale COUNT", SYNTAX),
+    ("SECKILL.ROUNDS sale COUNT 1 COUNT 1", SYNTAX),
+    ("SECKILL.ROUNDS sale LAST 1", SYNTAX),
     ("SECKILL.GRAB sale ~", USER),
     ("SECKILL.GRAB sale u QTY", SYNTAX),
     ("SECKILL.GRAB sale u QTY 0", INTEGER),
@@ -201,7 +227,7 @@ const MISTAKES: &[(&str, &str)] = &[
 ];
 
 /// Too few or too many arguments for the arity in the command table.
-const ARITIES: [&str; 28] = [
+const ARITIES: [&str; 38] = [
     "SECKILL.INIT",
     "SECKILL.INIT sale",
     "SECKILL.GRAB",
@@ -227,6 +253,16 @@ const ARITIES: [&str; 28] = [
     "SECKILL.STATUS",
     "SECKILL.USER sale",
     "SECKILL.WINNERS sale",
+    "SECKILL.ALLOW sale",
+    "SECKILL.ALLOW sale ADD",
+    "SECKILL.DENY sale",
+    "SECKILL.DENY sale REMOVE",
+    "SECKILL.MGRAB",
+    "SECKILL.MGRAB u",
+    "SECKILL.MGRAB u 1",
+    "SECKILL.ROUNDS",
+    "SECKILL.USER",
+    "SECKILL.WINNERS",
     "SECKILL.HELP me",
     "SECKILL.APPLY sale",
     "SECKILL.APPLY sale 0",
@@ -322,10 +358,10 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
 fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
     let (round, over) = (number(conn, "k", "round"), clock_ms(conn) + 400);
     wait_for_clock(conn, over);
-    let more = ["SECKILL.MGRAB u 1 k", "SECKILL.ALLOW k ADD u", "SECKILL.DENY k ADD u", init];
-    let reads = ["AUDIT", "STATUS", "USER", "WINNERS"].map(|name| format!("SECKILL.{name} "));
+    let reads =
+        ["AUDIT", "STATUS", "USER", "WINNERS", "ROUNDS"].map(|name| format!("SECKILL.{name} "));
     let changes = CALLS.iter().filter(|call| !reads.iter().any(|name| call.starts_with(name)));
-    for call in changes.copied().chain(more) {
+    for call in changes.copied().chain([init]) {
         assert_eq!(conn.call(&call.replace("KEY", "k")), error, "{call}");
         assert_listed(call, error);
     }
@@ -464,6 +500,9 @@ fn out_of_memory_refuses_grants_but_not_what_was_promised() {
         ("SECKILL.INIT l 10", oom),
         ("SECKILL.RESTOCK k 1 REQ r", oom),
         ("SECKILL.IMPORT k d 1 REQ r", oom),
+        ("SECKILL.MGRAB d 1 k", oom),
+        ("SECKILL.ALLOW k ADD d", oom),
+        ("SECKILL.DENY k ADD d", oom),
         ("SECKILL.CONFIRM k b", "['SOLD' 2 1 0]"),
         ("SECKILL.CANCEL k c", "['CANCELLED' 3 1 0]"),
         ("SECKILL.REFUND k b", "['REFUNDED' 2 1 0]"),
@@ -502,8 +541,12 @@ fn a_replica_refuses_changes() {
         ("SECKILL.EXTEND k a 5", readonly),
         ("SECKILL.REFUND k a", readonly),
         ("SECKILL.IMPORT k a 1 REQ r", readonly),
+        ("SECKILL.MGRAB a 1 k", readonly),
+        ("SECKILL.ALLOW k ADD a", readonly),
+        ("SECKILL.DENY k ADD a", readonly),
         ("SECKILL.APPLY k 1 gu", readonly),
         ("SECKILL.WINNERS k 0", "[0 []]"),
+        ("SECKILL.ROUNDS k", "[]"),
         ("SECKILL.USER k a", "[1 'OK' []]"),
     ]);
     for line in ["SECKILL.STATUS k", "SECKILL.AUDIT k", "SECKILL.HELP"] {
