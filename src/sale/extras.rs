@@ -3,7 +3,7 @@
 use super::admission::List;
 use super::amounts::Amounts;
 use super::ledger::{Block, HashKey};
-use super::schedule::Rounds;
+use super::rounds::Rounds;
 use super::users::Users;
 
 /// The state of a sale that does more than count units.

@@ -10,7 +10,7 @@ use super::limits::GRANTS_MAX;
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
-use super::schedule::Side;
+use super::rounds::Side;
 use super::terms::Terms;
 use super::Sale;
 

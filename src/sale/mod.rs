@@ -33,6 +33,7 @@ pub mod pages;
 pub mod record;
 pub mod request;
 pub mod restocks;
+pub mod rounds;
 mod rows;
 pub mod schedule;
 mod settle;
@@ -42,6 +43,7 @@ pub mod status;
 pub mod terms;
 pub(crate) mod testing;
 pub mod trial;
+mod turn;
 pub mod users;
 
 use self::core::Core;
@@ -52,7 +54,7 @@ use fences::Fences;
 use ledger::{Block, HashKey, Ledger, Probe};
 use outcome::Outcome;
 use restocks::Restocks;
-use schedule::OldRound;
+use rounds::OldRound;
 use status::{Refusals, Tallies};
 use terms::Terms;
 
