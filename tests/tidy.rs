@@ -240,6 +240,28 @@ fn the_module_never_panics_on_purpose() {
     assert_none("a panic would take the whole server down", found);
 }
 
+/// What these tests look at ends with the first item that is for tests alone: nothing that ships
+/// may hide behind it.
+#[test]
+fn what_is_for_tests_comes_last() {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| source.is_in("src/")) {
+        let is_mark = |line: &&String| line.as_str() == "#[cfg(test)]";
+        let Some(first) = source.lines.iter().position(|line| is_mark(&line)) else { continue };
+        let mut is_marked = false;
+        for (at, line) in source.lines.iter().enumerate().skip(first) {
+            is_marked |= is_mark(&line);
+            if line.starts_with(|first: char| first.is_ascii_lowercase()) {
+                if !is_marked {
+                    found.push(format!("{} {line}", source.place(at)));
+                }
+                is_marked = false;
+            }
+        }
+    }
+    assert_none("code that ships behind code for tests", found);
+}
+
 /// A function of the server that is called without asking must be looked for while loading.
 #[test]
 fn functions_of_the_server_are_looked_for() {

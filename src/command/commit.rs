@@ -131,7 +131,8 @@ pub fn append(
     appended.map(Some)
 }
 
-/// Makes the changes that were decided, once their entries are appended.
+/// Makes the changes that were decided, once their entries are appended. It is not refused then:
+/// deciding looked at the same bounds, and nothing came between.
 pub fn enact(
     sale: &mut Sale,
     decision: &Decision<'_>,

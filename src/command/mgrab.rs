@@ -119,7 +119,7 @@ fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::with_capacity(keys.len());
     for (place, key) in keys.iter().enumerate() {
         let qty = quantities.and_then(|quantities| quantities.get(place).copied());
-        let known = parts.iter_mut().find(|part| keys[part.arg - FIRST_KEY] == *key);
+        let known = parts.iter_mut().find(|part| keys.get(part.arg - FIRST_KEY) == Some(key));
         let Some(known) = known else {
             let amount = qty.map_or(Amount::Unsaid, Amount::Exactly);
             parts.push(Part { arg: place + FIRST_KEY, amount });
@@ -194,7 +194,8 @@ fn take<'a>(
     }
     let mut entries = Vec::with_capacity(joint.decisions.len());
     for ((sale, part), decision) in sales.iter_mut().zip(parts).zip(&joint.decisions) {
-        match commit::append(sale, args[part.arg], outbox, decision) {
+        let name = args.get(part.arg).copied().unwrap_or_default();
+        match commit::append(sale, name, outbox, decision) {
             Ok(appended) => entries.push(appended),
             Err(error) => {
                 entries.into_iter().flatten().for_each(|appended| outbox.withdraw(appended));
@@ -216,7 +217,9 @@ fn take<'a>(
         });
     }
     if let Verdict::Refused { index, outcome } = &mut joint.verdict {
-        *outcome = sales[*index].masked(outcome.clone());
+        if let Some(sale) = sales.get(*index) {
+            *outcome = sale.masked(outcome.clone());
+        }
     }
     Ok((joint, made))
 }
