@@ -69,7 +69,7 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 build-noop: deps
 	cargo build --release --features noop --target-dir $(NOOP)
 
-bench: build build-noop ## Measure next to sets, scripts and functions (about 9 minutes)
+bench: build build-noop ## Measure next to sets, scripts and functions (about 8 minutes)
 	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
 		--json $(CURDIR)/docs/bench.json --chart $(CURDIR)/docs/bench.svg $(BENCH)
 
