@@ -370,11 +370,11 @@ impl Ledger {
     /// Enters the users gathered, if any were. False when one came twice.
     pub fn end_gathering(&mut self) -> bool {
         let Some(gathered) = self.gathered.take() else { return true };
-        let mut index = core::mem::take(&mut self.users);
         let user_of = |seq| self.record_bytes(seq).map(|(bytes, _)| record::user(bytes));
-        let entered = gathered.enter(&mut index, |one, other| user_of(one) == user_of(other));
-        self.users = index;
-        entered.is_some()
+        let index = gathered.into_index(|one, other| user_of(one) == user_of(other));
+        let all_differ = index.is_some();
+        self.users = index.unwrap_or_default();
+        all_differ
     }
 
     /// Whether users are gathered.
