@@ -208,6 +208,11 @@ pub enum Block<'a> {
     Slots(&'a mut Box<[u64]>),
 }
 
+fn begin_chunk(chunks: &mut Vec<Chunk>, base_at: u64, base_place: u64) {
+    let places = if chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
+    chunks.push(Chunk { base_at, base_place, places: Vec::with_capacity(places) });
+}
+
 /// The grant log and its indexes.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -394,7 +399,7 @@ impl Ledger {
     }
 
     /// The records from the grant `first` on as they lie in memory, each with its base of times.
-    fn stored(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
+    pub fn stored(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
         let skipped = first.saturating_sub(self.base() + 1) as usize;
         let chunks = self.chunks.get(skipped / GRANTS_PER_CHUNK..).unwrap_or_default();
         let mut within = skipped % GRANTS_PER_CHUNK;
@@ -538,11 +543,8 @@ impl Ledger {
             deadline: new.held_until,
             prev,
         });
+        self.begin_epoch(new.epoch);
         self.len = seq;
-        // While loading, the epochs were announced; else a new one begins with its first grant.
-        if self.epochs.last().is_none_or(|(_, epoch)| *epoch < new.epoch) {
-            self.epochs.push((seq, new.epoch));
-        }
         self.enter_user(seq, new, &found);
         if let Some(req) = new.req {
             let hash = self.req_hash(new.user, req.id);
@@ -551,17 +553,62 @@ impl Ledger {
         seq.into()
     }
 
+    /// While loading, the epochs were announced; else a new one begins with its first grant, which
+    /// is the next.
+    fn begin_epoch(&mut self, epoch: u64) {
+        if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
+            self.epochs.push((self.len + 1, epoch));
+        }
+    }
+
     fn append_record(&mut self, record: &Record<'_>) {
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
         if ((self.len - self.base) as usize).is_multiple_of(GRANTS_PER_CHUNK) {
-            let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
-            let places = Vec::with_capacity(places);
-            self.chunks.push(Chunk { base_at: record.at, base_place: place, places });
+            begin_chunk(&mut self.chunks, record.at, place);
         }
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
         chunk.places.push((place - chunk.base_place) as u32);
         record::write(page, record, chunk.base_at);
+    }
+
+    /// Appends grants of users that are gathered, as many as `next` gives and as fit into the page
+    /// and the chunk that are open: one at least, if there is one.
+    ///
+    /// `next` writes a record, whose time counts from the base that it is told, and returns its
+    /// length and its state. Each is of one unit, never was held and has no request id. The first
+    /// was granted at `at`; the records have about `bytes` bytes.
+    pub fn push_strangers(
+        &mut self,
+        at: u64,
+        bytes: usize,
+        mut next: impl FnMut(&mut [u8; RECORD_BYTES_MAX], u64) -> Option<(usize, State)>,
+    ) {
+        self.begin_epoch(self.epoch_of(self.len() + 1));
+        let within = (self.len - self.base) as usize % GRANTS_PER_CHUNK;
+        let (place, start, page) = self.pages.open_for(RECORD_BYTES_MAX, bytes);
+        if within == 0 {
+            begin_chunk(&mut self.chunks, at, place);
+        }
+        let (Some(chunk), Some(gathered)) = (self.chunks.last_mut(), &mut self.gathered) else {
+            return;
+        };
+        let (mut end, first_place) = (start, (place - chunk.base_place) as u32);
+        while chunk.places.len() < GRANTS_PER_CHUNK {
+            let room = page.get_mut(end..).and_then(<[u8]>::first_chunk_mut);
+            let Some((len, state)) = room.and_then(|room| next(room, chunk.base_at)) else { break };
+            chunk.places.push(first_place + (end - start) as u32);
+            self.winners += u64::from(state.is_live());
+            end += len;
+        }
+        page.truncate(end);
+        // Only now: to read what was written a moment ago would be to wait for it.
+        let hasher = SipHasher13::new_with_keys(self.key[0], self.key[1]);
+        for place in &chunk.places[within..] {
+            self.len += 1;
+            let bytes = &page[start + (place - first_place) as usize..];
+            gathered.add(hasher.hash(record::user(bytes)), self.len);
+        }
     }
 
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
