@@ -398,8 +398,26 @@ impl Ledger {
         self.stored(first).map(|(bytes, _)| record::ids_len(bytes))
     }
 
+    /// The records from the grant `first` on as they lie in memory, `most` at the most and none of
+    /// another chunk, and the base of their times.
+    pub fn stretch(
+        &self,
+        first: u64,
+        most: usize,
+    ) -> Option<(u64, impl ExactSizeIterator<Item = &[u8]>)> {
+        let skipped = first.checked_sub(self.base() + 1)? as usize;
+        let chunk = self.chunks.get(skipped / GRANTS_PER_CHUNK)?;
+        let places = chunk.places.get(skipped % GRANTS_PER_CHUNK..)?;
+        let places = places[..places.len().min(most)].iter();
+        let bytes_at = |place: u64| self.pages.get(place).unwrap_or_default();
+        Some((
+            chunk.base_at,
+            places.map(move |place| bytes_at(chunk.base_place + u64::from(*place))),
+        ))
+    }
+
     /// The records from the grant `first` on as they lie in memory, each with its base of times.
-    pub fn stored(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
+    fn stored(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
         let skipped = first.saturating_sub(self.base() + 1) as usize;
         let chunks = self.chunks.get(skipped / GRANTS_PER_CHUNK..).unwrap_or_default();
         let mut within = skipped % GRANTS_PER_CHUNK;

@@ -66,43 +66,51 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Adds the row that is stored at `bytes`, its time counted from `base_at`. False when it is
-    /// not like the others.
-    #[inline]
-    pub fn push_stored(&mut self, bytes: &[u8], base_at: u64) -> bool {
-        match record::read_plain(bytes, self.state, base_at) {
-            Some((user, at)) => self.push_plain(user, at),
-            None => {
-                record::read(&mut Reader::new(bytes), base_at).is_some_and(|row| self.push(&row))
-            }
+    /// Adds the rows that are stored so, their times counted from `base_at`. `None` when one is not
+    /// like the others.
+    pub fn push_all<'b>(
+        &mut self,
+        stored: impl Iterator<Item = &'b [u8]>,
+        base_at: u64,
+    ) -> Option<()> {
+        for bytes in stored {
+            let (user, at) = match record::read_plain(bytes, self.state, base_at) {
+                Some(plain) => plain,
+                None => self.plain_in(bytes, base_at)?,
+            };
+            self.push(user, at)?;
         }
+        let fits = self.digits.is_some() || !self.has_leading_zero;
+        fits.then_some(())
     }
 
-    /// Adds a row. False when it is not like the others.
-    fn push(&mut self, row: &Record<'_>) -> bool {
+    /// User and time of a record that has more in memory than it has to be written with.
+    #[cold]
+    fn plain_in<'b>(&self, bytes: &'b [u8], base_at: u64) -> Option<(&'b [u8], u64)> {
+        let row = record::read(&mut Reader::new(bytes), base_at)?;
         let is_plain =
             row.qty == 1 && row.req.is_none() && row.deadline == 0 && row.state == self.state;
-        is_plain && self.push_plain(row.user, row.at)
+        is_plain.then_some((row.user, row.at))
     }
 
     #[inline]
-    fn push_plain(&mut self, user: &[u8], at: u64) -> bool {
+    fn push(&mut self, user: &[u8], at: u64) -> Option<()> {
         let begins = match user.first_chunk() {
             Some(first) if self.prefix.len() <= CHUNK => {
                 (u64::from_le_bytes(*first) ^ self.begins) & self.begins_mask == 0
             }
             _ => user.starts_with(self.prefix),
         };
-        if !begins || at < self.base_at {
-            return false;
-        }
+        let time = at.checked_sub(self.base_at).filter(|_| begins)?;
         let digits = user.len() - self.prefix.len();
-        let Some(number) = number_in(user, digits) else { return false };
+        let number = number_in(user, digits)?;
         self.has_leading_zero |= user[self.prefix.len()] == b'0' && digits > 1;
-        self.digits = self.digits.filter(|all| *all == digits);
+        if self.digits != Some(digits) {
+            self.digits = None;
+        }
         self.numbers.push(number);
-        self.times.push(at - self.base_at);
-        self.digits.is_some() || !self.has_leading_zero
+        self.times.push(time);
+        Some(())
     }
 
     /// Appends everything behind the number of rows and the base of their times.
@@ -381,12 +389,24 @@ mod tests {
         Record { user, req: None, qty: 1, state: State::Sold, at, deadline: 0, prev: 0 }
     }
 
+    /// Users and times as rows, their times counted from 5; `None` when they can't be.
+    fn numbered(users: &[(Vec<u8>, u64)]) -> Option<Numbered<'_>> {
+        let mut numbered = Numbered::like(&row(&users[0].0, 5), 5, users.len());
+        let records = users.iter().map(|(user, at)| {
+            let mut record = Vec::new();
+            record::write(&mut record, &row(user, *at), 4);
+            record
+        });
+        let records: Vec<Vec<u8>> = records.collect();
+        let (some, others) = records.split_at(records.len() / 2);
+        numbered.push_all(some.iter().map(Vec::as_slice), 4)?;
+        numbered.push_all(others.iter().map(Vec::as_slice), 4)?;
+        Some(numbered)
+    }
+
     /// Users and times, written and read again; `None` when they can't be written so.
     fn again(users: &[(Vec<u8>, u64)]) -> Option<Vec<(Vec<u8>, u64)>> {
-        let mut numbered = Numbered::like(&row(&users[0].0, 5), 5, users.len());
-        if !users.iter().all(|(user, at)| numbered.push(&row(user, *at))) {
-            return None;
-        }
+        let numbered = numbered(users)?;
         let mut piece = Vec::new();
         numbered.write(&mut piece);
         for len in 0..piece.len() {
@@ -474,8 +494,7 @@ mod tests {
     #[test]
     fn altered_rows_are_refused_or_users_of_lawful_length() {
         let all = users(&["user:0008", "user:0009", "user:1234"]);
-        let mut numbered = Numbered::like(&row(&all[0].0, 5), 5, 3);
-        assert!(all.iter().all(|(user, at)| numbered.push(&row(user, *at))));
+        let numbered = numbered(&all).unwrap();
         let mut piece = Vec::new();
         numbered.write(&mut piece);
         for place in 0..piece.len() {

@@ -83,8 +83,13 @@ pub(super) fn write(ledger: &Ledger, first: u64, count: usize) -> Vec<u8> {
 /// The rows as numbered ones, if they are.
 fn numbered_rows(ledger: &Ledger, first: u64, base_at: u64, count: usize) -> Option<Numbered<'_>> {
     let mut numbered = Numbered::like(&ledger.records(first).next()?, base_at, count);
-    let mut rows = ledger.stored(first).take(count);
-    rows.all(|(bytes, base_at)| numbered.push_stored(bytes, base_at)).then_some(numbered)
+    let mut left = count;
+    while left > 0 {
+        let (base_at, rows) = ledger.stretch(first + (count - left) as u64, left)?;
+        left = left.checked_sub(rows.len().max(1))?;
+        numbered.push_all(rows, base_at)?;
+    }
+    Some(numbered)
 }
 
 /// The beginning of a piece.
