@@ -1,9 +1,9 @@
 //! Keys of an index that come all at once, when a sale is loaded.
 //!
 //! Entered as they come, each key would miss the cache, because its place has nothing to do with
-//! the place before. So they are first dealt out by the leading bits of their hash, and put in order
-//! bucket by bucket: those of one bucket lie so near each other that the cache holds all of them
-//! ("radix partitioning", Manegold, Boncz and Kersten, 2002).
+//! the place before. So they are first dealt out by the leading bits of their hash, and put into
+//! their order bucket by bucket: those of one bucket lie so near each other that the cache holds
+//! all of them ("radix partitioning", Manegold, Boncz and Kersten, 2002).
 
 use super::index::{self, Index, Value};
 use super::limits::{GATHERED_SLOTS_MAX, GRANTS_MAX};

@@ -334,8 +334,8 @@ fn number_of(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// The number that eight digits 0 to 9 are, the first one in the lowest byte. Neighbours are joined:
-/// eight digits to four numbers of two, to two of four, to one.
+/// The number that eight digits 0 to 9 are, the first one in the lowest byte. Neighbours are
+/// joined: eight digits to four numbers of two, to two of four, to one.
 #[inline]
 fn eight_digits(digits: u64) -> Option<u64> {
     // A byte above 9 has a high bit, or gets one when 6 is added.
