@@ -591,10 +591,10 @@ impl Ledger {
     }
 
     /// Appends grants of users that are gathered, as many as `next` gives and as fit into the page
-    /// and the chunk that are open: one at least, if there is one.
+    /// and the chunk that are open: one at least.
     ///
-    /// `next` writes a record, whose time counts from the base that it is told, and returns its
-    /// length and its state. Each is of one unit, never was held and has no request id. The first
+    /// `next`, which must have one, writes a record, whose time counts from the base that it is
+    /// told, and returns its length and its state. Each is of one unit, never was held and has no request id. The first
     /// was granted at `at`; the records have about `bytes` bytes.
     pub fn push_strangers(
         &mut self,
@@ -619,6 +619,7 @@ impl Ledger {
             self.winners += u64::from(state.is_live());
             end += len;
         }
+        debug_assert!(end > start, "there is one at least");
         page.truncate(end);
         // Only now: to read what was written a moment ago would be to wait for it.
         let hasher = SipHasher13::new_with_keys(self.key[0], self.key[1]);

@@ -167,8 +167,7 @@ impl<'a> Rows<'a> {
 
     /// The numbers of the users, each with its time from the base.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
-        let numbers = self.numbers.iter(self.count).map(|number| self.least + number);
-        numbers.zip(self.times.iter(self.count))
+        (0..self.count).map(|place| (self.least + self.numbers.at(place), self.times.at(place)))
     }
 
     fn digits_in(&self, number: u64) -> usize {
@@ -439,6 +438,8 @@ mod tests {
             &["12345678901234567890", "12000000000000000000"],
             &["u-1", "u-12345678", "u-123456789", "u-1234567890123456"],
             &[nine.as_str(), ten.as_str()],
+            &["customer1", "customer1000000", "customer12345678"],
+            &["customer:12345678", "customer:123456789", "customer:1"],
         ] {
             let users = users(texts);
             assert_eq!(again(&users), Some(users), "{texts:?}");
@@ -461,6 +462,9 @@ mod tests {
             &["a7", "a12345/78"],
             &["a7", "a1234:678"],
             &["12345678901234567890", "13000000000000000000"],
+            &["customer7", "customes7"],
+            &["customer:7", "customer;7"],
+            &["user:7", "users7"],
         ] {
             assert_eq!(again(&users(texts)), None, "{texts:?}");
         }

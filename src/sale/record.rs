@@ -134,7 +134,7 @@ pub fn write(page: &mut Vec<u8>, record: &Record<'_>, base_at: u64) {
 }
 
 /// Completes a record of one unit that was never held, has no request id and is the first of its
-/// user: flags that are the state alone stand at the beginning, and the user from [`USER_START`] on.
+/// user: flags that are the state alone stand at its beginning, the user from [`USER_START`] on.
 /// Returns the record's length.
 #[inline]
 pub fn complete(out: &mut [u8; RECORD_BYTES_MAX], user_len: usize, at: u64, base_at: u64) -> usize {
