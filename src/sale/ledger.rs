@@ -614,7 +614,8 @@ impl Ledger {
         let (mut end, first_place) = (start, (place - chunk.base_place) as u32);
         while chunk.places.len() < GRANTS_PER_CHUNK {
             let room = page.get_mut(end..).and_then(<[u8]>::first_chunk_mut);
-            let Some((len, state)) = room.and_then(|room| next(room, chunk.base_at)) else { break };
+            let Some(room) = room else { break };
+            let Some((len, state)) = next(room, chunk.base_at) else { break };
             chunk.places.push(first_place + (end - start) as u32);
             self.winners += u64::from(state.is_live());
             end += len;

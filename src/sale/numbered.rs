@@ -160,9 +160,10 @@ impl<'a> Rows<'a> {
         (fits && reader.is_empty()).then_some(rows)
     }
 
-    /// The latest time, from the base.
-    pub fn latest(&self) -> u64 {
-        self.times.iter(self.count).max().unwrap_or(0)
+    /// Whether no time, from the base, is later than `bound`.
+    pub fn are_within(&self, bound: u64) -> bool {
+        // Mostly no time of that width would be, and none has to be looked at.
+        self.times.mask() <= bound || self.times.iter(self.count).all(|time| time <= bound)
     }
 
     /// The numbers of the users, each with its time from the base.
@@ -412,7 +413,8 @@ mod tests {
             assert!(Rows::read(&mut Reader::new(&piece[..len]), users.len()).is_none(), "{len}");
         }
         let rows = Rows::read(&mut Reader::new(&piece), users.len()).unwrap();
-        assert_eq!(rows.latest(), users.iter().map(|(_, at)| at - 5).max().unwrap());
+        let latest = users.iter().map(|(_, at)| at - 5).max().unwrap();
+        assert!(rows.are_within(latest) && (latest == 0 || !rows.are_within(latest - 1)));
         let pairs = rows.iter().map(|(number, time)| {
             let mut user = Vec::new();
             rows.put_user(&mut user, number);

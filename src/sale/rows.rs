@@ -168,7 +168,8 @@ fn check_row(sale: &Sale, row: &Record<'_>, core: &Core) -> Result<(), Refused> 
     }
 }
 
-/// Numbered rows differ in user and time alone: what holds of the latest holds of all.
+/// Numbered rows differ in user and time alone: what holds of one at the latest time that may be
+/// holds of all, unless one is later.
 fn check_numbered(
     sale: &Sale,
     reader: &mut Reader<'_>,
@@ -176,8 +177,11 @@ fn check_numbered(
     core: &mut Core,
 ) -> Result<(), Refused> {
     let rows = numbered::Rows::read(reader, head.count as usize).ok_or(Refused::Unknown)?;
-    let at = head.base_at.checked_add(rows.latest()).ok_or(Refused::Law)?;
-    let state = rows.state;
+    let bound = TIME_MS_MAX.checked_sub(head.base_at);
+    if !bound.is_some_and(|bound| rows.are_within(bound)) {
+        return Err(Refused::Law);
+    }
+    let (state, at) = (rows.state, TIME_MS_MAX);
     let row = Record { user: b"0", req: None, qty: 1, state, at, deadline: 0, prev: 0 };
     check_row(sale, &row, core)?;
     (0..head.count).try_for_each(|_| core.place(1, state))
