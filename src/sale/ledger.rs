@@ -594,8 +594,8 @@ impl Ledger {
     /// and the chunk that are open: one at least.
     ///
     /// `next`, which must have one, writes a record, whose time counts from the base that it is
-    /// told, and returns its length and its state. Each is of one unit, never was held and has no request id. The first
-    /// was granted at `at`; the records have about `bytes` bytes.
+    /// told, and returns its length and its state. Each is of one unit, never was held and has no
+    /// request id. The first was granted at `at`; the records have about `bytes` bytes.
     pub fn push_strangers(
         &mut self,
         at: u64,
