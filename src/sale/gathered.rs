@@ -1,54 +1,43 @@
 //! Keys of an index that come all at once, when a sale is loaded.
 //!
 //! Entered as they come, each key would miss the cache, because its place has nothing to do with
-//! the place before. So they are first dealt out by the leading bits of their hash, and entered
-//! bucket by bucket: those of one bucket lie so near each other that the cache holds all of them
-//! ("radix partitioning", Manegold, Boncz and Kersten, 2002).
+//! the place before. So they are first dealt out by the leading bits of their hash, and put into
+//! their order bucket by bucket: those of one bucket lie so near each other that the cache holds
+//! all of them ("radix partitioning", Manegold, Boncz and Kersten, 2002).
 
-use super::index::{Index, Value};
-use super::limits::GATHERED_ROOM_MAX;
+use super::index::{self, Index, Value};
+use super::limits::{GATHERED_SLOTS_MAX, GRANTS_MAX};
 
-/// Leading bits that tell the buckets apart.
-const BUCKET_BITS: u32 = 8;
+/// Leading bits that tell the buckets apart, at the most: each is written to at its own end.
+const BUCKET_BITS_MAX: u32 = 12;
 
-/// Keys that are still to be entered: hash and value.
+/// Keys that are still to be entered. The bucket of a key is the memory that becomes its shard.
 #[derive(Clone, Debug)]
 pub struct Gathered {
-    buckets: Vec<Vec<(u32, u32)>>,
-    len: usize,
+    buckets: Vec<Vec<u64>>,
+    bits: u32,
 }
 
 impl Gathered {
     /// No keys yet. About `keys` are said to come; room is made for a part if they are many.
     pub fn new(keys: u64) -> Gathered {
-        let mean = keys.min(GATHERED_ROOM_MAX) as usize >> BUCKET_BITS;
-        let room = if mean == 0 { 0 } else { mean + 4 * mean.isqrt() };
-        let buckets = (0..1 << BUCKET_BITS).map(|_| Vec::with_capacity(room)).collect();
-        Gathered { buckets, len: 0 }
+        let (bits, slots) = index::shape_of(keys.min(GRANTS_MAX) as usize);
+        let bits = bits.min(BUCKET_BITS_MAX);
+        let room = slots.min(GATHERED_SLOTS_MAX >> bits);
+        let buckets = (0..1 << bits).map(|_| Vec::with_capacity(room)).collect();
+        Gathered { buckets, bits }
     }
 
-    /// Adds a key.
+    /// Adds a key, whose number is above those before.
     #[inline]
     pub fn add(&mut self, hash: u64, number: u32) {
-        let bucket = (hash >> (u64::BITS - BUCKET_BITS)) as usize;
-        self.buckets[bucket].push(((hash >> 32) as u32, number));
-        self.len += 1;
+        let word = index::word_of(hash, Value { number, marked: false });
+        self.buckets[word.unbounded_shr(u64::BITS - self.bits) as usize].push(word);
     }
 
-    /// Enters all keys into `index`, which has none. `None` when two are the same by `is_same`.
-    pub fn enter(self, index: &mut Index, is_same: impl Fn(u32, u32) -> bool) -> Option<()> {
-        index.reserve(self.len);
-        for bucket in self.buckets {
-            for (leading, number) in bucket {
-                // An index looks at no more than the leading half.
-                let hash = u64::from(leading) << 32;
-                if index.find(hash, |other| is_same(other.number, number)).is_some() {
-                    return None;
-                }
-                index.insert(hash, Value { number, marked: false });
-            }
-        }
-        Some(())
+    /// The index of all keys. `None` when two are the same by `is_same`.
+    pub fn into_index(self, is_same: impl Fn(u32, u32) -> bool) -> Option<Index> {
+        Index::of_buckets(self.buckets, is_same)
     }
 }
 
@@ -59,16 +48,28 @@ mod tests {
     #[test]
     fn all_are_found_and_doubles_are_seen() {
         let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut gathered = Gathered::new(40_000);
-        (1..=50_000).for_each(|number| gathered.add(hash(number), number));
-        let (mut all, mut index) = (gathered.clone(), Index::default());
-        assert_eq!(gathered.enter(&mut index, |one, other| one == other), Some(()));
-        assert_eq!(index.len(), 50_000);
-        for number in 1..=50_000 {
-            let found = index.find(hash(number), |value| value.number == number);
-            assert_eq!(found, Some(Value { number, marked: false }));
+        // What is said to come may be wrong.
+        for said in [0, 1, 40_000, 50_000, 1 << 53] {
+            let mut gathered = Gathered::new(said);
+            (1..=50_000).for_each(|number| gathered.add(hash(number), number));
+            let mut all = gathered.clone();
+            let index = gathered.into_index(|one, other| one == other).unwrap();
+            assert_eq!(index.len(), 50_000);
+            for number in 1..=50_000 {
+                let found = index.find(hash(number), |value| value.number == number);
+                assert_eq!(found, Some(Value { number, marked: false }));
+            }
+            all.add(hash(700), 50_001);
+            assert!(all.into_index(|one, other| (one, other) == (700, 50_001)).is_none());
         }
-        all.add(hash(700), 700);
-        assert_eq!(all.enter(&mut Index::default(), |one, other| one == other), None);
+    }
+
+    #[test]
+    fn the_word_of_a_snapshot_takes_little_memory() {
+        for said in [1 << 20, 1 << 30, u64::MAX] {
+            let gathered = Gathered::new(said);
+            let slots: usize = gathered.buckets.iter().map(Vec::capacity).sum();
+            assert!(slots <= GATHERED_SLOTS_MAX && gathered.buckets.len() <= 1 << 12);
+        }
     }
 }

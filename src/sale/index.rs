@@ -74,8 +74,7 @@ impl Shard {
     /// Home position: monotone in the fragment, which is what keeps the words sorted.
     #[inline]
     fn home(&self, fragment: u32) -> usize {
-        let within = (fragment << (32 - FRAGMENT_BITS)) << self.depth;
-        ((u64::from(within) * self.homes() as u64) >> 32) as usize
+        home_of(fragment, self.depth, self.homes())
     }
 
     #[inline]
@@ -133,9 +132,59 @@ impl Shard {
         true
     }
 
+    /// Fills an empty shard from words that were laid out, those of one fragment by ascending
+    /// number. `None` when two of them are the same.
+    fn deal(
+        &mut self,
+        words: &[u64],
+        starts: &mut [u32],
+        is_same: &impl Fn(u32, u32) -> bool,
+    ) -> Option<()> {
+        for &word in words {
+            let start = &mut starts[self.home(fragment_in(word))];
+            let mut place = *start as usize;
+            *start += 1;
+            while place > 0 && self.words[place - 1] > word {
+                self.words[place] = self.words[place - 1];
+                place -= 1;
+            }
+            self.words[place] = word;
+            let before = self.words[..place].iter().rev();
+            let mut equal = before.take_while(|other| fragment_in(**other) == fragment_in(word));
+            if equal.any(|other| is_same(*other as u32, word as u32)) {
+                return None;
+            }
+        }
+        self.used = words.len() as u32;
+        Some(())
+    }
+
     fn occupied(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         self.words.iter().copied().filter(|&word| word != 0)
     }
+}
+
+#[inline]
+fn home_of(fragment: u32, depth: u32, homes: usize) -> usize {
+    let within = (fragment << (32 - FRAGMENT_BITS)) << depth;
+    ((u64::from(within) * homes as u64) >> 32) as usize
+}
+
+/// Where the words of each home position begin in a shard that has `words` in their order
+/// ("counting sort", Seward, 1954). False when the slack overflows.
+fn lay_out(words: &[u64], slots: usize, depth: u32, starts: &mut Vec<u32>) -> bool {
+    let homes = slots - slack_of(slots);
+    starts.clear();
+    starts.resize(homes, 0);
+    for word in words {
+        starts[home_of(fragment_in(*word), depth, homes)] += 1;
+    }
+    let mut next = 0;
+    for (home, start) in (0u32..).zip(starts) {
+        let count = core::mem::replace(start, home.max(next));
+        next = *start + count;
+    }
+    next as usize <= slots
 }
 
 fn slack_of(slots: usize) -> usize {
@@ -169,7 +218,96 @@ fn built(mut slots: usize, depth: u32, words: impl Iterator<Item = u64> + Clone)
     }
 }
 
+/// Slots of the smallest shard that is not full with `count` keys.
+fn slots_for(count: usize) -> usize {
+    let mut slots = SLOTS_MIN;
+    while (slots - slack_of(slots)) * 3 <= count * 4 {
+        slots = next_slots(slots);
+    }
+    slots
+}
+
+/// How an index of `keys` keys is divided: leading bits that tell its shards apart, and slots that
+/// are enough for each of them.
+pub fn shape_of(keys: usize) -> (u32, usize) {
+    let slots_at = |depth: u32| {
+        let mean = keys >> depth;
+        // Shards differ: four standard deviations more.
+        slots_for(mean + 4 * mean.isqrt() + 1)
+    };
+    let shapes = (0..DEPTH_MAX).map(|depth| (depth, slots_at(depth)));
+    let fitting = shapes.into_iter().find(|(_, slots)| *slots <= SLOTS_PER_SHARD_MAX);
+    fitting.unwrap_or((DEPTH_MAX, SLOTS_PER_SHARD_MAX))
+}
+
+/// What a slot keeps of a key.
+#[inline]
+pub fn word_of(hash: u64, value: Value) -> u64 {
+    pack(fragment_of(hash), value)
+}
+
+/// Builds shards from words that come in no order, from the lowest leading bits to the highest.
+struct Builder<F> {
+    shards: Vec<Shard>,
+    is_same: F,
+    /// Used for one shard after the other: its words, and where those of each home begin.
+    words: Vec<u64>,
+    starts: Vec<u32>,
+}
+
+impl<F: Fn(u32, u32) -> bool> Builder<F> {
+    /// Adds the words of a `bucket`, which share their leading `depth` bits.
+    fn add(&mut self, bucket: Vec<u64>, depth: u32) -> Option<()> {
+        let least = slots_for(bucket.len());
+        // The memory that they came in becomes the shard's if it is about what that needs.
+        let fits = (least..=next_slots(least)).contains(&bucket.capacity());
+        let mut slots = if fits { bucket.capacity() } else { least };
+        let is_too_large = |slots| slots > SLOTS_PER_SHARD_MAX && depth < DEPTH_MAX;
+        while !is_too_large(slots) && !lay_out(&bucket, slots, depth, &mut self.starts) {
+            slots = next_slots(slots);
+        }
+        if is_too_large(slots) {
+            let bit = FRAGMENT_BITS - depth - 1;
+            let is_upper = |word: &u64| fragment_in(*word) >> bit & 1 == 1;
+            let (upper, lower) = bucket.into_iter().partition(is_upper);
+            self.add(lower, depth + 1)?;
+            return self.add(upper, depth + 1);
+        }
+        self.words.clear();
+        self.words.extend_from_slice(&bucket);
+        let mut blank = if slots == bucket.capacity() { bucket } else { Vec::new() };
+        blank.clear();
+        blank.resize(slots, 0);
+        let mut shard = Shard { words: blank.into_boxed_slice(), used: 0, depth };
+        shard.deal(&self.words, &mut self.starts, &self.is_same)?;
+        self.shards.push(shard);
+        Some(())
+    }
+}
+
 impl Index {
+    /// An index of all keys at once. Each of the `buckets`, a power of two, has the words of one
+    /// pattern of leading bits in the order of their numbers, which are not marked. `None` when
+    /// two keys are the same by `is_same`.
+    pub fn of_buckets(buckets: Vec<Vec<u64>>, is_same: impl Fn(u32, u32) -> bool) -> Option<Index> {
+        let depth = buckets.len().checked_ilog2().unwrap_or(0);
+        let len = buckets.iter().map(Vec::len).sum::<usize>() as u64;
+        if len == 0 {
+            return Some(Index::default());
+        }
+        let shards = Vec::with_capacity(buckets.len());
+        let mut builder = Builder { shards, is_same, words: Vec::new(), starts: Vec::new() };
+        buckets.into_iter().try_for_each(|bucket| builder.add(bucket, depth))?;
+        let shards = builder.shards;
+        let depth = shards.iter().map(|shard| shard.depth).max().unwrap_or(0);
+        // The shards are in the order of their leading bits, and so is the directory.
+        let entries = |(number, shard): (u32, &Shard)| {
+            core::iter::repeat_n(number, 1 << (depth - shard.depth))
+        };
+        let directory = (0..).zip(&shards).flat_map(entries).collect();
+        Some(Index { shards, directory, depth, len })
+    }
+
     /// Keys in the index.
     pub fn len(&self) -> u64 {
         self.len
@@ -219,27 +357,6 @@ impl Index {
             }
             self.make_room(number, fragment);
         }
-    }
-
-    /// Makes room for about `keys` keys in an index that has none, so that none of its shards must
-    /// grow on the way.
-    pub fn reserve(&mut self, keys: usize) {
-        if !self.shards.is_empty() {
-            return;
-        }
-        let slots_at = |depth: u32| {
-            let mean = keys >> depth;
-            // Shards differ: four standard deviations more, and a quarter is left empty.
-            let most = mean + 4 * mean.isqrt() + 1;
-            core::iter::successors(Some(SLOTS_MIN), |slots| Some(next_slots(*slots)))
-                .find(|slots| (slots - slack_of(*slots)) * 3 > most * 4)
-                .filter(|slots| *slots <= SLOTS_PER_SHARD_MAX)
-        };
-        let fitting = (0..DEPTH_MAX).find_map(|depth| Some((depth, slots_at(depth)?)));
-        let Some((depth, slots)) = fitting else { return };
-        self.shards = (0..1 << depth).map(|_| Shard::new(slots, depth)).collect();
-        self.directory = (0..1 << depth).collect();
-        self.depth = depth;
     }
 
     /// Replaces the value of a key that is there.
@@ -356,25 +473,73 @@ mod tests {
         assert!(bytes < 15.0, "{bytes} bytes a key");
     }
 
-    #[test]
-    fn room_is_made_for_all_at_once() {
-        for keys in [1u32, 12, 13, 6000, 6200, 100_000, 1_000_000] {
-            let (mut reserved, mut grown) = (Index::default(), Index::default());
-            reserved.reserve(keys as usize);
-            let blocks = reserved.heap_blocks();
-            for key in 1..=keys {
-                reserved.insert(mix(key.into()), value(key));
-                grown.insert(mix(key.into()), value(key));
-            }
-            assert_sorted(&reserved);
-            for key in (1..=keys).step_by(7) {
-                let found = reserved.find(mix(key.into()), |v| v.number == key);
-                assert_eq!(found, Some(value(key)));
-            }
-            let most = grown.heap_bytes() * 5 / 4 + 512;
-            assert!(reserved.heap_bytes() <= most, "{keys}: {}", reserved.heap_bytes());
-            assert_eq!(reserved.heap_blocks(), blocks, "{keys}: a shard was too small");
+    /// The words of keys 1 to `keys`, dealt out by their leading `depth` bits.
+    fn buckets(keys: u32, depth: u32, room: usize) -> Vec<Vec<u64>> {
+        let mut buckets = vec![Vec::with_capacity(room); 1 << depth];
+        for key in 1..=keys {
+            let word = word_of(mix(key.into()), value(key));
+            buckets[word.unbounded_shr(u64::BITS - depth) as usize].push(word);
         }
+        buckets
+    }
+
+    #[test]
+    fn an_index_is_built_at_once_as_it_would_have_grown() {
+        for keys in [1u32, 12, 13, 6000, 6200, 100_000, 1_000_000] {
+            let (fitting, slots) = shape_of(keys as usize);
+            let mut grown = Index::default();
+            (1..=keys).for_each(|key| grown.insert(mix(key.into()), value(key)));
+            // Fewer buckets than shards are split, more make small shards.
+            for depth in [fitting, 0, 3, 12] {
+                let buckets = buckets(keys, depth, if depth == fitting { slots } else { 0 });
+                let mut built = Index::of_buckets(buckets, |_, _| false).unwrap();
+                assert_sorted(&built);
+                assert_eq!(built.len(), u64::from(keys));
+                for key in (1..=keys).step_by(7) {
+                    let found = built.find(mix(key.into()), |v| v.number == key);
+                    assert_eq!(found, Some(value(key)), "{keys} {depth}");
+                }
+                if depth == fitting || depth == 0 {
+                    let most = grown.heap_bytes() * 5 / 4 + 512;
+                    assert!(built.heap_bytes() <= most, "{keys}: {}", built.heap_bytes());
+                }
+                let blocks = built.heap_blocks();
+                for key in keys + 1..=keys + 1000 {
+                    assert_eq!(built.find(mix(key.into()), |_| true), None);
+                    built.insert(mix(key.into()), value(key));
+                }
+                let further = built.heap_blocks() - blocks;
+                assert!(further <= 1 || keys < 100_000, "{further} shards were full");
+                for key in keys - keys / 2..=keys + 1000 {
+                    let found = built.find(mix(key.into()), |v| v.number == key);
+                    assert_eq!(found, Some(value(key)), "{keys} {depth}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_come_twice_are_seen_while_building() {
+        for again in [1u32, 999, 40_000] {
+            let mut buckets = buckets(50_000, 4, 0);
+            let word = word_of(mix(again.into()), value(50_001));
+            buckets[(word >> 60) as usize].push(word);
+            let seen = std::cell::RefCell::new(Vec::new());
+            let is_same = |one: u32, other: u32| {
+                seen.borrow_mut().push((one, other));
+                (one, other) == (again, 50_001)
+            };
+            assert!(Index::of_buckets(buckets, is_same).is_none());
+            assert_eq!(seen.borrow().last(), Some(&(again, 50_001)));
+        }
+        // Equal fragments of different keys: each is compared with all before it.
+        let words: Vec<u64> = (1..=40).map(|key| word_of(u64::MAX, value(key))).collect();
+        let index = Index::of_buckets(vec![words.clone()], |one, other| one >= other).unwrap();
+        for key in 1..=40 {
+            assert_eq!(index.find(u64::MAX, |v| v.number == key), Some(value(key)));
+        }
+        assert!(Index::of_buckets(vec![words], |one, other| (one, other) == (3, 40)).is_none());
+        assert!(Index::of_buckets(vec![vec![]], |_, _| true).is_some_and(|index| index.is_empty()));
     }
 
     #[test]

@@ -208,6 +208,11 @@ pub enum Block<'a> {
     Slots(&'a mut Box<[u64]>),
 }
 
+fn begin_chunk(chunks: &mut Vec<Chunk>, base_at: u64, base_place: u64) {
+    let places = if chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
+    chunks.push(Chunk { base_at, base_place, places: Vec::with_capacity(places) });
+}
+
 /// The grant log and its indexes.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -370,11 +375,11 @@ impl Ledger {
     /// Enters the users gathered, if any were. False when one came twice.
     pub fn end_gathering(&mut self) -> bool {
         let Some(gathered) = self.gathered.take() else { return true };
-        let mut index = core::mem::take(&mut self.users);
         let user_of = |seq| self.record_bytes(seq).map(|(bytes, _)| record::user(bytes));
-        let entered = gathered.enter(&mut index, |one, other| user_of(one) == user_of(other));
-        self.users = index;
-        entered.is_some()
+        let index = gathered.into_index(|one, other| user_of(one) == user_of(other));
+        let all_differ = index.is_some();
+        self.users = index.unwrap_or_default();
+        all_differ
     }
 
     /// Whether users are gathered.
@@ -391,6 +396,24 @@ impl Ledger {
     /// How long the ids of the grants from `first` on are, user and request together.
     pub fn ids_lens(&self, first: u64) -> impl Iterator<Item = usize> + '_ {
         self.stored(first).map(|(bytes, _)| record::ids_len(bytes))
+    }
+
+    /// The records from the grant `first` on as they lie in memory, `most` at the most and none of
+    /// another chunk, and the base of their times.
+    pub fn stretch(
+        &self,
+        first: u64,
+        most: usize,
+    ) -> Option<(u64, impl ExactSizeIterator<Item = &[u8]>)> {
+        let skipped = first.checked_sub(self.base() + 1)? as usize;
+        let chunk = self.chunks.get(skipped / GRANTS_PER_CHUNK)?;
+        let places = chunk.places.get(skipped % GRANTS_PER_CHUNK..)?;
+        let places = places[..places.len().min(most)].iter();
+        let bytes_at = |place: u64| self.pages.get(place).unwrap_or_default();
+        Some((
+            chunk.base_at,
+            places.map(move |place| bytes_at(chunk.base_place + u64::from(*place))),
+        ))
     }
 
     /// The records from the grant `first` on as they lie in memory, each with its base of times.
@@ -538,11 +561,8 @@ impl Ledger {
             deadline: new.held_until,
             prev,
         });
+        self.begin_epoch(new.epoch);
         self.len = seq;
-        // While loading, the epochs were announced; else a new one begins with its first grant.
-        if self.epochs.last().is_none_or(|(_, epoch)| *epoch < new.epoch) {
-            self.epochs.push((seq, new.epoch));
-        }
         self.enter_user(seq, new, &found);
         if let Some(req) = new.req {
             let hash = self.req_hash(new.user, req.id);
@@ -551,17 +571,64 @@ impl Ledger {
         seq.into()
     }
 
+    /// While loading, the epochs were announced; else a new one begins with its first grant, which
+    /// is the next.
+    fn begin_epoch(&mut self, epoch: u64) {
+        if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
+            self.epochs.push((self.len + 1, epoch));
+        }
+    }
+
     fn append_record(&mut self, record: &Record<'_>) {
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
         if ((self.len - self.base) as usize).is_multiple_of(GRANTS_PER_CHUNK) {
-            let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
-            let places = Vec::with_capacity(places);
-            self.chunks.push(Chunk { base_at: record.at, base_place: place, places });
+            begin_chunk(&mut self.chunks, record.at, place);
         }
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
         chunk.places.push((place - chunk.base_place) as u32);
         record::write(page, record, chunk.base_at);
+    }
+
+    /// Appends grants of users that are gathered, as many as `next` gives and as fit into the page
+    /// and the chunk that are open: one at least.
+    ///
+    /// `next`, which must have one, writes a record, whose time counts from the base that it is
+    /// told, and returns its length and its state. Each is of one unit, never was held and has no
+    /// request id. The first was granted at `at`; the records have about `bytes` bytes.
+    pub fn push_strangers(
+        &mut self,
+        at: u64,
+        bytes: usize,
+        mut next: impl FnMut(&mut [u8; RECORD_BYTES_MAX], u64) -> Option<(usize, State)>,
+    ) {
+        self.begin_epoch(self.epoch_of(self.len() + 1));
+        let within = (self.len - self.base) as usize % GRANTS_PER_CHUNK;
+        let (place, start, page) = self.pages.open_for(RECORD_BYTES_MAX, bytes);
+        if within == 0 {
+            begin_chunk(&mut self.chunks, at, place);
+        }
+        let (Some(chunk), Some(gathered)) = (self.chunks.last_mut(), &mut self.gathered) else {
+            return;
+        };
+        let (mut end, first_place) = (start, (place - chunk.base_place) as u32);
+        while chunk.places.len() < GRANTS_PER_CHUNK {
+            let room = page.get_mut(end..).and_then(<[u8]>::first_chunk_mut);
+            let Some(room) = room else { break };
+            let Some((len, state)) = next(room, chunk.base_at) else { break };
+            chunk.places.push(first_place + (end - start) as u32);
+            self.winners += u64::from(state.is_live());
+            end += len;
+        }
+        debug_assert!(end > start, "there is one at least");
+        page.truncate(end);
+        // Only now: to read what was written a moment ago would be to wait for it.
+        let hasher = SipHasher13::new_with_keys(self.key[0], self.key[1]);
+        for place in &chunk.places[within..] {
+            self.len += 1;
+            let bytes = &page[start + (place - first_place) as usize..];
+            gathered.add(hasher.hash(record::user(bytes)), self.len);
+        }
     }
 
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {

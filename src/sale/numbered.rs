@@ -15,7 +15,7 @@
 use super::bytes::{put_bytes, put_varint, Reader};
 use super::limits::USER_BYTES_MAX;
 use super::outcome::State;
-use super::record::{state_code, state_of, Record};
+use super::record::{self, state_code, state_of, Record, RECORD_BYTES_MAX, USER_START};
 
 /// What stands where other rows have their first seq.
 pub const MARK: u64 = 0;
@@ -24,6 +24,8 @@ pub const MARK: u64 = 0;
 const DIGITS_MAX: usize = 18;
 /// Bits of the widest field: what 18 digits need.
 const WIDTH_MAX: u32 = 60;
+/// Bytes of a record's head that are copied together.
+const HEAD_CHUNK: usize = 16;
 /// Digits that are handled together.
 const CHUNK: usize = 8;
 const PER_CHUNK: u64 = 100_000_000;
@@ -34,6 +36,9 @@ pub struct Numbered<'a> {
     base_at: u64,
     state: State,
     prefix: &'a [u8],
+    /// The first eight bytes of a user, and which of them are of the prefix.
+    begins: u64,
+    begins_mask: u64,
     /// Digits of every number, `None` when they differ.
     digits: Option<usize>,
     has_leading_zero: bool,
@@ -46,10 +51,14 @@ impl<'a> Numbered<'a> {
     pub fn like(first: &Record<'a>, base_at: u64, room: usize) -> Numbered<'a> {
         let digits = first.user.iter().rev().take(DIGITS_MAX).take_while(|b| b.is_ascii_digit());
         let digits = digits.count();
+        let prefix = &first.user[..first.user.len() - digits];
+        let begins = &prefix[..prefix.len().min(CHUNK)];
         Numbered {
             base_at,
             state: first.state,
-            prefix: &first.user[..first.user.len() - digits],
+            prefix,
+            begins: word_of(begins),
+            begins_mask: !u64::MAX.unbounded_shl(8 * begins.len() as u32),
             digits: Some(digits),
             has_leading_zero: false,
             numbers: Vec::with_capacity(room),
@@ -57,22 +66,51 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Adds a row. False when it is not like the others.
+    /// Adds the rows that are stored so, their times counted from `base_at`. `None` when one is not
+    /// like the others.
+    pub fn push_all<'b>(
+        &mut self,
+        stored: impl Iterator<Item = &'b [u8]>,
+        base_at: u64,
+    ) -> Option<()> {
+        for bytes in stored {
+            let (user, at) = match record::read_plain(bytes, self.state, base_at) {
+                Some(plain) => plain,
+                None => self.plain_in(bytes, base_at)?,
+            };
+            self.push(user, at)?;
+        }
+        let fits = self.digits.is_some() || !self.has_leading_zero;
+        fits.then_some(())
+    }
+
+    /// User and time of a record that has more in memory than it has to be written with.
+    #[cold]
+    fn plain_in<'b>(&self, bytes: &'b [u8], base_at: u64) -> Option<(&'b [u8], u64)> {
+        let row = record::read(&mut Reader::new(bytes), base_at)?;
+        let is_plain =
+            row.qty == 1 && row.req.is_none() && row.deadline == 0 && row.state == self.state;
+        is_plain.then_some((row.user, row.at))
+    }
+
     #[inline]
-    pub fn push(&mut self, row: &Record<'_>) -> bool {
-        let plain = row.qty == 1
-            && row.req.is_none()
-            && row.deadline == 0
-            && row.state == self.state
-            && row.at >= self.base_at;
-        let number = row.user.strip_prefix(self.prefix).filter(|_| plain);
-        let Some(text) = number else { return false };
-        let Some(number) = number_of(text) else { return false };
-        self.has_leading_zero |= text[0] == b'0' && text.len() > 1;
-        self.digits = self.digits.filter(|digits| *digits == text.len());
+    fn push(&mut self, user: &[u8], at: u64) -> Option<()> {
+        let begins = match user.first_chunk() {
+            Some(first) if self.prefix.len() <= CHUNK => {
+                (u64::from_le_bytes(*first) ^ self.begins) & self.begins_mask == 0
+            }
+            _ => user.starts_with(self.prefix),
+        };
+        let time = at.checked_sub(self.base_at).filter(|_| begins)?;
+        let digits = user.len() - self.prefix.len();
+        let number = number_in(user, digits)?;
+        self.has_leading_zero |= user[self.prefix.len()] == b'0' && digits > 1;
+        if self.digits != Some(digits) {
+            self.digits = None;
+        }
         self.numbers.push(number);
-        self.times.push(row.at - self.base_at);
-        self.digits.is_some() || !self.has_leading_zero
+        self.times.push(time);
+        Some(())
     }
 
     /// Appends everything behind the number of rows and the base of their times.
@@ -122,24 +160,64 @@ impl<'a> Rows<'a> {
         (fits && reader.is_empty()).then_some(rows)
     }
 
-    /// The latest time, from the base.
-    pub fn latest(&self) -> u64 {
-        self.times.iter(self.count).max().unwrap_or(0)
+    /// Whether no time, from the base, is later than `bound`.
+    pub fn are_within(&self, bound: u64) -> bool {
+        // Mostly no time of that width would be, and none has to be looked at.
+        self.times.mask() <= bound || self.times.iter(self.count).all(|time| time <= bound)
     }
 
     /// The numbers of the users, each with its time from the base.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let numbers = self.numbers.iter(self.count).map(|number| self.least + number);
-        numbers.zip(self.times.iter(self.count))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
+        (0..self.count).map(|place| (self.least + self.numbers.at(place), self.times.at(place)))
+    }
+
+    fn digits_in(&self, number: u64) -> usize {
+        if self.digits == 0 {
+            digits_of(number)
+        } else {
+            self.digits
+        }
     }
 
     /// Appends the user who has `number`.
     #[inline]
     pub fn put_user(&self, out: &mut Vec<u8>, number: u64) {
+        let (mut text, digits) = ([0; 3 * CHUNK], self.digits_in(number));
+        put_digits(&mut text, number, digits);
         out.extend_from_slice(self.prefix);
-        let len = if self.digits == 0 { digits_of(number) } else { self.digits };
-        let text = text_of(number);
-        out.extend_from_slice(&text[text.len() - len..]);
+        out.extend_from_slice(&text[..digits]);
+    }
+
+    /// About how long their records are: none is longer unless its time takes more than two bytes.
+    pub fn record_bytes(&self) -> usize {
+        let digits = if self.digits == 0 { DIGITS_MAX } else { self.digits };
+        USER_START + self.prefix.len() + digits + 2
+    }
+
+    /// What the records of all these users begin with, and some bytes more.
+    pub fn head(&self) -> Vec<u8> {
+        let mut head = vec![state_code(self.state), 0];
+        head.extend_from_slice(self.prefix);
+        head.resize(head.len().next_multiple_of(HEAD_CHUNK), 0);
+        head
+    }
+
+    /// Writes the record of a grant at `at` to the user who has `number` and returns its length.
+    /// `head` is what [`Rows::head`] gives.
+    #[inline]
+    pub fn put_record(
+        &self,
+        out: &mut [u8; RECORD_BYTES_MAX],
+        head: &[u8],
+        number: u64,
+        (at, base_at): (u64, u64),
+    ) -> usize {
+        // In parts of a fixed length: cheaper than a call that copies a few bytes.
+        let parts = out.chunks_exact_mut(HEAD_CHUNK).zip(head.chunks_exact(HEAD_CHUNK));
+        parts.for_each(|(place, part)| place.copy_from_slice(part));
+        let digits = self.digits_in(number);
+        put_digits(&mut out[USER_START + self.prefix.len()..], number, digits);
+        record::complete(out, self.prefix.len() + digits, at, base_at)
     }
 }
 
@@ -186,21 +264,24 @@ impl<'a> Fields<'a> {
 
     /// The first `count` fields, which are there.
     #[inline]
-    fn iter(self, count: usize) -> impl Iterator<Item = u64> + 'a {
-        let Fields { width, bytes } = self;
-        let mask = self.mask();
-        let mut words = bytes.chunks(8).map(word_of);
-        let (mut pending, mut bits) = (0u128, 0);
-        (0..count).map(move |_| {
-            if bits < width {
-                pending |= u128::from(words.next().unwrap_or(0)) << bits;
-                bits += u64::BITS;
-            }
-            let field = pending as u64 & mask;
-            pending >>= width;
-            bits -= width;
-            field
-        })
+    fn iter(self, count: usize) -> impl ExactSizeIterator<Item = u64> + 'a {
+        (0..count).map(move |place| self.at(place))
+    }
+
+    /// The field at `place`, which is there.
+    #[inline]
+    fn at(&self, place: usize) -> u64 {
+        let bit = place * self.width as usize;
+        let (bytes, bit) = (self.bytes.get(bit / 8..).unwrap_or_default(), bit as u32 % 8);
+        let word = match bytes.first_chunk() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => word_of(bytes),
+        };
+        let mut field = word >> bit;
+        if bit + self.width > u64::BITS {
+            field |= u64::from(bytes[8]) << (u64::BITS - bit);
+        }
+        field & self.mask()
     }
 }
 
@@ -216,8 +297,24 @@ fn digits_of(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// The number that 1 to `DIGITS_MAX` digits are, `None` when there are others or none.
+/// The number that the last `digits` bytes of a user are, `None` when they are none.
 #[inline]
+fn number_in(user: &[u8], digits: usize) -> Option<u64> {
+    let text = &user[user.len() - digits..];
+    // Eight bytes at a time; what of them is of the prefix is made zeros, or shifted out.
+    let last = user.last_chunk().map(|last| u64::from_le_bytes(*last) ^ ZEROS);
+    match (digits, last) {
+        (1..=8, Some(last)) => eight_digits(last & u64::MAX << (8 * (8 - digits))),
+        (9..=16, Some(last)) => {
+            let first = word_of(&text[..CHUNK]) ^ ZEROS;
+            let top = eight_digits(first << (8 * (16 - digits)))?;
+            Some(top * PER_CHUNK + eight_digits(last)?)
+        }
+        _ => number_of(text),
+    }
+}
+
+/// The number that 1 to `DIGITS_MAX` digits are, `None` when there are others or none.
 fn number_of(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > DIGITS_MAX {
         return None;
@@ -232,16 +329,15 @@ fn number_of(text: &[u8]) -> Option<u64> {
         number = number * 10 + u64::from(digit);
     }
     for chunk in chunks.chunks_exact(CHUNK) {
-        number = number * PER_CHUNK + eight_digits(word_of(chunk))?;
+        number = number * PER_CHUNK + eight_digits(word_of(chunk) ^ ZEROS)?;
     }
     Some(number)
 }
 
-/// The number that eight digits are, the first one in the lowest byte. Neighbours are joined: eight
-/// digits to four numbers of two, to two of four, to one.
+/// The number that eight digits 0 to 9 are, the first one in the lowest byte. Neighbours are
+/// joined: eight digits to four numbers of two, to two of four, to one.
 #[inline]
-fn eight_digits(text: u64) -> Option<u64> {
-    let digits = text ^ ZEROS;
+fn eight_digits(digits: u64) -> Option<u64> {
     // A byte above 9 has a high bit, or gets one when 6 is added.
     let above = digits.wrapping_add(0x0606_0606_0606_0606) | digits;
     if above & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
@@ -252,16 +348,27 @@ fn eight_digits(text: u64) -> Option<u64> {
     Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
 }
 
-/// The decimal digits of a number, zeros before them.
+/// Writes the last `digits` digits of a number, 1 to `DIGITS_MAX`; perhaps also some bytes behind.
 #[inline]
-fn text_of(number: u64) -> [u8; 3 * CHUNK] {
-    let mut text = [0; 3 * CHUNK];
-    let (rest, low) = (number / PER_CHUNK, number % PER_CHUNK);
-    let parts = [rest / PER_CHUNK, rest % PER_CHUNK, low];
-    for (place, part) in text.chunks_exact_mut(CHUNK).zip(parts) {
-        place.copy_from_slice(&digits_in(part).to_le_bytes());
+fn put_digits(out: &mut [u8], number: u64, digits: usize) {
+    let mut put = |place: usize, text: u64| {
+        if let Some(place) = out.get_mut(place..).and_then(<[u8]>::first_chunk_mut) {
+            *place = text.to_le_bytes();
+        }
+    };
+    let (top, low) = (number / PER_CHUNK, number % PER_CHUNK);
+    match digits {
+        ..=8 => put(0, digits_in(low) >> (8 * (8 - digits))),
+        9..=16 => {
+            put(0, digits_in(top) >> (8 * (16 - digits)));
+            put(digits - 8, digits_in(low));
+        }
+        _ => {
+            put(0, digits_in(top / PER_CHUNK) >> (8 * (24 - digits)));
+            put(digits - 16, digits_in(top % PER_CHUNK));
+            put(digits - 8, digits_in(low));
+        }
     }
-    text
 }
 
 /// Inverse of [`eight_digits`]: divides four, then two digits at a time by multiplying.
@@ -282,19 +389,32 @@ mod tests {
         Record { user, req: None, qty: 1, state: State::Sold, at, deadline: 0, prev: 0 }
     }
 
+    /// Users and times as rows, their times counted from 5; `None` when they can't be.
+    fn numbered(users: &[(Vec<u8>, u64)]) -> Option<Numbered<'_>> {
+        let mut numbered = Numbered::like(&row(&users[0].0, 5), 5, users.len());
+        let records = users.iter().map(|(user, at)| {
+            let mut record = Vec::new();
+            record::write(&mut record, &row(user, *at), 4);
+            record
+        });
+        let records: Vec<Vec<u8>> = records.collect();
+        let (some, others) = records.split_at(records.len() / 2);
+        numbered.push_all(some.iter().map(Vec::as_slice), 4)?;
+        numbered.push_all(others.iter().map(Vec::as_slice), 4)?;
+        Some(numbered)
+    }
+
     /// Users and times, written and read again; `None` when they can't be written so.
     fn again(users: &[(Vec<u8>, u64)]) -> Option<Vec<(Vec<u8>, u64)>> {
-        let mut numbered = Numbered::like(&row(&users[0].0, 5), 5, users.len());
-        if !users.iter().all(|(user, at)| numbered.push(&row(user, *at))) {
-            return None;
-        }
+        let numbered = numbered(users)?;
         let mut piece = Vec::new();
         numbered.write(&mut piece);
         for len in 0..piece.len() {
             assert!(Rows::read(&mut Reader::new(&piece[..len]), users.len()).is_none(), "{len}");
         }
         let rows = Rows::read(&mut Reader::new(&piece), users.len()).unwrap();
-        assert_eq!(rows.latest(), users.iter().map(|(_, at)| at - 5).max().unwrap());
+        let latest = users.iter().map(|(_, at)| at - 5).max().unwrap();
+        assert!(rows.are_within(latest) && (latest == 0 || !rows.are_within(latest - 1)));
         let pairs = rows.iter().map(|(number, time)| {
             let mut user = Vec::new();
             rows.put_user(&mut user, number);
@@ -320,6 +440,8 @@ mod tests {
             &["12345678901234567890", "12000000000000000000"],
             &["u-1", "u-12345678", "u-123456789", "u-1234567890123456"],
             &[nine.as_str(), ten.as_str()],
+            &["customer1", "customer1000000", "customer12345678"],
+            &["customer:12345678", "customer:123456789", "customer:1"],
         ] {
             let users = users(texts);
             assert_eq!(again(&users), Some(users), "{texts:?}");
@@ -342,6 +464,9 @@ mod tests {
             &["a7", "a12345/78"],
             &["a7", "a1234:678"],
             &["12345678901234567890", "13000000000000000000"],
+            &["customer7", "customes7"],
+            &["customer:7", "customer;7"],
+            &["user:7", "users7"],
         ] {
             assert_eq!(again(&users(texts)), None, "{texts:?}");
         }
@@ -356,20 +481,26 @@ mod tests {
         for step in 0..2000u64 {
             number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(step);
             let number = number % 10u64.pow(1 + (step % 18) as u32);
-            let text = text_of(number);
-            assert_eq!(std::str::from_utf8(&text).unwrap().parse(), Ok(number));
-            assert_eq!(number_of(&text[text.len() - digits_of(number)..]), Some(number));
+            for digits in digits_of(number)..=DIGITS_MAX {
+                let mut text = [b'x'; 3 * CHUNK];
+                put_digits(&mut text[3..], number, digits);
+                let user = &text[..3 + digits];
+                assert_eq!(std::str::from_utf8(&user[3..]).unwrap().parse(), Ok(number));
+                assert_eq!(number_of(&user[3..]), Some(number));
+                assert_eq!(number_in(user, digits), Some(number));
+                assert_eq!(number_in(&user[3..], digits), Some(number));
+                assert_eq!(number_in(user, digits + 1), None);
+            }
         }
         for number in (0..100_000_000).step_by(9973) {
-            assert_eq!(eight_digits(digits_in(number)), Some(number));
+            assert_eq!(eight_digits(digits_in(number) ^ ZEROS), Some(number));
         }
     }
 
     #[test]
     fn altered_rows_are_refused_or_users_of_lawful_length() {
         let all = users(&["user:0008", "user:0009", "user:1234"]);
-        let mut numbered = Numbered::like(&row(&all[0].0, 5), 5, 3);
-        assert!(all.iter().all(|(user, at)| numbered.push(&row(user, *at))));
+        let numbered = numbered(&all).unwrap();
         let mut piece = Vec::new();
         numbered.write(&mut piece);
         for place in 0..piece.len() {

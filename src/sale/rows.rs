@@ -64,7 +64,7 @@ fn are_short(ledger: &Ledger, first: u64) -> bool {
 pub(super) fn write(ledger: &Ledger, first: u64, count: usize) -> Vec<u8> {
     let rows = || ledger.records(first).take(count);
     let base_at = rows().next().map_or(0, |row| row.at);
-    let numbered = numbered_rows(rows(), base_at, count);
+    let numbered = numbered_rows(ledger, first, base_at, count);
     let room = if numbered.is_some() { 8 * count } else { PIECE_BYTES_TARGET / 2 };
     let mut out = Vec::with_capacity(room);
     if numbered.is_some() {
@@ -81,15 +81,15 @@ pub(super) fn write(ledger: &Ledger, first: u64, count: usize) -> Vec<u8> {
 }
 
 /// The rows as numbered ones, if they are.
-fn numbered_rows<'a>(
-    mut rows: impl Iterator<Item = Record<'a>>,
-    base_at: u64,
-    count: usize,
-) -> Option<Numbered<'a>> {
-    let first = rows.next()?;
-    let mut numbered = Numbered::like(&first, base_at, count);
-    let all = numbered.push(&first) && rows.all(|row| numbered.push(&row));
-    all.then_some(numbered)
+fn numbered_rows(ledger: &Ledger, first: u64, base_at: u64, count: usize) -> Option<Numbered<'_>> {
+    let mut numbered = Numbered::like(&ledger.records(first).next()?, base_at, count);
+    let mut left = count;
+    while left > 0 {
+        let (base_at, rows) = ledger.stretch(first + (count - left) as u64, left)?;
+        left = left.checked_sub(rows.len().max(1))?;
+        numbered.push_all(rows, base_at)?;
+    }
+    Some(numbered)
 }
 
 /// The beginning of a piece.
@@ -168,7 +168,8 @@ fn check_row(sale: &Sale, row: &Record<'_>, core: &Core) -> Result<(), Refused> 
     }
 }
 
-/// Numbered rows differ in user and time alone: what holds of the latest holds of all.
+/// Numbered rows differ in user and time alone: what holds of one at the latest time that may be
+/// holds of all, unless one is later.
 fn check_numbered(
     sale: &Sale,
     reader: &mut Reader<'_>,
@@ -176,8 +177,11 @@ fn check_numbered(
     core: &mut Core,
 ) -> Result<(), Refused> {
     let rows = numbered::Rows::read(reader, head.count as usize).ok_or(Refused::Unknown)?;
-    let at = head.base_at.checked_add(rows.latest()).ok_or(Refused::Law)?;
-    let state = rows.state;
+    let bound = TIME_MS_MAX.checked_sub(head.base_at);
+    if !bound.is_some_and(|bound| rows.are_within(bound)) {
+        return Err(Refused::Law);
+    }
+    let (state, at) = (rows.state, TIME_MS_MAX);
     let row = Record { user: b"0", req: None, qty: 1, state, at, deadline: 0, prev: 0 };
     check_row(sale, &row, core)?;
     (0..head.count).try_for_each(|_| core.place(1, state))
@@ -196,20 +200,61 @@ fn is_possible(row: &Record<'_>) -> bool {
 pub(super) fn take(sale: &mut Sale, piece: &[u8]) {
     let mut reader = Reader::new(piece);
     let Some(head) = Head::read(&mut reader) else { return };
+    let ledger = &mut sale.ledger;
     if head.is_numbered {
         if let Some(rows) = numbered::Rows::read(&mut reader, head.count as usize) {
-            take_numbered(&mut sale.ledger, &rows, head.base_at);
+            match ledger.is_gathering() {
+                true => gather_numbered(ledger, &rows, head.base_at),
+                false => take_numbered(ledger, &rows, head.base_at),
+            }
         }
         return;
     }
-    let mut rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
+    let rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
+    match ledger.is_gathering() {
+        true => gather(ledger, rows, piece.len()),
+        false => take_records(ledger, rows),
+    }
+}
+
+/// Appends rows whose users are gathered. All but those of holds and request ids go the short way.
+fn gather<'a>(ledger: &mut Ledger, rows: impl Iterator<Item = Record<'a>>, bytes: usize) {
+    let is_plain = |row: &Record<'_>| row.qty == 1 && row.req.is_none() && row.deadline == 0;
+    let mut rows = rows.peekable();
+    while let Some(row) = rows.peek() {
+        if is_plain(row) {
+            ledger.push_strangers(row.at, bytes, |out, base_at| {
+                let row = rows.next_if(is_plain)?;
+                Some((record::write_plain(out, &row, base_at), row.state))
+            });
+        } else {
+            let stranger = ledger.stranger(row.user);
+            push_row(ledger, row, Some(stranger));
+            rows.next();
+        }
+    }
+}
+
+/// The same of numbered rows, which are all alike.
+fn gather_numbered(ledger: &mut Ledger, rows: &numbered::Rows<'_>, base_at: u64) {
+    let head = rows.head();
+    let mut all = rows.iter().map(|(number, time)| (number, base_at + time)).peekable();
+    while let Some(&(_, at)) = all.peek() {
+        ledger.push_strangers(at, all.len() * rows.record_bytes(), |out, base_at| {
+            let (number, at) = all.next()?;
+            Some((rows.put_record(out, &head, number, (at, base_at)), rows.state))
+        });
+    }
+}
+
+fn take_records<'a>(ledger: &mut Ledger, mut rows: impl Iterator<Item = Record<'a>>) {
     let mut together: Vec<Record<'_>> = Vec::with_capacity(TAKEN_TOGETHER);
     loop {
         together.extend(rows.by_ref().take(TAKEN_TOGETHER));
         if together.is_empty() {
             return;
         }
-        push(&mut sale.ledger, &together);
+        push(ledger, &together);
         together.clear();
     }
 }
@@ -243,13 +288,6 @@ fn take_numbered(ledger: &mut Ledger, rows: &numbered::Rows<'_>, base_at: u64) {
 /// Appends rows. Where a user is looked for is nowhere near where the one before was, so all places
 /// are touched before the first is looked at: the processor fetches them side by side.
 fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
-    if ledger.is_gathering() {
-        for row in rows {
-            let stranger = ledger.stranger(row.user);
-            push_row(ledger, row, Some(stranger));
-        }
-        return;
-    }
     let mut probes = [None; TAKEN_TOGETHER];
     for (probe, row) in probes.iter_mut().zip(rows) {
         *probe = Some(ledger.probe(row.user));

@@ -1,5 +1,6 @@
 //! The type `flashsale`: how the server saves, loads, measures, digests and frees a sale.
 
+use std::hint::black_box;
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::slice;
@@ -133,6 +134,7 @@ unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) 
         let sale = unsafe { sale_of(value) };
         let mut marked = Vec::new();
         for (kind, piece) in sale.pieces() {
+            marked.clear();
             mark(&mut marked, kind, &piece);
             // SAFETY: the digest is alive during the callback; the buffer is as long as said.
             unsafe {
@@ -146,9 +148,8 @@ unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) 
     });
 }
 
-/// Writes a piece with its letter before it, as dumps and digests have it.
+/// Appends a piece with its letter before it, as dumps and digests have it.
 fn mark(out: &mut Vec<u8>, kind: Kind, piece: &[u8]) {
-    out.clear();
     out.push(kind.letter());
     out.extend_from_slice(piece);
 }
@@ -161,11 +162,19 @@ unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     });
 }
 
+/// Bytes that are handed over from ascending addresses before they begin anew.
+const ASCENT_BYTES: usize = 64 * 1024;
+
 fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
-    let mut marked = Vec::new();
+    let mut marked = Vec::with_capacity(ASCENT_BYTES);
     for (kind, piece) in sale.pieces().chain([sale.refusals_piece()]) {
+        if marked.len() + 1 + piece.len() > ASCENT_BYTES {
+            marked.clear();
+            wipe_stack();
+        }
+        let start = marked.len();
         mark(&mut marked, kind, &piece);
-        save(io, &marked);
+        save(io, &marked[start..]);
     }
     // An empty string ends the pieces; a save that broke off before it is never loaded.
     save(io, &[]);
@@ -184,6 +193,21 @@ fn guarded_writing(body: impl FnOnce()) {
         // SAFETY: the child of a fork ends without running what belongs to its parent.
         unsafe { libc::_exit(1) };
     }
+}
+
+/// Bytes of the table that the server's compression has on its stack, and of the calls around it.
+const TABLE_BYTES: usize = (512 + 16) * 1024;
+
+/// Makes what lies beyond the end of the stack zeros, whatever calls left it there.
+///
+/// The server compresses strings (LZF), with a table of addresses on the stack that it does not
+/// clear: what it finds there may be of strings before. Addresses below the string are skipped at
+/// once, and the processor guesses so; if some are below and some above, it guesses wrong at every
+/// other byte of a string that can't be compressed, and that takes longer than all the rest. So
+/// each string lies above the one before, and when they begin anew, none is known any more.
+#[inline(never)]
+fn wipe_stack() {
+    black_box([0u8; TABLE_BYTES]);
 }
 
 fn save(io: *mut RedisModuleIO, bytes: &[u8]) {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill::sale::ledger::{Holding, Ledger, NewGrant};
+use seckill::sale::ledger::{Found, Holding, Ledger, NewGrant};
 use seckill::sale::outcome::State;
-use seckill::sale::record::{Asked, ReqTag};
+use seckill::sale::record::{self, Asked, Record, ReqTag};
 
 use super::oracle::{Bytes, Rules};
 use super::random::Random;
@@ -49,8 +49,12 @@ impl Plain {
     }
 
     fn push_to(&self, ledger: &mut Ledger, looked_up: bool) -> u64 {
-        let req = self.req.as_ref().map(|(id, asked)| ReqTag { id, asked: *asked });
         let found = looked_up.then(|| ledger.find(&self.user));
+        self.push(ledger, found)
+    }
+
+    fn push(&self, ledger: &mut Ledger, found: Option<Found>) -> u64 {
+        let req = self.req.as_ref().map(|(id, asked)| ReqTag { id, asked: *asked });
         let new = NewGrant {
             user: &self.user,
             req,
@@ -191,6 +195,61 @@ fn announced_epochs_ascend_and_count_once_they_grant() {
 }
 
 /// Ids that run together must stay apart: user "ab" with "c" is not user "a" with "bc".
+/// Grants that are loaded many at a time are as if each had come alone: what they are, where they
+/// lie, who finds them.
+#[test]
+fn strangers_who_come_together_are_as_if_they_had_come_alone() {
+    const COUNT: u64 = 20_000;
+    let mut random = Random(11);
+    let (mut alone, mut together) = (Ledger::new([3, 4]), Ledger::new([3, 4]));
+    let plains = (1..=COUNT).map(|seq| {
+        let mut plain = Plain::any(&mut random, seq, COUNT);
+        plain.user.splice(..8, seq.to_be_bytes());
+        if seq % 1000 > 5 {
+            let state = if plain.state == State::Held { State::Sold } else { plain.state };
+            plain = Plain { req: None, qty: 1, held_until: 0, state, ..plain };
+        }
+        plain
+    });
+    let plains: Vec<Plain> = plains.collect();
+    for (seq, plain) in (1..).zip(&plains) {
+        plain.push_to(&mut alone, true);
+        if seq == 1 || seq % 900 == 0 {
+            assert!(together.expect_epoch(seq, plain.epoch));
+        }
+    }
+    together.begin_gathering(COUNT);
+    let is_short = |plain: &&Plain| plain.req.is_none() && plain.qty == 1 && plain.held_until == 0;
+    let mut left = plains.iter().peekable();
+    while let Some(next) = left.peek() {
+        if !is_short(next) {
+            let new = left.next().unwrap();
+            let stranger = together.stranger(&new.user);
+            new.push(&mut together, Some(stranger));
+            continue;
+        }
+        let (before, most) = (together.len(), random.below(2000) + 2);
+        let mut count = 0;
+        // How many bytes come is a guess.
+        together.push_strangers(next.at, random.below(1 << 17) as usize, |out, base_at| {
+            count += u64::from(count < most);
+            let next = left.next_if(|plain| is_short(plain) && count < most)?;
+            let Plain { user, state, at, .. } = next;
+            let (state, at) = (*state, *at);
+            let record = Record { user, req: None, qty: 1, state, at, deadline: 0, prev: 0 };
+            Some((record::write_plain(out, &record, base_at), state))
+        });
+        assert!(together.len() > before, "at least one is taken");
+    }
+    assert!(together.end_gathering());
+    assert_all(&together, &plains);
+    for seq in 1..=COUNT {
+        assert_eq!(together.bytes_between(1, seq), alone.bytes_between(1, seq), "{seq}");
+    }
+    let (mine, its) = (together.heap_bytes(), alone.heap_bytes());
+    assert!(mine <= its * 5 / 4, "{mine} and {its} bytes");
+}
+
 #[test]
 fn a_request_id_belongs_to_its_user() {
     let mut ledger = Ledger::new([1, 2]);

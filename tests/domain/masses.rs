@@ -1,9 +1,10 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
 use seckill::sale::admission::List;
+use seckill::sale::bytes::{put_varint, Reader};
 use seckill::sale::effect::{Change, Effect};
 use seckill::sale::ledger::Block;
-use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
+use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX, TIME_MS_MAX};
 use seckill::sale::outcome::Outcome;
 use seckill::sale::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
 use seckill::sale::Sale;
@@ -283,6 +284,41 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
         assert!(rebuild::load(&different, 0).is_ok() && rebuild::load(&twice, 0).is_ok());
         let mixed = [different[0].clone(), twice[1].clone(), twice[2].clone()];
         assert!(rebuild::load(&mixed, 0).is_err(), "{prefix}{suffix}");
+    }
+}
+
+/// Numbered rows have one base of their times: each is held against the latest that a sale stores.
+#[test]
+fn numbered_rows_later_than_any_time_are_refused() {
+    let rules = Rules { limit: 3, ..Rules::default() };
+    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
+    let mut replica = sale.clone();
+    for (user, at) in [(&b"7"[..], 0), (b"9", 7), (b"8", 8)] {
+        ask(&mut sale, &mut replica, &grab(user, 1), START + at);
+    }
+    let dump = rebuild::dump(&sale);
+    // The letter, a mark, the first seq, how many rows: then the base.
+    let (head, rest) = dump[1].split_at(4);
+    assert_eq!(head, b"L\0\x01\x03");
+    let mut reader = Reader::new(rest);
+    assert_eq!(reader.varint(), Some(START));
+    for (base_at, is_taken) in [
+        (START, true),
+        (TIME_MS_MAX - 8, true),
+        (TIME_MS_MAX - 7, false),
+        (TIME_MS_MAX + 1, false),
+        (u64::MAX, false),
+    ] {
+        let mut altered = dump.clone();
+        altered[1] = head.to_vec();
+        put_varint(&mut altered[1], base_at);
+        altered[1].extend_from_slice(reader.rest());
+        let loaded = rebuild::load(&altered, 0);
+        assert_eq!(loaded.is_ok(), is_taken, "{base_at}");
+        if let Ok(loaded) = loaded {
+            let ats: Vec<u64> = (1..4).map(|seq| loaded.grant(seq).unwrap().at).collect();
+            assert_eq!(ats, [base_at, base_at + 7, base_at + 8]);
+        }
     }
 }
 
