@@ -41,7 +41,7 @@ impl Template {
     }
 
     /// Appends the commands for one number.
-    fn write(&self, number: u64, out: &mut Vec<u8>) {
+    pub fn write(&self, number: u64, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
         for place in &self.places {
