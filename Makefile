@@ -70,7 +70,7 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 build-noop: deps
 	cargo build --release --features noop --target-dir $(NOOP)
 
-bench: build build-noop ## Measure next to sets, scripts and functions (about 8 minutes)
+bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
 	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
 		--docs $(BENCH)
 

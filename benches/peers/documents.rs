@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::bars::Bar;
-use crate::cases::instructions;
+use crate::cases::{growth, instructions, rdb};
 use crate::chart;
-use crate::figures::{Figures, Series, INSTRUCTIONS};
+use crate::contenders::{GRAB, SADD};
+use crate::figures::{Figures, Series, BYTES, INSTRUCTIONS, MS};
 use crate::profile::{Profile, Share, OWNERS};
 use crate::report::{self, Report};
 
@@ -22,8 +22,8 @@ const SHORT: [(&str, &str); 11] = [
     ("sold-out GRAB", "x Lua script"),
     ("sold-out GRAB", "x INCR"),
     ("ALREADY", "x INCR"),
-    ("memory, 1000000 winners", "x SADD"),
-    ("memory, 10000000 winners", "x SADD"),
+    ("memory, 1,000,000 winners", "x SADD"),
+    ("memory, 10,000,000 winners", "x SADD"),
 ];
 
 /// Writes the figures and the picture into `folder`.
@@ -48,18 +48,29 @@ pub fn write_all(report: &Report) -> Result<(), String> {
     put(long, "bars", &format!("{}\n\n{}", report::bars(bars, false), report.sentence()))?;
     put(long, "beside", &report::bars(bars, true).to_string())?;
     put(long, "instructions", &instructions_table(&report.figures))?;
-    put(Path::new("README.md"), "short", &short(bars))
+    put(Path::new("README.md"), "short", &short(report))
 }
 
-fn short(bars: &[Bar]) -> String {
+fn short(report: &Report) -> String {
     let mut lines =
         vec!["| in one run of `make bench` | ratio | the server's part alone |".to_owned()];
     lines.push("| --- | --- | --- |".to_owned());
     for (what, with) in SHORT {
-        let found = bars.iter().find(|bar| bar.what == what && bar.with == with);
+        let found = report.bars.iter().find(|bar| bar.what == what && bar.with == with);
         let Some((bar, found)) = found.and_then(|bar| Some((bar, bar.found?))) else { continue };
         let (ratio, floor) = (report::short(found.median), report::floor(bar));
-        lines.push(format!("| {what}, {with} | {ratio} | {floor} |"));
+        let other = with.trim_start_matches("x ");
+        lines.push(format!("| {what}, to {other} | {ratio} | {floor} |"));
+    }
+    let figures = &report.figures;
+    if let Some(ratio) = figures.ratio(BYTES, (rdb::SAVE, GRAB), (rdb::SAVE, SADD)) {
+        let ratio = report::short(ratio.median);
+        lines.push(format!("| bytes of a winner in an RDB file, to a set's | {ratio} | |"));
+    }
+    let took = |who| figures.spread(growth::DEL, who, MS);
+    if let (Some(ours), Some(set)) = (took(GRAB), took(SADD)) {
+        let [ours, set] = [ours, set].map(|spread| report::whole(spread.median));
+        lines.push(format!("| DEL of ten million winners, and of a set | {ours} ms, {set} ms | |"));
     }
     lines.join("\n")
 }

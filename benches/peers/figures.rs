@@ -16,6 +16,8 @@ pub const PER_SECOND: &str = "requests/s";
 /// How much of the time the server's main thread was at work, 0 to 1. Well below 1, the load
 /// generator is what bounds the figure.
 pub const BUSY: &str = "server busy";
+/// The same of redis-benchmark: near 1, it can't send more.
+pub const LOAD_BUSY: &str = "load busy";
 /// The main thread's time for one request, in microseconds.
 pub const SERVER_US: &str = "server us/request";
 /// The latency that one request in two, in a hundred, in a thousand exceeds.

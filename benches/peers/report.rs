@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bars::{self, Bar, Limit};
 use crate::figures::{
-    Figures, Spread, BUSY, BYTES, INSTRUCTIONS, MS, P50_MS, P999_MS, P99_MS, PER_SECOND, SERVER_US,
-    TYPICAL_P99_MS, US,
+    Figures, Spread, BUSY, BYTES, INSTRUCTIONS, LOAD_BUSY, MS, P50_MS, P999_MS, P99_MS, PER_SECOND,
+    SERVER_US, TYPICAL_P99_MS, US,
 };
 use crate::host::Host;
 use crate::plan::Mode;
@@ -110,6 +110,7 @@ pub fn rates(figures: &Figures) -> Table {
         "most",
         "us on server",
         "server busy",
+        "load busy",
         "p99 ms",
     ]);
     for series in figures.all().iter().filter(|series| series.unit == PER_SECOND) {
@@ -126,6 +127,7 @@ pub fn rates(figures: &Figures) -> Table {
             whole(rate.most),
             beside(SERVER_US, 2),
             beside(BUSY, 2),
+            beside(LOAD_BUSY, 2),
             beside(P99_MS, 2),
         ]);
     }

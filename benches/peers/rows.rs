@@ -10,6 +10,7 @@ use crate::contenders::{
 };
 use crate::figures::{Figures, BYTES, INSTRUCTIONS, MS, P99_MS, PER_SECOND, TYPICAL_P99_MS, US};
 use crate::plan::Plan;
+use crate::screen::thousands;
 
 /// Bytes of a user id in the load: `user:` and twelve digits.
 const ID_BYTES: f64 = 17.0;
@@ -67,8 +68,8 @@ fn refused(bars: &mut Bars<'_>, plan: &Plan) {
     ] {
         rate(bars, name, (&refusals::case(middle), who), floor, INCR, least);
         for winners in [small, refusals::ONE] {
-            let count = if winners == refusals::ONE { "1 winner" } else { "10,000 winners" };
-            let what = format!("{name}, {count}");
+            let plural = if winners == refusals::ONE { "" } else { "s" };
+            let what = format!("{name}, {} winner{plural}", thousands(winners));
             rate(bars, &what, (&refusals::case(winners), who), floor, INCR, least);
             bars.beside();
         }
@@ -109,7 +110,8 @@ fn crowd(bars: &mut Bars<'_>) {
 
 fn memory(bars: &mut Bars<'_>, plan: &Plan) {
     for winners in &plan.sizes[1..] {
-        let (case, what) = (growth::memory(*winners), format!("memory, {winners} winners"));
+        let (case, what) =
+            (growth::memory(*winners), format!("memory, {} winners", thousands(*winners)));
         let ours = (case.as_str(), GRAB);
         bars.ratio(&what, BYTES, ours, (&case, SADD), Limit::AtMost(0.65));
         bars.ratio(&what, BYTES, ours, (&case, growth::SET_AND_ZSET), Limit::AtMost(0.3));
@@ -117,7 +119,7 @@ fn memory(bars: &mut Bars<'_>, plan: &Plan) {
 }
 
 fn pauses(bars: &mut Bars<'_>, plan: &Plan) {
-    let large = plan.sizes[2];
+    let large = thousands(plan.sizes[2]);
     let what = format!("slowest GRAB, 0 to {large} winners");
     bars.value(&what, MS, (growth::SLOWEST, GRAB), Limit::AtMost(2.0));
     bars.value(&format!("DEL of {large}"), MS, (growth::DEL, GRAB), Limit::AtMost(60.0));
@@ -135,9 +137,9 @@ fn storage(bars: &mut Bars<'_>, plan: &Plan) {
     bars.floor(BYTES, (wins::AOF, FLOOR_GRANTED), sadd);
     let [small, _, large] = plan.sizes;
     let (few, many) = (growth::page(small), growth::page(large));
-    let what = format!("WINNERS COUNT 1000 of {large}");
+    let what = format!("WINNERS COUNT 1000 of {}", thousands(large));
     bars.ratio(&what, US, (&many, GRAB), (&few, GRAB), Limit::AtMost(1.2));
-    bars.with(&format!("x the same of {small}"));
+    bars.with(&format!("x the same of {}", thousands(small)));
     let set = (fork::FORK, SADD);
     bars.ratio(fork::FORK, BYTES, (fork::FORK, GRAB), set, Limit::AtMost(0.5));
     bars.floor(BYTES, (fork::IDLE_FORK, SADD), set);

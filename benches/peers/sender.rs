@@ -113,7 +113,7 @@ pub fn measure(
     let took = send(control.port(), template, numbers, manner)?;
     let worked = control.worked_since(before)?;
     let per_second = requests / took.as_secs_f64();
-    Ok(Rate { per_second, p99_ms: None, server_seconds: worked / requests })
+    Ok(Rate { per_second, p99_ms: None, server_seconds: worked / requests, load_seconds: None })
 }
 
 /// One connection with at most one block under way.

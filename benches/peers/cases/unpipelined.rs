@@ -1,7 +1,7 @@
 //! One request at a time on each connection, as a shop's servers send them.
 
 use super::Bench;
-use crate::contenders::{script, Kind, INCR, LATE, LUA, SALE, SOLDOUT};
+use crate::contenders::{script, Kind, INCR, LATE, LUA, SADD, SALE, SOLDOUT};
 use crate::control::Control;
 use crate::figures::PER_SECOND;
 use crate::load::{Load, USERS};
@@ -27,6 +27,10 @@ type Seat = (&'static str, Control, Vec<String>);
 
 pub fn fifty(bench: &mut Bench) -> Result<(), String> {
     let mut seats = seats(bench)?;
+    seats.push(seat(bench, SADD, Kind::Sadd)?);
+    let mut control = Kind::Script.start(&bench.modules, &[])?;
+    let words = script(Kind::Script, &mut control, "0", LATE)?;
+    seats.push((LUA, control, words));
     rounds(bench, FEW, bench.plan.rounds, &mut seats)
 }
 
@@ -68,7 +72,7 @@ fn steady(bench: &mut Bench, seats: &mut [Seat]) -> Result<(), String> {
     let per_second = STEADY_PART * reached.ok_or("INCR was not measured")?.median;
     let requests = bench.plan.steady_calls;
     let steady = Steady { connections: MANY, requests, per_second };
-    for round in 0..bench.plan.crowd_rounds {
+    for round in 0..bench.plan.rounds {
         for (name, control, words) in &mut *seats {
             bench.step(STEADY, name);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -85,16 +89,13 @@ fn steady(bench: &mut Bench, seats: &mut [Seat]) -> Result<(), String> {
 
 fn seats(bench: &Bench) -> Result<Vec<Seat>, String> {
     let mut seats = Vec::new();
-    for kind in [Kind::Incr, Kind::Sadd, Kind::Grab] {
+    for kind in [Kind::Incr, Kind::Grab] {
         seats.push(seat(bench, kind.name(), kind)?);
     }
     let mut control = Kind::Grab.start(&bench.modules, &[])?;
     control.tell(&["SECKILL.INIT", SALE, "0"])?;
     let late = ["SECKILL.GRAB", SALE, LATE].map(str::to_owned).to_vec();
     seats.push((SOLDOUT, control, late));
-    let mut control = Kind::Script.start(&bench.modules, &[])?;
-    let words = script(Kind::Script, &mut control, "0", LATE)?;
-    seats.push((LUA, control, words));
     Ok(seats)
 }
 
