@@ -33,7 +33,8 @@ const SHORT: [(&str, &str); 11] = [
 pub fn write(report: &Report, folder: &Path) -> Result<(), String> {
     let json = serde_json::to_string_pretty(report).map_err(|e| e.to_string())?;
     let file = folder.join("bench.json");
-    fs::write(file, json + "\n").map_err(|e| format!("No figures written: {e}"))?;
+    fs::write(&file, json + "\n").map_err(|e| format!("No figures written: {e}"))?;
+    println!("All figures are in {}.", file.display());
     chart::write(&folder.join("bench.svg"), &report.figures, &report.mode.plan())
 }
 

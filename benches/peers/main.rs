@@ -106,8 +106,7 @@ fn run(options: &Options) -> Result<(), String> {
         None => measure(options, chosen)?,
     };
     report.print();
-    let is_all = report.cases.len() == CASES.len() && failures.is_empty();
-    match options.docs && is_all && report.mode == Mode::Full {
+    match options.docs && failures.is_empty() && is_whole(options, &report) {
         true => documents::write_all(&report)?,
         false => documents::write(&report, Path::new("target"))?,
     }
@@ -116,6 +115,13 @@ fn run(options: &Options) -> Result<(), String> {
         true => Ok(()),
         false => Err(failures.join("\n")),
     }
+}
+
+/// Whether the documents may rely on it.
+fn is_whole(options: &Options, report: &Report) -> bool {
+    let rounds = options.rounds.map_or(report.mode.plan().rounds, |rounds| rounds as usize);
+    let is_all = report.cases.len() == CASES.len() && report.mode == Mode::Full;
+    is_all && rounds >= Mode::Full.plan().rounds
 }
 
 /// The report, and what went wrong.
