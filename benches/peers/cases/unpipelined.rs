@@ -62,6 +62,7 @@ fn rounds(
             control.check_no_errors()?;
             rate.note(&mut bench.figures, &case, name);
         }
+        take_turns(seats);
     }
     Ok(())
 }
@@ -83,8 +84,14 @@ fn steady(bench: &mut Bench, seats: &mut [Seat]) -> Result<(), String> {
             control.check_no_errors()?;
             latencies.note(&mut bench.figures, STEADY, name);
         }
+        take_turns(seats);
     }
     Ok(())
+}
+
+/// Another one is first in the next round: that place is worth some percent of a latency.
+fn take_turns(seats: &mut [Seat]) {
+    seats.rotate_left(1);
 }
 
 fn seats(bench: &Bench) -> Result<Vec<Seat>, String> {
