@@ -33,6 +33,9 @@ pub struct Plan {
     pub script_calls: u64,
     /// Requests without a pipeline.
     pub single_calls: u64,
+    /// The same with a thousand connections: so many that those which come before all connections
+    /// are accepted are well below one in a hundred.
+    pub crowd_calls: u64,
     /// Rounds of them with a thousand connections, where latencies move a lot.
     pub crowd_rounds: usize,
     /// Requests at a steady rate.
@@ -52,7 +55,8 @@ impl Plan {
         wins: 2_000_000,
         calls: 1_000_000,
         script_calls: 300_000,
-        single_calls: 150_000,
+        single_calls: 100_000,
+        crowd_calls: 150_000,
         crowd_rounds: 7,
         steady_calls: 40_000,
         sizes: [10_000, 1_000_000, 10_000_000],
@@ -67,6 +71,7 @@ impl Plan {
         calls: 100_000,
         script_calls: 50_000,
         single_calls: 10_000,
+        crowd_calls: 10_000,
         crowd_rounds: 2,
         steady_calls: 10_000,
         sizes: [10_000, 100_000, 1_000_000],

@@ -135,7 +135,7 @@ fn win(bench: &Bench, control: &mut Control) -> Result<(), String> {
 
 fn crowd(bench: &Bench, control: &mut Control) -> Result<(), String> {
     let words = Kind::Grab.prepare(control)?;
-    Load::unpipelined(2 * bench.plan.single_calls, 1_000).run(control, &words).map(drop)
+    Load::unpipelined(2 * bench.plan.crowd_calls, 1_000).run(control, &words).map(drop)
 }
 
 fn sold_out(bench: &Bench) -> Result<Control, String> {

@@ -54,7 +54,11 @@ fn rounds(
     seats: &mut [Seat],
 ) -> Result<(), String> {
     let case = case(connections);
-    let load = Load::unpipelined(bench.plan.single_calls, connections);
+    let requests = match connections {
+        MANY => bench.plan.crowd_calls,
+        _ => bench.plan.single_calls,
+    };
+    let load = Load::unpipelined(requests, connections);
     for _ in 0..rounds {
         for (name, control, words) in &mut *seats {
             bench.step(&case, name);
