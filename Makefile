@@ -3,7 +3,8 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
-# What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help".
+# What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help". A full run writes
+# its figures into docs/ and README.md.
 BENCH ?=
 # The same for `make sim`, `make fuzz` and `make torture`.
 SIM ?=
@@ -13,7 +14,7 @@ NOOP := $(CURDIR)/target/noop
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
 	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
-	bench-core bench-instructions
+	bench-core bench-instructions bench-profile
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -69,9 +70,13 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 build-noop: deps
 	cargo build --release --features noop --target-dir $(NOOP)
 
-bench: build build-noop ## Measure next to sets, scripts and functions (about 8 minutes)
+bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
 	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
-		--json $(CURDIR)/docs/bench.json --chart $(CURDIR)/docs/bench.svg $(BENCH)
+		--docs $(BENCH)
+
+bench-profile: build build-noop ## Write where the server spends its time into docs/ (perf)
+	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
+		--profile
 
 bench-core: deps ## Measure the domain alone, without a server
 	cargo bench --bench core

@@ -1,15 +1,8 @@
-//! The bars: what the figures must reach.
+//! A bar: what a figure must reach, what was found, and what the server alone comes to.
 
 use serde::Serialize;
 
-use crate::callgrind;
-use crate::cases::{fork, growth, instructions, rdb, refusals, unpipelined, wins};
-use crate::contenders::{ALREADY, FUNCTION, GRAB, INCR, LUA, MULTI, SADD, SOLDOUT};
-use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS, MS, P99_MS, PER_SECOND, US};
-use crate::plan::Plan;
-
-/// Bytes of a user id in the load: `user:` and twelve digits.
-const ID_BYTES: f64 = 17.0;
+use crate::figures::{Figures, Spread};
 
 /// One bar and what was found.
 #[derive(Debug, Serialize)]
@@ -19,6 +12,11 @@ pub struct Bar {
     pub with: String,
     pub limit: Limit,
     pub found: Option<Spread>,
+    /// The same of the server's share alone: where even that is beyond the bar, no module reaches
+    /// it.
+    pub floor: Option<Spread>,
+    /// No bar of its own: shown so that another can be understood.
+    pub beside: bool,
 }
 
 /// What a figure must be.
@@ -28,106 +26,81 @@ pub enum Limit {
     AtMost(f64),
 }
 
+impl Limit {
+    fn holds(self, found: f64) -> bool {
+        match self {
+            Limit::AtLeast(limit) => found >= limit,
+            Limit::AtMost(limit) => found <= limit,
+        }
+    }
+}
+
 impl Bar {
     /// Judged by the median; `None` when it was not measured.
     pub fn holds(&self) -> Option<bool> {
-        let found = self.found?.median;
-        Some(match self.limit {
-            Limit::AtLeast(limit) => found >= limit,
-            Limit::AtMost(limit) => found <= limit,
-        })
+        self.found.map(|found| self.limit.holds(found.median))
     }
+
+    /// Whether the server's share alone would hold.
+    pub fn floor_holds(&self) -> Option<bool> {
+        self.floor.map(|floor| self.limit.holds(floor.median))
+    }
+}
+
+/// How many of the bars that were measured hold, and how many were measured.
+pub fn held(bars: &[Bar]) -> (usize, usize) {
+    let of_their_own = bars.iter().filter(|bar| !bar.beside);
+    let holds: Vec<bool> = of_their_own.filter_map(Bar::holds).collect();
+    (holds.iter().filter(|holds| **holds).count(), holds.len())
 }
 
 /// A place in the figures: case and contender.
-type Place<'a> = (&'a str, &'a str);
+pub type Place<'a> = (&'a str, &'a str);
 
-struct Bars<'a> {
-    figures: &'a Figures,
-    bars: Vec<Bar>,
+/// Bars, being put together.
+pub struct Bars<'a> {
+    pub figures: &'a Figures,
+    pub all: Vec<Bar>,
 }
 
 impl Bars<'_> {
-    fn ratio(&mut self, what: &str, unit: &str, who: Place, other: Place, limit: Limit) {
+    /// How often one figure is another, round by round.
+    pub fn ratio(&mut self, what: &str, unit: &str, who: Place, other: Place, limit: Limit) {
         let found = self.figures.ratio(unit, who, other);
         let with = format!("x {}", other.1);
-        self.bars.push(Bar { what: what.to_owned(), with, limit, found });
+        self.add(what, with, limit, found);
     }
 
-    fn rate(&mut self, what: &str, case: &str, who: &str, other: &str, least: f64) {
-        let limit = Limit::AtLeast(least);
-        self.ratio(what, PER_SECOND, (case, who), (case, other), limit);
-    }
-
-    fn value(&mut self, what: &str, unit: &'static str, place: Place, limit: Limit) {
+    /// A figure as it is.
+    pub fn value(&mut self, what: &str, unit: &str, place: Place, limit: Limit) {
         let found = self.figures.spread(place.0, place.1, unit);
-        self.bars.push(Bar { what: what.to_owned(), with: unit.to_owned(), limit, found });
+        self.add(what, unit.to_owned(), limit, found);
     }
-}
 
-/// All bars, in the order of the issue that set them.
-pub fn all(figures: &Figures, plan: &Plan) -> Vec<Bar> {
-    let mut bars = Bars { figures, bars: Vec::new() };
-    speed(&mut bars, plan);
-    memory(&mut bars, plan);
-    pauses(&mut bars, plan);
-    storage(&mut bars, plan);
-    bars.bars
-}
-
-fn speed(bars: &mut Bars<'_>, plan: &Plan) {
-    bars.rate("winning GRAB", wins::WINS, GRAB, SADD, 1.3);
-    bars.rate("winning GRAB", wins::WINS, GRAB, LUA, 4.0);
-    bars.rate("winning GRAB", wins::WINS, GRAB, FUNCTION, 4.0);
-    // No bar was set for it; it belongs into the picture.
-    bars.rate("winning GRAB", wins::WINS, GRAB, MULTI, 1.0);
-    bars.rate("winning GRAB, AOF everysec", wins::AOF, GRAB, SADD, 1.1);
-    bars.rate("winning GRAB, AOF everysec", wins::AOF, GRAB, LUA, 3.5);
-    let case = refusals::case(plan.sizes[1]);
-    bars.rate("sold-out GRAB", &case, SOLDOUT, INCR, 0.85);
-    bars.rate("sold-out GRAB", &case, SOLDOUT, LUA, 2.5);
-    bars.rate("ALREADY", &case, ALREADY, INCR, 0.75);
-    let sold_out = (instructions::CASE, callgrind::SOLDOUT);
-    let noop = (instructions::CASE, callgrind::NOOP);
-    bars.ratio("sold-out GRAB", INSTRUCTIONS, sold_out, noop, Limit::AtMost(1.6));
-    let crowd = unpipelined::case(unpipelined::MANY);
-    for who in [GRAB, SOLDOUT] {
-        let what = format!("p99, 1,000 connections, {who}");
-        bars.ratio(&what, P99_MS, (&crowd, who), (&crowd, INCR), Limit::AtMost(1.1));
+    fn add(&mut self, what: &str, with: String, limit: Limit, found: Option<Spread>) {
+        let what = what.to_owned();
+        self.all.push(Bar { what, with, limit, found, floor: None, beside: false });
     }
-}
 
-fn memory(bars: &mut Bars<'_>, plan: &Plan) {
-    for winners in &plan.sizes[1..] {
-        let (case, what) = (growth::memory(*winners), format!("memory, {winners} winners"));
-        let ours = (case.as_str(), GRAB);
-        bars.ratio(&what, BYTES, ours, (&case, SADD), Limit::AtMost(0.65));
-        bars.ratio(&what, BYTES, ours, (&case, growth::SET_AND_ZSET), Limit::AtMost(0.3));
+    /// The last bar's floor, as a ratio.
+    pub fn floor(&mut self, unit: &str, who: Place, other: Place) {
+        let floor = self.figures.ratio(unit, who, other);
+        self.last(|bar| bar.floor = floor);
     }
-}
 
-fn pauses(bars: &mut Bars<'_>, plan: &Plan) {
-    let large = plan.sizes[2];
-    let what = format!("slowest GRAB, 0 to {large} winners");
-    bars.value(&what, MS, (growth::SLOWEST, GRAB), Limit::AtMost(2.0));
-    bars.value(&format!("DEL of {large}"), MS, (growth::DEL, GRAB), Limit::AtMost(60.0));
-    bars.value(&format!("UNLINK of {large}"), MS, (growth::UNLINK, GRAB), Limit::AtMost(1.0));
-}
+    /// The last bar is none of its own.
+    pub fn beside(&mut self) {
+        self.last(|bar| bar.beside = true);
+    }
 
-fn storage(bars: &mut Bars<'_>, plan: &Plan) {
-    for case in [rdb::SAVE, rdb::LOAD] {
-        bars.ratio(case, MS, (case, GRAB), (case, SADD), Limit::AtMost(0.5));
+    /// Says otherwise what the last bar is compared with.
+    pub fn with(&mut self, with: &str) {
+        self.last(|bar| bar.with = with.to_owned());
     }
-    let most = 1.2 * ID_BYTES + 8.0;
-    bars.value("RDB size of a winner", BYTES, (rdb::SAVE, GRAB), Limit::AtMost(most));
-    let aof = "AOF size of a grant";
-    bars.ratio(aof, BYTES, (wins::AOF, GRAB), (wins::AOF, SADD), Limit::AtMost(1.5));
-    let [small, _, large] = plan.sizes;
-    let (few, many) = (growth::page(small), growth::page(large));
-    let what = format!("WINNERS COUNT 1000 of {large}");
-    bars.ratio(&what, US, (&many, GRAB), (&few, GRAB), Limit::AtMost(1.2));
-    if let Some(last) = bars.bars.last_mut() {
-        last.with = format!("x the same of {small}");
+
+    fn last(&mut self, change: impl FnOnce(&mut Bar)) {
+        if let Some(bar) = self.all.last_mut() {
+            change(bar);
+        }
     }
-    bars.ratio(fork::FORK, BYTES, (fork::FORK, GRAB), (fork::FORK, SADD), Limit::AtMost(0.5));
 }

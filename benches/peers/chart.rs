@@ -7,7 +7,8 @@ use plotters::style::text_anchor::HPos;
 
 use crate::cases::{refusals, wins};
 use crate::contenders::{
-    ALREADY, FUNCTION, GRAB, INCR, LUA, MULTI, NOOP, PING, REPLAY, SADD, SOLDOUT,
+    ALREADY, FLOOR_ALREADY, FLOOR_GRANTED, FLOOR_SOLDOUT, FUNCTION, GRAB, INCR, LUA, MULTI, NOOP,
+    PING, REPLAY, SADD, SOLDOUT,
 };
 use crate::figures::{Figures, Spread, PER_SECOND};
 use crate::picture::{text, Area, Drawn, INK, PALE_INK};
@@ -27,7 +28,7 @@ const HEAD: i32 = 66;
 const OURS: RGBColor = RGBColor(9, 105, 218);
 /// What a user would pick instead.
 const PEER: RGBColor = RGBColor(154, 103, 0);
-/// What bounds everybody, with less to do.
+/// What bounds everybody: the server's own part of a call, and commands with less to do.
 const BOUND: RGBColor = RGBColor(175, 184, 193);
 
 struct Panel {
@@ -49,16 +50,16 @@ pub fn write(file: &Path, figures: &Figures, plan: &Plan) -> Result<(), String> 
 
 fn panels(figures: &Figures, plan: &Plan) -> Vec<Panel> {
     let middle = plan.sizes[1];
-    let listed: [(String, String, &[&'static str]); 4] = [
+    let listed: [(String, String, &[&'static str]); 5] = [
         (
             wins::WINS.to_owned(),
             "A sale sells, no persistence".to_owned(),
-            &[GRAB, SADD, MULTI, LUA, FUNCTION, NOOP, INCR, PING],
+            &[GRAB, FLOOR_GRANTED, SADD, MULTI, LUA, FUNCTION, NOOP, INCR, PING],
         ),
         (
             wins::AOF.to_owned(),
             "A sale sells, AOF synced every second".to_owned(),
-            &[GRAB, SADD, LUA],
+            &[GRAB, FLOOR_GRANTED, SADD, LUA],
         ),
         (
             wins::REPLICA.to_owned(),
@@ -68,7 +69,12 @@ fn panels(figures: &Figures, plan: &Plan) -> Vec<Panel> {
         (
             refusals::case(middle),
             format!("Nothing left, {} winners", thousands(middle)),
-            &[SOLDOUT, ALREADY, REPLAY, LUA, NOOP, INCR],
+            &[SOLDOUT, FLOOR_SOLDOUT, ALREADY, FLOOR_ALREADY, REPLAY, LUA, NOOP, INCR],
+        ),
+        (
+            refusals::case(refusals::ONE),
+            "Nothing left, one winner".to_owned(),
+            &[SOLDOUT, FLOOR_SOLDOUT, ALREADY, FLOOR_ALREADY, NOOP, INCR],
         ),
     ];
     let mut panels = Vec::new();
@@ -87,7 +93,7 @@ fn draw(area: &Area<'_>, panels: &[Panel]) -> Drawn {
     let left = HPos::Left;
     text(area, "Requests a second", (MARGIN, 24), 19, INK, left)?;
     let below = "redis-benchmark, 50 connections, 32 requests in a pipeline, one core for the \
-        server; line: least to most";
+        server; line: least to most; grey: less work, as what the server alone needs";
     text(area, below, (MARGIN, 47), 12, PALE_INK, left)?;
     let rates = panels.iter().flat_map(|panel| &panel.bars).map(|(_, spread)| spread.most);
     let most = rates.fold(1.0, f64::max);
@@ -120,7 +126,7 @@ fn bar(area: &Area<'_>, name: &str, rate: &Spread, most: f64, y: i32) -> Drawn {
 
 fn color(name: &str) -> RGBColor {
     match name {
-        PING | INCR | NOOP => BOUND,
+        PING | INCR | NOOP | FLOOR_GRANTED | FLOOR_SOLDOUT | FLOOR_ALREADY => BOUND,
         SADD | MULTI | LUA | FUNCTION => PEER,
         _ => OURS,
     }

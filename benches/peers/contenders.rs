@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::callgrind;
 use crate::control::Control;
 use crate::load::{Load, Rate, USERS};
 use crate::sender::{self, Manner, Template};
@@ -53,7 +54,11 @@ pub const SADD: &str = "SADD";
 pub const MULTI: &str = "MULTI DECR SADD";
 pub const LUA: &str = "Lua script";
 pub const FUNCTION: &str = "function";
-pub const NOOP: &str = "no-op command";
+pub const NOOP: &str = callgrind::NOOP;
+/// The same calls of the server as GRAB's, without GRAB: what no module command can beat.
+pub const FLOOR_GRANTED: &str = callgrind::WINNING_CALLS;
+pub const FLOOR_SOLDOUT: &str = callgrind::SOLDOUT_CALLS;
+pub const FLOOR_ALREADY: &str = callgrind::ALREADY_CALLS;
 pub const GRAB: &str = "GRAB";
 pub const ALREADY: &str = "GRAB: ALREADY";
 pub const SOLDOUT: &str = "GRAB: SOLDOUT";
@@ -69,6 +74,9 @@ pub enum Kind {
     Script,
     Function,
     Noop,
+    FloorGranted,
+    FloorSoldOut,
+    FloorAlready,
     Grab,
     GrabHeld,
     GrabOutbox,
@@ -84,6 +92,9 @@ impl Kind {
             Kind::Script => LUA,
             Kind::Function => FUNCTION,
             Kind::Noop => NOOP,
+            Kind::FloorGranted => FLOOR_GRANTED,
+            Kind::FloorSoldOut => FLOOR_SOLDOUT,
+            Kind::FloorAlready => FLOOR_ALREADY,
             Kind::Grab => GRAB,
             Kind::GrabHeld => "GRAB with HOLD",
             Kind::GrabOutbox => "GRAB with OUTBOX",
@@ -91,7 +102,11 @@ impl Kind {
     }
 
     pub fn start(self, modules: &Modules, settings: &[&str]) -> Result<Control, String> {
-        let module = if self == Kind::Noop { &modules.noop } else { &modules.plain };
+        use Kind::{FloorAlready, FloorGranted, FloorSoldOut, Noop};
+        let module = match self {
+            Noop | FloorGranted | FloorSoldOut | FloorAlready => &modules.noop,
+            _ => &modules.plain,
+        };
         Control::start(module, settings)
     }
 
@@ -103,15 +118,25 @@ impl Kind {
             Kind::Sadd | Kind::Multi => vec!["SADD", SET, USER],
             Kind::Noop => vec!["SECKILL.NOOP", SALE, USER],
             Kind::Script | Kind::Function => return script(self, control, PLENTY, USER),
-            Kind::Grab | Kind::GrabHeld | Kind::GrabOutbox => {
+            _ => {
                 control.tell(&self.init())?;
-                vec!["SECKILL.GRAB", SALE, USER]
+                vec![self.command(), SALE, USER]
             }
         };
         if self == Kind::Multi {
             control.tell(&["SET", STOCK, PLENTY])?;
         }
         Ok(words.into_iter().map(str::to_owned).collect())
+    }
+
+    /// What is asked of a sale.
+    fn command(self) -> &'static str {
+        match self {
+            Kind::FloorGranted => "SECKILL.NOOPGRAB",
+            Kind::FloorSoldOut => "SECKILL.NOOPSOLD",
+            Kind::FloorAlready => "SECKILL.NOOPMINE",
+            _ => "SECKILL.GRAB",
+        }
     }
 
     fn init(self) -> Vec<&'static str> {
@@ -135,10 +160,10 @@ impl Kind {
     /// How many winners there are now, where the contender keeps any.
     pub fn winners(self, control: &mut Control) -> Result<Option<f64>, String> {
         let count = match self {
-            Kind::Ping | Kind::Incr | Kind::Noop => return Ok(None),
             Kind::Sadd | Kind::Multi => control.ask(&["SCARD", SET])?,
             Kind::Script | Kind::Function => control.ask(&["HLEN", TAKEN])?,
             Kind::Grab | Kind::GrabHeld | Kind::GrabOutbox => control.taken(SALE)?,
+            _ => return Ok(None),
         };
         Ok(Some(count))
     }

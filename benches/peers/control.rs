@@ -50,6 +50,10 @@ impl Control {
         self.server.port()
     }
 
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     /// Sends one command and reads its reply.
     pub fn ask<T: FromRedisValue>(&mut self, words: &[&str]) -> Result<T, String> {
         let mut command = redis::Cmd::new();

@@ -1,13 +1,13 @@
 //! What was measured, and what it comes to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One thing measured again and again, a value a round.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Series {
     pub case: String,
     pub who: String,
-    pub unit: &'static str,
+    pub unit: String,
     pub values: Vec<f64>,
 }
 
@@ -16,10 +16,16 @@ pub const PER_SECOND: &str = "requests/s";
 /// How much of the time the server's main thread was at work, 0 to 1. Well below 1, the load
 /// generator is what bounds the figure.
 pub const BUSY: &str = "server busy";
+/// The same of redis-benchmark: near 1, it can't send more.
+pub const LOAD_BUSY: &str = "load busy";
 /// The main thread's time for one request, in microseconds.
 pub const SERVER_US: &str = "server us/request";
-/// The latency that one request in a hundred exceeds.
+/// The latency that one request in two, in a hundred, in a thousand exceeds.
+pub const P50_MS: &str = "p50 ms";
 pub const P99_MS: &str = "p99 ms";
+pub const P999_MS: &str = "p99.9 ms";
+/// The p99 of a window of some milliseconds, the median of all windows.
+pub const TYPICAL_P99_MS: &str = "typical p99 ms";
 pub const BYTES: &str = "bytes each";
 pub const MS: &str = "ms";
 pub const US: &str = "us";
@@ -49,21 +55,22 @@ impl Spread {
 }
 
 /// All that was measured, in the order in which it first was.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
 pub struct Figures {
     series: Vec<Series>,
 }
 
 impl Figures {
     /// Notes one value.
-    pub fn add(&mut self, case: &str, who: &str, unit: &'static str, value: f64) {
+    pub fn add(&mut self, case: &str, who: &str, unit: &str, value: f64) {
         let found = self.series.iter_mut().find(|s| s.is(case, who, unit));
         match found {
             Some(series) => series.values.push(value),
             None => self.series.push(Series {
                 case: case.to_owned(),
                 who: who.to_owned(),
-                unit,
+                unit: unit.to_owned(),
                 values: vec![value],
             }),
         }

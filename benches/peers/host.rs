@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use rustix::thread::{sched_setaffinity, CpuSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The core of the servers' main threads, where there are two.
 pub const SERVER_CORE: usize = 0;
@@ -12,13 +12,13 @@ pub const SERVER_CORE: usize = 0;
 pub const OTHER_CORE: usize = 1;
 
 /// The machine and the programs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Host {
     pub cores: usize,
     pub cpu: String,
     pub kernel: String,
     pub redis: String,
-    pub module: &'static str,
+    pub module: String,
     pub rustc: String,
     /// Runnable processes, the average of one minute, at the start and at the end.
     pub load_before: f64,
@@ -32,7 +32,7 @@ impl Host {
             cpu: cpu(),
             kernel: file("/proc/sys/kernel/osrelease"),
             redis: first_line("redis-server", "--version"),
-            module: env!("CARGO_PKG_VERSION"),
+            module: env!("CARGO_PKG_VERSION").to_owned(),
             rustc: first_line("rustc", "--version"),
             load_before: load(),
             load_after: 0.0,

@@ -14,23 +14,26 @@ mod cases;
 mod chart;
 mod contenders;
 mod control;
+mod documents;
 mod figures;
 mod host;
 mod load;
 #[path = "../../examples/support/picture.rs"]
 mod picture;
 mod plan;
+mod profile;
 mod report;
+mod rows;
 #[path = "../../examples/crowd/screen.rs"]
 #[allow(dead_code, reason = "the crowd uses more of it")]
 mod screen;
 mod sender;
+mod steady;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 
-use std::fs;
 use std::io::{stderr, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -41,13 +44,11 @@ use cases::{Bench, Case, CASES};
 use contenders::Modules;
 use figures::Figures;
 use host::Host;
-use plan::Plan;
-use report::Report;
+use plan::Mode;
+use report::{Report, Took};
 
 /// Connections of the largest case, and of everything else.
 const CONNECTIONS: usize = 1_200;
-/// Above this, something else runs on the machine.
-const QUIET_LOAD: f64 = 0.5;
 
 /// Measures the module next to its peers and says which bars hold.
 #[derive(Parser)]
@@ -64,12 +65,15 @@ struct Options {
     /// Rounds of A B C ...
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: Option<u32>,
-    /// Where the figures are written
-    #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
-    json: PathBuf,
-    /// Where the chart is written
-    #[arg(long, value_name = "FILE", default_value = "target/bench.svg")]
-    chart: PathBuf,
+    /// Write what a full run found into docs/ and README.md; a part of it goes to target/
+    #[arg(long)]
+    docs: bool,
+    /// Measure nothing, write where the server spends its time into docs/ instead (perf)
+    #[arg(long)]
+    profile: bool,
+    /// Measure nothing, take the figures of an earlier run
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
@@ -91,24 +95,55 @@ fn run(options: &Options) -> Result<(), String> {
         chosen.iter().for_each(|case| println!("{}", case.name));
         return Ok(());
     }
-    let mut bench = set_up(options)?;
-    let mut host = Host::look();
-    let start = Instant::now();
-    let mut failures = Vec::new();
-    for case in chosen {
-        bench.progress.set_message(case.name);
-        if let Err(sentence) = (case.run)(&mut bench) {
-            failures.push(format!("{}: {sentence}", case.name));
-        }
+    if options.profile {
+        let bench = set_up(options, Mode::Full)?;
+        let profiles = profile::all(&bench)?;
+        bench.progress.finish_and_clear();
+        return documents::write_profiles(&profiles);
     }
-    bench.progress.finish_and_clear();
-    host.look_again();
-    finish(options, &bench, &host, start.elapsed())?;
+    let (report, failures) = match &options.from {
+        Some(file) => (Report::read(file)?, Vec::new()),
+        None => measure(options, chosen)?,
+    };
+    report.print();
+    match options.docs && failures.is_empty() && is_whole(options, &report) {
+        true => documents::write_all(&report)?,
+        false => documents::write(&report, Path::new("target"))?,
+    }
     // What was measured is shown all the same.
     match failures.is_empty() {
         true => Ok(()),
         false => Err(failures.join("\n")),
     }
+}
+
+/// Whether the documents may rely on it.
+fn is_whole(options: &Options, report: &Report) -> bool {
+    let rounds = options.rounds.map_or(report.mode.plan().rounds, |rounds| rounds as usize);
+    let is_all = report.cases.len() == CASES.len() && report.mode == Mode::Full;
+    is_all && rounds >= Mode::Full.plan().rounds
+}
+
+/// The report, and what went wrong.
+fn measure(options: &Options, chosen: Vec<&'static Case>) -> Result<(Report, Vec<String>), String> {
+    let mode = if options.quick { Mode::Quick } else { Mode::Full };
+    let mut bench = set_up(options, mode)?;
+    let mut host = Host::look();
+    let start = Instant::now();
+    let (mut cases, mut failures) = (Vec::new(), Vec::new());
+    for case in chosen {
+        bench.progress.set_message(case.name);
+        let start = Instant::now();
+        if let Err(sentence) = (case.run)(&mut bench) {
+            failures.push(format!("{}: {sentence}", case.name));
+        }
+        cases.push(Took { case: case.name.to_owned(), seconds: start.elapsed().as_secs_f64() });
+    }
+    bench.progress.finish_and_clear();
+    host.look_again();
+    let (seconds, figures) = (start.elapsed().as_secs_f64(), bench.figures);
+    let bars = rows::all(&figures, &bench.plan);
+    Ok((Report { mode, host, seconds, cases, bars, figures }, failures))
 }
 
 fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
@@ -120,16 +155,16 @@ fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
     Ok(CASES.iter().filter(is_chosen).collect())
 }
 
-fn set_up(options: &Options) -> Result<Bench, String> {
+fn set_up(options: &Options, mode: Mode) -> Result<Bench, String> {
     support::limits::allow_connections(CONNECTIONS)?;
     let noop = support::module_file(Some(options.noop_module.clone()))?;
     let modules = Modules { plain: support::module_file(options.module.clone())?, noop };
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }
-    let mut plan = if options.quick { Plan::QUICK } else { Plan::FULL };
+    let mut plan = mode.plan();
     if let Some(rounds) = options.rounds {
-        plan.rounds = rounds as usize;
+        (plan.rounds, plan.crowd_rounds) = (rounds as usize, rounds as usize);
     }
     Ok(Bench { modules, plan, figures: Figures::default(), progress: progress() })
 }
@@ -145,28 +180,4 @@ fn progress() -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
-}
-
-fn finish(options: &Options, bench: &Bench, host: &Host, took: Duration) -> Result<(), String> {
-    let figures = &bench.figures;
-    let bars = bars::all(figures, &bench.plan);
-    println!("{}, {} cores, Linux {}", host.cpu, host.cores, host.kernel);
-    println!("{}; seckill {}, {}", host.redis, host.module, host.rustc);
-    println!(
-        "\n{}\n\n{}\n\n{}",
-        report::rates(figures),
-        report::others(figures),
-        report::bars(&bars)
-    );
-    let held = bars.iter().filter(|bar| bar.holds() == Some(true)).count();
-    let measured = bars.iter().filter(|bar| bar.holds().is_some()).count();
-    println!("\n{held} of {measured} bars hold ({:.0} s).", took.as_secs_f64());
-    if host.load_before > QUIET_LOAD {
-        println!("The machine was not idle: its load was {} before.", host.load_before);
-    }
-    let mode = if options.quick { "quick" } else { "full" };
-    let report = Report { mode, host, bars: &bars, figures: figures.all() };
-    let json = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
-    fs::write(&options.json, json + "\n").map_err(|e| format!("No figures written: {e}"))?;
-    chart::write(&options.chart, figures, &bench.plan)
 }

@@ -1,22 +1,90 @@
 //! What is printed and written.
 
-use comfy_table::{presets, CellAlignment, Table};
-use serde::Serialize;
+use std::fs;
+use std::path::Path;
 
-use crate::bars::{Bar, Limit};
+use comfy_table::{presets, CellAlignment, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::bars::{self, Bar, Limit};
 use crate::figures::{
-    Figures, Series, Spread, BUSY, BYTES, INSTRUCTIONS, MS, P99_MS, PER_SECOND, SERVER_US, US,
+    Figures, Spread, BUSY, BYTES, INSTRUCTIONS, LOAD_BUSY, MS, P50_MS, P999_MS, P99_MS, PER_SECOND,
+    SERVER_US, TYPICAL_P99_MS, US,
 };
 use crate::host::Host;
+use crate::plan::Mode;
+use crate::rows;
 use crate::screen::thousands;
 
+/// Above this, something else runs on the machine.
+const QUIET_LOAD: f64 = 0.5;
+
 /// All there is, for whoever wants to compute something else.
-#[derive(Serialize)]
-pub struct Report<'a> {
-    pub mode: &'a str,
-    pub host: &'a Host,
-    pub bars: &'a [Bar],
-    pub figures: &'a [Series],
+#[derive(Deserialize, Serialize)]
+pub struct Report {
+    pub mode: Mode,
+    pub host: Host,
+    /// What the whole run took, and each of its cases.
+    pub seconds: f64,
+    pub cases: Vec<Took>,
+    /// Follows from the figures.
+    #[serde(skip_deserializing)]
+    pub bars: Vec<Bar>,
+    pub figures: Figures,
+}
+
+/// How long a case took.
+#[derive(Deserialize, Serialize)]
+pub struct Took {
+    pub case: String,
+    pub seconds: f64,
+}
+
+impl Report {
+    /// Reads one that was written before.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn read(file: &Path) -> Result<Report, String> {
+        let text = fs::read_to_string(file).map_err(|e| format!("No figures: {e}"))?;
+        let mut report: Report = serde_json::from_str(&text)
+            .map_err(|e| format!("{} is not of now: {e}", file.display()))?;
+        report.bars = rows::all(&report.figures, &report.mode.plan());
+        Ok(report)
+    }
+
+    /// Shows everything.
+    pub fn print(&self) {
+        println!("{}\n{}", self.machine(), self.programs());
+        println!("\n{}\n\n{}", rates(&self.figures), others(&self.figures));
+        println!("\n{}\n\nShown beside:\n\n{}", bars(&self.bars, false), bars(&self.bars, true));
+        let took = self.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
+        println!("\n{}\n({})", self.sentence(), took.collect::<Vec<_>>().join(", "));
+        if self.host.load_before > QUIET_LOAD {
+            println!("The machine was not idle: its load was {} before.", self.host.load_before);
+        }
+    }
+
+    fn machine(&self) -> String {
+        format!("{}, {} cores, Linux {}", self.host.cpu, self.host.cores, self.host.kernel)
+    }
+
+    fn programs(&self) -> String {
+        format!("{}; seckill {}, {}", self.host.redis, self.host.module, self.host.rustc)
+    }
+
+    /// How many bars hold.
+    pub fn sentence(&self) -> String {
+        let (held, measured) = bars::held(&self.bars);
+        let version = self.host.redis.split_whitespace().find_map(|word| word.strip_prefix("v="));
+        format!(
+            "{held} of {measured} bars hold (Redis {}, {} cores of {}, one run of {:.0} s).",
+            version.unwrap_or("?"),
+            self.host.cores,
+            self.host.cpu,
+            self.seconds
+        )
+    }
 }
 
 fn table(header: &[&str]) -> Table {
@@ -42,6 +110,7 @@ pub fn rates(figures: &Figures) -> Table {
         "most",
         "us on server",
         "server busy",
+        "load busy",
         "p99 ms",
     ]);
     for series in figures.all().iter().filter(|series| series.unit == PER_SECOND) {
@@ -58,6 +127,7 @@ pub fn rates(figures: &Figures) -> Table {
             whole(rate.most),
             beside(SERVER_US, 2),
             beside(BUSY, 2),
+            beside(LOAD_BUSY, 2),
             beside(P99_MS, 2),
         ]);
     }
@@ -68,41 +138,59 @@ pub fn rates(figures: &Figures) -> Table {
 /// All that is not a rate.
 pub fn others(figures: &Figures) -> Table {
     let mut table = table(&["what", "who", "unit", "median", "least", "most"]);
-    let units = [BYTES, MS, US, INSTRUCTIONS];
-    for series in figures.all().iter().filter(|series| units.contains(&series.unit)) {
+    let units = [BYTES, MS, US, INSTRUCTIONS, P50_MS, P99_MS, P999_MS, TYPICAL_P99_MS];
+    for series in figures.all().iter().filter(|series| units.contains(&&*series.unit)) {
+        // Its latencies are in the table of rates.
+        if figures.spread(&series.case, &series.who, PER_SECOND).is_some() && series.unit == P99_MS
+        {
+            continue;
+        }
         let Some(Spread { median, least, most }) = series.spread() else { continue };
         let shown = [median, least, most].map(short);
-        let row = [series.case.clone(), series.who.clone(), series.unit.to_owned()];
+        let row = [series.case.clone(), series.who.clone(), series.unit.clone()];
         table.add_row(row.into_iter().chain(shown));
     }
     align_right(&mut table, 3);
     table
 }
 
-/// The bars and whether they hold.
-pub fn bars(bars: &[Bar]) -> Table {
-    let mut table = table(&["what", "bar", "found", "least", "most", "holds"]);
-    for bar in bars {
-        let limit = match bar.limit {
-            Limit::AtLeast(least) => format!(">= {} {}", short(least), bar.with),
-            Limit::AtMost(most) => format!("<= {} {}", short(most), bar.with),
-        };
+/// The bars and whether they hold, or what is shown beside them. "Server alone" is
+/// what the server's own part of a call comes to, without the module's.
+pub fn bars(bars: &[Bar], beside: bool) -> Table {
+    let mut table = table(&["what", "bar", "found", "least", "most", "server alone", "holds"]);
+    for bar in bars.iter().filter(|bar| bar.beside == beside) {
         let found = bar.found.map(|found| [found.median, found.least, found.most].map(short));
         let [median, least, most] = found.unwrap_or_default();
-        let holds = match bar.holds() {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "not measured",
-        };
-        let row = [bar.what.clone(), limit, median, least, most, holds.to_owned()];
+        let row = [bar.what.clone(), limit(bar), median, least, most, floor(bar), holds(bar)];
         table.add_row(row);
     }
-    for column in 2..5 {
+    for column in 2..6 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table
+}
+
+pub fn limit(bar: &Bar) -> String {
+    match bar.limit {
+        Limit::AtLeast(least) => format!(">= {} {}", short(least), bar.with),
+        Limit::AtMost(most) => format!("<= {} {}", short(most), bar.with),
+    }
+}
+
+pub fn floor(bar: &Bar) -> String {
+    bar.floor.map_or_else(String::new, |floor| short(floor.median))
+}
+
+fn holds(bar: &Bar) -> String {
+    let text = match (bar.holds(), bar.floor_holds()) {
+        (Some(true), _) => "yes",
+        (Some(false), Some(false)) => "NO: the server alone does not",
+        (Some(false), _) => "NO",
+        (None, _) => "not measured",
+    };
+    text.to_owned()
 }
 
 /// To the nearest whole number.
@@ -111,7 +199,7 @@ pub fn whole(value: f64) -> String {
 }
 
 /// Two or three digits that matter.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => whole(value),
         size if size >= 100.0 => format!("{value:.0}"),

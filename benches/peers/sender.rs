@@ -41,7 +41,7 @@ impl Template {
     }
 
     /// Appends the commands for one number.
-    fn write(&self, number: u64, out: &mut Vec<u8>) {
+    pub fn write(&self, number: u64, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
         for place in &self.places {
@@ -113,7 +113,7 @@ pub fn measure(
     let took = send(control.port(), template, numbers, manner)?;
     let worked = control.worked_since(before)?;
     let per_second = requests / took.as_secs_f64();
-    Ok(Rate { per_second, p99_ms: None, server_seconds: worked / requests })
+    Ok(Rate { per_second, p99_ms: None, server_seconds: worked / requests, load_seconds: None })
 }
 
 /// One connection with at most one block under way.

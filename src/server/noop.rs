@@ -7,8 +7,10 @@ use std::os::raw::c_int;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::answers::{Fixed, Part};
+use super::call::bytes_of;
+use super::replicate::APPLY;
 use super::reply::Reply;
-use super::run;
+use super::{listeners, run};
 
 const NOT_CREATED: &str = "the server does not take the commands that do nothing";
 
@@ -22,6 +24,11 @@ static WORD: Fixed = Fixed::word("SOLD");
 const SOLD_OUT: u8 = 0;
 const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
+
+/// A version of four digits, as most of a large sale have.
+const VERSION: &[u8] = b"zzzz";
+/// Bytes of an effect in the load, at most.
+const EFFECT_LEN_MAX: usize = 64;
 
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
@@ -67,13 +74,11 @@ extern "C" fn answer<const KIND: u8>(
 ) -> c_int {
     // SAFETY: the arguments are the server's, handed on unchanged.
     unsafe { touch(ctx, argv) };
-    if KIND != SOLD_OUT {
-        run::clock_ms();
-    }
     if KIND == GRANTED {
+        run::clock_ms();
         // SAFETY: the context and the key are alive during the call, and the text is constant.
         unsafe {
-            api!(RedisModule_ReplicateVerbatim)(ctx);
+            replicate(ctx, argv);
             api!(RedisModule_SignalModifiedKey)(ctx, *argv.add(1));
             let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
             let event = c"seckill.grant".as_ptr();
@@ -88,6 +93,43 @@ extern "C" fn answer<const KIND: u8>(
         _ => Reply::new(ctx).outcome(&[six, seq, one, word, none, left]),
     }
     raw::REDISMODULE_OK as c_int
+}
+
+/// Hands over what a grant hands over, in the same way: where somebody listens an effect with the
+/// user in it, as many bytes as of a grant in a sale of 46,656 to 1,679,615 of them.
+///
+/// # Safety
+/// `ctx` and `argv` are what the server passed to a command of three words.
+unsafe fn replicate(ctx: *mut RedisModuleCtx, argv: *mut *mut RedisModuleString) {
+    if !listeners::are_there(ctx) {
+        // SAFETY: the context is alive during the call.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(ctx) };
+        return;
+    }
+    // SAFETY: there are two arguments by the caller's word, alive during the call.
+    let (key, user) = unsafe { (*argv.add(1), bytes_of(*argv.add(2))) };
+    let mut effect = [0; EFFECT_LEN_MAX];
+    let (first, rest) = effect.split_at_mut(1);
+    let len = user.len().min(rest.len());
+    first.fill(b'g');
+    rest[..len].copy_from_slice(&user[..len]);
+    // SAFETY: the format names one string and two buffers with their lengths, and the server copies
+    // all of them before it returns.
+    unsafe {
+        let version = VERSION.as_ptr();
+        let effect = effect.as_ptr();
+        let format = c"sbb".as_ptr();
+        api!(RedisModule_Replicate)(
+            ctx,
+            APPLY.as_ptr(),
+            format,
+            key,
+            version,
+            VERSION.len(),
+            effect,
+            len + 1,
+        );
+    }
 }
 
 /// Looks the arguments' bytes up, opens the key for writing, asks what is there and closes it.

@@ -11,6 +11,8 @@ use crate::load::USERS;
 use crate::sender::{self, Manner, Template, PIPELINED};
 
 pub const FORK: &str = "copied by a fork under load";
+/// The same data, and nobody changes anything meanwhile.
+pub const IDLE_FORK: &str = "copied by a fork without load";
 
 /// Changes a second while the child saves.
 const PACE: f64 = 100_000.0;
@@ -35,6 +37,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             bench.step(FORK, kind.name());
             let copied = once(control, template, round as u64)?;
             bench.figures.add(FORK, kind.name(), BYTES, copied);
+            bench.figures.add(IDLE_FORK, kind.name(), BYTES, save(control)?);
         }
     }
     Ok(())
@@ -51,14 +54,20 @@ fn once(control: &mut Control, template: &Template, seed: u64) -> Result<f64, St
         while control.info("stats", "total_commands_processed")? < before + PACE / 10.0 {
             thread::sleep(std::time::Duration::from_millis(5));
         }
-        control.tell(&["BGSAVE"])?;
-        control.wait_for("persistence", "rdb_bgsave_in_progress", "0")?;
+        let copied = save(control)?;
         let lasted = !load.is_finished();
         let sent = load.join().map_err(|_| "The load failed inside.".to_owned())?;
         let took = sent?.as_secs_f64();
         if !lasted || took > LOAD_SECONDS * 1.25 {
             return Err(format!("{FORK}: the load took {took:.1} s or ended before the save did"));
         }
-        control.info("persistence", "rdb_last_cow_size")
+        Ok(copied)
     })
+}
+
+/// Saves in a child; the bytes that were copied meanwhile.
+fn save(control: &mut Control) -> Result<f64, String> {
+    control.tell(&["BGSAVE"])?;
+    control.wait_for("persistence", "rdb_bgsave_in_progress", "0")?;
+    control.info("persistence", "rdb_last_cow_size")
 }

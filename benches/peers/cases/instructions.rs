@@ -5,6 +5,8 @@ use crate::callgrind;
 use crate::figures::INSTRUCTIONS;
 
 pub const CASE: &str = "instructions";
+/// The same with an append-only file.
+pub const LOGGED: &str = "instructions, AOF everysec";
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     bench.step(CASE, "all");
@@ -12,9 +14,14 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         eprintln!("Skipped: instructions per call need valgrind.");
         return Ok(());
     }
-    let counts = callgrind::count(&bench.modules.noop, bench.plan.counted_calls)?;
-    for (name, each) in counts {
-        bench.figures.add(CASE, name, INSTRUCTIONS, each);
+    let (module, calls) = (&bench.modules.noop, bench.plan.counted_calls);
+    let plain = callgrind::count(module, calls)?;
+    bench.step(LOGGED, "all");
+    let logged = callgrind::count_logged(module, calls)?;
+    for (case, counts) in [(CASE, plain), (LOGGED, logged)] {
+        for (name, each) in counts {
+            bench.figures.add(case, name, INSTRUCTIONS, each);
+        }
     }
     Ok(())
 }
