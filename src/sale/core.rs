@@ -44,6 +44,7 @@ pub enum Stock {
 
 impl Core {
     /// Whether the law holds: `supply = available + held + sold`, all within bounds.
+    #[inline]
     pub fn is_lawful(&self) -> bool {
         let parts = [self.held, self.sold];
         let sum = parts.iter().try_fold(self.available, |sum, part| sum.checked_add(*part));
@@ -69,11 +70,17 @@ impl Core {
 
     /// Begins a change: its time, its epoch, its version.
     pub fn begin(&mut self, change: &Change<'_>) -> Result<(), Refused> {
-        let t = self.t.checked_add(change.elapsed_ms).ok_or(Refused::Law)?;
+        self.begin_at(change.elapsed_ms, change.epoch)
+    }
+
+    /// The same, for a change that is not put together yet.
+    #[inline]
+    pub fn begin_at(&mut self, elapsed_ms: u64, epoch: Option<u64>) -> Result<(), Refused> {
+        let t = self.t.checked_add(elapsed_ms).ok_or(Refused::Law)?;
         if t > TIME_MS_MAX || self.version >= INTEGER_MAX || self.rev > REV_LAST {
             return Err(Refused::Law);
         }
-        if let Some(epoch) = change.epoch {
+        if let Some(epoch) = epoch {
             if epoch <= self.epoch || epoch > INTEGER_MAX {
                 return Err(Refused::Law);
             }
@@ -132,6 +139,7 @@ impl Core {
     }
 
     /// Takes the units of one new grant out of what is available.
+    #[inline]
     pub fn place(&mut self, qty: u64, state: State) -> Result<(), Refused> {
         if qty == 0 || self.grants >= GRANTS_MAX {
             return Err(Refused::Law);

@@ -26,6 +26,13 @@ pub struct Value {
     pub marked: bool,
 }
 
+/// Where a key that is not there belongs. It is checked when used: the index may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    shard: u32,
+    place: u32,
+}
+
 /// One sorted open-addressing table. An empty word is 0.
 #[derive(Clone, Debug)]
 struct Shard {
@@ -33,6 +40,25 @@ struct Shard {
     used: u32,
     /// Leading fragment bits that all keys of this shard share.
     depth: u32,
+}
+
+/// Where the words of a shard are: what tells the first place of a search apart from those of other
+/// shards, so that the memory can be fetched without looking into the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lane {
+    /// Address of its first word.
+    words: usize,
+    homes: u32,
+    depth: u32,
+}
+
+impl Lane {
+    /// The address of the word that a search for this hash begins with.
+    #[inline]
+    pub fn address(&self, hash: u64) -> usize {
+        let place = home_of(fragment_of(hash), self.depth, self.homes as usize);
+        self.words + place * size_of::<u64>()
+    }
 }
 
 /// The index. See the module's comment.
@@ -71,42 +97,53 @@ impl Shard {
         self.words.len() - slack_of(self.words.len())
     }
 
-    /// Home position: monotone in the fragment, which is what keeps the words sorted.
     #[inline]
     fn home(&self, fragment: u32) -> usize {
         home_of(fragment, self.depth, self.homes())
     }
 
+    /// Where the key is, or else where the order wants it.
     #[inline]
-    fn find(&self, fragment: u32, mut is_key: impl FnMut(Value) -> bool) -> Option<usize> {
-        let start = self.home(fragment);
-        for (step, &word) in self.words[start..].iter().enumerate() {
+    fn find(&self, fragment: u32, mut is_key: impl FnMut(Value) -> bool) -> Result<usize, usize> {
+        let mut place = self.home(fragment);
+        while let Some(&word) = self.words.get(place) {
             if word == 0 || fragment_in(word) > fragment {
-                return None;
+                break;
             }
             if fragment_in(word) == fragment && is_key(value_in(word)) {
-                return Some(start + step);
+                return Ok(place);
             }
+            place += 1;
         }
-        None
+        Err(place)
     }
 
-    /// Puts `word` where the order wants it. False when there is no room behind it.
-    fn insert(&mut self, word: u64) -> bool {
-        let start = self.home(fragment_in(word));
-        let run = &mut self.words[start..];
-        // Words are in the order of their fragments, which are their leading bits.
-        let last = word | u64::from(u32::MAX) << 1 | 1;
-        let Some(place) = run.iter().position(|&other| other == 0 || other > last) else {
+    /// Whether the order wants a key of this fragment, which is not there, at `place`: between
+    /// what is not larger, up to its home position, and what is.
+    #[inline]
+    fn is_gap(&self, place: usize, fragment: u32) -> bool {
+        let is_before = |word: &u64| *word != 0 && fragment_in(*word) <= fragment;
+        let home = self.home(fragment);
+        self.words.get(place).is_some_and(|word| !is_before(word))
+            && (place == home || place > home && is_before(&self.words[place - 1]))
+    }
+
+    /// Puts `word` at `place`, where the order wants it. False when there is no room behind it.
+    #[inline]
+    fn insert(&mut self, place: usize, word: u64) -> bool {
+        // Nearly always: then there is an empty slot behind every place.
+        let is_last_free = self.words.last() == Some(&0);
+        let Some(run) = self.words.get_mut(place..) else { return false };
+        if !is_last_free && !run.contains(&0) {
             return false;
-        };
-        let Some(free) = run[place..].iter().position(|&other| other == 0) else {
-            return false;
-        };
+        }
         // Runs are short: moving word by word is faster than a call that moves bytes.
         let mut carried = word;
-        for slot in &mut run[place..=place + free] {
+        for slot in run {
             carried = core::mem::replace(slot, carried);
+            if carried == 0 {
+                break;
+            }
         }
         self.used += 1;
         true
@@ -164,6 +201,7 @@ impl Shard {
     }
 }
 
+/// Home position: monotone in the fragment, which is what keeps the words sorted.
 #[inline]
 fn home_of(fragment: u32, depth: u32, homes: usize) -> usize {
     let within = (fragment << (32 - FRAGMENT_BITS)) << depth;
@@ -191,12 +229,14 @@ fn slack_of(slots: usize) -> usize {
     (slots / 8).min(SLACK_SLOTS_MAX)
 }
 
-/// The next larger size: four steps to a doubling, the size classes of jemalloc, so that nothing is
-/// lost between what is asked for and what is given.
+/// The next larger size: two steps to a doubling, both size classes of jemalloc, so that nothing is
+/// lost between what is asked for and what is given. With smaller steps each key is moved more
+/// often as the index grows, with larger ones more slots are empty.
 fn next_slots(slots: usize) -> usize {
-    let step = (slots.next_power_of_two() / 8).max(1);
-    let step = if slots.is_power_of_two() { step * 2 } else { step };
-    slots + step
+    match slots.is_power_of_two() {
+        true => slots + slots / 2,
+        false => slots.next_power_of_two(),
+    }
 }
 
 fn size_for(count: usize) -> usize {
@@ -324,6 +364,14 @@ impl Index {
         self.directory.get(leading as usize).map(|&shard| shard as usize)
     }
 
+    /// Where a search for this hash begins.
+    #[inline]
+    pub fn lane(&self, hash: u64) -> Option<Lane> {
+        let shard = self.shards.get(self.shard_of(fragment_of(hash))?)?;
+        let words = shard.words.as_ptr() as usize;
+        Some(Lane { words, homes: shard.homes() as u32, depth: shard.depth })
+    }
+
     /// The word that a search for this hash begins with.
     #[inline]
     pub fn first_look(&self, hash: u64) -> Option<&u64> {
@@ -335,9 +383,19 @@ impl Index {
     /// The value whose key `is_key` recognises, among those with this hash.
     #[inline]
     pub fn find(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Option<Value> {
+        self.look(hash, is_key).ok()
+    }
+
+    /// The same, or else where the key belongs.
+    #[inline]
+    pub fn look(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Result<Value, Gap> {
         let fragment = fragment_of(hash);
-        let shard = &self.shards[self.shard_of(fragment)?];
-        shard.find(fragment, is_key).map(|place| value_in(shard.words[place]))
+        let Some(number) = self.shard_of(fragment) else { return Err(Gap { shard: 0, place: 0 }) };
+        let shard = &self.shards[number];
+        match shard.find(fragment, is_key) {
+            Ok(place) => Ok(value_in(shard.words[place])),
+            Err(place) => Err(Gap { shard: number as u32, place: place as u32 }),
+        }
     }
 
     /// Adds a key that is not there yet.
@@ -351,12 +409,27 @@ impl Index {
         }
         while let Some(number) = self.shard_of(fragment) {
             let shard = &mut self.shards[number];
-            if !shard.is_full() && shard.insert(word) {
+            let place = shard.find(fragment, |_| false).unwrap_or_else(|place| place);
+            if !shard.is_full() && shard.insert(place, word) {
                 self.len += 1;
                 return;
             }
             self.make_room(number, fragment);
         }
+    }
+
+    /// Adds a key that is not there yet and that belongs into `gap`, if nothing has changed since.
+    #[inline]
+    pub fn insert_into(&mut self, gap: Gap, hash: u64, value: Value) {
+        let (fragment, place) = (fragment_of(hash), gap.place as usize);
+        let number = self.shard_of(fragment).filter(|number| *number == gap.shard as usize);
+        let shard = number.and_then(|number| self.shards.get_mut(number));
+        let fitting = shard.filter(|shard| !shard.is_full() && shard.is_gap(place, fragment));
+        if fitting.is_some_and(|shard| shard.insert(place, pack(fragment, value))) {
+            self.len += 1;
+            return;
+        }
+        self.insert(hash, value);
     }
 
     /// Replaces the value of a key that is there.
@@ -367,8 +440,8 @@ impl Index {
         };
         let shard = &mut self.shards[number];
         let place = shard.find(fragment, |value| value == old);
-        debug_assert!(place.is_some(), "only a key that is there is replaced");
-        if let Some(place) = place {
+        debug_assert!(place.is_ok(), "only a key that is there is replaced");
+        if let Ok(place) = place {
             shard.words[place] = pack(fragment, new);
         }
     }
@@ -470,7 +543,7 @@ mod tests {
             assert_eq!(found, Some(value(key)));
         }
         let bytes = index.heap_bytes() as f64 / f64::from(keys);
-        assert!(bytes < 15.0, "{bytes} bytes a key");
+        assert!(bytes < 16.0, "{bytes} bytes a key");
     }
 
     /// The words of keys 1 to `keys`, dealt out by their leading `depth` bits.
@@ -543,6 +616,28 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_of_another_time_or_key_does_no_harm() {
+        let (mut index, mut gaps) = (Index::default(), Vec::new());
+        for key in 1..=60_000u32 {
+            let hash = mix(key.into());
+            gaps.push(index.look(hash, |v| v.number == key).unwrap_err());
+            // Its own gap, one that was right long ago, or that of a key elsewhere.
+            let gap = match key % 4 {
+                0 => gaps[key as usize / 2],
+                1 => gaps[key as usize - 1],
+                2 => Gap { shard: key % 64, place: key % 9_000 },
+                _ => Gap { place: gaps[key as usize - 1].place + 1, ..gaps[key as usize - 1] },
+            };
+            index.insert_into(gap, hash, value(key));
+        }
+        assert_eq!(index.len(), 60_000);
+        assert_sorted(&index);
+        for key in 1..=60_000u32 {
+            assert_eq!(index.find(mix(key.into()), |v| v.number == key), Some(value(key)));
+        }
+    }
+
+    #[test]
     fn equal_fragments_live_side_by_side() {
         let mut index = Index::default();
         for number in 1..=3000 {
@@ -575,6 +670,6 @@ mod tests {
             seen.push(slots * 8);
             slots = next_slots(slots);
         }
-        assert_eq!(seen, [128, 160, 192, 224, 256, 320, 384, 448, 512]);
+        assert_eq!(seen, [128, 192, 256, 384, 512]);
     }
 }

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::bytes::Reader;
 use super::gathered::Gathered;
 use super::holds::{tree_bytes, Holds};
-use super::index::{Index, Value};
+use super::index::{self, Gap, Index, Value};
 use super::limits::GRANTS_PER_CHUNK;
 use super::outcome::{Standing, State};
 use super::pages::Pages;
@@ -174,12 +174,41 @@ pub struct Probe {
     hash: u64,
 }
 
+impl Probe {
+    /// Where `user` is looked for in ledgers of this key.
+    #[inline]
+    pub fn of(key: HashKey, user: &[u8]) -> Probe {
+        Probe { hash: SipHasher13::new_with_keys(key[0], key[1]).hash(user) }
+    }
+
+    /// The leading `bits` of the hash, at most 32.
+    #[inline]
+    pub fn leading(self, bits: u32) -> usize {
+        (self.hash >> (u64::BITS - bits)) as usize
+    }
+}
+
+/// Where the search for a user begins, for a caller that fetches the memory early. Good until the
+/// ledger changes, and harmless afterwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lane(index::Lane);
+
+impl Lane {
+    /// The address that a search for this user begins with.
+    #[inline]
+    pub fn address(&self, probe: Probe) -> usize {
+        self.0.address(probe.hash)
+    }
+}
+
 /// Where a user was looked for, so that appending his grant needn't look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     hash: u64,
     /// Unmarked: the seq of his only grant. Marked: the number of his account.
     entry: Option<Value>,
+    /// Where a stranger belongs, if he was looked for.
+    gap: Option<Gap>,
 }
 
 impl Found {
@@ -452,10 +481,6 @@ impl Ledger {
         })
     }
 
-    fn user_hash(&self, user: &[u8]) -> u64 {
-        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
-    }
-
     fn req_hash(&self, user: &[u8], req: &[u8]) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.key[1], self.key[0]);
         hasher.write_usize(user.len());
@@ -474,13 +499,19 @@ impl Ledger {
 
     /// A user who is said to have no grant.
     pub fn stranger(&self, user: &[u8]) -> Found {
-        Found { hash: self.user_hash(user), entry: None }
+        Found { hash: self.probe(user).hash, entry: None, gap: None }
     }
 
     /// Where a user is looked for.
     #[inline]
     pub fn probe(&self, user: &[u8]) -> Probe {
-        Probe { hash: self.user_hash(user) }
+        Probe::of(self.key, user)
+    }
+
+    /// Where looking there begins.
+    #[inline]
+    pub fn lane(&self, probe: Probe) -> Option<Lane> {
+        self.users.lane(probe.hash).map(Lane)
     }
 
     /// The memory that looking there begins with.
@@ -499,8 +530,10 @@ impl Ledger {
     #[inline]
     pub fn find_at(&self, user: &[u8], probe: Probe) -> Found {
         let Probe { hash } = probe;
-        let entry = self.users.find(hash, |entry| self.is_user_of(self.newest_of(entry), user));
-        Found { hash, entry }
+        match self.users.look(hash, |entry| self.is_user_of(self.newest_of(entry), user)) {
+            Ok(entry) => Found { hash, entry: Some(entry), gap: None },
+            Err(gap) => Found { hash, entry: None, gap: Some(gap) },
+        }
     }
 
     /// What the user found has.
@@ -511,6 +544,19 @@ impl Ledger {
             Some(entry) if entry.marked => self.account(entry.number).holding(),
             Some(entry) => self.holding_of_only(entry.number),
         }
+    }
+
+    /// The grant of a user who has no other, if it is of one unit: as replies show it at `t`.
+    #[inline]
+    pub fn only_unit(&self, found: &Found, t: u64) -> Option<Standing> {
+        let seq = found.entry.filter(|entry| !entry.marked)?.number;
+        let (state, held_until) = record::of_one_unit(self.record_bytes(seq)?.0)?;
+        let is_held = state == State::Held;
+        if is_held && held_until <= t {
+            return None;
+        }
+        let deadline = if is_held { held_until } else { 0 };
+        Some(Standing { seq: seq.into(), qty: 1, state, deadline })
     }
 
     /// What a user has whose only grant is `seq`.
@@ -550,6 +596,13 @@ impl Ledger {
     /// and that the request id is new for this user.
     pub fn push(&mut self, new: &NewGrant<'_>, found: Option<Found>) -> u64 {
         let found = found.unwrap_or_else(|| self.find(new.user));
+        self.push_here(new, found)
+    }
+
+    /// The same for a user who was looked up, compiled into the caller, who knows more of the
+    /// grant.
+    #[inline(always)]
+    pub fn push_here(&mut self, new: &NewGrant<'_>, found: Found) -> u64 {
         let seq = self.len + 1;
         let prev = found.entry.map_or(0, |entry| self.newest_of(entry));
         self.append_record(&Record {
@@ -579,6 +632,7 @@ impl Ledger {
         }
     }
 
+    #[inline(always)]
     fn append_record(&mut self, record: &Record<'_>) {
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
         if ((self.len - self.base) as usize).is_multiple_of(GRANTS_PER_CHUNK) {
@@ -631,6 +685,7 @@ impl Ledger {
         }
     }
 
+    #[inline(always)]
     fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
         if new.state == State::Held {
             self.holds.insert(new.held_until, seq);
@@ -643,7 +698,11 @@ impl Ledger {
         self.winners += u64::from(new.state.is_live() && !had_live);
         let number = match found.entry {
             None => {
-                self.users.insert(found.hash, Value { number: seq, marked: false });
+                let value = Value { number: seq, marked: false };
+                match found.gap {
+                    Some(gap) => self.users.insert_into(gap, found.hash, value),
+                    None => self.users.insert(found.hash, value),
+                }
                 return;
             }
             Some(entry) if entry.marked => entry.number,

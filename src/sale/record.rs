@@ -103,18 +103,17 @@ pub fn asked_of(code: u8) -> Option<Asked> {
 }
 
 /// Appends `record` to a page. `base_at` is the base of its chunk.
+#[inline(always)]
 pub fn write(page: &mut Vec<u8>, record: &Record<'_>, base_at: u64) {
     let absolute = record.at < base_at;
-    let optional = [
-        (record.qty != 1, HAS_QTY),
-        (record.req.is_some(), HAS_REQ),
-        (record.deadline != 0, HAS_DEADLINE),
-        (record.prev != 0, HAS_PREV),
-        (absolute, AT_IS_ABSOLUTE),
-    ];
-    let flags = optional.iter().filter(|(there, _)| *there).fold(0, |all, (_, flag)| all | flag);
-    page.push(state_code(record.state) | flags);
-    page.push((record.user.len() - 1) as u8);
+    let flag = |there: bool, flag: u8| if there { flag } else { 0 };
+    let flags = flag(record.qty != 1, HAS_QTY)
+        | flag(record.req.is_some(), HAS_REQ)
+        | flag(record.deadline != 0, HAS_DEADLINE)
+        | flag(record.prev != 0, HAS_PREV)
+        | flag(absolute, AT_IS_ABSOLUTE);
+    let head = [state_code(record.state) | flags, (record.user.len() - 1) as u8];
+    page.extend_from_slice(&head);
     if record.deadline != 0 {
         page.extend_from_slice(&record.deadline.to_le_bytes()[..6]);
     }
@@ -177,6 +176,20 @@ pub fn read_plain(bytes: &[u8], state: State, base_at: u64) -> Option<(&[u8], u6
         _ => Reader::new(rest).varint()?,
     };
     Some((user, base_at.checked_add(time)?))
+}
+
+/// State and deadline, 0 if it never was held, of the record that starts at `bytes`, if it is of
+/// one unit.
+#[inline]
+pub fn of_one_unit(bytes: &[u8]) -> Option<(State, u64)> {
+    let (&[flags, _], rest) = bytes.split_first_chunk()?;
+    let mut deadline = [0; 8];
+    match rest.first_chunk::<6>() {
+        Some(told) if flags & HAS_DEADLINE != 0 => deadline[..6].copy_from_slice(told),
+        _ => {}
+    }
+    let state = state_of(flags & STATE_BITS).filter(|_| flags & HAS_QTY == 0)?;
+    Some((state, u64::from_le_bytes(deadline)))
 }
 
 /// The user of the record that starts at `bytes`: what a lookup compares, without the rest.
@@ -273,6 +286,8 @@ mod tests {
             write(&mut page, &record, 1000);
             assert!(page.len() - 1 <= RECORD_BYTES_MAX);
             assert_eq!(user(&page[1..]), record.user);
+            let one = (record.qty == 1).then_some((record.state, record.deadline));
+            assert_eq!(of_one_unit(&page[1..]), one);
             let back = read(&mut Reader::new(&page[1..]), 1000).unwrap();
             assert_eq!(format!("{back:?}"), format!("{record:?}"));
         }
