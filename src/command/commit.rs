@@ -2,20 +2,24 @@
 //! reply, or append to the outbox, apply, replicate, signal, notify and reply. Nothing foreign runs
 //! between the decision and its last change, because notifications may run other modules' code.
 
+use std::slice;
+
 use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::sale::apply::Told;
 use crate::sale::decide::Decision;
 use crate::sale::effect::Change;
+use crate::sale::event::Event;
 use crate::sale::outbox::Entry;
-use crate::sale::outcome::{Outcome, Refused};
-use crate::sale::request::{Now, Request};
+use crate::sale::outcome::{Outcome, Refused, State};
+use crate::sale::request::{Grab, Now, Request};
+use crate::sale::serve::Served;
 use crate::sale::Sale;
+use crate::server::ahead;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::Mode;
 use crate::server::outbox::{Appended, NotTaken, Outbox};
-use crate::server::prefetch::prefetch;
 use crate::server::run;
 
 /// What every command that changes a sale can answer, beside its own errors: a round that is over
@@ -38,20 +42,25 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
         Err(error) => return out.error(error),
     };
     let grab = match request {
-        Request::Grab(grab) => Some((grab, sale.probe(grab.user))),
+        // In a large sale this memory is far away: it is asked for before the clock is read.
+        Request::Grab(grab) => Some((grab, ahead::probe(sale, name, grab.user))),
         _ => None,
     };
-    // In a large sale this memory is far away: reading the clock takes as long as fetching it.
-    if let Some(first) = grab.and_then(|(_, probe)| sale.first_look(probe)) {
-        prefetch(first);
-    }
     let now = match (moment, grab) {
         (Some(moment), _) => moment,
         (None, Some(_)) if sale.is_timeless() => run::unread_now(),
         (None, _) => run::now(),
     };
     let decision = match grab {
-        Some((grab, probe)) => sale.decide_probed(grab, probe, &now),
+        Some((grab, probe)) => {
+            let found = sale.find(grab.user, probe);
+            if let Some(served) = sale.serve(grab, found, &now) {
+                let look_at = sale.next_look();
+                drop(key);
+                return serve(call, grab, &served, look_at);
+            }
+            sale.decide_found(grab, found, &now)
+        }
         None => sale.decide(request, &now),
     };
     let shown = match &decision.outcome {
@@ -81,6 +90,22 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
         return judge(call, request, Some(now));
     }
     reply::outcome(out, shown.as_ref().unwrap_or(&decision.outcome));
+}
+
+/// Tells everybody of a grant that was made at once.
+fn serve(call: &mut Call<'_>, grab: &Grab<'_>, served: &Served, look_at: Option<u64>) {
+    let outcome = served.outcome();
+    info::count(&outcome);
+    info::holds_changed(0, u64::from(served.grant.state == State::Held));
+    call.replicate(KEY, served.version, slice::from_ref(&served.change(grab)));
+    call.signal_modified(KEY);
+    if let Some(deadline) = look_at {
+        call.watch(KEY, deadline);
+    }
+    if let Some(event) = Event::Grant.notification() {
+        call.notify(event, KEY);
+    }
+    reply::outcome(call.reply(), &outcome);
 }
 
 /// What was made, and what is still to be told of it.

@@ -124,19 +124,7 @@ impl Sale {
         self.awaits -= u64::from(change.effect.is_piece());
         match &change.effect {
             Effect::Grant(grant) => {
-                let (state, held_until) = grant.state_at(self.core.t);
-                let new = NewGrant {
-                    user: grant.user,
-                    req: grant.req,
-                    qty: grant.qty,
-                    state,
-                    at: self.core.t,
-                    held_until,
-                    epoch: self.core.epoch,
-                };
-                self.ledger.forget_announced_epochs();
-                self.ledger.push(&new, grant.found);
-                count(&mut self.tallies.granted);
+                self.record(grant);
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
@@ -185,6 +173,24 @@ impl Sale {
             // The trial refuses these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
         }
+    }
+
+    /// Records a grant that begins now.
+    #[inline]
+    fn record(&mut self, grant: &Granting<'_>) {
+        let (state, held_until) = grant.state_at(self.core.t);
+        let new = NewGrant {
+            user: grant.user,
+            req: grant.req,
+            qty: grant.qty,
+            state,
+            at: self.core.t,
+            held_until,
+            epoch: self.core.epoch,
+        };
+        self.ledger.forget_announced_epochs();
+        self.ledger.push(&new, grant.found);
+        count(&mut self.tallies.granted);
     }
 
     fn begin_round(&mut self, round: u64, supply: u64, lists: u64) {

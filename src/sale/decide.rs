@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::effect::{Change, Effect, Seqs, Start};
 use super::grab::Lapse;
-use super::ledger::Probe;
+use super::ledger::Found;
 use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome};
 use super::request::{Grab, Init, Now, Request, Restock};
@@ -62,7 +62,7 @@ impl Sale {
             return decision;
         }
         match request {
-            Request::Grab(grab) => self.decide_grab(grab, self.probe(grab.user), now),
+            Request::Grab(grab) => self.decide_grab(grab, self.ledger.find(grab.user), now),
             Request::Init(init) => self.decide_again(init),
             Request::Restock(restock) => self.decide_restock(restock, now),
             Request::Pause if self.paused => Decision::refuse(Outcome::Done),
@@ -76,11 +76,11 @@ impl Sale {
         }
     }
 
-    /// Judges a GRAB whose user's probe is known.
-    pub fn decide_probed<'a>(&self, grab: &Grab<'a>, probe: Probe, now: &Now) -> Decision<'a> {
+    /// Judges a GRAB of a user who was looked up.
+    pub fn decide_found<'a>(&self, grab: &Grab<'a>, found: Found, now: &Now) -> Decision<'a> {
         match self.decide_first(now) {
             Some(decision) => decision,
-            None => self.decide_grab(grab, probe, now),
+            None => self.decide_grab(grab, found, now),
         }
     }
 
@@ -129,7 +129,8 @@ impl Sale {
 
     /// The time and the epoch of a command's first change; `None` when applying it would be
     /// refused, after the outcome was told.
-    fn stamp(&self, now: &Now) -> Option<(u64, Option<u64>)> {
+    #[inline]
+    pub(super) fn stamp(&self, now: &Now) -> Option<(u64, Option<u64>)> {
         let (t, epoch) = (self.time(now), self.next_epoch(now));
         let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
         let is_full = self.core.version >= last_version || self.core.rev > REV_LAST;

@@ -5,7 +5,7 @@ use super::core::{Core, Stock};
 use super::decide::Decision;
 use super::draw::{Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
-use super::ledger::{Found, Holding, Ledger, Probe};
+use super::ledger::{Found, Holding, Ledger};
 use super::limits::GRANTS_MAX;
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::record::{Asked, ReqTag};
@@ -153,14 +153,27 @@ impl Sale {
             && !self.paused
     }
 
-    pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, probe: Probe, now: &Now) -> Decision<'a> {
+    /// The live grant of one unit that uses up the allowance of a user who has no other grant, if
+    /// nothing comes before telling him so: the answer to a second click.
+    #[inline]
+    fn has_his_unit(&self, grab: &Grab<'_>, found: &Found, t: u64) -> Option<Standing> {
+        let uses_up = self.terms.limit == 1 || self.terms.grabs == 1;
+        if !uses_up || grab.req.is_some() || self.extras.is_some() {
+            return None;
+        }
+        self.ledger.only_unit(found, t).filter(|grant| grant.state.is_live())
+    }
+
+    pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, found: Found, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         if self.terms.draw.is_some() && grab.amount != Amount::Unsaid {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
-        let found = self.ledger.find_at(grab.user, probe);
         if self.turns_away(grab, &found) {
             return Decision::refuse(Outcome::SoldOut { held: 0 });
+        }
+        if let Some(grant) = self.has_his_unit(grab, &found, t) {
+            return Decision::refuse(Outcome::Already(grant));
         }
         let mut lapse = self.lapse_of(grab.user, &found, t);
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {

@@ -36,6 +36,7 @@ pub mod restocks;
 pub mod rounds;
 mod rows;
 pub mod schedule;
+pub mod serve;
 mod settle;
 pub mod several;
 pub mod snapshot;
@@ -51,7 +52,7 @@ use amounts::Amounts;
 use draw::Draw;
 use extras::Extras;
 use fences::Fences;
-use ledger::{Block, HashKey, Ledger, Probe};
+use ledger::{Block, Found, HashKey, Lane, Ledger, Probe};
 use outcome::Outcome;
 use restocks::Restocks;
 use rounds::OldRound;
@@ -116,10 +117,22 @@ impl Sale {
         self.ledger.probe(user)
     }
 
-    /// The memory that looking there begins with, for a caller that fetches it early.
+    /// Looks a user up, whose probe is known, in the stored round.
     #[inline]
-    pub fn first_look(&self, probe: Probe) -> Option<&u64> {
-        self.ledger.first_look(probe)
+    pub fn find(&self, user: &[u8], probe: Probe) -> Found {
+        self.ledger.find_at(user, probe)
+    }
+
+    /// The key that users are hashed by.
+    #[inline]
+    pub fn hash_key(&self) -> HashKey {
+        self.ledger.key()
+    }
+
+    /// Where looking there begins, for a caller that fetches the memory early.
+    #[inline]
+    pub fn lane(&self, probe: Probe) -> Option<Lane> {
+        self.ledger.lane(probe)
     }
 
     /// Counts a refusal on this node. Changes count themselves when applied.

@@ -110,7 +110,6 @@ required! {
     RedisModule_StringPtrLen
     RedisModule_SubscribeToKeyspaceEvents
     RedisModule_SubscribeToServerEvent
-    RedisModule_UnregisterCommandFilter
 }
 
 const PANICKED: &str = "a callback failed inside; see the line before this one";

@@ -8,17 +8,11 @@
 //! is or was a replica always count as listened to.
 
 use std::os::raw::{c_int, c_void};
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use redis_module::raw::{
-    self, RedisModuleCommandFilter, RedisModuleCommandFilterCtx, RedisModuleCtx, RedisModuleEvent,
-};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
-use super::api::guarded;
-use super::call::bytes_of;
 use super::load::server_field;
-use super::log;
 
 /// Not asked yet: asked when the next change is made, once all data are loaded.
 const UNKNOWN: u8 = 0;
@@ -28,15 +22,10 @@ const LOG: u8 = 2;
 const SOMEBODY: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
-static FILTER: AtomicPtr<RedisModuleCommandFilter> = AtomicPtr::new(ptr::null_mut());
 
-/// Looks out for replicas from now on.
-pub(super) fn follow(ctx: *mut RedisModuleCtx) {
-    let no_self = raw::REDISMODULE_CMDFILTER_NOSELF as c_int;
-    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
-    let filter = unsafe { api!(RedisModule_RegisterCommandFilter)(ctx, Some(filter), no_self) };
-    FILTER.store(filter, Ordering::Relaxed);
-    if filter.is_null() || !follow_config(ctx) {
+/// Begins. `sees_commands`: whether [`look`] is told of them.
+pub(super) fn follow(ctx: *mut RedisModuleCtx, sees_commands: bool) {
+    if !sees_commands || !follow_config(ctx) {
         somebody_came();
     }
 }
@@ -102,35 +91,14 @@ fn ask(ctx: *mut RedisModuleCtx) -> bool {
         (false, _) => SOMEBODY,
     };
     STATE.store(state, Ordering::Relaxed);
-    if state == SOMEBODY {
-        stop();
-    }
     state != NOBODY
 }
 
-/// Takes the filter out: the answer is known for good.
-fn stop() {
-    let filter = FILTER.swap(ptr::null_mut(), Ordering::Relaxed);
-    if !filter.is_null() {
-        // SAFETY: the filter was registered by this module and is taken out once; the context is
-        // kept for good.
-        unsafe { api!(RedisModule_UnregisterCommandFilter)(log::context(), filter) };
+/// Looks at the name of a command that is about to run, if the command has not two words: PSYNC has
+/// three and SYNC one.
+#[inline]
+pub(super) fn look(name: &[u8]) {
+    if name.eq_ignore_ascii_case(b"PSYNC") || name.eq_ignore_ascii_case(b"SYNC") {
+        somebody_came();
     }
-}
-
-/// Sees every command before it runs. PSYNC has three words and SYNC one.
-unsafe extern "C" fn filter(call: *mut RedisModuleCommandFilterCtx) {
-    // SAFETY: the filter's context is alive during the callback.
-    let words = unsafe { api!(RedisModule_CommandFilterArgsCount)(call) };
-    if words == 2 || STATE.load(Ordering::Relaxed) == SOMEBODY {
-        return;
-    }
-    guarded((), || {
-        // SAFETY: as above; the first word is there, and alive during the callback.
-        let name = unsafe { bytes_of(api!(RedisModule_CommandFilterArgGet)(call, 0)) };
-        if name.eq_ignore_ascii_case(b"PSYNC") || name.eq_ignore_ascii_case(b"SYNC") {
-            // The filter stays: it can't be taken out while the server walks the filters.
-            somebody_came();
-        }
-    });
 }

@@ -5,6 +5,7 @@
 #[macro_use]
 mod api;
 
+pub mod ahead;
 pub mod alloc;
 pub mod answers;
 pub mod call;
@@ -14,6 +15,7 @@ pub mod datatype;
 mod defrag;
 mod docs;
 pub mod events;
+mod filter;
 pub mod info;
 pub mod key;
 mod listeners;
@@ -22,7 +24,7 @@ pub mod log;
 #[cfg(feature = "noop")]
 mod noop;
 pub mod outbox;
-pub mod prefetch;
+mod prefetch;
 pub mod random;
 pub mod register;
 pub mod replicate;

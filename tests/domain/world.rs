@@ -179,6 +179,7 @@ impl World {
         same!("reply", reply(&told), expected.reply);
         same!("has changes", changed || !decision.changes.is_empty(), expected.changed);
         self.ask_without_clock(op, &decision)?;
+        let served = self.serve_aside(op);
         let before = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
         // Only GRAB is counted as an attempt.
         if matches!(op, Op::Grab { .. }) && decision.changes.is_empty() {
@@ -192,6 +193,14 @@ impl World {
             if matches!(op, Op::Grab { .. }) {
                 self.sale.count(&decision.outcome);
             }
+        }
+        if let Some((other, outcome, wire)) = served {
+            same!("served", reply(&outcome), reply(&decision.outcome));
+            let changes: Vec<_> = decision.changes.iter().map(encoded).collect();
+            same!("change that serves", vec![wire], changes);
+            same!("pieces after serving", rebuild::pieces(&other), rebuild::pieces(&self.sale));
+            same!("told when serving", events, vec!["GRANT"]);
+            same!("entries when serving", entries, Vec::<String>::new());
         }
         same!("told", events, self.oracle.events());
         same!("entries", entries, self.oracle.entries().to_vec());
@@ -215,6 +224,18 @@ impl World {
         let told = self.sale.commit(&decision.changes, self.run).map_err(refused)?;
         events.extend(words(&told));
         self.replicate(version, &wire, &words(&told))
+    }
+
+    /// What a GRAB comes to in one step, if it can be made so: the sale after it, what is told, and
+    /// the change on the wire.
+    fn serve_aside(&self, op: &Op) -> Option<(Sale, Outcome, Vec<u8>)> {
+        let request = request(op);
+        let Some(Request::Grab(grab)) = &request else { return None };
+        let mut other = self.sale.clone();
+        let found = other.find(grab.user, other.probe(grab.user));
+        let served = other.serve(grab, found, &self.now())?;
+        let wire = encoded(&served.change(grab));
+        Some((other, served.outcome(), wire))
     }
 
     /// A sale that says that the clock makes no difference to a GRAB is right.

@@ -1,0 +1,53 @@
+//! The command filter: sees the words of every command before the server runs it.
+
+use std::os::raw::c_int;
+
+use redis_module::raw::{self, RedisModuleCommandFilterCtx, RedisModuleCtx};
+
+use super::api::guarded;
+use super::call::bytes_of;
+use super::{ahead, listeners};
+
+/// What the names of our commands begin with, in a form that large and small letters share.
+const PREFIX: u64 = u64::from_le_bytes(*b"SECKILL.") & LETTERS;
+const LETTERS: u64 = u64::from_le_bytes([!(b'a' ^ b'A'); 8]);
+
+/// Looks at commands from now on. False where the server refuses.
+pub(super) fn register(ctx: *mut RedisModuleCtx) -> bool {
+    let no_self = raw::REDISMODULE_CMDFILTER_NOSELF as c_int;
+    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
+    let filter = unsafe { api!(RedisModule_RegisterCommandFilter)(ctx, Some(see), no_self) };
+    !filter.is_null()
+}
+
+unsafe extern "C" fn see(call: *mut RedisModuleCommandFilterCtx) {
+    // SAFETY: the filter's context is alive during the callback.
+    let count = unsafe { api!(RedisModule_CommandFilterArgsCount)(call) };
+    // Most commands that are not ours are told apart by this.
+    if count == 2 {
+        return;
+    }
+    guarded((), || {
+        let name = word(call, 0);
+        match name.first_chunk() {
+            // Other bytes have the same form as the dot: they are no command's.
+            Some(chunk) if u64::from_le_bytes(*chunk) & LETTERS == PREFIX => {
+                if ahead::is_needed() {
+                    ahead::look(word(call, 1), word(call, 2));
+                }
+            }
+            _ => listeners::look(name),
+        }
+    });
+}
+
+/// A word of the command, empty behind the last.
+fn word<'c>(call: *mut RedisModuleCommandFilterCtx, place: c_int) -> &'c [u8] {
+    // SAFETY: the words are alive during the callback, and the server checks the place.
+    unsafe {
+        match api!(RedisModule_CommandFilterArgGet)(call, place) {
+            word if word.is_null() => &[],
+            word => bytes_of(word),
+        }
+    }
+}
