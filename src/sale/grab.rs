@@ -139,7 +139,7 @@ impl Sale {
             && self.terms.open_at == 0
             && self.terms.close_at == 0
             && self.fences.is_empty()
-            && !self.terms.has_extras()
+            && self.extras.is_none()
     }
 
     /// Whether the answer is known once the user is: nothing is left and nothing comes back, he has
@@ -149,7 +149,6 @@ impl Sale {
         found.is_stranger()
             && grab.amount == Amount::Unsaid
             && self.is_timeless()
-            && self.extras.is_none()
             && !self.paused
     }
 
