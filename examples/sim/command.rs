@@ -55,6 +55,7 @@ impl Cluster {
         let now = self.now();
         let decision = self.primary.held[sale].sale.decide(request, &now);
         self.check_timeless(sale, request, &decision)?;
+        self.check_serving(sale, request, &decision)?;
         self.carry_out(sale, op, decision, tally)
     }
 
@@ -178,6 +179,22 @@ impl Cluster {
         let other = sale.decide(request, &Now { clock_ms: 0, run: self.run });
         same("without a clock", &reply(&other.outcome), &reply(&decision.outcome))?;
         same("changes without a clock", &other.changes.len(), &decision.changes.len())
+    }
+
+    /// A GRAB that is served in one step comes to what was decided.
+    fn check_serving(&self, sale: usize, request: &Request<'_>, decision: &Decision<'_>) -> Check {
+        let (sale, now) = (&self.primary.held[sale].sale, self.now());
+        let Request::Grab(grab) = request else { return Ok(()) };
+        let mut served = sale.clone();
+        let found = served.find(grab.user, served.probe(grab.user));
+        let Some(done) = served.serve(grab, found, &now) else { return Ok(()) };
+        same("served", &reply(&done.outcome()), &reply(&decision.outcome))?;
+        let change = encoded(&done.change(grab));
+        let changes = decision.changes.iter().map(encoded).collect();
+        same("change that serves", &vec![change], &changes)?;
+        let mut made = sale.clone();
+        made.commit(&decision.changes, now.run).map_err(|why| format!("{why:?}"))?;
+        same("the sale after serving", &served.pieces().eq(made.pieces()), &true)
     }
 
     fn sweep(&mut self, sale: usize, most: usize, tally: &mut Tally) -> Check {

@@ -146,10 +146,7 @@ impl Sale {
     /// no grant that he would be told of, and he asks for no more than what anybody may have.
     #[inline]
     fn turns_away(&self, grab: &Grab<'_>, found: &Found) -> bool {
-        found.is_stranger()
-            && grab.amount == Amount::Unsaid
-            && self.is_timeless()
-            && !self.paused
+        found.is_stranger() && grab.amount == Amount::Unsaid && self.is_timeless() && !self.paused
     }
 
     /// The live grant of one unit that uses up the allowance of a user who has no other grant, if
