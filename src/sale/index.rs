@@ -364,6 +364,11 @@ impl Index {
         self.directory.get(leading as usize).map(|&shard| shard as usize)
     }
 
+    /// Leading bits of a hash that tell the shards apart.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
     /// Where a search for this hash begins.
     #[inline]
     pub fn lane(&self, hash: u64) -> Option<Lane> {

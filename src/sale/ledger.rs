@@ -184,7 +184,8 @@ impl Probe {
     /// The leading `bits` of the hash, at most 32.
     #[inline]
     pub fn leading(self, bits: u32) -> usize {
-        (self.hash >> (u64::BITS - bits)) as usize
+        // Half of the hash is enough, and none of its bits are asked for, too.
+        ((self.hash >> 32) << bits >> 32) as usize
     }
 }
 
@@ -506,6 +507,11 @@ impl Ledger {
     #[inline]
     pub fn probe(&self, user: &[u8]) -> Probe {
         Probe::of(self.key, user)
+    }
+
+    /// Leading bits of a probe that tell the lanes apart.
+    pub fn lane_bits(&self) -> u32 {
+        self.users.depth()
     }
 
     /// Where looking there begins.

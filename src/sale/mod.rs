@@ -129,6 +129,11 @@ impl Sale {
         self.ledger.key()
     }
 
+    /// Leading bits of a probe that tell the lanes apart.
+    pub fn lane_bits(&self) -> u32 {
+        self.ledger.lane_bits()
+    }
+
     /// Where looking there begins, for a caller that fetches the memory early.
     #[inline]
     pub fn lane(&self, probe: Probe) -> Option<Lane> {

@@ -16,9 +16,9 @@ use crate::sale::ledger::{HashKey, Lane, Probe};
 use crate::sale::limits::USER_BYTES_MAX;
 use crate::sale::Sale;
 
-/// Leading bits of a hash that a lane is found by. With fewer than so many shards in an index each
-/// has several entries, with more some share one.
-const LANE_BITS: u32 = 12;
+/// Leading bits of a hash that a lane is found by, at the most: in an index of more shards some
+/// share a lane.
+const LANE_BITS_MAX: u32 = 14;
 
 /// The longest name of a key that is remembered.
 const NAME_BYTES_MAX: usize = 128;
@@ -30,7 +30,9 @@ const USERS_MIN: u64 = 1 << 16;
 struct Ahead {
     name: Vec<u8>,
     hash_key: HashKey,
+    /// By so many leading bits as tell its shards apart.
     lanes: Vec<Lane>,
+    lane_bits: u32,
     /// The user who was hashed last by that key, and his hash.
     user: Vec<u8>,
     probe: Option<Probe>,
@@ -70,6 +72,7 @@ impl Ahead {
         name: Vec::new(),
         hash_key: [0; 2],
         lanes: Vec::new(),
+        lane_bits: 0,
         user: Vec::new(),
         probe: None,
     };
@@ -83,7 +86,7 @@ impl Ahead {
         self.user.clear();
         self.user.extend_from_slice(user);
         self.probe = Some(probe);
-        if let Some(lane) = self.lanes.get(probe.leading(LANE_BITS)) {
+        if let Some(lane) = self.lane(probe) {
             prefetch(lane.address(probe));
         }
     }
@@ -104,7 +107,7 @@ impl Ahead {
 
     #[inline]
     fn lane(&mut self, probe: Probe) -> Option<&mut Lane> {
-        self.lanes.get_mut(probe.leading(LANE_BITS))
+        self.lanes.get_mut(probe.leading(self.lane_bits))
     }
 
     #[cold]
@@ -119,7 +122,12 @@ impl Ahead {
             self.name.extend_from_slice(name);
             self.probe = None;
         }
-        self.lanes.resize(1 << LANE_BITS, Lane::default());
+        let lane_bits = sale.lane_bits().min(LANE_BITS_MAX);
+        if self.lane_bits != lane_bits || self.lanes.is_empty() {
+            self.lane_bits = lane_bits;
+            self.lanes.clear();
+            self.lanes.resize(1 << lane_bits, Lane::default());
+        }
         if let Some(known) = self.lane(probe) {
             *known = lane;
         }
