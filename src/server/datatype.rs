@@ -205,9 +205,33 @@ const TABLE_BYTES: usize = (512 + 16) * 1024;
 /// once, and the processor guesses so; if some are below and some above, it guesses wrong at every
 /// other byte of a string that can't be compressed, and that takes longer than all the rest. So
 /// each string lies above the one before, and when they begin anew, none is known any more.
-#[inline(never)]
+///
+/// The table of LZF itself needs as much stack, but a server that does not compress needs none of
+/// it: where the stack may be small it is left alone.
 fn wipe_stack() {
+    if has_wide_stack() {
+        wipe();
+    }
+}
+
+#[inline(never)]
+fn wipe() {
     black_box([0u8; TABLE_BYTES]);
+}
+
+/// Half of what is usual, and several times what is wiped.
+const WIDE_STACK_BYTES: libc::rlim_t = 4 * 1024 * 1024;
+
+/// Whether this is the first thread of the process, whose stack grows up to the limit, and the
+/// limit is wide. Other threads have stacks of whatever size they were made with.
+fn has_wide_stack() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is lent for writing, and the ids of this thread and process are only read.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0
+            && limit.rlim_cur >= WIDE_STACK_BYTES
+            && libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid())
+    }
 }
 
 fn save(io: *mut RedisModuleIO, bytes: &[u8]) {
