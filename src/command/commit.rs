@@ -97,11 +97,7 @@ fn serve(call: &mut Call<'_>, grab: &Grab<'_>, served: &Served, look_at: Option<
     let outcome = served.outcome();
     info::count(&outcome);
     info::holds_changed(0, u64::from(served.grant.state == State::Held));
-    call.replicate(KEY, served.version, slice::from_ref(&served.change(grab)));
-    call.signal_modified(KEY);
-    if let Some(deadline) = look_at {
-        call.watch(KEY, deadline);
-    }
+    hand_on(call, KEY, served.version, slice::from_ref(&served.change(grab)), look_at);
     if let Some(event) = Event::Grant.notification() {
         call.notify(event, KEY);
     }
@@ -208,9 +204,21 @@ pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
-    call.replicate(key, made.version, changes);
+    hand_on(call, key, made.version, changes, made.look_at);
+}
+
+/// Replicates changes, tells who watches the key, and has the sweeper look at it when it must.
+#[inline]
+fn hand_on(
+    call: &mut Call<'_>,
+    key: usize,
+    version: u64,
+    changes: &[Change<'_>],
+    look_at: Option<u64>,
+) {
+    call.replicate(key, version, changes);
     call.signal_modified(key);
-    if let Some(deadline) = made.look_at {
+    if let Some(deadline) = look_at {
         call.watch(key, deadline);
     }
 }

@@ -175,9 +175,9 @@ impl Sale {
         }
     }
 
-    /// Records a grant that begins now.
-    #[inline]
-    fn record(&mut self, grant: &Granting<'_>) {
+    /// Records a grant that begins now. Compiled into the caller, who knows more of the grant.
+    #[inline(always)]
+    pub(super) fn record(&mut self, grant: &Granting<'_>) {
         let (state, held_until) = grant.state_at(self.core.t);
         let new = NewGrant {
             user: grant.user,
@@ -189,7 +189,8 @@ impl Sale {
             epoch: self.core.epoch,
         };
         self.ledger.forget_announced_epochs();
-        self.ledger.push(&new, grant.found);
+        let found = grant.found.unwrap_or_else(|| self.ledger.find(grant.user));
+        self.ledger.push_here(&new, found);
         count(&mut self.tallies.granted);
     }
 

@@ -186,13 +186,7 @@ impl Effect<'_> {
 impl Granting<'_> {
     /// State and deadline of the grant when it is made at `t`.
     pub fn state_at(&self, t: u64) -> (State, u64) {
-        Granting::state_for(self.hold_ms, t)
-    }
-
-    /// The same for a grant that is held `hold_ms`.
-    #[inline]
-    pub fn state_for(hold_ms: u64, t: u64) -> (State, u64) {
-        match hold_ms {
+        match self.hold_ms {
             0 => (State::Sold, 0),
             ms => (State::Held, t + ms),
         }

@@ -7,11 +7,10 @@
 //! compare the two at every GRAB that they make.
 
 use super::effect::{Change, Effect, Granting};
-use super::ledger::{Found, NewGrant};
+use super::ledger::Found;
 use super::limits::GRANTS_MAX;
-use super::outcome::{Outcome, Standing, State};
+use super::outcome::{Outcome, Standing};
 use super::request::{Amount, Grab, Now};
-use super::status::count;
 use super::terms::Terms;
 use super::Sale;
 
@@ -53,8 +52,9 @@ impl Sale {
             return None;
         }
         let (elapsed_ms, epoch) = self.stamp(now)?;
-        let hold_ms = self.terms.hold_ms;
-        let (state, deadline) = Granting::state_for(hold_ms, t);
+        let (user, hold_ms, found) = (grab.user, self.terms.hold_ms, Some(found));
+        let granting = Granting { user, req: None, qty: 1, hold_ms, found };
+        let (state, deadline) = granting.state_at(t);
         let (version, mut core) = (self.core.version, self.core);
         core.begin_at(elapsed_ms, epoch).ok()?;
         core.place(1, state).ok()?;
@@ -64,7 +64,8 @@ impl Sale {
         }
         self.core = core;
         self.run = now.run;
-        self.enter(grab.user, (state, deadline), found);
+        self.record(&granting);
+        debug_assert_eq!(self.core.grants, self.ledger.len());
         let grant = Standing { seq: core.grants, qty: 1, state, deadline };
         Some(Served { version, available: core.available, grant, elapsed_ms, epoch, hold_ms })
     }
@@ -85,15 +86,5 @@ impl Sale {
             && self.extras.is_none()
             && self.awaits == 0
             && !self.paused
-    }
-
-    #[inline]
-    fn enter(&mut self, user: &[u8], (state, held_until): (State, u64), found: Found) {
-        let (at, epoch) = (self.core.t, self.core.epoch);
-        let new = NewGrant { user, req: None, qty: 1, state, at, held_until, epoch };
-        self.ledger.forget_announced_epochs();
-        self.ledger.push_here(&new, found);
-        count(&mut self.tallies.granted);
-        debug_assert_eq!(self.core.grants, self.ledger.len());
     }
 }

@@ -126,15 +126,19 @@ const V2_BARE: [&str; 4] = [
     "[4 '7' 1 'SOLD' 1700000000506 0 nil 1600000000002 0]",
 ];
 
+/// All grants of the sale at `key`, as WINNERS shows them.
+fn rows(server: &Server, key: &str) -> Vec<String> {
+    let page = server.cmd(&format!("SECKILL.WINNERS {key} 0 STATE ALL"));
+    page.items()[1].items().iter().map(Reply::to_string).collect()
+}
+
 /// The fourth form: rows of numbered users, whose numbers are padded or not.
 #[test]
 fn a_snapshot_with_numbered_users_loads() {
     let (loaded, server) = (with_snapshot(V2_RDB), Server::start());
     replay(&mut server.conn(), V2_COMMANDS);
     for (key, expected) in [("padded", &V2_PADDED[..]), ("bare", &V2_BARE)] {
-        let page = loaded.cmd(&format!("SECKILL.WINNERS {key} 0 STATE ALL"));
-        let rows: Vec<String> = page.items()[1].items().iter().map(Reply::to_string).collect();
-        assert_eq!(rows, expected);
+        assert_eq!(rows(&loaded, key), expected);
         loaded.assert_sound(key);
         assert_eq!(server.digest(key), loaded.digest(key));
         assert_eq!(server.picture(key), loaded.picture(key));
@@ -171,13 +175,11 @@ fn a_snapshot_with_lists_in_rounds_loads() {
     let (loaded, server) = (with_snapshot(V3_RDB), Server::start());
     replay(&mut server.conn(), V3_COMMANDS);
     let mut conn = loaded.conn();
-    for (key, rows, of_c, rest) in [
+    for (key, expected, of_c, rest) in [
         ("listed", V3_LISTED, 5, &[9, 1][..]),
         ("carried", V3_CARRIED, 9, &[9, 1, 5, 1, 9, 5, 1, 9, 5, 1, 9, 1]),
     ] {
-        let page = loaded.cmd(&format!("SECKILL.WINNERS {key} 0 STATE ALL"));
-        let found: Vec<String> = page.items()[1].items().iter().map(Reply::to_string).collect();
-        assert_eq!(found, rows);
+        assert_eq!(rows(&loaded, key), expected);
         assert_eq!(server.digest(key), loaded.digest(key));
         assert_eq!(server.picture(key), loaded.picture(key));
         // What comes back to an older round is none of the stored one's business.
