@@ -196,9 +196,24 @@ impl Shard {
         Some(())
     }
 
-    fn occupied(&self) -> impl Iterator<Item = u64> + Clone + '_ {
-        self.words.iter().copied().filter(|&word| word != 0)
+    /// Where the keys begin whose next bit of the fragment is set: no other lies behind.
+    fn middle(&self, fragment: u32) -> usize {
+        let bit = FRAGMENT_BITS - self.depth - 1;
+        let least = (fragment >> bit | 1) << bit;
+        let is_before = |word: &u64| *word != 0 && fragment_in(*word) < least;
+        let home = self.home(least);
+        // What is before it and has been displaced past its home lies there without a gap.
+        home + self.words[home..].iter().take_while(|word| is_before(word)).count()
     }
+}
+
+fn occupied(words: &[u64]) -> impl Iterator<Item = u64> + Clone + '_ {
+    words.iter().copied().filter(|&word| word != 0)
+}
+
+/// A shard of `depth` that holds those of `words` which are not empty, with room for more.
+fn of_half(words: &[u64], depth: u32) -> Shard {
+    built(size_for(occupied(words).count()), depth, occupied(words))
 }
 
 /// Home position: monotone in the fragment, which is what keeps the words sorted.
@@ -455,7 +470,7 @@ impl Index {
         let shard = &self.shards[number];
         if shard.words.len() < SLOTS_PER_SHARD_MAX || shard.depth >= DEPTH_MAX {
             let slots = next_slots(shard.words.len());
-            self.shards[number] = built(slots, shard.depth, shard.occupied());
+            self.shards[number] = built(slots, shard.depth, occupied(&shard.words));
         } else {
             self.split(number, fragment);
         }
@@ -465,12 +480,8 @@ impl Index {
     fn split(&mut self, number: usize, fragment: u32) {
         let old = &self.shards[number];
         let depth = old.depth + 1;
-        let bit = FRAGMENT_BITS - depth;
-        let is_upper = move |word: &u64| fragment_in(*word) >> bit & 1 == 1;
-        let uppers = old.occupied().filter(is_upper).count();
-        let lowers = old.used as usize - uppers;
-        let lower = built(size_for(lowers), depth, old.occupied().filter(move |w| !is_upper(w)));
-        let upper = built(size_for(uppers), depth, old.occupied().filter(is_upper));
+        let (lower, upper) = old.words.split_at(old.middle(fragment));
+        let (lower, upper) = (of_half(lower, depth), of_half(upper, depth));
         if depth > self.depth {
             self.directory = self.directory.iter().flat_map(|&shard| [shard, shard]).collect();
             self.depth += 1;
@@ -526,7 +537,7 @@ mod tests {
 
     fn assert_sorted(index: &Index) {
         for shard in &index.shards {
-            let words: Vec<u64> = shard.occupied().collect();
+            let words: Vec<u64> = occupied(&shard.words).collect();
             assert!(words.windows(2).all(|w| fragment_in(w[0]) <= fragment_in(w[1])));
             assert_eq!(words.len(), shard.used as usize);
         }
