@@ -5,8 +5,8 @@
 use super::errors;
 use crate::sale::ledger::Grant;
 use crate::sale::outcome::{Outcome, Standing, State};
-use crate::server::answers::{Fixed, Part, Part::Number};
 use crate::server::reply::Reply;
+use crate::server::text::{Fixed, Text};
 
 static GRANTED: Fixed = Fixed::first(6, "GRANTED");
 static ALREADY: Fixed = Fixed::first(5, "ALREADY");
@@ -22,11 +22,14 @@ static BUSY: Fixed = Fixed::first(1, "BUSY");
 static NOGRANT: Fixed = Fixed::first(4, "NOGRANT");
 static FENCED: Fixed = Fixed::first(4, State::Cancelled.name());
 static FOUR: Fixed = Fixed::array(4);
-static HELD: Fixed = Fixed::word(State::Held.name());
-static SOLD: Fixed = Fixed::word(State::Sold.name());
-static CANCELLED: Fixed = Fixed::word(State::Cancelled.name());
-static EXPIRED: Fixed = Fixed::word(State::Expired.name());
-static REFUNDED: Fixed = Fixed::word(State::Refunded.name());
+static NOTHING: Fixed = Fixed::EMPTY.digit(0).digit(0).digit(0);
+/// Quantity, state and deadline of nearly every grant.
+static ONE_SOLD: Fixed = Fixed::EMPTY.digit(1).word(State::Sold.name()).digit(0);
+static HELD: Fixed = Fixed::EMPTY.word(State::Held.name());
+static SOLD: Fixed = Fixed::EMPTY.word(State::Sold.name());
+static CANCELLED: Fixed = Fixed::EMPTY.word(State::Cancelled.name());
+static EXPIRED: Fixed = Fixed::EMPTY.word(State::Expired.name());
+static REFUNDED: Fixed = Fixed::EMPTY.word(State::Refunded.name());
 
 fn word_of(state: State) -> &'static Fixed {
     match state {
@@ -45,28 +48,29 @@ const ROW_ELEMENTS: usize = 9;
 pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     match outcome {
         Outcome::Done => reply.ok(),
-        Outcome::Granted { grant, available } => {
-            let [word, seq, qty, state, deadline] = standing(&GRANTED, grant);
-            reply.outcome(&[word, seq, qty, state, deadline, Number(*available)]);
-        }
-        Outcome::Already(grant) => reply.outcome(&standing(&ALREADY, grant)),
-        Outcome::Replay(grant) => reply.outcome(&standing(&REPLAY, grant)),
+        Outcome::Granted { grant, available } => reply.outcome(|text| {
+            standing(text, &GRANTED, grant);
+            text.number(*available);
+        }),
+        Outcome::Already(grant) => reply.outcome(|text| standing(text, &ALREADY, grant)),
+        Outcome::Replay(grant) => reply.outcome(|text| standing(text, &REPLAY, grant)),
         Outcome::OverLimit { allowance } => pair(reply, &OVERLIMIT, *allowance),
         Outcome::SoldOut { held } => pair(reply, &SOLDOUT, *held),
         Outcome::Short { available } => pair(reply, &SHORT, *available),
         Outcome::NotOpen { in_ms } => pair(reply, &NOTOPEN, *in_ms),
-        Outcome::Closed => reply.outcome(&[Part::Fixed(&CLOSED)]),
-        Outcome::Paused => reply.outcome(&[Part::Fixed(&PAUSED)]),
-        Outcome::Denied => reply.outcome(&[Part::Fixed(&DENIED)]),
-        Outcome::Busy => reply.outcome(&[Part::Fixed(&BUSY)]),
-        Outcome::Stands(Standing { seq, qty, state, deadline }) => {
-            let [seq, qty, deadline] = [*seq, *qty, *deadline].map(Number);
-            reply.outcome(&[Part::Fixed(&FOUR), Part::Fixed(word_of(*state)), seq, qty, deadline]);
-        }
-        Outcome::NoGrant => {
-            reply.outcome(&[Part::Fixed(&NOGRANT), Number(0), Number(0), Number(0)])
-        }
-        Outcome::Fenced => reply.outcome(&[Part::Fixed(&FENCED), Number(0), Number(0), Number(0)]),
+        Outcome::Closed => reply.outcome(|text| text.fixed(&CLOSED)),
+        Outcome::Paused => reply.outcome(|text| text.fixed(&PAUSED)),
+        Outcome::Denied => reply.outcome(|text| text.fixed(&DENIED)),
+        Outcome::Busy => reply.outcome(|text| text.fixed(&BUSY)),
+        Outcome::Stands(Standing { seq, qty, state, deadline }) => reply.outcome(|text| {
+            text.fixed(&FOUR);
+            text.fixed(word_of(*state));
+            text.number(*seq);
+            text.number(*qty);
+            text.number(*deadline);
+        }),
+        Outcome::NoGrant => nothing(reply, &NOGRANT),
+        Outcome::Fenced => nothing(reply, &FENCED),
         Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
@@ -80,13 +84,33 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
 }
 
 /// What GRANTED, ALREADY and REPLAY share: the user has the units if and only if the state says so.
-fn standing(word: &'static Fixed, grant: &Standing) -> [Part; 5] {
-    let Standing { seq, qty, state, deadline } = *grant;
-    [Part::Fixed(word), Number(seq), Number(qty), Part::Fixed(word_of(state)), Number(deadline)]
+#[inline(always)]
+fn standing(text: &mut Text, word: &Fixed, grant: &Standing) {
+    text.fixed(word);
+    text.number(grant.seq);
+    match *grant {
+        Standing { qty: 1, state: State::Sold, deadline: 0, .. } => text.fixed(&ONE_SOLD),
+        Standing { qty, state, deadline, .. } => {
+            text.number(qty);
+            text.fixed(word_of(state));
+            text.number(deadline);
+        }
+    }
 }
 
-fn pair(reply: Reply<'_>, word: &'static Fixed, number: u64) {
-    reply.outcome(&[Part::Fixed(word), Number(number)]);
+fn pair(reply: Reply<'_>, word: &Fixed, number: u64) {
+    reply.outcome(|text| {
+        text.fixed(word);
+        text.number(number);
+    });
+}
+
+/// The word, and zeros for what there is not.
+fn nothing(reply: Reply<'_>, word: &Fixed) {
+    reply.outcome(|text| {
+        text.fixed(word);
+        text.fixed(&NOTHING);
+    });
 }
 
 /// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`.

@@ -7,7 +7,7 @@ mod api;
 
 pub mod ahead;
 pub mod alloc;
-pub mod answers;
+mod answers;
 pub mod call;
 mod child;
 pub mod config;
@@ -31,3 +31,4 @@ pub mod replicate;
 pub mod reply;
 pub mod run;
 pub mod sweeper;
+pub mod text;

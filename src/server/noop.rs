@@ -6,19 +6,19 @@ use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
-use super::answers::{Fixed, Part};
 use super::call::bytes_of;
 use super::replicate::APPLY;
 use super::reply::Reply;
+use super::text::Fixed;
 use super::{listeners, run};
 
 const NOT_CREATED: &str = "the server does not take the commands that do nothing";
 
 /// What is fixed in the replies.
-static PAIR: Fixed = Fixed::first(2, "SOLDOUT");
-static FIVE: Fixed = Fixed::first(5, "ALREADY");
-static SIX: Fixed = Fixed::first(6, "GRANTED");
-static WORD: Fixed = Fixed::word("SOLD");
+static SOLDOUT_0: Fixed = Fixed::first(2, "SOLDOUT").digit(0);
+static ALREADY_: Fixed = Fixed::first(5, "ALREADY");
+static GRANTED_: Fixed = Fixed::first(6, "GRANTED");
+static ONE_SOLD: Fixed = Fixed::EMPTY.digit(1).word("SOLD").digit(0);
 
 /// Kinds of GRAB, by what it comes to.
 const SOLD_OUT: u8 = 0;
@@ -85,13 +85,21 @@ extern "C" fn answer<const KIND: u8>(
             api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, event, *argv.add(1));
         }
     }
-    let [seq, one, none, left] = [10_000, 1, 0, 90_000_000].map(Part::Number);
-    let [pair, five, six, word] = [&PAIR, &FIVE, &SIX, &WORD].map(Part::Fixed);
-    match KIND {
-        SOLD_OUT => Reply::new(ctx).outcome(&[pair, none]),
-        ALREADY => Reply::new(ctx).outcome(&[five, seq, one, word, none]),
-        _ => Reply::new(ctx).outcome(&[six, seq, one, word, none, left]),
-    }
+    let (seq, left) = (10_000, 90_000_000);
+    Reply::new(ctx).outcome(|text| match KIND {
+        SOLD_OUT => text.fixed(&SOLDOUT_0),
+        ALREADY => {
+            text.fixed(&ALREADY_);
+            text.number(seq);
+            text.fixed(&ONE_SOLD);
+        }
+        _ => {
+            text.fixed(&GRANTED_);
+            text.number(seq);
+            text.fixed(&ONE_SOLD);
+            text.number(left);
+        }
+    });
     raw::REDISMODULE_OK as c_int
 }
 

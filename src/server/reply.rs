@@ -4,8 +4,11 @@ use std::marker::PhantomData;
 
 use redis_module::raw::RedisModuleCtx;
 
-use super::answers::{self, Part};
+use super::answers;
 use super::api::with_c_str;
+use super::text::{self, Element, Text};
+
+const TOO_LONG: &str = "ERR internal error, an outcome is longer than any can be";
 
 /// Writes the reply of one call. It reaches nothing but the client, so it may be used while a sale
 /// is borrowed. Elements follow the header that counts them.
@@ -72,33 +75,30 @@ impl Reply<'_> {
         self.bytes(text.as_bytes());
     }
 
-    /// An outcome, part by part. The first part begins the array.
+    /// An outcome, as it is written.
     #[inline(always)]
-    pub fn outcome<const N: usize>(self, parts: &[Part; N]) {
-        match answers::filled(parts) {
+    pub fn outcome(self, write: impl FnOnce(&mut Text)) {
+        let mut text = Text::new();
+        write(&mut text);
+        let Some(text) = text.written() else { return self.error(TOO_LONG) };
+        match answers::filled(text) {
             // SAFETY: the context is alive during the call, and such replies are never freed. They
             // have nothing that RESP2 lacks, so the server refuses none.
             Some(answer) => unsafe {
                 api!(RedisModule_ReplyWithCallReply)(self.ctx, answer);
             },
-            None => self.each(parts),
+            None => self.each(text),
         }
     }
 
-    /// The same, each part by itself.
+    /// The same, each element by itself.
     #[cold]
-    fn each(self, parts: &[Part]) {
-        for part in parts {
-            match *part {
-                Part::Number(number) => self.number(number),
-                Part::Fixed(fixed) => {
-                    if let Some(len) = fixed.array_len() {
-                        self.array(len);
-                    }
-                    if let Some(word) = fixed.text() {
-                        self.text(word);
-                    }
-                }
+    fn each(self, text: &[u8]) {
+        for element in text::elements(text) {
+            match element {
+                Element::Array(len) => self.array(len),
+                Element::Word(word) => self.bytes(word),
+                Element::Int(number) => self.int(number),
             }
         }
     }
