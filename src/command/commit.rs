@@ -2,8 +2,6 @@
 //! reply, or append to the outbox, apply, replicate, signal, notify and reply. Nothing foreign runs
 //! between the decision and its last change, because notifications may run other modules' code.
 
-use std::slice;
-
 use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::sale::apply::Told;
@@ -13,7 +11,7 @@ use crate::sale::event::Event;
 use crate::sale::outbox::Entry;
 use crate::sale::outcome::{Outcome, Refused, State};
 use crate::sale::request::{Grab, Now, Request};
-use crate::sale::serve::Served;
+use crate::sale::serve::{self, Served};
 use crate::sale::Sale;
 use crate::server::ahead;
 use crate::server::call::Call;
@@ -27,12 +25,12 @@ use crate::server::run;
 pub const ERRORS: &[&str] =
     &[errors::INCOMPLETE, errors::EXHAUSTED, errors::OUTBOX_NOT_HERE, errors::OUTBOX_REFUSED];
 
-/// Judges `request` by the sale at the key, makes it so and replies.
+/// Judges `request`, which is no GRAB, by the sale at the key, makes it so and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     judge(call, request, None);
 }
 
-/// As [`run`], by the clock as it is now unless a `moment` is given.
+/// As [`run`], any request, by the clock as it is now unless a `moment` is given.
 fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
     let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
@@ -41,45 +39,90 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
     };
-    let grab = match request {
-        // In a large sale this memory is far away: it is asked for before the clock is read.
-        Request::Grab(grab) => Some((grab, ahead::probe(sale, name, grab.user))),
-        _ => None,
+    let now = moment.unwrap_or_else(run::now);
+    let decision = sale.decide(request, &now);
+    let done = finish(sale, name, outbox, &decision, &now, matches!(request, Request::Grab(_)));
+    drop(key);
+    conclude(call, request, &decision, done, &now);
+}
+
+/// The same for a GRAB. What a rush consists of is answered at once.
+#[inline]
+pub fn grab(call: &mut Call<'_>, grab: &Grab<'_>) {
+    let (out, outbox) = (call.reply(), call.outbox());
+    let name = call.args().get(KEY).copied().unwrap_or_default();
+    let mut key = call.open(KEY, Mode::Write);
+    let sale = match access::sale(&mut key) {
+        Ok(sale) => sale,
+        Err(error) => return out.error(error),
     };
-    let now = match (moment, grab) {
-        (Some(moment), _) => moment,
-        (None, Some(_)) if sale.is_timeless() => run::unread_now(),
-        (None, _) => run::now(),
-    };
-    let decision = match grab {
-        Some((grab, probe)) => {
-            let found = sale.find(grab.user, probe);
-            if let Some(served) = sale.serve(grab, found, &now) {
-                let look_at = sale.next_look();
-                drop(key);
-                return serve(call, grab, &served, look_at);
-            }
-            sale.decide_found(grab, found, &now)
+    // In a large sale this memory is far away: it is asked for before the clock is read.
+    let probe = ahead::probe(sale, name, grab.user);
+    let now = if sale.is_timeless() { run::unread_now() } else { run::now() };
+    let found = sale.find(grab.user, probe);
+    match sale.serve(grab, found, &now) {
+        Some(Served::Granted(made)) => {
+            let look_at = sale.next_look();
+            drop(key);
+            tell_grant(call, grab, &made, look_at);
         }
-        None => sale.decide(request, &now),
-    };
+        Some(served) => {
+            let outcome = served.outcome();
+            sale.count(&outcome);
+            info::count(&outcome);
+            drop(key);
+            reply::outcome(out, &outcome);
+        }
+        None => {
+            let decision = sale.decide_found(grab, found, &now);
+            let done = finish(sale, name, outbox, &decision, &now, true);
+            drop(key);
+            conclude(call, &Request::Grab(*grab), &decision, done, &now);
+        }
+    }
+}
+
+/// What was made of a decision, and what the caller is shown instead of its outcome.
+type Done = Result<(Option<Made>, Option<Outcome>), &'static str>;
+
+/// Makes what was decided and counts it.
+fn finish(
+    sale: &mut Sale,
+    name: &[u8],
+    outbox: Outbox,
+    decision: &Decision<'_>,
+    now: &Now,
+    is_attempt: bool,
+) -> Done {
     let shown = match &decision.outcome {
         Outcome::Denied | Outcome::Busy => Some(sale.masked(decision.outcome.clone())),
         _ => None,
     };
-    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
     let made = match decision.changes.is_empty() {
         true => None,
-        false => match make(sale, name, outbox, &decision, &now) {
-            Ok(made) => Some(made),
-            Err(error) => return out.error(error),
-        },
+        false => Some(make(sale, name, outbox, decision, now)?),
     };
-    if grab.is_some() {
+    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
+    if is_attempt {
         sale.count(&decision.outcome);
         info::count(&decision.outcome);
     }
-    drop(key);
+    Ok((made, shown))
+}
+
+/// Hands on what was made, once the key is closed, and replies.
+fn conclude(
+    call: &mut Call<'_>,
+    request: &Request<'_>,
+    decision: &Decision<'_>,
+    done: Done,
+    now: &Now,
+) {
+    let out = call.reply();
+    let (made, shown) = match done {
+        Ok(done) => done,
+        Err(error) => return out.error(error),
+    };
     if let Some(made) = made {
         publish(call, KEY, &made, &decision.changes);
         announce(call, KEY, &made);
@@ -87,17 +130,18 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
     // The stored round was over and has ended. Now the request itself is judged, at the same
     // moment: at a later one that round could be over, too, and so on.
     if decision.outcome == Outcome::NextRound {
-        return judge(call, request, Some(now));
+        return judge(call, request, Some(*now));
     }
     reply::outcome(out, shown.as_ref().unwrap_or(&decision.outcome));
 }
 
 /// Tells everybody of a grant that was made at once.
-fn serve(call: &mut Call<'_>, grab: &Grab<'_>, served: &Served, look_at: Option<u64>) {
-    let outcome = served.outcome();
+#[inline]
+fn tell_grant(call: &mut Call<'_>, grab: &Grab<'_>, made: &serve::Made, look_at: Option<u64>) {
+    let outcome = Served::Granted(*made).outcome();
     info::count(&outcome);
-    info::holds_changed(0, u64::from(served.grant.state == State::Held));
-    hand_on(call, KEY, served.version, slice::from_ref(&served.change(grab)), look_at);
+    info::holds_changed(0, u64::from(made.grant.state == State::Held));
+    hand_on(call, KEY, made.version, || [made.change(grab)], look_at);
     if let Some(event) = Event::Grant.notification() {
         call.notify(event, KEY);
     }
@@ -204,16 +248,16 @@ pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
-    hand_on(call, key, made.version, changes, made.look_at);
+    hand_on(call, key, made.version, || changes, made.look_at);
 }
 
 /// Replicates changes, tells who watches the key, and has the sweeper look at it when it must.
 #[inline]
-fn hand_on(
+fn hand_on<'c, C: AsRef<[Change<'c>]>>(
     call: &mut Call<'_>,
     key: usize,
     version: u64,
-    changes: &[Change<'_>],
+    changes: impl FnOnce() -> C,
     look_at: Option<u64>,
 ) {
     call.replicate(key, version, changes);

@@ -142,34 +142,10 @@ impl Sale {
             && self.extras.is_none()
     }
 
-    /// Whether the answer is known once the user is: nothing is left and nothing comes back, he has
-    /// no grant that he would be told of, and he asks for no more than what anybody may have.
-    #[inline]
-    fn turns_away(&self, grab: &Grab<'_>, found: &Found) -> bool {
-        found.is_stranger() && grab.amount == Amount::Unsaid && self.is_timeless() && !self.paused
-    }
-
-    /// The live grant of one unit that uses up the allowance of a user who has no other grant, if
-    /// nothing comes before telling him so: the answer to a second click.
-    #[inline]
-    fn has_his_unit(&self, grab: &Grab<'_>, found: &Found, t: u64) -> Option<Standing> {
-        let uses_up = self.terms.limit == 1 || self.terms.grabs == 1;
-        if !uses_up || grab.req.is_some() || self.extras.is_some() {
-            return None;
-        }
-        self.ledger.only_unit(found, t).filter(|grant| grant.state.is_live())
-    }
-
     pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, found: Found, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         if self.terms.draw.is_some() && grab.amount != Amount::Unsaid {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
-        }
-        if self.turns_away(grab, &found) {
-            return Decision::refuse(Outcome::SoldOut { held: 0 });
-        }
-        if let Some(grant) = self.has_his_unit(grab, &found, t) {
-            return Decision::refuse(Outcome::Already(grant));
         }
         let mut lapse = self.lapse_of(grab.user, &found, t);
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {
@@ -300,40 +276,5 @@ fn fit(amount: Amount, wanted: u64, core: &Core) -> Result<u64, Outcome> {
         Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),
         Amount::Exactly(_) | Amount::Unsaid => Ok(wanted),
         Amount::UpTo(_) => Ok(wanted.min(available)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sale::admission::List;
-    use crate::sale::request::{Deed, ListChange, Request, Settle, Which};
-    use crate::sale::testing::{created, grab, init, run};
-
-    /// The short way of a sold-out sale must end where the long one does.
-    #[test]
-    fn a_sold_out_sale_tells_nobody_less_than_he_may_know() {
-        let sold_out = || {
-            let mut sale = created(&init(1, Terms::default()), 1);
-            assert!(matches!(grab(&mut sale, "winner", 2), Outcome::Granted { .. }));
-            assert_eq!(grab(&mut sale, "other", 3), Outcome::SoldOut { held: 0 });
-            sale
-        };
-        let mut sale = sold_out();
-        assert!(matches!(grab(&mut sale, "winner", 4), Outcome::Already(_)));
-        let two = Grab { user: b"other", amount: Amount::Exactly(2), req: None };
-        let told = run(&mut sale, &Request::Grab(two), 6);
-        assert_eq!(told, Outcome::OverLimit { allowance: 1 });
-        run(&mut sale, &Request::Pause, 7);
-        assert_eq!(grab(&mut sale, "other", 8), Outcome::Paused);
-        let mut sale = sold_out();
-        let deny = ListChange { list: List::Deny, add: true, users: &[b"other"] };
-        run(&mut sale, &Request::List(deny), 4);
-        assert_eq!(grab(&mut sale, "other", 5), Outcome::Denied);
-        let mut sale = sold_out();
-        let cancel = Settle { user: b"other", which: Which::Req(b"gone"), deed: Deed::Cancel };
-        assert_eq!(run(&mut sale, &Request::Settle(cancel), 4), Outcome::Fenced);
-        let late = Grab { user: b"other", amount: Amount::Unsaid, req: Some(b"gone") };
-        assert_eq!(run(&mut sale, &Request::Grab(late), 5), Outcome::Replay(FENCED));
     }
 }

@@ -112,8 +112,8 @@ pub fn write(page: &mut Vec<u8>, record: &Record<'_>, base_at: u64) {
         | flag(record.deadline != 0, HAS_DEADLINE)
         | flag(record.prev != 0, HAS_PREV)
         | flag(absolute, AT_IS_ABSOLUTE);
-    let head = [state_code(record.state) | flags, (record.user.len() - 1) as u8];
-    page.extend_from_slice(&head);
+    page.push(state_code(record.state) | flags);
+    page.push((record.user.len() - 1) as u8);
     if record.deadline != 0 {
         page.extend_from_slice(&record.deadline.to_le_bytes()[..6]);
     }

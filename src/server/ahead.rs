@@ -138,6 +138,7 @@ impl Ahead {
 mod tests {
     use super::*;
     use crate::sale::request::{Amount, Grab};
+    use crate::sale::serve::Served;
     use crate::sale::terms::Terms;
     use crate::sale::testing::{at, created, init, reloaded};
 
@@ -148,7 +149,7 @@ mod tests {
     fn serve(sale: &mut Sale, user: &str) {
         let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
         let found = sale.find(grab.user, sale.probe(grab.user));
-        assert!(sale.serve(&grab, found, &at(2)).is_some());
+        assert!(matches!(sale.serve(&grab, found, &at(2)), Some(Served::Granted(_))));
     }
 
     /// A sale that is large enough to be remembered.

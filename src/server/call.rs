@@ -97,14 +97,21 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
-    /// ...`, where `version` is the one that the first change follows.
-    pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
+    /// ...`, where `version` is the one that the first change follows. They are asked for where
+    /// somebody takes them.
+    #[inline]
+    pub fn replicate<'c, C: AsRef<[Change<'c>]>>(
+        &mut self,
+        key_arg: usize,
+        version: u64,
+        changes: impl FnOnce() -> C,
+    ) {
         if !self.must_hand_over() {
             // Nobody takes it, but the server counts that something changed since it last saved.
             return self.replicate_verbatim();
         }
         if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, version, changes);
+            replicate::changes(self.ctx, key, version, changes().as_ref());
         }
     }
 
@@ -225,30 +232,42 @@ pub(super) unsafe fn run(
         // SAFETY: the server passes `argc` strings, which stay alive during the call.
         let argv = unsafe { slice::from_raw_parts(argv, argc) };
         let strings = argv.split_first().map_or(&[][..], |(_, strings)| strings);
-        let mut inline: [&[u8]; ARGS_INLINE] = [&[]; ARGS_INLINE];
-        let mut spilled: Vec<&[u8]> = Vec::new();
-        let args = match inline.get_mut(..strings.len()) {
-            Some(places) => places,
-            None => {
-                spilled.resize(strings.len(), &[]);
-                &mut spilled[..]
-            }
-        };
-        for (place, string) in args.iter_mut().zip(strings) {
-            // SAFETY: the string is alive during the call, which outlives these slices.
-            *place = unsafe { bytes_of(*string) };
+        if strings.len() > ARGS_INLINE {
+            let mut args = vec![&[][..]; strings.len()];
+            // SAFETY: the strings stay alive during the call.
+            return unsafe { handle(ctx, spec, strings, &mut args) };
         }
-        if spec.finds_keys() && is_about_keys(ctx) {
-            tell_keys(ctx, spec, args);
-        } else {
-            (spec.handler)(&mut Call { ctx, strings, args, now: None, of_timer: false });
-        }
-        true
+        let mut args: [&[u8]; ARGS_INLINE] = [&[]; ARGS_INLINE];
+        // SAFETY: as above.
+        unsafe { handle(ctx, spec, strings, &mut args[..strings.len()]) }
     });
     if !done {
         Reply::new(ctx).error(FAILED);
     }
     raw::REDISMODULE_OK as c_int
+}
+
+/// Looks up where the bytes of the `strings` are, into `args`, and runs the command on them.
+///
+/// # Safety
+/// The strings are alive while the command runs.
+#[inline(always)]
+unsafe fn handle<'a>(
+    ctx: *mut RedisModuleCtx,
+    spec: &Spec,
+    strings: &'a [*mut RedisModuleString],
+    args: &'a mut [&'a [u8]],
+) -> bool {
+    for (place, string) in args.iter_mut().zip(strings) {
+        // SAFETY: the string is alive by the caller's word.
+        *place = unsafe { bytes_of(*string) };
+    }
+    if spec.finds_keys() && is_about_keys(ctx) {
+        tell_keys(ctx, spec, args);
+    } else {
+        (spec.handler)(&mut Call { ctx, strings, args, now: None, of_timer: false });
+    }
+    true
 }
 
 /// The bytes of a server's string.

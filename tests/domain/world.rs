@@ -15,6 +15,7 @@ use seckill::sale::request::{
     Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
 };
 use seckill::sale::schedule::Schedule;
+use seckill::sale::serve::Served;
 use seckill::sale::status::Status;
 use seckill::sale::terms::{Terms, TermsChange};
 use seckill::sale::Sale;
@@ -197,9 +198,10 @@ impl World {
         if let Some((other, outcome, wire)) = served {
             same!("served", reply(&outcome), reply(&decision.outcome));
             let changes: Vec<_> = decision.changes.iter().map(encoded).collect();
-            same!("change that serves", vec![wire], changes);
+            let granted: Vec<_> = wire.iter().map(|_| "GRANT").collect();
+            same!("change that serves", wire.into_iter().collect::<Vec<_>>(), changes);
             same!("pieces after serving", rebuild::pieces(&other), rebuild::pieces(&self.sale));
-            same!("told when serving", events, vec!["GRANT"]);
+            same!("told when serving", events, granted);
             same!("entries when serving", entries, Vec::<String>::new());
         }
         same!("told", events, self.oracle.events());
@@ -226,15 +228,25 @@ impl World {
         self.replicate(version, &wire, &words(&told))
     }
 
-    /// What a GRAB comes to in one step, if it can be made so: the sale after it, what is told, and
-    /// the change on the wire.
-    fn serve_aside(&self, op: &Op) -> Option<(Sale, Outcome, Vec<u8>)> {
+    /// What a GRAB comes to in one step, if it is answered so: the sale after it, what is told, and
+    /// the change on the wire, if any. The counters of refusals are the caller's to see to.
+    fn serve_aside(&self, op: &Op) -> Option<(Sale, Outcome, Option<Vec<u8>>)> {
         let request = request(op);
         let Some(Request::Grab(grab)) = &request else { return None };
         let mut other = self.sale.clone();
         let found = other.find(grab.user, other.probe(grab.user));
-        let served = other.serve(grab, found, &self.now())?;
-        let wire = encoded(&served.change(grab));
+        let mut now = self.now();
+        if other.is_timeless() {
+            now.clock_ms = 0;
+        }
+        let served = other.serve(grab, found, &now)?;
+        let wire = match served {
+            Served::Granted(made) => Some(encoded(&made.change(grab))),
+            Served::Already(_) | Served::SoldOut => {
+                other.count(&served.outcome());
+                None
+            }
+        };
         Some((other, served.outcome(), wire))
     }
 
