@@ -18,9 +18,10 @@ const SERVER: &str = "v=7.0.15";
 const ARCH: &str = "x86_64";
 
 /// Instructions of one call, all that the server does for it included. Lower a number when a call
-/// becomes cheaper; raise one only together with the reason.
+/// becomes cheaper; raise one only together with the reason. A server finds its commands by hashes
+/// under a key that it draws when it starts, so the same build differs by 70 either way.
 const BUDGET: [(&str, f64); 3] =
-    [(callgrind::WINNING, 6_150.0), (callgrind::SOLDOUT, 5_150.0), (callgrind::ALREADY, 5_150.0)];
+    [(callgrind::WINNING, 5_800.0), (callgrind::SOLDOUT, 4_800.0), (callgrind::ALREADY, 4_900.0)];
 
 #[test]
 fn a_grab_stays_within_its_budget() {
