@@ -13,6 +13,7 @@ pub mod bytes;
 mod chance;
 pub mod core;
 pub mod decide;
+pub mod decimal;
 pub mod draw;
 pub mod effect;
 pub mod event;
@@ -97,8 +98,11 @@ pub struct Sale {
 
 impl Sale {
     /// The sale's id as it is shown: sixteen hexadecimal digits.
-    pub fn id_text(&self) -> String {
-        format!("{:016x}", self.id)
+    pub fn id_text(&self) -> [u8; 16] {
+        ::core::array::from_fn(|place| {
+            let digit = self.id >> (60 - 4 * place) & 0xf;
+            b"0123456789abcdef"[digit as usize]
+        })
     }
 
     /// The numbers of the sale.

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::core::Core;
+use super::decimal::put_decimal;
 use super::effect::{Change, Effect};
 use super::event::Event;
 use super::limits::PERMILLE_ALL;
@@ -12,10 +13,13 @@ use super::trial::{Moved, Trial, Witness};
 use super::Sale;
 
 /// Fields of the longest entry, that of a grant.
-const FIELDS_INLINE: usize = 20;
+pub const FIELDS_INLINE: usize = 20;
+
+/// Bytes that the values of nearly every entry need.
+const VALUES_BYTES: usize = 256;
 
 /// One entry: names and values, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     names: SmallVec<[&'static str; FIELDS_INLINE]>,
     /// The values, one behind the other.
@@ -32,21 +36,34 @@ impl Entry {
         self.names.iter().copied().zip(spans.map(|(start, end)| &self.values[start..end]))
     }
 
-    fn bytes(&mut self, name: &'static str, value: &[u8]) {
+    fn new() -> Entry {
+        let values = Vec::with_capacity(VALUES_BYTES);
+        Entry { names: SmallVec::new(), values, ends: SmallVec::new() }
+    }
+
+    /// Adds a field whose value is what `write` appends.
+    #[inline]
+    fn field(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
         self.names.push(name);
-        self.values.extend_from_slice(value);
+        write(&mut self.values);
         self.ends.push(self.values.len());
     }
 
-    fn number(&mut self, name: &'static str, value: u64) {
-        self.signed(name, i128::from(value));
+    fn bytes(&mut self, name: &'static str, value: &[u8]) {
+        self.field(name, |values| values.extend_from_slice(value));
     }
 
-    fn signed(&mut self, name: &'static str, value: i128) {
-        use std::io::Write;
-        // Writing to a vector does not fail.
-        let _ = write!(self.values, "{value}");
-        self.bytes(name, &[]);
+    fn number(&mut self, name: &'static str, value: u64) {
+        self.field(name, |values| put_decimal(values, value));
+    }
+
+    fn signed(&mut self, name: &'static str, value: i64) {
+        self.field(name, |values| {
+            if value < 0 {
+                values.push(b'-');
+            }
+            put_decimal(values, value.unsigned_abs());
+        });
     }
 }
 
@@ -87,10 +104,10 @@ struct Scribe<'s> {
 
 impl Witness for Scribe<'_> {
     fn see(&mut self, core: &Core, event: Event, change: &Change<'_>, moved: Option<Moved>) {
-        let mut entry = Entry::default();
+        let mut entry = Entry::new();
         entry.bytes("event", event.name().as_bytes());
         entry.bytes("sale", self.key);
-        entry.bytes("id", self.sale.id_text().as_bytes());
+        entry.bytes("id", &self.sale.id_text());
         entry.number("epoch", core.epoch);
         entry.number("rev", core.rev);
         entry.number("t", core.t);
@@ -103,8 +120,8 @@ impl Witness for Scribe<'_> {
         }
         match (&change.effect, event) {
             (Effect::Restock { req, delta, applied }, Event::Restock) => {
-                entry.signed("delta", (*delta).into());
-                entry.signed("applied", (*applied).into());
+                entry.signed("delta", *delta);
+                entry.signed("applied", *applied);
                 entry.bytes("req", req);
             }
             (Effect::Round { round, .. }, Event::Round) => entry.number("round", *round),

@@ -256,7 +256,7 @@ impl Sale {
             next_deadline: self.next_deadline().unwrap_or(0),
             created_at: self.created_at,
             last_grant_at: core.last_grant_at,
-            id: self.id_text(),
+            id: String::from_utf8_lossy(&self.id_text()).into_owned(),
             epoch: core.epoch,
             version: core.version,
             rev: core.rev,
