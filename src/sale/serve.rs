@@ -1,6 +1,6 @@
 //! The three plain answers to a GRAB, in one step.
 //!
-//! A rush consists of them: one unit for a user who has none, while nothing stands against it; the
+//! A rush consists of them: units for a user who has none, while nothing stands against it; the
 //! same user again; and, soon, nothing left. Deciding, trying and applying such a grant as any
 //! change goes costs several times as much as what it comes to, so it is judged and made here at
 //! once, and what needs no further judgement is told at once. All must come to the same as
@@ -12,6 +12,7 @@ use super::effect::{Change, Effect, Granting};
 use super::ledger::Found;
 use super::limits::GRANTS_MAX;
 use super::outcome::{Outcome, Standing};
+use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
 use super::terms::Terms;
 use super::Sale;
@@ -56,11 +57,16 @@ impl Made {
     /// The change that it was, for whoever follows the sale.
     #[inline]
     pub fn change<'a>(&self, grab: &Grab<'a>) -> Change<'a> {
-        let (qty, hold_ms) = (self.grant.qty, self.hold_ms);
-        let granting = Granting { user: grab.user, req: None, qty, hold_ms, found: None };
-        let effect = Effect::Grant(granting);
+        let effect = Effect::Grant(granting(grab, self.grant.qty, self.hold_ms, None));
         Change { elapsed_ms: self.elapsed_ms, epoch: self.epoch, effect }
     }
+}
+
+/// The grant of `qty` units that a GRAB asked for.
+#[inline]
+fn granting<'a>(grab: &Grab<'a>, qty: u64, hold_ms: u64, found: Option<Found>) -> Granting<'a> {
+    let req = grab.req.map(|id| ReqTag { id, asked: Asked::Exactly });
+    Granting { user: grab.user, req, qty, hold_ms, found }
 }
 
 impl Sale {
@@ -68,15 +74,23 @@ impl Sale {
     /// then nothing has changed.
     #[inline]
     pub fn serve(&mut self, grab: &Grab<'_>, found: Found, now: &Now) -> Option<Served> {
+        let qty = match grab.amount {
+            Amount::Unsaid => 1,
+            Amount::Exactly(qty) => qty,
+            Amount::UpTo(_) => return None,
+        };
         // Draws, rounds and admission come with extras.
-        if grab.amount != Amount::Unsaid || self.extras.is_some() || self.awaits > 0 {
+        if self.extras.is_some() || self.awaits > 0 {
             return None;
         }
         if !found.is_stranger() {
             return self.one_unit_of(grab, &found, self.time(now)).map(Served::Already);
         }
-        if self.core.available > 1 {
-            return self.serve_one(grab, found, now).map(Served::Granted);
+        if self.terms.limit != 0 && qty > self.terms.limit {
+            return None;
+        }
+        if self.core.available > qty {
+            return self.serve_grant(grab, qty, found, now).map(Served::Granted);
         }
         (self.is_timeless() && !self.paused).then_some(Served::SoldOut)
     }
@@ -92,19 +106,21 @@ impl Sale {
         self.ledger.only_unit(found, t).filter(|grant| grant.state.is_live())
     }
 
-    /// Grants a stranger one unit, if that is all there is to it.
+    /// Grants a stranger `qty` units, fewer than there are, if that is all there is to it. He has no
+    /// grant, so his request id is new.
     #[inline]
-    fn serve_one(&mut self, grab: &Grab<'_>, found: Found, now: &Now) -> Option<Made> {
-        if grab.req.is_some() || !self.is_open_to_all(self.time(now)) {
+    fn serve_grant(&mut self, grab: &Grab<'_>, qty: u64, found: Found, now: &Now) -> Option<Made> {
+        let may_be_fenced = grab.req.is_some() && !self.fences.is_empty();
+        if may_be_fenced || !self.is_open_to_all(self.time(now)) {
             return None;
         }
         let (elapsed_ms, epoch) = self.stamp(now)?;
-        let (user, hold_ms, found) = (grab.user, self.terms.hold_ms, Some(found));
-        let granting = Granting { user, req: None, qty: 1, hold_ms, found };
+        let hold_ms = self.terms.hold_ms;
+        let granting = granting(grab, qty, hold_ms, Some(found));
         let mut core: Core = self.core;
         core.begin_at(elapsed_ms, epoch).ok()?;
         let (state, deadline) = granting.state_at(core.t);
-        core.place(1, state).ok()?;
+        core.place(qty, state).ok()?;
         core.last_grant_at = core.t;
         if !core.is_lawful() {
             return None;
@@ -114,11 +130,11 @@ impl Sale {
         self.run = now.run;
         self.record(&granting);
         debug_assert_eq!(self.core.grants, self.ledger.len());
-        let grant = Standing { seq: core.grants, qty: 1, state, deadline };
+        let grant = Standing { seq: core.grants, qty, state, deadline };
         Some(Made { version, available: core.available, grant, elapsed_ms, epoch, hold_ms })
     }
 
-    /// Whether whoever has no grant gets one unit at `t`, and nothing else happens, in a sale
+    /// Whether whoever has no grant gets what he asks for at `t`, and nothing else happens, in a sale
     /// without extras that has some units left afterwards.
     #[inline]
     fn is_open_to_all(&self, t: u64) -> bool {
@@ -186,13 +202,24 @@ mod tests {
             assert_eq!(told(&hold(), &plain(user), 12), None, "a hold is due");
         }
         let two = Grab { amount: Amount::Exactly(2), ..plain("other") };
+        let up_to = Grab { amount: Amount::UpTo(1), ..plain("other") };
         let with_req = Grab { req: Some(b"r"), ..plain("other") };
         for sale in [won(9, Terms::default()), won(1, Terms::default())] {
-            assert_eq!(told(&sale, &two, 3), None);
+            assert_eq!(told(&sale, &two, 3), None, "more than anybody may have");
+            assert_eq!(told(&sale, &up_to, 3), None);
             assert_eq!(told(&sale, &Grab { req: Some(b"r"), ..plain("winner") }, 3), None);
         }
-        assert_eq!(told(&won(9, Terms::default()), &with_req, 3), None);
+        let limit_2 = Terms { limit: 2, ..Terms::default() };
+        assert!(told(&won(4, limit_2.clone()), &two, 3).is_some());
+        assert!(told(&won(1, limit_2.clone()), &two, 3).is_some());
+        assert_eq!(told(&won(3, limit_2), &two, 3), None, "these are the last units");
+        assert!(told(&won(9, Terms::default()), &with_req, 3).is_some());
         assert!(told(&won(1, Terms::default()), &with_req, 3).is_some());
+        let mut fenced = won(9, Terms::default());
+        let cancel = Settle { user: b"else", which: Which::Req(b"gone"), deed: Deed::Cancel };
+        run(&mut fenced, &Request::Settle(cancel), 3);
+        assert_eq!(told(&fenced, &with_req, 4), None);
+        assert!(told(&fenced, &plain("other"), 4).is_some());
         let last = won(2, Terms::default());
         assert_eq!(told(&last, &plain("other"), 3), None, "the last unit is an event of its own");
         for terms in [
