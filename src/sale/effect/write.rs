@@ -2,6 +2,7 @@
 
 use super::{list_code, Change, Effect, Granting, Importing, Start, UsersChange};
 use crate::sale::bytes::{put_amounts, put_bytes};
+use crate::sale::decimal::put_decimal;
 use crate::sale::further::{self, Further};
 use crate::sale::outcome::State;
 use crate::sale::record::{asked_code, Asked};
@@ -125,7 +126,7 @@ struct Writer<'o> {
 impl Writer<'_> {
     fn field(&mut self, letter: u8, number: u64) {
         self.out.push(letter);
-        push_digits(self.out, number, 10);
+        put_decimal(self.out, number);
     }
 
     fn terms(&mut self, change: &TermsChange) {
@@ -200,7 +201,7 @@ impl Writer<'_> {
     fn seqs(&mut self, seqs: &[u64]) {
         for (place, seq) in seqs.iter().enumerate() {
             self.out.push(if place == 0 { b':' } else { b',' });
-            push_digits(self.out, *seq, 10);
+            put_decimal(self.out, *seq);
         }
     }
 
@@ -214,16 +215,12 @@ impl Writer<'_> {
 
 /// Appends the version that an APPLY follows: base 36, because every grant carries it.
 pub fn encode_version(version: u64, out: &mut Vec<u8>) {
-    push_digits(out, version, 36);
-}
-
-fn push_digits(out: &mut Vec<u8>, mut number: u64, base: u64) {
-    let start = out.len();
+    let (start, mut rest) = (out.len(), version);
     loop {
-        let digit = (number % base) as u8;
+        let digit = (rest % 36) as u8;
         out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
-        number /= base;
-        if number == 0 {
+        rest /= 36;
+        if rest == 0 {
             break;
         }
     }

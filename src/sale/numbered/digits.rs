@@ -1,6 +1,7 @@
 //! Decimal digits and the numbers that they are, eight at a time.
 
 use super::word_of;
+use crate::sale::decimal::{self, EIGHT_DIGITS as PER_CHUNK, ZEROS};
 
 /// Digits of a number that are read as one; more are part of the prefix.
 pub const DIGITS_MAX: usize = 18;
@@ -8,8 +9,6 @@ pub const DIGITS_MAX: usize = 18;
 pub const CHUNK: usize = 8;
 /// Room for the digits of any number.
 pub const TEXT_BYTES: usize = DIGITS_MAX.next_multiple_of(CHUNK);
-const PER_CHUNK: u64 = 100_000_000;
-const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// How many decimal digits a number has.
 pub fn digits_of(number: u64) -> usize {
@@ -77,27 +76,17 @@ pub fn put_digits(out: &mut [u8], number: u64, digits: usize) {
     };
     let (top, low) = (number / PER_CHUNK, number % PER_CHUNK);
     match digits {
-        ..=8 => put(0, text_of_eight(low) >> (8 * (8 - digits))),
+        ..=8 => put(0, decimal::eight_digits(low) >> (8 * (8 - digits))),
         9..=16 => {
-            put(0, text_of_eight(top) >> (8 * (16 - digits)));
-            put(digits - 8, text_of_eight(low));
+            put(0, decimal::eight_digits(top) >> (8 * (16 - digits)));
+            put(digits - 8, decimal::eight_digits(low));
         }
         _ => {
-            put(0, text_of_eight(top / PER_CHUNK) >> (8 * (24 - digits)));
-            put(digits - 16, text_of_eight(top % PER_CHUNK));
-            put(digits - 8, text_of_eight(low));
+            put(0, decimal::eight_digits(top / PER_CHUNK) >> (8 * (24 - digits)));
+            put(digits - 16, decimal::eight_digits(top % PER_CHUNK));
+            put(digits - 8, decimal::eight_digits(low));
         }
     }
-}
-
-/// Inverse of [`eight_digits`], as text: divides four, then two digits at a time by multiplying.
-#[inline]
-fn text_of_eight(number: u64) -> u64 {
-    let fours = (number / 10_000) | ((number % 10_000) << 32);
-    let hundreds = (fours.wrapping_mul(10_486) >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | fours.wrapping_sub(hundreds * 100) << 16;
-    let tens = (twos.wrapping_mul(103) >> 10) & 0x000f_000f_000f_000f;
-    (tens | twos.wrapping_sub(tens * 10) << 8) + ZEROS
 }
 
 #[cfg(test)]
@@ -122,7 +111,7 @@ mod tests {
             }
         }
         for number in (0..100_000_000).step_by(9973) {
-            assert_eq!(eight_digits(text_of_eight(number) ^ ZEROS), Some(number));
+            assert_eq!(eight_digits(decimal::eight_digits(number) ^ ZEROS), Some(number));
         }
     }
 }
