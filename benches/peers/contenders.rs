@@ -9,6 +9,8 @@ use crate::sender::{self, Manner, Template};
 
 /// Users in the load: `user:` and twelve digits.
 pub const USER: &str = "user:__rand_int__";
+/// Request ids.
+const REQ: &str = "req:__rand_int__";
 /// Users who never won anything.
 pub const LATE: &str = "late:__rand_int__";
 /// The sale's key, and the set's: equally long, for the log's sake.
@@ -78,6 +80,7 @@ pub enum Kind {
     FloorSoldOut,
     FloorAlready,
     Grab,
+    GrabReq,
     GrabHeld,
     GrabOutbox,
 }
@@ -96,6 +99,7 @@ impl Kind {
             Kind::FloorSoldOut => FLOOR_SOLDOUT,
             Kind::FloorAlready => FLOOR_ALREADY,
             Kind::Grab => GRAB,
+            Kind::GrabReq => "GRAB with REQ",
             Kind::GrabHeld => "GRAB with HOLD",
             Kind::GrabOutbox => "GRAB with OUTBOX",
         }
@@ -120,7 +124,11 @@ impl Kind {
             Kind::Script | Kind::Function => return script(self, control, PLENTY, USER),
             _ => {
                 control.tell(&self.init())?;
-                vec![self.command(), SALE, USER]
+                let mut words = vec![self.command(), SALE, USER];
+                if self == Kind::GrabReq {
+                    words.extend(["REQ", REQ]);
+                }
+                words
             }
         };
         if self == Kind::Multi {
@@ -162,7 +170,9 @@ impl Kind {
         let count = match self {
             Kind::Sadd | Kind::Multi => control.ask(&["SCARD", SET])?,
             Kind::Script | Kind::Function => control.ask(&["HLEN", TAKEN])?,
-            Kind::Grab | Kind::GrabHeld | Kind::GrabOutbox => control.taken(SALE)?,
+            Kind::Grab | Kind::GrabReq | Kind::GrabHeld | Kind::GrabOutbox => {
+                control.taken(SALE)?
+            }
             _ => return Ok(None),
         };
         Ok(Some(count))

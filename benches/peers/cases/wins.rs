@@ -44,7 +44,8 @@ pub fn aof(bench: &mut Bench) -> Result<(), String> {
 }
 
 pub fn terms(bench: &mut Bench) -> Result<(), String> {
-    rounds(bench, TERMS, &[Kind::Sadd, Kind::Grab, Kind::GrabHeld, Kind::GrabOutbox], &[])
+    use Kind::{Grab, GrabHeld, GrabOutbox, GrabReq, Sadd};
+    rounds(bench, TERMS, &[Sadd, Grab, GrabReq, GrabHeld, GrabOutbox], &[])
 }
 
 fn rounds(
