@@ -17,7 +17,9 @@ pub(super) enum Purpose {
     Sample = b's',
 }
 
-/// 64 uniform bits for `parts`, one behind the other.
+/// 64 uniform bits for `parts`, one behind the other. Compiled into the caller, who knows how many
+/// there are: a sample is asked on every call of a rush.
+#[inline(always)]
 pub(super) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(secret);
     hasher.write(&[purpose as u8]);
