@@ -1,5 +1,7 @@
 //! What can't be kept is refused, at INIT and later.
 
+#![cfg(test)]
+
 use super::*;
 use crate::sale::decide::decide_new;
 use crate::sale::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};

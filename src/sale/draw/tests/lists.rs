@@ -1,5 +1,7 @@
 //! Amounts of DRAW LIST.
 
+#![cfg(test)]
+
 use super::*;
 use crate::sale::effect::Change;
 use crate::sale::limits::DRAW_AMOUNTS_MAX;
