@@ -24,6 +24,7 @@ mod gathered;
 mod grab;
 pub mod holds;
 pub mod index;
+mod keyed;
 pub mod ledger;
 pub mod limits;
 mod lists;
