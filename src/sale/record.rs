@@ -153,7 +153,7 @@ pub fn complete(out: &mut [u8; RECORD_BYTES_MAX], user_len: usize, at: u64, base
     end + 1
 }
 
-/// Like [`write`], if it is a record that [`complete`] can complete.
+/// Like [`write()`], if it is a record that [`complete`] can complete.
 #[inline]
 pub fn write_plain(out: &mut [u8; RECORD_BYTES_MAX], record: &Record<'_>, base_at: u64) -> usize {
     out[0] = state_code(record.state);
@@ -232,7 +232,7 @@ pub fn set_deadline(bytes: &mut [u8], deadline: u64) {
     }
 }
 
-/// The next record; `None` when the bytes were not written by [`write`].
+/// The next record; `None` when the bytes were not written by [`write()`].
 pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
     let flags = reader.byte()?;
     let user_len = usize::from(reader.byte()?) + 1;

@@ -221,7 +221,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads what [`encode_version`] wrote.
+/// Reads what [`super::encode_version`] wrote.
 pub fn decode_version(text: &[u8]) -> Option<u64> {
     parse_digits(text, 36)
 }
