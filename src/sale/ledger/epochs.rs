@@ -42,7 +42,7 @@ impl Ledger {
     }
 
     /// While loading, the epochs were announced; else a new one begins with its first grant, which
-    /// is the next.
+    /// is `first`.
     pub(super) fn begin_epoch(&mut self, first: u32, epoch: u64) {
         if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
             self.epochs.push((first, epoch));

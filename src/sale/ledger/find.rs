@@ -8,6 +8,12 @@ use super::{HashKey, Ledger};
 use crate::sale::index::{self, Gap, Value};
 use crate::sale::record;
 
+/// What users are hashed with in ledgers of this key.
+#[inline]
+pub(super) fn user_hasher(key: HashKey) -> SipHasher13 {
+    SipHasher13::new_with_keys(key[0], key[1])
+}
+
 /// Where a user is to be looked for: his hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
@@ -18,7 +24,7 @@ impl Probe {
     /// Where `user` is looked for in ledgers of this key.
     #[inline]
     pub fn of(key: HashKey, user: &[u8]) -> Probe {
-        Probe { hash: SipHasher13::new_with_keys(key[0], key[1]).hash(user) }
+        Probe { hash: user_hasher(key).hash(user) }
     }
 
     /// The leading `bits` of the hash, at most 32.

@@ -1,6 +1,7 @@
 //! Grants of users who are all different, when a sale is loaded.
 
-use super::{Ledger, Probe};
+use super::find::user_hasher;
+use super::Ledger;
 use crate::sale::gathered::Gathered;
 use crate::sale::outcome::State;
 use crate::sale::record::{self, RECORD_BYTES_MAX};
@@ -48,8 +49,9 @@ impl Ledger {
             Some(len)
         });
         // Only now: to read what was written a moment ago would be to wait for it.
+        let hasher = user_hasher(self.key);
         for (seq, bytes) in records {
-            gathered.add(Probe::of(self.key, record::user(bytes)).hash, seq);
+            gathered.add(hasher.hash(record::user(bytes)), seq);
         }
     }
 }
