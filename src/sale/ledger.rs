@@ -191,7 +191,7 @@ impl Ledger {
         self.begin_epoch(seq, new.epoch);
         self.enter_user(seq, new, &found);
         if let Some(req) = new.req {
-            let hash = self.req_hash(new.user, req.id);
+            let hash = self.req_hash(found.hash, req.id);
             self.reqs.insert(hash, Value { number: seq, marked: false });
         }
         seq.into()

@@ -106,8 +106,8 @@ impl Sale {
         self.ledger.only_unit(found, t).filter(|grant| grant.state.is_live())
     }
 
-    /// Grants a stranger `qty` units, fewer than there are, if that is all there is to it. He has no
-    /// grant, so his request id is new.
+    /// Grants a stranger `qty` units, fewer than there are, if that is all there is to it. He has
+    /// no grant, so his request id is new.
     #[inline]
     fn serve_grant(&mut self, grab: &Grab<'_>, qty: u64, found: Found, now: &Now) -> Option<Made> {
         let may_be_fenced = grab.req.is_some() && !self.fences.is_empty();
@@ -134,8 +134,8 @@ impl Sale {
         Some(Made { version, available: core.available, grant, elapsed_ms, epoch, hold_ms })
     }
 
-    /// Whether whoever has no grant gets what he asks for at `t`, and nothing else happens, in a sale
-    /// without extras that has some units left afterwards.
+    /// Whether whoever has no grant gets what he asks for at `t`, and nothing else happens, in a
+    /// sale without extras that has some units left afterwards.
     #[inline]
     fn is_open_to_all(&self, t: u64) -> bool {
         let Terms { open_at, close_at, outbox, .. } = &self.terms;

@@ -1,7 +1,5 @@
 //! Looking for a user, and for a request id.
 
-use core::hash::Hasher;
-
 use siphasher::sip::SipHasher13;
 
 use super::{HashKey, Ledger};
@@ -132,14 +130,13 @@ impl Ledger {
             self.record(value.number)
                 .is_some_and(|r| r.user == user && r.req.is_some_and(|its| its.id == req))
         };
-        self.reqs.find(self.req_hash(user, req), is_it).map(|value| value.number.into())
+        let hash = self.req_hash(self.probe(user).hash, req);
+        self.reqs.find(hash, is_it).map(|value| value.number.into())
     }
 
-    pub(super) fn req_hash(&self, user: &[u8], req: &[u8]) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.key[1], self.key[0]);
-        hasher.write_usize(user.len());
-        hasher.write(user);
-        hasher.write(req);
-        hasher.finish()
+    /// Where a request id of the user with this hash is looked for. It goes into the key, because
+    /// one piece is hashed several times faster than two.
+    pub(super) fn req_hash(&self, user_hash: u64, req: &[u8]) -> u64 {
+        SipHasher13::new_with_keys(self.key[1], self.key[0] ^ user_hash).hash(req)
     }
 }
