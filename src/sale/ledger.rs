@@ -153,18 +153,22 @@ impl Ledger {
     /// The grant numbered `seq`.
     pub fn grant(&self, seq: u64) -> Option<Grant<'_>> {
         let number = u32::try_from(seq).ok()?;
-        let record = self.record(number)?;
-        Some(Grant {
-            seq,
+        Some(self.granted(number, self.record(number)?))
+    }
+
+    /// The grant numbered `seq`, whose record this is.
+    fn granted<'a>(&self, seq: u32, record: Record<'a>) -> Grant<'a> {
+        Grant {
+            seq: seq.into(),
             user: record.user,
             qty: record.qty,
             state: record.state,
             at: record.at,
             held_until: record.deadline,
             req: record.req,
-            epoch: self.epoch_of(seq),
+            epoch: self.epoch_of(seq.into()),
             round: self.round,
-        })
+        }
     }
 
     /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends

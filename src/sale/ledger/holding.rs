@@ -62,9 +62,10 @@ impl Ledger {
     pub fn grants_of(&self, user: &[u8]) -> impl Iterator<Item = Grant<'_>> {
         let mut next = self.newest(&self.find(user));
         core::iter::from_fn(move || {
-            let seq = next;
-            next = self.record(seq)?.prev;
-            self.grant(seq.into())
+            let record = self.record(next)?;
+            let grant = self.granted(next, record);
+            next = record.prev;
+            Some(grant)
         })
     }
 
