@@ -88,6 +88,12 @@ impl Bars<'_> {
         self.last(|bar| bar.floor = floor);
     }
 
+    /// The last bar's floor, as a figure.
+    pub fn floor_value(&mut self, unit: &str, place: Place) {
+        let floor = self.figures.spread(place.0, place.1, unit);
+        self.last(|bar| bar.floor = floor);
+    }
+
     /// The last bar is none of its own.
     pub fn beside(&mut self) {
         self.last(|bar| bar.beside = true);

@@ -60,7 +60,7 @@ impl Plan {
         crowd_rounds: 7,
         steady_calls: 40_000,
         sizes: [10_000, 1_000_000, 10_000_000],
-        growths: 2,
+        growths: 3,
         counted_calls: 20_000,
     };
 

@@ -135,6 +135,7 @@ fn pauses(bars: &mut Bars<'_>, plan: &Plan) {
     let large = thousands(plan.sizes[2]);
     let what = format!("slowest GRAB, 0 to {large} winners");
     bars.value(&what, MS, (growth::SLOWEST, GRAB), Limit::AtMost(2.0));
+    bars.floor_value(MS, (growth::SLOWEST, FLOOR_GRANTED));
     bars.value(&format!("DEL of {large}"), MS, (growth::DEL, GRAB), Limit::AtMost(60.0));
     bars.value(&format!("UNLINK of {large}"), MS, (growth::UNLINK, GRAB), Limit::AtMost(1.0));
 }

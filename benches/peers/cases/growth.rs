@@ -4,7 +4,7 @@
 use redis::Value;
 
 use super::{refusals, Bench};
-use crate::contenders::{Kind, GRAB, PLENTY, SADD, SALE, SET, USER};
+use crate::contenders::{Kind, FLOOR_GRANTED, GRAB, PLENTY, SADD, SALE, SET, USER};
 use crate::control::Control;
 use crate::figures::{BYTES, MS, US};
 use crate::load::USERS;
@@ -37,8 +37,24 @@ const SLOWLOG: [&str; 4] = ["--slowlog-log-slower-than", "50", "--slowlog-max-le
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     for round in 0..bench.plan.growths {
         grow_sale(bench, round)?;
+        grow_nothing(bench)?;
         grow_set(bench, round)?;
     }
+    Ok(())
+}
+
+/// As many calls that keep nothing: how long the machine itself stands still meanwhile.
+fn grow_nothing(bench: &mut Bench) -> Result<(), String> {
+    bench.step(SLOWEST, FLOOR_GRANTED);
+    let [.., large] = bench.plan.sizes;
+    let kind = Kind::FloorGranted;
+    let mut control = kind.start(&bench.modules, &SLOWLOG)?;
+    let words = kind.prepare(&mut control)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let calls = sender::spread(large, USERS);
+    sender::send(control.port(), &Template::new(&[&words]), calls, PIPELINED)?;
+    let slowest = slowest_us(&mut control, words[0])?;
+    bench.figures.add(SLOWEST, FLOOR_GRANTED, MS, slowest / 1e3);
     Ok(())
 }
 
