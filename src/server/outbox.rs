@@ -4,9 +4,9 @@
 //! modules' callbacks in the middle, and its propagation could not be taken back. They are
 //! replicated with their explicit ids, together with the change.
 
-use std::cell::RefCell;
 use std::os::raw::c_int;
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use redis_module::raw::{
     self, RedisModuleCtx, RedisModuleKey, RedisModuleStreamID, RedisModuleString,
@@ -72,13 +72,12 @@ impl Outbox {
     /// The names and the values of an entry; the values are to be freed.
     fn pairs(self, entry: &Entry) -> Vec<*mut RedisModuleString> {
         let mut strings = Vec::with_capacity(2 * FIELDS_INLINE);
-        NAMES.with_borrow_mut(|names| {
-            let mut next = 0;
-            for (name, value) in entry.fields() {
-                strings.push(name_string(names, name, &mut next));
-                strings.push(create_string(self.ctx, value));
-            }
-        });
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = 0;
+        for (name, value) in entry.fields() {
+            strings.push(name_string(&mut names, name, &mut next));
+            strings.push(create_string(self.ctx, value));
+        }
         strings
     }
 
@@ -119,13 +118,14 @@ impl Outbox {
 }
 
 /// A name and its string.
-type Name = (&'static str, *mut RedisModuleString);
+struct Name(&'static str, *mut RedisModuleString);
 
-thread_local! {
-    /// Names of fields as strings of the server, in the order of their first use. They are kept for
-    /// good: an entry has twenty, and making them anew took a seventh of its time.
-    static NAMES: RefCell<Vec<Name>> = const { RefCell::new(Vec::new()) };
-}
+// SAFETY: only the server's one thread makes and uses these strings.
+unsafe impl Send for Name {}
+
+/// Names of fields as strings of the server, in the order of their first use. They are kept for
+/// good: an entry has twenty, and making them anew took a seventh of its time.
+static NAMES: Mutex<Vec<Name>> = Mutex::new(Vec::new());
 
 /// The string of a name. Fields come in the same order each time, so `next` is nearly always where
 /// it is kept.
@@ -135,13 +135,13 @@ fn name_string(
     name: &'static str,
     next: &mut usize,
 ) -> *mut RedisModuleString {
-    let is_it = |(known, _): &Name| ptr::eq(*known, name);
+    let is_it = |known: &Name| ptr::eq(known.0, name);
     let place = match names.get(*next) {
         Some(expected) if is_it(expected) => *next,
         _ => names.iter().position(is_it).unwrap_or(names.len()),
     };
     if place == names.len() {
-        names.push((name, create_string(ptr::null_mut(), name.as_bytes())));
+        names.push(Name(name, create_string(ptr::null_mut(), name.as_bytes())));
     }
     *next = place + 1;
     names[place].1
