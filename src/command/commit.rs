@@ -11,7 +11,7 @@ use crate::sale::event::Event;
 use crate::sale::outbox::Entry;
 use crate::sale::outcome::{Outcome, Refused, State};
 use crate::sale::request::{Grab, Now, Request};
-use crate::sale::serve::{self, Served};
+use crate::sale::serve::{Placed, Served};
 use crate::sale::Sale;
 use crate::server::ahead;
 use crate::server::call::Call;
@@ -137,7 +137,7 @@ fn conclude(
 
 /// Tells everybody of a grant that was made at once.
 #[inline]
-fn tell_grant(call: &mut Call<'_>, grab: &Grab<'_>, made: &serve::Made, look_at: Option<u64>) {
+fn tell_grant(call: &mut Call<'_>, grab: &Grab<'_>, made: &Placed, look_at: Option<u64>) {
     let outcome = Served::Granted(*made).outcome();
     info::count(&outcome);
     info::holds_changed(0, u64::from(made.grant.state == State::Held));

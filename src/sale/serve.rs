@@ -21,7 +21,7 @@ use super::Sale;
 #[derive(Clone, Copy, Debug)]
 pub enum Served {
     /// A grant was made.
-    Granted(Made),
+    Granted(Placed),
     /// The user has his one unit, and this is it. Nothing changed.
     Already(Standing),
     /// Nothing is left and nothing comes back. Nothing changed.
@@ -30,7 +30,7 @@ pub enum Served {
 
 /// A grant that was made at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
+pub struct Placed {
     /// The version that its change followed.
     pub version: u64,
     /// What is left.
@@ -46,14 +46,16 @@ impl Served {
     #[inline]
     pub fn outcome(&self) -> Outcome {
         match *self {
-            Served::Granted(Made { grant, available, .. }) => Outcome::Granted { grant, available },
+            Served::Granted(Placed { grant, available, .. }) => {
+                Outcome::Granted { grant, available }
+            }
             Served::Already(grant) => Outcome::Already(grant),
             Served::SoldOut => Outcome::SoldOut { held: 0 },
         }
     }
 }
 
-impl Made {
+impl Placed {
     /// The change that it was, for whoever follows the sale.
     #[inline]
     pub fn change<'a>(&self, grab: &Grab<'a>) -> Change<'a> {
@@ -109,7 +111,13 @@ impl Sale {
     /// Grants a stranger `qty` units, fewer than there are, if that is all there is to it. He has
     /// no grant, so his request id is new.
     #[inline]
-    fn serve_grant(&mut self, grab: &Grab<'_>, qty: u64, found: Found, now: &Now) -> Option<Made> {
+    fn serve_grant(
+        &mut self,
+        grab: &Grab<'_>,
+        qty: u64,
+        found: Found,
+        now: &Now,
+    ) -> Option<Placed> {
         let may_be_fenced = grab.req.is_some() && !self.fences.is_empty();
         if may_be_fenced || !self.is_open_to_all(self.time(now)) {
             return None;
@@ -131,7 +139,7 @@ impl Sale {
         self.record(&granting);
         debug_assert_eq!(self.core.grants, self.ledger.len());
         let grant = Standing { seq: core.grants, qty, state, deadline };
-        Some(Made { version, available: core.available, grant, elapsed_ms, epoch, hold_ms })
+        Some(Placed { version, available: core.available, grant, elapsed_ms, epoch, hold_ms })
     }
 
     /// Whether whoever has no grant gets what he asks for at `t`, and nothing else happens, in a
