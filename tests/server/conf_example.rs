@@ -40,7 +40,7 @@ pub fn options() -> Options {
 
 /// A server with the example's settings and users, started as the service of Debian starts it.
 pub fn start() -> Server {
-    options().as_service().start()
+    options().service().start()
 }
 
 /// A connection of one of the example's users.

@@ -34,14 +34,14 @@ pub struct Options {
     base: Option<String>,
     module_args: Option<String>,
     program: String,
-    as_service: bool,
+    is_service: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let module_args = Some(String::new());
         let program = server_binary();
-        Options { lines: Vec::new(), base: None, module_args, program, as_service: false }
+        Options { lines: Vec::new(), base: None, module_args, program, is_service: false }
     }
 }
 
@@ -76,9 +76,10 @@ impl Options {
     }
 
     /// Starts it as Debian's service does: with the unit's command line, in a folder where it may
-    /// not write, and when root runs the tests as user redis, or nobody where there is no redis.
-    pub fn as_service(mut self) -> Options {
-        self.as_service = true;
+    /// not write, and as user redis (nobody where there is none) when root runs the tests with the
+    /// system's own server. Another one may lie where only root can read it.
+    pub fn service(mut self) -> Options {
+        self.is_service = true;
         self
     }
 
@@ -114,7 +115,7 @@ impl Options {
 
     /// Where the server finds the module: a service may not read every folder, but its own.
     fn module(&self, dir: &Path) -> PathBuf {
-        match self.as_service {
+        match self.is_service {
             true => dir.join("libseckill.so"),
             false => module_path(),
         }
@@ -344,10 +345,10 @@ impl Server {
         let program = &self.options.program;
         let mut words = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
         words.push(program.clone());
-        let user = self.options.as_service.then(|| service_user(self.dir())).flatten();
+        let user = self.options.is_service.then(|| service_user(self.dir(), program)).flatten();
         let mut command = command_that_dies_with_us(user, &words);
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
-        if self.options.as_service {
+        if self.options.is_service {
             command.args(["--supervised", "systemd", "--daemonize", "no"]).current_dir("/");
         }
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
@@ -428,11 +429,11 @@ fn server_binary() -> String {
     std::env::var("SECKILL_TEST_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
-/// Whom a service runs as, once its folder with a copy of the module in it is theirs. Nobody who is
-/// not root can choose: then it is whoever runs the tests.
-fn service_user(dir: &Path) -> Option<(u32, u32)> {
+/// Whom a service runs as, once its folder with a copy of the module in it is theirs; `None` is
+/// whoever runs the tests.
+fn service_user(dir: &Path, program: &str) -> Option<(u32, u32)> {
     fs::copy(module_path(), dir.join("libseckill.so")).expect("a copy of the module");
-    if !rustix::process::geteuid().is_root() {
+    if program.contains('/') || !rustix::process::geteuid().is_root() {
         return None;
     }
     let users = fs::read_to_string("/etc/passwd").expect("the users of this machine");
