@@ -70,7 +70,7 @@ fn bare(line: &str) -> String {
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["src", "tests", "examples", "benches"] {
+    for folder in ["src", "tests", "tools", "examples", "fuzz"] {
         collect(&root.join(folder), &mut files);
     }
     files.sort();

@@ -5,24 +5,9 @@
 //! bytes each, so that the fuzzer gets behind every check from an empty corpus; or, behind an 0xff,
 //! the strings themselves, each after two bytes of length.
 
-#[path = "../../tests/domain"]
-#[allow(dead_code, reason = "the tests of the domain use more of it")]
-pub mod domain {
-    #[path = "../support/random.rs"]
-    pub mod random;
-
-    pub mod oracle;
-    pub mod rebuild;
-    pub mod sound;
-    pub mod world;
-}
-#[path = "../../examples/sim/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "only samples are taken")]
-mod sim;
-
 use std::cell::LazyCell;
 
-use sim::{samples, Sample};
+use seckill_oracle::sim::{samples, Sample};
 
 /// How the fuzzer says that its bytes are the strings.
 const RAW: u8 = 0xff;

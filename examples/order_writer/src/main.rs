@@ -7,17 +7,13 @@
 //! delivered again. It stores no stream id, because a new primary's ids may be lower.
 //!
 //! ```text
-//! cargo run --release --example order_writer -- --redis redis://127.0.0.1:6390/ \
+//! cargo run --release -p order_writer -- --redis redis://127.0.0.1:6390/ \
 //!     --database 'mysql://root@localhost/shop?socket=/run/mysqld/mysqld.sock' --stream drop:orders
 //! ```
 
-#[path = "orders/database.rs"]
 mod database;
-#[path = "orders/entry.rs"]
 mod entry;
-#[path = "orders/repair.rs"]
 mod repair;
-#[path = "orders/stream.rs"]
 mod stream;
 
 use std::process::ExitCode;

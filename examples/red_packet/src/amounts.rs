@@ -3,7 +3,7 @@
 //!
 //! New users are worth more to the event than those who stay anyway.
 
-use crate::crowd::plan::Click;
+use seckill_crowd::plan::Click;
 
 /// Of so many users one is new.
 const ONE_IS_NEW: u64 = 5;

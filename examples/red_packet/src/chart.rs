@@ -8,9 +8,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::amounts::{Kind, COINS_BOUND};
-use crate::crowd::screen::thousands;
 use crate::event::{Event, Played};
-use crate::picture::{style, text, Area, Drawn, INK, PALE_INK};
+use seckill_chart::{style, text, Area, Drawn, INK, PALE_INK};
+use seckill_crowd::screen::thousands;
 
 const WIDTH: u32 = 960;
 const HEAD: u32 = 84;

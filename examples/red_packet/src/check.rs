@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use crate::amounts::Amounts;
-use crate::crowd::heard::Heard;
-use crate::crowd::sale::{compare, Row, Winner};
-use crate::crowd::wire::{user_name, Reply};
 use crate::event::{Played, Round};
+use seckill_crowd::heard::Heard;
+use seckill_crowd::sale::{compare, Row, Winner};
+use seckill_crowd::wire::{user_name, Reply};
 
 /// What every round promises.
 #[derive(Clone, Copy)]

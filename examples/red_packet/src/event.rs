@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::amounts::Amounts;
 use crate::check::{self, Grant, Past, Terms};
-use crate::crowd::plan::{Click, Plan};
-use crate::crowd::sale::{self, Audit, Row};
-use crate::crowd::screen::progress_bar;
-use crate::crowd::wire::{user_name, write_command, Reply};
-use crate::crowd::{self, Rush};
 use crate::{report, watch};
+use seckill_crowd::plan::{Click, Plan};
+use seckill_crowd::sale::{self, Audit, Row};
+use seckill_crowd::screen::progress_bar;
+use seckill_crowd::wire::{user_name, write_command, Reply};
+use seckill_crowd::{self, Rush};
 
 /// Rounds that are played.
 pub const ROUNDS: u64 = 3;
@@ -176,7 +176,7 @@ impl Event<'_> {
         plan: Plan,
         from: Instant,
         until: Option<Instant>,
-    ) -> Result<crowd::Experience, String> {
+    ) -> Result<seckill_crowd::Experience, String> {
         // Connected long before, they would stand open for the whole break.
         thread::sleep(from.saturating_duration_since(Instant::now() + EARLY));
         // In the next round others are the first.
@@ -190,7 +190,7 @@ impl Event<'_> {
             from,
             until,
         };
-        let experience = crowd::rush(&rush, plan, &bar);
+        let experience = seckill_crowd::rush(&rush, plan, &bar);
         bar.finish_and_clear();
         experience
     }

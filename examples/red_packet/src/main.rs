@@ -4,29 +4,18 @@
 //!
 //! ```text
 //! make demo-redpacket
-//! cargo run --release --example red_packet -- --users 100000 --clients 1000
-//! cargo run --release --example red_packet -- --packets
+//! cargo run --release -p red_packet -- --users 100000 --clients 1000
+//! cargo run --release -p red_packet -- --packets
 //! ```
 
-#[path = "red_packet/amounts.rs"]
 mod amounts;
-#[path = "red_packet/chart.rs"]
 mod chart;
-#[path = "red_packet/check.rs"]
 mod check;
-#[path = "crowd/mod.rs"]
-mod crowd;
-#[path = "red_packet/event.rs"]
 mod event;
-#[path = "red_packet/packets.rs"]
 mod packets;
-#[path = "support/picture.rs"]
-mod picture;
-#[path = "red_packet/report.rs"]
 mod report;
-#[path = "support/mod.rs"]
-mod support;
-#[path = "red_packet/watch.rs"]
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::path::PathBuf;
@@ -37,8 +26,8 @@ use clap::Parser;
 use redis::{Client, Connection};
 
 use amounts::Amounts;
-use crowd::sale;
 use event::Event;
+use seckill_crowd::sale;
 
 const CLIENTS_MAX: i64 = 20_000;
 const USERS_MAX: i64 = 1_000_000;
@@ -91,7 +80,7 @@ where
 }
 
 fn main() -> ExitCode {
-    support::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
+    seckill_harness::program::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
 }
 
 fn run(options: &Options) -> Result<String, String> {
@@ -100,12 +89,12 @@ fn run(options: &Options) -> Result<String, String> {
         return Err(format!("--lasts-ms must be at least {least} less than --every-ms."));
     }
     let clients = options.clients.max(packets::PEOPLE) as usize;
-    support::limits::allow_connections(clients)?;
+    seckill_harness::limits::allow_connections(clients)?;
     match &options.url {
         Some(url) => play(options, url),
         None => {
-            let module = support::module_file(options.module.clone())?;
-            let server = support::server_for_crowd(&module, clients)?;
+            let module = seckill_harness::program::module_file(options.module.clone())?;
+            let server = seckill_harness::program::server_for_crowd(&module, clients)?;
             play(options, &server.url())
         }
     }

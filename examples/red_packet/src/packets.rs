@@ -6,11 +6,11 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use redis::{Client, Connection};
 
-use crate::crowd::plan::{Click, Plan};
-use crate::crowd::sale::{self, compare, Winner};
-use crate::crowd::screen::bar;
-use crate::crowd::wire::{write_command, Reply};
-use crate::crowd::{self, Rush};
+use seckill_crowd::plan::{Click, Plan};
+use seckill_crowd::sale::{self, compare, Winner};
+use seckill_crowd::screen::bar;
+use seckill_crowd::wire::{write_command, Reply};
+use seckill_crowd::{self, Rush};
 
 /// 100.00 yuan. Money is counted in its smallest coin.
 const TOTAL_FEN: u64 = 10_000;
@@ -52,7 +52,7 @@ pub fn run(client: &Client, control: &mut Connection, key: &str) -> Result<Strin
         until: None,
     };
     let plan = Plan::new(PEOPLE as usize, PEOPLE);
-    let answers = crowd::rush(&rush, plan, &ProgressBar::hidden())?.answers;
+    let answers = seckill_crowd::rush(&rush, plan, &ProgressBar::hidden())?.answers;
     let packets = check(&answers)?;
     print(&packets);
     server(control, key, &packets)?;

@@ -3,9 +3,9 @@
 use comfy_table::Table;
 
 use crate::amounts::{Kind, COINS_BOUND};
-use crate::crowd::heard::Heard;
-use crate::crowd::screen::{align_right, bar, table, thousands};
 use crate::event::{Event, Played, Round, ROUNDS};
+use seckill_crowd::heard::Heard;
+use seckill_crowd::screen::{align_right, bar, table, thousands};
 
 /// Coins to a bar.
 const STEP: u64 = 20;

@@ -2,39 +2,17 @@
 //! there to find: each test spoils one thing of a perfect round and expects the sentence that
 //! names it.
 
-#![allow(dead_code, reason = "the demo is compiled here without its main program")]
-
-#[path = "../examples/red_packet/amounts.rs"]
-mod amounts;
-#[path = "../examples/red_packet/chart.rs"]
-mod chart;
-#[path = "../examples/red_packet/check.rs"]
-mod check;
-#[path = "../examples/crowd/mod.rs"]
-mod crowd;
-#[path = "../examples/red_packet/event.rs"]
-mod event;
-#[path = "../examples/red_packet/packets.rs"]
-mod packets;
-#[path = "../examples/support/picture.rs"]
-mod picture;
-#[path = "../examples/red_packet/report.rs"]
-mod report;
-mod support;
-#[path = "../examples/red_packet/watch.rs"]
-mod watch;
-
 use redis::{Client, Connection};
 use serde_json::json;
 
-use amounts::{Amounts, Kind, COINS_BOUND};
-use check::{check, Past, Terms};
-use crowd::plan::Click;
-use crowd::sale::{Audit, Row, Winner};
-use crowd::wire::{user_name, Reply};
-use event::{Event, Played, Round};
-use packets::Packet;
-use support::Server;
+use crate::amounts::{Amounts, Kind, COINS_BOUND};
+use crate::check::{check, Past, Terms};
+use crate::event::{Event, Played, Round};
+use crate::packets::Packet;
+use seckill_crowd::plan::Click;
+use seckill_crowd::sale::{Audit, Row, Winner};
+use seckill_crowd::wire::{user_name, Reply};
+use seckill_harness::Server;
 
 const OPENED_AT: u64 = 1_000;
 const TERMS: Terms = Terms { budget: 200, lasts_ms: 50, amounts: Amounts { seed: 13 } };
@@ -74,9 +52,10 @@ fn a_small_event_pays_its_budget_and_no_more() {
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("new/picture.svg");
-    chart::write(&file, &event, &rounds).unwrap();
+    crate::chart::write(&file, &event, &rounds).unwrap();
     let picture = std::fs::read_to_string(file).unwrap();
-    let [paid, left] = [rounds[2].paid(), 4_000 - rounds[2].paid()].map(crowd::screen::thousands);
+    let [paid, left] =
+        [rounds[2].paid(), 4_000 - rounds[2].paid()].map(seckill_crowd::screen::thousands);
     let third = format!("Round 3: {paid} coins paid to 40 of 40 users, {left} left");
     for text in ["Round 1: 4,000 coins paid to ", " of 120 users, the whole budget", &third] {
         assert!(picture.contains(text), "{text}");
@@ -89,7 +68,7 @@ fn a_small_event_pays_its_budget_and_no_more() {
 fn ten_packets_are_a_hundred_yuan() {
     let server = Server::start();
     let (client, mut control) = connect(&server);
-    let sentence = packets::run(&client, &mut control, "k").unwrap();
+    let sentence = crate::packets::run(&client, &mut control, "k").unwrap();
     assert!(sentence.starts_with("OK: 10 packets, 100.00 yuan together"), "{sentence}");
     assert!(sentence.contains("40 people were too late"), "{sentence}");
 }
@@ -108,12 +87,12 @@ fn perfect(number: u64, past: u64) -> (Round, Played) {
         let qty = asked.min(available);
         available -= qty;
         let after_ms = u64::from(user);
-        grants.push(check::Grant { seq, user, asked, qty, available, after_ms });
+        grants.push(crate::check::Grant { seq, user, asked, qty, available, after_ms });
     }
     assert!(available == 0 && grants[2].qty < grants[2].asked, "{grants:?}");
     let mut answers = vec![(click(3, 0), Reply::NotOpen { in_ms: 9 })];
     answers.extend(grants.iter().map(|grant| {
-        let check::Grant { seq, qty, available, .. } = *grant;
+        let crate::check::Grant { seq, qty, available, .. } = *grant;
         (click(grant.user, 0), Reply::Granted { seq, qty, state: "SOLD".into(), available })
     }));
     let told = |user: usize| (grants[user].seq, grants[user].qty, "SOLD".to_owned());
@@ -122,7 +101,7 @@ fn perfect(number: u64, past: u64) -> (Round, Played) {
     let (seq, qty, state) = told(1);
     answers.push((click(1, 2), Reply::Already { seq, qty, state }));
     answers.push((click(3, 0), Reply::SoldOut { held: 0 }));
-    let row = |grant: &check::Grant| {
+    let row = |grant: &crate::check::Grant| {
         let (seq, user, qty) = (grant.seq, user_name(grant.user), grant.qty);
         let winner = Winner { seq, user, qty, state: "SOLD".into() };
         Row { winner, at: OPENED_AT + grant.after_ms, round: number }
@@ -281,14 +260,14 @@ fn perfect_packets() -> Vec<(Click, Reply)> {
 fn assert_packets_found(sentence: &str, spoil: impl FnOnce(&mut Vec<(Click, Reply)>)) {
     let mut answers = perfect_packets();
     spoil(&mut answers);
-    let found = packets::check(&answers);
+    let found = crate::packets::check(&answers);
     assert!(found.as_ref().is_err_and(|text| text.contains(sentence)), "{found:?}");
 }
 
 #[test]
 fn wrong_packets_are_found() {
     let packet = |person: u32| Packet { seq: u64::from(person) + 1, person, fen: 1_000 };
-    assert_eq!(packets::check(&perfect_packets()), Ok((0..10).map(packet).collect()));
+    assert_eq!(crate::packets::check(&perfect_packets()), Ok((0..10).map(packet).collect()));
     let set = |answers: &mut Vec<(Click, Reply)>, place: usize, fen: u64, left: u64| {
         let (seq, state) = (place as u64 + 1, "SOLD".into());
         answers[place].1 = Reply::Granted { seq, qty: fen, state, available: left };

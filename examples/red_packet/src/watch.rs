@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redis::{Client, Connection};
 
-use crate::crowd::sale::{number, status};
+use seckill_crowd::sale::{number, status};
 
 /// Often enough to see a rush, seldom enough to leave it alone.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

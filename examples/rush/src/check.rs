@@ -1,14 +1,17 @@
 //! Did the sale do what it promised? The replies are held against each other and against what the
 //! server itself says.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::crowd::heard::Heard;
-use crate::crowd::plan::Click;
-use crate::crowd::sale::{compare, Audit, Winner};
-use crate::crowd::wire::{user_name, Reply};
+use seckill_crowd::heard::Heard;
+use seckill_crowd::plan::Click;
+use seckill_crowd::sale::{compare, Audit, Winner};
+use seckill_crowd::wire::{user_name, Reply};
 
 /// What the server says after the rush.
 pub struct ServerSide {

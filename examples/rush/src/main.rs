@@ -4,22 +4,14 @@
 //!
 //! ```text
 //! make demo
-//! cargo run --release --example rush -- --clients 2000 --requests 100000
-//! cargo run --release --example rush -- --pay
+//! cargo run --release -p rush -- --clients 2000 --requests 100000
+//! cargo run --release -p rush -- --pay
 //! ```
 
-#[path = "rush/check.rs"]
 mod check;
-#[path = "crowd/mod.rs"]
-mod crowd;
-#[path = "rush/pay.rs"]
 mod pay;
-#[path = "rush/pay_check.rs"]
 mod pay_check;
-#[path = "rush/report.rs"]
 mod report;
-#[path = "support/mod.rs"]
-mod support;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,12 +22,12 @@ use clap::Parser;
 use redis::{Client, Connection};
 
 use check::ServerSide;
-use crowd::heard::Heard;
-use crowd::plan::Plan;
-use crowd::screen::progress_bar;
-use crowd::wire::write_grab;
-use crowd::{sale, Rush};
 use pay::Crowd;
+use seckill_crowd::heard::Heard;
+use seckill_crowd::plan::Plan;
+use seckill_crowd::screen::progress_bar;
+use seckill_crowd::wire::write_grab;
+use seckill_crowd::{sale, Rush};
 
 const CLIENTS_MAX: i64 = 20_000;
 const REQUESTS_MAX: i64 = 10_000_000;
@@ -73,7 +65,7 @@ fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
 }
 
 fn main() -> ExitCode {
-    support::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
+    seckill_harness::program::exit(run(&Options::parse()).map(|sentence| println!("{sentence}")))
 }
 
 fn run(options: &Options) -> Result<String, String> {
@@ -83,12 +75,13 @@ fn run(options: &Options) -> Result<String, String> {
     if options.pay && options.clients > pay::CLIENTS_MAX {
         return Err(format!("--pay works with at most {} --clients.", pay::CLIENTS_MAX));
     }
-    support::limits::allow_connections(options.clients as usize)?;
+    seckill_harness::limits::allow_connections(options.clients as usize)?;
     match &options.url {
         Some(url) => sell(options, url),
         None => {
-            let module = support::module_file(options.module.clone())?;
-            let server = support::server_for_crowd(&module, options.clients as usize)?;
+            let module = seckill_harness::program::module_file(options.module.clone())?;
+            let server =
+                seckill_harness::program::server_for_crowd(&module, options.clients as usize)?;
             sell(options, &server.url())
         }
     }
@@ -135,7 +128,7 @@ fn rush_at(
         from: Instant::now(),
         until: None,
     };
-    let experience = crowd::rush(&rush, plan, &bar);
+    let experience = seckill_crowd::rush(&rush, plan, &bar);
     bar.finish_and_clear();
     let experience = experience?;
     let server = ask_server(control, key)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use redis::{Client, Connection};
 
-use crate::crowd::wire::user_name;
+use seckill_crowd::wire::user_name;
 
 /// Every buyer is a thread here, for he sits and waits most of the time.
 pub const CLIENTS_MAX: u32 = 2_000;

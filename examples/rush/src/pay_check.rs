@@ -1,11 +1,14 @@
 //! Did everything end paid, and does the server say what every buyer was told?
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value;
 
 use crate::check::ServerSide;
-use crate::crowd::sale::{compare, Winner};
-use crate::crowd::wire::user_name;
 use crate::pay::{Habit, Paid};
+use seckill_crowd::sale::{compare, Winner};
+use seckill_crowd::wire::user_name;
 
 /// Holds what the buyers were told against what the server says.
 ///

@@ -4,10 +4,10 @@ use comfy_table::Table;
 use serde_json::Value;
 
 use crate::check::ServerSide;
-use crate::crowd::heard::Heard;
-use crate::crowd::screen::{align_right, table};
-use crate::crowd::Experience;
 use crate::pay::{Habit, Paid};
+use seckill_crowd::heard::Heard;
+use seckill_crowd::screen::{align_right, table};
+use seckill_crowd::Experience;
 
 const WINNERS_SHOWN: usize = 5;
 

@@ -1,6 +1,6 @@
 //! Random and altered bytes for everything that reads bytes from outside: nothing panics, and what
-//! is not refused is a lawful sale that works. No nightly compiler is needed; `fuzz/` has targets
-//! for cargo-fuzz with the same checks.
+//! is not refused is a lawful sale that works. No nightly compiler is needed; the targets for
+//! cargo-fuzz have the same checks.
 //!
 //! * `arguments` calls every command, `payloads` restores dumps, `files` starts servers: real ones.
 //! * `snapshots` loads and `effects` applies without a server.
@@ -9,22 +9,6 @@
 //!
 //! A short piece of each is a test. `make fuzz` runs the long ones: `SECKILL_FUZZ` times as long,
 //! with numbers that `SECKILL_SEED` chooses.
-
-#[path = "../domain"]
-mod domain {
-    #![allow(dead_code, reason = "the tests of the domain use more of it")]
-    pub mod oracle;
-    pub mod rebuild;
-    pub mod sound;
-    pub mod world;
-
-    pub use super::support::random;
-}
-#[path = "../../examples/sim/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "only samples are taken")]
-mod sim;
-#[path = "../support/mod.rs"]
-mod support;
 
 mod arguments;
 mod corpus;
@@ -36,8 +20,9 @@ mod snapshots;
 
 use std::time::Instant;
 
-use domain::{oracle, rebuild, sound, world};
-use support::random;
+use seckill_harness as support;
+use seckill_oracle::{rebuild, sim, sound};
+use seckill_random as random;
 
 /// Where numbers start that nobody chose.
 fn seed() -> u64 {

@@ -1,8 +1,4 @@
 //! The crowd: many real TCP connections on a few threads, each with one click under way.
-//!
-//! Several examples send one, and each uses a part of what is here, so what one of them leaves
-//! unused is no mistake.
-#![allow(dead_code)]
 
 pub mod heard;
 pub mod plan;

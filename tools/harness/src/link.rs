@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::server::lock;
+use super::process::lock;
 
 /// A port that forwards to a server; all bytes arrive `delay` later. Gone for good when dropped.
 pub struct Link {

@@ -17,6 +17,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
+use crate::program::server_program;
+
 const START_DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 /// Another program may take the free port between the moment it was found and the moment
@@ -24,15 +26,15 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 const START_ATTEMPTS: usize = 5;
 
 /// What a signal must clean up: a process and its folder.
-pub(super) struct Running {
-    pub(super) child: Child,
-    pub(super) folder: TempDir,
+pub struct Running {
+    pub child: Child,
+    pub folder: TempDir,
 }
 
-pub(super) type Slot = Arc<Mutex<Option<Running>>>;
+pub type Slot = Arc<Mutex<Option<Running>>>;
 
-pub(super) static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
-pub(super) static SIGNALS: Once = Once::new();
+pub static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+pub static SIGNALS: Once = Once::new();
 
 /// A running redis-server that belongs to this example.
 pub struct Server {
@@ -46,7 +48,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts redis-server (or what `REDIS_SERVER` names) with `module` and `settings`, which are
+    /// Starts redis-server (or what `SECKILL_TEST_SERVER` names) with `module` and `settings`, which are
     /// written as on its command line: `["--appendonly", "yes"]`. Returns when it answers.
     ///
     /// # Errors
@@ -86,7 +88,7 @@ impl Server {
             slot: Slot::default(),
             port: 0,
             through: owned(through),
-            program: std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into()),
+            program: server_program(),
             module: module.to_owned(),
             settings: owned(settings),
         };
@@ -264,14 +266,14 @@ impl Drop for Server {
 }
 
 /// Kills and collects one child that this program started.
-pub(super) fn end(child: &mut Child) {
+pub fn end(child: &mut Child) {
     // Both fail only if it has ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 /// Default handling of a signal would skip every destructor and leave servers running.
-pub(super) fn clean_up_on_signals() {
+pub fn clean_up_on_signals() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
@@ -334,7 +336,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-pub(super) fn last_lines(file: &Path, count: usize) -> String {
+pub fn last_lines(file: &Path, count: usize) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

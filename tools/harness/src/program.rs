@@ -1,17 +1,10 @@
-//! What the examples share: a redis-server of their own with the module, and nothing left behind.
-//!
-//! Each example uses a part of it, so what one of them leaves unused is no mistake.
-#![allow(dead_code)]
+//! What programs share that start servers: which server and which module, and how they end.
 
-pub mod limits;
-pub mod link;
-pub mod mariadb;
-pub mod server;
-
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use server::Server;
+use crate::process::Server;
 
 /// Connections of a server besides those of a crowd.
 const OTHER_CLIENTS: usize = 32;
@@ -33,7 +26,13 @@ pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     }
 }
 
-/// The module file next to this example's own binary, or the one that the caller or
+/// The server to start: what `SECKILL_TEST_SERVER` names, or the one on the path. A wrapper script
+/// must `exec` it, because the process started here is the one that is killed.
+pub fn server_program() -> OsString {
+    std::env::var_os("SECKILL_TEST_SERVER").unwrap_or_else(|| "redis-server".into())
+}
+
+/// The module file next to this program's own binary, or the one that the caller or
 /// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.
 ///
 /// # Errors
@@ -41,7 +40,7 @@ pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
 pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
         Some(file) => file,
-        None => beside_this_example()?,
+        None => beside_this_program()?,
     };
     file.canonicalize().map_err(|_| {
         format!("There is no module at {}. Build it with: cargo build --release", file.display())
@@ -61,10 +60,9 @@ pub fn server_for_crowd(module: &Path, connections: usize) -> Result<Server, Str
     )
 }
 
-/// `target/<profile>/examples/rush` lies one folder below `target/<profile>/libseckill.so`.
-fn beside_this_example() -> Result<PathBuf, String> {
+/// Programs lie beside the module, benches and tests in a folder below it that has one too.
+fn beside_this_program() -> Result<PathBuf, String> {
     let name = format!("{}seckill{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
-    let folder = here.parent().and_then(|examples| examples.parent());
-    folder.map(|folder| folder.join(name)).ok_or_else(|| "Name the module with --module".into())
+    Ok(here.with_file_name(name))
 }

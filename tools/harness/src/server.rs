@@ -5,6 +5,7 @@
 //! process started here is the one that is killed), `SECKILL_MODULE` another module file;
 //! `SECKILL_VALGRIND` has them run under valgrind, see there.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +16,7 @@ use rustix::process::{kill_process, Pid, Signal};
 use tempfile::TempDir;
 
 use super::client::Conn;
+use super::program::server_program;
 use super::random::Random;
 use super::reply::Reply;
 use super::valgrind::Logs;
@@ -32,13 +34,13 @@ pub struct Options {
     lines: Vec<String>,
     base: Option<String>,
     module_args: Option<String>,
-    program: String,
+    program: OsString,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let module_args = Some(String::new());
-        Options { lines: Vec::new(), base: None, module_args, program: server_binary() }
+        Options { lines: Vec::new(), base: None, module_args, program: server_program() }
     }
 }
 
@@ -68,7 +70,7 @@ impl Options {
 
     /// Starts this server binary instead of the one under test.
     pub fn program(mut self, path: &Path) -> Options {
-        self.program = path.display().to_string();
+        self.program = path.into();
         self
     }
 
@@ -318,13 +320,14 @@ impl Server {
         let log = OpenOptions::new().create(true).append(true).open(self.dir().join("log"));
         let log: File = log.expect("a log file");
         let program = &self.options.program;
-        let mut words = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
-        words.push(program.clone());
+        let through = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
+        let words: Vec<OsString> =
+            through.into_iter().map(OsString::from).chain([program.clone()]).collect();
         let mut command = command_that_dies_with_us(&words);
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
-        self.child = Some(child.unwrap_or_else(|error| panic!("{program}: {error}")));
+        self.child = Some(child.unwrap_or_else(|error| panic!("{}: {error}", program.display())));
     }
 
     /// Whether the process started here, and no other on that port, comes to answer PING.
@@ -396,13 +399,9 @@ pub fn module_path() -> PathBuf {
     path
 }
 
-fn server_binary() -> String {
-    std::env::var("SECKILL_TEST_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
-}
-
 /// The server's command line. setpriv asks the kernel to kill the server when the thread that
 /// spawned it ends, so that nothing is left behind when a test process is killed.
-fn command_that_dies_with_us(words: &[String]) -> Command {
+fn command_that_dies_with_us(words: &[OsString]) -> Command {
     let setpriv = Path::new("/usr/bin/setpriv");
     if !setpriv.is_file() {
         let mut command = Command::new(&words[0]);

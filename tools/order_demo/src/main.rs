@@ -13,15 +13,10 @@
 //! make order-demo
 //! ```
 
-#[path = "order_demo/compare.rs"]
 mod compare;
-#[path = "order_demo/loss.rs"]
 mod loss;
-#[path = "order_demo/rush.rs"]
+mod mariadb;
 mod rush;
-#[path = "support/mod.rs"]
-mod support;
-#[path = "order_demo/writer.rs"]
 mod writer;
 
 use std::process::ExitCode;
@@ -34,8 +29,8 @@ use redis::{Cmd, Connection, FromRedisValue};
 use serde_json::Value;
 
 use loss::First;
-use support::mariadb::MariaDb;
-use support::server::Server;
+use mariadb::MariaDb;
+use seckill_harness::process::Server;
 use writer::Writer;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -49,11 +44,11 @@ struct Shop {
 }
 
 fn main() -> ExitCode {
-    support::exit(run())
+    seckill_harness::program::exit(run())
 }
 
 fn run() -> Result<(), String> {
-    let module = support::module_file(None)?;
+    let module = seckill_harness::program::module_file(None)?;
     let settings = ["--appendonly", "yes", "--appendfsync", "everysec"];
     let shop = Shop { redis: Server::start(&module, &settings)?, database: MariaDb::start()? };
     Conn::new(shop.database.url("").as_str())

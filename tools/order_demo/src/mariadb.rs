@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::server::{
+use seckill_harness::process::{
     clean_up_on_signals, command, end, last_lines, lock, Running, Slot, ALL, SIGNALS,
 };
 

@@ -8,8 +8,8 @@ use std::time::Instant;
 use redis::Connection;
 use rustix::process::{kill_process, Pid, Signal};
 
-use crate::support::server::command;
 use crate::{ask, DEADLINE, POLL_EVERY};
+use seckill_harness::process::command;
 
 /// So that a demo does not wait long: what a dead writer left is taken over after this.
 const CLAIM_AFTER_MS: u32 = 300;
@@ -113,5 +113,5 @@ fn program() -> Result<PathBuf, String> {
     if file.is_file() {
         return Ok(file);
     }
-    Err("Build the writer first: cargo build --release --example order_writer".into())
+    Err("Build the writer first: cargo build --release -p order_writer".into())
 }

@@ -2,15 +2,12 @@
 //! PHP, Python, Node and Java is what really happens. A language whose runtime or client library
 //! is not here is skipped, with a word.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Parser;
 
-use support::server::Server;
+use seckill_harness::process::Server;
 
 /// Buys with real client libraries.
 #[derive(Parser)]
@@ -76,11 +73,12 @@ const SCENES: [(&str, &str, &str); 4] = [
 const NO_SALE: &str = "mistake: NOSALE no sale at this key";
 
 fn main() -> ExitCode {
-    support::exit(run(&Options::parse()))
+    seckill_harness::program::exit(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let server = Server::start(&support::module_file(options.module.clone())?, &[])?;
+    let server =
+        Server::start(&seckill_harness::program::module_file(options.module.clone())?, &[])?;
     for language in &LANGUAGES {
         if is_present(language) {
             play(language, &server)?;
@@ -123,7 +121,7 @@ fn expect(
 ) -> Result<(), String> {
     let address =
         if language.takes_url { server.url() } else { format!("127.0.0.1:{}", server.port()) };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/clients");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/clients");
     let Some((runtime, rest)) = language.run.split_first() else { return Ok(()) };
     let output = Command::new(runtime)
         .args(rest)

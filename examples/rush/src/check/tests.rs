@@ -1,21 +1,14 @@
 //! The demo's checker must find what it is there to find: each test spoils one thing of a perfect
 //! rush and expects the sentence that names it.
 
-#![allow(dead_code, reason = "the checker is compiled here without the rest of the demo")]
-
-#[path = "../examples/rush/check.rs"]
-mod check;
-#[path = "../examples/crowd/mod.rs"]
-mod crowd;
-
 use std::collections::HashSet;
 
 use serde_json::json;
 
-use check::{check, ServerSide};
-use crowd::plan::{Click, Plan};
-use crowd::sale::{Audit, Winner};
-use crowd::wire::{read_reply, user_name, write_grab, Reply};
+use crate::check::{check, ServerSide};
+use seckill_crowd::plan::{Click, Plan};
+use seckill_crowd::sale::{Audit, Winner};
+use seckill_crowd::wire::{read_reply, user_name, write_grab, Reply};
 
 const STOCK: u64 = 2;
 const USERS: u64 = 4;

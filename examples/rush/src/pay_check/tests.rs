@@ -1,26 +1,15 @@
 //! The checker of the paying demo must find what it is there to find: each test spoils one thing
 //! of a perfect sale and expects the sentence that names it.
 
-#![allow(dead_code, reason = "the checker is compiled here without the rest of the demo")]
-
-#[path = "../examples/rush/check.rs"]
-mod check;
-#[path = "../examples/crowd/mod.rs"]
-mod crowd;
-#[path = "../examples/rush/pay.rs"]
-mod pay;
-#[path = "../examples/rush/pay_check.rs"]
-mod pay_check;
-
 use std::time::Duration;
 
 use serde_json::json;
 
-use check::ServerSide;
-use crowd::sale::{Audit, Winner};
-use crowd::wire::user_name;
-use pay::{Ending, Habit, Paid};
-use pay_check::check;
+use crate::check::ServerSide;
+use crate::pay::{Ending, Habit, Paid};
+use crate::pay_check::check;
+use seckill_crowd::sale::{Audit, Winner};
+use seckill_crowd::wire::user_name;
 
 const STOCK: u64 = 3;
 const USERS: u64 = 9;

@@ -11,10 +11,10 @@ use crate::contenders::{
     PING, REPLAY, SADD, SOLDOUT,
 };
 use crate::figures::{Figures, Spread, PER_SECOND};
-use crate::picture::{text, Area, Drawn, INK, PALE_INK};
 use crate::plan::Plan;
 use crate::report::whole;
-use crate::screen::thousands;
+use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+use seckill_crowd::screen::thousands;
 
 const WIDTH: u32 = 860;
 const MARGIN: i32 = 20;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::callgrind;
 use crate::control::Control;
 use crate::load::{Load, Rate, USERS};
 use crate::sender::{self, Manner, Template};
+use seckill_bench::callgrind;
 
 /// Users in the load: `user:` and twelve digits.
 pub const USER: &str = "user:__rand_int__";

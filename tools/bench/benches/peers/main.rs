@@ -8,8 +8,6 @@
 //! ```
 
 mod bars;
-#[path = "../instructions/callgrind.rs"]
-mod callgrind;
 mod cases;
 mod chart;
 mod contenders;
@@ -18,19 +16,12 @@ mod documents;
 mod figures;
 mod host;
 mod load;
-#[path = "../../examples/support/picture.rs"]
-mod picture;
 mod plan;
 mod profile;
 mod report;
 mod rows;
-#[path = "../../examples/crowd/screen.rs"]
-#[allow(dead_code, reason = "the crowd uses more of it")]
-mod screen;
 mod sender;
 mod steady;
-#[path = "../../examples/support/mod.rs"]
-mod support;
 
 use std::io::{stderr, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -86,10 +77,13 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    support::exit(run(&Options::parse()))
+    seckill_harness::program::exit(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), String> {
+    // Cargo starts a bench in the folder of its package; documents are named from the top.
+    let top = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    std::env::set_current_dir(top).map_err(|e| format!("No folder {top}: {e}"))?;
     let chosen = chosen(options)?;
     if options.list {
         chosen.iter().for_each(|case| println!("{}", case.name));
@@ -156,9 +150,10 @@ fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
 }
 
 fn set_up(options: &Options, mode: Mode) -> Result<Bench, String> {
-    support::limits::allow_connections(CONNECTIONS)?;
-    let noop = support::module_file(Some(options.noop_module.clone()))?;
-    let modules = Modules { plain: support::module_file(options.module.clone())?, noop };
+    seckill_harness::limits::allow_connections(CONNECTIONS)?;
+    let noop = seckill_harness::program::module_file(Some(options.noop_module.clone()))?;
+    let modules =
+        Modules { plain: seckill_harness::program::module_file(options.module.clone())?, noop };
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }

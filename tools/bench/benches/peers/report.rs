@@ -14,7 +14,7 @@ use crate::figures::{
 use crate::host::Host;
 use crate::plan::Mode;
 use crate::rows;
-use crate::screen::thousands;
+use seckill_crowd::screen::thousands;
 
 /// Above this, something else runs on the machine.
 const QUIET_LOAD: f64 = 0.5;

@@ -1,7 +1,6 @@
 //! The rows of the table, in the order of the issue that set the bars.
 
 use crate::bars::{Bar, Bars, Limit, Place};
-use crate::callgrind;
 use crate::cases::instructions::{CASE as COUNTED, LOGGED};
 use crate::cases::{fork, growth, rdb, refusals, unpipelined, wins};
 use crate::contenders::{
@@ -12,7 +11,8 @@ use crate::figures::{
     Figures, BYTES, INSTRUCTIONS, MS, P99_MS, PER_SECOND, SERVER_US, TYPICAL_P99_MS, US,
 };
 use crate::plan::Plan;
-use crate::screen::thousands;
+use seckill_bench::callgrind;
+use seckill_crowd::screen::thousands;
 
 /// Bytes of a user id in the load: `user:` and twelve digits.
 const ID_BYTES: f64 = 17.0;

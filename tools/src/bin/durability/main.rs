@@ -5,13 +5,10 @@
 //! when it was acknowledged and the server that remains does not know it.
 //!
 //! ```text
-//! cargo run --release --example durability -- --runs 5
+//! cargo run --release -p seckill-tools --bin durability -- --runs 5
 //! ```
 
-#[path = "durability/buyers.rs"]
 mod buyers;
-#[path = "support/mod.rs"]
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,8 +19,8 @@ use clap::Parser;
 use comfy_table::{presets, Table};
 
 use buyers::{listed, Buyers, Wait, KEY};
-use support::link::Link;
-use support::server::Server;
+use seckill_harness::link::Link;
+use seckill_harness::process::Server;
 
 const STOCK: u64 = 100_000_000;
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -147,11 +144,11 @@ struct Loss {
 }
 
 fn main() -> ExitCode {
-    support::exit(run(&Options::parse()).map(|table| println!("{table}")))
+    seckill_harness::program::exit(run(&Options::parse()).map(|table| println!("{table}")))
 }
 
 fn run(options: &Options) -> Result<Table, String> {
-    let module = support::module_file(options.module.clone())?;
+    let module = seckill_harness::program::module_file(options.module.clone())?;
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header([
         "what happens",

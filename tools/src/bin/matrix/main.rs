@@ -2,12 +2,9 @@
 //! versions with each other, and writes the tables of docs/servers.md; README.md has the first one.
 //!
 //! ```text
-//! cargo run --example matrix -- --servers "$(.ci/servers --where)" [--only redis-8]
+//! cargo run -p seckill-tools --bin matrix -- --servers "$(.ci/servers --where)" [--only redis-8]
 //! ```
 
-#[path = "support/mod.rs"]
-mod support;
-#[path = "matrix/table.rs"]
 mod table;
 
 use std::fs::{self, File};
@@ -40,7 +37,7 @@ const LOGS: &str = "target/matrix";
 const MIXED: &str = "mixed::";
 
 fn main() -> ExitCode {
-    support::exit_told(run(&Options::parse()))
+    seckill_harness::program::exit_told(run(&Options::parse()))
 }
 
 /// Whether everything passed.

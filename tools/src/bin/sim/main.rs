@@ -4,36 +4,20 @@
 //!
 //! ```text
 //! make sim
-//! cargo run --release --example sim -- --seconds 60
-//! cargo run --release --example sim -- --seed 17 --steps 1
+//! cargo run --release -p seckill-tools --bin sim -- --seconds 60
+//! cargo run --release -p seckill-tools --bin sim -- --seed 17 --steps 1
 //! ```
 
-#[path = "../tests/domain"]
-mod domain {
-    #![allow(dead_code, reason = "the tests use more of it")]
-    pub mod oracle;
-    pub mod rebuild;
-    pub mod world;
-}
-#[path = "../tests/support/random.rs"]
-mod random;
-#[path = "sim/report.rs"]
 mod report;
-#[path = "crowd/screen.rs"]
-#[allow(dead_code, reason = "the crowd uses more of it")]
-mod screen;
-#[path = "sim/mod.rs"]
-mod sim;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use domain::{oracle, rebuild, world};
 use indicatif::ProgressBar;
-
-use sim::tally::Tally;
-use sim::Failure;
+use seckill_crowd::screen;
+use seckill_oracle::sim::tally::Tally;
+use seckill_oracle::sim::{self, Failure};
 
 /// Runs between two looks at the clock.
 const RUNS_PER_LOOK: u64 = 16;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use comfy_table::{presets, CellAlignment, Table};
 
-use super::sim::tally::{Tally, FIRST_FAULT, KINDS};
-use super::sim::Failure;
+use seckill_oracle::sim::tally::{Tally, FIRST_FAULT, KINDS};
+use seckill_oracle::sim::Failure;
 
 fn table(head: [&str; 3], rows: impl Iterator<Item = [String; 3]>) -> Table {
     let mut table = Table::new();
@@ -51,7 +51,9 @@ pub fn print_failure(seed: u64, failure: &Failure, short: &Failure) {
         failure.steps.len(),
         failure.wrong
     );
-    println!("See it again: cargo run --release --example sim -- --seed {seed} --steps 1");
+    println!(
+        "See it again: cargo run --release -p seckill-tools --bin sim -- --seed {seed} --steps 1"
+    );
     println!("The shortest way there that was found has {} steps:", short.steps.len());
     for (place, sale) in short.setup.sales.iter().enumerate() {
         println!("  INIT {} {sale:?}", ["k", "l"][place]);

@@ -15,8 +15,8 @@ use redis::Connection;
 use crate::ask::{ask, command, connect, Reply};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
-use crate::random::Random;
-use crate::support::server::lock;
+use seckill_harness::process::lock;
+use seckill_random::Random;
 
 /// How long a client waits for a reply, then it tries again.
 const PATIENCE: Duration = Duration::from_millis(700);

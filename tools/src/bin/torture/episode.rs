@@ -13,11 +13,11 @@ use crate::crowd::{Crowd, Open, Shared};
 use crate::disk::Disk;
 use crate::faults::{self, Fault};
 use crate::history::{Kind, Op, Promise};
-use crate::random::Random;
 use crate::read;
 use crate::report::Tally;
 use crate::sales;
 use crate::world::{Setup, World};
+use seckill_random::Random;
 
 /// One way to the replica: about as far as across a city.
 const DELAY: Duration = Duration::from_millis(2);

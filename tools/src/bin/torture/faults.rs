@@ -5,8 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::random::Random;
 use crate::world::{unix_ms, World};
+use seckill_random::Random;
 
 /// One kind of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

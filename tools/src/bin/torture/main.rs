@@ -4,48 +4,28 @@
 //!
 //! ```text
 //! make torture
-//! cargo run --release --example torture -- --seconds 15 --seed 7
+//! cargo run --release -p seckill-tools --bin torture -- --seconds 15 --seed 7
 //! ```
 //!
 //! A seed repeats what clients ask for and which faults come in which order. It can't repeat how
 //! the system schedules threads, so a failing seed may need several runs to fail again.
 
-#[path = "torture/ask.rs"]
 mod ask;
-#[path = "torture/check.rs"]
 mod check;
-#[path = "torture/crowd.rs"]
 mod crowd;
-#[path = "torture/disk.rs"]
 mod disk;
-#[path = "torture/draws.rs"]
 mod draws;
-#[path = "orders/entry.rs"]
-#[allow(dead_code, reason = "shared with the order writer, which reads whole entries")]
-mod entry;
-#[path = "torture/episode.rs"]
 mod episode;
-#[path = "torture/faults.rs"]
 mod faults;
-#[path = "torture/history.rs"]
 mod history;
-#[path = "torture/order.rs"]
 mod order;
-#[path = "../tests/support/random.rs"]
-mod random;
-#[path = "torture/read.rs"]
 mod read;
-#[path = "torture/report.rs"]
 mod report;
-#[path = "torture/sales.rs"]
 mod sales;
-#[path = "torture/story.rs"]
 mod story;
-#[path = "support/mod.rs"]
-mod support;
-#[path = "torture/watch.rs"]
+#[cfg(test)]
+mod tests;
 mod watch;
-#[path = "torture/world.rs"]
 mod world;
 
 use std::io::{stderr, IsTerminal};
@@ -87,12 +67,12 @@ struct Options {
 fn main() -> ExitCode {
     let options = Options::parse();
     disk::move_in();
-    support::exit_told(run(&options))
+    seckill_harness::program::exit_told(run(&options))
 }
 
 /// Whether all promises were kept.
 fn run(options: &Options) -> Result<bool, String> {
-    let module = support::module_file(options.module.clone())?;
+    let module = seckill_harness::program::module_file(options.module.clone())?;
     let seed = options.seed.unwrap_or_else(new_seed);
     let disks = [0, 1].map(Disk::mount);
     println!("Seed {seed}.");

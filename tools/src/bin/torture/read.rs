@@ -1,11 +1,13 @@
 //! What the server says when all is quiet: the sale, its grants and its outbox.
 
+use std::collections::HashMap;
+use std::str::FromStr;
+
 use redis::{Connection, Value};
 use serde_json::Value as Json;
 
 use crate::ask::command;
 use crate::crowd::Open;
-use crate::entry::Fields;
 use crate::history::{Entry, Evidence, Limits, Op, Promise, Reign, Row, State, Stock};
 
 const PAGE: u64 = 1_000;
@@ -68,24 +70,37 @@ fn entries(redis: &mut Connection, stream: &str) -> Result<Vec<Entry>, String> {
     let (mut all, mut from) = (Vec::new(), "-".to_owned());
     let count = PAGE.to_string();
     loop {
-        let page: Vec<(String, Vec<Vec<u8>>)> =
+        let page: Vec<(String, HashMap<String, String>)> =
             command(["XRANGE", stream, &from, "+", "COUNT", &count])
                 .query(redis)
                 .map_err(failed)?;
         let Some((last, _)) = page.last() else { return Ok(all) };
         from = format!("({last}");
         for (id, fields) in &page {
-            all.push(entry(&Fields(fields)).ok_or_else(|| format!("Entry {id} can't be read."))?);
+            all.push(entry(Fields(fields)).ok_or_else(|| format!("Entry {id} can't be read."))?);
         }
     }
 }
 
-fn entry(fields: &Fields<'_>) -> Option<Entry> {
+/// What an entry of the outbox says, by name.
+struct Fields<'a>(&'a HashMap<String, String>);
+
+impl Fields<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+
+    fn number<N: FromStr>(&self, name: &str) -> Option<N> {
+        self.0.get(name)?.parse().ok()
+    }
+}
+
+fn entry(fields: Fields<'_>) -> Option<Entry> {
     let restock = match fields.number("applied") {
         Some(applied) => Some((fields.text("req")?, applied)),
         None => None,
     };
-    let grant = match fields.bytes("seq") {
+    let grant = match fields.0.get("seq") {
         Some(_) => Some(Row {
             seq: fields.number("seq")?,
             user: fields.text("user")?,
@@ -99,7 +114,7 @@ fn entry(fields: &Fields<'_>) -> Option<Entry> {
         }),
         None => None,
     };
-    let limits = match fields.bytes("limit") {
+    let limits = match fields.0.get("limit") {
         Some(_) => Some(Limits {
             limit: fields.number("limit")?,
             grabs: fields.number("grabs")?,

@@ -1,31 +1,15 @@
 //! The checker of `make torture` must find what it is there to find: each test spoils one thing of
 //! a history in which all is right, and expects the sentence that names it.
 
-#![allow(dead_code, reason = "the checker is compiled here without the rest of the program")]
-
-#[path = "../examples/torture/check.rs"]
-mod check;
-#[path = "../examples/torture/draws.rs"]
-mod draws;
-#[path = "../examples/torture/history.rs"]
-mod history;
-#[path = "torture/kinds.rs"]
 mod kinds;
-#[path = "../examples/torture/order.rs"]
-mod order;
-#[path = "torture/slow.rs"]
 mod slow;
-#[path = "../examples/torture/story.rs"]
-mod story;
-#[path = "../examples/torture/watch.rs"]
-mod watch;
 
-use check::{check, Verdict};
-use history::{
+use crate::check::{check, Verdict};
+use crate::history::{
     Answer, Answered, Deed, Entry, Evidence, Kind, Limits, Op, Promise, Reign, Row, State, Stock,
     Terms, Try,
 };
-use order::{Change, Order};
+use crate::order::{Change, Order};
 
 const EPOCH: u64 = 500;
 const HOLD_MS: u64 = 100;
@@ -170,7 +154,6 @@ const GRAB_2: usize = 1;
 const CONFIRM_1: usize = 2;
 const RESTOCK: usize = 7;
 const SOLD_OUT: usize = 8;
-const REFUND_1: usize = 9;
 const GRAB_3: usize = 12;
 
 #[track_caller]

@@ -16,9 +16,9 @@ use crate::ask::{command, connect};
 use crate::crowd::Shared;
 use crate::disk::Disk;
 use crate::history::Reign;
-use crate::support::link::Link;
-use crate::support::server::Server;
 use crate::watch::Watch;
+use seckill_harness::link::Link;
+use seckill_harness::process::Server;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);

@@ -1,8 +1,8 @@
 //! Instructions of the server for one call: they don't move with the machine's mood.
 
 use super::Bench;
-use crate::callgrind;
 use crate::figures::INSTRUCTIONS;
+use seckill_bench::callgrind;
 
 pub const CASE: &str = "instructions";
 /// The same with an append-only file.

@@ -1,8 +1,8 @@
 //! The checker on red packets, rounds, other terms, imports and orders of several sales.
 
+use super::*;
 use crate::check::check_together;
 use crate::draws::Draw;
-use crate::*;
 
 #[track_caller]
 fn assert_finds(book: &Book, sentence: &str) {
