@@ -8,6 +8,7 @@ pub mod crc64;
 pub mod limits;
 pub mod link;
 pub mod logs;
+pub mod other_module;
 pub mod payload;
 pub mod process;
 pub mod program;

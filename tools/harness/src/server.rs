@@ -16,6 +16,7 @@ use rustix::process::{kill_process, Pid, Signal};
 use tempfile::TempDir;
 
 use super::client::Conn;
+use super::other_module;
 use super::program::server_program;
 use super::random::Random;
 use super::reply::Reply;
@@ -78,6 +79,12 @@ impl Options {
     pub fn without_module(mut self) -> Options {
         self.module_args = None;
         self
+    }
+
+    /// Loads the tests' other module too.
+    pub fn with_other_module(self) -> Options {
+        let line = format!("loadmodule {}", other_module::path().display());
+        self.line(&line)
     }
 
     /// Starts a server.
