@@ -69,8 +69,6 @@ fn set_up(
     config::register(ctx, args)?;
     datatype::register(ctx)?;
     register::register(ctx, table)?;
-    #[cfg(feature = "noop")]
-    super::noop::register(ctx)?;
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;

@@ -21,8 +21,6 @@ pub mod key;
 mod listeners;
 pub mod load;
 pub mod log;
-#[cfg(feature = "noop")]
-mod noop;
 pub mod outbox;
 mod prefetch;
 pub mod random;
