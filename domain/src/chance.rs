@@ -6,16 +6,16 @@
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::sale::admission::{Admission, AdmissionChange, List, Modulo, Sample};
-    use crate::sale::draw::Draw;
-    use crate::sale::outcome::{Outcome, State};
-    use crate::sale::request::{
+    use crate::admission::{Admission, AdmissionChange, List, Modulo, Sample};
+    use crate::draw::Draw;
+    use crate::outcome::{Outcome, State};
+    use crate::request::{
         Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
     };
-    use crate::sale::schedule::Schedule;
-    use crate::sale::terms::{Terms, TermsChange};
-    use crate::sale::testing::{created, read, reloaded, rewritten, texts_of};
-    use crate::sale::Sale;
+    use crate::schedule::Schedule;
+    use crate::terms::{Terms, TermsChange};
+    use crate::testing::{created, read, reloaded, rewritten, texts_of};
+    use crate::Sale;
 
     /// A small generator (xorshift64*): the same sequence every time.
     struct Chance(u64);

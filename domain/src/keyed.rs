@@ -30,7 +30,7 @@ pub(super) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::testing::SECRET;
+    use crate::testing::SECRET;
 
     /// The values are those of another implementation, checked with the authors' test vector.
     #[test]

@@ -44,7 +44,8 @@ pub mod several;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
-pub(crate) mod testing;
+#[cfg(test)]
+mod testing;
 pub mod trial;
 mod turn;
 pub mod users;

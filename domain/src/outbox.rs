@@ -188,9 +188,9 @@ fn tell_terms(entry: &mut Entry, terms: &Terms) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::decide::decide_new;
-    use crate::sale::request::{Amount, Grab, Init, Now, Request};
-    use crate::sale::testing::init;
+    use crate::decide::decide_new;
+    use crate::request::{Amount, Grab, Init, Now, Request};
+    use crate::testing::init;
 
     #[test]
     fn a_grab_of_the_last_unit_is_two_entries() {

@@ -159,10 +159,10 @@ impl Sale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::admission::List;
-    use crate::sale::outcome::State;
-    use crate::sale::request::{Deed, ListChange, Request, Settle, Which};
-    use crate::sale::testing::{at, created, init, read, run};
+    use crate::admission::List;
+    use crate::outcome::State;
+    use crate::request::{Deed, ListChange, Request, Settle, Which};
+    use crate::testing::{at, created, init, read, run};
 
     /// What the user is told at once, which is what the long way comes to, too.
     fn told(sale: &Sale, grab: &Grab<'_>, clock_ms: u64) -> Option<Outcome> {

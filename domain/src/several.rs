@@ -100,12 +100,12 @@ impl Decision<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::admission::Admission;
-    use crate::sale::draw::Draw;
-    use crate::sale::outcome::State;
-    use crate::sale::request::Amount;
-    use crate::sale::terms::Terms;
-    use crate::sale::testing::{at, created, init};
+    use crate::admission::Admission;
+    use crate::draw::Draw;
+    use crate::outcome::State;
+    use crate::request::Amount;
+    use crate::terms::Terms;
+    use crate::testing::{at, created, init};
 
     fn sale(supply: u64, terms: Terms) -> Sale {
         created(&init(supply, terms), 1)

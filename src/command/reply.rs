@@ -3,10 +3,10 @@
 //! a value first.
 
 use super::errors;
-use crate::sale::ledger::Grant;
-use crate::sale::outcome::{Outcome, Standing, State};
 use crate::server::reply::Reply;
 use crate::server::text::{Fixed, Text};
+use seckill_domain::ledger::Grant;
+use seckill_domain::outcome::{Outcome, Standing, State};
 
 static GRANTED: Fixed = Fixed::first(6, "GRANTED");
 static ALREADY: Fixed = Fixed::first(5, "ALREADY");

@@ -12,9 +12,9 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::prefetch::prefetch;
-use crate::sale::ledger::{HashKey, Lane, Probe};
-use crate::sale::limits::USER_BYTES_MAX;
-use crate::sale::Sale;
+use seckill_domain::ledger::{HashKey, Lane, Probe};
+use seckill_domain::limits::USER_BYTES_MAX;
+use seckill_domain::Sale;
 
 /// Leading bits of a hash that a lane is found by, at the most: in an index of more shards some
 /// share a lane.
@@ -137,10 +137,11 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::request::{Amount, Grab};
-    use crate::sale::serve::Served;
-    use crate::sale::terms::Terms;
-    use crate::sale::testing::{at, created, init, reloaded};
+    use seckill_domain::request::{Amount, Grab};
+    use seckill_domain::serve::Served;
+    use seckill_domain::terms::Terms;
+    use seckill_oracle::rebuild::{dump, load};
+    use seckill_oracle::sales::{at, created};
 
     fn user(number: u64) -> String {
         format!("user:{number}")
@@ -154,7 +155,7 @@ mod tests {
 
     /// A sale that is large enough to be remembered.
     fn large() -> Sale {
-        let mut sale = created(&init(1 << 20, Terms::default()), 1);
+        let mut sale = created(1 << 20, Terms::default());
         (0..USERS_MIN).for_each(|number| serve(&mut sale, &user(number)));
         sale
     }
@@ -163,7 +164,7 @@ mod tests {
     fn whatever_was_seen_before_a_user_is_looked_for_where_he_is() {
         let mut one = large();
         // Its users are hashed by another key.
-        let other = reloaded(&one);
+        let other = load(&dump(&one), 0).unwrap();
         let mut ahead = Ahead::NOTHING;
         for number in 0..40_000 {
             let name = if number % 3 == 0 { "one" } else { "other" };

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use redis_module::raw::{self, RedisModuleKey};
 
 use super::datatype;
-use crate::sale::Sale;
+use seckill_domain::Sale;
 
 /// How a key is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

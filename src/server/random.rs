@@ -1,6 +1,6 @@
 //! Random bytes of the operating system.
 
-use crate::sale::ledger::HashKey;
+use seckill_domain::ledger::HashKey;
 
 /// Bytes that can't be guessed.
 fn bytes<const N: usize>() -> [u8; N] {

@@ -1,6 +1,6 @@
 //! Short replies as text: the protocol's own lines, put together without the heap.
 
-use crate::sale::decimal::{eight_digits, up_to_eight, EIGHT_DIGITS};
+use seckill_domain::decimal::{eight_digits, up_to_eight, EIGHT_DIGITS};
 
 /// Bytes of the longest fixed part.
 const FIXED_LEN_MAX: usize = 24;

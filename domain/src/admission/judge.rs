@@ -1,9 +1,9 @@
 //! Judging a user: which refusal, and how it looks.
 
 use super::List;
-use crate::sale::extras::Extras;
-use crate::sale::outcome::Outcome;
-use crate::sale::Sale;
+use crate::extras::Extras;
+use crate::outcome::Outcome;
+use crate::Sale;
 
 /// What a masked refusal looks like: never 0, which app servers cache.
 const MASKED: Outcome = Outcome::SoldOut { held: 1 };
@@ -41,7 +41,7 @@ impl Sale {
 
     /// Whether this user may ask: `Ok(true)` when ADMIT lets him in by this very call.
     #[inline]
-    pub(in crate::sale) fn judge_admission(&self, user: &[u8]) -> Result<bool, Outcome> {
+    pub(crate) fn judge_admission(&self, user: &[u8]) -> Result<bool, Outcome> {
         match &self.extras {
             None => Ok(false),
             Some(extras) => self.judge_gates(extras, user),

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::sale::decide::Decision;
-use crate::sale::effect::{Effect, UsersChange};
-use crate::sale::limits::USERS_PER_EFFECT_MAX;
-use crate::sale::outcome::{Misuse, Outcome};
-use crate::sale::request::{ListChange, Now};
-use crate::sale::Sale;
+use crate::decide::Decision;
+use crate::effect::{Effect, UsersChange};
+use crate::limits::USERS_PER_EFFECT_MAX;
+use crate::outcome::{Misuse, Outcome};
+use crate::request::{ListChange, Now};
+use crate::Sale;
 
 /// A list of users that a sale keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,7 @@ pub enum List {
 pub const LISTS: [List; 3] = [List::Allow, List::Deny, List::Admitted];
 
 impl Sale {
-    pub(in crate::sale) fn decide_list<'a>(
-        &self,
-        change: &ListChange<'a>,
-        now: &Now,
-    ) -> Decision<'a> {
+    pub(crate) fn decide_list<'a>(&self, change: &ListChange<'a>, now: &Now) -> Decision<'a> {
         let known = self.extras.as_deref().map(|extras| extras.list(change.list));
         let is_in = |user: &[u8]| known.is_some_and(|users| users.contains(user));
         let mut seen = HashSet::new();

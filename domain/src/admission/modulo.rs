@@ -1,8 +1,8 @@
 //! MOD: the users whose number leaves a certain remainder.
 
-use crate::sale::keyed::{keyed, Purpose};
-use crate::sale::limits::MOD_RESIDUES_MAX;
-use crate::sale::outcome::Misuse;
+use crate::keyed::{keyed, Purpose};
+use crate::limits::MOD_RESIDUES_MAX;
+use crate::outcome::Misuse;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! SAMPLE: a random share of the users.
 
-use crate::sale::keyed::{keyed, Purpose};
-use crate::sale::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
-use crate::sale::outcome::Misuse;
+use crate::keyed::{keyed, Purpose};
+use crate::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
+use crate::outcome::Misuse;
 
 /// A share of the users; another salt is another share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::testing::SECRET;
+    use crate::testing::SECRET;
 
     #[test]
     fn a_sample_is_a_share_that_clicking_does_not_change() {

@@ -3,13 +3,13 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::decide::decide_new;
-use crate::sale::limits::INTEGER_MAX;
-use crate::sale::outcome::{Outcome, Standing, State};
-use crate::sale::request::{Amount, Grab, ListChange, Request};
-use crate::sale::terms::{Terms, TermsChange};
-use crate::sale::testing::{self, at, gated, init, reloaded, SECRET};
-use crate::sale::Sale;
+use crate::decide::decide_new;
+use crate::limits::INTEGER_MAX;
+use crate::outcome::{Outcome, Standing, State};
+use crate::request::{Amount, Grab, ListChange, Request};
+use crate::terms::{Terms, TermsChange};
+use crate::testing::{self, at, gated, init, reloaded, SECRET};
+use crate::Sale;
 
 fn run(sale: &mut Sale, request: &Request<'_>) -> Outcome {
     testing::run(sale, request, 2)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::sale::core::Core;
+use crate::core::Core;
 
 /// What a round that is over keeps of its list: the amounts that came back. Those before them
 /// can't be drawn any more; the numbers of the round count them.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::returned::{agrees, Returned};
 use super::Amounts;
-use crate::sale::core::Core;
+use crate::core::Core;
 
 impl Amounts {
     /// The list of a sale that repeats: every round begins with these.

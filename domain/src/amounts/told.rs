@@ -1,6 +1,6 @@
 //! The list that every round of a sale that repeats begins with.
 
-use crate::sale::ledger::Block;
+use crate::ledger::Block;
 
 /// The list that INIT was told; empty in a sale that does not repeat.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Uniform numbers that nobody can guess.
 
-use crate::sale::keyed::{keyed, Purpose};
-use crate::sale::limits::INTEGER_MAX;
+use crate::keyed::{keyed, Purpose};
+use crate::limits::INTEGER_MAX;
 
 /// The draws of one grant.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl<'s> Dice<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::testing::SECRET;
+    use crate::testing::SECRET;
 
     #[test]
     fn the_range_is_uniform() {

@@ -6,11 +6,11 @@ mod law;
 mod lists;
 
 use super::*;
-use crate::sale::outcome::{Outcome, Standing, State};
-use crate::sale::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
-use crate::sale::terms::Terms;
-use crate::sale::testing::{self, at, created, grab, reloaded, run, SECRET};
-use crate::sale::Sale;
+use crate::outcome::{Outcome, Standing, State};
+use crate::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
+use crate::terms::Terms;
+use crate::testing::{self, at, created, grab, reloaded, run, SECRET};
+use crate::Sale;
 
 fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
     let terms = Terms { limit: 0, grabs: 1, hold_ms, draw: Some(draw), ..Terms::default() };

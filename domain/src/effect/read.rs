@@ -1,13 +1,13 @@
 //! Reading the text of an effect: anything may come.
 
 use super::{list_of, Change, Effect, Granting, Importing, Seqs, Start, UsersChange};
-use crate::sale::admission::List;
-use crate::sale::bytes::{take_amounts, Reader};
-use crate::sale::further;
-use crate::sale::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
-use crate::sale::outcome::{Refused, State};
-use crate::sale::record::{asked_of, ReqTag};
-use crate::sale::terms::{Terms, TermsChange};
+use crate::admission::List;
+use crate::bytes::{take_amounts, Reader};
+use crate::further;
+use crate::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
+use crate::outcome::{Refused, State};
+use crate::record::{asked_of, ReqTag};
+use crate::terms::{Terms, TermsChange};
 
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 16;

@@ -3,8 +3,8 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::draw::Draw;
-use crate::sale::record::Asked;
+use crate::draw::Draw;
+use crate::record::Asked;
 
 fn text(change: &Change<'_>) -> Vec<u8> {
     let mut out = Vec::new();

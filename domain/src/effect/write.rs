@@ -1,12 +1,12 @@
 //! Writing the text of an effect.
 
 use super::{list_code, Change, Effect, Granting, Importing, Start, UsersChange};
-use crate::sale::bytes::{put_amounts, put_bytes};
-use crate::sale::decimal::put_decimal;
-use crate::sale::further::{self, Further};
-use crate::sale::outcome::State;
-use crate::sale::record::{asked_code, Asked};
-use crate::sale::terms::TermsChange;
+use crate::bytes::{put_amounts, put_bytes};
+use crate::decimal::put_decimal;
+use crate::further::{self, Further};
+use crate::outcome::State;
+use crate::record::{asked_code, Asked};
+use crate::terms::TermsChange;
 
 /// The letter of a deed that moves a grant to `to`.
 fn settle_letter(to: State) -> u8 {

@@ -3,8 +3,8 @@
 use siphasher::sip::SipHasher13;
 
 use super::{HashKey, Ledger};
-use crate::sale::index::{self, Gap, Value};
-use crate::sale::record;
+use crate::index::{self, Gap, Value};
+use crate::record;
 
 /// What users are hashed with in ledgers of this key.
 #[inline]

@@ -1,7 +1,7 @@
 //! A grant, before and after it is in the ledger.
 
-use crate::sale::outcome::{Standing, State};
-use crate::sale::record::ReqTag;
+use crate::outcome::{Standing, State};
+use crate::record::ReqTag;
 
 /// A grant as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{Found, Grant, Ledger};
-use crate::sale::outcome::{Standing, State};
-use crate::sale::record::{self, Record};
+use crate::outcome::{Standing, State};
+use crate::record::{self, Record};
 
 /// What one user has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::find::user_hasher;
 use super::Ledger;
-use crate::sale::gathered::Gathered;
-use crate::sale::outcome::State;
-use crate::sale::record::{self, RECORD_BYTES_MAX};
+use crate::gathered::Gathered;
+use crate::outcome::State;
+use crate::record::{self, RECORD_BYTES_MAX};
 
 impl Ledger {
     /// Begins to take grants of which each is said to be of another user: nobody is looked up

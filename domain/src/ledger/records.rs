@@ -4,9 +4,9 @@
 //! time that theirs count from.
 
 use super::Block;
-use crate::sale::limits::GRANTS_PER_CHUNK;
-use crate::sale::pages::Pages;
-use crate::sale::record::{self, Record, RECORD_BYTES_MAX};
+use crate::limits::GRANTS_PER_CHUNK;
+use crate::pages::Pages;
+use crate::record::{self, Record, RECORD_BYTES_MAX};
 
 #[derive(Clone, Debug)]
 struct Chunk {

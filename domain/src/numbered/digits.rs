@@ -1,7 +1,7 @@
 //! Decimal digits and the numbers that they are, eight at a time.
 
 use super::word_of;
-use crate::sale::decimal::{self, EIGHT_DIGITS as PER_CHUNK, ZEROS};
+use crate::decimal::{self, EIGHT_DIGITS as PER_CHUNK, ZEROS};
 
 /// Digits of a number that are read as one; more are part of the prefix.
 pub const DIGITS_MAX: usize = 18;

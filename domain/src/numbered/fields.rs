@@ -1,7 +1,7 @@
 //! Columns of numbers: bit fields of one width, the lowest bits first, behind that width.
 
 use super::word_of;
-use crate::sale::bytes::Reader;
+use crate::bytes::Reader;
 
 /// Bits of the widest field: what 18 digits need.
 const WIDTH_MAX: u32 = 60;

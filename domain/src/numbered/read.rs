@@ -2,10 +2,10 @@
 
 use super::digits::{digits_of, put_digits, DIGITS_MAX, TEXT_BYTES};
 use super::fields::Fields;
-use crate::sale::bytes::Reader;
-use crate::sale::limits::USER_BYTES_MAX;
-use crate::sale::outcome::State;
-use crate::sale::record::{self, state_code, state_of, RECORD_BYTES_MAX, USER_START};
+use crate::bytes::Reader;
+use crate::limits::USER_BYTES_MAX;
+use crate::outcome::State;
+use crate::record::{self, state_code, state_of, RECORD_BYTES_MAX, USER_START};
 
 /// Bytes of a record's head that are copied together.
 const HEAD_CHUNK: usize = 16;

@@ -3,10 +3,10 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::bytes::Reader;
-use crate::sale::limits::USER_BYTES_MAX;
-use crate::sale::outcome::State;
-use crate::sale::record::{self, Record};
+use crate::bytes::Reader;
+use crate::limits::USER_BYTES_MAX;
+use crate::outcome::State;
+use crate::record::{self, Record};
 
 fn row(user: &[u8], at: u64) -> Record<'_> {
     Record { user, req: None, qty: 1, state: State::Sold, at, deadline: 0, prev: 0 }

@@ -3,9 +3,9 @@
 use super::digits::{number_in, CHUNK, DIGITS_MAX};
 use super::fields::put_fields;
 use super::word_of;
-use crate::sale::bytes::{put_bytes, put_varint, Reader};
-use crate::sale::outcome::State;
-use crate::sale::record::{self, state_code, Record};
+use crate::bytes::{put_bytes, put_varint, Reader};
+use crate::outcome::State;
+use crate::record::{self, state_code, Record};
 
 /// Rows to be written, as long as all of them can be.
 pub struct Numbered<'a> {

@@ -5,14 +5,14 @@
 mod lists;
 
 use super::*;
-use crate::sale::decide::decide_new;
-use crate::sale::draw::Draw;
-use crate::sale::effect::Change;
-use crate::sale::outcome::{Misuse, Outcome, State};
-use crate::sale::request::{Amount, Deed, Grab, Import, Request, Restock, Settle, Which};
-use crate::sale::schedule::Schedule;
-use crate::sale::terms::Terms;
-use crate::sale::testing::{at, created, init, reloaded, run};
+use crate::decide::decide_new;
+use crate::draw::Draw;
+use crate::effect::Change;
+use crate::outcome::{Misuse, Outcome, State};
+use crate::request::{Amount, Deed, Grab, Import, Request, Restock, Settle, Which};
+use crate::schedule::Schedule;
+use crate::terms::Terms;
+use crate::testing::{at, created, init, reloaded, run};
 
 /// Rounds of 1000 ms from 300 on, open for 100 ms.
 const SCHEDULE: Schedule =

@@ -11,14 +11,14 @@ use super::law::{completes, counts_all, draw_holds, list_holds};
 use super::sections::take_sections;
 use super::turn::{put_epochs, take_epochs};
 use super::{put_numbers, take_number, FORMAT_VERSION};
-use crate::sale::admission::LISTS;
-use crate::sale::bytes::{put_bytes, put_varint, Reader};
-use crate::sale::core::Core;
-use crate::sale::ledger::HashKey;
-use crate::sale::outcome::Refused;
-use crate::sale::status::Tallies;
-use crate::sale::terms::{Terms, TermsChange};
-use crate::sale::Sale;
+use crate::admission::LISTS;
+use crate::bytes::{put_bytes, put_varint, Reader};
+use crate::core::Core;
+use crate::ledger::HashKey;
+use crate::outcome::Refused;
+use crate::status::Tallies;
+use crate::terms::{Terms, TermsChange};
+use crate::Sale;
 
 /// What a base says will follow, and where it must end.
 #[derive(Clone, Debug)]

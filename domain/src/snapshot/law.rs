@@ -1,10 +1,10 @@
 //! What must hold of a sale that is put together piece by piece.
 
 use super::base::Stated;
-use crate::sale::core::Core;
-use crate::sale::effect::Effect;
-use crate::sale::lists;
-use crate::sale::Sale;
+use crate::core::Core;
+use crate::effect::Effect;
+use crate::lists;
+use crate::Sale;
 
 /// Whether nothing is amiss between the pieces once the last one has come: there are as many
 /// amounts to draw as packets, no total is of a round to come, and nothing is available while

@@ -2,13 +2,13 @@
 
 use super::base::{read_base, Stated};
 use super::{take_all, take_number, Kind};
-use crate::sale::admission::LISTS;
-use crate::sale::amounts::Amounts;
-use crate::sale::effect::{Change, Effect};
-use crate::sale::ledger::HashKey;
-use crate::sale::outcome::Refused;
-use crate::sale::status::Refusals;
-use crate::sale::Sale;
+use crate::admission::LISTS;
+use crate::amounts::Amounts;
+use crate::effect::{Change, Effect};
+use crate::ledger::HashKey;
+use crate::outcome::Refused;
+use crate::status::Refusals;
+use crate::Sale;
 
 /// Puts a dump together, piece by piece, and checks at the end that it is the sale it said.
 pub struct Loader {

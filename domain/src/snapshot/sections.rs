@@ -3,15 +3,15 @@
 use super::base::Stated;
 use super::turn::turn_in;
 use super::{put_numbers, take_all, take_number};
-use crate::sale::admission::{List, LISTS};
-use crate::sale::amounts::Amounts;
-use crate::sale::bytes::{put_bytes, put_varint, Reader};
-use crate::sale::draw::Draw;
-use crate::sale::further::{self, Further};
-use crate::sale::limits::ROUND_TOTALS_MAX;
-use crate::sale::rounds::{Rounds, Total};
-use crate::sale::terms::Terms;
-use crate::sale::Sale;
+use crate::admission::{List, LISTS};
+use crate::amounts::Amounts;
+use crate::bytes::{put_bytes, put_varint, Reader};
+use crate::draw::Draw;
+use crate::further::{self, Further};
+use crate::limits::ROUND_TOTALS_MAX;
+use crate::rounds::{Rounds, Total};
+use crate::terms::Terms;
+use crate::Sale;
 
 /// The further terms that INIT was told.
 const SECTION_TOLD: u8 = 1;

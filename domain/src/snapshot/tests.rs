@@ -3,11 +3,11 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::draw::Draw;
-use crate::sale::outcome::Refused;
-use crate::sale::schedule::Schedule;
-use crate::sale::terms::Terms;
-use crate::sale::testing::{created, init};
+use crate::draw::Draw;
+use crate::outcome::Refused;
+use crate::schedule::Schedule;
+use crate::terms::Terms;
+use crate::testing::{created, init};
 
 fn base_of(terms: Terms) -> Vec<u8> {
     let (_, base) = created(&init(7, terms), 5).pieces().next().unwrap();

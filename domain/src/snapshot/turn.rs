@@ -2,16 +2,16 @@
 
 use super::law::{can_be_drawn, counts_all};
 use super::{put_numbers, take_all, take_number};
-use crate::sale::amounts::{Amounts, Item, Returned};
-use crate::sale::bytes::{put_varint, Reader};
-use crate::sale::core::Core;
-use crate::sale::draw::Draw;
-use crate::sale::ledger::{HashKey, Ledger};
-use crate::sale::limits::{AMOUNTS_PER_PIECE, INTEGER_MAX};
-use crate::sale::lists;
-use crate::sale::outcome::Refused;
-use crate::sale::rounds::OldRound;
-use crate::sale::Sale;
+use crate::amounts::{Amounts, Item, Returned};
+use crate::bytes::{put_varint, Reader};
+use crate::core::Core;
+use crate::draw::Draw;
+use crate::ledger::{HashKey, Ledger};
+use crate::limits::{AMOUNTS_PER_PIECE, INTEGER_MAX};
+use crate::lists;
+use crate::outcome::Refused;
+use crate::rounds::OldRound;
+use crate::Sale;
 
 impl Sale {
     /// The ledgers of all rounds that are kept, the oldest first, the stored one last.

@@ -1,13 +1,13 @@
 //! The pieces of a sale: which there are, and those of its lists written.
 
 use super::{put_numbers, Kind};
-use crate::sale::admission::{List, LISTS};
-use crate::sale::amounts::Amounts;
-use crate::sale::bytes::{put_amounts, put_bytes, put_varint, zigzag};
-use crate::sale::effect::list_code;
-use crate::sale::limits::{AMOUNTS_PER_PIECE, USERS_PER_PIECE};
-use crate::sale::rows;
-use crate::sale::Sale;
+use crate::admission::{List, LISTS};
+use crate::amounts::Amounts;
+use crate::bytes::{put_amounts, put_bytes, put_varint, zigzag};
+use crate::effect::list_code;
+use crate::limits::{AMOUNTS_PER_PIECE, USERS_PER_PIECE};
+use crate::rows;
+use crate::Sale;
 
 /// Fences in one piece: with the longest ids it stays within the bound of a piece.
 const FENCES_PER_PIECE: usize = 256;

@@ -1,8 +1,8 @@
 //! Following the amounts of DRAW LIST.
 
 use super::{check, Trial};
-use crate::sale::outcome::{Refused, State};
-use crate::sale::Sale;
+use crate::outcome::{Refused, State};
+use crate::Sale;
 
 impl Trial {
     /// Follows an amount of DRAW LIST as the grant `seq` goes from one state to another. A new

@@ -1,13 +1,13 @@
 //! How a sale begins, and a round of it.
 
 use super::{check, Step, Trial, Witness};
-use crate::sale::core::Core;
-use crate::sale::draw::Draw;
-use crate::sale::effect::{Change, Effect, Start};
-use crate::sale::event::Event;
-use crate::sale::limits::{AMOUNTS_PER_PIECE, GRANTS_MAX};
-use crate::sale::outcome::Refused;
-use crate::sale::Sale;
+use crate::core::Core;
+use crate::draw::Draw;
+use crate::effect::{Change, Effect, Start};
+use crate::event::Event;
+use crate::limits::{AMOUNTS_PER_PIECE, GRANTS_MAX};
+use crate::outcome::Refused;
+use crate::Sale;
 
 impl Trial {
     /// Starts a sale with its first change.

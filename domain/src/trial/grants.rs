@@ -2,11 +2,11 @@
 
 use super::ids::{is_new_req, is_user};
 use super::{check, Moved, Step, Trial, Witness};
-use crate::sale::effect::{Granting, Importing};
-use crate::sale::event::Event;
-use crate::sale::limits::{HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX};
-use crate::sale::outcome::{Refused, State};
-use crate::sale::Sale;
+use crate::effect::{Granting, Importing};
+use crate::event::Event;
+use crate::limits::{HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX};
+use crate::outcome::{Refused, State};
+use crate::Sale;
 
 impl Trial {
     pub(super) fn grant(

@@ -1,10 +1,10 @@
 //! Moving the numbers, under the law, and telling the events.
 
 use super::{check, Moved, Step, Trial, Witness};
-use crate::sale::core::Core;
-use crate::sale::effect::Change;
-use crate::sale::event::Event;
-use crate::sale::outcome::Refused;
+use crate::core::Core;
+use crate::effect::Change;
+use crate::event::Event;
+use crate::outcome::Refused;
 
 impl Trial {
     /// Does `work` and tells its event, then the transition of the stock if there was one.

@@ -1,7 +1,7 @@
 //! Ids that a change may carry.
 
-use crate::sale::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
-use crate::sale::Sale;
+use crate::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
+use crate::Sale;
 
 /// Whether it can be the id of a user.
 pub(super) fn is_user(user: &[u8]) -> bool {

@@ -1,10 +1,10 @@
 //! What becomes of a grant.
 
 use super::{check, Moved, Step, Trial, Witness};
-use crate::sale::event::Event;
-use crate::sale::limits::HOLD_MS_MAX;
-use crate::sale::outcome::{Refused, State};
-use crate::sale::Sale;
+use crate::event::Event;
+use crate::limits::HOLD_MS_MAX;
+use crate::outcome::{Refused, State};
+use crate::Sale;
 
 impl Trial {
     /// State and quantity of a grant after what was tried so far.

@@ -2,12 +2,12 @@
 
 use super::ids::{is_req, is_user};
 use super::{check, Step, Trial, Witness};
-use crate::sale::admission::List;
-use crate::sale::effect::UsersChange;
-use crate::sale::event::Event;
-use crate::sale::outcome::Refused;
-use crate::sale::terms::TermsChange;
-use crate::sale::Sale;
+use crate::admission::List;
+use crate::effect::UsersChange;
+use crate::event::Event;
+use crate::outcome::Refused;
+use crate::terms::TermsChange;
+use crate::Sale;
 
 impl Trial {
     /// Units come or go: `delta` were asked for, `applied` are.

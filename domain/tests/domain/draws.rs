@@ -4,13 +4,13 @@
 //! Everything is seeded, so a test that passes does so every time; bounds are those of a random
 //! sample all the same (one case in a thousand or rarer), because the draws must look like one.
 
-use seckill::sale::decide::decide_new;
-use seckill::sale::draw::Draw;
-use seckill::sale::limits::INTEGER_MAX;
-use seckill::sale::outcome::{Misuse, Outcome};
-use seckill::sale::request::{Amount, Deed, Grab, Init, Now, Request, Settle, Which};
-use seckill::sale::terms::Terms;
-use seckill::sale::Sale;
+use seckill_domain::decide::decide_new;
+use seckill_domain::draw::Draw;
+use seckill_domain::limits::INTEGER_MAX;
+use seckill_domain::outcome::{Misuse, Outcome};
+use seckill_domain::request::{Amount, Deed, Grab, Init, Now, Request, Settle, Which};
+use seckill_domain::terms::Terms;
+use seckill_domain::Sale;
 
 use super::random::Random;
 use super::rebuild;

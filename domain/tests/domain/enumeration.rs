@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use seckill::sale::request::{Deed, Now, Request, Settle, Which};
-use seckill::sale::Sale;
+use seckill_domain::request::{Deed, Now, Request, Settle, Which};
+use seckill_domain::Sale;
 
 use super::oracle::{Ask, GatePatch, Op, Patch, Rules};
 use super::rebuild;

@@ -1,10 +1,10 @@
 //! An epoch names one run of one primary: fixed at the sale's first change in that run, carried in
 //! that change, above every epoch before it.
 
-use seckill::sale::effect::Change;
-use seckill::sale::outcome::Refused;
-use seckill::sale::request::{Amount, Grab, Now, Request};
-use seckill::sale::Sale;
+use seckill_domain::effect::Change;
+use seckill_domain::outcome::Refused;
+use seckill_domain::request::{Amount, Grab, Now, Request};
+use seckill_domain::Sale;
 
 use super::oracle::{Op, Rules};
 use super::rebuild;

@@ -6,12 +6,12 @@ mod holds;
 mod special;
 mod unreachable;
 
-use seckill::sale::bytes::{put_varint, Reader};
-use seckill::sale::effect::{Change, Effect, Granting};
-use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
-use seckill::sale::outcome::Refused;
-use seckill::sale::request::{Now, Request};
-use seckill::sale::Sale;
+use seckill_domain::bytes::{put_varint, Reader};
+use seckill_domain::effect::{Change, Effect, Granting};
+use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
+use seckill_domain::outcome::Refused;
+use seckill_domain::request::{Now, Request};
+use seckill_domain::Sale;
 
 use self::altering::*;
 use super::oracle::{Ask, Op, Patch, Rules};

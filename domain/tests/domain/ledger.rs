@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill::sale::ledger::{Found, Holding, Ledger, NewGrant};
-use seckill::sale::outcome::State;
-use seckill::sale::record::{self, Asked, Record, ReqTag};
+use seckill_domain::ledger::{Found, Holding, Ledger, NewGrant};
+use seckill_domain::outcome::State;
+use seckill_domain::record::{self, Asked, Record, ReqTag};
 
 use super::oracle::{Bytes, Rules};
 use super::random::Random;

@@ -1,13 +1,13 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
-use seckill::sale::admission::List;
-use seckill::sale::bytes::{put_varint, Reader};
-use seckill::sale::effect::{Change, Effect};
-use seckill::sale::ledger::Block;
-use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX, TIME_MS_MAX};
-use seckill::sale::outcome::Outcome;
-use seckill::sale::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
-use seckill::sale::Sale;
+use seckill_domain::admission::List;
+use seckill_domain::bytes::{put_varint, Reader};
+use seckill_domain::effect::{Change, Effect};
+use seckill_domain::ledger::Block;
+use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX, TIME_MS_MAX};
+use seckill_domain::outcome::Outcome;
+use seckill_domain::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
+use seckill_domain::Sale;
 
 use super::oracle::{Every, Rules, FENCE_MS};
 use super::random::Random;
@@ -362,12 +362,12 @@ fn a_sale_saved_in_the_first_form_loads() {
 /// The effects of `tests/golden/v1.commands` are as old as the file and stay readable.
 #[test]
 fn effects_of_the_first_version_apply() {
-    let session = include_str!("../golden/v1.commands");
+    let session = include_str!("../../../tests/golden/v1.commands");
     let mut sale: Option<Sale> = None;
     let applied = session.lines().filter_map(|line| line.strip_prefix("SECKILL.APPLY full "));
     for (count, line) in applied.enumerate() {
         let (version, effect) = line.split_once(' ').unwrap();
-        let version = seckill::sale::effect::decode_version(version.as_bytes()).unwrap();
+        let version = seckill_domain::effect::decode_version(version.as_bytes()).unwrap();
         let effect = unescaped(effect);
         let change = Change::decode(&effect).unwrap();
         match &mut sale {

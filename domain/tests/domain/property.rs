@@ -11,8 +11,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use seckill::sale::effect::{Change, Effect};
-use seckill::sale::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
+use seckill_domain::effect::{Change, Effect};
+use seckill_domain::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
 use super::oracle::{
     Ask, Bytes, Deed, Drawing, Every, GatePatch, Gates, List, Op, Oracle, Patch, Pick, Rules,

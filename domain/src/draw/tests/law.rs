@@ -3,10 +3,10 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::decide::decide_new;
-use crate::sale::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
-use crate::sale::outcome::Misuse;
-use crate::sale::request::{Import, Restock};
+use crate::decide::decide_new;
+use crate::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
+use crate::outcome::Misuse;
+use crate::request::{Import, Restock};
 
 #[test]
 fn what_can_not_be_kept_is_refused() {

@@ -3,9 +3,9 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::effect::Change;
-use crate::sale::limits::DRAW_AMOUNTS_MAX;
-use crate::sale::outcome::Misuse;
+use crate::effect::Change;
+use crate::limits::DRAW_AMOUNTS_MAX;
+use crate::outcome::Misuse;
 
 #[test]
 fn a_list_is_drawn_in_order() {

@@ -3,10 +3,10 @@
 #![cfg(test)]
 
 use super::*;
-use crate::sale::limits::{GRANTS_MAX, INTEGER_MAX};
-use crate::sale::request::Init;
-use crate::sale::terms::TermsChange;
-use crate::sale::testing::rewritten;
+use crate::limits::{GRANTS_MAX, INTEGER_MAX};
+use crate::request::Init;
+use crate::terms::TermsChange;
+use crate::testing::rewritten;
 
 /// An INIT with a list in rounds.
 fn listing(list: &[u64], carry: bool, hold_ms: u64) -> Init {
@@ -221,7 +221,7 @@ fn a_defragmenter_is_lent_the_list_once() {
 fn long_lists_are_saved_in_bounded_pieces() {
     let list: Vec<u64> = (1..=9000).collect();
     let mut sale = listed(&list, true, 50);
-    let commit = |sale: &mut Sale, decision: crate::sale::decide::Decision<'_>| {
+    let commit = |sale: &mut Sale, decision: crate::decide::Decision<'_>| {
         sale.commit(&decision.changes, 1).unwrap();
     };
     for (clock_ms, grabs) in [(1300, 9000), (2300, 14_000)] {

@@ -1,11 +1,11 @@
 //! Sales that no command leads to, though each of their numbers is possible: what they promise could
 //! not be kept, so they are refused. Each was found by altering snapshots at random.
 
-use seckill::sale::decide::decide_new;
-use seckill::sale::draw::Draw;
-use seckill::sale::request::Init;
-use seckill::sale::schedule::Schedule;
-use seckill::sale::terms::Terms;
+use seckill_domain::decide::decide_new;
+use seckill_domain::draw::Draw;
+use seckill_domain::request::Init;
+use seckill_domain::schedule::Schedule;
+use seckill_domain::terms::Terms;
 
 use super::*;
 
@@ -20,9 +20,9 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let decision = decide_new(&init, &now);
     let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1);
     for user in [b"u", b"v"] {
-        let grab = seckill::sale::request::Grab {
+        let grab = seckill_domain::request::Grab {
             user,
-            amount: seckill::sale::request::Amount::Unsaid,
+            amount: seckill_domain::request::Amount::Unsaid,
             req: None,
         };
         let decision = sale.decide(&Request::Grab(grab), &now);
