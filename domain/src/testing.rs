@@ -1,6 +1,8 @@
 //! What unit tests share: sales, the clock they are judged by, and a run that every form of a sale
 //! must follow.
 
+#![cfg(test)]
+
 use super::admission::Admission;
 use super::decide::decide_new;
 use super::effect::Change;

@@ -1,8 +1,7 @@
 //! Writing the text of an effect.
 
 use super::{list_code, Change, Effect, Granting, Importing, Start, UsersChange};
-use crate::bytes::{put_amounts, put_bytes};
-use crate::decimal::put_decimal;
+use crate::bytes::{put_amounts, put_bytes, put_decimal};
 use crate::further::{self, Further};
 use crate::outcome::State;
 use crate::record::{asked_code, Asked};
