@@ -10,6 +10,8 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
 use super::listeners;
+use super::locked::ServerLock;
+use super::sweeper;
 use crate::sale::request::Now;
 
 /// The name of this run.
@@ -72,6 +74,8 @@ unsafe extern "C" fn role_changed(
         listeners::somebody_came();
         if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
             begin();
+            // SAFETY: the server tells of its events under its lock.
+            sweeper::wake(unsafe { ServerLock::held() });
         }
     });
 }

@@ -6,6 +6,7 @@ mod support;
 
 mod admission;
 mod aof_rewrite;
+mod async_load;
 mod budget;
 mod clock;
 mod cluster;
@@ -22,6 +23,7 @@ mod errors;
 mod flood;
 mod fork;
 mod golden;
+mod hints;
 mod holds;
 mod hostile;
 mod keyspace;

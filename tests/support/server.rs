@@ -34,12 +34,15 @@ pub struct Options {
     base: Option<String>,
     module_args: Option<String>,
     program: String,
+    has_own_clock: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let module_args = Some(String::new());
-        Options { lines: Vec::new(), base: None, module_args, program: server_binary() }
+        let program = server_binary();
+        let (lines, base) = (Vec::new(), None);
+        Options { lines, base, module_args, program, has_own_clock: false }
     }
 }
 
@@ -83,6 +86,12 @@ impl Options {
     pub fn with_other_module(self) -> Options {
         let line = format!("loadmodule {}", other_module::path().display());
         self.line(&line)
+    }
+
+    /// Gives the server a clock that [`Server::step_clock`] sets.
+    pub fn with_own_clock(mut self) -> Options {
+        self.has_own_clock = true;
+        self
     }
 
     /// Starts a server.
@@ -184,6 +193,17 @@ impl Server {
         let time = self.cmd("TIME");
         let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
         part(0) * 1000 + part(1) / 1000
+    }
+
+    /// Sets its clock so many milliseconds off the machine's.
+    #[track_caller]
+    pub fn step_clock(&self, ms: i64) {
+        assert!(self.options.has_own_clock, "a server with a clock of its own");
+        fs::write(self.clock_file(), (ms * 1000).to_ne_bytes()).expect("the clock is set");
+    }
+
+    fn clock_file(&self) -> PathBuf {
+        self.dir().join("clock")
     }
 
     /// The digest of a key's value.
@@ -328,6 +348,11 @@ impl Server {
         let mut words = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
         words.push(program.clone());
         let mut command = command_that_dies_with_us(&words);
+        if self.options.has_own_clock {
+            self.step_clock(0);
+            command.env("CLOCK_STEP_FILE", self.clock_file());
+            command.env("LD_PRELOAD", other_module::clock_step());
+        }
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
