@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use redis_module::raw::{
     self, RedisModuleCtx, RedisModuleDigest, RedisModuleIO, RedisModuleKeyOptCtx,
@@ -15,8 +15,8 @@ use super::api::guarded;
 use super::call::bytes_of;
 use super::locked::ServerLock;
 use super::replicate::APPLY;
-use super::tally::{self, Tally};
-use super::{child, defrag, log, random, run, sweeper};
+use super::value::{self, Value};
+use super::{child, defrag, log, random, run, sweeper, tally};
 use crate::sale::effect::{encode_version, Change};
 use crate::sale::outcome::Refused;
 use crate::sale::snapshot::{Kind, Loader};
@@ -76,76 +76,6 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
-#[repr(C)]
-pub(super) struct Value {
-    sale: Sale,
-    /// What counts it.
-    tally: &'static Tally,
-    /// It lies at no key that we know of.
-    is_adrift: AtomicBool,
-}
-
-/// How many values are adrift. One that is freed is no more.
-static ADRIFT: AtomicU64 = AtomicU64::new(0);
-
-/// How many sales are in memory that lie at no key that we know of.
-pub(super) fn adrift() -> u64 {
-    ADRIFT.load(Ordering::Relaxed)
-}
-
-impl Value {
-    pub(super) fn sale(&mut self) -> &mut Sale {
-        &mut self.sale
-    }
-
-    fn cast_off(&self) {
-        if !self.is_adrift.swap(true, Ordering::Relaxed) {
-            ADRIFT.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn land(&mut self) {
-        if std::mem::take(self.is_adrift.get_mut()) {
-            ADRIFT.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// It lies at a key of the data that is served. A payload that came while a primary's data was
-    /// loading may have been taken for a part of that.
-    pub(super) fn settle(&mut self, lock: ServerLock<'_>) {
-        self.land();
-        if sweeper::arriving_tally(lock).is_some_and(|tally| ptr::eq(tally, self.tally)) {
-            self.tally.subtract(self.sale.holds_len());
-            self.tally = tally::served();
-            self.tally.add(self.sale.holds_len());
-        }
-    }
-}
-
-/// Makes a sale a value of the server's.
-pub(super) fn into_value(sale: Sale) -> *mut c_void {
-    boxed(sale, tally::served()).cast()
-}
-
-fn boxed(sale: Sale, tally: &'static Tally) -> *mut Value {
-    tally.add(sale.holds_len());
-    Box::into_raw(Box::new(Value { sale, tally, is_adrift: AtomicBool::new(false) }))
-}
-
-/// Frees a value.
-///
-/// # Safety
-/// `value` came from [`into_value`] and nobody uses it any more.
-pub(super) unsafe fn free_value(value: *mut c_void) {
-    // SAFETY: by the caller's word the box is whole and ours.
-    let mut value = unsafe { Box::from_raw(value.cast::<Value>()) };
-    value.land();
-    let (tally, holds) = (value.tally, value.sale.holds_len());
-    drop(value);
-    tally.subtract(holds);
-}
-
 /// The sale behind a value.
 ///
 /// # Safety
@@ -158,7 +88,7 @@ unsafe fn sale_of<'v>(value: *const c_void) -> &'v Sale {
 unsafe extern "C" fn free(value: *mut c_void) {
     // A sale owns plain bytes alone, so it may be freed by a thread of the server's.
     // SAFETY: the server frees a value once, when no key holds it any more.
-    guarded((), || unsafe { free_value(value) });
+    guarded((), || unsafe { value::free(value) });
 }
 
 /// The value leaves its key: it is deleted, or it comes to another key, which an event tells.
@@ -389,19 +319,19 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let (name, db) =
         unsafe { (api!(RedisModule_GetKeyNameFromIO)(io), api!(RedisModule_GetDbIdFromIO)(io)) };
     if name.is_null() {
-        return into_value(sale);
+        return value::of(sale);
     }
     // SAFETY: as above.
     let name = unsafe { bytes_of(name) };
     if let Some(tally) = arriving {
         sweeper::watch_arriving(lock, db, name, &mut sale);
-        return boxed(sale, tally).cast();
+        return value::boxed(sale, tally).cast();
     }
     if is_loading(context_of(io)) {
         sweeper::watch_sale(lock, db, name, &mut sale);
-        return into_value(sale);
+        return value::of(sale);
     }
-    let value = boxed(sale, tally::served());
+    let value = value::boxed(sale, tally::served());
     // SAFETY: the value was just made and nobody else has it.
     unsafe { &*value }.cast_off();
     value.cast()

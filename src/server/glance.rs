@@ -5,7 +5,8 @@ use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
 
-use super::datatype::{self, Value};
+use super::datatype;
+use super::value::Value;
 
 /// A key that is open for such a look.
 pub(super) struct Glance {

@@ -37,4 +37,5 @@ pub mod run;
 pub mod sweeper;
 mod tally;
 pub mod text;
+mod value;
 mod whereabouts;

@@ -16,7 +16,7 @@ use super::api::guarded;
 use super::call::bytes_of;
 use super::glance::Glance;
 use super::locked::{Locked, ServerLock};
-use super::{datatype, sweeper};
+use super::{datatype, sweeper, value};
 
 const NOT_SUBSCRIBED: &str = "the server refused to tell where keys go";
 
@@ -94,9 +94,8 @@ unsafe fn stay(lock: ServerLock<'_>, ctx: *mut RedisModuleCtx, event: &[u8]) {
 /// # Safety
 /// The context and the key's name are alive.
 unsafe fn look_at(lock: ServerLock<'_>, ctx: *mut RedisModuleCtx, key: *mut RedisModuleString) {
-    let may_be_ours = datatype::adrift() > 0
-        || sweeper::arriving_tally(lock).is_some()
-        || datatype::is_loading(ctx);
+    let may_be_ours =
+        value::adrift() > 0 || sweeper::arriving_tally(lock).is_some() || datatype::is_loading(ctx);
     if !may_be_ours {
         return;
     }

@@ -122,8 +122,10 @@ fn foreign_keys_are_not_touched() {
     let before = counts(&mut conn);
     let restore: [&[u8]; 6] = [b"RESTORE", b"foo", b"0", &payload, b"IDLETIME", b"1000"];
     assert_eq!(conn.ask(&restore).to_string(), "+OK");
+    assert_eq!(counts(&mut conn), before);
     let idle = conn.cmd("OBJECT IDLETIME foo").int();
     assert!((1000..1060).contains(&idle), "idle for {idle} s");
+    let before = counts(&mut conn);
     conn.check(&[("RENAME foo bar", "+OK"), ("MOVE bar 3", "1")]);
     assert_eq!(counts(&mut conn), before);
 }

@@ -218,8 +218,9 @@ impl Server {
     pub fn step_clock(&self, ms: i64) {
         assert!(self.options.has_own_clock, "a server with a clock of its own");
         // Written over and not cut off first: the server reads the file as memory.
-        let file = OpenOptions::new().create(true).truncate(false).write(true);
-        let mut file = file.open(self.clock_file()).expect("a clock");
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true);
+        let mut file = options.open(self.clock_file()).expect("a clock");
         file.write_all(&(ms * 1000).to_ne_bytes()).expect("the clock is set");
     }
 
