@@ -1,0 +1,76 @@
+//! Shared objects in C that a test server loads, each compiled once, next to the test binary: the
+//! other module, see other_module.c, and what sets a server's clock, see clock_step.c.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::sync::OnceLock;
+
+use super::client::Conn;
+use super::reply::Reply;
+
+/// The other module's path.
+pub fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| built("other_module"))
+}
+
+/// The path of what goes before the server's own calls for the time.
+pub fn clock_step() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| built("clock_step"))
+}
+
+fn built(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = root.join("src").join(name).with_extension("c");
+    let test = std::env::current_exe().expect("the path of this test");
+    let built = test.with_file_name(format!("lib{name}.so"));
+    let draft = test.with_file_name(format!("lib{name}-{}.so", process::id()));
+    if !is_newer(&built, &source) {
+        compile(&source, &draft);
+        // Another test binary may be at it too: whoever is last puts the same file there.
+        fs::rename(&draft, &built).expect("the file gets its name");
+    }
+    built
+}
+
+fn is_newer(file: &Path, than: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
+    matches!((time(file), time(than)), (Ok(file), Ok(than)) if file > than)
+}
+
+fn compile(source: &Path, out: &Path) {
+    let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-fPIC", "-shared"];
+    let mut compiler = Command::new("cc");
+    compiler.args(flags).arg("-I").arg(headers()).arg("-o").arg(out);
+    let done = compiler.arg(source).arg("-lpthread").output().expect("cc runs");
+    assert!(done.status.success(), "cc says:\n{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Where the crate redis-module keeps the server's header. Cargo noted which files the crate was
+/// built from, next to the test binary.
+fn headers() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let folder = fs::read_dir(test.parent().expect("a folder")).expect("the folder is readable");
+    let notes = folder.filter_map(|entry| {
+        let name = entry.as_ref().ok()?.file_name();
+        let name = name.to_str()?;
+        let is_it = name.starts_with("redis_module-") && name.ends_with(".d");
+        is_it.then(|| fs::read_to_string(entry.ok()?.path()).ok()).flatten()
+    });
+    let header = notes.into_iter().find_map(|note| {
+        let source = note.split_whitespace().find(|word| word.ends_with("/src/lib.rs"))?;
+        let header = Path::new(source).with_file_name("include");
+        header.join("redismodule.h").is_file().then_some(header)
+    });
+    header.expect("the header of the crate redis-module")
+}
+
+/// What the calls that OTHER.ON made were answered, in the notation of [`Reply`].
+#[track_caller]
+pub fn said(conn: &mut Conn) -> Vec<String> {
+    let said = conn.cmd("OTHER.SAID");
+    let read = |text: &Reply| Reply::read(&mut text.bytes()).expect("a reply in RESP").to_string();
+    said.items().iter().map(read).collect()
+}
