@@ -11,9 +11,7 @@ pub use redis_module::{Context, RedisString, Status};
 use super::locked::ServerLock;
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::{
-    answers, api, child, config, datatype, filter, info, listeners, log, run, whereabouts,
-};
+use super::{api, child, config, datatype, info, log, run, whereabouts};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -72,17 +70,13 @@ fn set_up(
     config::register(ctx, args)?;
     datatype::register(ctx)?;
     register::register(ctx, table)?;
-    #[cfg(feature = "noop")]
-    super::noop::register(ctx)?;
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;
     // SAFETY: the server loads modules under its lock.
     sweeper::start(unsafe { ServerLock::held() }, sweep);
     whereabouts::follow(ctx)?;
-    listeners::follow(ctx, filter::register(ctx));
     child::follow(ctx);
-    answers::prepare(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
     }
@@ -147,7 +141,7 @@ fn set_options(ctx: *mut RedisModuleCtx) {
 }
 
 /// Whether a field of the server's own INFO is there and `is` what is asked.
-pub(super) fn server_field(
+fn server_field(
     ctx: *mut RedisModuleCtx,
     section: &CStr,
     field: &CStr,

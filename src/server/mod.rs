@@ -5,9 +5,7 @@
 #[macro_use]
 mod api;
 
-pub mod ahead;
 pub mod alloc;
-mod answers;
 pub mod call;
 mod child;
 pub mod config;
@@ -16,19 +14,14 @@ mod defrag;
 mod docs;
 pub mod entry;
 pub mod events;
-mod filter;
 mod glance;
 mod hints;
 pub mod info;
 pub mod key;
-mod listeners;
 pub mod load;
 mod locked;
 pub mod log;
-#[cfg(feature = "noop")]
-mod noop;
 pub mod outbox;
-mod prefetch;
 pub mod random;
 pub mod register;
 pub mod replicate;
@@ -36,6 +29,5 @@ pub mod reply;
 pub mod run;
 pub mod sweeper;
 mod tally;
-pub mod text;
 mod value;
 mod whereabouts;
