@@ -16,10 +16,10 @@ use super::locked::ServerLock;
 use super::replicate::APPLY;
 use super::value::{self, Value};
 use super::{child, defrag, log, random, run, sweeper, tally};
-use crate::sale::effect::{encode_version, Change};
-use crate::sale::outcome::Refused;
-use crate::sale::snapshot::{Kind, Loader};
-use crate::sale::Sale;
+use seckill_domain::effect::{encode_version, Change};
+use seckill_domain::outcome::Refused;
+use seckill_domain::snapshot::{Kind, Loader};
+use seckill_domain::Sale;
 
 /// Version of the frame around the pieces of a dump; the pieces have a version of their own.
 const ENCODING_VERSION: c_int = 1;

@@ -10,7 +10,7 @@ use redis_module::raw::{RedisModuleCtx, RedisModuleInfoCtx};
 use super::api::guarded;
 use super::locked::ServerLock;
 use super::{config, load, log, run, sweeper, tally};
-use crate::sale::outcome::{Outcome, Refused};
+use seckill_domain::outcome::{Outcome, Refused};
 
 /// A number that only grows.
 struct Counter(AtomicU64);

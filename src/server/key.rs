@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use redis_module::raw::{self, RedisModuleKey};
 
 use super::{datatype, value};
-use crate::sale::Sale;
+use seckill_domain::Sale;
 
 /// What is at a key; `S` is how its sale is borrowed.
 pub enum Slot<S> {
@@ -22,8 +22,8 @@ pub enum Slot<S> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotWritable;
 
-/// A key that is open for writing. It borrows its call exclusively: no second key is open beside it,
-/// nothing foreign runs, and so the sale is borrowed once.
+/// A key that is open for writing. It borrows its call exclusively: no second key is open beside
+/// it, nothing foreign runs, and so the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
     call: PhantomData<&'c mut ()>,

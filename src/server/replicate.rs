@@ -7,8 +7,8 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::locked::{Locked, ServerLock};
 use super::log;
-use crate::sale::effect::{encode_version, Change};
-use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::effect::{encode_version, Change};
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 
 /// The command that carries effects.
 pub const APPLY: &CStr = c"SECKILL.APPLY";

@@ -11,7 +11,7 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 use super::api::guarded;
 use super::locked::ServerLock;
 use super::sweeper;
-use crate::sale::request::Now;
+use seckill_domain::request::Now;
 
 /// The name of this run.
 static RUN: AtomicU64 = AtomicU64::new(0);

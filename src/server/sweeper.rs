@@ -19,7 +19,7 @@ use super::hints::Hints;
 use super::locked::{Locked, ServerLock};
 use super::tally::{self, Tally};
 use super::{config, info, log, run};
-use crate::sale::Sale;
+use seckill_domain::Sale;
 
 /// What a sweep of one sale came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::locked::ServerLock;
 use super::sweeper;
 use super::tally::{self, Tally};
-use crate::sale::Sale;
+use seckill_domain::Sale;
 
 /// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
 #[repr(C)]
