@@ -28,7 +28,6 @@ mod keyed;
 pub mod ledger;
 pub mod limits;
 mod lists;
-mod numbered;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;

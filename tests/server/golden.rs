@@ -6,9 +6,6 @@ use crate::support::{Conn, Options, Reply, Server};
 const V1_RDB: &[u8] = include_bytes!("../golden/v1.rdb");
 const V1_COMMANDS: &str = include_str!("../golden/v1.commands");
 
-const V2_RDB: &[u8] = include_bytes!("../golden/v2.rdb");
-const V2_COMMANDS: &str = include_str!("../golden/v2.commands");
-
 const V3_RDB: &[u8] = include_bytes!("../golden/v3.rdb");
 const V3_COMMANDS: &str = include_str!("../golden/v3.commands");
 
@@ -111,45 +108,10 @@ fn the_session_of_version_1_leads_to_its_snapshot() {
     assert_eq!(server.picture("full"), loaded.picture("full"));
 }
 
-const V2_PADDED: [&str; 6] = [
-    "[1 'user:000000000017' 1 'SOLD' 1700000000003 0 nil 1600000000000 0]",
-    "[2 'user:999999999999' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",
-    "[3 'user:000000000000' 1 'SOLD' 1700000000024 0 nil 1600000000000 0]",
-    "[4 'user:000000000042' 1 'SOLD' 1700000000045 0 nil 1600000000000 0]",
-    "[5 'user:000100000000' 1 'SOLD' 1700000000073 0 nil 1600000000000 0]",
-    "[6 'user:000017171717' 1 'SOLD' 1700000000108 0 nil 1600000000000 0]",
-];
-const V2_BARE: [&str; 4] = [
-    "[1 '7' 1 'SOLD' 1700000000500 0 nil 1600000000002 0]",
-    "[2 '10' 1 'SOLD' 1700000000501 0 nil 1600000000002 0]",
-    "[3 '999999999999999999' 1 'SOLD' 1700000000503 0 nil 1600000000002 0]",
-    "[4 '7' 1 'SOLD' 1700000000506 0 nil 1600000000002 0]",
-];
-
 /// All grants of the sale at `key`, as WINNERS shows them.
 fn rows(server: &Server, key: &str) -> Vec<String> {
     let page = server.cmd(&format!("SECKILL.WINNERS {key} 0 STATE ALL"));
     page.items()[1].items().iter().map(Reply::to_string).collect()
-}
-
-/// The fourth form: rows of numbered users, whose numbers are padded or not.
-#[test]
-fn a_snapshot_with_numbered_users_loads() {
-    let (loaded, server) = (with_snapshot(V2_RDB), Server::start());
-    replay(&mut server.conn(), V2_COMMANDS);
-    for (key, expected) in [("padded", &V2_PADDED[..]), ("bare", &V2_BARE)] {
-        assert_eq!(rows(&loaded, key), expected);
-        loaded.assert_sound(key);
-        assert_eq!(server.digest(key), loaded.digest(key));
-        assert_eq!(server.picture(key), loaded.picture(key));
-    }
-    let mut conn = loaded.conn();
-    conn.check(&[
-        ("SECKILL.GRAB padded user:000000000000", "['ALREADY' 3 1 'SOLD' 0]"),
-        ("SECKILL.GRAB padded user:0", "['GRANTED' 7 1 'SOLD' 0 93]"),
-        ("SECKILL.GRAB bare 7", "['ALREADY' 4 1 'SOLD' 0]"),
-        ("SECKILL.GRAB bare 10", "['GRANTED' 5 1 'SOLD' 0 4]"),
-    ]);
 }
 
 const V3_LISTED: [&str; 5] = [
