@@ -6,9 +6,6 @@ use crate::support::{Conn, Options, Reply, Server};
 const V1_RDB: &[u8] = include_bytes!("../golden/v1.rdb");
 const V1_COMMANDS: &str = include_str!("../golden/v1.commands");
 
-const V3_RDB: &[u8] = include_bytes!("../golden/v3.rdb");
-const V3_COMMANDS: &str = include_str!("../golden/v3.commands");
-
 /// The times and the epochs of the session in v1.commands.
 const V1_STATUS: &str = "\
     'state' 'paused' 'supply' 23 'available' 5 'held' 0 'sold' 18 'deficit' 0 'winners' 5 \
@@ -106,57 +103,4 @@ fn the_session_of_version_1_leads_to_its_snapshot() {
     replay(&mut server.conn(), V1_COMMANDS);
     assert_eq!(server.digest("full"), loaded.digest("full"));
     assert_eq!(server.picture("full"), loaded.picture("full"));
-}
-
-/// All grants of the sale at `key`, as WINNERS shows them.
-fn rows(server: &Server, key: &str) -> Vec<String> {
-    let page = server.cmd(&format!("SECKILL.WINNERS {key} 0 STATE ALL"));
-    page.items()[1].items().iter().map(Reply::to_string).collect()
-}
-
-const V3_LISTED: [&str; 5] = [
-    "[1 'a' 5 'HELD' 4102444800000 4105036800000 nil 1600000000000 1139568]",
-    "[3 'c' 5 'HELD' 4102448400000 4105040400000 nil 1600000000000 1139569]",
-    "[4 'd' 1 'CANCELLED' 4102448400000 0 nil 1600000000000 1139569]",
-    "[5 'e' 5 'HELD' 4102459200000 4105051200000 nil 1600000000000 1139572]",
-    "[6 'f' 1 'CANCELLED' 4102459200000 0 nil 1600000000000 1139572]",
-];
-const V3_CARRIED: [&str; 5] = [
-    "[1 'a' 5 'HELD' 4102444800000 4105036800000 nil 1600000000000 1139568]",
-    "[3 'c' 9 'HELD' 4102448400000 4105040400000 nil 1600000000000 1139569]",
-    "[4 'd' 1 'CANCELLED' 4102448400000 0 nil 1600000000000 1139569]",
-    "[5 'e' 5 'HELD' 4102459200000 4105051200000 nil 1600000000000 1139572]",
-    "[6 'f' 1 'CANCELLED' 4102459200000 0 nil 1600000000000 1139572]",
-];
-
-/// Lists in rounds: what the stored, the previous and an older round have left of theirs. The
-/// sales live in the year 2100, so that no round ends and no hold runs out while they are looked
-/// at.
-#[test]
-fn a_snapshot_with_lists_in_rounds_loads() {
-    let (loaded, server) = (with_snapshot(V3_RDB), Server::start());
-    replay(&mut server.conn(), V3_COMMANDS);
-    let mut conn = loaded.conn();
-    for (key, expected, of_c, rest) in [
-        ("listed", V3_LISTED, 5, &[9, 1][..]),
-        ("carried", V3_CARRIED, 9, &[9, 1, 5, 1, 9, 5, 1, 9, 5, 1, 9, 1]),
-    ] {
-        assert_eq!(rows(&loaded, key), expected);
-        assert_eq!(server.digest(key), loaded.digest(key));
-        assert_eq!(server.picture(key), loaded.picture(key));
-        // What comes back to an older round is none of the stored one's business.
-        for (seq, user, qty) in [(1, "a", 5), (3, "c", of_c)] {
-            let back = format!("['CANCELLED' {seq} {qty} 0]");
-            assert_eq!(loaded.call(&format!("SECKILL.CANCEL {key} {user}")), back);
-        }
-        let drawn = |user: usize| {
-            let reply = conn.cmd(&format!("SECKILL.GRAB {key} late{user}"));
-            reply.items()[2].int()
-        };
-        assert_eq!((0..rest.len()).map(drawn).collect::<Vec<_>>(), rest);
-        let held: i64 = 5 + rest.iter().sum::<i64>();
-        let last = conn.call(&format!("SECKILL.GRAB {key} last"));
-        assert_eq!(last, format!("['SOLDOUT' {held}]"));
-        loaded.assert_sound(key);
-    }
 }
