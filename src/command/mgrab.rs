@@ -6,7 +6,7 @@ use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use crate::sale::outcome::Standing;
+use crate::sale::outcome::{Outcome, Standing};
 use crate::sale::request::{Amount, Grab, Now};
 use crate::sale::several::{decide_several, Joint, Verdict};
 use crate::sale::Sale;
@@ -51,6 +51,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],
@@ -238,6 +239,9 @@ fn answer(out: Reply<'_>, verdict: &Verdict) {
             out.array(1 + rows.len());
             out.text("REPLAY");
             rows.iter().for_each(|grant| row(out, 4, grant));
+        }
+        Verdict::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
+            reply::outcome(out, &Outcome::ManyOwnEnding);
         }
         Verdict::Refused { index, outcome } => {
             out.array(3);

@@ -377,7 +377,7 @@ impl Oracle {
         self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
         let word = reply.split(' ').next().unwrap_or_default();
         // The counters of STATUS are those of GRAB, and misuse is not counted.
-        let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "ERR");
+        let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR");
         if matches!(op, Op::Grab { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
         }

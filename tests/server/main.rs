@@ -26,6 +26,7 @@ mod holds;
 mod hostile;
 mod keyspace;
 mod listeners;
+mod many_ending;
 mod memory;
 mod mgrab;
 mod mistakes;
