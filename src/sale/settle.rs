@@ -180,9 +180,9 @@ fn settled<'a>(stands: Standing, to: State) -> (Option<Effect<'a>>, Standing) {
     (Some(Effect::Settle { seq: stands.seq, to }), after)
 }
 
-/// Whether the units of an expired grant can be taken anew: in a sale that draws, also a packet, and
-/// every packet left still gets its share. Asked again and again while holds lapse, it looks at each
-/// of them once.
+/// Whether the units of an expired grant can be taken anew: in a sale that draws, also a packet,
+/// and every packet left still gets its share. Asked again and again while holds lapse, it looks at
+/// each of them once.
 struct Free<'s> {
     sale: &'s Sale,
     ledger: &'s Ledger,
@@ -199,8 +199,8 @@ impl Free<'_> {
         Free { sale, ledger, qty, seen: 0, is_listed }
     }
 
-    /// How many holds of others may lapse for it. Units add up to what is asked for, but among drawn
-    /// amounts none may be the one that is missing.
+    /// How many holds of others may lapse for it. Units add up to what is asked for, but among
+    /// drawn amounts none may be the one that is missing.
     fn lapses_max(&self) -> usize {
         match self.sale.core.packets {
             Some(_) => LAPSES_PER_CALL_MAX,
