@@ -1,15 +1,14 @@
 //! `SECKILL.STATUS key [JSON]`: a sale at a glance.
 
-use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::parse::{is, Parsed, Words};
-use super::resp::Resp;
 use super::table::{self, FIRST};
 use super::{access, errors};
-use crate::sale::status::Status;
 use crate::server::call::Call;
 use crate::server::register::{Arg, Spec};
 use crate::server::reply::Reply;
+use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.STATUS",
@@ -53,24 +52,36 @@ fn parse(args: &[&[u8]]) -> Parsed<bool> {
     }
 }
 
+/// Both forms come from one value, so they can't differ.
 fn write(status: &Status, json: bool, reply: Reply<'_>) {
-    let written = if json {
-        serde_json::to_vec(status).map(|text| reply.bytes(&text)).is_ok()
-    } else {
-        status.serialize(Resp(reply)).is_ok()
-    };
-    if !written {
-        reply.error(errors::NOT_SHOWN);
+    match serde_json::to_value(status) {
+        Ok(value) if json => reply.text(&value.to_string()),
+        Ok(Value::Object(fields)) => map(&fields, status.outbox.as_deref(), reply),
+        _ => reply.error(errors::NOT_SHOWN),
+    }
+}
+
+/// Replies `fields` as a map. The name of the outbox comes as its bytes, which need not be text.
+fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
+    reply.map(fields.len());
+    for (name, value) in fields {
+        reply.text(name);
+        match (name.as_str(), value) {
+            ("outbox", _) => outbox.map_or_else(|| reply.null(), |bytes| reply.bytes(bytes)),
+            (_, Value::Object(fields)) => map(fields, None, reply),
+            (_, Value::String(text)) => reply.text(text),
+            (_, value) => reply.number(value.as_u64().unwrap_or_default()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::draw::Draw;
-    use crate::sale::schedule::Schedule;
-    use crate::sale::terms::Terms;
-    use crate::sale::testing::{at, created, init};
+    use seckill_domain::draw::Draw;
+    use seckill_domain::schedule::Schedule;
+    use seckill_domain::terms::Terms;
+    use seckill_oracle::sales::{at, created};
 
     #[test]
     fn the_docs_name_every_field() {
@@ -78,7 +89,7 @@ mod tests {
         let draw = Draw::Packets { packets: 1, min: 1 };
         let (schedule, draw) = (Some(schedule), Some(draw));
         let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
-        let status = created(&init(1, terms), 1).status(&at(2));
+        let status = created(1, terms).status(&at(2));
         let fields = serde_json::to_value(status).unwrap();
         let fields = fields.as_object().unwrap();
         assert!(fields.len() > 25, "they are found: {fields:?}");

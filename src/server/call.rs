@@ -3,18 +3,19 @@
 use std::ffi::CStr;
 use std::ops::Range;
 use std::os::raw::c_int;
+use std::ptr;
 use std::slice;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
 
 use super::api::guarded;
-use super::key::{Key, Mode};
+use super::key::{Key, View};
 use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
-use super::{events, listeners, replicate, run, sweeper};
-use crate::sale::effect::Change;
-use crate::sale::request::Now;
+use super::{events, replicate, run, sweeper};
+use seckill_domain::effect::Change;
+use seckill_domain::request::Now;
 
 /// What a command does: it replies exactly once.
 pub type Handler = fn(&mut Call<'_>);
@@ -31,8 +32,6 @@ pub struct Call<'a> {
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
     now: Option<Now>,
-    /// No client made it, so it has no words that could be replicated.
-    of_timer: bool,
 }
 
 impl<'a> Call<'a> {
@@ -42,7 +41,7 @@ impl<'a> Call<'a> {
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
-        Call { ctx, strings, args, now: None, of_timer: true }
+        Call { ctx, strings, args, now: None }
     }
 
     /// The arguments, without the command's name.
@@ -60,18 +59,22 @@ impl<'a> Call<'a> {
         Reply::new(self.ctx)
     }
 
-    /// Opens the key that `args()[arg]` names. The call stands still until the key is dropped:
-    /// replicate, signal and notify afterwards.
-    pub fn open(&mut self, arg: usize, mode: Mode) -> Key<'_> {
-        let mode = match mode {
-            Mode::Read => raw::REDISMODULE_READ,
-            Mode::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-        };
-        let Some(name) = self.name(arg) else {
-            return Key::new(std::ptr::null_mut());
-        };
-        // SAFETY: the context and the name are alive during the call; `Key` closes what is opened.
-        Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+    /// Opens the key that `args()[arg]` names for writing. The call stands still until the key is
+    /// dropped: replicate, signal and notify afterwards.
+    pub fn open(&mut self, arg: usize) -> Key<'_> {
+        Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
+    }
+
+    /// The same for reading alone.
+    pub fn view(&mut self, arg: usize) -> View<'_> {
+        View::new(self.opened(arg, raw::REDISMODULE_READ))
+    }
+
+    /// Whoever takes the key closes it. Null for a missing key that is opened for reading.
+    fn opened(&self, arg: usize, mode: u32) -> *mut RedisModuleKey {
+        let Some(name) = self.name(arg) else { return ptr::null_mut() };
+        // SAFETY: the context and the name are alive during the call.
+        unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) }
     }
 
     /// Opens several keys for writing, which must have different names, in order.
@@ -83,13 +86,10 @@ impl<'a> Call<'a> {
                 earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
-            keys.push(match self.name(*arg).filter(|_| !is_repeated) {
-                None => Key::new(std::ptr::null_mut()),
-                Some(name) => {
-                    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-                    // SAFETY: the context and the name are alive during the call; `Key` closes
-                    // what is opened, and no two of these keys are the same one.
-                    Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+            keys.push(match is_repeated {
+                true => Key::new(ptr::null_mut()),
+                false => {
+                    Key::new(self.opened(*arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
                 }
             });
         }
@@ -97,21 +97,11 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
-    /// ...`, where `version` is the one that the first change follows. They are asked for where
-    /// somebody takes them.
+    /// ...`, where `version` is the one that the first change follows.
     #[inline]
-    pub fn replicate<'c, C: AsRef<[Change<'c>]>>(
-        &mut self,
-        key_arg: usize,
-        version: u64,
-        changes: impl FnOnce() -> C,
-    ) {
-        if !self.must_hand_over() {
-            // Nobody takes it, but the server counts that something changed since it last saved.
-            return self.replicate_verbatim();
-        }
+    pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
         if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, version, changes().as_ref());
+            replicate::changes(self.ctx, key, version, changes);
         }
     }
 
@@ -121,16 +111,9 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx)
     }
 
-    /// Whether what is replicated reaches anybody.
-    fn must_hand_over(&self) -> bool {
-        self.of_timer || listeners::are_there(self.ctx)
-    }
-
     /// Replicates entries that were appended, with their ids.
     pub fn replicate_outbox(&mut self, appended: &Appended) {
-        if self.must_hand_over() {
-            appended.replicate();
-        }
+        appended.replicate();
         appended.signal();
     }
 
@@ -265,7 +248,7 @@ unsafe fn handle<'a>(
     if spec.finds_keys() && is_about_keys(ctx) {
         tell_keys(ctx, spec, args);
     } else {
-        (spec.handler)(&mut Call { ctx, strings, args, now: None, of_timer: false });
+        (spec.handler)(&mut Call { ctx, strings, args, now: None });
     }
     true
 }

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
-use super::listeners;
-use crate::sale::request::Now;
+use seckill_domain::request::Now;
 
 /// The name of this run.
 static RUN: AtomicU64 = AtomicU64::new(0);
@@ -69,7 +68,6 @@ unsafe extern "C" fn role_changed(
     _data: *mut c_void,
 ) {
     guarded((), || {
-        listeners::somebody_came();
         if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
             begin();
         }
