@@ -10,7 +10,7 @@ use crate::server::info;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use seckill_domain::outcome::Standing;
+use seckill_domain::outcome::{Outcome, Standing};
 use seckill_domain::request::{Amount, Grab, Now};
 use seckill_domain::several::{decide_several, Joint, Verdict};
 use seckill_domain::Sale;
@@ -51,6 +51,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],
@@ -238,6 +239,9 @@ fn answer(out: Reply<'_>, verdict: &Verdict) {
             out.array(1 + rows.len());
             out.text("REPLAY");
             rows.iter().for_each(|grant| row(out, 4, grant));
+        }
+        Verdict::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
+            reply::outcome(out, &Outcome::ManyOwnEnding);
         }
         Verdict::Refused { index, outcome } => {
             out.array(3);

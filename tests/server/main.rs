@@ -23,7 +23,7 @@ mod holds;
 mod hostile;
 mod joining;
 mod keyspace;
-mod list_rounds;
+mod many_ending;
 mod memory;
 mod mgrab;
 mod mistakes;
