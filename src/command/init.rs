@@ -1,11 +1,13 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
+use super::commit::Made;
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{commit, errors, reply};
 use crate::sale::decide::decide_new;
+use crate::sale::outcome::Outcome;
 use crate::sale::request::{Init, Request};
 use crate::sale::terms::Terms;
 use crate::sale::Sale;
@@ -62,10 +64,12 @@ fn run(call: &mut Call<'_>) {
         Err(error) => return call.reply().error(error),
     };
     let is_new = matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing);
-    if is_new {
-        create(call, &init);
-    } else {
-        commit::run(call, &Request::Init(init));
+    if !is_new {
+        return commit::run(call, &Request::Init(init));
+    }
+    match create(call, &init) {
+        Ok(outcome) => reply::outcome(call.reply(), &outcome),
+        Err(error) => call.reply().error(error),
     }
 }
 
@@ -82,27 +86,27 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     Ok(Init { supply, terms, amounts, id: random::id(), secret: random::secret() })
 }
 
-fn create(call: &mut Call<'_>, init: &Init) {
-    let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
-    let name = call.args().get(KEY).copied().unwrap_or_default();
+/// Creates the sale where none is.
+fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
+    let (now, args) = (call.now(), call.args());
+    let name = args.get(KEY).copied().unwrap_or_default();
     let decision = decide_new(init, &now);
     let [change] = &decision.changes[..] else {
-        return reply::outcome(out, &decision.outcome);
+        return Ok(decision.outcome);
     };
     let Ok((sale, told)) = Sale::create(change, random::hash_key()) else {
-        return out.error(errors::NOT_CREATED);
+        return Err(errors::NOT_CREATED);
     };
-    if sale.terms().outbox.as_deref() == Some(name) {
-        return out.error(errors::OUTBOX_REFUSED);
-    }
-    let made = match commit::make_first(&sale, name, outbox, change, told) {
-        Ok(made) => made,
-        Err(error) => return out.error(error),
+    let entries = match sale.terms().outbox.as_deref() {
+        None => None,
+        Some(stream) if stream == name => return Err(errors::OUTBOX_REFUSED),
+        Some(stream) => {
+            let first = sale.first_entries(name, change).map_err(|_| errors::NOT_CREATED)?;
+            commit::append_first(call, stream, &first)?
+        }
     };
-    if call.open(KEY, Mode::Write).set(sale.created_in(now.run)).is_err() {
-        return out.error(errors::NOT_CREATED);
-    }
-    commit::publish(call, KEY, &made, &decision.changes);
+    let made = Made::first(&sale, entries, told);
+    commit::publish_first(call, &made, change, sale.created_in(now.run));
     commit::announce(call, KEY, &made);
-    reply::outcome(out, &decision.outcome);
+    Ok(decision.outcome)
 }

@@ -32,6 +32,7 @@ mod numbered;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;
+pub mod plan;
 pub mod record;
 pub mod request;
 pub mod restocks;

@@ -74,7 +74,14 @@ impl<'a> Call<'a> {
         Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
     }
 
-    /// Opens several keys for writing, which must have different names, in order.
+    /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
+    /// time stands still: no key expires afterwards.
+    pub fn let_expire(&mut self, args: &[usize]) {
+        args.iter().for_each(|arg| drop(self.open(*arg, Mode::Write)));
+    }
+
+    /// Opens several keys for writing, which must have different names, in order. None of them may
+    /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
     pub fn open_several(&mut self, args: &[usize]) -> Vec<Key<'_>> {
         let mut keys: Vec<Key<'_>> = Vec::with_capacity(args.len());
         for (place, arg) in args.iter().enumerate() {
@@ -115,8 +122,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Appends to the outbox of a sale. Taken before the sale's key is opened, it can be used while
-    /// that is open.
+    /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
+    /// open.
     pub fn outbox(&self) -> Outbox {
         Outbox::new(self.ctx)
     }
