@@ -256,7 +256,8 @@ pub fn ready(call: &mut Call<'_>, keys: &[usize], planned: &[Planned]) -> Result
     let wanted: Vec<(&Stream, usize)> =
         streams.zip(planned.iter().map(|planned| planned.plan.entries.len())).collect();
     let Err((place, why)) = outbox::ready(&wanted) else { return Ok(()) };
-    if let (Some(key), Some(planned)) = (keys.get(place), planned.get(place)) {
+    let failed = (keys.get(place), planned.get(place), why != NotTaken::Changed);
+    if let (Some(key), Some(planned), true) = failed {
         if let Some(sale) = same_sale(&mut call.open(*key, Mode::Write), &planned.plan) {
             note_outbox(sale, true);
         }
@@ -281,6 +282,7 @@ fn not_taken(why: NotTaken) -> &'static str {
     match why {
         NotTaken::NotHere => errors::OUTBOX_NOT_HERE,
         NotTaken::Refused => errors::OUTBOX_REFUSED,
+        NotTaken::Changed => errors::BEING_CHANGED,
     }
 }
 

@@ -36,7 +36,7 @@ pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
 /// The outbox takes no entry.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
 /// Another module's code ran in the middle, or calls while writes are paused.
-pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
+pub use crate::server::call::BEING_CHANGED;
 /// IMPORT's AT lies beyond what a sale can store.
 pub const AT_TOO_LATE: &str = "ERR AT must be at most 140737488355327";
 /// DRAW with no packet.

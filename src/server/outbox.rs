@@ -29,6 +29,8 @@ pub enum NotTaken {
     NotHere,
     /// The key holds something else, or the stream takes no more entries.
     Refused,
+    /// Foreign code took the stream away while it was made.
+    Changed,
 }
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
@@ -162,7 +164,8 @@ pub fn ready(wanted: &[(&Stream, usize)]) -> Result<(), (usize, NotTaken)> {
     // What foreign code did meanwhile is seen here.
     wanted.iter().enumerate().try_for_each(|(place, (stream, _))| match stream.look() {
         Found::Stream => Ok(()),
-        Found::Nothing => Err((place, NotTaken::NotHere)),
+        Found::Nothing if is_cluster(stream.ctx) => Err((place, NotTaken::NotHere)),
+        Found::Nothing => Err((place, NotTaken::Changed)),
         Found::Other => Err((place, NotTaken::Refused)),
     })
 }

@@ -17,7 +17,7 @@ use redis_module::raw::{
 };
 
 use super::api::guarded;
-use super::call::{bytes_of, Call};
+use super::call::{bytes_of, writes_are_paused, Call};
 use super::key::{Mode, Slot};
 use super::{config, info, log, run};
 use crate::sale::Sale;
@@ -153,12 +153,9 @@ fn may_write(ctx: *mut RedisModuleCtx) -> bool {
     // SAFETY: the context is alive during the callback.
     let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
     let has = |flag: u32| flags & flag as c_int != 0;
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let avoid = unsafe { offered!(RedisModule_AvoidReplicaTraffic) };
     has(raw::REDISMODULE_CTX_FLAGS_MASTER)
         && !has(raw::REDISMODULE_CTX_FLAGS_LOADING)
-        // SAFETY: the function takes nothing and only looks.
-        && avoid.is_none_or(|avoid| unsafe { avoid() } == 0)
+        && !writes_are_paused()
 }
 
 /// Settles what is due, within the bounds of one tick. True when some is left.

@@ -24,6 +24,7 @@ mod fork;
 mod golden;
 mod holds;
 mod hostile;
+mod in_between;
 mod keyspace;
 mod list_rounds;
 mod listeners;
