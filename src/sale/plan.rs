@@ -80,7 +80,6 @@ impl Witness for Seen<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::sale::request::{Amount, Grab, Request};
     use crate::sale::terms::Terms;
     use crate::sale::testing::{at, created, init, run};
