@@ -10,7 +10,7 @@ BENCH ?=
 SIM ?=
 FUZZ ?=
 TORTURE ?=
-NOOP := $(CURDIR)/target/noop
+NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
 	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
@@ -66,21 +66,19 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 	target/release/torture $(TORTURE)
 
 build-noop: deps
-	cargo build --release --features noop --target-dir $(NOOP)
+	cargo build --release -p seckill-noop
 
 bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
-	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
-		--docs $(BENCH)
+	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --docs $(BENCH)
 
 bench-profile: build build-noop ## Write where the server spends its time into docs/ (perf)
-	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
-		--profile
+	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --profile
 
 bench-core: deps ## Measure the domain alone, without a server
 	cargo bench -p seckill-bench --bench core
 
-bench-instructions: build-noop ## Count the server's instructions for one call (valgrind)
-	SECKILL_NOOP_MODULE=$(NOOP)/release/libseckill.so cargo bench -p seckill-bench --bench instructions
+bench-instructions: build build-noop ## Count the server's instructions for one call (valgrind)
+	SECKILL_MODULE=$(MODULE) SECKILL_NOOP_MODULE=$(NOOP) cargo bench -p seckill-bench --bench instructions
 
 test: deps ## Run all tests
 	cargo test --workspace

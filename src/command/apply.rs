@@ -13,7 +13,7 @@ use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
 use crate::sale::outcome::Refused;
 use crate::sale::Sale;
 use crate::server::call::Call;
-use crate::server::key::{Mode, Slot};
+use crate::server::key::Slot;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
 
@@ -85,7 +85,7 @@ fn apply(
     changes: &[Change<'_>],
 ) -> Result<Applied, (Refused, &'static str)> {
     let refusal = |refused| (refused, errors::APPLY_REFUSED);
-    let mut key = call.open(KEY, Mode::Write);
+    let mut key = call.open(KEY);
     match key.slot() {
         Slot::Sale(sale) => {
             let holds = sale.holds_len();
@@ -108,7 +108,7 @@ fn apply(
     let look_at = sale.next_look();
     // The server tells of the new key, in which foreign code may change the sale.
     call.replicate_verbatim();
-    call.open(KEY, Mode::Write).fill(sale);
+    call.open(KEY).fill(sale);
     Ok((told, look_at))
 }
 

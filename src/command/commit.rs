@@ -20,10 +20,9 @@ use crate::sale::plan::Plan;
 use crate::sale::request::{Grab, Now, Request};
 use crate::sale::serve::{Placed, Served};
 use crate::sale::Sale;
-use crate::server::ahead;
 use crate::server::call::Call;
 use crate::server::info;
-use crate::server::key::{Key, Mode, Slot};
+use crate::server::key::{Key, Slot};
 use crate::server::outbox::{self, Appended, NotTaken, Outbox, Stream};
 use crate::server::run;
 
@@ -46,7 +45,7 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
 fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
     let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
-    let mut key = call.open(KEY, Mode::Write);
+    let mut key = call.open(KEY);
     let sale = match access::sale(&mut key) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
@@ -70,15 +69,13 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
 pub fn grab(call: &mut Call<'_>, grab: &Grab<'_>) {
     let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
-    let mut key = call.open(KEY, Mode::Write);
+    let mut key = call.open(KEY);
     let sale = match access::sale(&mut key) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
     };
-    // In a large sale this memory is far away: it is asked for before the clock is read.
-    let probe = ahead::probe(sale, name, grab.user);
     let now = if sale.is_timeless() { run::unread_now() } else { run::now() };
-    let found = sale.find(grab.user, probe);
+    let found = sale.find(grab.user);
     match sale.serve(grab, found, &now) {
         Some(Served::Granted(made)) => {
             let look_at = sale.next_look();
@@ -139,7 +136,7 @@ fn tell_grant(call: &mut Call<'_>, grab: &Grab<'_>, made: &Placed, look_at: Opti
     let outcome = Served::Granted(*made).outcome();
     info::count(&outcome);
     info::holds_changed(0, u64::from(made.grant.state == State::Held));
-    hand_on(call, KEY, made.version, || [made.change(grab)], look_at);
+    hand_on(call, KEY, made.version, &[made.change(grab)], look_at);
     if let Some(event) = Event::Grant.notification() {
         call.notify(event, KEY);
     }
@@ -240,7 +237,7 @@ pub fn complete(
         Step::Planned(planned) => {
             let planned = [planned];
             ready(call, &[KEY], &planned)?;
-            let keys = vec![call.open(KEY, Mode::Write)];
+            let keys = vec![call.open(KEY)];
             let made = enact_all(keys, planned.into(), std::slice::from_ref(case))?;
             Ok(made.into_iter().next())
         }
@@ -258,7 +255,7 @@ pub fn ready(call: &mut Call<'_>, keys: &[usize], planned: &[Planned]) -> Result
     let Err((place, why)) = outbox::ready(&wanted) else { return Ok(()) };
     let failed = (keys.get(place), planned.get(place), why != NotTaken::Changed);
     if let (Some(key), Some(planned), true) = failed {
-        if let Some(sale) = same_sale(&mut call.open(*key, Mode::Write), &planned.plan) {
+        if let Some(sale) = same_sale(&mut call.open(*key), &planned.plan) {
             note_outbox(sale, true);
         }
     }
@@ -350,7 +347,7 @@ pub fn append_first(
 ) -> Result<Option<Appended>, &'static str> {
     let stream = call.outbox().stream(stream, true);
     outbox::ready(&[(&stream, entries.len())]).map_err(|(_, why)| not_taken(why))?;
-    if !matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing) {
+    if !matches!(call.open(KEY).slot(), Slot::Missing) {
         return Err(errors::BEING_CHANGED);
     }
     let mut open = stream.open().ok_or(errors::BEING_CHANGED)?;
@@ -364,7 +361,7 @@ pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
-    hand_on(call, key, made.version, || changes, made.look_at);
+    hand_on(call, key, made.version, changes, made.look_at);
 }
 
 /// Replicates the INIT that made `sale`, puts it at its key and tells who watches that. The server
@@ -373,8 +370,8 @@ pub fn publish_first(call: &mut Call<'_>, made: &Made, init: &Change<'_>, sale: 
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
-    call.replicate(KEY, made.version, || std::slice::from_ref(init));
-    call.open(KEY, Mode::Write).fill(sale);
+    call.replicate(KEY, made.version, std::slice::from_ref(init));
+    call.open(KEY).fill(sale);
     call.signal_modified(KEY);
     if let Some(deadline) = made.look_at {
         call.watch(KEY, deadline);
@@ -383,11 +380,11 @@ pub fn publish_first(call: &mut Call<'_>, made: &Made, init: &Change<'_>, sale: 
 
 /// Replicates changes, tells who watches the key, and has the sweeper look at it when it must.
 #[inline]
-fn hand_on<'c, C: AsRef<[Change<'c>]>>(
+fn hand_on(
     call: &mut Call<'_>,
     key: usize,
     version: u64,
-    changes: impl FnOnce() -> C,
+    changes: &[Change<'_>],
     look_at: Option<u64>,
 ) {
     call.replicate(key, version, changes);

@@ -12,7 +12,7 @@ use crate::sale::request::{Init, Request};
 use crate::sale::terms::Terms;
 use crate::sale::Sale;
 use crate::server::call::Call;
-use crate::server::key::{Mode, Slot};
+use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
 
@@ -54,6 +54,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_TYPE,
         errors::SALE_EXISTS,
         errors::NOT_CREATED,
+        errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
     internal: false,
@@ -64,7 +65,7 @@ fn run(call: &mut Call<'_>) {
         Ok(init) => init,
         Err(error) => return call.reply().error(error),
     };
-    let is_new = matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing);
+    let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
     if !is_new {
         return commit::run(call, &Request::Init(init));
     }
@@ -84,7 +85,10 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
         Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
     };
     let terms = Terms { schedule, ..usual.altered(&change) };
-    Ok(Init { supply, terms, amounts, id: random::id(), secret: random::secret() })
+    // What is drawn is keyed by the secret: a sale without one is none.
+    let id = random::id().ok_or(errors::NO_RANDOMNESS)?;
+    let secret = random::secret().ok_or(errors::NO_RANDOMNESS)?;
+    Ok(Init { supply, terms, amounts, id, secret })
 }
 
 /// Creates the sale where none is.

@@ -3,16 +3,17 @@
 use std::ffi::CStr;
 use std::ops::Range;
 use std::os::raw::c_int;
+use std::ptr;
 use std::slice;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
 
 use super::api::guarded;
-use super::key::{Key, Mode};
+use super::key::{Key, View};
 use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
-use super::{events, listeners, replicate, run, sweeper};
+use super::{events, replicate, run, sweeper};
 use crate::sale::effect::Change;
 use crate::sale::request::Now;
 
@@ -34,8 +35,6 @@ pub struct Call<'a> {
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
     now: Option<Now>,
-    /// No client made it, so it has no words that could be replicated.
-    of_timer: bool,
 }
 
 impl<'a> Call<'a> {
@@ -45,7 +44,7 @@ impl<'a> Call<'a> {
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
-        Call { ctx, strings, args, now: None, of_timer: true }
+        Call { ctx, strings, args, now: None }
     }
 
     /// The arguments, without the command's name.
@@ -63,24 +62,28 @@ impl<'a> Call<'a> {
         Reply::new(self.ctx)
     }
 
-    /// Opens the key that `args()[arg]` names. The call stands still until the key is dropped:
-    /// replicate, signal and notify afterwards.
-    pub fn open(&mut self, arg: usize, mode: Mode) -> Key<'_> {
-        let mode = match mode {
-            Mode::Read => raw::REDISMODULE_READ,
-            Mode::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-        };
-        let Some(name) = self.name(arg) else {
-            return Key::new(std::ptr::null_mut());
-        };
-        // SAFETY: the context and the name are alive during the call; `Key` closes what is opened.
-        Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+    /// Opens the key that `args()[arg]` names for writing. The call stands still until the key is
+    /// dropped: replicate, signal and notify afterwards.
+    pub fn open(&mut self, arg: usize) -> Key<'_> {
+        Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
+    }
+
+    /// The same for reading alone.
+    pub fn view(&mut self, arg: usize) -> View<'_> {
+        View::new(self.opened(arg, raw::REDISMODULE_READ))
+    }
+
+    /// Whoever takes the key closes it. Null for a missing key that is opened for reading.
+    fn opened(&self, arg: usize, mode: u32) -> *mut RedisModuleKey {
+        let Some(name) = self.name(arg) else { return ptr::null_mut() };
+        // SAFETY: the context and the name are alive during the call.
+        unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) }
     }
 
     /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
     /// time stands still: no key expires afterwards.
     pub fn let_expire(&mut self, args: &[usize]) {
-        args.iter().for_each(|arg| drop(self.open(*arg, Mode::Write)));
+        args.iter().for_each(|arg| drop(self.open(*arg)));
     }
 
     /// Opens several keys for writing, which must have different names, in order. None of them may
@@ -93,13 +96,10 @@ impl<'a> Call<'a> {
                 earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
-            keys.push(match self.name(*arg).filter(|_| !is_repeated) {
-                None => Key::new(std::ptr::null_mut()),
-                Some(name) => {
-                    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-                    // SAFETY: the context and the name are alive during the call; `Key` closes
-                    // what is opened, and no two of these keys are the same one.
-                    Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+            keys.push(match is_repeated {
+                true => Key::new(ptr::null_mut()),
+                false => {
+                    Key::new(self.opened(*arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
                 }
             });
         }
@@ -107,21 +107,11 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
-    /// ...`, where `version` is the one that the first change follows. They are asked for where
-    /// somebody takes them.
+    /// ...`, where `version` is the one that the first change follows.
     #[inline]
-    pub fn replicate<'c, C: AsRef<[Change<'c>]>>(
-        &mut self,
-        key_arg: usize,
-        version: u64,
-        changes: impl FnOnce() -> C,
-    ) {
-        if !self.must_hand_over() {
-            // Nobody takes it, but the server counts that something changed since it last saved.
-            return self.replicate_verbatim();
-        }
+    pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
         if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, version, changes().as_ref());
+            replicate::changes(self.ctx, key, version, changes);
         }
     }
 
@@ -131,16 +121,9 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx)
     }
 
-    /// Whether what is replicated reaches anybody.
-    fn must_hand_over(&self) -> bool {
-        self.of_timer || listeners::are_there(self.ctx)
-    }
-
     /// Replicates entries that were appended, with their ids.
     pub fn replicate_outbox(&mut self, appended: &Appended) {
-        if self.must_hand_over() {
-            appended.replicate();
-        }
+        appended.replicate();
         appended.signal();
     }
 
@@ -301,7 +284,7 @@ unsafe fn handle<'a>(
     } else if is_held_back(ctx, spec) {
         Reply::new(ctx).error(BEING_CHANGED);
     } else {
-        (spec.handler)(&mut Call { ctx, strings, args, now: None, of_timer: false });
+        (spec.handler)(&mut Call { ctx, strings, args, now: None });
     }
     true
 }

@@ -1,27 +1,21 @@
 //! The one place where a value of the server becomes a sale of ours.
 
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use redis_module::raw::{self, RedisModuleKey};
 
 use super::{datatype, log};
 use crate::sale::Sale;
 
-/// How a key is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Read,
-    Write,
-}
-
-/// What is at a key.
-pub enum Slot<'k> {
+/// What is at a key; `S` is how its sale is borrowed.
+pub enum Slot<S> {
     /// Nothing.
     Missing,
     /// Something that is not a sale.
     Foreign,
-    /// A sale. Of a key opened for reading it must not be changed, but for its refusal counters.
-    Sale(&'k mut Sale),
+    /// A sale.
+    Sale(S),
 }
 
 const NOT_FILLED: &str = "the server refused a new sale";
@@ -34,13 +28,25 @@ pub struct Key<'c> {
 }
 
 impl Key<'_> {
-    /// `key` may be null: a missing key that was opened for reading.
+    /// `key` may be null: then nothing is there and nothing can be put there.
     pub(super) fn new(key: *mut RedisModuleKey) -> Self {
         Key { key, call: PhantomData }
     }
 
     /// What is at the key now.
-    pub fn slot(&mut self) -> Slot<'_> {
+    pub fn slot(&mut self) -> Slot<&mut Sale> {
+        match self.found() {
+            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
+            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
+            // only one of this call.
+            Slot::Sale(sale) => Slot::Sale(unsafe { &mut *sale.as_ptr() }),
+            Slot::Missing => Slot::Missing,
+            Slot::Foreign => Slot::Foreign,
+        }
+    }
+
+    /// What is at the key now, not yet borrowed.
+    fn found(&self) -> Slot<NonNull<Sale>> {
         if self.key.is_null() {
             return Slot::Missing;
         }
@@ -49,10 +55,7 @@ impl Key<'_> {
         if !kind.is_null() && kind == datatype::handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
-            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
-            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
-            // only one of this call.
-            return unsafe { value.cast::<Sale>().as_mut() }.map_or(Slot::Foreign, Slot::Sale);
+            return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
         }
         // SAFETY: as above.
         match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
@@ -64,6 +67,9 @@ impl Key<'_> {
     /// Puts a sale at the key, which was opened for writing and holds nothing. Foreign code may run
     /// in it: the server tells of the new key.
     pub fn fill(self, sale: Sale) {
+        if self.key.is_null() {
+            return log::warning(NOT_FILLED);
+        }
         let value = datatype::into_value(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
         let status =
@@ -79,6 +85,27 @@ impl Key<'_> {
     /// Leaves the key open for good. For a key whose value may be gone: closing looks at it.
     pub fn abandon(self) {
         std::mem::forget(self);
+    }
+}
+
+/// A key that is open for reading alone: its sale can be looked at and not changed.
+pub struct View<'c>(Key<'c>);
+
+impl View<'_> {
+    /// `key` may be null: nothing is there.
+    pub(super) fn new(key: *mut RedisModuleKey) -> Self {
+        View(Key::new(key))
+    }
+
+    /// What is at the key now.
+    pub fn slot(&self) -> Slot<&Sale> {
+        match self.0.found() {
+            // SAFETY: as for a key that is open for writing; nobody changes the sale while this
+            // call stands still.
+            Slot::Sale(sale) => Slot::Sale(unsafe { &*sale.as_ptr() }),
+            Slot::Missing => Slot::Missing,
+            Slot::Foreign => Slot::Foreign,
+        }
     }
 }
 
