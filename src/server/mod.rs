@@ -23,4 +23,5 @@ pub mod register;
 pub mod replicate;
 pub mod reply;
 pub mod run;
+mod stream;
 pub mod sweeper;
