@@ -7,15 +7,15 @@ use super::access::KEY;
 use super::commit;
 use super::errors;
 use super::table::{self, FIRST};
-use crate::sale::apply::Told;
-use crate::sale::effect::{decode_version, Change};
-use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
-use crate::sale::outcome::Refused;
-use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
+use seckill_domain::apply::Told;
+use seckill_domain::effect::{decode_version, Change};
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::outcome::Refused;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.APPLY",

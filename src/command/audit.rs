@@ -2,10 +2,10 @@
 
 use super::access;
 use super::table::{self, FIRST};
-use crate::sale::audit::Audit;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;
+use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.AUDIT",

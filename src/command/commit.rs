@@ -10,21 +10,21 @@
 
 use super::access::{self, KEY};
 use super::{errors, reply};
-use crate::sale::apply::Told;
-use crate::sale::decide::Decision;
-use crate::sale::effect::Change;
-use crate::sale::event::Event;
-use crate::sale::outbox::Entry;
-use crate::sale::outcome::{Outcome, State};
-use crate::sale::plan::Plan;
-use crate::sale::request::{Grab, Now, Request};
-use crate::sale::serve::{Placed, Served};
-use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::{Key, Slot};
 use crate::server::outbox::{self, Appended, NotTaken, Outbox, Stream};
 use crate::server::run;
+use seckill_domain::apply::Told;
+use seckill_domain::decide::Decision;
+use seckill_domain::effect::Change;
+use seckill_domain::event::Event;
+use seckill_domain::outbox::Entry;
+use seckill_domain::outcome::{Outcome, State};
+use seckill_domain::plan::Plan;
+use seckill_domain::request::{Grab, Now, Request};
+use seckill_domain::serve::{Placed, Served};
+use seckill_domain::Sale;
 
 /// What every command that changes a sale can answer, beside its own errors: a round that is over
 /// ends first, whatever is asked, and with it come its entries.

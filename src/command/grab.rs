@@ -4,9 +4,9 @@ use super::commit;
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use crate::sale::request::{Amount, Grab};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
+use seckill_domain::request::{Amount, Grab};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.GRAB",

@@ -6,15 +6,14 @@ use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{commit, errors, reply};
-use crate::sale::decide::decide_new;
-use crate::sale::outcome::Outcome;
-use crate::sale::request::{Init, Request};
-use crate::sale::terms::Terms;
-use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
+use seckill_domain::decide::decide_new;
+use seckill_domain::request::{Init, Request};
+use seckill_domain::terms::Terms;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",

@@ -5,14 +5,14 @@ use super::commit::{self, Case, Made, Planned};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
-use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use crate::sale::outcome::Standing;
-use crate::sale::request::{Amount, Grab, Now};
-use crate::sale::several::{decide_several, Joint, Verdict};
-use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
+use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
+use seckill_domain::outcome::Standing;
+use seckill_domain::request::{Amount, Grab, Now};
+use seckill_domain::several::{decide_several, Joint, Verdict};
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.MGRAB",

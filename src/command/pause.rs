@@ -2,9 +2,9 @@
 
 use super::commit;
 use super::table::{self, FIRST};
-use crate::sale::request::Request;
 use crate::server::call::Call;
 use crate::server::register::Spec;
+use seckill_domain::request::Request;
 
 pub const PAUSE: Spec = Spec {
     name: "SECKILL.PAUSE",

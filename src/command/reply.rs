@@ -3,9 +3,9 @@
 //! the server's, without building a value first.
 
 use super::errors;
-use crate::sale::ledger::Grant;
-use crate::sale::outcome::{Outcome, Standing, State};
 use crate::server::reply::Reply;
+use seckill_domain::ledger::Grant;
+use seckill_domain::outcome::{Outcome, Standing, State};
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;

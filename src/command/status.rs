@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors};
-use crate::sale::status::Status;
 use crate::server::call::Call;
 use crate::server::register::{Arg, Spec};
 use crate::server::reply::Reply;
+use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.STATUS",
@@ -78,17 +78,17 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::draw::Draw;
-    use crate::sale::schedule::Schedule;
-    use crate::sale::terms::Terms;
-    use crate::sale::testing::{at, created, init};
+    use seckill_domain::draw::Draw;
+    use seckill_domain::schedule::Schedule;
+    use seckill_domain::terms::Terms;
+    use seckill_oracle::sales::{at, created};
 
     #[test]
     fn the_docs_name_every_field() {
         let schedule = Schedule { period_ms: 9, offset_ms: 0, lasts_ms: 9, carry: false };
         let draw = Draw::Packets { packets: 1, min: 1 };
         let terms = Terms { schedule: Some(schedule), draw: Some(draw), ..Terms::default() };
-        let status = created(&init(1, terms), 1).status(&at(2));
+        let status = created(1, terms).status(&at(2));
         let fields = serde_json::to_value(status).unwrap();
         let fields = fields.as_object().unwrap();
         assert!(fields.len() > 25, "they are found: {fields:?}");

@@ -201,10 +201,11 @@ pub(crate) mod counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::admission::{Admission, List, Modulo, Sample};
-    use crate::sale::outcome::Outcome;
-    use crate::sale::request::{Amount, Grab, ListChange, Request};
-    use crate::sale::testing::{at, gated, grab, run};
+    use seckill_domain::admission::{Admission, List, Modulo, Sample};
+    use seckill_domain::outcome::Outcome;
+    use seckill_domain::request::{Amount, Grab, ListChange, Request};
+    use seckill_domain::terms::Terms;
+    use seckill_oracle::sales::{at, created, run};
 
     #[test]
     fn allocations_are_counted() {
@@ -226,10 +227,11 @@ mod tests {
         let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("user:{n}").into_bytes()).collect();
         let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
         let gate = |admission: Admission| {
-            let mut sale = gated(admission);
+            let mut sale = created(100_000, Terms { admission, ..Terms::default() });
             let allow = ListChange { list: List::Allow, add: true, users: &users };
             run(&mut sale, &Request::List(allow), 2);
-            grab(&mut sale, "user:0", 2);
+            let first = Grab { user: users[0], amount: Amount::Unsaid, req: None };
+            run(&mut sale, &Request::Grab(first), 2);
             let deny = ListChange { list: List::Deny, add: true, users: &users[1000..] };
             run(&mut sale, &Request::List(deny), 2);
             sale

@@ -17,7 +17,7 @@ use redis_module::raw::{
 use super::replicate::create_string;
 use super::stream::{found_at, Found};
 pub use super::stream::{ready, NotTaken, Stream};
-use crate::sale::outbox::{Entry, FIELDS_INLINE};
+use seckill_domain::outbox::{Entry, FIELDS_INLINE};
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
 #[derive(Clone, Copy)]

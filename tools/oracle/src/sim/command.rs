@@ -3,17 +3,17 @@
 
 use smallvec::SmallVec;
 
-use seckill::sale::apply::Told;
-use seckill::sale::decide::Decision;
-use seckill::sale::draw::Draw;
-use seckill::sale::effect::Change;
-use seckill::sale::event::Event;
-use seckill::sale::outbox::Entry;
-use seckill::sale::outcome::Outcome;
-use seckill::sale::request::{Amount, Grab, Now, Request};
-use seckill::sale::serve::Served;
-use seckill::sale::several::{decide_several, Joint, Verdict};
-use seckill::sale::Sale;
+use seckill_domain::apply::Told;
+use seckill_domain::decide::Decision;
+use seckill_domain::draw::Draw;
+use seckill_domain::effect::Change;
+use seckill_domain::event::Event;
+use seckill_domain::outbox::Entry;
+use seckill_domain::outcome::Outcome;
+use seckill_domain::request::{Amount, Grab, Now, Request};
+use seckill_domain::serve::Served;
+use seckill_domain::several::{decide_several, Joint, Verdict};
+use seckill_domain::Sale;
 
 use super::cluster::Cluster;
 use super::model::Heard;

@@ -1,0 +1,96 @@
+//! What a user has.
+
+use smallvec::SmallVec;
+
+use super::{Found, Grant, Ledger};
+use crate::outcome::{Standing, State};
+use crate::record::{self, Record};
+
+/// What one user has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Units in live grants.
+    pub live_units: u64,
+    pub live_grants: u32,
+    /// Seq of his newest grant, 0 when none.
+    pub newest: u32,
+    /// Seq of his newest live grant, 0 when none.
+    pub newest_live: u32,
+}
+
+impl Ledger {
+    /// What the user found has.
+    #[inline]
+    pub fn holding(&self, found: &Found) -> Holding {
+        match found.entry {
+            None => Holding::default(),
+            Some(entry) if entry.marked => self.accounts.get(entry.number).holding(),
+            Some(entry) => self.holding_of_only(entry.number),
+        }
+    }
+
+    /// What a user has whose only grant is `seq`.
+    fn holding_of_only(&self, seq: u32) -> Holding {
+        match self.record(seq) {
+            Some(record) if record.state.is_live() => {
+                Holding { live_units: record.qty, live_grants: 1, newest: seq, newest_live: seq }
+            }
+            _ => Holding { newest: seq, ..Holding::default() },
+        }
+    }
+
+    /// The grant of a user who has no other, if it is of one unit: as replies show it at `t`.
+    #[inline]
+    pub fn only_unit(&self, found: &Found, t: u64) -> Option<Standing> {
+        let seq = found.entry.filter(|entry| !entry.marked)?.number;
+        let (state, held_until) = record::of_one_unit(self.records.get(seq)?.0)?;
+        let is_held = state == State::Held;
+        if is_held && held_until <= t {
+            return None;
+        }
+        let deadline = if is_held { held_until } else { 0 };
+        Some(Standing { seq: seq.into(), qty: 1, state, deadline })
+    }
+
+    /// Seq of the user's newest grant, 0 when none.
+    #[inline]
+    pub(super) fn newest(&self, found: &Found) -> u32 {
+        found.entry.map_or(0, |entry| self.newest_of(entry))
+    }
+
+    /// The user's grants, newest first.
+    pub fn grants_of(&self, user: &[u8]) -> impl Iterator<Item = Grant<'_>> {
+        let mut next = self.newest(&self.find(user));
+        core::iter::from_fn(move || {
+            let record = self.record(next)?;
+            let grant = self.granted(next, record);
+            next = record.prev;
+            Some(grant)
+        })
+    }
+
+    /// The user's newest live grant that is not due at `t`.
+    pub fn newest_live(&self, found: &Found, t: u64) -> Option<Grant<'_>> {
+        let stays = |grant: &Grant<'_>| grant.state.is_live() && !grant.is_due(t);
+        match found.entry? {
+            entry if entry.marked => {
+                let live = self.accounts.get(entry.number).live().iter().rev();
+                live.filter_map(|seq| self.grant((*seq).into())).find(stays)
+            }
+            entry => self.grant(entry.number.into()).filter(stays),
+        }
+    }
+
+    /// Seqs of the user's own holds that are due at `t`, earliest deadline first.
+    pub fn due_of(&self, found: &Found, t: u64) -> SmallVec<[u32; 4]> {
+        match found.entry {
+            None => SmallVec::new(),
+            Some(entry) if entry.marked => self.accounts.get(entry.number).holds().due(t).collect(),
+            Some(entry) => {
+                let held = |r: &Record<'_>| r.state == State::Held && r.deadline <= t;
+                let due = self.record(entry.number).filter(held);
+                due.map(|_| entry.number).into_iter().collect()
+            }
+        }
+    }
+}

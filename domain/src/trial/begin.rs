@@ -1,0 +1,73 @@
+//! How a sale begins, and a round of it.
+
+use super::{check, Step, Trial, Witness};
+use crate::core::Core;
+use crate::draw::Draw;
+use crate::effect::{Change, Effect, Start};
+use crate::event::Event;
+use crate::limits::{AMOUNTS_PER_PIECE, GRANTS_MAX};
+use crate::outcome::Refused;
+use crate::Sale;
+
+impl Trial {
+    /// Starts a sale with its first change.
+    pub fn of_new(change: &Change<'_>, seen: &mut impl Witness) -> Result<Trial, Refused> {
+        let Effect::Init(start) = &change.effect else {
+            return Err(Refused::Place);
+        };
+        let Start { supply, terms, amounts, .. } = &**start;
+        terms.check().map_err(|_| Refused::Law)?;
+        if let Some(draw) = &terms.draw {
+            draw.check(*supply, amounts).map_err(|_| Refused::Law)?;
+        }
+        let is_list = terms.draw.as_ref().is_some_and(Draw::is_list);
+        check(terms.draw == is_list.then(|| Draw::list(amounts)).or(terms.draw))?;
+        check(is_list || amounts.is_empty())?;
+        let packets = terms.draw.as_ref().and_then(Draw::packets);
+        let core = Core { supply: *supply, available: *supply, packets, ..Core::default() };
+        let mut trial = Trial::with(core, terms);
+        trial.core.begin(change)?;
+        trial.core.round = terms.schedule.map_or(0, |schedule| schedule.round_at(trial.core.t));
+        // A list counts a version for each of its pieces, which a rewritten log counts too.
+        trial.core.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
+        // In rounds what is left of it is a piece of its own. All further ones have their grants.
+        trial.core.version += u64::from(is_list && terms.schedule.is_some());
+        check(trial.is_lawful())?;
+        trial.tell(Event::Init, change, None, seen);
+        Ok(trial)
+    }
+
+    /// A new round, with all its units available.
+    pub(super) fn round(
+        &mut self,
+        step: &mut Step<'_, '_, impl Witness>,
+        (round, supply, lists): (u64, u64, u64),
+    ) -> Result<(), Refused> {
+        let schedule = step.sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
+        check(round > self.core.round && round <= schedule.round_at(self.core.t))?;
+        let packets = self.packets_of_round(step.sale, supply, lists)?;
+        self.happen(step, Event::Round, None, |core| {
+            let (available, held, sold) = (supply, 0, 0);
+            *core = Core { round, supply, available, held, sold, packets, ..*core };
+            Ok(())
+        })
+    }
+
+    /// Packets that a new round begins with.
+    fn packets_of_round(
+        &self,
+        sale: &Sale,
+        supply: u64,
+        lists: u64,
+    ) -> Result<Option<u64>, Refused> {
+        let Some(list) = sale.repeated() else {
+            check(lists == 0)?;
+            return Ok(self.draw.as_ref().and_then(Draw::packets));
+        };
+        let keeps = sale.keeps_list(supply, lists).ok_or(Refused::Law)?;
+        let packets = list.told_len().checked_mul(lists).ok_or(Refused::Law)?;
+        let packets = packets.saturating_add(if keeps { list.len() } else { 0 });
+        check(packets <= GRANTS_MAX)?;
+        Ok(Some(packets))
+    }
+}

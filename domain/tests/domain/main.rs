@@ -1,0 +1,25 @@
+//! The domain without a server: everything that it promises, against a naive oracle.
+//!
+//! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
+//! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
+//!   compares them after every step.
+//! * `draws` holds drawn amounts against the published method, and their sums against the total.
+//! * `rebuild` saves and loads a sale in both binary forms.
+//! * `enumeration` walks every short sequence of operations, `property` long random ones.
+//! * `hostile` alters and truncates what is loaded and applied.
+//! * `sound` tells whether what came out is a sale like any other; `make fuzz` uses it too.
+//! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
+//! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
+//! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
+
+mod draws;
+mod enumeration;
+mod epoch;
+mod hostile;
+mod ledger;
+mod masses;
+mod property;
+mod simulation;
+
+use seckill_oracle::{oracle, rebuild, sim, sound, world};
+use seckill_random as random;
