@@ -11,6 +11,7 @@ use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
 use seckill_domain::decide::decide_new;
+use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request};
 use seckill_domain::terms::Terms;
 use seckill_domain::Sale;
