@@ -12,7 +12,7 @@ FUZZ ?=
 TORTURE ?=
 NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
 	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
 	bench-core bench-instructions bench-profile
 
@@ -57,9 +57,18 @@ order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, re
 	cargo build --release -p order_writer -p seckill-order-demo
 	target/release/order_demo
 
-clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
+# Installs what `make clients` runs: phpredis, redis-py, node-redis and ioredis. Jedis is up to you.
+CLIENT_LIBRARIES := $(CURDIR)/target/clients
+clients-deps:
+	@.ci/deps clients
+	npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6
+	python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9'
+
+# CLIENTS="--skip Java" leaves one out that is not here.
+clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (CLIENTS="--skip Java")
 	$(BUILD) -p seckill-tools --bin clients
-	target/release/clients
+	NODE_PATH=$(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH) \
+		PYTHONPATH=$(CLIENT_LIBRARIES)/python:$(PYTHONPATH) target/release/clients $(CLIENTS)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability

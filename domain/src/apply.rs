@@ -46,12 +46,8 @@ impl Sale {
         let trial = Trial::of_new(change, &mut told)?;
         let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
         sale.told_supply = start.supply;
-        let repeats = sale.terms.schedule.is_some();
         if let Some(amounts) = sale.amounts_mut() {
-            *amounts = match repeats {
-                true => Amounts::repeated(&start.amounts),
-                false => start.amounts.iter().copied().collect(),
-            };
+            *amounts = start.amounts.iter().copied().collect();
         }
         sale.created_at = trial.core.t;
         if let Some(rounds) = sale.rounds_mut() {
@@ -98,11 +94,27 @@ impl Sale {
     /// Applies changes in order: all of them, or nothing when one is refused.
     pub fn apply(&mut self, changes: &[Change<'_>]) -> Result<Told, Refused> {
         let mut told = Told::new();
+        let trial = self.attempt(changes, &mut told)?;
+        self.make_all(changes, &trial);
+        Ok(told)
+    }
+
+    /// Tries changes in order on a copy of the numbers. `seen` is told of every event.
+    pub(super) fn attempt(
+        &self,
+        changes: &[Change<'_>],
+        seen: &mut impl Witness,
+    ) -> Result<Trial, Refused> {
         let mut trial = Trial::of(self);
         let alone = changes.len() == 1;
         for change in changes {
-            trial.step(self, change, alone, &mut told)?;
+            trial.step(self, change, alone, seen)?;
         }
+        Ok(trial)
+    }
+
+    /// Makes changes that were tried on this sale as it is.
+    pub(super) fn make_all(&mut self, changes: &[Change<'_>], trial: &Trial) {
         let restocked = trial.more().map_or(&[][..], |more| &more.restocked);
         let mut restocked = restocked.iter().copied();
         for change in changes {
@@ -112,11 +124,10 @@ impl Sale {
         }
         self.core = trial.core;
         if self.extras.is_some() {
-            self.tidy_rounds(&trial);
+            self.tidy_rounds(trial);
         }
         debug_assert!(self.core.is_lawful(), "{:?}", self.core);
         debug_assert_eq!(self.core.grants, self.ledger.len());
-        Ok(told)
     }
 
     /// Makes a change that was tried. `restocked`: what is available after each restock to come.
@@ -168,8 +179,7 @@ impl Sale {
             Effect::Amounts(piece) => lists::take_amounts(self, piece),
             Effect::Rows(piece) => rows::take(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
-            Effect::Left(piece) => lists::take_left(self, piece),
-            Effect::Round { round, supply, lists } => self.begin_round(*round, *supply, *lists),
+            Effect::Round { round, .. } => self.begin_round(*round),
             // The trial refuses these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
         }
@@ -194,9 +204,8 @@ impl Sale {
         count(&mut self.tallies.granted);
     }
 
-    fn begin_round(&mut self, round: u64, supply: u64, lists: u64) {
-        let keep = self.keeps_list(supply, lists).unwrap_or(false);
-        self.turn(round, self.core.grants + 1, (lists, keep));
+    fn begin_round(&mut self, round: u64) {
+        self.turn(round, self.core.grants + 1);
         if let Some(rounds) = self.rounds_mut() {
             rounds.note_total();
         }
@@ -247,9 +256,7 @@ impl Sale {
     fn retake(&mut self, seq: u64) {
         self.ledger_of(seq).set_state(seq, State::Sold, 0);
         let qty = self.qty_of(seq);
-        if let Some(old) = self.old_mut(seq) {
-            old.returned.as_mut().map(|returned| returned.take(qty));
-        } else if let Some(amounts) = self.amounts_mut() {
+        if let Some(amounts) = self.amounts_mut() {
             amounts.take(qty);
         }
         count(&mut self.tallies.reclaimed);
@@ -259,15 +266,13 @@ impl Sale {
         self.stored_grant(seq).map_or(0, |grant| grant.qty)
     }
 
-    /// In a sale with DRAW LIST an amount comes back to the end of its round's list.
+    /// In a sale with DRAW LIST an amount comes back to the end of the list.
     fn return_amount(&mut self, seq: u64) {
         if self.amounts().is_none() {
             return;
         }
         let qty = self.qty_of(seq);
-        if let Some(old) = self.old_mut(seq) {
-            old.returned.iter_mut().for_each(|returned| returned.push(qty));
-        } else if let Some(amounts) = self.amounts_mut() {
+        if let Some(amounts) = self.amounts_mut() {
             amounts.push(qty);
         }
     }

@@ -195,9 +195,8 @@ impl Sale {
         let most = if self.awaits == 0 { most } else { 0 };
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
         let due = older.chain(self.ledger.holds().due(t)).take(most);
-        let lapsed: Seqs = due.map(u64::from).collect();
-        let lapse = Lapse { seqs: lapsed, core: self.core, admits: None };
-        self.change_after(&lapse, Outcome::Done, None, now)
+        let lapsed: Seqs = due.map(|(_, seq)| seq.into()).collect();
+        self.change_after(&Lapse::of(lapsed, self.core), Outcome::Done, None, now)
     }
 
     /// The epoch to write into a change: none when this run has written one already.

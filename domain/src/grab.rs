@@ -5,8 +5,8 @@ use super::core::{Core, Stock};
 use super::decide::Decision;
 use super::draw::{Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
-use super::ledger::{Found, Holding, Ledger};
-use super::limits::GRANTS_MAX;
+use super::ledger::{Found, Grant, Holding, Ledger};
+use super::limits::{GRANTS_MAX, LAPSES_PER_CALL_MAX};
 use super::outcome::{Misuse, Outcome, Standing, State};
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
@@ -22,11 +22,25 @@ pub(super) struct Lapse<'a> {
     pub seqs: Seqs,
     /// The numbers once the holds have expired.
     pub core: Core,
+    /// Deadline and seq of the last of the user's own holds among them.
+    own_to: (u64, u32),
+    /// Whether more of the user's own holds are due.
+    pub own_left: bool,
     /// The user whom ADMIT lets in by this call.
     pub admits: Option<&'a [u8]>,
 }
 
 impl Lapse<'_> {
+    /// These holds, in a sale that stands at `core`.
+    pub(super) fn of(seqs: Seqs, core: Core) -> Self {
+        Lapse { seqs, core, own_to: (0, 0), own_left: false, admits: None }
+    }
+
+    /// Whether this hold of the user's own is not among them.
+    pub(super) fn leaves(&self, grant: &Grant<'_>) -> bool {
+        (grant.held_until, grant.seq as u32) > self.own_to
+    }
+
     /// Whether nothing comes before.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -54,10 +68,11 @@ impl Lapse<'_> {
 }
 
 impl Sale {
-    /// The user's own holds that are due: they go before anything is judged.
+    /// The user's own holds that are due: they go before anything is judged, the earliest first. Of
+    /// very many a call writes a part.
     #[inline]
     pub(super) fn lapse_of<'a>(&self, user: &[u8], found: &Found, t: u64) -> Lapse<'a> {
-        let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
+        let mut lapse = Lapse::of(Seqs::new(), self.core);
         if self.extras.is_some() || self.ledger.holds().are_due(t) {
             self.add_lapsed(&mut lapse, user, found, t);
         }
@@ -66,18 +81,26 @@ impl Sale {
 
     #[cold]
     fn add_lapsed(&self, lapse: &mut Lapse<'_>, user: &[u8], found: &Found, t: u64) {
-        let is_due = |ledger: &Ledger| ledger.holds().are_due(t);
-        if is_due(&self.ledger) {
-            self.ledger.due_of(found, t).into_iter().for_each(|seq| lapse.add(&self.ledger, seq));
-        }
-        for ledger in self.older().map(|old| &old.ledger).filter(|ledger| is_due(ledger)) {
-            let due = ledger.due_of(&ledger.find(user), t);
-            lapse.seqs.extend(due.into_iter().map(u64::from));
+        let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
+        let older =
+            ledgers.map(|ledger| ledger.due_of(&ledger.find(user), t, LAPSES_PER_CALL_MAX + 1));
+        let mut due = self.ledger.due_of(found, t, LAPSES_PER_CALL_MAX + 1);
+        older.for_each(|its| due.extend(its));
+        due.sort_unstable();
+        lapse.own_left = due.len() > LAPSES_PER_CALL_MAX;
+        due.truncate(LAPSES_PER_CALL_MAX);
+        lapse.own_to = due.last().copied().unwrap_or_default();
+        for (_, seq) in due {
+            match self.ledger.has(seq.into()) {
+                true => lapse.add(&self.ledger, seq),
+                // Those of an older round move that round's numbers.
+                false => lapse.seqs.push(seq.into()),
+            }
         }
     }
 
     /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
-    /// His own have lapsed before.
+    /// Their own have lapsed before, or most of them.
     #[inline]
     pub(super) fn lapse_until(
         &self,
@@ -90,11 +113,12 @@ impl Sale {
         if !ledger.holds().are_due(t) {
             return;
         }
-        for seq in ledger.holds().due(t) {
+        for (_, seq) in ledger.holds().due(t) {
             if enough(lapse) {
                 break;
             }
-            if ledger.grant(seq.into()).is_some_and(|grant| grant.user != user) {
+            let is_new = |grant: Grant<'_>| grant.user != user || lapse.leaves(&grant);
+            if ledger.grant(seq.into()).is_some_and(is_new) {
                 lapse.add(ledger, seq);
             }
         }
@@ -148,6 +172,9 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let mut lapse = self.lapse_of(grab.user, &found, t);
+        if lapse.own_left && self.terms.limits_users() {
+            return self.change_after(&lapse, Outcome::ManyOwnEnding, None, now);
+        }
         let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {
             Some(outcome) => Err(outcome),
             None => self.judge_grab(grab, &found, &mut lapse, t),
@@ -204,7 +231,7 @@ impl Sale {
                 });
                 fit(grab.amount, wanted, &lapse.core)?
             }
-            Some(draw) => self.judge_draw(draw, grab.user, allowance, lapse, t)?,
+            Some(draw) => self.judge_draw(draw, grab.user, lapse, t)?,
         };
         if self.core.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
@@ -217,7 +244,6 @@ impl Sale {
         &self,
         draw: &Draw,
         user: &[u8],
-        allowance: Option<u64>,
         lapse: &mut Lapse<'_>,
         t: u64,
     ) -> Result<u64, Outcome> {
@@ -228,11 +254,7 @@ impl Sale {
         let first = self.amounts().and_then(Amounts::first);
         let first = first.or_else(|| returned().map(|grant| grant.qty));
         let held = lapse.core.held;
-        let qty = draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })?;
-        match allowance {
-            Some(allowance) if qty > allowance => Err(Outcome::OverLimit { allowance }),
-            _ => Ok(qty),
-        }
+        draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })
     }
 
     /// What a request id that is known is told: its grant as it stands at `t`.

@@ -83,6 +83,11 @@ pub enum Outcome {
     Fenced,
     /// Units were added or withdrawn.
     Restocked { applied: i64, available: u64 },
+    /// Nothing was judged: very many holds of this user are due. Some are written, the caller asks
+    /// again.
+    ManyOwnEnding,
+    /// The same with holds of others, which may have what a late payment asks for.
+    ManyEnding,
     /// Nothing was judged: the stored round is over. The caller commits the one change and asks
     /// again with the same time.
     NextRound,
@@ -131,6 +136,10 @@ pub enum Misuse {
     DrawRangeEmpty,
     /// The amounts of DRAW LIST don't add up to the supply.
     DrawSumDiffers,
+    /// DRAW LIST with EVERY.
+    DrawListRepeats,
+    /// LIMIT on a sale that draws its amounts.
+    DrawTakesNoLimit,
     /// QTY or UPTO on a sale that draws its amounts.
     DrawTakesNoAmount,
     /// EVERY or OFFSET is 0 or too long.

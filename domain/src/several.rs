@@ -68,6 +68,11 @@ fn verdict_of(decisions: &[Decision<'_>]) -> Verdict {
     if let Some(misuse) = misuse {
         return Verdict::Misuse(misuse);
     }
+    // Such a sale was not asked whether it knows the request id.
+    let ending = |decision: &Decision<'_>| decision.outcome == Outcome::ManyOwnEnding;
+    if let Some(index) = decisions.iter().position(ending) {
+        return Verdict::Refused { index, outcome: Outcome::ManyOwnEnding };
+    }
     let replayed: Vec<Standing> = decisions
         .iter()
         .filter_map(|decision| match decision.outcome {

@@ -9,11 +9,11 @@
 //! The letters of the pieces in the order in which they are written, `*` any number of them:
 //!
 //! ```text
-//! B  K?  J*  S*  O*  L*  o*  (Z  L*  o*)*  C
+//! B  K?  J*  S*  O*  L*  (Z  L*)*  C
 //! ```
 //! The rows come round by round, the oldest that is kept first; `C` is in dumps alone. `base` and
-//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in those of rounds and
-//! `rows` in one of grants.
+//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in one that begins a
+//! round and `rows` in one of grants.
 
 mod base;
 mod law;
@@ -32,12 +32,8 @@ pub(super) use law::{can_be_drawn, completes, counts_all};
 pub use load::Loader;
 pub(super) use turn::{check_turn, take_turn};
 
-/// Version of the form. Older ones stay readable, newer ones are refused.
-///
-/// 1: a plain sale. 2: adds the outbox and the fences. 3: ends with sections that only some sales
-/// have: their number, then a tag and a byte string each, tags ascending. 4: rows of numbered users
-/// may be written as numbers, see `numbered`.
-pub const FORMAT_VERSION: u8 = 4;
+/// Version of the form. From the first release on older ones stay readable; newer ones are refused.
+pub const FORMAT_VERSION: u8 = 1;
 
 /// What a piece holds. The letter is the one of the effect that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +45,6 @@ pub enum Kind {
     Amounts,
     Rows,
     Turn,
-    /// What a round has left of DRAW LIST, in a sale that repeats.
-    Left,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,
 }
@@ -66,7 +60,6 @@ impl Kind {
             Kind::Amounts => Effect::Amounts(piece),
             Kind::Rows => Effect::Rows(piece),
             Kind::Turn => Effect::Turn(piece),
-            Kind::Left => Effect::Left(piece),
             Kind::Refusals => return None,
         })
     }
@@ -81,7 +74,6 @@ impl Kind {
             Kind::Amounts => b'O',
             Kind::Rows => b'L',
             Kind::Turn => b'Z',
-            Kind::Left => b'o',
             Kind::Refusals => b'C',
         }
     }
@@ -92,7 +84,7 @@ impl Kind {
     }
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 8] = [
     Kind::Base,
     Kind::RestockIds,
     Kind::Fences,
@@ -100,7 +92,6 @@ const KINDS: [Kind; 9] = [
     Kind::Amounts,
     Kind::Rows,
     Kind::Turn,
-    Kind::Left,
     Kind::Refusals,
 ];
 

@@ -112,6 +112,11 @@ impl Terms {
         }
     }
 
+    /// Whether a user may not have whatever they ask for.
+    pub fn limits_users(&self) -> bool {
+        self.limit != 0 || self.grabs != 0
+    }
+
     /// Whether a sale on these terms keeps what a plain one does not.
     pub fn has_extras(&self) -> bool {
         self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
@@ -128,8 +133,15 @@ impl Terms {
         if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
             return Err(Misuse::OutboxTooLong);
         }
+        // A drawn amount above a limit could never be granted to anybody.
+        if self.draw.is_some() && self.limit != 0 {
+            return Err(Misuse::DrawTakesNoLimit);
+        }
         if let Some(schedule) = &self.schedule {
             schedule.check()?;
+            if self.draw.as_ref().is_some_and(Draw::is_list) {
+                return Err(Misuse::DrawListRepeats);
+            }
         }
         self.admission.check()
     }

@@ -33,8 +33,14 @@ pub const OUTBOX_NAME: &str = "ERR OUTBOX must be a key of 1 to 1024 bytes";
 pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none";
 /// The outbox is missing on a cluster node.
 pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
+/// Very many holds of the user are due: the call has written some of them.
+pub const MANY_OWN_ENDING: &str = "TRYAGAIN many holds of this user are ending";
+/// Very many holds of others are due, which may have what a late payment asks for.
+pub const MANY_ENDING: &str = "TRYAGAIN many holds are ending";
 /// The outbox takes no entry.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
+/// Another module's code ran in the middle, or calls while writes are paused.
+pub use crate::server::call::BEING_CHANGED;
 /// A window in seconds would open at once, or never.
 pub const WINDOW_IN_SECONDS: &str = "ERR OPENAT and CLOSEAT are Unix times in milliseconds";
 /// IMPORT's AT is in seconds, or beyond what a sale can store.
@@ -56,6 +62,10 @@ pub const DRAW_AMOUNT_ZERO: &str = "ERR DRAW amounts must be at least 1";
 pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a larger amount";
 /// The amounts of a list are not the supply.
 pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST amounts";
+/// A list in a sale that repeats.
+pub const DRAW_LIST_REPEATS: &str = "ERR DRAW LIST can't be combined with EVERY";
+/// LIMIT on a sale that draws.
+pub const DRAW_TAKES_NO_LIMIT: &str = "ERR a sale with DRAW takes no LIMIT other than 0";
 /// QTY or UPTO on a sale that draws.
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
@@ -116,6 +126,8 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::DrawAmountZero => DRAW_AMOUNT_ZERO,
         Misuse::DrawRangeEmpty => DRAW_RANGE_EMPTY,
         Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
+        Misuse::DrawListRepeats => DRAW_LIST_REPEATS,
+        Misuse::DrawTakesNoLimit => DRAW_TAKES_NO_LIMIT,
         Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
         Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,

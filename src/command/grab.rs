@@ -62,6 +62,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],

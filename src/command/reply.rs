@@ -41,6 +41,8 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         }
         // A caller that asks for judgement asks again after the round; nobody is told this.
         Outcome::NextRound => reply.ok(),
+        Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
+        Outcome::ManyEnding => reply.error(errors::MANY_ENDING),
         Outcome::Misuse(misuse) => reply.error(errors::misuse(*misuse)),
     }
 }

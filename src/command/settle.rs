@@ -88,6 +88,8 @@ pub const EXTEND: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::AMBIGUOUS,
+        errors::MANY_OWN_ENDING,
+        errors::MANY_ENDING,
     ],
     example: "SECKILL.EXTEND drop alice 60000",
     internal: false,

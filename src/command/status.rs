@@ -87,7 +87,8 @@ mod tests {
     fn the_docs_name_every_field() {
         let schedule = Schedule { period_ms: 9, offset_ms: 0, lasts_ms: 9, carry: false };
         let draw = Draw::Packets { packets: 1, min: 1 };
-        let terms = Terms { schedule: Some(schedule), draw: Some(draw), ..Terms::default() };
+        let (schedule, draw) = (Some(schedule), Some(draw));
+        let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
         let status = created(1, terms).status(&at(2));
         let fields = serde_json::to_value(status).unwrap();
         let fields = fields.as_object().unwrap();

@@ -2,8 +2,6 @@
 
 #![cfg(test)]
 
-mod lists;
-
 use super::*;
 use crate::decide::decide_new;
 use crate::draw::Draw;

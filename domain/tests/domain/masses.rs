@@ -1,16 +1,19 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
+use std::time::Instant;
+
 use seckill_domain::admission::List;
-use seckill_domain::bytes::{put_varint, Reader};
+use seckill_domain::decide::decide_new;
+use seckill_domain::draw::Draw;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::ledger::Block;
-use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX, TIME_MS_MAX};
-use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
+use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
+use seckill_domain::outcome::{Outcome, Standing, State};
+use seckill_domain::request::{Amount, Deed, Grab, Init, ListChange, Now, Request, Settle, Which};
+use seckill_domain::terms::Terms;
 use seckill_domain::Sale;
 
-use super::oracle::{Every, Rules, FENCE_MS};
-use super::random::Random;
+use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};
 use super::rebuild;
 use super::world::{encoded, World};
 
@@ -81,7 +84,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         assert_eq!(sizes, [1000, 1000, 500], "as many as asked for, in bounded effects");
         let version = sale.core().version;
         let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        let entries = sale.entries(b"k", &decision.changes).unwrap();
+        let entries = sale.plan_changes(b"k", &decision.changes).unwrap().entries;
         // The first brings units back, and with it the transition.
         assert_eq!(entries.len(), 2500 + usize::from(left == COUNT));
         let told = sale.commit(&decision.changes, RUN).unwrap();
@@ -241,30 +244,6 @@ fn bytes_of(block: Block<'_>) -> usize {
     }
 }
 
-/// Rows of numbered users, of others, and of users who have several grants.
-#[test]
-fn numbered_users_are_saved_in_a_few_bytes_and_loaded() {
-    let rules = Rules { limit: 3, hold_ms: 1000, ..Rules::default() };
-    let plain = Rules { hold_ms: 0, ..rules };
-    for (rules, name, bytes_max) in [(plain, "user:", 4), (plain, "", 4), (rules, "user:", 30)] {
-        let mut sale = World::open(9000, rules, START, RUN).unwrap().unwrap().sale;
-        let mut replica = sale.clone();
-        let mut random = Random(3);
-        for number in 0..5000 {
-            let user = format!("{name}{:012}", random.below(1 << 20));
-            ask(&mut sale, &mut replica, &grab(user.as_bytes(), 1), START + number / 50);
-        }
-        let dump = rebuild::dump(&sale);
-        let bytes: usize = dump.iter().map(Vec::len).sum();
-        assert!(bytes / 5000 <= bytes_max, "{name} {bytes}");
-        rebuild::check(&sale).unwrap();
-        // No user is lost or doubled: the piece that brings him twice brings him too often.
-        let mut doubled = dump.clone();
-        doubled.insert(2, dump[1].clone());
-        assert!(rebuild::load(&doubled, 0).is_err());
-    }
-}
-
 /// Where the base says that all grants are of different users, nobody is looked up while loading.
 /// One who comes twice all the same is found out.
 #[test]
@@ -284,78 +263,6 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
         assert!(rebuild::load(&different, 0).is_ok() && rebuild::load(&twice, 0).is_ok());
         let mixed = [different[0].clone(), twice[1].clone(), twice[2].clone()];
         assert!(rebuild::load(&mixed, 0).is_err(), "{prefix}{suffix}");
-    }
-}
-
-/// Numbered rows have one base of their times: each is held against the latest that a sale stores.
-#[test]
-fn numbered_rows_later_than_any_time_are_refused() {
-    let rules = Rules { limit: 3, ..Rules::default() };
-    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
-    let mut replica = sale.clone();
-    for (user, at) in [(&b"7"[..], 0), (b"9", 7), (b"8", 8)] {
-        ask(&mut sale, &mut replica, &grab(user, 1), START + at);
-    }
-    let dump = rebuild::dump(&sale);
-    // The letter, a mark, the first seq, how many rows: then the base.
-    let (head, rest) = dump[1].split_at(4);
-    assert_eq!(head, b"L\0\x01\x03");
-    let mut reader = Reader::new(rest);
-    assert_eq!(reader.varint(), Some(START));
-    for (base_at, is_taken) in [
-        (START, true),
-        (TIME_MS_MAX - 8, true),
-        (TIME_MS_MAX - 7, false),
-        (TIME_MS_MAX + 1, false),
-        (u64::MAX, false),
-    ] {
-        let mut altered = dump.clone();
-        altered[1] = head.to_vec();
-        put_varint(&mut altered[1], base_at);
-        altered[1].extend_from_slice(reader.rest());
-        let loaded = rebuild::load(&altered, 0);
-        assert_eq!(loaded.is_ok(), is_taken, "{base_at}");
-        if let Ok(loaded) = loaded {
-            let ats: Vec<u64> = (1..4).map(|seq| loaded.grant(seq).unwrap().at).collect();
-            assert_eq!(ats, [base_at, base_at + 7, base_at + 8]);
-        }
-    }
-}
-
-/// What a build before holds wrote: the base ends where the outbox would begin.
-#[test]
-fn a_sale_saved_in_the_first_form_loads() {
-    const TAIL: &[u8] = &[0, 0, 0, 0, 0];
-    let rules = Rules { limit: 3, ..Rules::default() };
-    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
-    let mut replica = sale.clone();
-    for user in [b"a", b"b", b"a"] {
-        ask(&mut sale, &mut replica, &grab(user, 1), START + 5);
-    }
-    let mut dump = rebuild::dump(&sale);
-    assert_eq!(dump[0][..2], [b'B', 4]);
-    // The third form has no rows of numbered users, and these are none.
-    dump[0][1] = 3;
-    assert_eq!(rebuild::pieces(&rebuild::load(&dump, 0).unwrap()), rebuild::pieces(&sale));
-    assert!(dump[0].ends_with(TAIL), "no outbox told or set, no fence kept or dropped, no section");
-    // The second form ends where the sections would begin.
-    let mut second = dump.clone();
-    second[0].pop();
-    assert!(rebuild::load(&second, 0).is_err(), "the third form has a tail");
-    second[0][1] = 2;
-    assert_eq!(rebuild::pieces(&rebuild::load(&second, 0).unwrap()), rebuild::pieces(&sale));
-    let len = dump[0].len() - TAIL.len();
-    dump[0].truncate(len);
-    assert!(rebuild::load(&dump, 0).is_err(), "the later forms have a tail");
-    dump[0][1] = 1;
-    let loaded = rebuild::load(&dump, 0).unwrap();
-    assert_eq!(rebuild::pieces(&loaded), rebuild::pieces(&sale));
-    let mut log: Vec<(u64, Vec<u8>)> = rebuild::log(&sale);
-    log[0].1 = [b"B:", &dump[0][1..]].concat();
-    assert_eq!(rebuild::pieces(&rebuild::replay(&log).unwrap()), rebuild::pieces(&sale));
-    for form in [0, 2, 3, 4, 5, 255] {
-        dump[0][1] = form;
-        assert!(rebuild::load(&dump, 0).is_err(), "form {form}");
     }
 }
 
@@ -393,4 +300,93 @@ fn unescaped(text: &str) -> Vec<u8> {
         bytes.extend(rest.as_bytes());
     }
     bytes
+}
+
+/// The sale and its oracle go through all of it side by side.
+#[test]
+fn very_many_own_holds_end_in_parts() {
+    const EXPIRED: [u64; 4] = [0, 1000, 2000, 2003];
+    let held = Rules { hold_ms: HOLD, outbox: Some('s'), ..Rules::default() };
+    let user = || b"u".to_vec();
+    let grab = |qty| Op::Grab { user: user(), ask: Ask::Qty(qty), req: None };
+    let deed = |seq, deed| Op::Settle { user: user(), pick: Pick::Seq(seq), deed };
+    for limit in [0, 5000] {
+        let mut world = World::open(9000, Rules { limit, ..held }, START, RUN).unwrap().unwrap();
+        (0..2003).for_each(|_| world.step(&grab(1)).unwrap());
+        world.step(&Op::Wait(HOLD as i64)).unwrap();
+        let (reclaim, confirm) = (oracle::Deed::Reclaim, oracle::Deed::Confirm);
+        let ops = [grab(4000), deed(2003, reclaim), grab(4000), deed(2003, confirm)];
+        for (op, expired) in ops.iter().zip(EXPIRED) {
+            assert_eq!(world.sale.tallies().expired, expired, "{limit} before {op:?}");
+            world.step(op).unwrap();
+        }
+        assert_eq!(world.sale.tallies().expired, 2003);
+        rebuild::check(&world.sale).unwrap();
+    }
+}
+
+/// A sale with a list of `count` amounts, all of them held and due, of which the last one is what
+/// the grant 1, which has expired, would need to be paid for.
+fn last_due_has_it(count: u64) -> Sale {
+    let amounts: Vec<u64> = (1..=count).collect();
+    let draw = Some(Draw::list(&amounts));
+    let terms = Terms { limit: 0, hold_ms: HOLD, draw, ..Terms::default() };
+    let init = Init { supply: amounts.iter().sum(), terms, amounts, id: 1, secret: [7; 16] };
+    let now = |clock_ms| Now { clock_ms, run: RUN };
+    let decision = decide_new(&init, &now(START));
+    let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(RUN);
+    let mut draw = |number: u64, clock_ms| {
+        let user = format!("user:{number}").into_bytes();
+        let grab = Grab { user: &user, amount: Amount::Unsaid, req: None };
+        let decision = sale.decide(&Request::Grab(grab), &now(clock_ms));
+        sale.commit(&decision.changes, RUN).unwrap();
+    };
+    draw(0, START);
+    (1..count).for_each(|number| draw(number, START + 1));
+    draw(count, START + HOLD);
+    assert_eq!((sale.core().available, sale.tallies().expired), (0, 1));
+    assert_eq!(sale.grant(count + 1).unwrap().qty, 1);
+    sale
+}
+
+fn late_payment() -> Request<'static> {
+    let deed = Deed::Confirm { reclaim: true };
+    Request::Settle(Settle { user: b"user:0", which: Which::Seq(1), deed })
+}
+
+#[test]
+fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
+    let mut sale = last_due_has_it(3500);
+    let mut replica = sale.clone();
+    for expired in [1001, 2001, 3001] {
+        let outcome = ask(&mut sale, &mut replica, &late_payment(), START + 2 * HOLD);
+        assert_eq!((outcome, sale.tallies().expired), (Outcome::ManyEnding, expired));
+    }
+    let outcome = ask(&mut sale, &mut replica, &late_payment(), START + 2 * HOLD);
+    let stands = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+    assert_eq!((outcome, sale.tallies().expired), (Outcome::Stands(stands), 3501));
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+    assert_eq!(sale.audit().differences, []);
+    rebuild::check(&sale).unwrap();
+}
+
+/// Ten times as many due holds and amounts are no more work for one call. The shortest of several
+/// times is compared: what else the machine does only adds to it.
+#[test]
+fn a_late_payment_is_no_more_work_in_a_larger_sale() {
+    let shortest = |count: u64| {
+        let sale = last_due_has_it(count);
+        let now = Now { clock_ms: START + 2 * HOLD, run: RUN };
+        let times = (0..9).map(|_| {
+            let mut sale = sale.clone();
+            let began = Instant::now();
+            let decision = sale.decide(&late_payment(), &now);
+            sale.commit(&decision.changes, RUN).unwrap();
+            began.elapsed()
+        });
+        times.min().unwrap()
+    };
+    let (small, large) = (shortest(2000), shortest(20_000));
+    println!("{small:?} and {large:?}");
+    assert!(large < 4 * small, "{small:?} of 2,000 and {large:?} of 20,000");
 }

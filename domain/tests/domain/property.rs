@@ -255,10 +255,13 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
             if drawing != Drawing::Named {
                 grabs = grabs.clamp(1, 3);
             }
-            if drawing.is_random() {
-                // How much was drawn is not told with OVERLIMIT.
+            if drawing != Drawing::Named && more > 0 {
+                // A drawn amount has no limit: INIT refuses it.
                 limit = 0;
             }
+            let is_list = matches!(drawing, Drawing::List(_));
+            // A list that repeats is refused.
+            let every = every.filter(|_| !is_list || more == 0);
             (supply.min(INTEGER_MAX), Rules { limit, grabs, drawing, every, gates, ..rules })
         },
     )

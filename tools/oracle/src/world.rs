@@ -219,11 +219,9 @@ impl World {
         let version = self.sale.core().version;
         let wire: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
         let refused = |why| format!("what was decided is refused: {why:?}");
-        if self.sale.outbox_after(&decision.changes).is_some() {
-            let written = self.sale.entries(KEY, &decision.changes).map_err(refused)?;
-            entries.extend(texts(&written));
-        }
-        let told = self.sale.commit(&decision.changes, self.run).map_err(refused)?;
+        let plan = self.sale.plan_changes(KEY, &decision.changes).map_err(refused)?;
+        entries.extend(texts(&plan.entries));
+        let told = self.sale.commit_plan(&decision.changes, plan, self.run);
         events.extend(words(&told));
         self.replicate(version, &wire, &words(&told))
     }
@@ -598,6 +596,8 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Busy => "BUSY".into(),
         Outcome::Changed { users } => users.to_string(),
         Outcome::NextRound => "the next round".into(),
+        Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
+        Outcome::ManyEnding => "TRYAGAIN others".into(),
         Outcome::Misuse(misuse) => match misuse {
             Misuse::SaleExists => "SALEEXISTS",
             Misuse::ReqMismatch => "REQMISMATCH",
@@ -608,9 +608,10 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
             Misuse::DrawTakesNoAmount => "ERR amount",
+            Misuse::DrawTakesNoLimit => "ERR limit",
             Misuse::DrawFixesSupply => "ERR fixed",
             Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
-            Misuse::RoundsTakeNoImport => "ERR rounds",
+            Misuse::RoundsTakeNoImport | Misuse::DrawListRepeats => "ERR rounds",
             Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
             Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
             Misuse::SaltTooLong => "ERR admission",

@@ -155,11 +155,15 @@ impl Opening {
             if once_in(random, 2) {
                 (rules.limit, rules.grabs) = (0, 1);
             }
+            // A limit on drawn amounts is refused.
+            rules.limit *= u64::from(once_in(random, 20));
         }
         if let Drawing::List(amounts) = rules.drawing {
             supply = amounts.iter().sum();
         }
-        if once_in(random, 2) {
+        // A list that repeats is refused.
+        let is_list = matches!(rules.drawing, Drawing::List(_));
+        if once_in(random, if is_list { 20 } else { 2 }) {
             rules.every = Some(every(random));
         }
         if once_in(random, 2) {
