@@ -94,11 +94,27 @@ impl Sale {
     /// Applies changes in order: all of them, or nothing when one is refused.
     pub fn apply(&mut self, changes: &[Change<'_>]) -> Result<Told, Refused> {
         let mut told = Told::new();
+        let trial = self.attempt(changes, &mut told)?;
+        self.make_all(changes, &trial);
+        Ok(told)
+    }
+
+    /// Tries changes in order on a copy of the numbers. `seen` is told of every event.
+    pub(super) fn attempt(
+        &self,
+        changes: &[Change<'_>],
+        seen: &mut impl Witness,
+    ) -> Result<Trial, Refused> {
         let mut trial = Trial::of(self);
         let alone = changes.len() == 1;
         for change in changes {
-            trial.step(self, change, alone, &mut told)?;
+            trial.step(self, change, alone, seen)?;
         }
+        Ok(trial)
+    }
+
+    /// Makes changes that were tried on this sale as it is.
+    pub(super) fn make_all(&mut self, changes: &[Change<'_>], trial: &Trial) {
         let restocked = trial.more().map_or(&[][..], |more| &more.restocked);
         let mut restocked = restocked.iter().copied();
         for change in changes {
@@ -108,11 +124,10 @@ impl Sale {
         }
         self.core = trial.core;
         if self.extras.is_some() {
-            self.tidy_rounds(&trial);
+            self.tidy_rounds(trial);
         }
         debug_assert!(self.core.is_lawful(), "{:?}", self.core);
         debug_assert_eq!(self.core.grants, self.ledger.len());
-        Ok(told)
     }
 
     /// Makes a change that was tried. `restocked`: what is available after each restock to come.

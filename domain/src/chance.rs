@@ -161,7 +161,7 @@ mod tests {
             for text in &texts {
                 *seen.entry((sale.terms().draw.is_some(), text[0])).or_default() += 1;
             }
-            let entries = sale.entries(b"key", &decision.changes).unwrap();
+            let entries = sale.plan_changes(b"key", &decision.changes).unwrap().entries;
             let rev = sale.core().rev;
             sale.commit(&decision.changes, now.run).unwrap();
             let written = if sale.terms().outbox.is_some() { entries.len() as u64 } else { 0 };

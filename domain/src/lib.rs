@@ -31,6 +31,7 @@ mod lists;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;
+pub mod plan;
 pub mod record;
 pub mod request;
 pub mod restocks;

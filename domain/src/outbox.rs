@@ -77,29 +77,31 @@ impl Sale {
         altered.or(self.terms.outbox.as_deref())
     }
 
-    /// The entries that `changes` will append. `key` is the sale's name at this moment.
-    pub fn entries(&self, key: &[u8], changes: &[Change<'_>]) -> Result<Vec<Entry>, Refused> {
-        let mut scribe = Scribe { sale: self, key, entries: Vec::new() };
-        let mut trial = Trial::of(self);
-        for change in changes {
-            trial.step(self, change, changes.len() == 1, &mut scribe)?;
-        }
-        Ok(scribe.entries)
-    }
-
     /// The entry of the INIT that made this sale.
     pub fn first_entries(&self, key: &[u8], init: &Change<'_>) -> Result<Vec<Entry>, Refused> {
-        let mut scribe = Scribe { sale: self, key, entries: Vec::new() };
+        let mut scribe = Scribe::of(self, key);
         Trial::of_new(init, &mut scribe)?;
-        Ok(scribe.entries)
+        Ok(scribe.into_entries())
     }
 }
 
 /// Writes an entry for every event it sees.
-struct Scribe<'s> {
+pub(super) struct Scribe<'s> {
     sale: &'s Sale,
     key: &'s [u8],
     entries: Vec<Entry>,
+}
+
+impl<'s> Scribe<'s> {
+    /// Writes of changes to `sale`, whose name is `key` at this moment.
+    pub(super) fn of(sale: &'s Sale, key: &'s [u8]) -> Scribe<'s> {
+        Scribe { sale, key, entries: Vec::new() }
+    }
+
+    /// The entries, in order.
+    pub(super) fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
 }
 
 impl Witness for Scribe<'_> {
@@ -203,8 +205,9 @@ mod tests {
         let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r") };
         let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
         let told: Vec<String> = sale
-            .entries(b"k", &decision.changes)
+            .plan_changes(b"k", &decision.changes)
             .unwrap()
+            .entries
             .iter()
             .map(|entry| {
                 let field = |(name, value)| format!("{name}={}", String::from_utf8_lossy(value));

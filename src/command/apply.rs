@@ -8,7 +8,7 @@ use super::commit;
 use super::errors;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
-use crate::server::key::{Key, Slot};
+use crate::server::key::Slot;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
 use seckill_domain::apply::Told;
@@ -48,10 +48,9 @@ type Applied = (Told, Option<u64>);
 fn run(call: &mut Call<'_>) {
     let applied = parse(call.args())
         .map_err(|refused| (refused, errors::APPLY_REFUSED))
-        .and_then(|(version, changes)| apply(&mut call.open(KEY), version, &changes));
+        .and_then(|(version, changes)| apply(call, version, &changes));
     match applied {
         Ok((told, look_at)) => {
-            call.replicate_verbatim();
             call.signal_modified(KEY);
             if let Some(deadline) = look_at {
                 call.watch(KEY, deadline);
@@ -79,13 +78,14 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(u64, Changes<'a>), Refused> {
     Ok((version, changes))
 }
 
-/// Applies all changes or none. Refusals come with the error to reply.
+/// Applies all changes or none, and replicates them. Refusals come with the error to reply.
 fn apply(
-    key: &mut Key<'_>,
+    call: &mut Call<'_>,
     version: u64,
     changes: &[Change<'_>],
 ) -> Result<Applied, (Refused, &'static str)> {
     let refusal = |refused| (refused, errors::APPLY_REFUSED);
+    let mut key = call.open(KEY);
     match key.slot() {
         Slot::Sale(sale) => {
             let holds = sale.holds_len();
@@ -93,17 +93,22 @@ fn apply(
             info::holds_changed(holds, sale.holds_len());
             // A replica has no sweeper, so what rounds leave is given back here, step by step.
             sale.shed();
-            return Ok((told, sale.next_look()));
+            let look_at = sale.next_look();
+            drop(key);
+            call.replicate_verbatim();
+            return Ok((told, look_at));
         }
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
-        Slot::Missing => {}
+        Slot::Missing => drop(key),
     }
     let (mut sale, told) = create(version, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),
         _ => refusal(refused),
     })?;
     let look_at = sale.next_look();
-    key.set(sale).map_err(|_| refusal(Refused::Place))?;
+    // The server tells of the new key, in which foreign code may change the sale.
+    call.replicate_verbatim();
+    call.open(KEY).fill(sale);
     Ok((told, look_at))
 }
 

@@ -1,27 +1,40 @@
-//! The one sequence of every command that may change a sale: open, decide, and either count and
-//! reply, or append to the outbox, apply, replicate, signal, notify and reply. Nothing foreign runs
-//! between the decision and its last change, because notifications may run other modules' code.
+//! The one sequence of every command that may change a sale.
+//!
+//! 1. The sale is opened and decides; what is to change is planned, entries and all. [`begin`]
+//! 2. Where entries are to be appended the sale is closed and the stream is made ready, in which
+//!    code of other modules may run and call any command. [`outbox::ready`]
+//! 3. The sale is opened again. If it is another one by now, or has changed, nothing happens.
+//!    Else the entries are appended and the plan is made, which can't fail. [`complete`]
+//! 4. Commands are handed over, entries first. Nothing foreign runs from 3 until here. [`publish`]
+//! 5. Notifications are sent, in which foreign code may run again, and the reply. [`announce`]
 
 use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::server::call::Call;
 use crate::server::info;
-use crate::server::outbox::{Appended, NotTaken, Outbox};
+use crate::server::key::{Key, Slot};
+use crate::server::outbox::{self, Appended, NotTaken, Outbox, Stream};
 use crate::server::run;
 use seckill_domain::apply::Told;
 use seckill_domain::decide::Decision;
 use seckill_domain::effect::Change;
 use seckill_domain::event::Event;
 use seckill_domain::outbox::Entry;
-use seckill_domain::outcome::{Outcome, Refused, State};
+use seckill_domain::outcome::{Outcome, State};
+use seckill_domain::plan::Plan;
 use seckill_domain::request::{Grab, Now, Request};
 use seckill_domain::serve::{Placed, Served};
 use seckill_domain::Sale;
 
 /// What every command that changes a sale can answer, beside its own errors: a round that is over
 /// ends first, whatever is asked, and with it come its entries.
-pub const ERRORS: &[&str] =
-    &[errors::INCOMPLETE, errors::EXHAUSTED, errors::OUTBOX_NOT_HERE, errors::OUTBOX_REFUSED];
+pub const ERRORS: &[&str] = &[
+    errors::INCOMPLETE,
+    errors::EXHAUSTED,
+    errors::OUTBOX_NOT_HERE,
+    errors::OUTBOX_REFUSED,
+    errors::BEING_CHANGED,
+];
 
 /// Judges `request`, which is no GRAB, by the sale at the key, makes it so and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
@@ -39,9 +52,16 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
     };
     let now = moment.unwrap_or_else(run::now);
     let decision = sale.decide(request, &now);
-    let done = finish(sale, name, outbox, &decision, &now, matches!(request, Request::Grab(_)));
+    let is_attempt = matches!(request, Request::Grab(_));
+    let named = match request {
+        Request::Alter(change) => change.outbox.as_deref(),
+        _ => None,
+    };
+    let case = Case { decision: &decision, now: &now, is_attempt };
+    let shown = shown(sale, &decision.outcome);
+    let step = begin(sale, name, outbox, named, &case);
     drop(key);
-    conclude(call, request, &decision, done, &now);
+    conclude(call, request, step, &case, shown);
 }
 
 /// The same for a GRAB. What a rush consists of is answered at once.
@@ -71,64 +91,43 @@ pub fn grab(call: &mut Call<'_>, grab: &Grab<'_>) {
         }
         None => {
             let decision = sale.decide_found(grab, found, &now);
-            let done = finish(sale, name, outbox, &decision, &now, true);
+            let case = Case { decision: &decision, now: &now, is_attempt: true };
+            let shown = shown(sale, &decision.outcome);
+            let step = begin(sale, name, outbox, None, &case);
             drop(key);
-            conclude(call, &Request::Grab(*grab), &decision, done, &now);
+            conclude(call, &Request::Grab(*grab), step, &case, shown);
         }
     }
 }
 
-/// What was made of a decision, and what the caller is shown instead of its outcome.
-type Done = Result<(Option<Made>, Option<Outcome>), &'static str>;
-
-/// Makes what was decided and counts it.
-fn finish(
-    sale: &mut Sale,
-    name: &[u8],
-    outbox: Outbox,
-    decision: &Decision<'_>,
-    now: &Now,
-    is_attempt: bool,
-) -> Done {
-    let shown = match &decision.outcome {
-        Outcome::Denied | Outcome::Busy => Some(sale.masked(decision.outcome.clone())),
-        _ => None,
-    };
-    let made = match decision.changes.is_empty() {
-        true => None,
-        false => Some(make(sale, name, outbox, decision, now)?),
-    };
-    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
-    if is_attempt {
-        sale.count(&decision.outcome);
-        info::count(&decision.outcome);
-    }
-    Ok((made, shown))
+/// What the caller is shown instead of the outcome, if anything.
+fn shown(sale: &Sale, outcome: &Outcome) -> Option<Outcome> {
+    matches!(outcome, Outcome::Denied | Outcome::Busy).then(|| sale.masked(outcome.clone()))
 }
 
-/// Hands on what was made, once the key is closed, and replies.
+/// Completes what was begun once the key is closed, tells everybody of it and replies.
 fn conclude(
     call: &mut Call<'_>,
     request: &Request<'_>,
-    decision: &Decision<'_>,
-    done: Done,
-    now: &Now,
+    step: Result<Step, &'static str>,
+    case: &Case<'_, '_>,
+    shown: Option<Outcome>,
 ) {
     let out = call.reply();
-    let (made, shown) = match done {
-        Ok(done) => done,
+    let made = match step.and_then(|step| complete(call, step, case)) {
+        Ok(made) => made,
         Err(error) => return out.error(error),
     };
     if let Some(made) = made {
-        publish(call, KEY, &made, &decision.changes);
+        publish(call, KEY, &made, &case.decision.changes);
         announce(call, KEY, &made);
     }
     // The stored round was over and has ended. Now the request itself is judged, at the same
     // moment: at a later one that round could be over, too, and so on.
-    if decision.outcome == Outcome::NextRound {
-        return judge(call, request, Some(*now));
+    if case.decision.outcome == Outcome::NextRound {
+        return judge(call, request, Some(*case.now));
     }
-    reply::outcome(out, shown.as_ref().unwrap_or(&decision.outcome));
+    reply::outcome(out, shown.as_ref().unwrap_or(&case.decision.outcome));
 }
 
 /// Tells everybody of a grant that was made at once.
@@ -144,98 +143,216 @@ fn tell_grant(call: &mut Call<'_>, grab: &Grab<'_>, made: &Placed, look_at: Opti
     reply::outcome(call.reply(), &outcome);
 }
 
+/// What was decided of a sale, and when.
+pub struct Case<'c, 'a> {
+    pub decision: &'c Decision<'a>,
+    pub now: &'c Now,
+    /// Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
+    pub is_attempt: bool,
+}
+
+/// How far a decision has come while its sale was open.
+pub enum Step {
+    /// Nothing is to change.
+    Nothing,
+    /// It is made: there is no entry to append.
+    Made(Made),
+    /// Its stream comes first.
+    Planned(Planned),
+}
+
+/// What is to be made of a sale, and where its entries go if there are any.
+pub struct Planned {
+    plan: Plan,
+    stream: Option<Stream>,
+}
+
 /// What was made, and what is still to be told of it.
 pub struct Made {
     /// The version that the first change followed.
     version: u64,
     entries: Option<Appended>,
     told: Told,
+    /// Holds that ended.
+    pub settled: u64,
     /// When the sweeper must look at the sale.
     look_at: Option<u64>,
 }
 
 impl Made {
+    /// What the INIT of `sale` came to.
+    pub fn first(sale: &Sale, entries: Option<Appended>, told: Told) -> Made {
+        Made { version: 0, entries, told, settled: 0, look_at: sale.next_due() }
+    }
+
     /// When the sale must be looked at, for a caller that sees to it.
     pub fn take_look(&mut self) -> Option<u64> {
         self.look_at.take()
     }
 }
 
-/// Makes what was decided: first the entries of the outbox, then the changes; or neither.
-pub fn make(
+/// Plans what was decided of the open sale, and makes it at once when no entry is to be appended.
+/// `named` is the stream that the command names as a key, if it does.
+pub fn begin(
     sale: &mut Sale,
     name: &[u8],
     outbox: Outbox,
-    decision: &Decision<'_>,
-    now: &Now,
-) -> Result<Made, &'static str> {
-    let entries = append(sale, name, outbox, decision)?;
-    enact(sale, decision, entries, now)
-}
-
-/// Appends the entries of what was decided to the sale's outbox, if it has one.
-pub fn append(
-    sale: &mut Sale,
-    name: &[u8],
-    outbox: Outbox,
-    decision: &Decision<'_>,
-) -> Result<Option<Appended>, &'static str> {
-    let changes = &decision.changes;
-    let Some(stream) = sale.outbox_after(changes).filter(|_| !changes.is_empty()) else {
-        return Ok(None);
-    };
-    let appended = append_to(outbox, stream, sale.entries(name, changes));
-    // One that ALTER names and that takes nothing never becomes this sale's.
-    if sale.terms().outbox.is_some() {
-        sale.set_outbox_failed(appended.is_err());
+    named: Option<&[u8]>,
+    case: &Case<'_, '_>,
+) -> Result<Step, &'static str> {
+    if case.decision.changes.is_empty() {
+        count(sale, case);
+        return Ok(Step::Nothing);
     }
-    appended.map(Some)
+    let planned = plan(sale, name, outbox, named, &case.decision.changes)?;
+    Ok(match planned.stream {
+        Some(_) => Step::Planned(planned),
+        None => Step::Made(enact(sale, planned.plan, None, case)),
+    })
 }
 
-/// Makes the changes that were decided, once their entries are appended. It is not refused then:
-/// deciding looked at the same bounds, and nothing came between.
-pub fn enact(
-    sale: &mut Sale,
-    decision: &Decision<'_>,
-    entries: Option<Appended>,
-    now: &Now,
-) -> Result<Made, &'static str> {
-    let changes = &decision.changes;
-    let (version, holds) = (sale.core().version, sale.holds_len());
-    let expired = sale.tallies().expired;
-    let told = sale.commit(changes, now.run).map_err(|_| errors::EXHAUSTED)?;
-    info::holds_changed(holds, sale.holds_len());
-    info::expired(sale.tallies().expired - expired);
-    // Rounds that are over give their memory back in steps, which the sweeper goes on with.
-    let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
-    Ok(Made { version, entries, told, look_at })
-}
-
-/// Makes a sale at its key from the INIT that was decided.
-pub fn make_first(
+/// Plans `changes` of the open sale.
+pub fn plan(
     sale: &Sale,
     name: &[u8],
     outbox: Outbox,
-    init: &Change<'_>,
-    told: Told,
-) -> Result<Made, &'static str> {
-    let entries = match &sale.terms().outbox {
-        None => None,
-        Some(stream) => Some(append_to(outbox, stream, sale.first_entries(name, init))?),
-    };
-    Ok(Made { version: 0, entries, told, look_at: sale.next_due() })
+    named: Option<&[u8]>,
+    changes: &[Change<'_>],
+) -> Result<Planned, &'static str> {
+    let plan = sale.plan_changes(name, changes).map_err(|_| errors::EXHAUSTED)?;
+    let stream = sale.outbox_after(changes).filter(|_| !plan.entries.is_empty());
+    let stream = stream.map(|stream| outbox.stream(stream, named == Some(stream)));
+    Ok(Planned { plan, stream })
 }
 
-fn append_to(
-    outbox: Outbox,
-    stream: &[u8],
-    entries: Result<Vec<Entry>, Refused>,
-) -> Result<Appended, &'static str> {
-    let entries = entries.map_err(|_| errors::OUTBOX_REFUSED)?;
-    outbox.append(stream, &entries).map_err(|why| match why {
+/// Completes what was begun: the sale at the key is closed by now.
+pub fn complete(
+    call: &mut Call<'_>,
+    step: Step,
+    case: &Case<'_, '_>,
+) -> Result<Option<Made>, &'static str> {
+    match step {
+        Step::Nothing => Ok(None),
+        Step::Made(made) => Ok(Some(made)),
+        Step::Planned(planned) => {
+            let planned = [planned];
+            ready(call, &[KEY], &planned)?;
+            let keys = vec![call.open(KEY)];
+            let made = enact_all(keys, planned.into(), std::slice::from_ref(case))?;
+            Ok(made.into_iter().next())
+        }
+    }
+}
+
+/// Sees to it that the streams of all that is `planned` are there and take its entries. The sales
+/// at the arguments `keys` are closed: foreign code may run in it.
+pub fn ready(call: &mut Call<'_>, keys: &[usize], planned: &[Planned]) -> Result<(), &'static str> {
+    let with_stream = keys.iter().zip(planned).filter(|(_, planned)| planned.stream.is_some());
+    let (keys, planned): (Vec<usize>, Vec<&Planned>) = with_stream.unzip();
+    let streams = planned.iter().filter_map(|planned| planned.stream.as_ref());
+    let wanted: Vec<(&Stream, usize)> =
+        streams.zip(planned.iter().map(|planned| planned.plan.entries.len())).collect();
+    let Err((place, why)) = outbox::ready(&wanted) else { return Ok(()) };
+    let failed = (keys.get(place), planned.get(place), why != NotTaken::Changed);
+    if let (Some(key), Some(planned), true) = failed {
+        if let Some(sale) = same_sale(&mut call.open(*key), &planned.plan) {
+            note_outbox(sale, true);
+        }
+    }
+    Err(not_taken(why))
+}
+
+/// The sale at the key, if it is still the one that was planned for.
+fn same_sale<'k>(key: &'k mut Key<'_>, plan: &Plan) -> Option<&'k mut Sale> {
+    access::sale(key).ok().filter(|sale| plan.is_for(sale))
+}
+
+/// Remembers whether the sale's outbox took its last entries. One that ALTER names and that takes
+/// nothing never becomes this sale's.
+fn note_outbox(sale: &mut Sale, failed: bool) {
+    if sale.terms().outbox.is_some() {
+        sale.set_outbox_failed(failed);
+    }
+}
+
+fn not_taken(why: NotTaken) -> &'static str {
+    match why {
         NotTaken::NotHere => errors::OUTBOX_NOT_HERE,
         NotTaken::Refused => errors::OUTBOX_REFUSED,
-    })
+        NotTaken::Changed => errors::BEING_CHANGED,
+    }
+}
+
+/// Makes what was planned of the sales at `keys`: all entries first, then all changes; or nothing.
+/// Nothing foreign runs in it.
+pub fn enact_all(
+    mut keys: Vec<Key<'_>>,
+    planned: Vec<Planned>,
+    cases: &[Case<'_, '_>],
+) -> Result<Vec<Made>, &'static str> {
+    let (plans, streams): (Vec<Plan>, Vec<Option<Stream>>) =
+        planned.into_iter().map(|Planned { plan, stream }| (plan, stream)).unzip();
+    let Some(mut open) = outbox::open_all(streams) else {
+        // A stream was there and is not: its time to live was over just now, foreign code ran, and
+        // nothing is known of the values of the open keys. So the server is not led to them.
+        keys.into_iter().for_each(Key::abandon);
+        return Err(errors::BEING_CHANGED);
+    };
+    let sales = keys.iter_mut().zip(&plans).map(|(key, plan)| same_sale(key, plan));
+    let Some(mut sales) = sales.collect::<Option<Vec<&mut Sale>>>() else {
+        return Err(errors::BEING_CHANGED);
+    };
+    for ((sale, plan), open) in sales.iter_mut().zip(&plans).zip(&mut open) {
+        let Some(open) = open else { continue };
+        let appended = open.append(&plan.entries);
+        note_outbox(sale, appended.is_err());
+        appended.map_err(not_taken)?;
+    }
+    let entries = open.into_iter().map(|open| open.and_then(outbox::OpenStream::close));
+    let parts = sales.into_iter().zip(plans).zip(entries).zip(cases);
+    Ok(parts.map(|(((sale, plan), entries), case)| enact(sale, plan, entries, case)).collect())
+}
+
+/// Makes what was planned of the open sale, once its entries are appended.
+fn enact(sale: &mut Sale, plan: Plan, entries: Option<Appended>, case: &Case<'_, '_>) -> Made {
+    let (version, holds) = (sale.core().version, sale.holds_len());
+    let (expired, changes) = (sale.tallies().expired, &case.decision.changes);
+    let told = sale.commit_plan(changes, plan, case.now.run);
+    info::holds_changed(holds, sale.holds_len());
+    info::expired(sale.tallies().expired - expired);
+    count(sale, case);
+    let look_at = match changes.is_empty() {
+        true => None,
+        // Rounds that are over give their memory back in steps, which the sweeper goes on with.
+        false if sale.shed() => Some(case.now.clock_ms),
+        false => sale.next_look(),
+    };
+    let settled = holds.saturating_sub(sale.holds_len());
+    Made { version, entries, told, settled, look_at }
+}
+
+fn count(sale: &mut Sale, case: &Case<'_, '_>) {
+    if case.is_attempt {
+        sale.count(&case.decision.outcome);
+        info::count(&case.decision.outcome);
+    }
+}
+
+/// Appends the first entries of a sale that is to come to the key `KEY`, where nothing is. Foreign
+/// code may run in it, but not once it has appended.
+pub fn append_first(
+    call: &mut Call<'_>,
+    stream: &[u8],
+    entries: &[Entry],
+) -> Result<Option<Appended>, &'static str> {
+    let stream = call.outbox().stream(stream, true);
+    outbox::ready(&[(&stream, entries.len())]).map_err(|(_, why)| not_taken(why))?;
+    if !matches!(call.open(KEY).slot(), Slot::Missing) {
+        return Err(errors::BEING_CHANGED);
+    }
+    let mut open = stream.open().ok_or(errors::BEING_CHANGED)?;
+    open.append(entries).map_err(not_taken)?;
+    Ok(open.close())
 }
 
 /// Replicates what was made to the sale at the argument `key`, entries before the change, and
@@ -245,6 +362,20 @@ pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'
         call.replicate_outbox(entries);
     }
     hand_on(call, key, made.version, changes, made.look_at);
+}
+
+/// Replicates the INIT that made `sale`, puts it at its key and tells who watches that. The server
+/// tells of the new key, in which foreign code may change the sale: so the INIT goes out before.
+pub fn publish_first(call: &mut Call<'_>, made: &Made, init: &Change<'_>, sale: Sale) {
+    if let Some(entries) = &made.entries {
+        call.replicate_outbox(entries);
+    }
+    call.replicate(KEY, made.version, std::slice::from_ref(init));
+    call.open(KEY).fill(sale);
+    call.signal_modified(KEY);
+    if let Some(deadline) = made.look_at {
+        call.watch(KEY, deadline);
+    }
 }
 
 /// Replicates changes, tells who watches the key, and has the sweeper look at it when it must.

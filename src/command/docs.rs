@@ -70,7 +70,8 @@ at its name), then terms that no sale could have, then the key (`NOSALE`, `WRONG
 only the sale can tell. Nothing is changed or even looked up before all arguments are parsed.
 
 Every command that changes a sale can answer one of these, too: a part of the sale is missing, it is
-at a bound, or its outbox takes no entry. Nothing was changed then.
+at a bound, its outbox takes no entry, or another module changed it in between. Nothing was changed
+then.
 
 ";
 

@@ -39,6 +39,8 @@ pub const MANY_OWN_ENDING: &str = "TRYAGAIN many holds of this user are ending";
 pub const MANY_ENDING: &str = "TRYAGAIN many holds are ending";
 /// The outbox takes no entry.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
+/// Another module's code ran in the middle, or calls while writes are paused.
+pub use crate::server::call::BEING_CHANGED;
 /// A window in seconds would open at once, or never.
 pub const WINDOW_IN_SECONDS: &str = "ERR OPENAT and CLOSEAT are Unix times in milliseconds";
 /// IMPORT's AT is in seconds, or beyond what a sale can store.

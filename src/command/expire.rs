@@ -2,7 +2,7 @@
 //! sale.
 
 use super::access::{self, KEY};
-use super::commit;
+use super::commit::{self, Case};
 use crate::server::call::Call;
 use crate::server::sweeper::Swept;
 use seckill_domain::outcome::Outcome;
@@ -28,17 +28,15 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
         let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
         return Swept { settled: 0, next_look };
     }
-    let before = sale.holds_len();
-    match commit::make(sale, name, outbox, &decision, &now) {
-        Ok(mut made) => {
-            let settled = before.saturating_sub(sale.holds_len()) as usize;
-            // The sweeper keeps the hint itself: it comes back to this sale in its turn.
-            let next_look = made.take_look();
-            drop(key);
-            commit::publish(call, KEY, &made, &decision.changes);
-            commit::announce(call, KEY, &made);
-            Swept { settled, next_look }
-        }
-        Err(_) => Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) },
-    }
+    let case = Case { decision: &decision, now: &now, is_attempt: false };
+    let step = commit::begin(sale, name, outbox, None, &case);
+    drop(key);
+    let Ok(Some(mut made)) = step.and_then(|step| commit::complete(call, step, &case)) else {
+        return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+    };
+    // The sweeper keeps the hint itself: it comes back to this sale in its turn.
+    let swept = Swept { settled: made.settled as usize, next_look: made.take_look() };
+    commit::publish(call, KEY, &made, &decision.changes);
+    commit::announce(call, KEY, &made);
+    swept
 }

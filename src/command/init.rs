@@ -1,6 +1,7 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
+use super::commit::Made;
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
@@ -10,6 +11,7 @@ use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
 use seckill_domain::decide::decide_new;
+use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request};
 use seckill_domain::terms::Terms;
 use seckill_domain::Sale;
@@ -66,10 +68,12 @@ fn run(call: &mut Call<'_>) {
         Err(error) => return call.reply().error(error),
     };
     let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
-    if is_new {
-        create(call, &init);
-    } else {
-        commit::run(call, &Request::Init(init));
+    if !is_new {
+        return commit::run(call, &Request::Init(init));
+    }
+    match create(call, &init) {
+        Ok(outcome) => reply::outcome(call.reply(), &outcome),
+        Err(error) => call.reply().error(error),
     }
 }
 
@@ -89,27 +93,27 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     Ok(Init { supply, terms, amounts, id, secret })
 }
 
-fn create(call: &mut Call<'_>, init: &Init) {
-    let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
-    let name = call.args().get(KEY).copied().unwrap_or_default();
+/// Creates the sale where none is.
+fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
+    let (now, args) = (call.now(), call.args());
+    let name = args.get(KEY).copied().unwrap_or_default();
     let decision = decide_new(init, &now);
     let [change] = &decision.changes[..] else {
-        return reply::outcome(out, &decision.outcome);
+        return Ok(decision.outcome);
     };
     let Ok((sale, told)) = Sale::create(change, random::hash_key()) else {
-        return out.error(errors::NOT_CREATED);
+        return Err(errors::NOT_CREATED);
     };
-    if sale.terms().outbox.as_deref() == Some(name) {
-        return out.error(errors::OUTBOX_REFUSED);
-    }
-    let made = match commit::make_first(&sale, name, outbox, change, told) {
-        Ok(made) => made,
-        Err(error) => return out.error(error),
+    let entries = match sale.terms().outbox.as_deref() {
+        None => None,
+        Some(stream) if stream == name => return Err(errors::OUTBOX_REFUSED),
+        Some(stream) => {
+            let first = sale.first_entries(name, change).map_err(|_| errors::NOT_CREATED)?;
+            commit::append_first(call, stream, &first)?
+        }
     };
-    if call.open(KEY).set(sale.created_in(now.run)).is_err() {
-        return out.error(errors::NOT_CREATED);
-    }
-    commit::publish(call, KEY, &made, &decision.changes);
+    let made = Made::first(&sale, entries, told);
+    commit::publish_first(call, &made, change, sale.created_in(now.run));
     commit::announce(call, KEY, &made);
-    reply::outcome(out, &decision.outcome);
+    Ok(decision.outcome)
 }

@@ -1,12 +1,11 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::commit::{self, Made};
+use super::commit::{self, Case, Made, Planned};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
-use crate::server::info;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
@@ -156,20 +155,20 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
 }
 
 /// Replicates what was made to all sales, then notifies of it.
-fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Option<Made>]) {
-    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&joint.decisions)) {
-        if let Some(made) = made {
-            commit::publish(call, part.arg, made, &decision.changes);
-        }
+fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Made]) {
+    let changed = || {
+        let all = parts.iter().zip(made).zip(&joint.decisions);
+        all.filter(|(_, decision)| !decision.changes.is_empty())
+    };
+    for ((part, made), decision) in changed() {
+        commit::publish(call, part.arg, made, &decision.changes);
     }
-    for (part, made) in parts.iter().zip(made) {
-        if let Some(made) = made {
-            commit::announce(call, part.arg, made);
-        }
+    for ((part, made), _) in changed() {
+        commit::announce(call, part.arg, made);
     }
 }
 
-type Taken<'a> = (Joint<'a>, Vec<Option<Made>>);
+type Taken<'a> = (Joint<'a>, Vec<Made>);
 
 /// Judges all parts and makes what was decided: first the entries of all outboxes, then all
 /// changes; or nothing.
@@ -180,49 +179,59 @@ fn take<'a>(
     req: Option<&'a [u8]>,
     now: &Now,
 ) -> Result<Taken<'a>, &'static str> {
+    let args: Vec<usize> = parts.iter().map(|part| part.arg).collect();
+    call.let_expire(&args);
+    let (joint, planned) = judge(call, user, parts, req, now)?;
+    let judged = &args[..planned.len()];
+    commit::ready(call, judged, &planned)?;
+    let is_attempt = |place| match joint.verdict {
+        // What came before a refusal was not granted, so only the refusal counts.
+        Verdict::Refused { index, .. } => place == index,
+        // All is judged again.
+        Verdict::NextRound => false,
+        _ => true,
+    };
+    let cases = joint.decisions.iter().enumerate();
+    let cases: Vec<Case<'_, '_>> = cases
+        .map(|(place, decision)| Case { decision, now, is_attempt: is_attempt(place) })
+        .collect();
+    let made = commit::enact_all(call.open_several(judged), planned, &cases)?;
+    Ok((joint, made))
+}
+
+/// Judges all parts and plans what is to be made of each.
+fn judge<'a>(
+    call: &mut Call<'_>,
+    user: &'a [u8],
+    parts: &[Part],
+    req: Option<&'a [u8]>,
+    now: &Now,
+) -> Result<(Joint<'a>, Vec<Planned>), &'static str> {
     let (outbox, args) = (call.outbox(), call.args());
     let places: Vec<usize> = parts.iter().map(|part| part.arg).collect();
     let mut keys = call.open_several(&places);
-    let mut sales: Vec<&mut Sale> = Vec::with_capacity(keys.len());
+    let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
         sales.push(access::sale(key)?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
-    let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().map(|sale| &**sale).zip(grabs).collect();
+    let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
     let mut joint = decide_several(&judged, now);
-    if let Verdict::Misuse(misuse) = joint.verdict {
-        return Err(errors::misuse(misuse));
-    }
-    let mut entries = Vec::with_capacity(joint.decisions.len());
-    for ((sale, part), decision) in sales.iter_mut().zip(parts).zip(&joint.decisions) {
-        let name = args.get(part.arg).copied().unwrap_or_default();
-        match commit::append(sale, name, outbox, decision) {
-            Ok(appended) => entries.push(appended),
-            Err(error) => {
-                entries.into_iter().flatten().for_each(|appended| outbox.withdraw(appended));
-                return Err(error);
+    match &mut joint.verdict {
+        Verdict::Misuse(misuse) => return Err(errors::misuse(*misuse)),
+        Verdict::Refused { index, outcome } => {
+            if let Some(sale) = sales.get(*index) {
+                *outcome = sale.masked(outcome.clone());
             }
         }
+        _ => {}
     }
-    let mut made = Vec::with_capacity(entries.len());
-    for ((sale, decision), appended) in sales.iter_mut().zip(&joint.decisions).zip(entries) {
-        // What came before a refusal was not granted, so only the refusal counts.
-        let is_last = made.len() + 1 == joint.decisions.len();
-        if is_last || !matches!(joint.verdict, Verdict::Refused { .. }) {
-            sale.count(&decision.outcome);
-            info::count(&decision.outcome);
-        }
-        made.push(match decision.changes.is_empty() {
-            true => None,
-            false => Some(commit::enact(sale, decision, appended, now)?),
-        });
+    let mut planned = Vec::with_capacity(joint.decisions.len());
+    for ((sale, part), decision) in sales.iter().zip(parts).zip(&joint.decisions) {
+        let name = args.get(part.arg).copied().unwrap_or_default();
+        planned.push(commit::plan(sale, name, outbox, None, &decision.changes)?);
     }
-    if let Verdict::Refused { index, outcome } = &mut joint.verdict {
-        if let Some(sale) = sales.get(*index) {
-            *outcome = sale.masked(outcome.clone());
-        }
-    }
-    Ok((joint, made))
+    Ok((joint, planned))
 }
 
 fn answer(out: Reply<'_>, verdict: &Verdict) {

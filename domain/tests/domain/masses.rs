@@ -84,7 +84,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         assert_eq!(sizes, [1000, 1000, 500], "as many as asked for, in bounded effects");
         let version = sale.core().version;
         let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        let entries = sale.entries(b"k", &decision.changes).unwrap();
+        let entries = sale.plan_changes(b"k", &decision.changes).unwrap().entries;
         // The first brings units back, and with it the transition.
         assert_eq!(entries.len(), 2500 + usize::from(left == COUNT));
         let told = sale.commit(&decision.changes, RUN).unwrap();

@@ -120,7 +120,7 @@ fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, h
 fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, now: &Now, how: &str) {
     let version = sale.core().version;
     let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-    if let Err(why) = sale.entries(b"k", &decision.changes) {
+    if let Err(why) = sale.plan_changes(b"k", &decision.changes) {
         panic!("{how}: no entries: {why:?}");
     }
     if let Err(why) = sale.commit(&decision.changes, now.run) {

@@ -219,11 +219,9 @@ impl World {
         let version = self.sale.core().version;
         let wire: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
         let refused = |why| format!("what was decided is refused: {why:?}");
-        if self.sale.outbox_after(&decision.changes).is_some() {
-            let written = self.sale.entries(KEY, &decision.changes).map_err(refused)?;
-            entries.extend(texts(&written));
-        }
-        let told = self.sale.commit(&decision.changes, self.run).map_err(refused)?;
+        let plan = self.sale.plan_changes(KEY, &decision.changes).map_err(refused)?;
+        entries.extend(texts(&plan.entries));
+        let told = self.sale.commit_plan(&decision.changes, plan, self.run);
         events.extend(words(&told));
         self.replicate(version, &wire, &words(&told))
     }

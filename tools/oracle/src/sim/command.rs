@@ -229,12 +229,10 @@ impl Cluster {
         let refused = |why| format!("what was decided is refused: {why:?}");
         let (version, rev) = (held.sale.core().version, held.sale.core().rev);
         let texts: Vec<Vec<u8>> = changes.iter().map(encoded).collect();
-        let entries = match held.sale.outbox_after(changes) {
-            None => Vec::new(),
-            Some(_) => held.sale.entries(KEY, changes).map_err(refused)?,
-        };
+        let plan = held.sale.plan_changes(KEY, changes).map_err(refused)?;
+        let entries = plan.entries.clone();
         entries.iter().try_for_each(|entry| held.follower.read(entry))?;
-        let told = held.sale.commit(changes, now.run).map_err(refused)?;
+        let told = held.sale.commit_plan(changes, plan, now.run);
         held.follow();
         held.sale.shed();
         let core = held.sale.core();
