@@ -46,7 +46,7 @@ fn size(quick: bool) -> Size {
         false => Size {
             schedules: 600,
             schedules_sql: 120,
-            redis: plan(4000, 20, 2500),
+            redis: plan(4000, 20, 2000),
             sql: plan(4000, 5, 3000),
             crowd: plan(4000, 5, 1000),
             workers: &[8, 50, 500],

@@ -94,6 +94,8 @@ pub fn count(
     }
     let last_win = wins.iter().map(|call| call.end).max();
     let end = calls.iter().map(|call| call.end).max().unwrap_or(began);
+    // The thread that opens the gate may be the last to run behind it.
+    let began = calls.iter().map(|call| call.begin).min().unwrap_or(began);
     let lost =
         |reason| calls.iter().filter(|call| call.told == Verdict::Lost(reason)).count() as u64;
     let records = books.records.unwrap_or(told);
