@@ -2,7 +2,7 @@
 //! anew from the list of grants whenever it is asked for. Slow, and meant to be.
 //!
 //! Replies are the words and numbers of the specification's tables, joined by spaces. Nothing of
-//! `seckill::sale` is used here, so that a mistake there can't be repeated by using it.
+//! `seckill_domain` is used here, so that a mistake there can't be repeated by using it.
 //!
 //! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
 //! * `operator` judges the rest.
