@@ -1,7 +1,7 @@
 //! Making streams ready for the entries of a change.
 //!
-//! Opening a stream whose time to live is over, making one, and asking about one can all run code of
-//! other modules, which may call any command. It is done while no sale is open.
+//! Opening a stream whose time to live is over, making one, and asking about one can all run code
+//! of other modules, which may call any command. It is done while no sale is open.
 
 use std::os::raw::c_int;
 use std::ptr;
