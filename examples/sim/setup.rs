@@ -159,7 +159,9 @@ impl Opening {
         if let Drawing::List(amounts) = rules.drawing {
             supply = amounts.iter().sum();
         }
-        if once_in(random, 2) {
+        // A list that repeats is refused.
+        let is_list = matches!(rules.drawing, Drawing::List(_));
+        if once_in(random, if is_list { 20 } else { 2 }) {
             rules.every = Some(every(random));
         }
         if once_in(random, 2) {

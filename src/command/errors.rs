@@ -53,6 +53,8 @@ pub const DRAW_AMOUNT_ZERO: &str = "ERR DRAW amounts must be at least 1";
 pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a larger amount";
 /// The amounts of a list are not the supply.
 pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST amounts";
+/// A list in a sale that repeats.
+pub const DRAW_LIST_REPEATS: &str = "ERR DRAW LIST can't be combined with EVERY";
 /// QTY or UPTO on a sale that draws.
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
@@ -111,6 +113,7 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::DrawAmountZero => DRAW_AMOUNT_ZERO,
         Misuse::DrawRangeEmpty => DRAW_RANGE_EMPTY,
         Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
+        Misuse::DrawListRepeats => DRAW_LIST_REPEATS,
         Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
         Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,

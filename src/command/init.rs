@@ -41,6 +41,7 @@ pub const SPEC: Spec = Spec {
         errors::DRAW_AMOUNT_ZERO,
         errors::DRAW_RANGE_EMPTY,
         errors::DRAW_SUM_DIFFERS,
+        errors::DRAW_LIST_REPEATS,
         errors::PERIOD_OUT_OF_RANGE,
         errors::LASTS_OUT_OF_RANGE,
         errors::MOD_NO_RESIDUE,

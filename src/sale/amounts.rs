@@ -1,71 +1,46 @@
 //! The amounts of DRAW LIST: what a sale has still to give, in order.
 //!
-//! A list is drawn from its front; what comes back goes to its end. In a sale that repeats every
-//! round begins with the list that INIT was told, with CARRY behind what the round before has left.
-//! Such a list is not written out: the amounts of the told list that are still to be drawn are
-//! counted, because they are always the last ones of so many copies of it, and what came back in
-//! earlier rounds is shared with those. So a round begins at once, however long the list is.
-//!
-//! A reclaim looks for its amount only among those that came back. That is the whole list: while
-//! anything before them is left none of them was drawn, so the amount of every grant that is no
-//! longer live is there.
+//! A list is drawn from its front; what comes back goes to its end. A late payment takes that very
+//! amount, the last equal one, wherever it is. So the amounts are kept by place and, beside that, by
+//! amount: each step is O(log n), however long the list is.
 
-mod front;
-mod returned;
-mod rounds;
-mod tests;
-mod told;
 mod trial;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::ledger::Block;
-use front::Front;
-use returned::take_last;
-use told::Told;
+use super::holds::tree_bytes;
 
-pub use returned::Returned;
 pub use trial::AmountsTrial;
 
-/// A part of a list as a snapshot writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
-    /// The last so many of the told list.
-    Told(u64),
-    One(u64),
-}
+/// Bytes of one node of a tree of pairs of numbers: eleven entries and a head.
+const NODE_BYTES: usize = 192;
 
 /// The amounts of a list that are still to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts {
-    /// What every round begins with.
-    told: Told,
-    /// How many the stored round began with.
-    begun: u64,
-    /// Drawn first. Ends with amounts of the told list, so that what came back stays apart.
-    front: Front,
-    /// What came back, and in a sale that does not repeat all the others, too.
-    back: VecDeque<u64>,
+    /// Each by its place, in the order in which they are drawn.
+    in_order: BTreeMap<u64, u64>,
+    /// The same, each amount with its place.
+    by_amount: BTreeSet<(u64, u64)>,
+    /// The place of the next that comes back.
+    next_place: u64,
     sum: u64,
 }
 
 impl Amounts {
     /// The next amount.
     pub fn first(&self) -> Option<u64> {
-        if self.front.is_empty() {
-            return self.back.front().copied();
-        }
-        self.front.at(0, &self.told)
+        self.in_order.first_key_value().map(|(_, amount)| *amount)
     }
 
     /// How many are left.
     pub fn len(&self) -> u64 {
-        self.front.len() + self.back.len() as u64
+        self.in_order.len() as u64
     }
 
     /// Whether none is left.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.in_order.is_empty()
     }
 
     /// Their sum.
@@ -73,63 +48,54 @@ impl Amounts {
         self.sum
     }
 
-    /// What came back.
-    pub fn returned(&self) -> &VecDeque<u64> {
-        &self.back
-    }
-
-    /// How many of those that the round began with are left.
-    pub fn undrawn(&self) -> u64 {
-        self.front.len()
-    }
-
-    /// Whether it ends with amounts of the told list.
-    pub fn ends_with_told(&self) -> bool {
-        self.back.is_empty() && self.front.ends_with_told()
+    /// Whether one of them is `amount`.
+    pub fn contains(&self, amount: u64) -> bool {
+        self.places_of(amount).next().is_some()
     }
 
     /// All that are left, in order.
-    pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
-        self.front.items().chain(self.back.iter().copied().map(Item::One))
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.in_order.values().copied()
+    }
+
+    /// Places of the amounts that are `amount`, in order.
+    fn places_of(&self, amount: u64) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.by_amount.range((amount, 0)..=(amount, u64::MAX)).map(|(_, place)| *place)
     }
 
     /// Adds an amount at the end.
     pub fn push(&mut self, amount: u64) {
-        self.back.push_back(amount);
+        self.in_order.insert(self.next_place, amount);
+        self.by_amount.insert((amount, self.next_place));
+        self.next_place += 1;
         self.sum = self.sum.saturating_add(amount);
     }
 
     /// Takes the first amount out.
     pub fn take_first(&mut self) -> Option<u64> {
-        let first = match self.front.is_empty() {
-            true => self.back.pop_front()?,
-            false => self.front.take_first(&self.told)?,
-        };
-        self.sum = self.sum.saturating_sub(first);
-        Some(first)
+        let (place, amount) = self.in_order.pop_first()?;
+        self.by_amount.remove(&(amount, place));
+        self.sum = self.sum.saturating_sub(amount);
+        Some(amount)
     }
 
-    /// Takes out the last amount that is `amount`. False when none came back that is.
+    /// Takes out the last amount that is `amount`. False when there is none.
     pub fn take(&mut self, amount: u64) -> bool {
-        let taken = take_last(&mut self.back, amount);
-        self.sum = self.sum.saturating_sub(if taken { amount } else { 0 });
-        taken
+        let Some(place) = self.places_of(amount).next_back() else { return false };
+        self.in_order.remove(&place);
+        self.by_amount.remove(&(amount, place));
+        self.sum = self.sum.saturating_sub(amount);
+        true
     }
 
-    /// The block of the told list, for a defragmenter that moves it.
-    pub fn block_mut(&mut self) -> Option<Block<'_>> {
-        self.told.block_mut()
-    }
-
-    /// Bytes of heap in use.
+    /// Bytes of heap in use, about.
     pub fn heap_bytes(&self) -> usize {
-        let back = self.back.capacity() * size_of::<u64>();
-        self.told.heap_bytes() + self.front.heap_bytes() + back
+        2 * tree_bytes(self.in_order.len(), NODE_BYTES)
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Blocks of heap in use, about: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
-        3 + self.front.heap_blocks()
+        self.heap_bytes() / NODE_BYTES
     }
 }
 
@@ -138,5 +104,48 @@ impl FromIterator<u64> for Amounts {
         let mut list = Amounts::default();
         amounts.into_iter().for_each(|amount| list.push(amount));
         list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_is_drawn_and_the_last_equal_one_is_taken() {
+        let mut list: Amounts = [5, 1, 9, 1, 5].into_iter().collect();
+        assert_eq!((list.len(), list.sum(), list.first()), (5, 21, Some(5)));
+        assert!(list.take(5) && list.contains(5) && !list.take(7));
+        list.push(5);
+        assert!(list.take(1));
+        assert_eq!(list.iter().collect::<Vec<_>>(), [5, 1, 9, 5]);
+        assert_eq!((list.take_first(), list.take_first()), (Some(5), Some(1)));
+        assert!(!list.contains(1) && list.take(5) && !list.take(5));
+        assert_eq!((list.take_first(), list.take_first()), (Some(9), None));
+        assert_eq!((list.len(), list.sum(), list.is_empty()), (0, 0, true));
+    }
+
+    /// What is tried on a list is what then becomes of it.
+    #[test]
+    fn a_trial_does_what_the_list_does() {
+        const STEPS: u64 = 400;
+        for seed in 0..50u64 {
+            let mut list: Amounts = (0..seed % 9).map(|place| 1 + place % 3).collect();
+            let (before, mut trial) = (list.clone(), AmountsTrial::default());
+            for step in 0..STEPS {
+                let chance = (seed * STEPS + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                let amount = 1 + chance / 8 % 4;
+                match chance % 4 {
+                    0 | 1 => {
+                        trial.push(amount);
+                        list.push(amount);
+                    }
+                    2 => assert_eq!(trial.take_first(&before), list.take_first(), "{seed} {step}"),
+                    _ => {
+                        assert_eq!(trial.take(&before, amount), list.take(amount), "{seed} {step}")
+                    }
+                }
+            }
+        }
     }
 }

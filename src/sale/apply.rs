@@ -46,12 +46,8 @@ impl Sale {
         let trial = Trial::of_new(change, &mut told)?;
         let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
         sale.told_supply = start.supply;
-        let repeats = sale.terms.schedule.is_some();
         if let Some(amounts) = sale.amounts_mut() {
-            *amounts = match repeats {
-                true => Amounts::repeated(&start.amounts),
-                false => start.amounts.iter().copied().collect(),
-            };
+            *amounts = start.amounts.iter().copied().collect();
         }
         sale.created_at = trial.core.t;
         if let Some(rounds) = sale.rounds_mut() {
@@ -168,8 +164,7 @@ impl Sale {
             Effect::Amounts(piece) => lists::take_amounts(self, piece),
             Effect::Rows(piece) => rows::take(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
-            Effect::Left(piece) => lists::take_left(self, piece),
-            Effect::Round { round, supply, lists } => self.begin_round(*round, *supply, *lists),
+            Effect::Round { round, .. } => self.begin_round(*round),
             // The trial refuses these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
         }
@@ -194,9 +189,8 @@ impl Sale {
         count(&mut self.tallies.granted);
     }
 
-    fn begin_round(&mut self, round: u64, supply: u64, lists: u64) {
-        let keep = self.keeps_list(supply, lists).unwrap_or(false);
-        self.turn(round, self.core.grants + 1, (lists, keep));
+    fn begin_round(&mut self, round: u64) {
+        self.turn(round, self.core.grants + 1);
         if let Some(rounds) = self.rounds_mut() {
             rounds.note_total();
         }
@@ -247,9 +241,7 @@ impl Sale {
     fn retake(&mut self, seq: u64) {
         self.ledger_of(seq).set_state(seq, State::Sold, 0);
         let qty = self.qty_of(seq);
-        if let Some(old) = self.old_mut(seq) {
-            old.returned.as_mut().map(|returned| returned.take(qty));
-        } else if let Some(amounts) = self.amounts_mut() {
+        if let Some(amounts) = self.amounts_mut() {
             amounts.take(qty);
         }
         count(&mut self.tallies.reclaimed);
@@ -259,15 +251,13 @@ impl Sale {
         self.stored_grant(seq).map_or(0, |grant| grant.qty)
     }
 
-    /// In a sale with DRAW LIST an amount comes back to the end of its round's list.
+    /// In a sale with DRAW LIST an amount comes back to the end of the list.
     fn return_amount(&mut self, seq: u64) {
         if self.amounts().is_none() {
             return;
         }
         let qty = self.qty_of(seq);
-        if let Some(old) = self.old_mut(seq) {
-            old.returned.iter_mut().for_each(|returned| returned.push(qty));
-        } else if let Some(amounts) = self.amounts_mut() {
+        if let Some(amounts) = self.amounts_mut() {
             amounts.push(qty);
         }
     }

@@ -113,9 +113,6 @@ pub enum Effect<'a> {
     Round {
         round: u64,
         supply: u64,
-        /// How often the list of DRAW LIST is in it, behind what is left if the supply has that,
-        /// too; 0 in other sales.
-        lists: u64,
     },
     /// First piece of a rewritten sale: everything but rows and restock ids.
     Base(&'a [u8]),
@@ -131,8 +128,6 @@ pub enum Effect<'a> {
     Rows(&'a [u8]),
     /// The next of the rounds that a rewritten sale keeps: its rows follow.
     Turn(&'a [u8]),
-    /// What the round at hand of a rewritten sale has left of its list.
-    Left(&'a [u8]),
 }
 
 /// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
@@ -178,7 +173,6 @@ impl Effect<'_> {
                 | Effect::Amounts(_)
                 | Effect::Turn(_)
                 | Effect::Rows(_)
-                | Effect::Left(_)
         )
     }
 }

@@ -52,8 +52,7 @@ impl Extras {
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
-        let told = self.amounts.block_mut();
-        lists.into_iter().flat_map(Users::blocks_mut).chain(rounds).chain(told)
+        lists.into_iter().flat_map(Users::blocks_mut).chain(rounds)
     }
 
     /// The words of the indexes of all lists and rounds that are over.

@@ -135,16 +135,6 @@ impl Ledger {
         self.records.iter_from(first).map_while(read)
     }
 
-    /// The records from the grant `first` on as they lie in memory, `most` at the most and none of
-    /// another chunk, and the base of their times.
-    pub fn stretch(
-        &self,
-        first: u64,
-        most: usize,
-    ) -> Option<(u64, impl ExactSizeIterator<Item = &[u8]>)> {
-        self.records.stretch(first, most)
-    }
-
     /// How long the ids of the grants from `first` on are, user and request together.
     pub fn ids_lens(&self, first: u64) -> impl Iterator<Item = usize> + '_ {
         self.records.iter_from(first).map(|(bytes, _)| record::ids_len(bytes))

@@ -4,11 +4,9 @@
 use std::collections::HashSet;
 
 use super::admission::{List, LISTS};
-use super::amounts::{Amounts, Item};
 use super::bytes::take_amounts as take_amounts_of;
 use super::bytes::{unzigzag, Reader};
 use super::core::Core;
-use super::draw::Draw;
 use super::effect::{list_of, Effect};
 use super::fences::Fence;
 use super::limits::{
@@ -25,8 +23,7 @@ use super::Sale;
 /// only in the order in which they are written is there room for all of them.
 pub(super) fn is_in_order(sale: &Sale, piece: &Effect<'_>) -> bool {
     let has_rows = !sale.ledger.is_empty() || sale.older().next().is_some();
-    let is_listed = |list: &Amounts| !list.is_empty() || list.told_len() > 0;
-    let has_amounts = has_rows || sale.amounts().is_some_and(is_listed);
+    let has_amounts = has_rows || sale.amounts().is_some_and(|list| !list.is_empty());
     let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
     let has_users = has_amounts || LISTS.iter().any(is_filled);
     match piece {
@@ -34,8 +31,6 @@ pub(super) fn is_in_order(sale: &Sale, piece: &Effect<'_>) -> bool {
         Effect::Fences(_) => !has_users,
         Effect::Listed(_) => !has_amounts,
         Effect::Amounts(_) => !has_rows,
-        // What a round has left comes behind its rows.
-        Effect::Rows(_) => sale.repeated().is_none_or(Amounts::is_empty),
         _ => true,
     }
 }
@@ -165,9 +160,6 @@ pub(super) fn take_listed(sale: &mut Sale, piece: &[u8]) {
 fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
     let list = sale.amounts().ok_or(Refused::Law)?;
     let amounts = take_amounts_of(piece).ok_or(Refused::Unknown)?;
-    if sale.repeated().is_some() {
-        return told_in(sale, list, amounts);
-    }
     let sum = amounts.iter().try_fold(list.sum(), |sum, amount| sum.checked_add(*amount));
     let fits = !amounts.contains(&0)
         && !amounts.is_empty()
@@ -177,117 +169,15 @@ fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
     fits.then_some(amounts).ok_or(Refused::Law)
 }
 
-/// Amounts of the list that every round begins with, if there is room for them. The last of them
-/// shows whether it is the very list that INIT was told.
-fn told_in(sale: &Sale, list: &Amounts, amounts: Vec<u64>) -> Result<Vec<u64>, Refused> {
-    let told = sale.terms.draw.as_ref().and_then(Draw::packets).unwrap_or(0);
-    let len = list.told_len() + amounts.len() as u64;
-    let fits = !amounts.contains(&0) && amounts.len() <= AMOUNTS_PER_PIECE && len <= told;
-    if amounts.is_empty() || !fits {
-        return Err(Refused::Law);
-    }
-    if len == told {
-        let whole = [list.told(), &amounts].concat();
-        let sum = whole.iter().try_fold(0u64, |sum, amount| sum.checked_add(*amount));
-        if sale.terms.draw != Some(Draw::list(&whole)) || sum != Some(sale.told_supply) {
-            return Err(Refused::Law);
-        }
-    }
-    Ok(amounts)
-}
-
-/// Whether the list that every round begins with is there as a whole, if there is one.
-pub(super) fn is_told(sale: &Sale) -> bool {
-    let told = sale.terms.draw.as_ref().and_then(Draw::packets);
-    sale.repeated().is_none_or(|list| Some(list.told_len()) == told)
-}
-
-/// A list in numbers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Listing {
-    /// How many amounts, and how many of them the round began with.
-    pub len: u64,
-    pub undrawn: u64,
-    pub sum: u64,
-}
-
-fn listing_of(list: &Amounts) -> Listing {
-    Listing { len: list.len(), undrawn: list.undrawn(), sum: list.sum() }
-}
-
-/// What is listed once the last piece has come.
-pub(super) fn amounts_with(sale: &Sale, last: Option<&Effect<'_>>) -> Option<Listing> {
+/// What is listed once the last piece has come: how many amounts, and their sum.
+pub(super) fn amounts_with(sale: &Sale, last: Option<&Effect<'_>>) -> Option<(u64, u64)> {
     let list = sale.amounts()?;
-    let before = listing_of(list);
-    match last {
-        Some(Effect::Amounts(piece)) if sale.repeated().is_none() => {
-            let further = amounts_in(sale, piece).unwrap_or_default();
-            let sum = before.sum.saturating_add(further.iter().sum());
-            Some(Listing { len: before.len + further.len() as u64, sum, ..before })
-        }
-        Some(Effect::Left(piece)) => {
-            left_in(sale, piece, &sale.core).map(|(_, after)| after).ok().or(Some(before))
-        }
-        _ => Some(before),
-    }
-}
-
-/// What a piece says that the round at hand has left, if it can be, and what is listed with it.
-/// `core` is where the sale stands.
-fn left_in(sale: &Sale, piece: &[u8], core: &Core) -> Result<(Vec<Item>, Listing), Refused> {
-    let list = sale.repeated().filter(|_| is_told(sale)).ok_or(Refused::Law)?;
-    let carries = sale.terms.schedule.is_some_and(|schedule| schedule.carry);
-    let mut reader = Reader::new(piece);
-    let mut items = Vec::new();
-    let mut after = listing_of(list);
-    let mut follows_told = list.ends_with_told();
-    while !reader.is_empty() {
-        let item = left_item(&mut reader).ok_or(Refused::Unknown)?;
-        let is_first = list.is_empty() && items.is_empty();
-        let (amounts, units) = match item {
-            // Two of them would be one; without CARRY nothing comes before it.
-            Item::Told(_) if follows_told || !(is_first || carries) => return Err(Refused::Law),
-            Item::Told(amounts) if !carries && amounts > list.told_len() => {
-                return Err(Refused::Law);
-            }
-            Item::Told(amounts) => (amounts, list.sum_of_told(amounts).ok_or(Refused::Law)?),
-            Item::One(amount) => (1, amount),
-        };
-        follows_told = matches!(item, Item::Told(_));
-        after.len = after.len.checked_add(amounts).ok_or(Refused::Law)?;
-        after.sum = after.sum.checked_add(units).ok_or(Refused::Law)?;
-        if follows_told {
-            after.undrawn = after.len;
-        }
-        items.push(item);
-    }
-    let fits = (1..=AMOUNTS_PER_PIECE).contains(&items.len())
-        && core.packets.is_some_and(|packets| after.len <= packets)
-        && after.sum <= core.available;
-    fits.then_some((items, after)).ok_or(Refused::Law)
-}
-
-/// An amount, or 0 and how many amounts of the told list.
-fn left_item(reader: &mut Reader<'_>) -> Option<Item> {
-    match take_number(reader)? {
-        0 => take_number(reader).filter(|len| *len > 0).map(Item::Told),
-        amount => Some(Item::One(amount)),
-    }
-}
-
-pub(super) fn check_left(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
-    left_in(sale, piece, core).map(|_| ())
-}
-
-/// Takes over a piece that was checked.
-pub(super) fn take_left(sale: &mut Sale, piece: &[u8]) {
-    let core = sale.core;
-    let (items, _) = left_in(sale, piece, &core).unwrap_or_default();
-    let Some(list) = sale.amounts_mut() else { return };
-    items.into_iter().for_each(|item| match item {
-        Item::Told(len) => list.append_told(len),
-        Item::One(amount) => list.push(amount),
-    });
+    let further = match last {
+        Some(Effect::Amounts(piece)) => amounts_in(sale, piece).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let sum = list.sum().saturating_add(further.iter().sum());
+    Some((list.len() + further.len() as u64, sum))
 }
 
 pub(super) fn check_amounts(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
@@ -297,10 +187,7 @@ pub(super) fn check_amounts(sale: &Sale, piece: &[u8]) -> Result<(), Refused> {
 /// Takes over a piece that was checked.
 pub(super) fn take_amounts(sale: &mut Sale, piece: &[u8]) {
     let amounts = amounts_in(sale, piece).unwrap_or_default();
-    let repeats = sale.terms.schedule.is_some();
-    match sale.amounts_mut() {
-        Some(list) if repeats => list.tell(&amounts),
-        Some(list) => amounts.into_iter().for_each(|amount| list.push(amount)),
-        None => {}
+    if let Some(list) = sale.amounts_mut() {
+        amounts.into_iter().for_each(|amount| list.push(amount));
     }
 }

@@ -28,7 +28,6 @@ mod keyed;
 pub mod ledger;
 pub mod limits;
 mod lists;
-mod numbered;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;
@@ -57,7 +56,6 @@ use fences::Fences;
 use ledger::{Block, Found, HashKey, Lane, Ledger, Probe};
 use outcome::Outcome;
 use restocks::Restocks;
-use rounds::OldRound;
 use status::{Refusals, Tallies};
 use terms::Terms;
 
@@ -238,25 +236,9 @@ impl Sale {
         self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
     }
 
-    /// The amounts of DRAW LIST in a sale that repeats.
-    fn repeated(&self) -> Option<&Amounts> {
-        self.amounts().filter(|_| self.terms.schedule.is_some())
-    }
-
-    /// Packets that the stored round began with; `None` when the sale counts none.
+    /// Packets that a round begins with; `None` when the sale counts none.
     fn packets_begun(&self) -> Option<u64> {
-        match self.repeated() {
-            Some(list) => Some(list.begun()),
-            None => self.terms.draw.as_ref().and_then(Draw::packets),
-        }
-    }
-
-    /// The same of a round that is over.
-    fn packets_begun_in(&self, old: &OldRound) -> Option<u64> {
-        match &old.returned {
-            Some(list) => Some(list.begun()),
-            None => self.terms.draw.as_ref().and_then(Draw::packets),
-        }
+        self.terms.draw.as_ref().and_then(Draw::packets)
     }
 
     /// An empty sale with the given identity; the numbers follow.

@@ -131,6 +131,8 @@ pub enum Misuse {
     DrawRangeEmpty,
     /// The amounts of DRAW LIST don't add up to the supply.
     DrawSumDiffers,
+    /// DRAW LIST with EVERY.
+    DrawListRepeats,
     /// QTY or UPTO on a sale that draws its amounts.
     DrawTakesNoAmount,
     /// EVERY or OFFSET is 0 or too long.

@@ -27,20 +27,6 @@ impl Pages {
         ((number * PAGE_BYTES + page.len()) as u64, page)
     }
 
-    /// Like [`Pages::open`] for many records at once, of `bytes` in all: also where the next one
-    /// begins in its page, which has zeros from there on, as many as it has room for. What is not
-    /// used of them is to be cut off.
-    pub fn open_for(&mut self, room: usize, bytes: usize) -> (u64, usize, &mut Vec<u8>) {
-        let (place, page) = self.open(room);
-        let start = page.len();
-        let end = (start + room + bytes).min(PAGE_BYTES);
-        if page.capacity() < end {
-            page.reserve_exact(end.next_power_of_two() - start);
-        }
-        page.resize(end, 0);
-        (place, start, page)
-    }
-
     /// The bytes from `place` on to the end of its page.
     #[inline]
     pub fn get(&self, place: u64) -> Option<&[u8]> {

@@ -22,9 +22,6 @@ const AT_IS_ABSOLUTE: u8 = 0b1000_0000;
 /// Longest record: head, deadline, prev, user, req and two varints.
 pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_MAX + 10 + 10;
 
-/// Where the user stands in a record that has no more than flags, user and time.
-pub const USER_START: usize = 2;
-
 /// How a request id asked for its amount: what a repeat of it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
@@ -130,52 +127,6 @@ pub fn write(page: &mut Vec<u8>, record: &Record<'_>, base_at: u64) {
         put_varint(page, record.qty);
     }
     put_varint(page, if absolute { record.at } else { record.at - base_at });
-}
-
-/// Completes a record of one unit that was never held, has no request id and is the first of its
-/// user: flags that are the state alone stand at its beginning, the user from [`USER_START`] on.
-/// Returns the record's length.
-#[inline]
-pub fn complete(out: &mut [u8; RECORD_BYTES_MAX], user_len: usize, at: u64, base_at: u64) -> usize {
-    out[1] = user_len.wrapping_sub(1) as u8;
-    let mut time = at.wrapping_sub(base_at);
-    if at < base_at {
-        out[0] |= AT_IS_ABSOLUTE;
-        time = at;
-    }
-    let mut end = USER_START + user_len;
-    while time >= 0x80 {
-        out[end] = time as u8 | 0x80;
-        time >>= 7;
-        end += 1;
-    }
-    out[end] = time as u8;
-    end + 1
-}
-
-/// Like [`write()`], if it is a record that [`complete`] can complete.
-#[inline]
-pub fn write_plain(out: &mut [u8; RECORD_BYTES_MAX], record: &Record<'_>, base_at: u64) -> usize {
-    out[0] = state_code(record.state);
-    let len = record.user.len();
-    out[USER_START..USER_START + len].copy_from_slice(record.user);
-    complete(out, len, record.at, base_at)
-}
-
-/// User and time of the record that starts at `bytes` if it is one that [`complete`] completed,
-/// of this `state`, after its base.
-#[inline]
-pub fn read_plain(bytes: &[u8], state: State, base_at: u64) -> Option<(&[u8], u64)> {
-    let (&[flags, len], rest) = bytes.split_first_chunk()?;
-    if flags != state_code(state) {
-        return None;
-    }
-    let (user, rest) = rest.split_at_checked(usize::from(len) + 1)?;
-    let time = match rest.first() {
-        Some(&time) if time < 0x80 => time.into(),
-        _ => Reader::new(rest).varint()?,
-    };
-    Some((user, base_at.checked_add(time)?))
 }
 
 /// State and deadline, 0 if it never was held, of the record that starts at `bytes`, if it is of
@@ -290,34 +241,6 @@ mod tests {
             assert_eq!(of_one_unit(&page[1..]), one);
             let back = read(&mut Reader::new(&page[1..]), 1000).unwrap();
             assert_eq!(format!("{back:?}"), format!("{record:?}"));
-        }
-    }
-
-    #[test]
-    fn plain_records_are_written_and_read_the_short_way_too() {
-        for (user, at) in [(&[7; USER_BYTES_MAX][..], 999), (b"u", 1000), (b"user", u64::MAX)] {
-            let state = State::Cancelled;
-            let record = Record { user, req: None, qty: 1, state, at, deadline: 0, prev: 0 };
-            let (mut page, mut out) = (Vec::new(), [0xff; RECORD_BYTES_MAX]);
-            write(&mut page, &record, 1000);
-            let len = write_plain(&mut out, &record, 1000);
-            assert_eq!(out[..len], page);
-            let plain = read_plain(&page, State::Cancelled, 1000);
-            assert_eq!(plain, (at >= 1000).then_some((user, at)));
-            assert_eq!(read_plain(&page, State::Sold, 1000), None);
-            for cut in 0..page.len() {
-                assert_eq!(read_plain(&page[..cut], State::Cancelled, 1000), None);
-            }
-            for other in [
-                Record { prev: 1, ..record },
-                Record { qty: 2, ..record },
-                Record { deadline: 1, ..record },
-                Record { req: Some(ReqTag { id: b"r", asked: Asked::UpTo }), ..record },
-            ] {
-                page.clear();
-                write(&mut page, &other, 1000);
-                assert_eq!(read_plain(&page, State::Cancelled, 1000), None);
-            }
         }
     }
 

@@ -9,7 +9,6 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use super::amounts::Returned;
 use super::core::Core;
 use super::ledger::{Block, Grant, Holding, Ledger};
 use super::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP};
@@ -32,8 +31,6 @@ pub struct OldRound {
     /// Its supply, available, held, sold and packets; the rest is of no use any more.
     pub core: Core,
     pub ledger: Ledger,
-    /// What came back of its list; `None` but in a sale with DRAW LIST.
-    pub returned: Option<Returned>,
 }
 
 impl OldRound {
@@ -124,8 +121,7 @@ impl Rounds {
     pub fn heap_bytes(&self) -> usize {
         let kept = self.older.iter().map(|old| old.ledger.heap_bytes());
         let dropping = self.dropping.iter().map(Ledger::heap_bytes);
-        let returned = self.older.iter().flat_map(|old| &old.returned).map(Returned::heap_bytes);
-        kept.chain(dropping).chain(returned).sum::<usize>()
+        kept.chain(dropping).sum::<usize>()
             + self.older.capacity() * size_of::<OldRound>()
             + self.totals.capacity() * size_of::<Total>()
             + self.dropping.capacity() * size_of::<Ledger>()
@@ -134,9 +130,8 @@ impl Rounds {
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
         let kept = self.older.iter().map(|old| old.ledger.heap_blocks());
-        let returned = self.older.iter().flat_map(|old| &old.returned).count();
         let dropping = self.dropping.iter().map(Ledger::heap_blocks);
-        kept.chain(dropping).sum::<usize>() + returned + 3
+        kept.chain(dropping).sum::<usize>() + 3
     }
 }
 
@@ -154,12 +149,6 @@ impl Sale {
 
     pub(super) fn rounds_mut(&mut self) -> Option<&mut Rounds> {
         self.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut())
-    }
-
-    /// The older round that has `seq`, to be changed; `None` for the stored round.
-    pub(super) fn old_mut(&mut self, seq: u64) -> Option<&mut OldRound> {
-        let place = self.old_place_of(seq)?;
-        self.rounds_mut()?.older.get_mut(place)
     }
 
     /// Older rounds that are kept, the newest first.
@@ -281,15 +270,5 @@ impl Sale {
     /// none left to give back.
     pub fn shed(&mut self) -> bool {
         self.rounds_mut().is_some_and(Rounds::shed)
-    }
-
-    /// What came back of the list of the round that has `seq`; `None` without DRAW LIST.
-    pub(super) fn returned_of(&self, seq: u64) -> Option<&VecDeque<u64>> {
-        let stored = self.amounts()?.returned();
-        let old = self.old_place_of(seq).and_then(|place| self.rounds()?.older.get(place));
-        match old {
-            Some(old) => old.returned.as_ref().map(Returned::amounts),
-            None => Some(stored),
-        }
     }
 }

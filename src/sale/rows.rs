@@ -3,7 +3,7 @@
 //! ```text
 //! first seq  number of rows  base of their times  rows
 //! ```
-//! A row has the form of `record`, unless all of them are of numbered users: see `numbered`.
+//! A row has the form of `record`.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -16,7 +16,6 @@ use super::limits::{
     HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
     ROWS_PER_PIECE_MAX, TIME_MS_MAX,
 };
-use super::numbered::{self, Numbered};
 use super::outcome::{Refused, State};
 use super::record::{self, Asked, Record};
 use super::snapshot::{can_be_drawn, counts_all};
@@ -64,37 +63,16 @@ fn are_short(ledger: &Ledger, first: u64) -> bool {
 pub(super) fn write(ledger: &Ledger, first: u64, count: usize) -> Vec<u8> {
     let rows = || ledger.records(first).take(count);
     let base_at = rows().next().map_or(0, |row| row.at);
-    let numbered = numbered_rows(ledger, first, base_at, count);
-    let room = if numbered.is_some() { 8 * count } else { PIECE_BYTES_TARGET / 2 };
-    let mut out = Vec::with_capacity(room);
-    if numbered.is_some() {
-        put_varint(&mut out, numbered::MARK);
-    }
+    let mut out = Vec::with_capacity(PIECE_BYTES_TARGET / 2);
     put_varint(&mut out, first);
     put_varint(&mut out, count as u64);
     put_varint(&mut out, base_at);
-    match numbered {
-        Some(numbered) => numbered.write(&mut out),
-        None => rows().for_each(|row| record::write(&mut out, &Record { prev: 0, ..row }, base_at)),
-    }
+    rows().for_each(|row| record::write(&mut out, &Record { prev: 0, ..row }, base_at));
     out
-}
-
-/// The rows as numbered ones, if they are.
-fn numbered_rows(ledger: &Ledger, first: u64, base_at: u64, count: usize) -> Option<Numbered<'_>> {
-    let mut numbered = Numbered::like(&ledger.records(first).next()?, base_at, count);
-    let mut left = count;
-    while left > 0 {
-        let (base_at, rows) = ledger.stretch(first + (count - left) as u64, left)?;
-        left = left.checked_sub(rows.len().max(1))?;
-        numbered.push_all(rows, base_at)?;
-    }
-    Some(numbered)
 }
 
 /// The beginning of a piece.
 struct Head {
-    is_numbered: bool,
     first: u64,
     count: u64,
     base_at: u64,
@@ -102,10 +80,7 @@ struct Head {
 
 impl Head {
     fn read(reader: &mut Reader<'_>) -> Option<Head> {
-        let first = reader.varint()?;
-        let is_numbered = first == numbered::MARK;
-        let first = if is_numbered { reader.varint()? } else { first };
-        Some(Head { is_numbered, first, count: reader.varint()?, base_at: reader.varint()? })
+        Some(Head { first: reader.varint()?, count: reader.varint()?, base_at: reader.varint()? })
     }
 }
 
@@ -117,10 +92,7 @@ pub(super) fn check(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Re
     if head.first != core.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
         return Err(Refused::Law);
     }
-    match head.is_numbered {
-        true => check_numbered(sale, &mut reader, &head, core)?,
-        false => check_records(sale, &mut reader, &head, core)?,
-    }
+    check_records(sale, &mut reader, &head, core)?;
     // Rows that are still to come leave every packet its share, so that is so before them too.
     let fits = can_be_drawn(sale, core)
         && has_room_for_list(sale, core)
@@ -168,25 +140,6 @@ fn check_row(sale: &Sale, row: &Record<'_>, core: &Core) -> Result<(), Refused> 
     }
 }
 
-/// Numbered rows differ in user and time alone: what holds of one at the latest time that may be
-/// holds of all, unless one is later.
-fn check_numbered(
-    sale: &Sale,
-    reader: &mut Reader<'_>,
-    head: &Head,
-    core: &mut Core,
-) -> Result<(), Refused> {
-    let rows = numbered::Rows::read(reader, head.count as usize).ok_or(Refused::Unknown)?;
-    let bound = TIME_MS_MAX.checked_sub(head.base_at);
-    if !bound.is_some_and(|bound| rows.are_within(bound)) {
-        return Err(Refused::Law);
-    }
-    let (state, at) = (rows.state, TIME_MS_MAX);
-    let row = Record { user: b"0", req: None, qty: 1, state, at, deadline: 0, prev: 0 };
-    check_row(sale, &row, core)?;
-    (0..head.count).try_for_each(|_| core.place(1, state))
-}
-
 fn is_possible(row: &Record<'_>) -> bool {
     row.prev == 0
         && (1..=INTEGER_MAX).contains(&row.qty)
@@ -201,49 +154,18 @@ pub(super) fn take(sale: &mut Sale, piece: &[u8]) {
     let mut reader = Reader::new(piece);
     let Some(head) = Head::read(&mut reader) else { return };
     let ledger = &mut sale.ledger;
-    if head.is_numbered {
-        if let Some(rows) = numbered::Rows::read(&mut reader, head.count as usize) {
-            match ledger.is_gathering() {
-                true => gather_numbered(ledger, &rows, head.base_at),
-                false => take_numbered(ledger, &rows, head.base_at),
-            }
-        }
-        return;
-    }
     let rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
     match ledger.is_gathering() {
-        true => gather(ledger, rows, piece.len()),
+        true => gather(ledger, rows),
         false => take_records(ledger, rows),
     }
 }
 
-/// Appends rows whose users are gathered. All but those of holds and request ids go the short way.
-fn gather<'a>(ledger: &mut Ledger, rows: impl Iterator<Item = Record<'a>>, bytes: usize) {
-    let is_plain = |row: &Record<'_>| row.qty == 1 && row.req.is_none() && row.deadline == 0;
-    let mut rows = rows.peekable();
-    while let Some(row) = rows.peek() {
-        if is_plain(row) {
-            ledger.push_strangers(row.at, bytes, |out, base_at| {
-                let row = rows.next_if(is_plain)?;
-                Some((record::write_plain(out, &row, base_at), row.state))
-            });
-        } else {
-            let stranger = ledger.stranger(row.user);
-            push_row(ledger, row, Some(stranger));
-            rows.next();
-        }
-    }
-}
-
-/// The same of numbered rows, which are all alike.
-fn gather_numbered(ledger: &mut Ledger, rows: &numbered::Rows<'_>, base_at: u64) {
-    let head = rows.head();
-    let mut all = rows.iter().map(|(number, time)| (number, base_at + time)).peekable();
-    while let Some(&(_, at)) = all.peek() {
-        ledger.push_strangers(at, all.len() * rows.record_bytes(), |out, base_at| {
-            let (number, at) = all.next()?;
-            Some((rows.put_record(out, &head, number, (at, base_at)), rows.state))
-        });
+/// Appends rows whose users are gathered: none of them is looked up.
+fn gather<'a>(ledger: &mut Ledger, rows: impl Iterator<Item = Record<'a>>) {
+    for row in rows {
+        let stranger = ledger.stranger(row.user);
+        push_row(ledger, &row, Some(stranger));
     }
 }
 
@@ -256,32 +178,6 @@ fn take_records<'a>(ledger: &mut Ledger, mut rows: impl Iterator<Item = Record<'
         }
         push(ledger, &together);
         together.clear();
-    }
-}
-
-fn take_numbered(ledger: &mut Ledger, rows: &numbered::Rows<'_>, base_at: u64) {
-    let mut all = rows.iter();
-    let (mut users, mut ends) = (Vec::new(), Vec::with_capacity(TAKEN_TOGETHER));
-    loop {
-        for (number, time) in all.by_ref().take(TAKEN_TOGETHER) {
-            rows.put_user(&mut users, number);
-            ends.push((users.len(), base_at + time));
-        }
-        if ends.is_empty() {
-            return;
-        }
-        let mut start = 0;
-        let together: Vec<Record<'_>> = ends
-            .iter()
-            .map(|&(end, at)| {
-                let user = &users[start..end];
-                start = end;
-                Record { user, req: None, qty: 1, state: rows.state, at, deadline: 0, prev: 0 }
-            })
-            .collect();
-        push(ledger, &together);
-        users.clear();
-        ends.clear();
     }
 }
 

@@ -108,8 +108,8 @@ impl Sale {
         let ledger = self.side_of(seq).ledger;
         let lapsed = |seq: &u64| ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
         let listed = self
-            .returned_of(seq)
-            .is_none_or(|amounts| amounts.contains(&qty) || lapse.seqs.iter().any(lapsed));
+            .amounts()
+            .is_none_or(|amounts| amounts.contains(qty) || lapse.seqs.iter().any(lapsed));
         listed && after.transfer(qty, State::Expired, State::Sold).is_ok() && draw.is_lawful(&after)
     }
 

@@ -9,11 +9,11 @@
 //! The letters of the pieces in the order in which they are written, `*` any number of them:
 //!
 //! ```text
-//! B  K?  J*  S*  O*  L*  o*  (Z  L*  o*)*  C
+//! B  K?  J*  S*  O*  L*  (Z  L*)*  C
 //! ```
 //! The rows come round by round, the oldest that is kept first; `C` is in dumps alone. `base` and
-//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in those of rounds and
-//! `rows` in one of grants.
+//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in one that begins a round
+//! and `rows` in one of grants.
 
 mod base;
 mod law;
@@ -49,8 +49,6 @@ pub enum Kind {
     Amounts,
     Rows,
     Turn,
-    /// What a round has left of DRAW LIST, in a sale that repeats.
-    Left,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,
 }
@@ -66,7 +64,6 @@ impl Kind {
             Kind::Amounts => Effect::Amounts(piece),
             Kind::Rows => Effect::Rows(piece),
             Kind::Turn => Effect::Turn(piece),
-            Kind::Left => Effect::Left(piece),
             Kind::Refusals => return None,
         })
     }
@@ -81,7 +78,6 @@ impl Kind {
             Kind::Amounts => b'O',
             Kind::Rows => b'L',
             Kind::Turn => b'Z',
-            Kind::Left => b'o',
             Kind::Refusals => b'C',
         }
     }
@@ -92,7 +88,7 @@ impl Kind {
     }
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 8] = [
     Kind::Base,
     Kind::RestockIds,
     Kind::Fences,
@@ -100,7 +96,6 @@ const KINDS: [Kind; 9] = [
     Kind::Amounts,
     Kind::Rows,
     Kind::Turn,
-    Kind::Left,
     Kind::Refusals,
 ];
 

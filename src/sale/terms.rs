@@ -130,6 +130,9 @@ impl Terms {
         }
         if let Some(schedule) = &self.schedule {
             schedule.check()?;
+            if self.draw.as_ref().is_some_and(Draw::is_list) {
+                return Err(Misuse::DrawListRepeats);
+            }
         }
         self.admission.check()
     }

@@ -42,8 +42,6 @@ pub struct More {
     pub older: BTreeMap<usize, Core>,
     /// What becomes of the amounts of DRAW LIST.
     amounts: AmountsTrial,
-    /// The same in older rounds, by their place.
-    older_amounts: BTreeMap<usize, AmountsTrial>,
     /// What was available after each restock: its repeat is told so.
     pub restocked: Vec<u64>,
 }
@@ -137,13 +135,10 @@ impl Trial {
             // A piece is many rows at once: it comes alone and is checked as it is read.
             Effect::RestockIds(piece) if alone => lists::check_restocks(sale, piece, &self.core),
             Effect::Fences(piece) if alone => lists::check_fences(sale, piece, &self.core),
-            Effect::Round { round, supply, lists } if alone => {
-                self.round(step, (*round, *supply, *lists))
-            }
+            Effect::Round { round, supply } if alone => self.round(step, *round, *supply),
             Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
             Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
-            Effect::Left(piece) if alone => lists::check_left(sale, piece, &self.core),
             Effect::Rows(piece) if alone => rows::check(sale, piece, &mut self.core),
             piece if piece.is_piece() => Err(Refused::Law),
             Effect::Round { .. } => Err(Refused::Law),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seckill::sale::ledger::{Found, Holding, Ledger, NewGrant};
 use seckill::sale::outcome::State;
-use seckill::sale::record::{self, Asked, Record, ReqTag};
+use seckill::sale::record::{Asked, ReqTag};
 
 use super::oracle::{Bytes, Rules};
 use super::random::Random;
@@ -205,10 +205,6 @@ fn strangers_who_come_together_are_as_if_they_had_come_alone() {
     let plains = (1..=COUNT).map(|seq| {
         let mut plain = Plain::any(&mut random, seq, COUNT);
         plain.user.splice(..8, seq.to_be_bytes());
-        if seq % 1000 > 5 {
-            let state = if plain.state == State::Held { State::Sold } else { plain.state };
-            plain = Plain { req: None, qty: 1, held_until: 0, state, ..plain };
-        }
         plain
     });
     let plains: Vec<Plain> = plains.collect();
@@ -219,27 +215,9 @@ fn strangers_who_come_together_are_as_if_they_had_come_alone() {
         }
     }
     together.begin_gathering(COUNT);
-    let is_short = |plain: &&Plain| plain.req.is_none() && plain.qty == 1 && plain.held_until == 0;
-    let mut left = plains.iter().peekable();
-    while let Some(next) = left.peek() {
-        if !is_short(next) {
-            let new = left.next().unwrap();
-            let stranger = together.stranger(&new.user);
-            new.push(&mut together, Some(stranger));
-            continue;
-        }
-        let (before, most) = (together.len(), random.below(2000) + 2);
-        let mut count = 0;
-        // How many bytes come is a guess.
-        together.push_strangers(next.at, random.below(1 << 17) as usize, |out, base_at| {
-            count += u64::from(count < most);
-            let next = left.next_if(|plain| is_short(plain) && count < most)?;
-            let Plain { user, state, at, .. } = next;
-            let (state, at) = (*state, *at);
-            let record = Record { user, req: None, qty: 1, state, at, deadline: 0, prev: 0 };
-            Some((record::write_plain(out, &record, base_at), state))
-        });
-        assert!(together.len() > before, "at least one is taken");
+    for new in &plains {
+        let stranger = together.stranger(&new.user);
+        new.push(&mut together, Some(stranger));
     }
     assert!(together.end_gathering());
     assert_all(&together, &plains);

@@ -1,16 +1,14 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
 use seckill::sale::admission::List;
-use seckill::sale::bytes::{put_varint, Reader};
 use seckill::sale::effect::{Change, Effect};
 use seckill::sale::ledger::Block;
-use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX, TIME_MS_MAX};
+use seckill::sale::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
 use seckill::sale::outcome::Outcome;
 use seckill::sale::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
 use seckill::sale::Sale;
 
 use super::oracle::{Every, Rules, FENCE_MS};
-use super::random::Random;
 use super::rebuild;
 use super::world::{encoded, World};
 
@@ -241,30 +239,6 @@ fn bytes_of(block: Block<'_>) -> usize {
     }
 }
 
-/// Rows of numbered users, of others, and of users who have several grants.
-#[test]
-fn numbered_users_are_saved_in_a_few_bytes_and_loaded() {
-    let rules = Rules { limit: 3, hold_ms: 1000, ..Rules::default() };
-    let plain = Rules { hold_ms: 0, ..rules };
-    for (rules, name, bytes_max) in [(plain, "user:", 4), (plain, "", 4), (rules, "user:", 30)] {
-        let mut sale = World::open(9000, rules, START, RUN).unwrap().unwrap().sale;
-        let mut replica = sale.clone();
-        let mut random = Random(3);
-        for number in 0..5000 {
-            let user = format!("{name}{:012}", random.below(1 << 20));
-            ask(&mut sale, &mut replica, &grab(user.as_bytes(), 1), START + number / 50);
-        }
-        let dump = rebuild::dump(&sale);
-        let bytes: usize = dump.iter().map(Vec::len).sum();
-        assert!(bytes / 5000 <= bytes_max, "{name} {bytes}");
-        rebuild::check(&sale).unwrap();
-        // No user is lost or doubled: the piece that brings him twice brings him too often.
-        let mut doubled = dump.clone();
-        doubled.insert(2, dump[1].clone());
-        assert!(rebuild::load(&doubled, 0).is_err());
-    }
-}
-
 /// Where the base says that all grants are of different users, nobody is looked up while loading.
 /// One who comes twice all the same is found out.
 #[test]
@@ -287,41 +261,6 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
     }
 }
 
-/// Numbered rows have one base of their times: each is held against the latest that a sale stores.
-#[test]
-fn numbered_rows_later_than_any_time_are_refused() {
-    let rules = Rules { limit: 3, ..Rules::default() };
-    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
-    let mut replica = sale.clone();
-    for (user, at) in [(&b"7"[..], 0), (b"9", 7), (b"8", 8)] {
-        ask(&mut sale, &mut replica, &grab(user, 1), START + at);
-    }
-    let dump = rebuild::dump(&sale);
-    // The letter, a mark, the first seq, how many rows: then the base.
-    let (head, rest) = dump[1].split_at(4);
-    assert_eq!(head, b"L\0\x01\x03");
-    let mut reader = Reader::new(rest);
-    assert_eq!(reader.varint(), Some(START));
-    for (base_at, is_taken) in [
-        (START, true),
-        (TIME_MS_MAX - 8, true),
-        (TIME_MS_MAX - 7, false),
-        (TIME_MS_MAX + 1, false),
-        (u64::MAX, false),
-    ] {
-        let mut altered = dump.clone();
-        altered[1] = head.to_vec();
-        put_varint(&mut altered[1], base_at);
-        altered[1].extend_from_slice(reader.rest());
-        let loaded = rebuild::load(&altered, 0);
-        assert_eq!(loaded.is_ok(), is_taken, "{base_at}");
-        if let Ok(loaded) = loaded {
-            let ats: Vec<u64> = (1..4).map(|seq| loaded.grant(seq).unwrap().at).collect();
-            assert_eq!(ats, [base_at, base_at + 7, base_at + 8]);
-        }
-    }
-}
-
 /// What a build before holds wrote: the base ends where the outbox would begin.
 #[test]
 fn a_sale_saved_in_the_first_form_loads() {
@@ -334,7 +273,6 @@ fn a_sale_saved_in_the_first_form_loads() {
     }
     let mut dump = rebuild::dump(&sale);
     assert_eq!(dump[0][..2], [b'B', 4]);
-    // The third form has no rows of numbered users, and these are none.
     dump[0][1] = 3;
     assert_eq!(rebuild::pieces(&rebuild::load(&dump, 0).unwrap()), rebuild::pieces(&sale));
     assert!(dump[0].ends_with(TAIL), "no outbox told or set, no fence kept or dropped, no section");

@@ -65,7 +65,8 @@ impl Rules {
         if !has_window || self.hold_ms > HOLD_MAX {
             return Some("ERR terms");
         }
-        if self.every.is_some_and(|every| !every.is_possible()) {
+        let has_list = matches!(self.drawing, Drawing::List(_));
+        if self.every.is_some_and(|every| !every.is_possible() || has_list) {
             return Some("ERR rounds");
         }
         (!self.gates.are_possible()).then_some("ERR admission")
@@ -269,8 +270,8 @@ pub struct Oracle {
     base: u64,
     /// Rounds that are over, the oldest first, each with its supply.
     older: Vec<(u64, u64)>,
-    /// What DRAW LIST has still to give, by round.
-    lists: BTreeMap<u64, Vec<u64>>,
+    /// What DRAW LIST has still to give.
+    list: Vec<u64>,
     /// What the sale says that it drew for the command at hand.
     drawn: Option<u64>,
     allowed: BTreeSet<Bytes>,
@@ -320,7 +321,7 @@ impl Oracle {
             round,
             base: supply,
             older: Vec::new(),
-            lists: BTreeMap::from([(round, rules.drawing.list())]),
+            list: rules.drawing.list(),
             drawn: None,
             allowed: BTreeSet::new(),
             denied: BTreeSet::new(),
@@ -338,9 +339,8 @@ impl Oracle {
             entries: Vec::new(),
         };
         oracle.change(Moment { clock, run });
-        // A list is a piece of its own, and in rounds what is left of it another.
-        let pieces = 1 + u64::from(rules.every.is_some());
-        oracle.version += if matches!(rules.drawing, Drawing::List(_)) { pieces } else { 0 };
+        // A list is a piece of its own.
+        oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
         oracle.happen_with_terms("INIT");
         Ok(oracle)
     }

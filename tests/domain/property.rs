@@ -259,6 +259,9 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
                 // How much was drawn is not told with OVERLIMIT.
                 limit = 0;
             }
+            let is_list = matches!(drawing, Drawing::List(_));
+            // A list that repeats is refused.
+            let every = every.filter(|_| !is_list || more == 0);
             (supply.min(INTEGER_MAX), Rules { limit, grabs, drawing, every, gates, ..rules })
         },
     )

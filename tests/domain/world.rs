@@ -610,7 +610,7 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::DrawTakesNoAmount => "ERR amount",
             Misuse::DrawFixesSupply => "ERR fixed",
             Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
-            Misuse::RoundsTakeNoImport => "ERR rounds",
+            Misuse::RoundsTakeNoImport | Misuse::DrawListRepeats => "ERR rounds",
             Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
             Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
             Misuse::SaltTooLong => "ERR admission",

@@ -6,12 +6,6 @@ use crate::support::{Conn, Options, Reply, Server};
 const V1_RDB: &[u8] = include_bytes!("../golden/v1.rdb");
 const V1_COMMANDS: &str = include_str!("../golden/v1.commands");
 
-const V2_RDB: &[u8] = include_bytes!("../golden/v2.rdb");
-const V2_COMMANDS: &str = include_str!("../golden/v2.commands");
-
-const V3_RDB: &[u8] = include_bytes!("../golden/v3.rdb");
-const V3_COMMANDS: &str = include_str!("../golden/v3.commands");
-
 /// The times and the epochs of the session in v1.commands.
 const V1_STATUS: &str = "\
     'state' 'paused' 'supply' 23 'available' 5 'held' 0 'sold' 18 'deficit' 0 'winners' 5 \
@@ -109,92 +103,4 @@ fn the_session_of_version_1_leads_to_its_snapshot() {
     replay(&mut server.conn(), V1_COMMANDS);
     assert_eq!(server.digest("full"), loaded.digest("full"));
     assert_eq!(server.picture("full"), loaded.picture("full"));
-}
-
-const V2_PADDED: [&str; 6] = [
-    "[1 'user:000000000017' 1 'SOLD' 1700000000003 0 nil 1600000000000 0]",
-    "[2 'user:999999999999' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",
-    "[3 'user:000000000000' 1 'SOLD' 1700000000024 0 nil 1600000000000 0]",
-    "[4 'user:000000000042' 1 'SOLD' 1700000000045 0 nil 1600000000000 0]",
-    "[5 'user:000100000000' 1 'SOLD' 1700000000073 0 nil 1600000000000 0]",
-    "[6 'user:000017171717' 1 'SOLD' 1700000000108 0 nil 1600000000000 0]",
-];
-const V2_BARE: [&str; 4] = [
-    "[1 '7' 1 'SOLD' 1700000000500 0 nil 1600000000002 0]",
-    "[2 '10' 1 'SOLD' 1700000000501 0 nil 1600000000002 0]",
-    "[3 '999999999999999999' 1 'SOLD' 1700000000503 0 nil 1600000000002 0]",
-    "[4 '7' 1 'SOLD' 1700000000506 0 nil 1600000000002 0]",
-];
-
-/// All grants of the sale at `key`, as WINNERS shows them.
-fn rows(server: &Server, key: &str) -> Vec<String> {
-    let page = server.cmd(&format!("SECKILL.WINNERS {key} 0 STATE ALL"));
-    page.items()[1].items().iter().map(Reply::to_string).collect()
-}
-
-/// The fourth form: rows of numbered users, whose numbers are padded or not.
-#[test]
-fn a_snapshot_with_numbered_users_loads() {
-    let (loaded, server) = (with_snapshot(V2_RDB), Server::start());
-    replay(&mut server.conn(), V2_COMMANDS);
-    for (key, expected) in [("padded", &V2_PADDED[..]), ("bare", &V2_BARE)] {
-        assert_eq!(rows(&loaded, key), expected);
-        loaded.assert_sound(key);
-        assert_eq!(server.digest(key), loaded.digest(key));
-        assert_eq!(server.picture(key), loaded.picture(key));
-    }
-    let mut conn = loaded.conn();
-    conn.check(&[
-        ("SECKILL.GRAB padded user:000000000000", "['ALREADY' 3 1 'SOLD' 0]"),
-        ("SECKILL.GRAB padded user:0", "['GRANTED' 7 1 'SOLD' 0 93]"),
-        ("SECKILL.GRAB bare 7", "['ALREADY' 4 1 'SOLD' 0]"),
-        ("SECKILL.GRAB bare 10", "['GRANTED' 5 1 'SOLD' 0 4]"),
-    ]);
-}
-
-const V3_LISTED: [&str; 5] = [
-    "[1 'a' 5 'HELD' 4102444800000 4105036800000 nil 1600000000000 1139568]",
-    "[3 'c' 5 'HELD' 4102448400000 4105040400000 nil 1600000000000 1139569]",
-    "[4 'd' 1 'CANCELLED' 4102448400000 0 nil 1600000000000 1139569]",
-    "[5 'e' 5 'HELD' 4102459200000 4105051200000 nil 1600000000000 1139572]",
-    "[6 'f' 1 'CANCELLED' 4102459200000 0 nil 1600000000000 1139572]",
-];
-const V3_CARRIED: [&str; 5] = [
-    "[1 'a' 5 'HELD' 4102444800000 4105036800000 nil 1600000000000 1139568]",
-    "[3 'c' 9 'HELD' 4102448400000 4105040400000 nil 1600000000000 1139569]",
-    "[4 'd' 1 'CANCELLED' 4102448400000 0 nil 1600000000000 1139569]",
-    "[5 'e' 5 'HELD' 4102459200000 4105051200000 nil 1600000000000 1139572]",
-    "[6 'f' 1 'CANCELLED' 4102459200000 0 nil 1600000000000 1139572]",
-];
-
-/// Lists in rounds: what the stored, the previous and an older round have left of theirs. The
-/// sales live in the year 2100, so that no round ends and no hold runs out while they are looked
-/// at.
-#[test]
-fn a_snapshot_with_lists_in_rounds_loads() {
-    let (loaded, server) = (with_snapshot(V3_RDB), Server::start());
-    replay(&mut server.conn(), V3_COMMANDS);
-    let mut conn = loaded.conn();
-    for (key, expected, of_c, rest) in [
-        ("listed", V3_LISTED, 5, &[9, 1][..]),
-        ("carried", V3_CARRIED, 9, &[9, 1, 5, 1, 9, 5, 1, 9, 5, 1, 9, 1]),
-    ] {
-        assert_eq!(rows(&loaded, key), expected);
-        assert_eq!(server.digest(key), loaded.digest(key));
-        assert_eq!(server.picture(key), loaded.picture(key));
-        // What comes back to an older round is none of the stored one's business.
-        for (seq, user, qty) in [(1, "a", 5), (3, "c", of_c)] {
-            let back = format!("['CANCELLED' {seq} {qty} 0]");
-            assert_eq!(loaded.call(&format!("SECKILL.CANCEL {key} {user}")), back);
-        }
-        let drawn = |user: usize| {
-            let reply = conn.cmd(&format!("SECKILL.GRAB {key} late{user}"));
-            reply.items()[2].int()
-        };
-        assert_eq!((0..rest.len()).map(drawn).collect::<Vec<_>>(), rest);
-        let held: i64 = 5 + rest.iter().sum::<i64>();
-        let last = conn.call(&format!("SECKILL.GRAB {key} last"));
-        assert_eq!(last, format!("['SOLDOUT' {held}]"));
-        loaded.assert_sound(key);
-    }
 }

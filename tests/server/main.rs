@@ -25,7 +25,6 @@ mod golden;
 mod holds;
 mod hostile;
 mod keyspace;
-mod list_rounds;
 mod listeners;
 mod memory;
 mod mgrab;

@@ -11,6 +11,7 @@ const NO_AMOUNT: &str = "-ERR a sale with DRAW takes neither QTY nor UPTO";
 const TOO_SMALL: &str = "-ERR supply must be enough for every packet";
 const NOT_ZERO: &str = "-ERR DRAW amounts must be at least 1";
 const SYNTAX: &str = "-ERR syntax error";
+const LIST_REPEATS: &str = "-ERR DRAW LIST can't be combined with EVERY";
 const INTEGER: &str = "-ERR value is not an integer or out of range";
 
 /// The amounts that users from `u<first>` on get until nothing is left.
@@ -123,6 +124,8 @@ fn each_impossible_sale_has_its_own_error() {
         ("5 DRAW LIST 6", differs),
         ("5 DRAW LIST 9007199254740991 9007199254740991", differs),
         ("5 DRAW LIST", SYNTAX),
+        ("5 DRAW LIST 5 EVERY 1000", LIST_REPEATS),
+        ("5 EVERY 1000 CARRY DRAW LIST 5", LIST_REPEATS),
         ("5 DRAW", SYNTAX),
         ("5 DRAW NONE 5", SYNTAX),
         ("5 DRAW UNIFORM 1", SYNTAX),

@@ -80,11 +80,7 @@ fn decode_effect<'a>(letter: u8, fields: &mut Fields<'a>) -> Result<Effect<'a>, 
         b'O' => Effect::Amounts(fields.tail()?),
         b'L' => Effect::Rows(fields.tail()?),
         b'Z' => Effect::Turn(fields.tail()?),
-        b'o' => Effect::Left(fields.tail()?),
-        b'H' => {
-            let (round, supply) = (fields.needed(b'n')?, fields.needed(b's')?);
-            Effect::Round { round, supply, lists: fields.number(b'l').unwrap_or(0) }
-        }
+        b'H' => Effect::Round { round: fields.needed(b'n')?, supply: fields.needed(b's')? },
         _ => return Err(Refused::Unknown),
     })
 }

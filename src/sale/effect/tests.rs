@@ -57,9 +57,7 @@ fn the_text_of_every_effect() {
         (Change::piece(Effect::Extend { seq: 3, ms: 9 }), b"Es3d9"),
         (Change::piece(Effect::Fence { user: b"u", req: b"r" }), b"Wr1:ru"),
         (Change::piece(Effect::Import(import)), b"Mq2a5r1:ru"),
-        (Change::piece(Effect::Round { round: 3, supply: 7, lists: 0 }), b"Hn3s7"),
-        (Change::piece(Effect::Round { round: 3, supply: 7, lists: 2 }), b"Hn3s7l2"),
-        (Change::piece(Effect::Left(b"\0\x02")), b"o:\0\x02"),
+        (Change::piece(Effect::Round { round: 3, supply: 7 }), b"Hn3s7"),
     ];
     for (change, expected) in cases {
         let out = text(&change);

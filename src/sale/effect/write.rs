@@ -80,13 +80,10 @@ impl Change<'_> {
                 text.users(change);
             }
             Effect::Admit { user } => self.piece_text(b'T', user, text),
-            Effect::Round { round, supply, lists } => {
+            Effect::Round { round, supply } => {
                 self.head(b'H', text);
                 text.field(b'n', *round);
                 text.field(b's', *supply);
-                if *lists != 0 {
-                    text.field(b'l', *lists);
-                }
             }
             Effect::Base(piece) => self.piece_text(b'B', piece, text),
             Effect::RestockIds(piece) => self.piece_text(b'K', piece, text),
@@ -95,7 +92,6 @@ impl Change<'_> {
             Effect::Amounts(piece) => self.piece_text(b'O', piece, text),
             Effect::Rows(piece) => self.piece_text(b'L', piece, text),
             Effect::Turn(piece) => self.piece_text(b'Z', piece, text),
-            Effect::Left(piece) => self.piece_text(b'o', piece, text),
         }
     }
 

@@ -101,21 +101,6 @@ impl Records {
         self.pages.get_mut(place)
     }
 
-    /// The records from the grant `first` on, `most` at the most and none of another chunk, and the
-    /// base of their times.
-    pub(super) fn stretch(
-        &self,
-        first: u64,
-        most: usize,
-    ) -> Option<(u64, impl ExactSizeIterator<Item = &[u8]>)> {
-        let (number, within) = position(first.checked_sub(u64::from(self.base) + 1)? as usize);
-        let chunk = self.chunks.get(number)?;
-        let places = chunk.places.get(within..)?;
-        let places = places[..places.len().min(most)].iter();
-        let bytes_at = |place: u64| self.pages.get(place).unwrap_or_default();
-        Some((chunk.base_at, places.map(move |place| bytes_at(chunk.in_pages(*place)))))
-    }
-
     /// The records from the grant `first` on, each with the base of its time.
     pub(super) fn iter_from(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
         let skipped = first.saturating_sub(u64::from(self.base) + 1) as usize;
@@ -137,37 +122,6 @@ impl Records {
         record::write(page, record, chunk.base_at);
         self.len += 1;
         self.len
-    }
-
-    /// Appends as many records as `next` gives and as fit into the page and the chunk that are
-    /// open, one at least, and returns them with their seqs. The first was granted at `at`; they
-    /// have about `bytes` bytes.
-    ///
-    /// `next`, which must have one, writes a record, whose time counts from the base that it is
-    /// told, and returns its length.
-    pub(super) fn append_many(
-        &mut self,
-        at: u64,
-        bytes: usize,
-        mut next: impl FnMut(&mut [u8; RECORD_BYTES_MAX], u64) -> Option<usize>,
-    ) -> impl Iterator<Item = (u32, &[u8])> {
-        let (place, start, page) = self.pages.open_for(RECORD_BYTES_MAX, bytes);
-        let chunk = open_chunk(&mut self.chunks, at, place);
-        let (within, first_place) = (chunk.places.len(), (place - chunk.base_place) as u32);
-        let mut end = start;
-        while chunk.places.len() < GRANTS_PER_CHUNK {
-            let room = page.get_mut(end..).and_then(<[u8]>::first_chunk_mut);
-            let Some(room) = room else { break };
-            let Some(len) = next(room, chunk.base_at) else { break };
-            chunk.places.push(first_place + (end - start) as u32);
-            end += len;
-        }
-        debug_assert!(end > start, "there is one at least");
-        page.truncate(end);
-        let (first, places) = (self.len + 1, &chunk.places[within..]);
-        self.len += places.len() as u32;
-        let written: &[u8] = &page[start..];
-        (first..).zip(places.iter().map(move |place| &written[(place - first_place) as usize..]))
     }
 
     /// Bytes of heap in use.

@@ -2,8 +2,6 @@
 
 #![cfg(test)]
 
-mod lists;
-
 use super::*;
 use crate::sale::decide::decide_new;
 use crate::sale::draw::Draw;

@@ -7,7 +7,7 @@
 //! The id has eight bytes, the secret sixteen. The numbers are those of the whole sale, how many
 //! there are of what follows, and how many pieces follow.
 
-use super::law::{completes, counts_all, draw_holds, list_holds};
+use super::law::{completes, counts_all, draw_holds};
 use super::sections::take_sections;
 use super::turn::{put_epochs, take_epochs};
 use super::{put_numbers, take_number, FORMAT_VERSION};
@@ -115,7 +115,6 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
         && (!repeats || stated.core.deficit == 0)
         && sale.core.round <= stated.core.round
         && sale.core.grants <= stated.core.grants
-        && (sale.repeated().is_none() || list_holds(&sale))
         && counts_all(&sale.core, 0, 0)
         && (sale.awaits > 0 || completes(&sale, None, &sale.core));
     let lawful = rounds_hold

@@ -13,15 +13,9 @@ pub fn completes(sale: &Sale, last: Option<&Effect<'_>>, core: &Core) -> bool {
     let is_in_order = last.is_none_or(|last| lists::is_in_order(sale, last));
     let amounts = lists::amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
-    amounts.is_none_or(|amounts| {
-        let grants = core.grants.saturating_sub(sale.ledger.base());
-        let undrawn = sale.repeated().map(|list| list.begun().saturating_sub(grants));
-        Some(amounts.len) == core.packets
-            && amounts.sum == core.available
-            && undrawn.is_none_or(|undrawn| undrawn == amounts.undrawn)
-    }) && totals.is_none_or(|total| total.round < core.round)
+    amounts.is_none_or(|(len, sum)| Some(len) == core.packets && sum == core.available)
+        && totals.is_none_or(|total| total.round < core.round)
         && (core.deficit == 0 || core.available == 0)
-        && lists::is_told(sale)
         && is_in_order
 }
 
@@ -34,12 +28,6 @@ pub fn counts_all(core: &Core, restocks: u64, fences: u64) -> bool {
 /// Whether the packets left share what is available, in a sale that counts them.
 pub fn can_be_drawn(sale: &Sale, core: &Core) -> bool {
     sale.terms.draw.is_none_or(|draw| draw.is_lawful(core))
-}
-
-/// Whether the rounds of a base can begin with the list that INIT was told.
-pub fn list_holds(sale: &Sale) -> bool {
-    let base = sale.rounds().map_or(0, |rounds| rounds.base_supply);
-    base == sale.told_supply && sale.can_begin(sale.core.supply, sale.packets_begun().unwrap_or(0))
 }
 
 /// Whether the packets that a base states are those of its terms.

@@ -6,7 +6,6 @@ use super::{put_numbers, take_all, take_number};
 use crate::sale::admission::{List, LISTS};
 use crate::sale::amounts::Amounts;
 use crate::sale::bytes::{put_bytes, put_varint, Reader};
-use crate::sale::draw::Draw;
 use crate::sale::further::{self, Further};
 use crate::sale::limits::ROUND_TOTALS_MAX;
 use crate::sale::rounds::{Rounds, Total};
@@ -123,8 +122,7 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
     stated.core.round = take_number(&mut reader)?;
     let mut rounds = Rounds::default();
     rounds.base_supply = take_number(&mut reader)?;
-    let is_listed = sale.terms.draw.as_ref().is_some_and(Draw::is_list);
-    let oldest = turn_in(reader.bytes()?, sale.ledger.key(), is_listed)?;
+    let oldest = turn_in(reader.bytes()?, sale.ledger.key())?;
     while !reader.is_empty() {
         let mut number = || take_number(&mut reader);
         rounds.totals.push_back(Total {
@@ -143,8 +141,6 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
     sale.core.supply = oldest.supply;
     sale.core.grants = oldest.ledger.base();
     sale.ledger = oldest.ledger;
-    let extras = sale.extras_mut();
-    extras.rounds = Some(Box::new(rounds));
-    extras.amounts.begin(oldest.begun);
+    sale.extras_mut().rounds = Some(Box::new(rounds));
     Some(())
 }

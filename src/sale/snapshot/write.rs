@@ -23,8 +23,6 @@ enum Part {
     Rows(u64, usize),
     /// The round at this place among all that are kept.
     Turn(usize),
-    /// What that round has left of its list, from this item on.
-    Left(usize, usize),
 }
 
 impl Sale {
@@ -41,7 +39,6 @@ impl Sale {
                 (Kind::Rows, rows::write(self.side_of(first).ledger, first, count))
             }
             Part::Turn(place) => (Kind::Turn, self.write_turn(place)),
-            Part::Left(place, first) => (Kind::Left, self.write_left(place, first)),
         }))
     }
 
@@ -67,11 +64,7 @@ impl Sale {
             let firsts = users.step_by(USERS_PER_PIECE);
             parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
         }
-        let amounts = match self.repeated() {
-            Some(list) => list.told_len(),
-            None => self.amounts().map_or(0, Amounts::len),
-        };
-        let amounts = amounts as usize;
+        let amounts = self.amounts().map_or(0, Amounts::len) as usize;
         for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
             parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
         }
@@ -80,8 +73,6 @@ impl Sale {
                 parts.push(Part::Turn(place));
             }
             parts.extend(rows::cut(ledger).map(|(first, count)| Part::Rows(first, count)));
-            let left = (0..self.items_left(place).count()).step_by(AMOUNTS_PER_PIECE);
-            parts.extend(left.map(|first| Part::Left(place, first)));
         }
         parts
     }
@@ -102,10 +93,8 @@ impl Sale {
     /// The amounts themselves.
     fn write_amounts(&self, first: usize, count: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        if let Some(list) = self.repeated() {
-            put_amounts(&mut out, list.told().iter().copied().skip(first).take(count));
-        } else if let Some(list) = self.amounts() {
-            put_amounts(&mut out, list.returned().iter().copied().skip(first).take(count));
+        if let Some(list) = self.amounts() {
+            put_amounts(&mut out, list.iter().skip(first).take(count));
         }
         out
     }

@@ -5,9 +5,8 @@ use crate::sale::core::Core;
 use crate::sale::draw::Draw;
 use crate::sale::effect::{Change, Effect, Start};
 use crate::sale::event::Event;
-use crate::sale::limits::{AMOUNTS_PER_PIECE, GRANTS_MAX};
+use crate::sale::limits::AMOUNTS_PER_PIECE;
 use crate::sale::outcome::Refused;
-use crate::sale::Sale;
 
 impl Trial {
     /// Starts a sale with its first change.
@@ -30,8 +29,6 @@ impl Trial {
         trial.core.round = terms.schedule.map_or(0, |schedule| schedule.round_at(trial.core.t));
         // A list counts a version for each of its pieces, which a rewritten log counts too.
         trial.core.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
-        // In rounds what is left of it is a piece of its own. All further ones have their grants.
-        trial.core.version += u64::from(is_list && terms.schedule.is_some());
         check(trial.is_lawful())?;
         trial.tell(Event::Init, change, None, seen);
         Ok(trial)
@@ -41,33 +38,16 @@ impl Trial {
     pub(super) fn round(
         &mut self,
         step: &mut Step<'_, '_, impl Witness>,
-        (round, supply, lists): (u64, u64, u64),
+        round: u64,
+        supply: u64,
     ) -> Result<(), Refused> {
         let schedule = step.sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
         check(round > self.core.round && round <= schedule.round_at(self.core.t))?;
-        let packets = self.packets_of_round(step.sale, supply, lists)?;
+        let packets = self.draw.as_ref().and_then(Draw::packets);
         self.happen(step, Event::Round, None, |core| {
             let (available, held, sold) = (supply, 0, 0);
             *core = Core { round, supply, available, held, sold, packets, ..*core };
             Ok(())
         })
-    }
-
-    /// Packets that a new round begins with.
-    fn packets_of_round(
-        &self,
-        sale: &Sale,
-        supply: u64,
-        lists: u64,
-    ) -> Result<Option<u64>, Refused> {
-        let Some(list) = sale.repeated() else {
-            check(lists == 0)?;
-            return Ok(self.draw.as_ref().and_then(Draw::packets));
-        };
-        let keeps = sale.keeps_list(supply, lists).ok_or(Refused::Law)?;
-        let packets = list.told_len().checked_mul(lists).ok_or(Refused::Law)?;
-        let packets = packets.saturating_add(if keeps { list.len() } else { 0 });
-        check(packets <= GRANTS_MAX)?;
-        Ok(Some(packets))
     }
 }

@@ -20,7 +20,7 @@ impl Trial {
         check(self.draw.is_none_or(|draw| draw.can_draw(grant.qty, self.core.supply)))?;
         let (state, deadline) = grant.state_at(self.core.t);
         let seq = self.core.grants + 1;
-        self.follow_amount(step.sale, (seq, grant.qty), None, state)?;
+        self.follow_amount(step.sale, grant.qty, None, state)?;
         let moved = Moved { seq, state, deadline };
         self.happen(step, Event::Grant, Some(moved), |core| {
             core.place(grant.qty, state)?;

@@ -58,7 +58,7 @@ impl Trial {
         (from, to): (State, State),
     ) -> Result<(), Refused> {
         let moved = self.mark(seq, to, 0);
-        self.follow_amount(step.sale, (seq, qty), Some(from), to)?;
+        self.follow_amount(step.sale, qty, Some(from), to)?;
         self.happen_to(step, event, moved, |core| match to {
             // Its units have come back when it expired.
             State::Forfeited => Ok(()),

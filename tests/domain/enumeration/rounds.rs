@@ -57,49 +57,6 @@ fn one_unit_that_is_carried() {
 }
 
 /// What buyers, the shop and the clock do to a list in rounds.
-fn list_alphabet() -> Vec<Op> {
-    vec![
-        grab("a", Ask::Unsaid, None),
-        grab("b", Ask::Unsaid, Some("r")),
-        grab("c", Ask::Unsaid, None),
-        deed("a", Pick::Seq(1), Deed::Confirm),
-        deed("a", Pick::Seq(1), Deed::Cancel),
-        deed("a", Pick::Seq(1), Deed::Refund),
-        deed("a", Pick::Seq(1), Deed::Reclaim),
-        deed("b", req("r"), Deed::Cancel),
-        deed("b", req("r"), Deed::Reclaim),
-        Op::ToRound(0, 0),
-        Op::ToRound(1, 0),
-        Op::ToDeadline(0),
-        Op::Sweep(1),
-        Op::Rewrite,
-    ]
-}
-
-fn listed(carry: bool, hold_ms: u64) -> Rules {
-    let drawing = Drawing::List(&[1, 3]);
-    Rules { limit: 0, grabs: 1, drawing, ..rounds(Every { carry, ..EVERY }, hold_ms) }
-}
-
-/// Every round begins with the list, and what comes back to an older one stays there.
-#[test]
-fn a_list_of_two_in_every_round() {
-    walk_all(4, listed(false, HOLD), list_alphabet());
-}
-
-/// What is left of the list comes before that of the next round.
-#[test]
-fn a_list_of_two_that_is_carried() {
-    walk_all(4, listed(true, HOLD), list_alphabet());
-}
-
-/// Holds end within their round: what came back to the list is carried with it.
-#[test]
-fn a_list_of_two_with_short_holds_that_is_carried() {
-    let open_late = Op::Alter(Patch { open_at: Some(START + 40), ..NO_PATCH });
-    walk_all(4, listed(true, 4), [list_alphabet(), vec![open_late]].concat());
-}
-
 /// Packets are packed anew, and each round's entries tell that round's numbers.
 #[test]
 fn two_packets_in_every_round() {

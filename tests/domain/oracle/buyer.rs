@@ -106,7 +106,7 @@ impl Oracle {
         let seq = self.rows.len() as u64 + 1;
         let draws = self.rules.drawing != Drawing::Named;
         let asked = if draws || matches!(ask, Ask::UpTo(_)) { "UPTO" } else { "QTY" };
-        self.take_amount(self.round, qty, true);
+        self.take_amount(qty, true);
         self.rows.push(Row {
             seq,
             user: user.to_vec(),
@@ -167,7 +167,7 @@ impl Oracle {
                     self.expire_until(round, now, |oracle| oracle.is_free(round, qty));
                 }
                 if permitted && self.is_free(round, qty) {
-                    self.take_amount(round, qty, false);
+                    self.take_amount(qty, false);
                     self.move_to(seq, "SOLD", "RECLAIM", now);
                 } else {
                     self.change(now);
@@ -193,14 +193,14 @@ impl Oracle {
 
     fn set_state(&mut self, seq: u64, state: &'static str, event: &'static str) {
         let row = &mut self.rows[seq as usize - 1];
-        let (was_live, qty, round) = (row.is_live(), row.qty, row.round);
+        let (was_live, qty) = (row.is_live(), row.qty);
         row.state = state;
         row.deadline = 0;
         // Refused is said of expired grants only.
         row.refused = false;
         if was_live && !row.is_live() {
             self.pay_off(qty);
-            self.return_amount(round, qty);
+            self.return_amount(qty);
         }
         self.happen_to(seq, event);
     }

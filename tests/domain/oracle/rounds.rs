@@ -48,7 +48,6 @@ impl Oracle {
         let supply = self.supply_of(every, round);
         self.change(now);
         self.older.push((self.round, self.supply));
-        self.lists.insert(round, self.list_of(every, round));
         (self.round, self.supply) = (round, supply);
         self.happen_with("ROUND", format!(" round={round}"));
     }
@@ -65,22 +64,6 @@ impl Oracle {
             left = if could_ask(passed) { left.saturating_add(self.base) } else { 0 };
         }
         left.saturating_add(self.base).min(INTEGER_MAX)
-    }
-
-    /// Told round by round, too: what a round leaves comes before the list of the next.
-    fn list_of(&self, every: Every, round: u64) -> Vec<u64> {
-        let told = self.rules.drawing.list();
-        if told.is_empty() || !every.carry {
-            return told;
-        }
-        let mut list = self.lists[&self.round].clone();
-        for passed in self.round..round {
-            if !self.could_ask(every, passed) {
-                list.clear();
-            }
-            list.extend(&told);
-        }
-        list
     }
 
     /// Whether a round was still open when the sale was there and open.
