@@ -40,7 +40,6 @@ macro_rules! required {
 required! {
     RedisModule_Alloc
     RedisModule_Call
-    RedisModule_CallReplyProto
     RedisModule_CallReplyType
     RedisModule_Calloc
     RedisModule_CloseKey
@@ -91,7 +90,6 @@ required! {
     RedisModule_Replicate
     RedisModule_ReplicateVerbatim
     RedisModule_ReplyWithArray
-    RedisModule_ReplyWithCallReply
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
     RedisModule_ReplyWithMap

@@ -10,7 +10,7 @@ pub use redis_module::{Context, RedisString, Status};
 
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::{answers, api, child, config, datatype, filter, info, listeners, log, run};
+use super::{api, child, config, datatype, filter, info, listeners, log, run};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -75,7 +75,6 @@ fn set_up(
     sweeper::start(ctx, sweep)?;
     listeners::follow(ctx, filter::register(ctx));
     child::follow(ctx);
-    answers::prepare(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
     }

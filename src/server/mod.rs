@@ -7,7 +7,6 @@ mod api;
 
 pub mod ahead;
 pub mod alloc;
-mod answers;
 pub mod call;
 mod child;
 pub mod config;
@@ -29,4 +28,3 @@ pub mod replicate;
 pub mod reply;
 pub mod run;
 pub mod sweeper;
-pub mod text;
