@@ -4,20 +4,19 @@ use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleCommandFilterCtx, RedisModuleCtx};
 
+use super::ahead;
 use super::api::guarded;
 use super::call::bytes_of;
-use super::{ahead, listeners};
 
 /// What the names of our commands begin with, in a form that large and small letters share.
 const PREFIX: u64 = u64::from_le_bytes(*b"SECKILL.") & LETTERS;
 const LETTERS: u64 = u64::from_le_bytes([!(b'a' ^ b'A'); 8]);
 
-/// Looks at commands from now on. False where the server refuses.
-pub(super) fn register(ctx: *mut RedisModuleCtx) -> bool {
+/// Looks at commands from now on, where the server lets it.
+pub(super) fn register(ctx: *mut RedisModuleCtx) {
     let no_self = raw::REDISMODULE_CMDFILTER_NOSELF as c_int;
     // SAFETY: the context is alive while loading; the callback has the type that is asked for.
-    let filter = unsafe { api!(RedisModule_RegisterCommandFilter)(ctx, Some(see), no_self) };
-    !filter.is_null()
+    unsafe { api!(RedisModule_RegisterCommandFilter)(ctx, Some(see), no_self) };
 }
 
 unsafe extern "C" fn see(call: *mut RedisModuleCommandFilterCtx) {
@@ -28,15 +27,10 @@ unsafe extern "C" fn see(call: *mut RedisModuleCommandFilterCtx) {
         return;
     }
     guarded((), || {
-        let name = word(call, 0);
-        match name.first_chunk() {
-            // Other bytes have the same form as the dot: they are no command's.
-            Some(chunk) if u64::from_le_bytes(*chunk) & LETTERS == PREFIX => {
-                if ahead::is_needed() {
-                    ahead::look(word(call, 1), word(call, 2));
-                }
-            }
-            _ => listeners::look(name),
+        let name = word(call, 0).first_chunk().map(|chunk| u64::from_le_bytes(*chunk));
+        // Other bytes have the same form as the dot: they are no command's.
+        if name.is_some_and(|name| name & LETTERS == PREFIX) && ahead::is_needed() {
+            ahead::look(word(call, 1), word(call, 2));
         }
     });
 }

@@ -17,7 +17,6 @@ pub mod events;
 mod filter;
 pub mod info;
 pub mod key;
-mod listeners;
 pub mod load;
 pub mod log;
 pub mod outbox;
