@@ -13,7 +13,6 @@ use crate::sale::outcome::{Outcome, Refused, State};
 use crate::sale::request::{Grab, Now, Request};
 use crate::sale::serve::{Placed, Served};
 use crate::sale::Sale;
-use crate::server::ahead;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::Mode;
@@ -56,10 +55,8 @@ pub fn grab(call: &mut Call<'_>, grab: &Grab<'_>) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
     };
-    // In a large sale this memory is far away: it is asked for before the clock is read.
-    let probe = ahead::probe(sale, name, grab.user);
     let now = if sale.is_timeless() { run::unread_now() } else { run::now() };
-    let found = sale.find(grab.user, probe);
+    let found = sale.find(grab.user);
     match sale.serve(grab, found, &now) {
         Some(Served::Granted(made)) => {
             let look_at = sale.next_look();

@@ -43,8 +43,6 @@ required! {
     RedisModule_CallReplyType
     RedisModule_Calloc
     RedisModule_CloseKey
-    RedisModule_CommandFilterArgGet
-    RedisModule_CommandFilterArgsCount
     RedisModule_CreateCommand
     RedisModule_CreateDataType
     RedisModule_CreateString
@@ -84,7 +82,6 @@ required! {
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
     RedisModule_Realloc
-    RedisModule_RegisterCommandFilter
     RedisModule_RegisterInfoFunc
     RedisModule_RegisterNumericConfig
     RedisModule_Replicate

@@ -10,7 +10,7 @@ pub use redis_module::{Context, RedisString, Status};
 
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::{api, child, config, datatype, filter, info, log, run};
+use super::{api, child, config, datatype, info, log, run};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -73,7 +73,6 @@ fn set_up(
     run::begin();
     run::follow_promotions(ctx)?;
     sweeper::start(ctx, sweep)?;
-    filter::register(ctx);
     child::follow(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);

@@ -5,7 +5,6 @@
 #[macro_use]
 mod api;
 
-pub mod ahead;
 pub mod alloc;
 pub mod call;
 mod child;
@@ -14,13 +13,11 @@ pub mod datatype;
 mod defrag;
 mod docs;
 pub mod events;
-mod filter;
 pub mod info;
 pub mod key;
 pub mod load;
 pub mod log;
 pub mod outbox;
-mod prefetch;
 pub mod random;
 pub mod register;
 pub mod replicate;
