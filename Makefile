@@ -10,7 +10,7 @@ BENCH ?=
 SIM ?=
 FUZZ ?=
 TORTURE ?=
-NOOP := $(CURDIR)/target/noop
+NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
 	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
@@ -68,21 +68,19 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 	target/release/examples/torture $(TORTURE)
 
 build-noop: deps
-	cargo build --release --features noop --target-dir $(NOOP)
+	cargo build --release --package seckill-noop
 
 bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
-	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
-		--docs $(BENCH)
+	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --docs $(BENCH)
 
 bench-profile: build build-noop ## Write where the server spends its time into docs/ (perf)
-	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP)/release/libseckill.so \
-		--profile
+	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --profile
 
 bench-core: deps ## Measure the domain alone, without a server
 	cargo bench --bench core
 
-bench-instructions: build-noop ## Count the server's instructions for one call (valgrind)
-	SECKILL_NOOP_MODULE=$(NOOP)/release/libseckill.so cargo bench --bench instructions
+bench-instructions: build build-noop ## Count the server's instructions for one call (valgrind)
+	SECKILL_MODULE=$(MODULE) SECKILL_NOOP_MODULE=$(NOOP) cargo bench --bench instructions
 
 test: deps ## Run all tests
 	cargo test
@@ -110,11 +108,11 @@ soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	target/release/examples/torture --seconds 15
 
 lint: deps ## Check formatting and warnings
-	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
 
 fmt: ## Format the sources
-	cargo fmt
+	cargo fmt --all
 
 docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
 	cargo run --quiet --example commands_md > target/commands.md

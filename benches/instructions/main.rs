@@ -1,6 +1,7 @@
 //! `make bench-instructions`: instructions of the server for one call of each kind.
 //!
-//! The module must have been built with the feature `noop`; `SECKILL_NOOP_MODULE` names its file.
+//! `SECKILL_MODULE` names the module's file, `SECKILL_NOOP_MODULE` that of the module whose commands
+//! judge nothing.
 
 mod callgrind;
 #[path = "../../examples/support/mod.rs"]
@@ -21,8 +22,11 @@ fn run() -> Result<Table, String> {
     if !callgrind::is_there() {
         return Err("Install valgrind, it counts the instructions.".into());
     }
-    let named = std::env::var_os("SECKILL_NOOP_MODULE").map(PathBuf::from);
-    let counts = callgrind::count(&support::module_file(named)?, CALLS)?;
+    let Some(noop) = std::env::var_os("SECKILL_NOOP_MODULE").map(PathBuf::from) else {
+        return Err("SECKILL_NOOP_MODULE must name a file, see `make bench-instructions`.".into());
+    };
+    let (module, noop) = (support::module_file(None)?, support::module_file(Some(noop))?);
+    let counts = callgrind::count(&module, Some(&noop), CALLS)?;
     let base = counts.iter().find(|(name, _)| *name == callgrind::NOOP);
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

@@ -41,11 +41,10 @@ return {'SOLDOUT'}
 pub const STOCK: &str = "{sale}:stock";
 pub const TAKEN: &str = "{sale}:taken";
 
-/// The two builds of the module.
+/// The files of the modules.
 pub struct Modules {
-    /// As it ships.
-    pub plain: PathBuf,
-    /// With the command that does nothing.
+    pub seckill: PathBuf,
+    /// Commands that judge nothing, loaded beside it.
     pub noop: PathBuf,
 }
 
@@ -107,11 +106,12 @@ impl Kind {
 
     pub fn start(self, modules: &Modules, settings: &[&str]) -> Result<Control, String> {
         use Kind::{FloorAlready, FloorGranted, FloorSoldOut, Noop};
-        let module = match self {
-            Noop | FloorGranted | FloorSoldOut | FloorAlready => &modules.noop,
-            _ => &modules.plain,
-        };
-        Control::start(module, settings)
+        let noop = modules.noop.to_string_lossy();
+        let mut settings = settings.to_vec();
+        if matches!(self, Noop | FloorGranted | FloorSoldOut | FloorAlready) {
+            settings.extend(["--loadmodule", &noop]);
+        }
+        Control::start(&modules.seckill, &settings)
     }
 
     /// Sets up an empty sale, or what stands for one; returns the words of a request.

@@ -77,8 +77,8 @@ struct Options {
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
-    /// The module's file with the no-op command
-    #[arg(long, value_name = "FILE", default_value = "target/noop/release/libseckill.so")]
+    /// The file of the module whose commands judge nothing
+    #[arg(long, value_name = "FILE", default_value = "target/release/libseckill_noop.so")]
     noop_module: PathBuf,
     /// Cargo tells every bench that it is one
     #[arg(long, hide = true)]
@@ -158,7 +158,7 @@ fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
 fn set_up(options: &Options, mode: Mode) -> Result<Bench, String> {
     support::limits::allow_connections(CONNECTIONS)?;
     let noop = support::module_file(Some(options.noop_module.clone()))?;
-    let modules = Modules { plain: support::module_file(options.module.clone())?, noop };
+    let modules = Modules { seckill: support::module_file(options.module.clone())?, noop };
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }

@@ -187,7 +187,7 @@ impl Cluster {
         let (sale, now) = (&self.primary.held[sale].sale, self.now());
         let Request::Grab(grab) = request else { return Ok(()) };
         let mut served = sale.clone();
-        let found = served.find(grab.user, served.probe(grab.user));
+        let found = served.find(grab.user);
         let Some(done) = served.serve(grab, found, &now) else { return Ok(()) };
         same("served", &reply(&done.outcome()), &reply(&decision.outcome))?;
         let change = match done {

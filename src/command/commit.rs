@@ -13,7 +13,6 @@ use crate::sale::outcome::{Outcome, Refused, State};
 use crate::sale::request::{Grab, Now, Request};
 use crate::sale::serve::{Placed, Served};
 use crate::sale::Sale;
-use crate::server::ahead;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::key::Mode;
@@ -56,10 +55,8 @@ pub fn grab(call: &mut Call<'_>, grab: &Grab<'_>) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
     };
-    // In a large sale this memory is far away: it is asked for before the clock is read.
-    let probe = ahead::probe(sale, name, grab.user);
     let now = if sale.is_timeless() { run::unread_now() } else { run::now() };
-    let found = sale.find(grab.user, probe);
+    let found = sale.find(grab.user);
     match sale.serve(grab, found, &now) {
         Some(Served::Granted(made)) => {
             let look_at = sale.next_look();
@@ -141,7 +138,7 @@ fn tell_grant(call: &mut Call<'_>, grab: &Grab<'_>, made: &Placed, look_at: Opti
     let outcome = Served::Granted(*made).outcome();
     info::count(&outcome);
     info::holds_changed(0, u64::from(made.grant.state == State::Held));
-    hand_on(call, KEY, made.version, || [made.change(grab)], look_at);
+    hand_on(call, KEY, made.version, &[made.change(grab)], look_at);
     if let Some(event) = Event::Grant.notification() {
         call.notify(event, KEY);
     }
@@ -248,16 +245,16 @@ pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
-    hand_on(call, key, made.version, || changes, made.look_at);
+    hand_on(call, key, made.version, changes, made.look_at);
 }
 
 /// Replicates changes, tells who watches the key, and has the sweeper look at it when it must.
 #[inline]
-fn hand_on<'c, C: AsRef<[Change<'c>]>>(
+fn hand_on(
     call: &mut Call<'_>,
     key: usize,
     version: u64,
-    changes: impl FnOnce() -> C,
+    changes: &[Change<'_>],
     look_at: Option<u64>,
 ) {
     call.replicate(key, version, changes);

@@ -1,45 +1,11 @@
 //! From outcomes to RESP. Words are bulk strings, because some clients turn a simple string into
-//! `true`; only a plain OK is a simple string. Replies are written call by call, without building
-//! a value first.
+//! `true`; only a plain OK is a simple string. Replies go out element by element, each by a call of
+//! the server's, without building a value first.
 
 use super::errors;
 use crate::sale::ledger::Grant;
 use crate::sale::outcome::{Outcome, Standing, State};
 use crate::server::reply::Reply;
-use crate::server::text::{Fixed, Text};
-
-static GRANTED: Fixed = Fixed::first(6, "GRANTED");
-static ALREADY: Fixed = Fixed::first(5, "ALREADY");
-static REPLAY: Fixed = Fixed::first(5, "REPLAY");
-static OVERLIMIT: Fixed = Fixed::first(2, "OVERLIMIT");
-static SOLDOUT: Fixed = Fixed::first(2, "SOLDOUT");
-static SHORT: Fixed = Fixed::first(2, "SHORT");
-static NOTOPEN: Fixed = Fixed::first(2, "NOTOPEN");
-static CLOSED: Fixed = Fixed::first(1, "CLOSED");
-static PAUSED: Fixed = Fixed::first(1, "PAUSED");
-static DENIED: Fixed = Fixed::first(1, "DENIED");
-static BUSY: Fixed = Fixed::first(1, "BUSY");
-static NOGRANT: Fixed = Fixed::first(4, "NOGRANT");
-static FENCED: Fixed = Fixed::first(4, State::Cancelled.name());
-static FOUR: Fixed = Fixed::array(4);
-static NOTHING: Fixed = Fixed::EMPTY.digit(0).digit(0).digit(0);
-/// Quantity, state and deadline of nearly every grant.
-static ONE_SOLD: Fixed = Fixed::EMPTY.digit(1).word(State::Sold.name()).digit(0);
-static HELD: Fixed = Fixed::EMPTY.word(State::Held.name());
-static SOLD: Fixed = Fixed::EMPTY.word(State::Sold.name());
-static CANCELLED: Fixed = Fixed::EMPTY.word(State::Cancelled.name());
-static EXPIRED: Fixed = Fixed::EMPTY.word(State::Expired.name());
-static REFUNDED: Fixed = Fixed::EMPTY.word(State::Refunded.name());
-
-fn word_of(state: State) -> &'static Fixed {
-    match state {
-        State::Held => &HELD,
-        State::Sold => &SOLD,
-        State::Cancelled => &CANCELLED,
-        State::Expired | State::Forfeited => &EXPIRED,
-        State::Refunded => &REFUNDED,
-    }
-}
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
@@ -48,29 +14,25 @@ const ROW_ELEMENTS: usize = 9;
 pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     match outcome {
         Outcome::Done => reply.ok(),
-        Outcome::Granted { grant, available } => reply.outcome(|text| {
-            standing(text, &GRANTED, grant);
-            text.number(*available);
-        }),
-        Outcome::Already(grant) => reply.outcome(|text| standing(text, &ALREADY, grant)),
-        Outcome::Replay(grant) => reply.outcome(|text| standing(text, &REPLAY, grant)),
-        Outcome::OverLimit { allowance } => pair(reply, &OVERLIMIT, *allowance),
-        Outcome::SoldOut { held } => pair(reply, &SOLDOUT, *held),
-        Outcome::Short { available } => pair(reply, &SHORT, *available),
-        Outcome::NotOpen { in_ms } => pair(reply, &NOTOPEN, *in_ms),
-        Outcome::Closed => reply.outcome(|text| text.fixed(&CLOSED)),
-        Outcome::Paused => reply.outcome(|text| text.fixed(&PAUSED)),
-        Outcome::Denied => reply.outcome(|text| text.fixed(&DENIED)),
-        Outcome::Busy => reply.outcome(|text| text.fixed(&BUSY)),
-        Outcome::Stands(Standing { seq, qty, state, deadline }) => reply.outcome(|text| {
-            text.fixed(&FOUR);
-            text.fixed(word_of(*state));
-            text.number(*seq);
-            text.number(*qty);
-            text.number(*deadline);
-        }),
-        Outcome::NoGrant => nothing(reply, &NOGRANT),
-        Outcome::Fenced => nothing(reply, &FENCED),
+        Outcome::Granted { grant, available } => {
+            grab(reply, 6, "GRANTED", grant);
+            reply.number(*available);
+        }
+        Outcome::Already(grant) => grab(reply, 5, "ALREADY", grant),
+        Outcome::Replay(grant) => grab(reply, 5, "REPLAY", grant),
+        Outcome::OverLimit { allowance } => pair(reply, "OVERLIMIT", *allowance),
+        Outcome::SoldOut { held } => pair(reply, "SOLDOUT", *held),
+        Outcome::Short { available } => pair(reply, "SHORT", *available),
+        Outcome::NotOpen { in_ms } => pair(reply, "NOTOPEN", *in_ms),
+        Outcome::Closed => word(reply, 1, "CLOSED"),
+        Outcome::Paused => word(reply, 1, "PAUSED"),
+        Outcome::Denied => word(reply, 1, "DENIED"),
+        Outcome::Busy => word(reply, 1, "BUSY"),
+        Outcome::Stands(Standing { seq, qty, state, deadline }) => {
+            settled(reply, state.name(), [*seq, *qty, *deadline]);
+        }
+        Outcome::NoGrant => settled(reply, "NOGRANT", [0; 3]),
+        Outcome::Fenced => settled(reply, State::Cancelled.name(), [0; 3]),
         Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
@@ -83,34 +45,32 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     }
 }
 
-/// What GRANTED, ALREADY and REPLAY share: the user has the units if and only if the state says so.
-#[inline(always)]
-fn standing(text: &mut Text, word: &Fixed, grant: &Standing) {
-    text.fixed(word);
-    text.number(grant.seq);
-    match *grant {
-        Standing { qty: 1, state: State::Sold, deadline: 0, .. } => text.fixed(&ONE_SOLD),
-        Standing { qty, state, deadline, .. } => {
-            text.number(qty);
-            text.fixed(word_of(state));
-            text.number(deadline);
-        }
-    }
+/// The header of an array of `len` elements and the first of them.
+fn word(reply: Reply<'_>, len: usize, word: &'static str) {
+    reply.array(len);
+    reply.text(word);
 }
 
-fn pair(reply: Reply<'_>, word: &Fixed, number: u64) {
-    reply.outcome(|text| {
-        text.fixed(word);
-        text.number(number);
-    });
+fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
+    word(reply, 2, first);
+    reply.number(second);
 }
 
-/// The word, and zeros for what there is not.
-fn nothing(reply: Reply<'_>, word: &Fixed) {
-    reply.outcome(|text| {
-        text.fixed(word);
-        text.fixed(&NOTHING);
-    });
+/// The first five of `len` elements of an answer to a GRAB: the user has the units if and only if
+/// the state says so.
+fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &Standing) {
+    word(reply, len, first);
+    reply.number(grant.seq);
+    reply.number(grant.qty);
+    reply.text(grant.state.name());
+    reply.number(grant.deadline);
+}
+
+/// What CONFIRM, CANCEL, EXTEND and REFUND came to: a word, seq, quantity and deadline; zeros for
+/// what there is not.
+fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3]) {
+    word(reply, 4, first);
+    numbers.into_iter().for_each(|number| reply.number(number));
 }
 
 /// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`.

@@ -20,7 +20,6 @@ use slots::SLOTS_MIN;
 use word::{fragment_of, pack, value_in, FRAGMENT_BITS};
 
 pub use build::shape_of;
-pub use shard::Lane;
 pub use word::{word_of, Value};
 
 /// Directory bits at the most; beyond it shards just grow.
@@ -58,17 +57,6 @@ impl Index {
     fn shard_of(&self, fragment: u32) -> Option<usize> {
         let leading = u64::from(fragment) >> (FRAGMENT_BITS - self.depth);
         self.directory.get(leading as usize).map(|&shard| shard as usize)
-    }
-
-    /// Leading bits of a hash that tell the shards apart.
-    pub fn depth(&self) -> u32 {
-        self.depth
-    }
-
-    /// Where a search for this hash begins.
-    #[inline]
-    pub fn lane(&self, hash: u64) -> Option<Lane> {
-        self.shards.get(self.shard_of(fragment_of(hash))?).map(Shard::lane)
     }
 
     /// The word that a search for this hash begins with.

@@ -25,7 +25,7 @@ use super::record::{self, Record};
 use accounts::{Account, Accounts};
 use records::Records;
 
-pub use find::{Found, Lane, Probe};
+pub use find::Found;
 pub use grant::{Grant, NewGrant};
 pub use holding::Holding;
 pub use memory::Block;

@@ -53,7 +53,7 @@ use amounts::Amounts;
 use draw::Draw;
 use extras::Extras;
 use fences::Fences;
-use ledger::{Block, Found, HashKey, Lane, Ledger, Probe};
+use ledger::{Block, Found, HashKey, Ledger};
 use outcome::Outcome;
 use restocks::Restocks;
 use status::{Refusals, Tallies};
@@ -114,33 +114,10 @@ impl Sale {
         &self.tallies
     }
 
-    /// Where a user is looked for among the winners.
+    /// Looks a user up in the stored round.
     #[inline]
-    pub fn probe(&self, user: &[u8]) -> Probe {
-        self.ledger.probe(user)
-    }
-
-    /// Looks a user up, whose probe is known, in the stored round.
-    #[inline]
-    pub fn find(&self, user: &[u8], probe: Probe) -> Found {
-        self.ledger.find_at(user, probe)
-    }
-
-    /// The key that users are hashed by.
-    #[inline]
-    pub fn hash_key(&self) -> HashKey {
-        self.ledger.key()
-    }
-
-    /// Leading bits of a probe that tell the lanes apart.
-    pub fn lane_bits(&self) -> u32 {
-        self.ledger.lane_bits()
-    }
-
-    /// Where looking there begins, for a caller that fetches the memory early.
-    #[inline]
-    pub fn lane(&self, probe: Probe) -> Option<Lane> {
-        self.ledger.lane(probe)
+    pub fn find(&self, user: &[u8]) -> Found {
+        self.ledger.find(user)
     }
 
     /// Counts a refusal on this node. Changes count themselves when applied.

@@ -184,14 +184,14 @@ fn take_records<'a>(ledger: &mut Ledger, mut rows: impl Iterator<Item = Record<'
 /// Appends rows. Where a user is looked for is nowhere near where the one before was, so all places
 /// are touched before the first is looked at: the processor fetches them side by side.
 fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
-    let mut probes = [None; TAKEN_TOGETHER];
-    for (probe, row) in probes.iter_mut().zip(rows) {
-        *probe = Some(ledger.probe(row.user));
+    let mut hashes = [None; TAKEN_TOGETHER];
+    for (hash, row) in hashes.iter_mut().zip(rows) {
+        *hash = Some(ledger.hash_of(row.user));
     }
-    let touched = probes.iter().flatten().filter_map(|probe| ledger.first_look(*probe));
+    let touched = hashes.iter().flatten().filter_map(|hash| ledger.first_look(*hash));
     black_box(touched.fold(0, |all, word| all ^ word));
-    for (row, probe) in rows.iter().zip(probes) {
-        let found = probe.map(|probe| ledger.find_at(row.user, probe));
+    for (row, hash) in rows.iter().zip(hashes) {
+        let found = hash.map(|hash| ledger.find_at(row.user, hash));
         push_row(ledger, row, found);
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     /// What the user is told at once, which is what the long way comes to, too.
     fn told(sale: &Sale, grab: &Grab<'_>, clock_ms: u64) -> Option<Outcome> {
         let mut other = sale.clone();
-        let found = other.find(grab.user, other.probe(grab.user));
+        let found = other.find(grab.user);
         let now = at(if sale.is_timeless() { 0 } else { clock_ms });
         let outcome = other.serve(grab, found, &now)?.outcome();
         assert_eq!(outcome, sale.decide(&Request::Grab(*grab), &at(clock_ms)).outcome);

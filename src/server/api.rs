@@ -40,12 +40,9 @@ macro_rules! required {
 required! {
     RedisModule_Alloc
     RedisModule_Call
-    RedisModule_CallReplyProto
     RedisModule_CallReplyType
     RedisModule_Calloc
     RedisModule_CloseKey
-    RedisModule_CommandFilterArgGet
-    RedisModule_CommandFilterArgsCount
     RedisModule_CreateCommand
     RedisModule_CreateDataType
     RedisModule_CreateString
@@ -85,13 +82,11 @@ required! {
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
     RedisModule_Realloc
-    RedisModule_RegisterCommandFilter
     RedisModule_RegisterInfoFunc
     RedisModule_RegisterNumericConfig
     RedisModule_Replicate
     RedisModule_ReplicateVerbatim
     RedisModule_ReplyWithArray
-    RedisModule_ReplyWithCallReply
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
     RedisModule_ReplyWithMap

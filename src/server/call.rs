@@ -12,7 +12,7 @@ use super::key::{Key, Mode};
 use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
-use super::{events, listeners, replicate, run, sweeper};
+use super::{events, replicate, run, sweeper};
 use crate::sale::effect::Change;
 use crate::sale::request::Now;
 
@@ -31,8 +31,6 @@ pub struct Call<'a> {
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
     now: Option<Now>,
-    /// No client made it, so it has no words that could be replicated.
-    of_timer: bool,
 }
 
 impl<'a> Call<'a> {
@@ -42,7 +40,7 @@ impl<'a> Call<'a> {
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
-        Call { ctx, strings, args, now: None, of_timer: true }
+        Call { ctx, strings, args, now: None }
     }
 
     /// The arguments, without the command's name.
@@ -97,21 +95,11 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
-    /// ...`, where `version` is the one that the first change follows. They are asked for where
-    /// somebody takes them.
+    /// ...`, where `version` is the one that the first change follows.
     #[inline]
-    pub fn replicate<'c, C: AsRef<[Change<'c>]>>(
-        &mut self,
-        key_arg: usize,
-        version: u64,
-        changes: impl FnOnce() -> C,
-    ) {
-        if !self.must_hand_over() {
-            // Nobody takes it, but the server counts that something changed since it last saved.
-            return self.replicate_verbatim();
-        }
+    pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
         if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, version, changes().as_ref());
+            replicate::changes(self.ctx, key, version, changes);
         }
     }
 
@@ -121,16 +109,9 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx)
     }
 
-    /// Whether what is replicated reaches anybody.
-    fn must_hand_over(&self) -> bool {
-        self.of_timer || listeners::are_there(self.ctx)
-    }
-
     /// Replicates entries that were appended, with their ids.
     pub fn replicate_outbox(&mut self, appended: &Appended) {
-        if self.must_hand_over() {
-            appended.replicate();
-        }
+        appended.replicate();
         appended.signal();
     }
 
@@ -265,7 +246,7 @@ unsafe fn handle<'a>(
     if spec.finds_keys() && is_about_keys(ctx) {
         tell_keys(ctx, spec, args);
     } else {
-        (spec.handler)(&mut Call { ctx, strings, args, now: None, of_timer: false });
+        (spec.handler)(&mut Call { ctx, strings, args, now: None });
     }
     true
 }

@@ -1,6 +1,5 @@
 //! The type `flashsale`: how the server saves, loads, measures, digests and frees a sale.
 
-use std::hint::black_box;
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::slice;
@@ -162,19 +161,12 @@ unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     });
 }
 
-/// Bytes that are handed over from ascending addresses before they begin anew.
-const ASCENT_BYTES: usize = 64 * 1024;
-
 fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
-    let mut marked = Vec::with_capacity(ASCENT_BYTES);
+    let mut marked = Vec::new();
     for (kind, piece) in sale.pieces().chain([sale.refusals_piece()]) {
-        if marked.len() + 1 + piece.len() > ASCENT_BYTES {
-            marked.clear();
-            wipe_stack();
-        }
-        let start = marked.len();
+        marked.clear();
         mark(&mut marked, kind, &piece);
-        save(io, &marked[start..]);
+        save(io, &marked);
     }
     // An empty string ends the pieces; a save that broke off before it is never loaded.
     save(io, &[]);
@@ -192,45 +184,6 @@ fn guarded_writing(body: impl FnOnce()) {
     if !written && flags() & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0 {
         // SAFETY: the child of a fork ends without running what belongs to its parent.
         unsafe { libc::_exit(1) };
-    }
-}
-
-/// Bytes of the table that the server's compression has on its stack, and of the calls around it.
-const TABLE_BYTES: usize = (512 + 16) * 1024;
-
-/// Makes what lies beyond the end of the stack zeros, whatever calls left it there.
-///
-/// The server compresses strings (LZF), with a table of addresses on the stack that it does not
-/// clear: what it finds there may be of strings before. Addresses below the string are skipped at
-/// once, and the processor guesses so; if some are below and some above, it guesses wrong at every
-/// other byte of a string that can't be compressed, and that takes longer than all the rest. So
-/// each string lies above the one before, and when they begin anew, none is known any more.
-///
-/// The table of LZF itself needs as much stack, but a server that does not compress needs none of
-/// it: where the stack may be small it is left alone.
-fn wipe_stack() {
-    if has_wide_stack() {
-        wipe();
-    }
-}
-
-#[inline(never)]
-fn wipe() {
-    black_box([0u8; TABLE_BYTES]);
-}
-
-/// Half of what is usual, and several times what is wiped.
-const WIDE_STACK_BYTES: libc::rlim_t = 4 * 1024 * 1024;
-
-/// Whether this is the first thread of the process, whose stack grows up to the limit, and the
-/// limit is wide. Other threads have stacks of whatever size they were made with.
-fn has_wide_stack() -> bool {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is lent for writing, and the ids of this thread and process are only read.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0
-            && limit.rlim_cur >= WIDE_STACK_BYTES
-            && libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid())
     }
 }
 

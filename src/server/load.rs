@@ -10,7 +10,7 @@ pub use redis_module::{Context, RedisString, Status};
 
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::{answers, api, child, config, datatype, filter, info, listeners, log, run};
+use super::{api, child, config, datatype, info, log, run};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -69,15 +69,11 @@ fn set_up(
     config::register(ctx, args)?;
     datatype::register(ctx)?;
     register::register(ctx, table)?;
-    #[cfg(feature = "noop")]
-    super::noop::register(ctx)?;
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;
     sweeper::start(ctx, sweep)?;
-    listeners::follow(ctx, filter::register(ctx));
     child::follow(ctx);
-    answers::prepare(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
     }
@@ -141,7 +137,7 @@ fn set_options(ctx: *mut RedisModuleCtx) {
 }
 
 /// Whether a field of the server's own INFO is there and `is` what is asked.
-pub(super) fn server_field(
+fn server_field(
     ctx: *mut RedisModuleCtx,
     section: &CStr,
     field: &CStr,

@@ -5,9 +5,7 @@
 #[macro_use]
 mod api;
 
-pub mod ahead;
 pub mod alloc;
-mod answers;
 pub mod call;
 mod child;
 pub mod config;
@@ -15,20 +13,14 @@ pub mod datatype;
 mod defrag;
 mod docs;
 pub mod events;
-mod filter;
 pub mod info;
 pub mod key;
-mod listeners;
 pub mod load;
 pub mod log;
-#[cfg(feature = "noop")]
-mod noop;
 pub mod outbox;
-mod prefetch;
 pub mod random;
 pub mod register;
 pub mod replicate;
 pub mod reply;
 pub mod run;
 pub mod sweeper;
-pub mod text;

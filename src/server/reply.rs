@@ -1,14 +1,14 @@
 //! Replies, written straight to the client's buffer.
 
 use std::marker::PhantomData;
+use std::os::raw::c_int;
 
-use redis_module::raw::RedisModuleCtx;
+use redis_module::raw::{self, RedisModuleCtx};
 
-use super::answers;
 use super::api::with_c_str;
-use super::text::{self, Element, Text};
+use super::log;
 
-const TOO_LONG: &str = "ERR internal error, an outcome is longer than any can be";
+const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may wait for it";
 
 /// Writes the reply of one call. It reaches nothing but the client, so it may be used while a sale
 /// is borrowed. Elements follow the header that counts them.
@@ -26,14 +26,14 @@ impl Reply<'_> {
     /// The simple string `OK`.
     pub fn ok(self) {
         // SAFETY: the context is alive during the call and the text ends in NUL.
-        unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx, c"OK".as_ptr()) };
+        taken(unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx, c"OK".as_ptr()) });
     }
 
     /// An error: a constant text whose first word is its code.
     pub fn error(self, text: &'static str) {
         with_c_str(text, |text| {
             // SAFETY: the context is alive during the call and the text ends in NUL.
-            unsafe { api!(RedisModule_ReplyWithError)(self.ctx, text) };
+            taken(unsafe { api!(RedisModule_ReplyWithError)(self.ctx, text) });
         });
     }
 
@@ -41,20 +41,20 @@ impl Reply<'_> {
     pub fn array(self, len: usize) {
         let len = len as libc::c_long;
         // SAFETY: the context is alive during the call.
-        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len) };
+        taken(unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len) });
     }
 
     /// The header of a map of `len` pairs: a flat array of keys and values in RESP2.
     pub fn map(self, len: usize) {
         let len = len as libc::c_long;
         // SAFETY: the context is alive during the call.
-        unsafe { api!(RedisModule_ReplyWithMap)(self.ctx, len) };
+        taken(unsafe { api!(RedisModule_ReplyWithMap)(self.ctx, len) });
     }
 
     /// An integer.
     pub fn int(self, number: i64) {
         // SAFETY: the context is alive during the call.
-        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx, number) };
+        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx, number) });
     }
 
     /// An integer of the domain: at most 2^53 - 1.
@@ -64,10 +64,9 @@ impl Reply<'_> {
 
     /// A bulk string.
     pub fn bytes(self, bytes: &[u8]) {
+        let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: the context is alive during the call; the server copies the bytes.
-        unsafe {
-            api!(RedisModule_ReplyWithStringBuffer)(self.ctx, bytes.as_ptr().cast(), bytes.len())
-        };
+        taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx, start, len) });
     }
 
     /// A bulk string of text.
@@ -75,37 +74,18 @@ impl Reply<'_> {
         self.bytes(text.as_bytes());
     }
 
-    /// An outcome, as it is written.
-    #[inline(always)]
-    pub fn outcome(self, write: impl FnOnce(&mut Text)) {
-        let mut text = Text::new();
-        write(&mut text);
-        let Some(text) = text.written() else { return self.error(TOO_LONG) };
-        match answers::filled(text) {
-            // SAFETY: the context is alive during the call, and such replies are never freed. They
-            // have nothing that RESP2 lacks, so the server refuses none.
-            Some(answer) => unsafe {
-                api!(RedisModule_ReplyWithCallReply)(self.ctx, answer);
-            },
-            None => self.each(text),
-        }
-    }
-
-    /// The same, each element by itself.
-    #[cold]
-    fn each(self, text: &[u8]) {
-        for element in text::elements(text) {
-            match element {
-                Element::Array(len) => self.array(len),
-                Element::Word(word) => self.bytes(word),
-                Element::Int(number) => self.int(number),
-            }
-        }
-    }
-
     /// A null.
     pub fn null(self) {
         // SAFETY: the context is alive during the call.
-        unsafe { api!(RedisModule_ReplyWithNull)(self.ctx) };
+        taken(unsafe { api!(RedisModule_ReplyWithNull)(self.ctx) });
+    }
+}
+
+/// Looks at what the server says of an element. It takes each from a command that is running; if it
+/// ever refuses one, nothing can be sent instead, so the log says why a client waits.
+#[inline]
+fn taken(status: c_int) {
+    if status as isize != raw::REDISMODULE_OK {
+        log::warning(NOT_TAKEN);
     }
 }

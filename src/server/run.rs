@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
-use super::listeners;
 use crate::sale::request::Now;
 
 /// The name of this run.
@@ -69,7 +68,6 @@ unsafe extern "C" fn role_changed(
     _data: *mut c_void,
 ) {
     guarded((), || {
-        listeners::somebody_came();
         if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
             begin();
         }

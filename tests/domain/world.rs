@@ -234,7 +234,7 @@ impl World {
         let request = request(op);
         let Some(Request::Grab(grab)) = &request else { return None };
         let mut other = self.sale.clone();
-        let found = other.find(grab.user, other.probe(grab.user));
+        let found = other.find(grab.user);
         let mut now = self.now();
         if other.is_timeless() {
             now.clock_ms = 0;

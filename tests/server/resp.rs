@@ -1,7 +1,7 @@
 //! Replies byte by byte: the same in RESP2 and RESP3 but for maps and nothing.
 
 use crate::support::client::encode;
-use crate::support::{Conn, Options, Server};
+use crate::support::{Conn, Server};
 
 fn both(server: &Server) -> [(&'static str, Conn); 2] {
     [("RESP2", server.conn()), ("RESP3", server.conn().resp3())]
@@ -14,22 +14,7 @@ fn replies_of_buyer_commands_are_the_same_in_both() {
     assert_replies_of_buyers(&Server::start());
 }
 
-/// Outcomes are handed on in answers that the server gave to ECHO and PUBSUB, where those are to be
-/// had. Nobody sees the difference.
-#[test]
-fn replies_are_the_same_where_commands_are_renamed() {
-    for renamed in [&["ECHO"][..], &["PUBSUB"], &["ECHO", "PUBSUB"]] {
-        let options = renamed.iter().fold(Options::new(), |options, name| {
-            options.line(&format!("rename-command {name} \"\""))
-        });
-        let server = options.start();
-        assert!(server.log().contains("replies are as right, but slower"), "{renamed:?}");
-        assert_replies_of_buyers(&server);
-    }
-}
-
-/// Replies of one length share an answer, and all of them must have reached the client's buffer
-/// before the next one is written.
+/// No reply of a pipeline, a transaction or a script has anything of another one.
 #[test]
 fn replies_in_a_long_pipeline_keep_apart() {
     let server = Server::start();

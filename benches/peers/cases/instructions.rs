@@ -14,10 +14,11 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         eprintln!("Skipped: instructions per call need valgrind.");
         return Ok(());
     }
-    let (module, calls) = (&bench.modules.noop, bench.plan.counted_calls);
-    let plain = callgrind::count(module, calls)?;
+    let (modules, calls) = (&bench.modules, bench.plan.counted_calls);
+    let (module, noop) = (&modules.seckill, Some(modules.noop.as_path()));
+    let plain = callgrind::count(module, noop, calls)?;
     bench.step(LOGGED, "all");
-    let logged = callgrind::count_logged(module, calls)?;
+    let logged = callgrind::count_logged(module, noop, calls)?;
     for (case, counts) in [(CASE, plain), (LOGGED, logged)] {
         for (name, each) in counts {
             bench.figures.add(case, name, INSTRUCTIONS, each);

@@ -1,7 +1,7 @@
 //! One shard of the index: a table of words that are sorted by fragment.
 
 use super::slots::{homes_in, is_full, next_slots, slots_for_half};
-use super::word::{fragment_in, fragment_of, value_in, Value, FRAGMENT_BITS};
+use super::word::{fragment_in, value_in, Value, FRAGMENT_BITS};
 
 /// One sorted open-addressing table. An empty word is 0.
 #[derive(Clone, Debug)]
@@ -12,25 +12,6 @@ pub(super) struct Shard {
     pub(super) depth: u32,
 }
 
-/// Where the words of a shard are: what tells the first place of a search apart from those of other
-/// shards, so that the memory can be fetched without looking into the index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lane {
-    /// Address of its first word.
-    words: usize,
-    homes: u32,
-    depth: u32,
-}
-
-impl Lane {
-    /// The address of the word that a search for this hash begins with.
-    #[inline]
-    pub fn address(&self, hash: u64) -> usize {
-        let place = home_of(fragment_of(hash), self.depth, self.homes as usize);
-        self.words + place * size_of::<u64>()
-    }
-}
-
 impl Shard {
     pub(super) fn new(slots: usize, depth: u32) -> Shard {
         Shard { words: vec![0; slots].into_boxed_slice(), used: 0, depth }
@@ -38,13 +19,6 @@ impl Shard {
 
     fn homes(&self) -> usize {
         homes_in(self.words.len())
-    }
-
-    /// Where the words are.
-    #[inline]
-    pub(super) fn lane(&self) -> Lane {
-        let words = self.words.as_ptr() as usize;
-        Lane { words, homes: self.homes() as u32, depth: self.depth }
     }
 
     /// Where a search for this fragment begins.

@@ -3,47 +3,13 @@
 use siphasher::sip::SipHasher13;
 
 use super::{HashKey, Ledger};
-use crate::sale::index::{self, Gap, Value};
+use crate::sale::index::{Gap, Value};
 use crate::sale::record;
 
 /// What users are hashed with in ledgers of this key.
 #[inline]
 pub(super) fn user_hasher(key: HashKey) -> SipHasher13 {
     SipHasher13::new_with_keys(key[0], key[1])
-}
-
-/// Where a user is to be looked for: his hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
-    pub(super) hash: u64,
-}
-
-impl Probe {
-    /// Where `user` is looked for in ledgers of this key.
-    #[inline]
-    pub fn of(key: HashKey, user: &[u8]) -> Probe {
-        Probe { hash: user_hasher(key).hash(user) }
-    }
-
-    /// The leading `bits` of the hash, at most 32.
-    #[inline]
-    pub fn leading(self, bits: u32) -> usize {
-        // Half of the hash is enough, and none of its bits are asked for, too.
-        ((self.hash >> 32) << bits >> 32) as usize
-    }
-}
-
-/// Where the search for a user begins, for a caller that fetches the memory early. Good until the
-/// ledger changes, and harmless afterwards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lane(index::Lane);
-
-impl Lane {
-    /// The address that a search for this user begins with.
-    #[inline]
-    pub fn address(&self, probe: Probe) -> usize {
-        self.0.address(probe.hash)
-    }
 }
 
 /// Where a user was looked for, so that appending his grant needn't look again.
@@ -64,44 +30,32 @@ impl Found {
 }
 
 impl Ledger {
-    /// Where a user is looked for.
+    /// The hash that a user is looked for by.
     #[inline]
-    pub fn probe(&self, user: &[u8]) -> Probe {
-        Probe::of(self.key, user)
-    }
-
-    /// Leading bits of a probe that tell the lanes apart.
-    pub fn lane_bits(&self) -> u32 {
-        self.users.depth()
-    }
-
-    /// Where looking there begins.
-    #[inline]
-    pub fn lane(&self, probe: Probe) -> Option<Lane> {
-        self.users.lane(probe.hash).map(Lane)
+    pub fn hash_of(&self, user: &[u8]) -> u64 {
+        user_hasher(self.key).hash(user)
     }
 
     /// The memory that looking there begins with.
     #[inline]
-    pub fn first_look(&self, probe: Probe) -> Option<&u64> {
-        self.users.first_look(probe.hash)
+    pub fn first_look(&self, hash: u64) -> Option<&u64> {
+        self.users.first_look(hash)
     }
 
     /// A user who is said to have no grant.
     pub fn stranger(&self, user: &[u8]) -> Found {
-        Found { hash: self.probe(user).hash, entry: None, gap: None }
+        Found { hash: self.hash_of(user), entry: None, gap: None }
     }
 
     /// Looks a user up.
     #[inline]
     pub fn find(&self, user: &[u8]) -> Found {
-        self.find_at(user, self.probe(user))
+        self.find_at(user, self.hash_of(user))
     }
 
-    /// Looks a user up whose probe is known.
+    /// Looks a user up whose hash is known.
     #[inline]
-    pub fn find_at(&self, user: &[u8], probe: Probe) -> Found {
-        let Probe { hash } = probe;
+    pub fn find_at(&self, user: &[u8], hash: u64) -> Found {
         match self.users.look(hash, |entry| self.is_user_of(self.newest_of(entry), user)) {
             Ok(entry) => Found { hash, entry: Some(entry), gap: None },
             Err(gap) => Found { hash, entry: None, gap: Some(gap) },
@@ -130,7 +84,7 @@ impl Ledger {
             self.record(value.number)
                 .is_some_and(|r| r.user == user && r.req.is_some_and(|its| its.id == req))
         };
-        let hash = self.req_hash(self.probe(user).hash, req);
+        let hash = self.req_hash(self.hash_of(user), req);
         self.reqs.find(hash, is_it).map(|value| value.number.into())
     }
 

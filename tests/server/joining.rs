@@ -1,5 +1,4 @@
-//! Changes are handed over only where somebody listens; whoever begins to listen, in the middle of
-//! anything, misses nothing.
+//! A replica or a log that joins in the middle of anything misses nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -126,9 +125,9 @@ fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
 }
 
-/// Snapshots by number of changes still come when nobody else listens.
+/// Snapshots by number of changes come where there is neither a replica nor a log.
 #[test]
-fn changes_are_counted_without_listeners() {
+fn changes_are_counted_where_nobody_joins() {
     let server = Server::start();
     let mut conn = server.conn();
     let dirty = || {
