@@ -155,6 +155,8 @@ impl Opening {
             if once_in(random, 2) {
                 (rules.limit, rules.grabs) = (0, 1);
             }
+            // A limit on drawn amounts is refused.
+            rules.limit *= u64::from(once_in(random, 20));
         }
         if let Drawing::List(amounts) = rules.drawing {
             supply = amounts.iter().sum();

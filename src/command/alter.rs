@@ -29,6 +29,7 @@ pub const SPEC: Spec = Spec {
         errors::WINDOW_EMPTY,
         errors::HOLD_TOO_LONG,
         errors::OUTBOX_NAME,
+        errors::DRAW_TAKES_NO_LIMIT,
         errors::MOD_NO_RESIDUE,
         errors::MOD_RESIDUE_TOO_LARGE,
         errors::MOD_TOO_MANY_RESIDUES,

@@ -55,6 +55,8 @@ pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a
 pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST amounts";
 /// A list in a sale that repeats.
 pub const DRAW_LIST_REPEATS: &str = "ERR DRAW LIST can't be combined with EVERY";
+/// LIMIT on a sale that draws.
+pub const DRAW_TAKES_NO_LIMIT: &str = "ERR a sale with DRAW takes no LIMIT other than 0";
 /// QTY or UPTO on a sale that draws.
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
@@ -114,6 +116,7 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::DrawRangeEmpty => DRAW_RANGE_EMPTY,
         Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
         Misuse::DrawListRepeats => DRAW_LIST_REPEATS,
+        Misuse::DrawTakesNoLimit => DRAW_TAKES_NO_LIMIT,
         Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
         Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,

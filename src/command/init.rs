@@ -42,6 +42,7 @@ pub const SPEC: Spec = Spec {
         errors::DRAW_RANGE_EMPTY,
         errors::DRAW_SUM_DIFFERS,
         errors::DRAW_LIST_REPEATS,
+        errors::DRAW_TAKES_NO_LIMIT,
         errors::PERIOD_OUT_OF_RANGE,
         errors::LASTS_OUT_OF_RANGE,
         errors::MOD_NO_RESIDUE,

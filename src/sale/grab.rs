@@ -204,7 +204,7 @@ impl Sale {
                 });
                 fit(grab.amount, wanted, &lapse.core)?
             }
-            Some(draw) => self.judge_draw(draw, grab.user, allowance, lapse, t)?,
+            Some(draw) => self.judge_draw(draw, grab.user, lapse, t)?,
         };
         if self.core.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
@@ -217,7 +217,6 @@ impl Sale {
         &self,
         draw: &Draw,
         user: &[u8],
-        allowance: Option<u64>,
         lapse: &mut Lapse<'_>,
         t: u64,
     ) -> Result<u64, Outcome> {
@@ -228,11 +227,7 @@ impl Sale {
         let first = self.amounts().and_then(Amounts::first);
         let first = first.or_else(|| returned().map(|grant| grant.qty));
         let held = lapse.core.held;
-        let qty = draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })?;
-        match allowance {
-            Some(allowance) if qty > allowance => Err(Outcome::OverLimit { allowance }),
-            _ => Ok(qty),
-        }
+        draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })
     }
 
     /// What a request id that is known is told: its grant as it stands at `t`.

@@ -133,6 +133,8 @@ pub enum Misuse {
     DrawSumDiffers,
     /// DRAW LIST with EVERY.
     DrawListRepeats,
+    /// LIMIT on a sale that draws its amounts.
+    DrawTakesNoLimit,
     /// QTY or UPTO on a sale that draws its amounts.
     DrawTakesNoAmount,
     /// EVERY or OFFSET is 0 or too long.

@@ -32,12 +32,8 @@ pub(super) use law::{can_be_drawn, completes, counts_all};
 pub use load::Loader;
 pub(super) use turn::{check_turn, take_turn};
 
-/// Version of the form. Older ones stay readable, newer ones are refused.
-///
-/// 1: a plain sale. 2: adds the outbox and the fences. 3: ends with sections that only some sales
-/// have: their number, then a tag and a byte string each, tags ascending. 4: rows of numbered users
-/// may be written as numbers, see `numbered`.
-pub const FORMAT_VERSION: u8 = 4;
+/// Version of the form. From the first release on older ones stay readable; newer ones are refused.
+pub const FORMAT_VERSION: u8 = 1;
 
 /// What a piece holds. The letter is the one of the effect that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -128,6 +128,10 @@ impl Terms {
         if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
             return Err(Misuse::OutboxTooLong);
         }
+        // A drawn amount above a limit could never be granted to anybody.
+        if self.draw.is_some() && self.limit != 0 {
+            return Err(Misuse::DrawTakesNoLimit);
+        }
         if let Some(schedule) = &self.schedule {
             schedule.check()?;
             if self.draw.as_ref().is_some_and(Draw::is_list) {

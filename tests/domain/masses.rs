@@ -261,42 +261,6 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
     }
 }
 
-/// What a build before holds wrote: the base ends where the outbox would begin.
-#[test]
-fn a_sale_saved_in_the_first_form_loads() {
-    const TAIL: &[u8] = &[0, 0, 0, 0, 0];
-    let rules = Rules { limit: 3, ..Rules::default() };
-    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
-    let mut replica = sale.clone();
-    for user in [b"a", b"b", b"a"] {
-        ask(&mut sale, &mut replica, &grab(user, 1), START + 5);
-    }
-    let mut dump = rebuild::dump(&sale);
-    assert_eq!(dump[0][..2], [b'B', 4]);
-    dump[0][1] = 3;
-    assert_eq!(rebuild::pieces(&rebuild::load(&dump, 0).unwrap()), rebuild::pieces(&sale));
-    assert!(dump[0].ends_with(TAIL), "no outbox told or set, no fence kept or dropped, no section");
-    // The second form ends where the sections would begin.
-    let mut second = dump.clone();
-    second[0].pop();
-    assert!(rebuild::load(&second, 0).is_err(), "the third form has a tail");
-    second[0][1] = 2;
-    assert_eq!(rebuild::pieces(&rebuild::load(&second, 0).unwrap()), rebuild::pieces(&sale));
-    let len = dump[0].len() - TAIL.len();
-    dump[0].truncate(len);
-    assert!(rebuild::load(&dump, 0).is_err(), "the later forms have a tail");
-    dump[0][1] = 1;
-    let loaded = rebuild::load(&dump, 0).unwrap();
-    assert_eq!(rebuild::pieces(&loaded), rebuild::pieces(&sale));
-    let mut log: Vec<(u64, Vec<u8>)> = rebuild::log(&sale);
-    log[0].1 = [b"B:", &dump[0][1..]].concat();
-    assert_eq!(rebuild::pieces(&rebuild::replay(&log).unwrap()), rebuild::pieces(&sale));
-    for form in [0, 2, 3, 4, 5, 255] {
-        dump[0][1] = form;
-        assert!(rebuild::load(&dump, 0).is_err(), "form {form}");
-    }
-}
-
 /// The effects of `tests/golden/v1.commands` are as old as the file and stay readable.
 #[test]
 fn effects_of_the_first_version_apply() {

@@ -65,6 +65,9 @@ impl Rules {
         if !has_window || self.hold_ms > HOLD_MAX {
             return Some("ERR terms");
         }
+        if self.drawing != Drawing::Named && self.limit != 0 {
+            return Some("ERR limit");
+        }
         let has_list = matches!(self.drawing, Drawing::List(_));
         if self.every.is_some_and(|every| !every.is_possible() || has_list) {
             return Some("ERR rounds");

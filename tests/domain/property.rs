@@ -255,8 +255,8 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
             if drawing != Drawing::Named {
                 grabs = grabs.clamp(1, 3);
             }
-            if drawing.is_random() {
-                // How much was drawn is not told with OVERLIMIT.
+            if drawing != Drawing::Named && more > 0 {
+                // A drawn amount has no limit: INIT refuses it.
                 limit = 0;
             }
             let is_list = matches!(drawing, Drawing::List(_));

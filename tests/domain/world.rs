@@ -608,6 +608,7 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
             Misuse::DrawTakesNoAmount => "ERR amount",
+            Misuse::DrawTakesNoLimit => "ERR limit",
             Misuse::DrawFixesSupply => "ERR fixed",
             Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
             Misuse::RoundsTakeNoImport | Misuse::DrawListRepeats => "ERR rounds",

@@ -11,6 +11,7 @@ const NO_AMOUNT: &str = "-ERR a sale with DRAW takes neither QTY nor UPTO";
 const TOO_SMALL: &str = "-ERR supply must be enough for every packet";
 const NOT_ZERO: &str = "-ERR DRAW amounts must be at least 1";
 const SYNTAX: &str = "-ERR syntax error";
+const NO_LIMIT: &str = "-ERR a sale with DRAW takes no LIMIT other than 0";
 const LIST_REPEATS: &str = "-ERR DRAW LIST can't be combined with EVERY";
 const INTEGER: &str = "-ERR value is not an integer or out of range";
 
@@ -124,6 +125,10 @@ fn each_impossible_sale_has_its_own_error() {
         ("5 DRAW LIST 6", differs),
         ("5 DRAW LIST 9007199254740991 9007199254740991", differs),
         ("5 DRAW LIST", SYNTAX),
+        ("5 LIMIT 1 DRAW LIST 5", NO_LIMIT),
+        ("5 DRAW PACKETS 2 LIMIT 5", NO_LIMIT),
+        ("5 GRABS 2 LIMIT 1 DRAW EQUAL 5", NO_LIMIT),
+        ("5 DRAW UNIFORM 1 5 LIMIT 9 EVERY 1000", NO_LIMIT),
         ("5 DRAW LIST 5 EVERY 1000", LIST_REPEATS),
         ("5 EVERY 1000 CARRY DRAW LIST 5", LIST_REPEATS),
         ("5 DRAW", SYNTAX),
@@ -151,7 +156,13 @@ fn each_impossible_sale_has_its_own_error() {
     long.pop();
     long[2] = "100000".to_owned();
     assert_eq!(conn.ask(&long).to_string(), "+OK");
-    assert_eq!(conn.call("SECKILL.ALTER k DRAW EQUAL 5"), SYNTAX);
+    let digest = server.digest("k");
+    conn.check(&[
+        ("SECKILL.ALTER k DRAW EQUAL 5", SYNTAX),
+        ("SECKILL.ALTER k LIMIT 5 GRABS 2", NO_LIMIT),
+    ]);
+    assert_eq!(server.digest("k"), digest);
+    conn.check(&[("SECKILL.ALTER k LIMIT 0 GRABS 2", "+OK")]);
     server.assert_sound("k");
 }
 

@@ -6,9 +6,11 @@ mod law;
 mod lists;
 
 use super::*;
-use crate::sale::outcome::{Outcome, Standing, State};
+use crate::sale::decide::decide_new;
+use crate::sale::effect::Change;
+use crate::sale::outcome::{Misuse, Outcome, Standing, State};
 use crate::sale::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
-use crate::sale::terms::Terms;
+use crate::sale::terms::{Terms, TermsChange};
 use crate::sale::testing::{self, at, created, grab, reloaded, run, SECRET};
 use crate::sale::Sale;
 
@@ -129,13 +131,23 @@ fn a_replay_shows_the_same_amount() {
     assert_eq!(run(&mut sale, &request, 3), Outcome::Replay(grant));
 }
 
+/// A drawn amount above the limit could never be granted to anybody.
 #[test]
-fn a_draw_beyond_the_limit_is_refused() {
+fn a_limit_on_drawn_amounts_is_refused() {
     let list = [5, 3];
-    let mut init = init(Draw::list(&list), &list, 8, 0);
-    init.terms.limit = 6;
-    init.terms.grabs = 0;
-    let mut sale = created(&init, 1);
-    assert_eq!(drawn(&mut sale, "u", 2), 5);
-    assert_eq!(grab(&mut sale, "u", 3), Outcome::OverLimit { allowance: 1 });
+    let mut told = init(Draw::list(&list), &list, 8, 0);
+    let mut sale = created(&told, 1);
+    for limit in [1, 8] {
+        told.terms.limit = limit;
+        let refused = Outcome::Misuse(Misuse::DrawTakesNoLimit);
+        assert_eq!(decide_new(&told, &at(1)).outcome, refused);
+        let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
+        assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
+        let text = format!("Al{limit}");
+        let change = Change::decode(text.as_bytes()).unwrap();
+        assert!(sale.apply_replicated(sale.core().version, &[change]).is_err());
+    }
+    let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
+    assert_eq!(run(&mut sale, &Request::Alter(change), 2), Outcome::Done);
+    assert_eq!((drawn(&mut sale, "u", 2), drawn(&mut sale, "u", 3)), (5, 3));
 }

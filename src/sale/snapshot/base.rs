@@ -5,7 +5,8 @@
 //! outbox told  outbox  fences  fences dropped  sections
 //! ```
 //! The id has eight bytes, the secret sixteen. The numbers are those of the whole sale, how many
-//! there are of what follows, and how many pieces follow.
+//! there are of what follows, and how many pieces follow. The sections are what only some sales have:
+//! their number, then a tag and a byte string each, tags ascending.
 
 use super::law::{completes, counts_all, draw_holds};
 use super::sections::take_sections;
@@ -102,10 +103,10 @@ fn take_terms(reader: &mut Reader<'_>) -> Option<Terms> {
 pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> {
     let mut reader = Reader::new(piece);
     let format = reader.byte().ok_or(Refused::Unknown)?;
-    if !(1..=FORMAT_VERSION).contains(&format) {
+    if format != FORMAT_VERSION {
         return Err(Refused::Unknown);
     }
-    let (sale, stated) = base_fields(&mut reader, format, key).ok_or(Refused::Unknown)?;
+    let (sale, stated) = base_fields(&mut reader, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
     let ordered = sale.created_at <= sale.core.t;
     let counted = counts_all(&stated.core, stated.restocks, stated.fences);
@@ -125,7 +126,7 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     holds.then_some((sale, stated)).ok_or(Refused::Law)
 }
 
-fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sale, Stated)> {
+fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> {
     let id = u64::from_be_bytes(reader.array()?);
     let secret = reader.array()?;
     let told_supply = take_number(reader)?;
@@ -160,21 +161,17 @@ fn base_fields(reader: &mut Reader<'_>, format: u8, key: HashKey) -> Option<(Sal
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
     take_epochs(reader, &mut sale.ledger, core.epoch)?;
-    if format >= 2 {
-        told_terms.outbox = take_outbox(reader)?;
-        sale.terms.outbox = take_outbox(reader)?;
-        stated.fences = take_number(reader)?;
-        sale.fences.set_dropped(take_number(reader)?);
-    }
+    told_terms.outbox = take_outbox(reader)?;
+    sale.terms.outbox = take_outbox(reader)?;
+    stated.fences = take_number(reader)?;
+    sale.fences.set_dropped(take_number(reader)?);
     sale.told_supply = told_supply;
     sale.told_terms = Box::new(told_terms);
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;
     sale.core.supply = core.supply;
-    if format >= 3 {
-        take_sections(reader, &mut sale, &mut stated)?;
-    }
+    take_sections(reader, &mut sale, &mut stated)?;
     if sale.terms.has_extras() || stated.lists.iter().any(|(_, places)| *places > 0) {
         sale.extras_mut();
     }
