@@ -32,6 +32,7 @@ mod mgrab;
 mod mistakes;
 mod mixed;
 mod no_trace;
+mod other_modules;
 mod outbox;
 mod persistence;
 mod promotion;

@@ -12,6 +12,7 @@ pub mod bulk;
 pub mod client;
 pub mod crc64;
 pub mod logs;
+pub mod other_module;
 pub mod payload;
 pub mod random;
 pub mod reply;

@@ -15,6 +15,7 @@ use rustix::process::{kill_process, Pid, Signal};
 use tempfile::TempDir;
 
 use super::client::Conn;
+use super::other_module;
 use super::random::Random;
 use super::reply::Reply;
 use super::valgrind::Logs;
@@ -76,6 +77,12 @@ impl Options {
     pub fn without_module(mut self) -> Options {
         self.module_args = None;
         self
+    }
+
+    /// Loads the tests' other module too.
+    pub fn with_other_module(self) -> Options {
+        let line = format!("loadmodule {}", other_module::path().display());
+        self.line(&line)
     }
 
     /// Starts a server.

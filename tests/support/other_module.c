@@ -1,0 +1,219 @@
+/* Another module in the same server, for the tests. It calls commands in the ways that a client
+ * can't: from a thread of its own that holds the server's lock, and from inside notifications.
+ *
+ *   OTHER.CALL cmd [arg ...]              calls it at once
+ *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client waits for the reply
+ *   OTHER.ON event key cmd [arg ...]      calls it whenever the event is told of the key; `*` is any
+ *   OTHER.ONCE event key cmd [arg ...]    the same, the first time only
+ *   OTHER.OFF                             forgets what ON and ONCE said and what SAID would answer
+ *   OTHER.SAID                            what the calls of ON and ONCE were answered, in RESP
+ *   OTHER.FLAGS flags                     flags of RedisModule_Call, at first `E!`: errors come as
+ *                                         replies, and what is called replicates
+ *
+ * A call made for a notification is not told of notifications that it causes itself. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "redismodule.h"
+
+#define HOOKS_MAX 16
+#define FLAGS_MAX 16
+
+typedef struct {
+    RedisModuleString **argv;
+    size_t argc;
+} Words;
+
+typedef struct {
+    RedisModuleString *event, *key;
+    Words words;
+    int once;
+} Hook;
+
+/* All of it belongs to whoever holds the server's lock. */
+static Hook hooks[HOOKS_MAX];
+static size_t hook_count;
+static RedisModuleString **said;
+static size_t said_count;
+static int in_hook;
+static char flags[FLAGS_MAX + 2] = "vE!";
+
+static Words keep(RedisModuleString **argv, int argc) {
+    Words words = {RedisModule_Alloc(sizeof(*argv) * (size_t)argc), (size_t)argc};
+    for (int i = 0; i < argc; i++) {
+        words.argv[i] = RedisModule_CreateStringFromString(NULL, argv[i]);
+    }
+    return words;
+}
+
+static void release(Words words) {
+    for (size_t i = 0; i < words.argc; i++) RedisModule_FreeString(NULL, words.argv[i]);
+    RedisModule_Free(words.argv);
+}
+
+static RedisModuleCallReply *call(RedisModuleCtx *ctx, RedisModuleString **argv, size_t argc) {
+    const char *command = RedisModule_StringPtrLen(argv[0], NULL);
+    return RedisModule_Call(ctx, command, flags, argv + 1, argc - 1);
+}
+
+static void answer(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
+    if (reply == NULL) {
+        RedisModule_ReplyWithError(ctx, "ERR the server did not make the call");
+        return;
+    }
+    RedisModule_ReplyWithCallReply(ctx, reply);
+    RedisModule_FreeCallReply(reply);
+}
+
+static int on_call(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return RedisModule_WrongArity(ctx);
+    answer(ctx, call(ctx, argv + 1, (size_t)argc - 1));
+    return REDISMODULE_OK;
+}
+
+typedef struct {
+    RedisModuleBlockedClient *client;
+    Words words;
+} Job;
+
+static void *work(void *data) {
+    Job *job = data;
+    RedisModuleCtx *ctx = RedisModule_GetThreadSafeContext(job->client);
+    RedisModule_ThreadSafeContextLock(ctx);
+    answer(ctx, call(ctx, job->words.argv, job->words.argc));
+    release(job->words);
+    RedisModule_ThreadSafeContextUnlock(ctx);
+    RedisModule_UnblockClient(job->client, NULL);
+    RedisModule_FreeThreadSafeContext(ctx);
+    RedisModule_Free(job);
+    return NULL;
+}
+
+static int on_thread(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return RedisModule_WrongArity(ctx);
+    Job *job = RedisModule_Alloc(sizeof(*job));
+    job->words = keep(argv + 1, argc - 1);
+    job->client = RedisModule_BlockClient(ctx, NULL, NULL, NULL, 0);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, job) != 0) {
+        RedisModule_AbortBlock(job->client);
+        release(job->words);
+        RedisModule_Free(job);
+        return RedisModule_ReplyWithError(ctx, "ERR no thread");
+    }
+    pthread_detach(thread);
+    return REDISMODULE_OK;
+}
+
+static int add_hook(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int once) {
+    if (argc < 4) return RedisModule_WrongArity(ctx);
+    if (hook_count == HOOKS_MAX) return RedisModule_ReplyWithError(ctx, "ERR too many hooks");
+    Hook *hook = &hooks[hook_count++];
+    hook->event = RedisModule_CreateStringFromString(NULL, argv[1]);
+    hook->key = RedisModule_CreateStringFromString(NULL, argv[2]);
+    hook->words = keep(argv + 3, argc - 3);
+    hook->once = once;
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int on_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return add_hook(ctx, argv, argc, 0);
+}
+
+static int on_once(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return add_hook(ctx, argv, argc, 1);
+}
+
+static int on_off(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argv;
+    if (argc != 1) return RedisModule_WrongArity(ctx);
+    for (size_t i = 0; i < hook_count; i++) {
+        RedisModule_FreeString(NULL, hooks[i].event);
+        RedisModule_FreeString(NULL, hooks[i].key);
+        release(hooks[i].words);
+    }
+    for (size_t i = 0; i < said_count; i++) RedisModule_FreeString(NULL, said[i]);
+    RedisModule_Free(said);
+    said = NULL;
+    hook_count = said_count = 0;
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int on_said(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argv;
+    if (argc != 1) return RedisModule_WrongArity(ctx);
+    RedisModule_ReplyWithArray(ctx, (long)said_count);
+    for (size_t i = 0; i < said_count; i++) RedisModule_ReplyWithString(ctx, said[i]);
+    return REDISMODULE_OK;
+}
+
+static int on_flags(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    size_t len;
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    const char *given = RedisModule_StringPtrLen(argv[1], &len);
+    if (len > FLAGS_MAX) return RedisModule_ReplyWithError(ctx, "ERR too many flags");
+    snprintf(flags, sizeof(flags), "v%s", given);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static void remember(RedisModuleCallReply *reply) {
+    static const char none[] = "-ERR the server did not make the call\r\n";
+    size_t len = sizeof(none) - 1;
+    const char *text = reply ? RedisModule_CallReplyProto(reply, &len) : none;
+    said = RedisModule_Realloc(said, sizeof(*said) * (said_count + 1));
+    said[said_count++] = RedisModule_CreateString(NULL, text, len);
+}
+
+static int is_about(const Hook *hook, const char *event, RedisModuleString *key) {
+    const char *wanted = RedisModule_StringPtrLen(hook->event, NULL);
+    const char *any = RedisModule_StringPtrLen(hook->key, NULL);
+    if (strcasecmp(wanted, event) != 0) return 0;
+    return strcmp(any, "*") == 0 || RedisModule_StringCompare(hook->key, key) == 0;
+}
+
+static int on_event(RedisModuleCtx *ctx, int class, const char *event, RedisModuleString *key) {
+    (void)class;
+    if (in_hook) return REDISMODULE_OK;
+    in_hook = 1;
+    for (size_t i = 0; i < hook_count; i++) {
+        Hook *hook = &hooks[i];
+        if (hook->words.argc == 0 || !is_about(hook, event, key)) continue;
+        RedisModuleCallReply *reply = call(ctx, hook->words.argv, hook->words.argc);
+        remember(reply);
+        if (reply) RedisModule_FreeCallReply(reply);
+        if (hook->once) {
+            release(hook->words);
+            hook->words = (Words){NULL, 0};
+        }
+    }
+    in_hook = 0;
+    return REDISMODULE_OK;
+}
+
+int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argv;
+    (void)argc;
+    if (RedisModule_Init(ctx, "other", 1, REDISMODULE_APIVER_1) == REDISMODULE_ERR) {
+        return REDISMODULE_ERR;
+    }
+    const struct {
+        const char *name;
+        RedisModuleCmdFunc run;
+    } commands[] = {
+        {"other.call", on_call}, {"other.thread", on_thread}, {"other.on", on_on},
+        {"other.once", on_once}, {"other.off", on_off},       {"other.said", on_said},
+        {"other.flags", on_flags},
+    };
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].run, "", 0, 0, 0) ==
+            REDISMODULE_ERR) {
+            return REDISMODULE_ERR;
+        }
+    }
+    int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE;
+    return RedisModule_SubscribeToKeyspaceEvents(ctx, classes, on_event);
+}
