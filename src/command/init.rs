@@ -10,7 +10,7 @@ use crate::sale::request::{Init, Request};
 use crate::sale::terms::Terms;
 use crate::sale::Sale;
 use crate::server::call::Call;
-use crate::server::key::{Mode, Slot};
+use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
 
@@ -61,7 +61,7 @@ fn run(call: &mut Call<'_>) {
         Ok(init) => init,
         Err(error) => return call.reply().error(error),
     };
-    let is_new = matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing);
+    let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
     if is_new {
         create(call, &init);
     } else {
@@ -99,7 +99,7 @@ fn create(call: &mut Call<'_>, init: &Init) {
         Ok(made) => made,
         Err(error) => return out.error(error),
     };
-    if call.open(KEY, Mode::Write).set(sale.created_in(now.run)).is_err() {
+    if call.open(KEY).set(sale.created_in(now.run)).is_err() {
         return out.error(errors::NOT_CREATED);
     }
     commit::publish(call, KEY, &made, &decision.changes);
