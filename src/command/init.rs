@@ -51,6 +51,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_TYPE,
         errors::SALE_EXISTS,
         errors::NOT_CREATED,
+        errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
     internal: false,
@@ -79,7 +80,10 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
         Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
     };
     let terms = Terms { schedule, ..usual.altered(&change) };
-    Ok(Init { supply, terms, amounts, id: random::id(), secret: random::secret() })
+    // What is drawn is keyed by the secret: a sale without one is none.
+    let id = random::id().ok_or(errors::NO_RANDOMNESS)?;
+    let secret = random::secret().ok_or(errors::NO_RANDOMNESS)?;
+    Ok(Init { supply, terms, amounts, id, secret })
 }
 
 fn create(call: &mut Call<'_>, init: &Init) {
