@@ -72,7 +72,7 @@ fn assert_replies_of_buyers(server: &Server) {
         expect("SECKILL.PAUSE k", "+OK\r\n");
         expect("SECKILL.GRAB k d", "*1\r\n$6\r\nPAUSED\r\n");
         expect("SECKILL.RESUME k", "+OK\r\n");
-        expect("SECKILL.ALTER k CLOSEAT 1", "+OK\r\n");
+        expect("SECKILL.ALTER k CLOSEAT 100000000000", "+OK\r\n");
         expect("SECKILL.GRAB k d", "*1\r\n$6\r\nCLOSED\r\n");
         expect("SECKILL.INIT h 1 HOLD 900000", "+OK\r\n");
         expect("SECKILL.CONFIRM h a", "*4\r\n$7\r\nNOGRANT\r\n:0\r\n:0\r\n:0\r\n");
