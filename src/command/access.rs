@@ -4,7 +4,7 @@ use super::errors;
 use crate::sale::request::Now;
 use crate::sale::Sale;
 use crate::server::call::Call;
-use crate::server::key::{Key, Mode, Slot};
+use crate::server::key::{Key, Slot};
 use crate::server::reply::Reply;
 
 /// Where the key is among the arguments of every command that has one.
@@ -12,7 +12,11 @@ pub const KEY: usize = 0;
 
 /// The sale at an open key, or the error to reply.
 pub fn sale<'k>(key: &'k mut Key<'_>) -> Result<&'k mut Sale, &'static str> {
-    match key.slot() {
+    sale_in(key.slot())
+}
+
+fn sale_in<S>(slot: Slot<S>) -> Result<S, &'static str> {
+    match slot {
         Slot::Sale(sale) => Ok(sale),
         Slot::Missing => Err(errors::NO_SALE),
         Slot::Foreign => Err(errors::WRONG_TYPE),
@@ -22,7 +26,7 @@ pub fn sale<'k>(key: &'k mut Key<'_>) -> Result<&'k mut Sale, &'static str> {
 /// Shows something of the sale at the key, or replies why not. Leaves no trace.
 pub fn show(call: &mut Call<'_>, show: impl FnOnce(&Sale, &Now, Reply<'_>)) {
     let (now, reply) = (call.now(), call.reply());
-    match sale(&mut call.open(KEY, Mode::Read)) {
+    match sale_in(call.view(KEY).slot()) {
         Ok(sale) => show(sale, &now, reply),
         Err(error) => reply.error(error),
     }

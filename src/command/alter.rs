@@ -26,6 +26,7 @@ pub const SPEC: Spec = Spec {
     errors: &[
         errors::INTEGER,
         errors::SYNTAX,
+        errors::WINDOW_IN_SECONDS,
         errors::WINDOW_EMPTY,
         errors::HOLD_TOO_LONG,
         errors::OUTBOX_NAME,

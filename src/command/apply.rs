@@ -13,7 +13,7 @@ use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
 use crate::sale::outcome::Refused;
 use crate::sale::Sale;
 use crate::server::call::Call;
-use crate::server::key::{Key, Mode, Slot};
+use crate::server::key::{Key, Slot};
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
 
@@ -48,7 +48,7 @@ type Applied = (Told, Option<u64>);
 fn run(call: &mut Call<'_>) {
     let applied = parse(call.args())
         .map_err(|refused| (refused, errors::APPLY_REFUSED))
-        .and_then(|(version, changes)| apply(&mut call.open(KEY, Mode::Write), version, &changes));
+        .and_then(|(version, changes)| apply(&mut call.open(KEY), version, &changes));
     match applied {
         Ok((told, look_at)) => {
             call.replicate_verbatim();

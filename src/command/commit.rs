@@ -15,7 +15,6 @@ use crate::sale::serve::{Placed, Served};
 use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::info;
-use crate::server::key::Mode;
 use crate::server::outbox::{Appended, NotTaken, Outbox};
 use crate::server::run;
 
@@ -33,7 +32,7 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
 fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
     let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
-    let mut key = call.open(KEY, Mode::Write);
+    let mut key = call.open(KEY);
     let sale = match access::sale(&mut key) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),
@@ -50,7 +49,7 @@ fn judge(call: &mut Call<'_>, request: &Request<'_>, moment: Option<Now>) {
 pub fn grab(call: &mut Call<'_>, grab: &Grab<'_>) {
     let (out, outbox) = (call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
-    let mut key = call.open(KEY, Mode::Write);
+    let mut key = call.open(KEY);
     let sale = match access::sale(&mut key) {
         Ok(sale) => sale,
         Err(error) => return out.error(error),

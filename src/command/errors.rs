@@ -35,8 +35,11 @@ pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none
 pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
 /// The outbox takes no entry.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
-/// IMPORT's AT lies beyond what a sale can store.
-pub const AT_TOO_LATE: &str = "ERR AT must be at most 140737488355327";
+/// A window in seconds would open at once, or never.
+pub const WINDOW_IN_SECONDS: &str = "ERR OPENAT and CLOSEAT are Unix times in milliseconds";
+/// IMPORT's AT is in seconds, or beyond what a sale can store.
+pub const AT_OUT_OF_RANGE: &str =
+    "ERR AT must be 0 or a Unix time in milliseconds, 100000000000 to 140737488355327";
 /// DRAW with no packet.
 pub const DRAW_NO_PACKETS: &str = "ERR DRAW needs at least 1 packet";
 /// More packets than a sale can have grants.
@@ -97,6 +100,8 @@ pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be with
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
 /// The key can't be written, or the clock is not one.
 pub const NOT_CREATED: &str = "ERR a new sale needs a writable key and a sane clock";
+/// The system has no random bytes for the sale's id and its secret.
+pub const NO_RANDOMNESS: &str = "ERR a new sale needs random bytes and the system gives none";
 /// A status that could not be written.
 pub const NOT_SHOWN: &str = "ERR status must be representable in the form asked for";
 
@@ -143,8 +148,8 @@ mod tests {
     use super::*;
     use crate::sale::limits::{
         DRAW_AMOUNTS_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MGRAB_KEYS_MAX,
-        MOD_RESIDUES_MAX, OUTBOX_BYTES_MAX, PERMILLE_ALL, REQ_BYTES_MAX, SALT_BYTES_MAX,
-        TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,
+        MOD_RESIDUES_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PERMILLE_ALL, REQ_BYTES_MAX,
+        SALT_BYTES_MAX, TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,
     };
 
     #[test]
@@ -154,7 +159,7 @@ mod tests {
         assert!(HOLD_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
         assert!(EXTEND_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
         assert!(OUTBOX_NAME.contains(&format!(" {OUTBOX_BYTES_MAX} bytes")));
-        assert!(AT_TOO_LATE.ends_with(&format!(" {TIME_MS_MAX}")));
+        assert!(AT_OUT_OF_RANGE.ends_with(&format!(" {MOMENT_MS_MIN} to {TIME_MS_MAX}")));
         assert!(SUPPLY_TOO_LARGE.ends_with(&format!(" {INTEGER_MAX}")));
         assert!(GRANTS_FULL.contains(&format!(" {GRANTS_MAX} grants")));
         assert!(DRAW_TOO_MANY_PACKETS.contains(&format!(" {GRANTS_MAX} packets")));

@@ -5,7 +5,6 @@ use super::access::{self, KEY};
 use super::commit;
 use crate::sale::outcome::Outcome;
 use crate::server::call::Call;
-use crate::server::key::Mode;
 use crate::server::sweeper::Swept;
 
 /// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
@@ -15,7 +14,7 @@ const RETRY_MS: u64 = 1000;
 pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
-    let mut key = call.open(KEY, Mode::Write);
+    let mut key = call.open(KEY);
     // A key that is gone, or that holds something else by now, costs this look and no more.
     let Ok(sale) = access::sale(&mut key) else {
         return Swept::default();

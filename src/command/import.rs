@@ -25,7 +25,11 @@ pub const SPEC: Spec = Spec {
         table::USER,
         Arg::new("qty", ArgKind::Integer),
         table::REQ,
-        Arg::new("at", ArgKind::UnixTime).shown("ms").token("AT").optional(),
+        Arg::new("at", ArgKind::UnixTime)
+            .shown("ms")
+            .token("AT")
+            .optional()
+            .about("when it was sold, in Unix milliseconds (left out: now)"),
         Arg::pure("nodeficit", "NODEFICIT").optional(),
     ],
     reply: "`[GRANTED, seq, qty, SOLD, 0, available]`: entered; what was not available was added \
@@ -37,7 +41,7 @@ pub const SPEC: Spec = Spec {
         errors::USER,
         errors::INTEGER,
         errors::REQ,
-        errors::AT_TOO_LATE,
+        errors::AT_OUT_OF_RANGE,
         errors::SYNTAX,
         errors::NO_SALE,
         errors::WRONG_TYPE,
@@ -67,7 +71,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
         if is(name, "REQ") {
             words.once(&mut req, Words::req)?;
         } else if is(name, "AT") {
-            words.once(&mut at, Words::integer)?;
+            words.once(&mut at, |words| words.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE))?;
         } else if is(name, "NODEFICIT") {
             words.once(&mut no_deficit, |_| Ok(()))?;
         } else {
@@ -75,8 +79,5 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
         }
     }
     let req = req.ok_or(errors::SYNTAX)?;
-    if at.is_some_and(|at| at > TIME_MS_MAX) {
-        return Err(errors::AT_TOO_LATE);
-    }
     Ok(Import { user, qty, req, at, no_deficit: no_deficit.is_some() })
 }

@@ -10,7 +10,7 @@ use crate::sale::request::{Init, Request};
 use crate::sale::terms::Terms;
 use crate::sale::Sale;
 use crate::server::call::Call;
-use crate::server::key::{Mode, Slot};
+use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
 
@@ -30,6 +30,7 @@ pub const SPEC: Spec = Spec {
     errors: &[
         errors::INTEGER,
         errors::SYNTAX,
+        errors::WINDOW_IN_SECONDS,
         errors::WINDOW_EMPTY,
         errors::HOLD_TOO_LONG,
         errors::OUTBOX_NAME,
@@ -53,6 +54,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_TYPE,
         errors::SALE_EXISTS,
         errors::NOT_CREATED,
+        errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
     internal: false,
@@ -63,7 +65,7 @@ fn run(call: &mut Call<'_>) {
         Ok(init) => init,
         Err(error) => return call.reply().error(error),
     };
-    let is_new = matches!(call.open(KEY, Mode::Write).slot(), Slot::Missing);
+    let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
     if is_new {
         create(call, &init);
     } else {
@@ -81,7 +83,10 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
         Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
     };
     let terms = Terms { schedule, ..usual.altered(&change) };
-    Ok(Init { supply, terms, amounts, id: random::id(), secret: random::secret() })
+    // What is drawn is keyed by the secret: a sale without one is none.
+    let id = random::id().ok_or(errors::NO_RANDOMNESS)?;
+    let secret = random::secret().ok_or(errors::NO_RANDOMNESS)?;
+    Ok(Init { supply, terms, amounts, id, secret })
 }
 
 fn create(call: &mut Call<'_>, init: &Init) {
@@ -101,7 +106,7 @@ fn create(call: &mut Call<'_>, init: &Init) {
         Ok(made) => made,
         Err(error) => return out.error(error),
     };
-    if call.open(KEY, Mode::Write).set(sale.created_in(now.run)).is_err() {
+    if call.open(KEY).set(sale.created_in(now.run)).is_err() {
         return out.error(errors::NOT_CREATED);
     }
     commit::publish(call, KEY, &made, &decision.changes);

@@ -18,7 +18,6 @@ mod mgrab;
 pub mod parse;
 mod pause;
 mod reply;
-mod resp;
 mod restock;
 mod rounds;
 mod settle;

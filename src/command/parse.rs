@@ -5,7 +5,9 @@
 //! only when all arguments are known (an empty window) comes last, and the key after that.
 
 use super::errors;
-use crate::sale::limits::{INTEGER_MAX, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, USER_BYTES_MAX};
+use crate::sale::limits::{
+    INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, USER_BYTES_MAX,
+};
 use crate::sale::request::Which;
 
 /// A parsed value, or the error text to reply.
@@ -93,6 +95,18 @@ impl<'a> Words<'a> {
             Ok(number)
         } else {
             Err(errors::INTEGER)
+        }
+    }
+
+    /// A moment in Unix milliseconds up to `max`, or 0 for none. One in seconds is `error`: refused
+    /// here, where callers' mistakes are found, because every way in leads through here. An effect
+    /// or a snapshot only repeats what was taken here, and the domain has no idea of what year it is.
+    pub fn moment(&mut self, max: u64, error: &'static str) -> Parsed<u64> {
+        let moment = self.integer()?;
+        if moment == 0 || (MOMENT_MS_MIN..=max).contains(&moment) {
+            Ok(moment)
+        } else {
+            Err(error)
         }
     }
 
@@ -236,6 +250,19 @@ mod tests {
         assert_eq!(words(&[b"k", b"1"]).count(), Ok(1));
         assert_eq!(words(&[b"k", b"11"]).count_up_to(10), Err(errors::INTEGER));
         assert_eq!(words(&[b"k", b"10"]).count_up_to(10), Ok(10));
+    }
+
+    #[test]
+    fn a_moment_is_not_in_seconds() {
+        let moment = |text: &str| words(&[b"k", text.as_bytes()]).moment(100_000_000_005, "wrong");
+        for (text, taken) in [("0", 0), ("100000000000", MOMENT_MS_MIN)] {
+            assert_eq!(moment(text), Ok(taken));
+        }
+        assert_eq!(moment("100000000005"), Ok(100_000_000_005));
+        for text in ["1", "1795241037", "99999999999", "100000000006"] {
+            assert_eq!(moment(text), Err("wrong"), "{text}");
+        }
+        assert_eq!(moment("x"), Err(errors::INTEGER));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! `SECKILL.STATUS key [JSON]`: a sale at a glance.
 
-use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::parse::{is, Parsed, Words};
-use super::resp::Resp;
 use super::table::{self, FIRST};
 use super::{access, errors};
 use crate::sale::status::Status;
@@ -53,14 +52,26 @@ fn parse(args: &[&[u8]]) -> Parsed<bool> {
     }
 }
 
+/// Both forms come from one value, so they can't differ.
 fn write(status: &Status, json: bool, reply: Reply<'_>) {
-    let written = if json {
-        serde_json::to_vec(status).map(|text| reply.bytes(&text)).is_ok()
-    } else {
-        status.serialize(Resp(reply)).is_ok()
-    };
-    if !written {
-        reply.error(errors::NOT_SHOWN);
+    match serde_json::to_value(status) {
+        Ok(value) if json => reply.text(&value.to_string()),
+        Ok(Value::Object(fields)) => map(&fields, status.outbox.as_deref(), reply),
+        _ => reply.error(errors::NOT_SHOWN),
+    }
+}
+
+/// Replies `fields` as a map. The name of the outbox comes as its bytes, which need not be text.
+fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
+    reply.map(fields.len());
+    for (name, value) in fields {
+        reply.text(name);
+        match (name.as_str(), value) {
+            ("outbox", _) => outbox.map_or_else(|| reply.null(), |bytes| reply.bytes(bytes)),
+            (_, Value::Object(fields)) => map(fields, None, reply),
+            (_, Value::String(text)) => reply.text(text),
+            (_, value) => reply.number(value.as_u64().unwrap_or_default()),
+        }
     }
 }
 

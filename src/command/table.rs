@@ -116,12 +116,11 @@ pub const OPENAT: Arg = Arg::new("openat", ArgKind::UnixTime)
     .shown("ms")
     .token("OPENAT")
     .optional()
-    .about("first moment a GRAB is taken (a new sale: 0, at once)");
-pub const CLOSEAT: Arg = Arg::new("closeat", ArgKind::UnixTime)
-    .shown("ms")
-    .token("CLOSEAT")
-    .optional()
-    .about("first moment a GRAB is no longer taken (a new sale: 0, never)");
+    .about("first moment a GRAB is taken, in Unix milliseconds (a new sale: 0, at once)");
+pub const CLOSEAT: Arg =
+    Arg::new("closeat", ArgKind::UnixTime).shown("ms").token("CLOSEAT").optional().about(
+        "first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, never)",
+    );
 
 /// Errors of every command that needs a sale.
 pub const NEEDS_SALE: &[&str] = &[errors::NO_SALE, errors::WRONG_TYPE];

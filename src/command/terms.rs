@@ -5,7 +5,7 @@ use super::parse::{is, Parsed, Words};
 use super::table;
 use crate::sale::admission::{AdmissionChange, Modulo, Sample};
 use crate::sale::draw::Draw;
-use crate::sale::limits::PERMILLE_ALL;
+use crate::sale::limits::{INTEGER_MAX, PERMILLE_ALL};
 use crate::sale::schedule::Schedule;
 use crate::sale::terms::{Terms, TermsChange};
 use crate::server::register::{Arg, ArgKind};
@@ -151,7 +151,10 @@ impl Options {
 
     fn read(&mut self, words: &mut Words<'_>) -> Parsed<()> {
         while let Some(name) = words.option() {
-            if !self.read_number(name, words)? && !self.read_admission(name, words)? {
+            if !self.read_number(name, words)?
+                && !self.read_moment(name, words)?
+                && !self.read_admission(name, words)?
+            {
                 self.read_other(name, words)?;
             }
         }
@@ -165,8 +168,6 @@ impl Options {
             ("LIMIT", &mut change.limit),
             ("GRABS", &mut change.grabs),
             ("HOLD", &mut change.hold_ms),
-            ("OPENAT", &mut change.open_at),
-            ("CLOSEAT", &mut change.close_at),
             ("ADMIT", &mut change.admission.admit),
             ("MIN", &mut self.min),
             ("EVERY", &mut self.every),
@@ -177,6 +178,17 @@ impl Options {
             Some((_, slot)) => words.once(slot, Words::integer).map(|()| true),
             None => Ok(false),
         }
+    }
+
+    /// A term that is one moment. False when the option is another one.
+    fn read_moment(&mut self, name: &[u8], words: &mut Words<'_>) -> Parsed<bool> {
+        let TermsChange { open_at, close_at, .. } = &mut self.change;
+        let slots = [("OPENAT", open_at), ("CLOSEAT", close_at)];
+        let Some((_, slot)) = slots.into_iter().find(|(option, _)| is(name, option)) else {
+            return Ok(false);
+        };
+        words.once(slot, |words| words.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS))?;
+        Ok(true)
     }
 
     fn read_admission(&mut self, name: &[u8], words: &mut Words<'_>) -> Parsed<bool> {

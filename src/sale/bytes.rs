@@ -1,4 +1,4 @@
-//! Variable-length integers and a reader that never runs past its end.
+//! Numbers as bytes, and a reader that never runs past its end.
 
 use super::limits::INTEGER_MAX;
 
@@ -9,6 +9,11 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+/// Appends `number` as decimal text.
+pub fn put_decimal(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends a length-prefixed byte string.

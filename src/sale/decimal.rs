@@ -14,15 +14,6 @@ pub fn eight_digits(number: u64) -> u64 {
     digits_of(number) | ZEROS
 }
 
-/// The same without zeros in front, and how many digits there are: one at least.
-#[inline]
-pub fn up_to_eight(number: u64) -> (u64, usize) {
-    let digits = digits_of(number);
-    // The last digit is one even if it is a zero.
-    let zeros = digits.trailing_zeros().min(56) & !7;
-    ((digits | ZEROS) >> zeros, 8 - zeros as usize / 8)
-}
-
 /// The digits of a number below [`EIGHT_DIGITS`], a byte each.
 #[inline]
 fn digits_of(number: u64) -> u64 {
@@ -36,17 +27,6 @@ fn digits_of(number: u64) -> u64 {
     tens | (twos.wrapping_sub(tens.wrapping_mul(10)) << 8)
 }
 
-/// Appends a number.
-pub fn put_decimal(out: &mut Vec<u8>, number: u64) {
-    if number >= EIGHT_DIGITS {
-        put_decimal(out, number / EIGHT_DIGITS);
-        out.extend_from_slice(&eight_digits(number % EIGHT_DIGITS).to_le_bytes());
-        return;
-    }
-    let (text, len) = up_to_eight(number);
-    out.extend_from_slice(&text.to_le_bytes()[..len]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,9 +37,6 @@ mod tests {
         let around = edges.flat_map(|edge| [edge - 1, edge, edge + 1, edge.wrapping_mul(9) / 2]);
         let halves = (0..10_000).flat_map(|half| [half, half * 10_000, 50_005_000 + half]);
         for number in around.chain(halves).chain([u64::MAX, (1 << 53) - 1]) {
-            let mut text = b"+".to_vec();
-            put_decimal(&mut text, number);
-            assert_eq!(text, format!("+{number}").as_bytes());
             let eight = eight_digits(number % EIGHT_DIGITS).to_le_bytes();
             assert_eq!(eight, format!("{:08}", number % EIGHT_DIGITS).as_bytes());
         }

@@ -28,6 +28,9 @@ pub const RESTOCKS_KEPT_MAX: usize = 1024;
 /// Latest time a sale may store, with room for the longest hold in the 48 bits of a deadline.
 pub const TIME_MS_MAX: u64 = (1 << 47) - 1;
 
+/// Earliest moment that a caller may name, 3 March 1973: what is below was meant in seconds.
+pub const MOMENT_MS_MIN: u64 = 100_000_000_000;
+
 /// Keys of one MGRAB.
 pub const MGRAB_KEYS_MAX: usize = 64;
 

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
+use super::bytes::put_decimal;
 use super::core::Core;
-use super::decimal::put_decimal;
 use super::effect::{Change, Effect};
 use super::event::Event;
 use super::limits::PERMILLE_ALL;

@@ -176,18 +176,9 @@ impl Counters {
     }
 }
 
-/// The name of a key: bytes to a client, text in JSON.
-#[derive(Clone, Debug)]
-pub struct KeyName(Box<[u8]>);
-
-impl Serialize for KeyName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() {
-            serializer.serialize_str(&String::from_utf8_lossy(&self.0))
-        } else {
-            serializer.serialize_bytes(&self.0)
-        }
-    }
+/// The name of a key as JSON has it, which knows text alone.
+fn as_text<S: Serializer>(name: &Option<Box<[u8]>>, serializer: S) -> Result<S::Ok, S::Error> {
+    name.as_deref().map(String::from_utf8_lossy).serialize(serializer)
 }
 
 /// A sale at a glance. The fields, in this order, are those of the STATUS reply. Moments are Unix
@@ -215,7 +206,8 @@ pub struct Status {
     pub epoch: u64,
     pub version: u64,
     pub rev: u64,
-    pub outbox: Option<KeyName>,
+    #[serde(serialize_with = "as_text")]
+    pub outbox: Option<Box<[u8]>>,
     pub outbox_error: u64,
     pub fences_dropped: u64,
     /// Packets left to draw, in sales that count them.
@@ -260,7 +252,7 @@ impl Sale {
             epoch: core.epoch,
             version: core.version,
             rev: core.rev,
-            outbox: self.terms.outbox.clone().map(KeyName),
+            outbox: self.terms.outbox.clone(),
             outbox_error: u64::from(self.outbox_failed),
             fences_dropped: self.fences.dropped(),
             packets: core.packets,

@@ -3,12 +3,13 @@
 use std::ffi::CStr;
 use std::ops::Range;
 use std::os::raw::c_int;
+use std::ptr;
 use std::slice;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
 
 use super::api::guarded;
-use super::key::{Key, Mode};
+use super::key::{Key, View};
 use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
@@ -58,18 +59,22 @@ impl<'a> Call<'a> {
         Reply::new(self.ctx)
     }
 
-    /// Opens the key that `args()[arg]` names. The call stands still until the key is dropped:
-    /// replicate, signal and notify afterwards.
-    pub fn open(&mut self, arg: usize, mode: Mode) -> Key<'_> {
-        let mode = match mode {
-            Mode::Read => raw::REDISMODULE_READ,
-            Mode::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-        };
-        let Some(name) = self.name(arg) else {
-            return Key::new(std::ptr::null_mut());
-        };
-        // SAFETY: the context and the name are alive during the call; `Key` closes what is opened.
-        Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+    /// Opens the key that `args()[arg]` names for writing. The call stands still until the key is
+    /// dropped: replicate, signal and notify afterwards.
+    pub fn open(&mut self, arg: usize) -> Key<'_> {
+        Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
+    }
+
+    /// The same for reading alone.
+    pub fn view(&mut self, arg: usize) -> View<'_> {
+        View::new(self.opened(arg, raw::REDISMODULE_READ))
+    }
+
+    /// Whoever takes the key closes it. Null for a missing key that is opened for reading.
+    fn opened(&self, arg: usize, mode: u32) -> *mut RedisModuleKey {
+        let Some(name) = self.name(arg) else { return ptr::null_mut() };
+        // SAFETY: the context and the name are alive during the call.
+        unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) }
     }
 
     /// Opens several keys for writing, which must have different names, in order.
@@ -81,13 +86,10 @@ impl<'a> Call<'a> {
                 earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
-            keys.push(match self.name(*arg).filter(|_| !is_repeated) {
-                None => Key::new(std::ptr::null_mut()),
-                Some(name) => {
-                    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-                    // SAFETY: the context and the name are alive during the call; `Key` closes
-                    // what is opened, and no two of these keys are the same one.
-                    Key::new(unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) })
+            keys.push(match is_repeated {
+                true => Key::new(ptr::null_mut()),
+                false => {
+                    Key::new(self.opened(*arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
                 }
             });
         }

@@ -10,6 +10,9 @@ use super::api::guarded;
 use crate::sale::ledger::Block;
 use crate::sale::Sale;
 
+// The struct of a sale is moved as one block, which the server aligns so far and no further.
+const _: () = assert!(align_of::<Sale>() <= alloc::ALIGN_MAX);
+
 /// The callback of the type, where the server moves memory and the memory is the server's.
 pub(super) fn callback() -> RedisModuleTypeDefragFunc {
     // SAFETY: reading a function pointer that is written once, while the module is loaded.

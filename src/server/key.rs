@@ -1,34 +1,28 @@
 //! The one place where a value of the server becomes a sale of ours.
 
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use redis_module::raw::{self, RedisModuleKey};
 
 use super::datatype;
 use crate::sale::Sale;
 
-/// How a key is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Read,
-    Write,
-}
-
-/// What is at a key.
-pub enum Slot<'k> {
+/// What is at a key; `S` is how its sale is borrowed.
+pub enum Slot<S> {
     /// Nothing.
     Missing,
     /// Something that is not a sale.
     Foreign,
-    /// A sale. Of a key opened for reading it must not be changed, but for its refusal counters.
-    Sale(&'k mut Sale),
+    /// A sale.
+    Sale(S),
 }
 
-/// A key was opened for reading only, so nothing can be put there.
+/// The server lets nothing be put at the key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotWritable;
 
-/// An open key. It borrows its call exclusively: no second key is open beside it, nothing foreign
+/// A key that is open for writing. It borrows its call exclusively: no second key is open beside it, nothing foreign
 /// runs, and so the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
@@ -36,13 +30,25 @@ pub struct Key<'c> {
 }
 
 impl Key<'_> {
-    /// `key` may be null: a missing key that was opened for reading.
+    /// `key` may be null: then nothing is there and nothing can be put there.
     pub(super) fn new(key: *mut RedisModuleKey) -> Self {
         Key { key, call: PhantomData }
     }
 
     /// What is at the key now.
-    pub fn slot(&mut self) -> Slot<'_> {
+    pub fn slot(&mut self) -> Slot<&mut Sale> {
+        match self.found() {
+            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
+            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
+            // only one of this call.
+            Slot::Sale(sale) => Slot::Sale(unsafe { &mut *sale.as_ptr() }),
+            Slot::Missing => Slot::Missing,
+            Slot::Foreign => Slot::Foreign,
+        }
+    }
+
+    /// What is at the key now, not yet borrowed.
+    fn found(&self) -> Slot<NonNull<Sale>> {
         if self.key.is_null() {
             return Slot::Missing;
         }
@@ -51,10 +57,7 @@ impl Key<'_> {
         if !kind.is_null() && kind == datatype::handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
-            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
-            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
-            // only one of this call.
-            return unsafe { value.cast::<Sale>().as_mut() }.map_or(Slot::Foreign, Slot::Sale);
+            return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
         }
         // SAFETY: as above.
         match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
@@ -78,6 +81,27 @@ impl Key<'_> {
         // SAFETY: the server refused the value, so it is still ours alone.
         unsafe { datatype::free_value(value) };
         Err(NotWritable)
+    }
+}
+
+/// A key that is open for reading alone: its sale can be looked at and not changed.
+pub struct View<'c>(Key<'c>);
+
+impl View<'_> {
+    /// `key` may be null: nothing is there.
+    pub(super) fn new(key: *mut RedisModuleKey) -> Self {
+        View(Key::new(key))
+    }
+
+    /// What is at the key now.
+    pub fn slot(&self) -> Slot<&Sale> {
+        match self.0.found() {
+            // SAFETY: as for a key that is open for writing; nobody changes the sale while this
+            // call stands still.
+            Slot::Sale(sale) => Slot::Sale(unsafe { &*sale.as_ptr() }),
+            Slot::Missing => Slot::Missing,
+            Slot::Foreign => Slot::Foreign,
+        }
     }
 }
 

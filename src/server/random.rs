@@ -1,37 +1,47 @@
 //! Random bytes of the operating system.
 
+use std::fs::File;
+use std::io::Read;
+
 use crate::sale::ledger::HashKey;
 
-/// Bytes that can't be guessed.
-fn bytes<const N: usize>() -> [u8; N] {
+/// Fills a buffer with bytes that can't be guessed; false where it can't.
+type Source = fn(&mut [u8]) -> bool;
+
+/// A kernel without entropy calls still has the device.
+const SOURCES: [Source; 2] = [kernel, device];
+
+/// At most 256 bytes.
+fn kernel(bytes: &mut [u8]) -> bool {
+    // SAFETY: the buffer is ours and as long as said.
+    unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) == 0 }
+}
+
+fn device(bytes: &mut [u8]) -> bool {
+    File::open("/dev/urandom").and_then(|mut device| device.read_exact(bytes)).is_ok()
+}
+
+/// Bytes of the first source that has any.
+fn bytes<const N: usize>(sources: &[Source]) -> Option<[u8; N]> {
     let mut bytes = [0; N];
-    // SAFETY: the buffer is ours and as long as said; at most 256 bytes are asked for.
-    if unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), N) } == 0 {
-        return bytes;
-    }
-    // A kernel without entropy calls: the server keeps a generator seeded from /dev/urandom.
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    if let Some(fill) = unsafe { offered!(RedisModule_GetRandomBytes) } {
-        // SAFETY: as above, the buffer is ours and as long as said.
-        unsafe { fill(bytes.as_mut_ptr(), N) };
-    }
-    bytes
+    sources.iter().any(|fill| fill(&mut bytes)).then_some(bytes)
 }
 
 /// A new sale's id.
-pub fn id() -> u64 {
-    u64::from_ne_bytes(bytes())
+pub fn id() -> Option<u64> {
+    bytes(&SOURCES).map(u64::from_ne_bytes)
 }
 
 /// A new sale's secret.
-pub fn secret() -> [u8; 16] {
-    bytes()
+pub fn secret() -> Option<[u8; 16]> {
+    bytes(&SOURCES)
 }
 
 /// A key for the hash of one sale's index, of this process alone: buyers choose their ids, so the
-/// places of an index must not be predictable.
+/// places of an index must not be predictable. It never leaves the process and no answer depends on
+/// it, so a sale that exists is rather kept under a known key than lost.
 pub fn hash_key() -> HashKey {
-    [id(), id()]
+    [id().unwrap_or_default(), id().unwrap_or_default()]
 }
 
 #[cfg(test)]
@@ -43,5 +53,15 @@ mod tests {
         assert_ne!(id(), id());
         assert_ne!(secret(), secret());
         assert_ne!(hash_key(), hash_key());
+    }
+
+    #[test]
+    fn every_source_gives_bytes_and_without_one_there_are_none() {
+        let none: Source = |_| false;
+        for source in SOURCES {
+            let drawn: [Option<[u8; 16]>; 2] = [bytes(&[source]), bytes(&[none, source])];
+            assert!(drawn[0].is_some() && drawn[1].is_some() && drawn[0] != drawn[1]);
+        }
+        assert_eq!(bytes::<16>(&[none, none]), None);
     }
 }

@@ -18,7 +18,7 @@ use redis_module::raw::{
 
 use super::api::guarded;
 use super::call::{bytes_of, Call};
-use super::key::{Mode, Slot};
+use super::key::Slot;
 use super::{config, info, log, run};
 use crate::sale::Sale;
 
@@ -101,7 +101,7 @@ pub(super) fn settings_changed() {
     with(|sweeper| sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
 }
 
-/// Watches a sale that has just been loaded or has come to a new name.
+/// Watches a sale that has just been loaded.
 pub(super) fn watch_sale(db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();
     if let Some(deadline) = sale.next_look() {
@@ -277,9 +277,12 @@ unsafe fn look_at(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString) {
     // SAFETY: by the caller's word; the bytes are used before the callback returns.
     let (name, db) = unsafe { (bytes_of(key), api!(RedisModule_GetSelectedDb)(ctx)) };
     let mut call = Call::of_timer(ctx, std::slice::from_ref(&key), std::slice::from_ref(&name));
-    let mut open = call.open(0, Mode::Read);
-    if let Slot::Sale(sale) = open.slot() {
-        watch_sale(db, name, sale);
+    let deadline = match call.view(0).slot() {
+        Slot::Sale(sale) => sale.asked_look(),
+        _ => None,
+    };
+    if let Some(deadline) = deadline {
+        watch(db, name, deadline);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use seckill::command::parse::Words;
 use seckill::command::table::TABLE;
 use seckill::command::terms::{outbox_place, Options as Terms};
+use seckill::sale::limits::MOMENT_MS_MIN;
 use seckill::server::register::{Arg, ArgKind};
 
 use crate::corpus::{corpus, pick};
@@ -66,8 +67,10 @@ fn value(random: &mut Random, kind: ArgKind) -> Vec<u8> {
     match kind {
         ArgKind::Key => key(random),
         ArgKind::OutboxKey => pick(random, &[&b"stream"[..], b"stream2", b"string"]).to_vec(),
-        ArgKind::Integer | ArgKind::UnixTime if random.below(8) > 0 => {
-            random.below(12).to_string().into_bytes()
+        ArgKind::Integer if random.below(8) > 0 => random.below(12).to_string().into_bytes(),
+        ArgKind::UnixTime if random.below(8) > 0 => {
+            let moment = MOMENT_MS_MIN - 1 + random.below(12);
+            moment.to_string().into_bytes()
         }
         ArgKind::Integer | ArgKind::UnixTime => pick(random, &NASTY).to_vec(),
         _ => match random.below(8) {

@@ -17,8 +17,14 @@ fn init_creates_a_sale_once() {
         ("SECKILL.INIT k 11", "-SALEEXISTS a sale with other terms is at this key"),
         ("SECKILL.INIT k 10 LIMIT 2", "-SALEEXISTS a sale with other terms is at this key"),
         ("SECKILL.INIT k 10 GRABS 1", "-SALEEXISTS a sale with other terms is at this key"),
-        ("SECKILL.INIT k 10 OPENAT 1", "-SALEEXISTS a sale with other terms is at this key"),
-        ("SECKILL.INIT k 10 CLOSEAT 1", "-SALEEXISTS a sale with other terms is at this key"),
+        (
+            "SECKILL.INIT k 10 OPENAT 100000000001",
+            "-SALEEXISTS a sale with other terms is at this key",
+        ),
+        (
+            "SECKILL.INIT k 10 CLOSEAT 100000000001",
+            "-SALEEXISTS a sale with other terms is at this key",
+        ),
         ("SECKILL.INIT empty 0", "+OK"),
         ("SECKILL.GRAB empty a", "['SOLDOUT' 0]"),
         ("SECKILL.INIT huge 9007199254740991 LIMIT 0", "+OK"),
@@ -130,7 +136,7 @@ fn a_winner_always_learns_that_he_won() {
         ("SECKILL.GRAB k b REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
         ("SECKILL.GRAB k b QTY 2", "['PAUSED']"),
         ("SECKILL.GRAB k c", "['PAUSED']"),
-        ("SECKILL.ALTER k CLOSEAT 1", "+OK"),
+        ("SECKILL.ALTER k CLOSEAT 100000000000", "+OK"),
         ("SECKILL.GRAB k c", "['CLOSED']"),
         ("SECKILL.GRAB k a", "['ALREADY' 1 2 'SOLD' 0]"),
         ("SECKILL.GRAB k b REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
@@ -262,15 +268,15 @@ fn alter_changes_grants_to_come() {
         ("SECKILL.ALTER k LIMIT 0 GRABS 2", "+OK"),
         ("SECKILL.GRAB k a QTY 5", "['GRANTED' 2 5 'SOLD' 0 2]"),
         ("SECKILL.GRAB k a", "['ALREADY' 2 5 'SOLD' 0]"),
-        ("SECKILL.ALTER k OPENAT 5 CLOSEAT 6", "+OK"),
-        ("SECKILL.ALTER k OPENAT 6", "-ERR CLOSEAT must be after OPENAT"),
-        ("SECKILL.ALTER k CLOSEAT 5", "-ERR CLOSEAT must be after OPENAT"),
-        ("SECKILL.ALTER k CLOSEAT 0 OPENAT 6", "+OK"),
+        ("SECKILL.ALTER k OPENAT 100000000005 CLOSEAT 100000000006", "+OK"),
+        ("SECKILL.ALTER k OPENAT 100000000006", "-ERR CLOSEAT must be after OPENAT"),
+        ("SECKILL.ALTER k CLOSEAT 100000000005", "-ERR CLOSEAT must be after OPENAT"),
+        ("SECKILL.ALTER k CLOSEAT 0 OPENAT 100000000006", "+OK"),
     ]);
     let status = conn.cmd("SECKILL.STATUS k");
     let number = |name: &str| status.field(name).int();
     assert_eq!((number("limit"), number("grabs")), (0, 2));
-    assert_eq!((number("open_at"), number("close_at")), (6, 0));
+    assert_eq!((number("open_at"), number("close_at")), (100_000_000_006, 0));
 }
 
 /// The fields of STATUS and their order are part of the contract: scripts read them.
@@ -438,7 +444,7 @@ fn status_names_the_state_of_the_sale() {
         ("SECKILL.GRAB k a", "soldout"),
         (&pending, "pending"),
         ("SECKILL.PAUSE k", "paused"),
-        ("SECKILL.ALTER k OPENAT 0 CLOSEAT 1", "closed"),
+        ("SECKILL.ALTER k OPENAT 0 CLOSEAT 100000000000", "closed"),
         ("SECKILL.RESUME k", "closed"),
         ("SECKILL.ALTER k CLOSEAT 0", "soldout"),
         ("SECKILL.RESTOCK k 1 REQ r", "open"),

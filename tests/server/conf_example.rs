@@ -1,25 +1,46 @@
 //! The example configuration starts a server as it is, but for paths and the port, and its users
-//! may do what they are for and nothing else.
+//! may do what they are for and nothing else. What real client libraries make of it is for
+//! `make clients`.
 
-use crate::support::{wait_until, Conn, Options, Server};
+use std::process::{Command, Output, Stdio};
+
+use crate::support::{wait_until, Conn, Options, Reply, Server};
 
 /// Lines that a machine decides: they are replaced by the harness.
-const OF_THE_MACHINE: [&str; 3] = ["loadmodule ", "bind ", "port "];
+const OF_THE_MACHINE: [&str; 4] = [
+    "loadmodule /usr/lib/redis/modules/libseckill.so",
+    "bind 127.0.0.1",
+    "port 6379",
+    "dir /var/lib/redis",
+];
+
+/// The example; where the server has commands that 7.0 lacks, with the line run that adds them.
+pub fn example() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.conf.example");
+    let example = std::fs::read_to_string(path).expect("the example");
+    let is_new = Server::start().cmd("COMMAND INFO WAITAOF").items()[0] != Reply::Nil;
+    if !is_new {
+        return example;
+    }
+    let advice = example.lines().find_map(|line| line.strip_prefix("#     sed -i '"));
+    let script = advice.and_then(|rest| rest.strip_suffix("' redis.conf")).expect("the line");
+    let edited = Command::new("sed").args([script, path]).output().expect("sed runs");
+    String::from_utf8(edited.stdout).expect("text")
+}
 
 /// The example's settings and users.
 pub fn options() -> Options {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.conf.example");
-    let example = std::fs::read_to_string(path).expect("the example");
-    let is_kept = |line: &&str| !OF_THE_MACHINE.iter().any(|start| line.starts_with(start));
+    let example = example();
+    let is_kept = |line: &&str| !OF_THE_MACHINE.contains(line);
     let removed = example.lines().filter(|line| !is_kept(line)).count();
     assert_eq!(removed, OF_THE_MACHINE.len(), "the example loads the module and says where");
     let kept: Vec<&str> = example.lines().filter(is_kept).collect();
     Options::new().base(&kept.join("\n"))
 }
 
-/// A server with the example's settings and users.
+/// A server with the example's settings and users, started as the service of Debian starts it.
 pub fn start() -> Server {
-    options().start()
+    options().service().start()
 }
 
 /// A connection of one of the example's users.
@@ -92,10 +113,121 @@ fn the_shop_sells_and_the_operator_operates() {
         ("TYPE sale:1", "+flashsale"),
     ]);
     assert!(!operator.cmd("SECKILL.WINNERS sale:1 0").is_error());
+    assert_done(&mut operator, &["CONFIG GET maxmemory", "BGREWRITEAOF", "CLIENT SETNAME desk"]);
     let refused =
-        ["SECKILL.APPLY sale:1 2 gbob", "SECKILL.GRAB sale:1 bob", "FLUSHALL", "CONFIG GET *"];
+        ["SECKILL.APPLY sale:1 2 gbob", "SECKILL.GRAB sale:1 bob", "FLUSHALL", "CONFIG SET dir /"];
     assert_refused(&mut operator, &refused);
     assert_eq!(operator.call("DEL sale:1"), "1");
+}
+
+/// Checks that none of these calls is an error.
+#[track_caller]
+fn assert_done(conn: &mut Conn, lines: &[&str]) {
+    for line in lines {
+        let reply = conn.cmd(line);
+        assert!(!reply.is_error(), "{line}: {reply}");
+    }
+}
+
+/// The reader takes entries in, settles and repairs; the operator looks after the stream.
+#[test]
+fn the_reader_reads_and_repairs() {
+    let server = start();
+    let (mut shop, mut reader) = (login(&server, "shop"), login(&server, "reader"));
+    let mut operator = login(&server, "operator");
+    assert_eq!(operator.call("SECKILL.INIT sale:1 9 HOLD 900000 OUTBOX sale:1:orders"), "+OK");
+    assert_done(
+        &mut reader,
+        &["XGROUP CREATE sale:1:orders db 0 MKSTREAM", "TIME", "INFO", "CLIENT SETNAME reader"],
+    );
+    for user in ["a", "b", "c"] {
+        assert_done(&mut shop, &[&format!("SECKILL.GRAB sale:1 {user} REQ o-{user}")]);
+    }
+    let read = reader.cmd("XREADGROUP GROUP db one COUNT 100 STREAMS sale:1:orders >");
+    let entries = read.items()[0].items()[1].items();
+    assert_eq!(entries.len(), 4, "INIT and three grants: {read}");
+    let first = entries[0].items()[0].text();
+    assert_eq!(reader.call(&format!("XACK sale:1:orders db {first}")), "1");
+    assert_done(
+        &mut reader,
+        &[
+            "XAUTOCLAIM sale:1:orders db two 0 0",
+            "XPENDING sale:1:orders db",
+            "XINFO GROUPS sale:1:orders",
+            "XTRIM sale:1:orders MAXLEN 1000",
+            "SECKILL.EXTEND sale:1 a 900000 REQ o-a",
+            "SECKILL.CONFIRM sale:1 a REQ o-a",
+            "SECKILL.REFUND sale:1 a REQ o-a",
+            "SECKILL.CANCEL sale:1 b REQ o-b",
+            "SECKILL.IMPORT sale:1 d 1 REQ o-d AT 1795241037000",
+            "SECKILL.STATUS sale:1",
+            "SECKILL.WINNERS sale:1 0 STATE ALL",
+        ],
+    );
+    let refused = [
+        "SECKILL.GRAB sale:1 x",
+        "SECKILL.INIT sale:2 1",
+        "SECKILL.PAUSE sale:1",
+        "SECKILL.IMPORT other:1 x 1 REQ r",
+        "XREADGROUP GROUP db one STREAMS other:orders >",
+        "XADD sale:1:orders * a b",
+        "DEL sale:1:orders",
+    ];
+    assert_refused(&mut reader, &refused);
+    assert_done(
+        &mut operator,
+        &[
+            "XPENDING sale:1:orders db",
+            "XINFO STREAM sale:1:orders",
+            "XTRIM sale:1:orders MAXLEN 9",
+        ],
+    );
+}
+
+/// What client libraries send when they connect, and what the shop waits with.
+#[test]
+fn libraries_may_introduce_themselves() {
+    let server = start();
+    let has_more = server_has_more(&server);
+    for user in ["shop", "reader", "operator", "monitoring"] {
+        let mut conn = login(&server, user);
+        assert_done(&mut conn, &["CLIENT SETNAME app-1", "INFO", "PING", "SELECT 0"]);
+        if has_more {
+            assert_done(&mut conn, &["CLIENT SETINFO LIB-NAME library"]);
+        }
+        assert_refused(&mut conn, &["CLIENT LIST", "CLIENT NO-EVICT on"]);
+    }
+    if has_more {
+        assert_done(&mut login(&server, "shop"), &["WAITAOF 1 0 9000"]);
+    }
+}
+
+/// Whether the server has the commands that the example adds by hand.
+fn server_has_more(server: &Server) -> bool {
+    let mut admin = login(server, "admin");
+    admin.cmd("COMMAND INFO WAITAOF").items()[0] != Reply::Nil
+}
+
+/// The advice for after a crash: redis-cli with a name, a password from its environment and -e.
+#[test]
+fn redis_cli_rewrites_the_log_as_the_operator() {
+    let server = start();
+    let rewrite = |password: &str| -> Output {
+        Command::new("redis-cli")
+            .args(["-p", &server.port().to_string()])
+            .args(["-e", "--user", "operator", "BGREWRITEAOF"])
+            .env("REDISCLI_AUTH", password)
+            .stdin(Stdio::null())
+            .output()
+            .expect("redis-cli runs")
+    };
+    assert!(!rewrite("wrong").status.success(), "a refusal shows");
+    let before = server.log().matches("Background AOF rewrite finished successfully").count();
+    let done = rewrite("change-me-operator");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    wait_until("the log is rewritten", || {
+        server.log().matches("Background AOF rewrite finished successfully").count() > before
+    });
 }
 
 #[test]
@@ -103,12 +235,26 @@ fn monitoring_looks_and_touches_nothing() {
     let server = start();
     assert_eq!(login(&server, "operator").call("SECKILL.INIT sale:1 2"), "+OK");
     let mut monitoring = login(&server, "monitoring");
-    for line in ["INFO", "INFO seckill", "SECKILL.STATUS sale:1", "SLOWLOG GET", "LATENCY LATEST"] {
-        assert!(!monitoring.cmd(line).is_error(), "{line}");
-    }
+    let looks = ["INFO", "INFO seckill", "SECKILL.STATUS sale:1", "SLOWLOG GET", "LATENCY LATEST"];
+    assert_done(&mut monitoring, &looks);
+    assert_done(&mut monitoring, &["SCAN 0", "CLIENT SETNAME dashboard"]);
     let refused =
         ["SECKILL.GRAB sale:1 u", "SECKILL.PAUSE sale:1", "SECKILL.INIT sale:2 1", "DEL sale:1"];
     assert_refused(&mut monitoring, &refused);
+    // A pattern must be one of those in the file; a channel must match one of them.
+    for (listen, channel) in [
+        ("PSUBSCRIBE", "__keyevent@*__:*"),
+        ("PSUBSCRIBE", "__keyevent@*__:seckill.*"),
+        ("PSUBSCRIBE", "__keyevent@0__:*"),
+        ("PSUBSCRIBE", "__keyevent@0__:seckill.*"),
+        ("SUBSCRIBE", "__keyevent@0__:seckill.soldout"),
+    ] {
+        for user in ["monitoring", "operator"] {
+            let reply = login(&server, user).call(&format!("{listen} {channel}"));
+            assert_eq!(reply, format!("['{}' '{channel}' 1]", listen.to_lowercase()), "{user}");
+        }
+    }
+    assert_refused(&mut monitoring, &["PSUBSCRIBE *", "SUBSCRIBE orders"]);
     // Grants are events on a channel that monitoring may listen to.
     assert_eq!(monitoring.call("PSUBSCRIBE __keyevent@*"), "['psubscribe' '__keyevent@*' 1]");
     assert_eq!(login(&server, "shop").cmd("SECKILL.GRAB sale:1 u").items()[0].text(), "GRANTED");

@@ -136,7 +136,7 @@ fn info_shows_what_this_node_did() {
         "SECKILL.GRAB k d",
         "SECKILL.PAUSE k",
         "SECKILL.GRAB k d",
-        "SECKILL.ALTER k CLOSEAT 1",
+        "SECKILL.ALTER k CLOSEAT 100000000000",
         "SECKILL.GRAB k d",
         "SECKILL.ALTER k CLOSEAT 0 OPENAT 4102444800000",
         "SECKILL.GRAB k d",

@@ -13,7 +13,9 @@ const WRONGTYPE: &str = "-WRONGTYPE Operation against a key holding the wrong ki
 const WINDOW: &str = "-ERR CLOSEAT must be after OPENAT";
 const OUTBOX_NAME: &str = "-ERR OUTBOX must be a key of 1 to 1024 bytes";
 const EXTEND_LONG: &str = "-ERR EXTEND must be at most 2592000000 milliseconds (30 days)";
-const AT_LATE: &str = "-ERR AT must be at most 140737488355327";
+const MOMENT: &str = "-ERR OPENAT and CLOSEAT are Unix times in milliseconds";
+const AT: &str =
+    "-ERR AT must be 0 or a Unix time in milliseconds, 100000000000 to 140737488355327";
 const HOLD_LONG: &str = "-ERR HOLD must be at most 2592000000 milliseconds (30 days)";
 const EXHAUSTED: &str = "-ERR clock, version and epoch of a sale must be within their bounds";
 const OUTBOX: &str = "-ERR outbox must be a stream that takes more entries";
@@ -73,8 +75,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.INIT new 1 OPENAT -5", INTEGER),
     ("SECKILL.INIT new 1 CLOSEAT", SYNTAX),
     ("SECKILL.INIT new 1 CLOSEAT 1.5", INTEGER),
-    ("SECKILL.INIT new 1 OPENAT 5 CLOSEAT 5", WINDOW),
-    ("SECKILL.INIT new 1 CLOSEAT 5 OPENAT 6", WINDOW),
+    ("SECKILL.INIT new 1 OPENAT 100000000005 CLOSEAT 100000000005", WINDOW),
+    ("SECKILL.INIT new 1 CLOSEAT 100000000005 OPENAT 100000000006", WINDOW),
+    ("SECKILL.INIT new 1 OPENAT 1", MOMENT),
+    ("SECKILL.INIT new 1 OPENAT 1795241037", MOMENT),
+    ("SECKILL.INIT new 1 CLOSEAT 99999999999", MOMENT),
+    ("SECKILL.INIT new 1 CLOSEAT 5 OPENAT x", MOMENT),
     ("SECKILL.INIT new 1 COLOUR red", SYNTAX),
     ("SECKILL.INIT new 1 ~", SYNTAX),
     ("SECKILL.INIT new 1 QTY 1", SYNTAX),
@@ -160,7 +166,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.ALTER sale LIMIT 2 LIMIT 2", SYNTAX),
     ("SECKILL.ALTER sale GRABS -1", INTEGER),
     ("SECKILL.ALTER sale HOLD 2592000001", HOLD_LONG),
-    ("SECKILL.ALTER sale OPENAT 9 CLOSEAT 9", WINDOW),
+    ("SECKILL.ALTER sale OPENAT 100000000009 CLOSEAT 100000000009", WINDOW),
+    ("SECKILL.ALTER sale OPENAT 1795241037", MOMENT),
+    ("SECKILL.ALTER sale CLOSEAT 99999999999", MOMENT),
     ("SECKILL.ALTER sale SUPPLY 9", SYNTAX),
     ("SECKILL.ALTER sale LIMIT 2 OUTBOX", SYNTAX),
     ("SECKILL.ALTER sale OUTBOX ~", OUTBOX_NAME),
@@ -215,10 +223,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.IMPORT sale u 9007199254740992 REQ r", INTEGER),
     ("SECKILL.IMPORT sale u 1 REQ ~", REQ),
     ("SECKILL.IMPORT sale u 1 REQ r REQ r", SYNTAX),
-    ("SECKILL.IMPORT sale u 1 AT 5", SYNTAX),
+    ("SECKILL.IMPORT sale u 1 AT 100000000005", SYNTAX),
     ("SECKILL.IMPORT sale u 1 REQ r AT", SYNTAX),
     ("SECKILL.IMPORT sale u 1 REQ r AT -5", INTEGER),
-    ("SECKILL.IMPORT sale u 1 REQ r AT 140737488355328", AT_LATE),
+    ("SECKILL.IMPORT sale u 1 REQ r AT 140737488355328", AT),
+    ("SECKILL.IMPORT sale u 1 REQ r AT 1795241037", AT),
+    ("SECKILL.IMPORT sale u 1 AT 99999999999 REQ r", AT),
     ("SECKILL.IMPORT sale u 1 NODEFICIT 5", SYNTAX),
     ("SECKILL.IMPORT sale u 1 REQ r NODEFICIT NODEFICIT", SYNTAX),
     ("SECKILL.APPLY sale x gu", APPLY),

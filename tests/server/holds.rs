@@ -264,7 +264,7 @@ fn an_import_is_entered_once() {
     check(
         &mut conn,
         &[
-            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1 CLOSEAT 5", "+OK"),
+            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1 CLOSEAT 100000000000", "+OK"),
             ("SECKILL.PAUSE k", "+OK"),
             ("SECKILL.IMPORT k a 3 REQ o AT 1500000000000", "['GRANTED' 1 3 'SOLD' 0 2]"),
             ("SECKILL.IMPORT k a 3 REQ o AT 1500000000001", "['REPLAY' 1 3 'SOLD' 0]"),

@@ -44,7 +44,7 @@ fn prepare(server: &Server) {
 
 /// Changes, and what a GRAB of two units is told after each.
 const REFUSING: [(&str, &str); 4] = [
-    ("SECKILL.ALTER k CLOSEAT 1", "['CLOSED']"),
+    ("SECKILL.ALTER k CLOSEAT 100000000000", "['CLOSED']"),
     ("SECKILL.ALTER k CLOSEAT 0 OPENAT 4102444800000", "['NOTOPEN' "),
     ("SECKILL.ALTER k OPENAT 0", "['SHORT' 1]"),
     ("SECKILL.PAUSE k", "['PAUSED']"),

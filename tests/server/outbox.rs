@@ -65,8 +65,8 @@ const SESSION: [(&str, &[&str]); 21] = [
         &["ALTER 1 0 0 1 limit=5 grabs=0 hold_ms=900000 open_at=0 close_at=0 outbox=s"],
     ),
     (
-        "IMPORT k x 2 REQ i AT 7",
-        &["IMPORT 3 0 0 3 seq=3 user=x qty=2 state=SOLD at=7 deadline=0 req=i born=T round=0"],
+        "IMPORT k x 2 REQ i AT 100000000007",
+        &["IMPORT 3 0 0 3 seq=3 user=x qty=2 state=SOLD at=100000000007 deadline=0 req=i born=T round=0"],
     ),
     ("CANCEL k y REQ never", &[]),
     ("CANCEL k a", &[]),

@@ -48,11 +48,11 @@ fn timeless(effect: &[u8]) -> String {
 fn an_init_is_replicated_with_its_time_and_identity() {
     let server = Server::start();
     let mut stream = ReplicationStream::attach(&server);
-    assert_eq!(server.call("SECKILL.INIT k 10 LIMIT 2 OPENAT 5"), "+OK");
+    assert_eq!(server.call("SECKILL.INIT k 10 LIMIT 2 OPENAT 100000000005"), "+OK");
     let effect = effect(&mut stream, &server, "0");
     let status = server.cmd("SECKILL.STATUS k");
     let (created, epoch) = (status.field("created_at"), status.field("epoch"));
-    let head = format!("It{created}e{epoch}s10l2g0h0o5c0:").into_bytes();
+    let head = format!("It{created}e{epoch}s10l2g0h0o100000000005c0:").into_bytes();
     let (start, tail) = effect.split_at(head.len());
     assert_eq!(start.escape_ascii().to_string(), head.escape_ascii().to_string());
     let (id, secret) = tail.split_at(8);

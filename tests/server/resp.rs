@@ -72,7 +72,7 @@ fn assert_replies_of_buyers(server: &Server) {
         expect("SECKILL.PAUSE k", "+OK\r\n");
         expect("SECKILL.GRAB k d", "*1\r\n$6\r\nPAUSED\r\n");
         expect("SECKILL.RESUME k", "+OK\r\n");
-        expect("SECKILL.ALTER k CLOSEAT 1", "+OK\r\n");
+        expect("SECKILL.ALTER k CLOSEAT 100000000000", "+OK\r\n");
         expect("SECKILL.GRAB k d", "*1\r\n$6\r\nCLOSED\r\n");
         expect("SECKILL.INIT h 1 HOLD 900000", "+OK\r\n");
         expect("SECKILL.CONFIRM h a", "*4\r\n$7\r\nNOGRANT\r\n:0\r\n:0\r\n:0\r\n");
@@ -155,4 +155,20 @@ fn status_and_audit_are_maps() {
         json.starts_with('$') && json.contains("\r\n{\"state\":\"paused\",\"supply\":9,"),
         "{json}"
     );
+}
+
+/// A key may have any bytes for a name; JSON knows text alone.
+#[test]
+fn the_name_of_an_outbox_is_bytes_in_the_map_and_text_in_json() {
+    let server = Server::start();
+    for (protocol, mut conn) in both(&server) {
+        assert_eq!(conn.call("FLUSHALL"), "+OK");
+        let init: [&[u8]; 5] = [b"SECKILL.INIT", b"k", b"9", b"OUTBOX", b"s\xff\0"];
+        conn.send_raw(&encode(&init.map(<[u8]>::to_vec))).unwrap();
+        assert_eq!(conn.read().unwrap().to_string(), "+OK");
+        let status = conn.cmd("SECKILL.STATUS k");
+        assert_eq!(status.field("outbox").bytes(), b"s\xff\0", "{protocol}");
+        let json = conn.cmd("SECKILL.STATUS k JSON").text();
+        assert!(json.contains("\"outbox\":\"s\u{fffd}\\u0000\""), "{protocol}: {json}");
+    }
 }

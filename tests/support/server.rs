@@ -34,12 +34,14 @@ pub struct Options {
     base: Option<String>,
     module_args: Option<String>,
     program: String,
+    is_service: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let module_args = Some(String::new());
-        Options { lines: Vec::new(), base: None, module_args, program: server_binary() }
+        let program = server_binary();
+        Options { lines: Vec::new(), base: None, module_args, program, is_service: false }
     }
 }
 
@@ -73,6 +75,14 @@ impl Options {
         self
     }
 
+    /// Starts it as Debian's service does: with the unit's command line, in a folder where it may
+    /// not write, and as user redis (nobody where there is none) when root runs the tests with the
+    /// system's own server. Another one may lie where only root can read it.
+    pub fn service(mut self) -> Options {
+        self.is_service = true;
+        self
+    }
+
     /// Leaves the module out.
     pub fn without_module(mut self) -> Options {
         self.module_args = None;
@@ -103,13 +113,21 @@ impl Options {
         Ok(server)
     }
 
+    /// Where the server finds the module: a service may not read every folder, but its own.
+    fn module(&self, dir: &Path) -> PathBuf {
+        match self.is_service {
+            true => dir.join("libseckill.so"),
+            false => module_path(),
+        }
+    }
+
     fn conf(&self, port: u16, dir: &Path) -> String {
         let mut lines = match &self.base {
             Some(base) => vec![base.clone()],
             None => OWN_SETTINGS.iter().map(|line| (*line).to_owned()).collect(),
         };
         if let Some(args) = &self.module_args {
-            lines.push(format!("loadmodule {} {args}", module_path().display()));
+            lines.push(format!("loadmodule {} {args}", self.module(dir).display()));
         }
         lines.extend(self.lines.iter().cloned());
         lines.push(format!("bind 127.0.0.1\nport {port}\ndir {}\n", dir.display()));
@@ -327,8 +345,12 @@ impl Server {
         let program = &self.options.program;
         let mut words = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
         words.push(program.clone());
-        let mut command = command_that_dies_with_us(&words);
+        let user = self.options.is_service.then(|| service_user(self.dir(), program)).flatten();
+        let mut command = command_that_dies_with_us(user, &words);
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
+        if self.options.is_service {
+            command.args(["--supervised", "systemd", "--daemonize", "no"]).current_dir("/");
+        }
         command.stderr(log.try_clone().expect("a second handle of the log")).stdout(log);
         let child = command.spawn();
         self.child = Some(child.unwrap_or_else(|error| panic!("{program}: {error}")));
@@ -407,9 +429,30 @@ fn server_binary() -> String {
     std::env::var("SECKILL_TEST_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
+/// Whom a service runs as, once its folder with a copy of the module in it is theirs; `None` is
+/// whoever runs the tests.
+fn service_user(dir: &Path, program: &str) -> Option<(u32, u32)> {
+    fs::copy(module_path(), dir.join("libseckill.so")).expect("a copy of the module");
+    if program.contains('/') || !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").expect("the users of this machine");
+    let ids = |name: &str| {
+        let line = users.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let mut fields = line.split(':').skip(1).map(str::parse);
+        Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    };
+    let (user, group) = ids("redis").or_else(|| ids("nobody")).expect("a user to be");
+    let inside = fs::read_dir(dir).expect("the folder").map(|file| file.expect("a file").path());
+    for path in inside.chain([dir.to_owned()]) {
+        std::os::unix::fs::chown(path, Some(user), Some(group)).expect("the owner changes");
+    }
+    Some((user, group))
+}
+
 /// The server's command line. setpriv asks the kernel to kill the server when the thread that
 /// spawned it ends, so that nothing is left behind when a test process is killed.
-fn command_that_dies_with_us(words: &[String]) -> Command {
+fn command_that_dies_with_us(user: Option<(u32, u32)>, words: &[String]) -> Command {
     let setpriv = Path::new("/usr/bin/setpriv");
     if !setpriv.is_file() {
         let mut command = Command::new(&words[0]);
@@ -417,7 +460,12 @@ fn command_that_dies_with_us(words: &[String]) -> Command {
         return command;
     }
     let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--"]).args(words);
+    command.args(["--pdeathsig", "KILL"]);
+    if let Some((user, group)) = user {
+        let (user, group) = (user.to_string(), group.to_string());
+        command.args(["--reuid", &user, "--regid", &group, "--clear-groups"]);
+    }
+    command.arg("--").args(words);
     command
 }
 

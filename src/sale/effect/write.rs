@@ -1,8 +1,7 @@
 //! Writing the text of an effect.
 
 use super::{list_code, Change, Effect, Granting, Importing, Start, UsersChange};
-use crate::sale::bytes::{put_amounts, put_bytes};
-use crate::sale::decimal::put_decimal;
+use crate::sale::bytes::{put_amounts, put_bytes, put_decimal};
 use crate::sale::further::{self, Further};
 use crate::sale::outcome::State;
 use crate::sale::record::{asked_code, Asked};
