@@ -1,4 +1,4 @@
-//! `make bench-core`: the domain alone, without a server: what a grab costs once it is parsed.
+//! `make bench-balances`: the domain alone, without a server: what a grab costs once it is parsed.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -227,7 +227,7 @@ impl Cluster {
     fn make(&mut self, sale: usize, changes: &[Change<'_>], now: &Now) -> Result<Made, String> {
         let held = &mut self.primary.held[sale];
         let refused = |why| format!("what was decided is refused: {why:?}");
-        let (version, rev) = (held.sale.core().version, held.sale.core().rev);
+        let (version, rev) = (held.sale.balances().version, held.sale.balances().rev);
         let texts: Vec<Vec<u8>> = changes.iter().map(encoded).collect();
         let entries = match held.sale.outbox_after(changes) {
             None => Vec::new(),
@@ -237,9 +237,9 @@ impl Cluster {
         let told = held.sale.commit(changes, now.run).map_err(refused)?;
         held.follow();
         held.sale.shed();
-        let core = held.sale.core();
-        same("versions of a command", &(core.version - version), &(changes.len() as u64))?;
-        same("revs of a command", &(core.rev - rev), &(entries.len() as u64))?;
+        let balances = held.sale.balances();
+        same("versions of a command", &(balances.version - version), &(changes.len() as u64))?;
+        same("revs of a command", &(balances.rev - rev), &(entries.len() as u64))?;
         held.follower.check(&held.sale)?;
         let digest = digest(&held.sale);
         let what = What::Apply { version, texts, entries: entries.clone() };
@@ -274,7 +274,7 @@ impl Cluster {
         loop {
             let sales = self.primary.held.iter().map(|held| &held.sale);
             let parts: Vec<(&Sale, Grab<'_>)> = sales.zip(grabs.iter().copied()).collect();
-            let before: Vec<u64> = parts.iter().map(|(sale, _)| sale.core().grants).collect();
+            let before: Vec<u64> = parts.iter().map(|(sale, _)| sale.balances().grants).collect();
             let joint = decide_several(&parts, &now);
             let verdict = verdict_text(&joint.verdict);
             let stuck = joint.decisions.iter().enumerate();

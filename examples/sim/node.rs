@@ -108,7 +108,7 @@ impl Held {
     /// Whether a transaction that does not follow is refused without a trace.
     pub fn refuses(&mut self, part: &Part) -> Check {
         let What::Apply { version, texts, .. } = &part.what else { return Ok(()) };
-        if *version == self.sale.core().version {
+        if *version == self.sale.balances().version {
             // A restore has brought the sale back to this very version.
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Node {
                 What::Arrive { dump, at } => *held = arrived(dump, *at)?,
             }
             same("digest of a replica at this offset", &digest(&held.sale), &part.digest)?;
-            same("law of a replica", &held.sale.core().is_lawful(), &true)?;
+            same("law of a replica", &held.sale.balances().is_lawful(), &true)?;
             held.sale.shed();
         }
         self.offset += 1;

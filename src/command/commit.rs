@@ -201,7 +201,7 @@ pub fn enact(
     now: &Now,
 ) -> Result<Made, &'static str> {
     let changes = &decision.changes;
-    let (version, holds) = (sale.core().version, sale.holds_len());
+    let (version, holds) = (sale.balances().version, sale.holds_len());
     let expired = sale.tallies().expired;
     let told = sale.commit(changes, now.run).map_err(|_| errors::EXHAUSTED)?;
     info::holds_changed(holds, sale.holds_len());

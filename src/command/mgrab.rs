@@ -6,7 +6,7 @@ use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use crate::sale::outcome::Standing;
+use crate::sale::outcome::GrantView;
 use crate::sale::request::{Amount, Grab, Now};
 use crate::sale::several::{decide_several, Joint, Verdict};
 use crate::sale::Sale;
@@ -251,8 +251,8 @@ fn answer(out: Reply<'_>, verdict: &Verdict) {
     }
 }
 
-fn row(out: Reply<'_>, elements: usize, grant: &Standing) {
-    let Standing { seq, qty, state, deadline } = *grant;
+fn row(out: Reply<'_>, elements: usize, grant: &GrantView) {
+    let GrantView { seq, qty, state, deadline } = *grant;
     out.array(elements);
     out.number(seq);
     out.number(qty);

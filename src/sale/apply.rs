@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::admission::List;
 use super::amounts::Amounts;
-use super::core::Core;
+use super::balances::Balances;
 use super::effect::{Change, Effect, Granting, Importing, UsersChange};
 use super::event::Event;
 use super::ledger::{HashKey, Ledger, NewGrant};
@@ -27,7 +27,7 @@ pub type Told = SmallVec<[Event; 4]>;
 
 impl Witness for Told {
     #[inline]
-    fn see(&mut self, _: &Core, event: Event, _: &Change<'_>, _: Option<Moved>) {
+    fn see(&mut self, _: &Balances, event: Event, _: &Change<'_>, _: Option<Moved>) {
         if self.last() != Some(&event) {
             self.push(event);
         }
@@ -49,12 +49,12 @@ impl Sale {
         if let Some(amounts) = sale.amounts_mut() {
             *amounts = start.amounts.iter().copied().collect();
         }
-        sale.created_at = trial.core.t;
+        sale.created_at = trial.balances.t;
         if let Some(rounds) = sale.rounds_mut() {
             rounds.base_supply = start.supply;
-            sale.ledger = Ledger::starting(key, 0, trial.core.round);
+            sale.ledger = Ledger::starting(key, 0, trial.balances.round);
         }
-        sale.core = trial.core;
+        sale.balances = trial.balances;
         Ok((sale, told))
     }
 
@@ -82,7 +82,7 @@ impl Sale {
         version: u64,
         changes: &[Change<'_>],
     ) -> Result<Told, Refused> {
-        if version != self.core.version {
+        if version != self.balances.version {
             return Err(Refused::Gap);
         }
         if changes.len() > EFFECTS_PER_APPLY_MAX || are_entangled(changes) {
@@ -102,16 +102,16 @@ impl Sale {
         let restocked = trial.more().map_or(&[][..], |more| &more.restocked);
         let mut restocked = restocked.iter().copied();
         for change in changes {
-            let begun = self.core.begin(change);
+            let begun = self.balances.begin(change);
             debug_assert_eq!(begun, Ok(()), "the trial has begun it too");
             self.make(change, &mut restocked);
         }
-        self.core = trial.core;
+        self.balances = trial.balances;
         if self.extras.is_some() {
             self.tidy_rounds(&trial);
         }
-        debug_assert!(self.core.is_lawful(), "{:?}", self.core);
-        debug_assert_eq!(self.core.grants, self.ledger.len());
+        debug_assert!(self.balances.is_lawful(), "{:?}", self.balances);
+        debug_assert_eq!(self.balances.grants, self.ledger.len());
         Ok(told)
     }
 
@@ -146,12 +146,12 @@ impl Sale {
             Effect::Admit { user } => {
                 self.extras_mut().list_mut(List::Admitted).insert(user);
             }
-            Effect::Fence { user, req } => self.fences.insert(user, req, self.core.t),
+            Effect::Fence { user, req } => self.fences.insert(user, req, self.balances.t),
             Effect::Expire(seqs) => seqs.iter().for_each(|seq| self.settle(*seq, State::Expired)),
             Effect::Settle { seq, to } => self.settle(*seq, *to),
             Effect::Reclaim { seq } => self.retake(*seq),
             Effect::Extend { seq, ms } => {
-                let deadline = self.core.t + ms;
+                let deadline = self.balances.t + ms;
                 self.ledger_of(*seq).set_state(*seq, State::Held, deadline);
             }
             Effect::Reimport { seq } => {
@@ -173,15 +173,15 @@ impl Sale {
     /// Records a grant that begins now. Compiled into the caller, who knows more of the grant.
     #[inline(always)]
     pub(super) fn record(&mut self, grant: &Granting<'_>) {
-        let (state, held_until) = grant.state_at(self.core.t);
+        let (state, held_until) = grant.state_at(self.balances.t);
         let new = NewGrant {
             user: grant.user,
             req: grant.req,
             qty: grant.qty,
             state,
-            at: self.core.t,
+            at: self.balances.t,
             held_until,
-            epoch: self.core.epoch,
+            epoch: self.balances.epoch,
         };
         self.ledger.forget_announced_epochs();
         let found = grant.found.unwrap_or_else(|| self.ledger.find(grant.user));
@@ -190,7 +190,7 @@ impl Sale {
     }
 
     fn begin_round(&mut self, round: u64) {
-        self.turn(round, self.core.grants + 1);
+        self.turn(round, self.balances.grants + 1);
         if let Some(rounds) = self.rounds_mut() {
             rounds.note_total();
         }
@@ -204,7 +204,7 @@ impl Sale {
             state: State::Sold,
             at: import.at,
             held_until: 0,
-            epoch: self.core.epoch,
+            epoch: self.balances.epoch,
         };
         self.ledger.forget_announced_epochs();
         self.ledger.push(&new, None);
@@ -233,7 +233,7 @@ impl Sale {
     fn tidy_rounds(&mut self, trial: &Trial) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = trial.more().into_iter().flat_map(|more| &more.older);
-        touched.for_each(|(place, core)| rounds.set_core(*place, *core));
+        touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));
         rounds.prune();
         rounds.shed();
     }

@@ -109,7 +109,7 @@ impl Sale {
 
     /// The T that a request is judged by: never before the last change.
     pub fn time(&self, now: &Now) -> u64 {
-        now.clock_ms.max(self.core.t)
+        now.clock_ms.max(self.balances.t)
     }
 
     pub(super) fn change<'a>(
@@ -133,9 +133,9 @@ impl Sale {
     pub(super) fn stamp(&self, now: &Now) -> Option<(u64, Option<u64>)> {
         let (t, epoch) = (self.time(now), self.next_epoch(now));
         let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
-        let is_full = self.core.version >= last_version || self.core.rev > REV_LAST;
+        let is_full = self.balances.version >= last_version || self.balances.rev > REV_LAST;
         let is_over = t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX);
-        (!is_over).then(|| (t - self.core.t, epoch))
+        (!is_over).then(|| (t - self.balances.t, epoch))
     }
 
     /// A decision that does what `lapse` found and then `effect`, if any.
@@ -196,13 +196,13 @@ impl Sale {
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
         let due = older.chain(self.ledger.holds().due(t)).take(most);
         let lapsed: Seqs = due.map(u64::from).collect();
-        let lapse = Lapse { seqs: lapsed, core: self.core, admits: None };
+        let lapse = Lapse { seqs: lapsed, balances: self.balances, admits: None };
         self.change_after(&lapse, Outcome::Done, None, now)
     }
 
     /// The epoch to write into a change: none when this run has written one already.
     fn next_epoch(&self, now: &Now) -> Option<u64> {
-        (self.run != now.run).then(|| now.run.max(self.arrived_at).max(self.core.epoch + 1))
+        (self.run != now.run).then(|| now.run.max(self.arrived_at).max(self.balances.epoch + 1))
     }
 
     /// INIT never resets a sale: told the same as the first time it is a retry.
@@ -234,7 +234,7 @@ impl Sale {
 
     fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
         let Restock { delta, req } = *restock;
-        if self.core.packets.is_some() {
+        if self.balances.packets.is_some() {
             return Decision::misuse(Misuse::DrawFixesSupply);
         }
         if let Some(known) = self.restocks.find(req) {
@@ -243,16 +243,16 @@ impl Sale {
                 false => Decision::misuse(Misuse::ReqMismatch),
             };
         }
-        let core = &self.core;
+        let balances = &self.balances;
         let (applied, available) = if delta > 0 {
-            let added = delta.unsigned_abs() - core.deficit.min(delta.unsigned_abs());
-            if core.supply + added > INTEGER_MAX {
+            let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
+            if balances.supply + added > INTEGER_MAX {
                 return Decision::misuse(Misuse::SupplyTooLarge);
             }
-            (delta, core.available + added)
+            (delta, balances.available + added)
         } else {
-            let withdrawn = delta.unsigned_abs().min(core.available);
-            (-(withdrawn as i64), core.available - withdrawn)
+            let withdrawn = delta.unsigned_abs().min(balances.available);
+            (-(withdrawn as i64), balances.available - withdrawn)
         };
         let outcome = Outcome::Restocked { applied, available };
         self.change(outcome, Effect::Restock { req, delta, applied }, now)

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::core::Stock;
+use super::balances::Stock;
 
 /// One thing that happened to a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Judging a GRAB, in the order that the contract gives.
 
 use super::amounts::Amounts;
-use super::core::{Core, Stock};
+use super::balances::{Balances, Stock};
 use super::decide::Decision;
 use super::draw::{Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
 use super::ledger::{Found, Holding, Ledger};
 use super::limits::GRANTS_MAX;
-use super::outcome::{Misuse, Outcome, Standing, State};
+use super::outcome::{GrantView, Misuse, Outcome, State};
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
 use super::rounds::Side;
@@ -15,13 +15,13 @@ use super::terms::Terms;
 use super::Sale;
 
 /// A fence, as a late GRAB is told of it: cancelled before it was granted.
-const FENCED: Standing = Standing { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
+const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
 /// What comes before a decision's own effect: holds that it lets expire, and a first admission.
 pub(super) struct Lapse<'a> {
     pub seqs: Seqs,
     /// The numbers once the holds have expired.
-    pub core: Core,
+    pub balances: Balances,
     /// The user whom ADMIT lets in by this call.
     pub admits: Option<&'a [u8]>,
 }
@@ -36,7 +36,7 @@ impl Lapse<'_> {
     /// Adds a hold of the round whose numbers these are.
     fn add(&mut self, ledger: &Ledger, seq: u32) {
         if let Some(grant) = ledger.grant(seq.into()) {
-            let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
+            let moved = self.balances.transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
             self.seqs.push(seq.into());
         }
@@ -45,9 +45,9 @@ impl Lapse<'_> {
     /// The same holds with the numbers of `side` instead, once those of them that are of that
     /// round have expired.
     pub(super) fn look_at(&mut self, side: &Side<'_>) {
-        self.core = *side.core;
+        self.balances = *side.balances;
         for grant in self.seqs.iter().filter_map(|seq| side.ledger.grant(*seq)) {
-            let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
+            let moved = self.balances.transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
         }
     }
@@ -57,7 +57,7 @@ impl Sale {
     /// The user's own holds that are due: they go before anything is judged.
     #[inline]
     pub(super) fn lapse_of<'a>(&self, user: &[u8], found: &Found, t: u64) -> Lapse<'a> {
-        let mut lapse = Lapse { seqs: Seqs::new(), core: self.core, admits: None };
+        let mut lapse = Lapse { seqs: Seqs::new(), balances: self.balances, admits: None };
         if self.extras.is_some() || self.ledger.holds().are_due(t) {
             self.add_lapsed(&mut lapse, user, found, t);
         }
@@ -135,7 +135,7 @@ impl Sale {
     /// itself, and nothing opens, closes, lapses or admits. Sold-out sales get the most calls, and
     /// reading the clock would be a twentieth of the cost of one.
     pub fn is_timeless(&self) -> bool {
-        self.core.stock() == Stock::SoldOut
+        self.balances.stock() == Stock::SoldOut
             && self.terms.open_at == 0
             && self.terms.close_at == 0
             && self.fences.is_empty()
@@ -167,8 +167,8 @@ impl Sale {
         let hold_ms = self.terms.hold_ms;
         let granting = Granting { user: grab.user, req, qty, hold_ms, found: Some(found) };
         let (state, deadline) = granting.state_at(t);
-        let available = lapse.core.available - qty;
-        let grant = Standing { seq: self.core.grants + 1, qty, state, deadline };
+        let available = lapse.balances.available - qty;
+        let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
         self.change_after(&lapse, outcome, Some(Effect::Grant(granting)), now)
     }
@@ -184,7 +184,7 @@ impl Sale {
         let allowance = self.allowance(&self.holding_after(&self.ledger, found, &lapse.seqs));
         if allowance == Some(0) {
             if let Some(newest) = self.ledger.newest_live(found, t) {
-                return Err(Outcome::Already(newest.standing()));
+                return Err(Outcome::Already(newest.view()));
             }
         }
         if let Some(outcome) = self.window(t) {
@@ -200,13 +200,13 @@ impl Sale {
             None => {
                 let wanted = self.wanted(grab.amount, allowance)?;
                 self.lapse_until(&self.ledger, lapse, grab.user, t, |lapse| {
-                    lapse.core.available >= wanted
+                    lapse.balances.available >= wanted
                 });
-                fit(grab.amount, wanted, &lapse.core)?
+                fit(grab.amount, wanted, &lapse.balances)?
             }
             Some(draw) => self.judge_draw(draw, grab.user, lapse, t)?,
         };
-        if self.core.grants >= GRANTS_MAX {
+        if self.balances.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
         Ok(qty)
@@ -220,14 +220,16 @@ impl Sale {
         lapse: &mut Lapse<'_>,
         t: u64,
     ) -> Result<u64, Outcome> {
-        let dice = Dice::new(&self.secret, self.core.grants + 1);
-        self.lapse_until(&self.ledger, lapse, user, t, |lapse| draw.is_covered(&lapse.core, &dice));
+        let dice = Dice::new(&self.secret, self.balances.grants + 1);
+        self.lapse_until(&self.ledger, lapse, user, t, |lapse| {
+            draw.is_covered(&lapse.balances, &dice)
+        });
         // What comes back goes to the end of a list: it is the first only if nothing is before it.
         let returned = || lapse.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
         let first = self.amounts().and_then(Amounts::first);
         let first = first.or_else(|| returned().map(|grant| grant.qty));
-        let held = lapse.core.held;
-        draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })
+        let held = lapse.balances.held;
+        draw.amount(&lapse.balances, first, &dice).ok_or(Outcome::SoldOut { held })
     }
 
     /// What a request id that is known is told: its grant as it stands at `t`.
@@ -247,7 +249,7 @@ impl Sale {
         if !same {
             return Some(Outcome::Misuse(Misuse::ReqMismatch));
         }
-        Some(Outcome::Replay(grant.standing_at(t)))
+        Some(Outcome::Replay(grant.view_at(t)))
     }
 
     /// How many units this amount asks for under the allowance.
@@ -264,8 +266,8 @@ impl Sale {
 }
 
 /// How many of the units `wanted` the stock allows.
-fn fit(amount: Amount, wanted: u64, core: &Core) -> Result<u64, Outcome> {
-    let (available, held) = (core.available, core.held);
+fn fit(amount: Amount, wanted: u64, balances: &Balances) -> Result<u64, Outcome> {
+    let (available, held) = (balances.available, balances.held);
     match amount {
         _ if available == 0 => Err(Outcome::SoldOut { held }),
         Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),

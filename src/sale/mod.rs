@@ -9,9 +9,9 @@ pub mod admission;
 pub mod amounts;
 pub mod apply;
 pub mod audit;
+pub mod balances;
 pub mod bytes;
 mod chance;
-pub mod core;
 pub mod decide;
 pub mod decimal;
 pub mod draw;
@@ -48,7 +48,7 @@ pub mod trial;
 mod turn;
 pub mod users;
 
-use self::core::Core;
+use self::balances::Balances;
 use amounts::Amounts;
 use draw::Draw;
 use extras::Extras;
@@ -72,7 +72,7 @@ pub struct Sale {
     told_terms: Box<Terms>,
     terms: Terms,
     paused: bool,
-    core: Core,
+    balances: Balances,
     ledger: Ledger,
     restocks: Restocks,
     fences: Fences,
@@ -105,8 +105,8 @@ impl Sale {
     }
 
     /// The numbers of the sale.
-    pub fn core(&self) -> &Core {
-        &self.core
+    pub fn balances(&self) -> &Balances {
+        &self.balances
     }
 
     /// Changes by kind.
@@ -237,7 +237,7 @@ impl Sale {
             told_terms: Box::new(terms.clone()),
             terms,
             paused: false,
-            core: Core::default(),
+            balances: Balances::default(),
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
             fences: Fences::default(),

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
+use super::balances::Balances;
 use super::bytes::put_decimal;
-use super::core::Core;
 use super::effect::{Change, Effect};
 use super::event::Event;
 use super::limits::PERMILLE_ALL;
@@ -103,20 +103,26 @@ struct Scribe<'s> {
 }
 
 impl Witness for Scribe<'_> {
-    fn see(&mut self, core: &Core, event: Event, change: &Change<'_>, moved: Option<Moved>) {
+    fn see(
+        &mut self,
+        balances: &Balances,
+        event: Event,
+        change: &Change<'_>,
+        moved: Option<Moved>,
+    ) {
         let mut entry = Entry::new();
         entry.bytes("event", event.name().as_bytes());
         entry.bytes("sale", self.key);
         entry.bytes("id", &self.sale.id_text());
-        entry.number("epoch", core.epoch);
-        entry.number("rev", core.rev);
-        entry.number("t", core.t);
-        entry.number("supply", core.supply);
-        entry.number("available", core.available);
-        entry.number("held", core.held);
-        entry.number("sold", core.sold);
+        entry.number("epoch", balances.epoch);
+        entry.number("rev", balances.rev);
+        entry.number("t", balances.t);
+        entry.number("supply", balances.supply);
+        entry.number("available", balances.available);
+        entry.number("held", balances.held);
+        entry.number("sold", balances.sold);
         if let Some(moved) = moved {
-            self.tell_grant(&mut entry, core, change, &moved);
+            self.tell_grant(&mut entry, balances, change, &moved);
         }
         match (&change.effect, event) {
             (Effect::Restock { req, delta, applied }, Event::Restock) => {
@@ -136,13 +142,19 @@ impl Witness for Scribe<'_> {
 }
 
 impl Scribe<'_> {
-    fn tell_grant(&self, entry: &mut Entry, core: &Core, change: &Change<'_>, moved: &Moved) {
+    fn tell_grant(
+        &self,
+        entry: &mut Entry,
+        balances: &Balances,
+        change: &Change<'_>,
+        moved: &Moved,
+    ) {
         let known = self.sale.stored_grant(moved.seq);
         let (user, qty, at, req, born) = match (&change.effect, &known) {
             (Effect::Grant(new), _) => {
-                (new.user, new.qty, core.t, new.req.map(|req| req.id), core.epoch)
+                (new.user, new.qty, balances.t, new.req.map(|req| req.id), balances.epoch)
             }
-            (Effect::Import(new), _) => (new.user, new.qty, new.at, Some(new.req), core.epoch),
+            (Effect::Import(new), _) => (new.user, new.qty, new.at, Some(new.req), balances.epoch),
             (_, Some(grant)) => (grant.user, grant.qty, grant.at, grant.req_id(), grant.epoch),
             (_, None) => return,
         };
@@ -154,7 +166,7 @@ impl Scribe<'_> {
         entry.number("deadline", moved.deadline);
         entry.bytes("req", req.unwrap_or_default());
         entry.number("born", born);
-        entry.number("round", core.round);
+        entry.number("round", balances.round);
     }
 }
 

@@ -7,11 +7,11 @@
 //! [`Sale::decide`] and [`Sale::commit`] do: the tests of the domain compare the two at every GRAB
 //! that they make.
 
-use super::core::Core;
+use super::balances::Balances;
 use super::effect::{Change, Effect, Granting};
 use super::ledger::Found;
 use super::limits::GRANTS_MAX;
-use super::outcome::{Outcome, Standing};
+use super::outcome::{GrantView, Outcome};
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
 use super::terms::Terms;
@@ -23,7 +23,7 @@ pub enum Served {
     /// A grant was made.
     Granted(Placed),
     /// The user has his one unit, and this is it. Nothing changed.
-    Already(Standing),
+    Already(GrantView),
     /// Nothing is left and nothing comes back. Nothing changed.
     SoldOut,
 }
@@ -35,7 +35,7 @@ pub struct Placed {
     pub version: u64,
     /// What is left.
     pub available: u64,
-    pub grant: Standing,
+    pub grant: GrantView,
     elapsed_ms: u64,
     epoch: Option<u64>,
     hold_ms: u64,
@@ -91,7 +91,7 @@ impl Sale {
         if self.terms.limit != 0 && qty > self.terms.limit {
             return None;
         }
-        if self.core.available > qty {
+        if self.balances.available > qty {
             return self.serve_grant(grab, qty, found, now).map(Served::Granted);
         }
         (self.is_timeless() && !self.paused).then_some(Served::SoldOut)
@@ -100,7 +100,7 @@ impl Sale {
     /// The live grant of one unit that uses up the allowance of a user who has no other grant, if
     /// nothing comes before telling him so: the answer to a second click.
     #[inline]
-    fn one_unit_of(&self, grab: &Grab<'_>, found: &Found, t: u64) -> Option<Standing> {
+    fn one_unit_of(&self, grab: &Grab<'_>, found: &Found, t: u64) -> Option<GrantView> {
         let uses_up = self.terms.limit == 1 || self.terms.grabs == 1;
         if !uses_up || grab.req.is_some() {
             return None;
@@ -125,21 +125,21 @@ impl Sale {
         let (elapsed_ms, epoch) = self.stamp(now)?;
         let hold_ms = self.terms.hold_ms;
         let granting = granting(grab, qty, hold_ms, Some(found));
-        let mut core: Core = self.core;
-        core.begin_at(elapsed_ms, epoch).ok()?;
-        let (state, deadline) = granting.state_at(core.t);
-        core.place(qty, state).ok()?;
-        core.last_grant_at = core.t;
-        if !core.is_lawful() {
+        let mut balances: Balances = self.balances;
+        balances.begin_at(elapsed_ms, epoch).ok()?;
+        let (state, deadline) = granting.state_at(balances.t);
+        balances.place(qty, state).ok()?;
+        balances.last_grant_at = balances.t;
+        if !balances.is_lawful() {
             return None;
         }
-        let version = self.core.version;
-        self.core = core;
+        let version = self.balances.version;
+        self.balances = balances;
         self.run = now.run;
         self.record(&granting);
-        debug_assert_eq!(self.core.grants, self.ledger.len());
-        let grant = Standing { seq: core.grants, qty, state, deadline };
-        Some(Placed { version, available: core.available, grant, elapsed_ms, epoch, hold_ms })
+        debug_assert_eq!(self.balances.grants, self.ledger.len());
+        let grant = GrantView { seq: balances.grants, qty, state, deadline };
+        Some(Placed { version, available: balances.available, grant, elapsed_ms, epoch, hold_ms })
     }
 
     /// Whether whoever has no grant gets what he asks for at `t`, and nothing else happens, in a
@@ -147,7 +147,7 @@ impl Sale {
     #[inline]
     fn is_open_to_all(&self, t: u64) -> bool {
         let Terms { open_at, close_at, outbox, .. } = &self.terms;
-        self.core.grants < GRANTS_MAX
+        self.balances.grants < GRANTS_MAX
             && t >= *open_at
             && (t < *close_at || *close_at == 0)
             && !self.ledger.holds().are_due(t)
@@ -187,18 +187,18 @@ mod tests {
 
     #[test]
     fn what_a_rush_consists_of_is_answered_at_once() {
-        let grant = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+        let grant = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
         let sale = won(3, Terms::default());
         assert_eq!(told(&sale, &plain("winner"), 3), Some(Outcome::Already(grant)));
-        let second = Outcome::Granted { grant: Standing { seq: 2, ..grant }, available: 1 };
+        let second = Outcome::Granted { grant: GrantView { seq: 2, ..grant }, available: 1 };
         assert_eq!(told(&sale, &plain("other"), 3), Some(second));
         let sale = won(1, Terms::default());
         assert_eq!(told(&sale, &plain("winner"), 3), Some(Outcome::Already(grant)));
         assert_eq!(told(&sale, &plain("other"), 3), Some(Outcome::SoldOut { held: 0 }));
         let sale = won(3, Terms { hold_ms: 10, ..Terms::default() });
-        let held = Standing { state: State::Held, deadline: 12, ..grant };
+        let held = GrantView { state: State::Held, deadline: 12, ..grant };
         assert_eq!(told(&sale, &plain("winner"), 11), Some(Outcome::Already(held)));
-        let second = Standing { seq: 2, deadline: 21, ..held };
+        let second = GrantView { seq: 2, deadline: 21, ..held };
         let second = Outcome::Granted { grant: second, available: 1 };
         assert_eq!(told(&sale, &plain("other"), 11), Some(second));
     }
@@ -266,6 +266,6 @@ mod tests {
         let fenced = after(&Request::Settle(cancel));
         assert_eq!(told(&fenced, &late, 5), None);
         let decided = fenced.decide(&Request::Grab(late), &at(5)).outcome;
-        assert!(matches!(decided, Outcome::Replay(Standing { state: State::Cancelled, .. })));
+        assert!(matches!(decided, Outcome::Replay(GrantView { state: State::Cancelled, .. })));
     }
 }

@@ -5,7 +5,7 @@ use super::effect::{Effect, Importing};
 use super::grab::Lapse;
 use super::ledger::Grant;
 use super::limits::{GRANTS_MAX, INTEGER_MAX};
-use super::outcome::{Misuse, Outcome, Standing, State};
+use super::outcome::{GrantView, Misuse, Outcome, State};
 use super::request::{Deed, Import, Now, Settle, Which};
 use super::Sale;
 
@@ -19,7 +19,7 @@ impl Sale {
             Ok(None) => return self.decide_unknown(settle, &lapse, now),
             Err(misuse) => return Decision::misuse(misuse),
         };
-        let stands = grant.standing_at(t);
+        let stands = grant.view_at(t);
         let (effect, stands) = match (settle.deed, stands.state) {
             (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
             (Deed::Confirm { reclaim: true }, State::Expired) => {
@@ -29,7 +29,7 @@ impl Sale {
             (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
             (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
                 let effect = Effect::Extend { seq: stands.seq, ms };
-                (Some(effect), Standing { deadline: t + ms, ..stands })
+                (Some(effect), GrantView { deadline: t + ms, ..stands })
             }
             _ => (None, stands),
         };
@@ -78,9 +78,9 @@ impl Sale {
         grant: &Grant<'_>,
         lapse: &mut Lapse<'_>,
         t: u64,
-    ) -> (Option<Effect<'a>>, Standing) {
+    ) -> (Option<Effect<'a>>, GrantView) {
         let (seq, qty) = (grant.seq, grant.qty);
-        let stands = Standing { seq, qty, state: State::Expired, deadline: 0 };
+        let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
         // An older round has its own numbers and its own allowances.
         let side = self.side_of(seq);
         lapse.look_at(&side);
@@ -94,7 +94,7 @@ impl Sale {
             });
         }
         if permitted && self.is_free((seq, qty), lapse) {
-            let stands = Standing { state: State::Sold, ..stands };
+            let stands = GrantView { state: State::Sold, ..stands };
             return (Some(Effect::Reclaim { seq }), stands);
         }
         (Some(Effect::Settle { seq, to: State::Forfeited }), stands)
@@ -103,7 +103,7 @@ impl Sale {
     /// Whether the units of the expired grant `seq` can be taken anew: in a sale that draws, also
     /// a packet, and every packet left still gets its share.
     fn is_free(&self, (seq, qty): (u64, u64), lapse: &Lapse<'_>) -> bool {
-        let mut after = lapse.core;
+        let mut after = lapse.balances;
         let Some(draw) = &self.terms.draw else { return after.available >= qty };
         let ledger = self.side_of(seq).ledger;
         let lapsed = |seq: &u64| ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
@@ -114,7 +114,7 @@ impl Sale {
     }
 
     pub(super) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
-        if self.core.packets.is_some() {
+        if self.balances.packets.is_some() {
             return Decision::misuse(Misuse::DrawFixesSupply);
         }
         if self.terms.schedule.is_some() {
@@ -124,29 +124,29 @@ impl Sale {
         if let Some(grant) = known.and_then(|seq| self.ledger.grant(seq)) {
             return self.decide_reimport(&grant, import, now);
         }
-        let core = &self.core;
+        let balances = &self.balances;
         if let Err(outcome) = self.judge_cover(import) {
             return Decision::refuse(outcome);
         }
-        if core.grants >= GRANTS_MAX {
+        if balances.grants >= GRANTS_MAX {
             return Decision::misuse(Misuse::GrantsFull);
         }
         let Import { user, qty, req, at, .. } = *import;
         let at = at.unwrap_or_else(|| self.time(now));
-        let (seq, state) = (core.grants + 1, State::Sold);
-        let grant = Standing { seq, qty, state, deadline: 0 };
-        let available = core.available.saturating_sub(qty);
+        let (seq, state) = (balances.grants + 1, State::Sold);
+        let grant = GrantView { seq, qty, state, deadline: 0 };
+        let available = balances.available.saturating_sub(qty);
         let effect = Effect::Import(Importing { user, req, qty, at });
         self.change(Outcome::Granted { grant, available }, effect, now)
     }
 
     /// Whether units for an import are there or may be promised beyond the supply.
     fn judge_cover(&self, import: &Import<'_>) -> Result<(), Outcome> {
-        let missing = import.qty.saturating_sub(self.core.available);
+        let missing = import.qty.saturating_sub(self.balances.available);
         if missing > 0 && import.no_deficit {
-            return Err(Outcome::Short { available: self.core.available });
+            return Err(Outcome::Short { available: self.balances.available });
         }
-        if self.core.supply + missing > INTEGER_MAX {
+        if self.balances.supply + missing > INTEGER_MAX {
             return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
         }
         Ok(())
@@ -161,7 +161,7 @@ impl Sale {
         if grant.qty != import.qty {
             return Decision::misuse(Misuse::ReqMismatch);
         }
-        let stands = grant.standing();
+        let stands = grant.view();
         match grant.state {
             State::Sold | State::Refunded => return Decision::refuse(Outcome::Replay(stands)),
             State::Held => {}
@@ -171,13 +171,13 @@ impl Sale {
                 }
             }
         }
-        let stands = Standing { state: State::Sold, deadline: 0, ..stands };
+        let stands = GrantView { state: State::Sold, deadline: 0, ..stands };
         self.change(Outcome::Replay(stands), Effect::Reimport { seq: grant.seq }, now)
     }
 }
 
 /// The effect that moves a grant to `to`, and the grant after it.
-fn settled<'a>(stands: Standing, to: State) -> (Option<Effect<'a>>, Standing) {
-    let after = Standing { state: to, deadline: 0, ..stands };
+fn settled<'a>(stands: GrantView, to: State) -> (Option<Effect<'a>>, GrantView) {
+    let after = GrantView { state: to, deadline: 0, ..stands };
     (Some(Effect::Settle { seq: stands.seq, to }), after)
 }

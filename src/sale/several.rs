@@ -6,7 +6,7 @@
 
 use super::decide::Decision;
 use super::effect::Effect;
-use super::outcome::{Misuse, Outcome, Standing};
+use super::outcome::{GrantView, Misuse, Outcome};
 use super::request::{Grab, Now, Request};
 use super::Sale;
 
@@ -14,11 +14,11 @@ use super::Sale;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All granted: each grant, and what is available after it.
-    Granted(Vec<(Standing, u64)>),
+    Granted(Vec<(GrantView, u64)>),
     /// The first sale that refuses, counted from 0, and what it says.
     Refused { index: usize, outcome: Outcome },
     /// The request id is known to all: each grant as it stands now.
-    Replayed(Vec<Standing>),
+    Replayed(Vec<GrantView>),
     /// Nothing was judged: the stored round of some sales is over. The caller commits their
     /// changes and asks again with the same time.
     NextRound,
@@ -68,7 +68,7 @@ fn verdict_of(decisions: &[Decision<'_>]) -> Verdict {
     if let Some(misuse) = misuse {
         return Verdict::Misuse(misuse);
     }
-    let replayed: Vec<Standing> = decisions
+    let replayed: Vec<GrantView> = decisions
         .iter()
         .filter_map(|decision| match decision.outcome {
             Outcome::Replay(standing) => Some(standing),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn sold(sales: &[Sale]) -> Vec<u64> {
-        sales.iter().map(|sale| sale.core().sold).collect()
+        sales.iter().map(|sale| sale.balances().sold).collect()
     }
 
     #[test]
@@ -181,9 +181,9 @@ mod tests {
         let outcome = Outcome::SoldOut { held: 0 };
         assert_eq!(refused, Verdict::Refused { index: 2, outcome });
         let state = sales[0].ledger().grant(1).unwrap().state;
-        assert_eq!((state, sales[0].core().grants), (State::Expired, 1));
-        assert_eq!(sales[1].core().version, 2, "admitted");
-        assert_eq!(sales[3].core().version, 1, "not judged");
+        assert_eq!((state, sales[0].balances().grants), (State::Expired, 1));
+        assert_eq!(sales[1].balances().version, 2, "admitted");
+        assert_eq!(sales[3].balances().version, 1, "not judged");
     }
 
     #[test]
@@ -195,6 +195,6 @@ mod tests {
         assert_eq!(named, Verdict::Misuse(Misuse::DrawTakesNoAmount));
         let unsaid = Grab { user: b"u", amount: Amount::Unsaid, req: None };
         assert!(matches!(run(&mut sales, &[unsaid; 2], 2), Verdict::Granted(_)));
-        assert_eq!(sales[0].core().sold, 1);
+        assert_eq!(sales[0].balances().sold, 1);
     }
 }

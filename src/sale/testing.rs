@@ -42,7 +42,7 @@ pub(crate) fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outc
     loop {
         let decision = sale.decide(request, &at(clock_ms));
         let texts = texts_of(&decision.changes);
-        let version = sale.core().version;
+        let version = sale.balances().version;
         let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
         sale.commit(&decision.changes, 1).unwrap();
         for other in &mut others {
@@ -93,7 +93,7 @@ pub(crate) fn rewritten(sale: &Sale) -> Sale {
     let changes = read(&texts);
     let mut log = Sale::create(&changes[0], [5, 6]).unwrap().0;
     for change in &changes[1..] {
-        let version = log.core().version;
+        let version = log.balances().version;
         log.apply_replicated(version, std::slice::from_ref(change)).unwrap();
     }
     log

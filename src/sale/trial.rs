@@ -11,7 +11,7 @@ mod shop;
 use std::collections::BTreeMap;
 
 use super::amounts::AmountsTrial;
-use super::core::Core;
+use super::balances::Balances;
 use super::draw::Draw;
 use super::effect::{Change, Effect};
 use super::event::Event;
@@ -25,7 +25,7 @@ use super::Sale;
 /// Where a sale would stand after the changes tried so far.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    pub core: Core,
+    pub balances: Balances,
     /// Whether entries are written, so that revs are counted.
     has_outbox: bool,
     draw: Option<Draw>,
@@ -39,7 +39,7 @@ pub struct More {
     /// States of grants that they have moved.
     moved: BTreeMap<u64, State>,
     /// Numbers of older rounds that they have touched, by their place.
-    pub older: BTreeMap<usize, Core>,
+    pub older: BTreeMap<usize, Balances>,
     /// What becomes of the amounts of DRAW LIST.
     amounts: AmountsTrial,
     /// What was available after each restock: its repeat is told so.
@@ -57,8 +57,8 @@ pub struct Moved {
 
 /// Is told every event with the numbers after it.
 pub trait Witness {
-    /// `core`: the numbers after `event`, which `change` made; `moved`: the grant it is about.
-    fn see(&mut self, core: &Core, event: Event, change: &Change<'_>, moved: Option<Moved>);
+    /// `balances`: the numbers after `event`, which `change` made; `moved`: the grant it is about.
+    fn see(&mut self, balances: &Balances, event: Event, change: &Change<'_>, moved: Option<Moved>);
 }
 
 /// One change that is tried: on which sale, and who is told of it.
@@ -71,12 +71,12 @@ struct Step<'t, 'c, W> {
 impl Trial {
     /// Starts where the sale stands.
     pub fn of(sale: &Sale) -> Trial {
-        Trial::with(sale.core, &sale.terms)
+        Trial::with(sale.balances, &sale.terms)
     }
 
-    fn with(core: Core, terms: &Terms) -> Trial {
+    fn with(balances: Balances, terms: &Terms) -> Trial {
         let has_outbox = terms.outbox.is_some();
-        Trial { core, has_outbox, draw: terms.draw, more: None }
+        Trial { balances, has_outbox, draw: terms.draw, more: None }
     }
 
     /// What was done beside moving the numbers, if anything.
@@ -100,11 +100,11 @@ impl Trial {
         if change.effect.is_piece() != (sale.awaits > 0) {
             return Err(Refused::Gap);
         }
-        self.core.begin(change)?;
+        self.balances.begin(change)?;
         self.try_effect(&mut Step { sale, change, seen }, alone)?;
         match sale.awaits {
             0 => Ok(()),
-            1 => check(snapshot::completes(sale, Some(&change.effect), &self.core)),
+            1 => check(snapshot::completes(sale, Some(&change.effect), &self.balances)),
             _ => check(lists::is_in_order(sale, &change.effect)),
         }
     }
@@ -133,13 +133,15 @@ impl Trial {
             Effect::Reclaim { seq } => self.reclaim(step, *seq),
             Effect::Extend { seq, ms } => self.extend(step, *seq, *ms),
             // A piece is many rows at once: it comes alone and is checked as it is read.
-            Effect::RestockIds(piece) if alone => lists::check_restocks(sale, piece, &self.core),
-            Effect::Fences(piece) if alone => lists::check_fences(sale, piece, &self.core),
+            Effect::RestockIds(piece) if alone => {
+                lists::check_restocks(sale, piece, &self.balances)
+            }
+            Effect::Fences(piece) if alone => lists::check_fences(sale, piece, &self.balances),
             Effect::Round { round, supply } if alone => self.round(step, *round, *supply),
-            Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.core),
+            Effect::Turn(piece) if alone => snapshot::check_turn(sale, piece, &mut self.balances),
             Effect::Listed(piece) if alone => lists::check_listed(sale, piece),
             Effect::Amounts(piece) if alone => lists::check_amounts(sale, piece),
-            Effect::Rows(piece) if alone => rows::check(sale, piece, &mut self.core),
+            Effect::Rows(piece) if alone => rows::check(sale, piece, &mut self.balances),
             piece if piece.is_piece() => Err(Refused::Law),
             Effect::Round { .. } => Err(Refused::Law),
             _ => Err(Refused::Place),

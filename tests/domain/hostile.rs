@@ -50,7 +50,7 @@ fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let mut step = |world: &mut World, op: Op| {
         if let Some(request) = request(&op) {
             let decision = world.sale.decide(&request, &world.now());
-            let version = world.sale.core().version;
+            let version = world.sale.balances().version;
             texts.extend(decision.changes.iter().map(|change| (version, encoded(change))));
         }
         world.step(&op).unwrap();
@@ -156,7 +156,7 @@ fn two_numbers_of_a_base_at_once() {
                 try_load(&altered, &format!("numbers {one} and {two} moved together"));
             }
             // As much supply as there can be, all of it available or sold.
-            let room = INTEGER_MAX - sale.core().supply;
+            let room = INTEGER_MAX - sale.balances().supply;
             let mut others = numbers.clone();
             others[one] = others[one].saturating_add(room);
             others[two] = others[two].saturating_add(room);
@@ -331,7 +331,7 @@ fn pieces_for_a_sale_that_is_sold_from() {
         (new(), restocks(1)),
     ];
     for (at, (mut sale, text)) in cases.into_iter().enumerate() {
-        let (version, how) = (sale.core().version, format!("case {at}"));
+        let (version, how) = (sale.balances().version, format!("case {at}"));
         assert!(!try_apply(&mut sale, version, &[&text], &how), "{how}");
         assert_sound(&sale, &how);
     }
@@ -341,7 +341,7 @@ fn pieces_for_a_sale_that_is_sold_from() {
 fn only_the_version_that_follows_is_taken() {
     let (sale, texts) = full_sale(12);
     let (mut at, _) = Sale::create(&Change::decode(&init_text()).unwrap(), [1, 2]).unwrap();
-    let first = at.core().version;
+    let first = at.balances().version;
     assert_eq!(texts[0].0, first);
     for (version, text) in &texts {
         let change = [Change::decode(text).unwrap()];
@@ -368,7 +368,7 @@ fn apply_all(texts: &[&str]) -> Result<(), Refused> {
     let (mut sale, _) = full_sale(12);
     let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let how = format!("{texts:?}");
-    let version = sale.core().version;
+    let version = sale.balances().version;
     let applied = try_apply(&mut sale, version, &texts.iter().collect::<Vec<_>>(), &how);
     assert_sound(&sale, &how);
     if applied {
@@ -405,7 +405,7 @@ fn effects_of_one_apply_are_taken_all_or_none() {
 fn an_apply_is_bounded() {
     let (mut sale, _) = full_sale(12);
     let restock = Effect::Restock { req: b"much", delta: 5000, applied: 5000 };
-    let version = sale.core().version;
+    let version = sale.balances().version;
     sale.apply_replicated(version, &[Change::piece(restock)]).unwrap();
     let grant = Granting { user: b"crowd", req: None, qty: 1, hold_ms: 0, found: None };
     let grants = vec![Change::piece(Effect::Grant(grant)); EFFECTS_PER_APPLY_MAX + 1];

@@ -81,7 +81,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
         assert_eq!(ledger.by_req(&plain.user, &id[..id.len() - 1]), None);
     }
     let deadline = if plain.state == State::Held { plain.held_until } else { 0 };
-    assert_eq!(grant.standing().deadline, deadline);
+    assert_eq!(grant.view().deadline, deadline);
 }
 
 /// Compares what `user` has, from his grants in the list.

@@ -24,7 +24,7 @@ fn opened(supply: u64) -> Sale {
 /// Asks at `clock_ms` and makes what was decided, here and on the replica.
 fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     let now = Now { clock_ms, run: RUN };
-    let version = sale.core().version;
+    let version = sale.balances().version;
     let decision = sale.decide(request, &now);
     let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
     sale.commit(&decision.changes, RUN).unwrap();
@@ -57,7 +57,7 @@ fn all_held(count: u64) -> (Sale, Sale) {
         let user = format!("user:{}", number % (count / 2)).into_bytes();
         ask(&mut sale, &mut replica, &grab(&user, 1), START);
     }
-    assert_eq!((sale.core().held, sale.core().available), (count, 0));
+    assert_eq!((sale.balances().held, sale.balances().available), (count, 0));
     (sale, replica)
 }
 
@@ -67,7 +67,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     let (mut sale, mut replica) = all_held(COUNT);
     let now = |clock_ms| Now { clock_ms, run: RUN };
     assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes.is_empty());
-    let rev = sale.core().rev;
+    let rev = sale.balances().rev;
     let mut left = COUNT;
     while left > 0 {
         let decision = sale.decide_expiry(2500, &now(START + HOLD));
@@ -77,7 +77,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         });
         let sizes: Vec<usize> = seqs.collect();
         assert_eq!(sizes, [1000, 1000, 500], "as many as asked for, in bounded effects");
-        let version = sale.core().version;
+        let version = sale.balances().version;
         let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
         let entries = sale.entries(b"k", &decision.changes).unwrap();
         // The first brings units back, and with it the transition.
@@ -86,10 +86,10 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         assert!(told.len() <= 3, "{told:?}");
         follow(&mut replica, version, &texts);
         left -= 2500;
-        assert_eq!((sale.core().held, sale.core().available), (left, COUNT - left));
+        assert_eq!((sale.balances().held, sale.balances().available), (left, COUNT - left));
     }
     assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes.is_empty());
-    assert_eq!(sale.core().rev, rev + COUNT + 1);
+    assert_eq!(sale.balances().rev, rev + COUNT + 1);
     assert_eq!(sale.tallies().expired, COUNT);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
     assert_eq!(sale.audit().differences, []);
@@ -191,7 +191,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     let mut loaded = rebuild::load(&rebuild::dump(&sale), 0).unwrap();
     assert!(!is_fenced(&loaded, 2) && is_fenced(&loaded, 3));
     // A loaded sale forgets in the same order.
-    let version = loaded.core().version;
+    let version = loaded.balances().version;
     let fence = Effect::Fence { user: b"u", req: b"r" };
     loaded.apply_replicated(version, &[Change::piece(fence)]).unwrap();
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
@@ -276,11 +276,11 @@ fn effects_of_the_first_version_apply() {
             None => sale = Some(Sale::create(&change, [1, 2]).unwrap().0),
             Some(sale) => drop(sale.apply_replicated(version, &[change]).unwrap()),
         }
-        assert_eq!(sale.as_ref().unwrap().core().version, count as u64 + 1);
+        assert_eq!(sale.as_ref().unwrap().balances().version, count as u64 + 1);
     }
     let sale = sale.unwrap();
-    let core = sale.core();
-    assert_eq!((core.version, core.grants, core.rev), (13, 7, 0));
+    let balances = sale.balances();
+    assert_eq!((balances.version, balances.grants, balances.rev), (13, 7, 0));
     assert_eq!(sale.audit().differences, []);
     rebuild::check(&sale).unwrap();
 }

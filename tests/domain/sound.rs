@@ -3,7 +3,7 @@
 
 use seckill::sale::decide::Decision;
 use seckill::sale::effect::Change;
-use seckill::sale::outcome::{Misuse, Outcome, Refused, Standing, State};
+use seckill::sale::outcome::{GrantView, Misuse, Outcome, Refused, State};
 use seckill::sale::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
 use seckill::sale::Sale;
 
@@ -18,7 +18,7 @@ pub const MISSING_FIELDS: [&str; 2] = ["pieces_missing", "amounts"];
 
 /// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
 pub fn assert_sound(sale: &Sale, how: &str) {
-    assert!(sale.core().is_lawful(), "{how}: {:?}", sale.core());
+    assert!(sale.balances().is_lawful(), "{how}: {:?}", sale.balances());
     // Whose pieces never come is a sale that sells nothing and says what is missing.
     let differences = sale.audit().differences;
     let is_of_pieces = |field: &str| !sale.is_whole() && MISSING_FIELDS.contains(&field);
@@ -33,7 +33,7 @@ pub fn assert_sound(sale: &Sale, how: &str) {
 
 /// Whatever is asked of a sale that awaits pieces is refused.
 fn assert_sells_nothing(sale: &Sale, how: &str) {
-    let now = Now { clock_ms: sale.core().t, run: 1 };
+    let now = Now { clock_ms: sale.balances().t, run: 1 };
     let grab = Grab { user: b"somebody", amount: Amount::Exactly(1), req: None };
     for request in [Request::Grab(grab), Request::Pause, Request::Resume] {
         let decision = sale.decide(&request, &now);
@@ -68,7 +68,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
             deed: Deed::Cancel,
         }),
     ];
-    let grant = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+    let grant = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     let refusals = [
         Outcome::Already(grant),
         Outcome::Replay(grant),
@@ -118,7 +118,7 @@ fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, h
 }
 
 fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, now: &Now, how: &str) {
-    let version = sale.core().version;
+    let version = sale.balances().version;
     let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
     if let Err(why) = sale.entries(b"k", &decision.changes) {
         panic!("{how}: no entries: {why:?}");
@@ -126,7 +126,7 @@ fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, now: &Now,
     if let Err(why) = sale.commit(&decision.changes, now.run) {
         panic!("{how}: not committed: {why:?}");
     }
-    assert_eq!(sale.core().version, version + texts.len() as u64, "{how}");
+    assert_eq!(sale.balances().version, version + texts.len() as u64, "{how}");
     if !texts.is_empty() {
         let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
         assert!(replica.apply_replicated(version, &changes).is_ok(), "{how}");
@@ -168,7 +168,7 @@ pub fn try_follow(texts: &[Vec<u8>], how: &str) {
     let Ok(base) = Change::decode(&texts[0]) else { return };
     let Ok((mut sale, _)) = Sale::create(&base, [1, 2]) else { return };
     for text in &texts[1..] {
-        let version = sale.core().version;
+        let version = sale.balances().version;
         try_apply(&mut sale, version, &[text], how);
     }
     assert_sound(&sale, how);
@@ -184,7 +184,7 @@ pub fn try_apply(sale: &mut Sale, version: u64, texts: &[&Vec<u8>], how: &str) -
     if applied.is_err() {
         assert_eq!(rebuild::pieces(sale), pieces, "{how}: refused, but {texts:?} changed it");
     } else {
-        let moved = sale.core().version - version;
+        let moved = sale.balances().version - version;
         assert_eq!(moved, texts.len() as u64, "{how}: {texts:?}");
     }
     assert_eq!(sale.refusals_piece(), refusals);

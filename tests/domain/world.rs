@@ -9,7 +9,7 @@ use seckill::sale::draw::Draw;
 use seckill::sale::effect::{decode_version, encode_version, Change};
 use seckill::sale::limits::TIME_MS_MAX;
 use seckill::sale::outbox::Entry;
-use seckill::sale::outcome::{Misuse, Outcome, Standing, State};
+use seckill::sale::outcome::{GrantView, Misuse, Outcome, State};
 use seckill::sale::record::Asked;
 use seckill::sale::request::{
     Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
@@ -216,7 +216,7 @@ impl World {
         events: &mut Vec<&'static str>,
         entries: &mut Vec<String>,
     ) -> Check {
-        let version = self.sale.core().version;
+        let version = self.sale.balances().version;
         let wire: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
         let refused = |why| format!("what was decided is refused: {why:?}");
         if self.sale.outbox_after(&decision.changes).is_some() {
@@ -309,15 +309,15 @@ impl World {
         self.verify_numbers()?;
         self.verify_rows()?;
         self.verify_users()?;
-        let core = self.sale.core();
-        same!("law", core.is_lawful(), true);
-        same!("sum", core.available + core.held + core.sold, core.supply);
+        let balances = self.sale.balances();
+        same!("law", balances.is_lawful(), true);
+        same!("sum", balances.available + balances.held + balances.sold, balances.supply);
         same!("audit", self.sale.audit().differences, vec![]);
         same!("audit of the replica", self.replica.audit().differences, vec![]);
         let pieces = rebuild::pieces(&self.sale);
         same!("replica", rebuild::pieces(&self.replica), pieces);
         same!("fences", rebuild::fences_in(&pieces), self.oracle.fences().to_vec());
-        let owes_and_has = core.deficit > 0 && core.available > 0;
+        let owes_and_has = balances.deficit > 0 && balances.available > 0;
         same!("owes units while some are available", owes_and_has, false);
         Ok(())
     }
@@ -422,7 +422,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
         qty: grant.qty,
         state: grant.state.name(),
         at: grant.at,
-        deadline: grant.standing().deadline,
+        deadline: grant.view().deadline,
         req: grant.req_id().map(<[u8]>::to_vec),
         asked: match grant.req.map(|req| req.asked) {
             None => "",
@@ -571,7 +571,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
 
 /// An outcome in the words of the specification.
 pub fn reply(outcome: &Outcome) -> String {
-    let shown = |word: &str, grant: &Standing| {
+    let shown = |word: &str, grant: &GrantView| {
         let (seq, qty, state) = (grant.seq, grant.qty, grant.state.name());
         format!("{word} {seq} {qty} {state} {}", grant.deadline)
     };

@@ -17,7 +17,7 @@ use crate::{long, seed, Figures};
 fn emptied(sample: &Sample) -> Option<Sale> {
     let terms = sample.sale.terms().clone();
     let init = seckill::sale::request::Init {
-        supply: sample.sale.core().supply,
+        supply: sample.sale.balances().supply,
         terms,
         amounts: Vec::new(),
         id: 77,
@@ -47,7 +47,7 @@ fn apply(rounds: u64, seed: u64) -> Figures {
             alter(&mut batch, pick::<Vec<_>>(&mut random, &all), &mut random);
         }
         let how = format!("seed {seed}, round {round}");
-        let version = sale.core().version;
+        let version = sale.balances().version;
         let is_taken = try_apply(&mut sale, version, &batch.iter().collect::<Vec<_>>(), &how);
         if is_taken {
             assert_sound(&sale, &how);

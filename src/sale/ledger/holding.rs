@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Found, Grant, Ledger};
-use crate::sale::outcome::{Standing, State};
+use crate::sale::outcome::{GrantView, State};
 use crate::sale::record::{self, Record};
 
 /// What one user has.
@@ -41,7 +41,7 @@ impl Ledger {
 
     /// The grant of a user who has no other, if it is of one unit: as replies show it at `t`.
     #[inline]
-    pub fn only_unit(&self, found: &Found, t: u64) -> Option<Standing> {
+    pub fn only_unit(&self, found: &Found, t: u64) -> Option<GrantView> {
         let seq = found.entry.filter(|entry| !entry.marked)?.number;
         let (state, held_until) = record::of_one_unit(self.records.get(seq)?.0)?;
         let is_held = state == State::Held;
@@ -49,7 +49,7 @@ impl Ledger {
             return None;
         }
         let deadline = if is_held { held_until } else { 0 };
-        Some(Standing { seq: seq.into(), qty: 1, state, deadline })
+        Some(GrantView { seq: seq.into(), qty: 1, state, deadline })
     }
 
     /// Seq of the user's newest grant, 0 when none.

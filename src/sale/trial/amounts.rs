@@ -16,7 +16,8 @@ impl Trial {
     ) -> Result<(), Refused> {
         let Some(list) = sale.amounts() else { return Ok(()) };
         // While a rewritten sale is not complete its list is not what is available.
-        let agrees = Some(list.len()) == sale.core.packets && list.sum() == sale.core.available;
+        let agrees =
+            Some(list.len()) == sale.balances.packets && list.sum() == sale.balances.available;
         check(agrees)?;
         let amounts = &mut self.more_mut().amounts;
         match (from, from.is_some_and(State::is_live), to.is_live()) {

@@ -1,7 +1,7 @@
 //! How a sale begins, and a round of it.
 
 use super::{check, Step, Trial, Witness};
-use crate::sale::core::Core;
+use crate::sale::balances::Balances;
 use crate::sale::draw::Draw;
 use crate::sale::effect::{Change, Effect, Start};
 use crate::sale::event::Event;
@@ -23,12 +23,14 @@ impl Trial {
         check(terms.draw == is_list.then(|| Draw::list(amounts)).or(terms.draw))?;
         check(is_list || amounts.is_empty())?;
         let packets = terms.draw.as_ref().and_then(Draw::packets);
-        let core = Core { supply: *supply, available: *supply, packets, ..Core::default() };
-        let mut trial = Trial::with(core, terms);
-        trial.core.begin(change)?;
-        trial.core.round = terms.schedule.map_or(0, |schedule| schedule.round_at(trial.core.t));
+        let balances =
+            Balances { supply: *supply, available: *supply, packets, ..Balances::default() };
+        let mut trial = Trial::with(balances, terms);
+        trial.balances.begin(change)?;
+        trial.balances.round =
+            terms.schedule.map_or(0, |schedule| schedule.round_at(trial.balances.t));
         // A list counts a version for each of its pieces, which a rewritten log counts too.
-        trial.core.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
+        trial.balances.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
         check(trial.is_lawful())?;
         trial.tell(Event::Init, change, None, seen);
         Ok(trial)
@@ -42,11 +44,11 @@ impl Trial {
         supply: u64,
     ) -> Result<(), Refused> {
         let schedule = step.sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
-        check(round > self.core.round && round <= schedule.round_at(self.core.t))?;
+        check(round > self.balances.round && round <= schedule.round_at(self.balances.t))?;
         let packets = self.draw.as_ref().and_then(Draw::packets);
-        self.happen(step, Event::Round, None, |core| {
+        self.happen(step, Event::Round, None, |balances| {
             let (available, held, sold) = (supply, 0, 0);
-            *core = Core { round, supply, available, held, sold, packets, ..*core };
+            *balances = Balances { round, supply, available, held, sold, packets, ..*balances };
             Ok(())
         })
     }

@@ -17,14 +17,14 @@ impl Trial {
         let is_new = grant.req.is_none_or(|req| is_new_req(step.sale, grant.user, req.id));
         check(is_new && is_user(grant.user) && grant.qty <= INTEGER_MAX)?;
         check(grant.hold_ms <= HOLD_MS_MAX)?;
-        check(self.draw.is_none_or(|draw| draw.can_draw(grant.qty, self.core.supply)))?;
-        let (state, deadline) = grant.state_at(self.core.t);
-        let seq = self.core.grants + 1;
+        check(self.draw.is_none_or(|draw| draw.can_draw(grant.qty, self.balances.supply)))?;
+        let (state, deadline) = grant.state_at(self.balances.t);
+        let seq = self.balances.grants + 1;
         self.follow_amount(step.sale, grant.qty, None, state)?;
         let moved = Moved { seq, state, deadline };
-        self.happen(step, Event::Grant, Some(moved), |core| {
-            core.place(grant.qty, state)?;
-            core.last_grant_at = core.t;
+        self.happen(step, Event::Grant, Some(moved), |balances| {
+            balances.place(grant.qty, state)?;
+            balances.last_grant_at = balances.t;
             Ok(())
         })
     }
@@ -37,10 +37,10 @@ impl Trial {
         check(is_new_req(step.sale, import.user, import.req))?;
         check(is_user(import.user) && import.qty <= INTEGER_MAX)?;
         check(import.at <= TIME_MS_MAX && self.takes_imports(step.sale))?;
-        let moved = Moved { seq: self.core.grants + 1, state: State::Sold, deadline: 0 };
-        self.happen(step, Event::Import, Some(moved), |core| {
-            core.cover(import.qty)?;
-            core.place(import.qty, State::Sold)
+        let moved = Moved { seq: self.balances.grants + 1, state: State::Sold, deadline: 0 };
+        self.happen(step, Event::Import, Some(moved), |balances| {
+            balances.cover(import.qty)?;
+            balances.place(import.qty, State::Sold)
         })
     }
 
@@ -53,16 +53,16 @@ impl Trial {
         let (from, qty) = self.look(step.sale, seq)?;
         check(!matches!(from, State::Sold | State::Refunded) && self.takes_imports(step.sale))?;
         let moved = self.mark(seq, State::Sold, 0);
-        self.happen(step, Event::Import, Some(moved), |core| {
+        self.happen(step, Event::Import, Some(moved), |balances| {
             if from != State::Held {
-                core.cover(qty)?;
+                balances.cover(qty)?;
             }
-            core.transfer(qty, from, State::Sold)
+            balances.transfer(qty, from, State::Sold)
         })
     }
 
     /// Packets and rounds have a supply that is fixed.
     fn takes_imports(&self, sale: &Sale) -> bool {
-        self.core.packets.is_none() && sale.terms.schedule.is_none()
+        self.balances.packets.is_none() && sale.terms.schedule.is_none()
     }
 }

@@ -1,7 +1,7 @@
 //! Moving the numbers, under the law, and telling the events.
 
 use super::{check, Moved, Step, Trial, Witness};
-use crate::sale::core::Core;
+use crate::sale::balances::Balances;
 use crate::sale::effect::Change;
 use crate::sale::event::Event;
 use crate::sale::outcome::Refused;
@@ -13,13 +13,13 @@ impl Trial {
         step: &mut Step<'_, '_, impl Witness>,
         event: Event,
         moved: Option<Moved>,
-        work: impl FnOnce(&mut Core) -> Result<(), Refused>,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
-        let before = self.core.stock();
-        work(&mut self.core)?;
+        let before = self.balances.stock();
+        work(&mut self.balances)?;
         check(self.is_lawful())?;
         self.tell(event, step.change, moved, step.seen);
-        let after = self.core.stock();
+        let after = self.balances.stock();
         if before != after {
             self.tell(Event::into_stock(after), step.change, None, step.seen);
         }
@@ -33,22 +33,22 @@ impl Trial {
         step: &mut Step<'_, '_, impl Witness>,
         event: Event,
         moved: Moved,
-        work: impl FnOnce(&mut Core) -> Result<(), Refused>,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         let Some(place) = step.sale.old_place_of(moved.seq) else {
             return self.happen(step, event, Some(moved), work);
         };
         let stored = step.sale.rounds().and_then(|rounds| rounds.older.get(place));
-        let stored = stored.ok_or(Refused::Law)?.core;
+        let stored = stored.ok_or(Refused::Law)?.balances;
         let touched = self.more().and_then(|more| more.older.get(&place));
-        let mut core = touched.copied().unwrap_or(stored);
-        work(&mut core)?;
-        check(self.holds_for(&core))?;
-        self.more_mut().older.insert(place, core);
-        self.core.rev += u64::from(self.has_outbox);
-        let Core { version, rev, t, epoch, .. } = self.core;
-        let core = Core { version, rev, t, epoch, ..core };
-        step.seen.see(&core, event, step.change, Some(moved));
+        let mut balances = touched.copied().unwrap_or(stored);
+        work(&mut balances)?;
+        check(self.holds_for(&balances))?;
+        self.more_mut().older.insert(place, balances);
+        self.balances.rev += u64::from(self.has_outbox);
+        let Balances { version, rev, t, epoch, .. } = self.balances;
+        let balances = Balances { version, rev, t, epoch, ..balances };
+        step.seen.see(&balances, event, step.change, Some(moved));
         Ok(())
     }
 
@@ -59,20 +59,20 @@ impl Trial {
         moved: Option<Moved>,
         seen: &mut impl Witness,
     ) {
-        self.core.rev += u64::from(self.has_outbox);
-        seen.see(&self.core, event, change, moved);
+        self.balances.rev += u64::from(self.has_outbox);
+        seen.see(&self.balances, event, change, moved);
     }
 
     pub(super) fn is_lawful(&self) -> bool {
-        self.holds_for(&self.core)
+        self.holds_for(&self.balances)
     }
 
     /// Whether the law holds for the numbers of a round.
-    fn holds_for(&self, core: &Core) -> bool {
+    fn holds_for(&self, balances: &Balances) -> bool {
         let shared = match &self.draw {
-            Some(draw) => draw.is_lawful(core),
-            None => core.packets.is_none(),
+            Some(draw) => draw.is_lawful(balances),
+            None => balances.packets.is_none(),
         };
-        shared && core.is_lawful()
+        shared && balances.is_lawful()
     }
 }

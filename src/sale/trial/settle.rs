@@ -59,10 +59,10 @@ impl Trial {
     ) -> Result<(), Refused> {
         let moved = self.mark(seq, to, 0);
         self.follow_amount(step.sale, qty, Some(from), to)?;
-        self.happen_to(step, event, moved, |core| match to {
+        self.happen_to(step, event, moved, |balances| match to {
             // Its units have come back when it expired.
             State::Forfeited => Ok(()),
-            _ => core.transfer(qty, from, to),
+            _ => balances.transfer(qty, from, to),
         })
     }
 
@@ -74,7 +74,7 @@ impl Trial {
     ) -> Result<(), Refused> {
         let (state, _) = self.look(step.sale, seq)?;
         check(state == State::Held && ms <= HOLD_MS_MAX)?;
-        let moved = self.mark(seq, State::Held, self.core.t + ms);
+        let moved = self.mark(seq, State::Held, self.balances.t + ms);
         self.happen_to(step, Event::Extend, moved, |_| Ok(()))
     }
 }

@@ -18,9 +18,9 @@ impl Trial {
         (delta, applied): (i64, i64),
     ) -> Result<(), Refused> {
         check(is_req(req) && step.sale.restocks.find(req).is_none())?;
-        check(self.core.packets.is_none())?;
-        self.happen(step, Event::Restock, None, |core| core.restock(delta, applied))?;
-        let available = self.core.available;
+        check(self.balances.packets.is_none())?;
+        self.happen(step, Event::Restock, None, |balances| balances.restock(delta, applied))?;
+        let available = self.balances.available;
         self.more_mut().restocked.push(available);
         Ok(())
     }

@@ -135,7 +135,7 @@ fn altered_effects() {
 fn replayed(log: &[Vec<u8>]) -> Result<Sale, Refused> {
     let mut sale = Sale::create(&Change::decode(&log[0])?, [1, 2])?.0;
     for text in &log[1..] {
-        sale.apply_replicated(sale.core().version, &[Change::decode(text)?])?;
+        sale.apply_replicated(sale.balances().version, &[Change::decode(text)?])?;
     }
     Ok(sale)
 }

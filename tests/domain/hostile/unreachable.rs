@@ -56,7 +56,7 @@ fn replays(log: &[Vec<u8>]) -> bool {
         return false;
     };
     for text in &log[1..] {
-        let version = sale.core().version;
+        let version = sale.balances().version;
         try_apply(&mut sale, version, &[text], "a piece");
     }
     assert_sound(&sale, "a log");
@@ -67,8 +67,8 @@ fn replays(log: &[Vec<u8>]) -> bool {
 #[test]
 fn units_are_owed_while_some_are_available() {
     let (sale, _) = full_sale(12);
-    assert!(sale.core().available > 0);
-    assert_eq!(with_number(&sale, AVAILABLE, sale.core().available), (true, true));
+    assert!(sale.balances().available > 0);
+    assert_eq!(with_number(&sale, AVAILABLE, sale.balances().available), (true, true));
     assert_eq!(with_number(&sale, DEFICIT, 0), (true, true));
     assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
 }
@@ -77,7 +77,7 @@ fn units_are_owed_while_some_are_available() {
 #[test]
 fn a_fixed_supply_is_owed() {
     let sale = sale_on(drawing(Draw::Equal { packets: 2 }), &[], 2);
-    assert_eq!(sale.core().available, 0);
+    assert_eq!(sale.balances().available, 0);
     assert_eq!(with_number(&sale, DEFICIT, 0), (true, true));
     assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
 }
@@ -142,11 +142,11 @@ fn an_import_of_a_grant_of_an_older_round() {
     let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
     let terms = Terms { hold_ms: 999, schedule: Some(schedule), ..Terms::default() };
     let mut sale = sale_on(terms, &[], 9);
-    let (here, again) = (b"Vs1".to_vec(), sale.core().version);
+    let (here, again) = (b"Vs1".to_vec(), sale.balances().version);
     assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
     let turn = sale.decide_round(&Now { clock_ms: START + 100, run: 1 }).unwrap();
     sale.commit(&turn.changes, 1).unwrap();
-    let version = sale.core().version;
+    let version = sale.balances().version;
     assert!(!try_apply(&mut sale, version, &[&here], "of the round before"));
     assert_sound(&sale, "after an effect that was refused");
 }
@@ -195,7 +195,7 @@ fn an_import_after_an_epoch_that_granted_nothing() {
     let text = [b"B:", &base_with(&head, &numbers)[1..]].concat();
     let (mut sale, _) = Sale::create(&Change::decode(&text).unwrap(), [1, 2]).unwrap();
     let import = b"Me501r1a5:rpaid".to_vec();
-    let version = sale.core().version;
+    let version = sale.balances().version;
     assert!(try_apply(&mut sale, version, &[&import], "an import"));
     assert_eq!(sale.ledger().epochs(), [(1, 501)]);
     assert_sound(&sale, "after an import");
