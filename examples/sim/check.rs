@@ -3,10 +3,10 @@
 use std::hash::Hasher;
 
 use seckill::sale::ledger::Grant;
+use seckill::sale::multi_grab::{MultiDecision, MultiOutcome};
 use seckill::sale::outbox::Entry;
 use seckill::sale::outcome::{Outcome, State};
 use seckill::sale::record::Asked;
-use seckill::sale::several::{Joint, Verdict};
 use seckill::sale::status::Status;
 use seckill::sale::Sale;
 use siphasher::sip::SipHasher13;
@@ -96,10 +96,10 @@ impl Cluster {
         &self,
         user: &Bytes,
         qty: &[u64],
-        joint: &Joint<'_>,
+        decided: &MultiDecision<'_>,
         before: &[u64],
     ) -> Check {
-        let all = matches!(joint.verdict, Verdict::Granted(_));
+        let all = matches!(decided.outcome, MultiOutcome::Granted(_));
         for (sale, (held, before)) in self.primary.held.iter().zip(before).enumerate() {
             let granted = held.sale.balances().grants - before;
             same("grants of an MGRAB", &granted, &u64::from(all))?;

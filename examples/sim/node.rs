@@ -92,7 +92,7 @@ impl Held {
         same("version on the wire", &decode_version(&wire), &Some(version))?;
         let changes = decoded(texts)?;
         entries.iter().try_for_each(|entry| self.follower.read(entry))?;
-        let told = self.sale.apply_replicated(version, &changes);
+        let told = self.sale.apply(version, changes);
         told.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
         self.follow();
         self.follower.check(&self.sale)
@@ -113,7 +113,7 @@ impl Held {
             return Ok(());
         }
         let before = digest(&self.sale);
-        let taken = self.sale.apply_replicated(*version, &decoded(texts)?).is_ok();
+        let taken = self.sale.apply(*version, decoded(texts)?).is_ok();
         same("what does not follow is taken", &taken, &false)?;
         same("digest after what does not follow", &digest(&self.sale), &before)
     }

@@ -24,19 +24,19 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     if matches!(decision.outcome, Outcome::Misuse(_)) {
         return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     }
-    if decision.changes.is_empty() {
+    let Some(plan) = &decision.plan else {
         let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
         return Swept { settled: 0, next_look };
-    }
+    };
     let before = sale.holds_len();
-    match commit::make(sale, name, outbox, &decision, &now) {
+    match commit::make(sale, name, outbox, plan, &now) {
         Ok(mut made) => {
             let settled = before.saturating_sub(sale.holds_len()) as usize;
             // The sweeper keeps the hint itself: it comes back to this sale in its turn.
             let next_look = made.take_look();
             drop(key);
-            commit::publish(call, KEY, &made, &decision.changes);
-            commit::announce(call, KEY, &made);
+            commit::publish(call, KEY, plan, &made);
+            commit::announce(call, KEY, plan, &made);
             Swept { settled, next_look }
         }
         Err(_) => Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) },

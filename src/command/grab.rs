@@ -4,7 +4,7 @@ use super::commit;
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use crate::sale::request::{Amount, Grab};
+use crate::sale::request::{Amount, Grab, Request};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 
@@ -71,7 +71,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(grab) => commit::grab(call, &grab),
+        Ok(grab) => commit::run(call, &Request::Grab(grab)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -8,7 +8,6 @@ use super::{commit, errors, reply};
 use crate::sale::decide::decide_new;
 use crate::sale::request::{Init, Request};
 use crate::sale::terms::Terms;
-use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::random;
@@ -93,23 +92,23 @@ fn create(call: &mut Call<'_>, init: &Init) {
     let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
     let name = call.args().get(KEY).copied().unwrap_or_default();
     let decision = decide_new(init, &now);
-    let [change] = &decision.changes[..] else {
+    let Some(plan) = &decision.plan else {
         return reply::outcome(out, &decision.outcome);
     };
-    let Ok((sale, told)) = Sale::create(change, random::hash_key()) else {
+    let Some(sale) = plan.create(random::hash_key()) else {
         return out.error(errors::NOT_CREATED);
     };
     if sale.terms().outbox.as_deref() == Some(name) {
         return out.error(errors::OUTBOX_REFUSED);
     }
-    let made = match commit::make_first(&sale, name, outbox, change, told) {
+    let made = match commit::make_first(&sale, name, outbox, plan) {
         Ok(made) => made,
         Err(error) => return out.error(error),
     };
-    if call.open(KEY).set(sale.created_in(now.run)).is_err() {
+    if call.open(KEY).set(sale).is_err() {
         return out.error(errors::NOT_CREATED);
     }
-    commit::publish(call, KEY, &made, &decision.changes);
-    commit::announce(call, KEY, &made);
+    commit::publish(call, KEY, plan, &made);
+    commit::announce(call, KEY, plan, &made);
     reply::outcome(out, &decision.outcome);
 }

@@ -6,9 +6,10 @@ use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
+use crate::sale::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use crate::sale::outcome::GrantView;
 use crate::sale::request::{Amount, Grab, Now};
-use crate::sale::several::{decide_several, Joint, Verdict};
+
 use crate::sale::Sale;
 use crate::server::call::Call;
 use crate::server::info;
@@ -143,10 +144,10 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     // Rounds that are over end first; then all is judged again, at the same moment.
     loop {
         match take(call, user, parts, req, &now) {
-            Ok((joint, made)) => {
-                tell(call, parts, &joint, &made);
-                if joint.verdict != Verdict::NextRound {
-                    return answer(out, &joint.verdict);
+            Ok((decided, made)) => {
+                tell(call, parts, &decided, &made);
+                if decided.outcome != MultiOutcome::NextRound {
+                    return answer(out, &decided.outcome);
                 }
             }
             Err(error) => return out.error(error),
@@ -155,20 +156,20 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
 }
 
 /// Replicates what was made to all sales, then notifies of it.
-fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Option<Made>]) {
-    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&joint.decisions)) {
-        if let Some(made) = made {
-            commit::publish(call, part.arg, made, &decision.changes);
+fn tell(call: &mut Call<'_>, parts: &[Part], decided: &MultiDecision<'_>, made: &[Option<Made>]) {
+    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&decided.decisions)) {
+        if let Some((made, plan)) = made.as_ref().zip(decision.plan.as_ref()) {
+            commit::publish(call, part.arg, plan, made);
         }
     }
-    for (part, made) in parts.iter().zip(made) {
-        if let Some(made) = made {
-            commit::announce(call, part.arg, made);
+    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&decided.decisions)) {
+        if let Some((made, plan)) = made.as_ref().zip(decision.plan.as_ref()) {
+            commit::announce(call, part.arg, plan, made);
         }
     }
 }
 
-type Taken<'a> = (Joint<'a>, Vec<Option<Made>>);
+type Taken<'a> = (MultiDecision<'a>, Vec<Option<Made>>);
 
 /// Judges all parts and makes what was decided: first the entries of all outboxes, then all
 /// changes; or nothing.
@@ -188,14 +189,18 @@ fn take<'a>(
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().map(|sale| &**sale).zip(grabs).collect();
-    let mut joint = decide_several(&judged, now);
-    if let Verdict::Misuse(misuse) = joint.verdict {
+    let mut decided = decide_multi_grab(&judged, now);
+    if let MultiOutcome::Misuse(misuse) = decided.outcome {
         return Err(errors::misuse(misuse));
     }
-    let mut entries = Vec::with_capacity(joint.decisions.len());
-    for ((sale, part), decision) in sales.iter_mut().zip(parts).zip(&joint.decisions) {
+    let mut entries = Vec::with_capacity(decided.decisions.len());
+    for ((sale, part), decision) in sales.iter_mut().zip(parts).zip(&decided.decisions) {
         let name = args.get(part.arg).copied().unwrap_or_default();
-        match commit::append(sale, name, outbox, decision) {
+        let appended = match &decision.plan {
+            None => Ok(None),
+            Some(plan) => commit::append(sale, name, outbox, plan),
+        };
+        match appended {
             Ok(appended) => entries.push(appended),
             Err(error) => {
                 entries.into_iter().flatten().for_each(|appended| outbox.withdraw(appended));
@@ -204,29 +209,27 @@ fn take<'a>(
         }
     }
     let mut made = Vec::with_capacity(entries.len());
-    for ((sale, decision), appended) in sales.iter_mut().zip(&joint.decisions).zip(entries) {
+    for ((sale, decision), appended) in sales.iter_mut().zip(&decided.decisions).zip(entries) {
         // What came before a refusal was not granted, so only the refusal counts.
-        let is_last = made.len() + 1 == joint.decisions.len();
-        if is_last || !matches!(joint.verdict, Verdict::Refused { .. }) {
+        let is_last = made.len() + 1 == decided.decisions.len();
+        if is_last || !matches!(decided.outcome, MultiOutcome::Refused { .. }) {
             sale.count(&decision.outcome);
             info::count(&decision.outcome);
         }
-        made.push(match decision.changes.is_empty() {
-            true => None,
-            false => Some(commit::enact(sale, decision, appended, now)?),
-        });
+        let plan = decision.plan.as_ref();
+        made.push(plan.map(|plan| commit::enact(sale, plan, appended, now)));
     }
-    if let Verdict::Refused { index, outcome } = &mut joint.verdict {
+    if let MultiOutcome::Refused { index, outcome } = &mut decided.outcome {
         if let Some(sale) = sales.get(*index) {
             *outcome = sale.masked(outcome.clone());
         }
     }
-    Ok((joint, made))
+    Ok((decided, made))
 }
 
-fn answer(out: Reply<'_>, verdict: &Verdict) {
-    match verdict {
-        Verdict::Granted(rows) => {
+fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
+    match outcome {
+        MultiOutcome::Granted(rows) => {
             out.array(1 + rows.len());
             out.text("GRANTED");
             for (grant, available) in rows {
@@ -234,20 +237,20 @@ fn answer(out: Reply<'_>, verdict: &Verdict) {
                 out.number(*available);
             }
         }
-        Verdict::Replayed(rows) => {
+        MultiOutcome::Replayed(rows) => {
             out.array(1 + rows.len());
             out.text("REPLAY");
             rows.iter().for_each(|grant| row(out, 4, grant));
         }
-        Verdict::Refused { index, outcome } => {
+        MultiOutcome::Refused { index, outcome } => {
             out.array(3);
             out.text("REFUSED");
             out.number(*index as u64);
             reply::outcome(out, outcome);
         }
         // The caller asks again until the rounds have begun.
-        Verdict::NextRound => out.ok(),
-        Verdict::Misuse(misuse) => out.error(errors::misuse(*misuse)),
+        MultiOutcome::NextRound => out.ok(),
+        MultiOutcome::Misuse(misuse) => out.error(errors::misuse(*misuse)),
     }
 }
 

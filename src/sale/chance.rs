@@ -14,7 +14,7 @@ mod tests {
     };
     use crate::sale::schedule::Schedule;
     use crate::sale::terms::{Terms, TermsChange};
-    use crate::sale::testing::{created, read, reloaded, rewritten, texts_of};
+    use crate::sale::testing::{commit, created, read, reloaded, rewritten, texts_of};
     use crate::sale::Sale;
 
     /// A small generator (xorshift64*): the same sequence every time.
@@ -156,17 +156,18 @@ mod tests {
         loop {
             let decision = sale.decide(request, now);
             let version = sale.balances().version;
-            let texts = texts_of(&decision.changes);
+            let texts = texts_of(decision.changes());
             for text in &texts {
                 *seen.entry((sale.terms().draw.is_some(), text[0])).or_default() += 1;
             }
-            let entries = sale.entries(b"key", &decision.changes).unwrap();
+            let plan = decision.plan.as_ref();
+            let entries = plan.map_or(Vec::new(), |plan| sale.entries(plan, b"key"));
             let rev = sale.balances().rev;
-            sale.commit(&decision.changes, now.run).unwrap();
+            commit(sale, &decision);
             let written = if sale.terms().outbox.is_some() { entries.len() as u64 } else { 0 };
             assert_eq!(sale.balances().rev, rev + written);
             if !texts.is_empty() {
-                replica.apply_replicated(version, &read(&texts)).unwrap();
+                replica.apply(version, read(&texts)).unwrap();
             }
             assert_eq!(sale.audit().differences, [], "{request:?}");
             check_outcome(sale, request, &decision.outcome, sale.time(now));
@@ -194,10 +195,8 @@ mod tests {
                     let due =
                         sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(3, &now));
                     let version = sale.balances().version;
-                    sale.commit(&due.changes, now.run).unwrap();
-                    if !due.changes.is_empty() {
-                        replica.apply_replicated(version, &due.changes).unwrap();
-                    }
+                    commit(&mut sale, &due);
+                    replica.apply(version, due.changes().to_vec()).unwrap();
                 }
                 let request = request(&mut chance, &sale);
                 step(&mut sale, &mut replica, &request, &now, &mut seen);

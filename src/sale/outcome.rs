@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// A grant as replies of GRAB show it.
+/// A grant as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantView {
     pub seq: u64,

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use super::balances::Balances;
-use super::ledger::{Block, Grant, Holding, Ledger};
+use super::ledger::{Block, Grant, Holding, Ledger, Lookup};
 use super::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP};
 use super::request::Now;
 use super::Sale;
@@ -201,8 +201,16 @@ impl Sale {
 
     /// Seq of the kept grant that `user` got with `req`.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
-        self.ledger.by_req(user, req).or_else(|| {
-            let mut older = self.older().filter_map(|old| old.ledger.by_req(user, req));
+        let found = self.ledger.find_req(user, &self.ledger.find(user), req);
+        self.seq_of(user, req, &found)
+    }
+
+    /// Seq of the kept grant of `user` that has the request id `req`, which was looked up in the
+    /// stored round.
+    #[inline]
+    pub(super) fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
+        found.seq().or_else(|| {
+            let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
             older.find(|seq| self.grant(*seq).is_some())
         })
     }

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use super::amounts::Amounts;
 use super::balances::Balances;
 use super::bytes::{put_varint, Reader};
-use super::ledger::{Found, Ledger, NewGrant};
+use super::ledger::{Ledger, Lookup, NewGrant};
 use super::limits::{
     HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
     ROWS_PER_PIECE_MAX, TIME_MS_MAX,
@@ -198,7 +198,7 @@ fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
 }
 
 #[inline]
-fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Found>) {
+fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Lookup>) {
     let new = NewGrant {
         user: row.user,
         req: row.req,

@@ -2,10 +2,11 @@
 
 use super::decide::Decision;
 use super::effect::{Effect, Importing};
-use super::grab::Lapse;
+use super::grab::DueHolds;
 use super::ledger::Grant;
 use super::limits::{GRANTS_MAX, INTEGER_MAX};
 use super::outcome::{GrantView, Misuse, Outcome, State};
+use super::plan::Places;
 use super::request::{Deed, Import, Now, Settle, Which};
 use super::Sale;
 
@@ -13,18 +14,16 @@ impl Sale {
     pub(super) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let found = self.ledger.find(settle.user);
-        let mut lapse = self.lapse_of(settle.user, &found, t);
+        let mut due = self.own_due_holds(settle.user, &found, t);
         let grant = match self.which(settle) {
             Ok(Some(grant)) => grant,
-            Ok(None) => return self.decide_unknown(settle, &lapse, now),
+            Ok(None) => return self.decide_unknown(settle, &due, now),
             Err(misuse) => return Decision::misuse(misuse),
         };
         let stands = grant.view_at(t);
         let (effect, stands) = match (settle.deed, stands.state) {
             (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
-            (Deed::Confirm { reclaim: true }, State::Expired) => {
-                self.reclaim(&grant, &mut lapse, t)
-            }
+            (Deed::Confirm { reclaim: true }, State::Expired) => self.reclaim(&grant, &mut due, t),
             (Deed::Cancel, State::Held) => settled(stands, State::Cancelled),
             (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
             (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
@@ -33,7 +32,7 @@ impl Sale {
             }
             _ => (None, stands),
         };
-        self.change_after(&lapse, Outcome::Stands(stands), effect, now)
+        self.change_after(&due, Outcome::Stands(stands), effect, None, now)
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
@@ -60,15 +59,15 @@ impl Sale {
     fn decide_unknown<'a>(
         &self,
         settle: &Settle<'a>,
-        lapse: &Lapse<'a>,
+        due: &DueHolds<'a>,
         now: &Now,
     ) -> Decision<'a> {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
-            return self.change_after(lapse, Outcome::NoGrant, None, now);
+            return self.change_after(due, Outcome::NoGrant, None, None, now);
         };
         let stands = self.fences.stands(settle.user, req, self.time(now));
         let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
-        self.change_after(lapse, Outcome::Fenced, fence, now)
+        self.change_after(due, Outcome::Fenced, fence, None, now)
     }
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;
@@ -76,24 +75,22 @@ impl Sale {
     fn reclaim<'a>(
         &self,
         grant: &Grant<'_>,
-        lapse: &mut Lapse<'_>,
+        due: &mut DueHolds<'_>,
         t: u64,
     ) -> (Option<Effect<'a>>, GrantView) {
         let (seq, qty) = (grant.seq, grant.qty);
         let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
         // An older round has its own numbers and its own allowances.
         let side = self.side_of(seq);
-        lapse.look_at(&side);
+        due.switch_to(&side);
         let found = side.ledger.find(grant.user);
-        let holding = self.holding_after(side.ledger, &found, &lapse.seqs);
+        let holding = self.holding_after(side.ledger, &found, &due.seqs);
         let allowance = self.allowance(&holding);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.lapse_until(side.ledger, lapse, grant.user, t, |lapse| {
-                self.is_free((seq, qty), lapse)
-            });
+            self.expire_until(side.ledger, due, grant.user, t, |due| self.is_free((seq, qty), due));
         }
-        if permitted && self.is_free((seq, qty), lapse) {
+        if permitted && self.is_free((seq, qty), due) {
             let stands = GrantView { state: State::Sold, ..stands };
             return (Some(Effect::Reclaim { seq }), stands);
         }
@@ -102,14 +99,14 @@ impl Sale {
 
     /// Whether the units of the expired grant `seq` can be taken anew: in a sale that draws, also
     /// a packet, and every packet left still gets its share.
-    fn is_free(&self, (seq, qty): (u64, u64), lapse: &Lapse<'_>) -> bool {
-        let mut after = lapse.balances;
+    fn is_free(&self, (seq, qty): (u64, u64), due: &DueHolds<'_>) -> bool {
+        let mut after = due.balances;
         let Some(draw) = &self.terms.draw else { return after.available >= qty };
         let ledger = self.side_of(seq).ledger;
         let lapsed = |seq: &u64| ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
         let listed = self
             .amounts()
-            .is_none_or(|amounts| amounts.contains(qty) || lapse.seqs.iter().any(lapsed));
+            .is_none_or(|amounts| amounts.contains(qty) || due.seqs.iter().any(lapsed));
         listed && after.transfer(qty, State::Expired, State::Sold).is_ok() && draw.is_lawful(&after)
     }
 
@@ -120,8 +117,9 @@ impl Sale {
         if self.terms.schedule.is_some() {
             return Decision::misuse(Misuse::RoundsTakeNoImport);
         }
-        let known = self.ledger.by_req(import.user, import.req);
-        if let Some(grant) = known.and_then(|seq| self.ledger.grant(seq)) {
+        let found = self.ledger.find(import.user);
+        let known = self.ledger.find_req(import.user, &found, import.req);
+        if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
             return self.decide_reimport(&grant, import, now);
         }
         let balances = &self.balances;
@@ -136,8 +134,9 @@ impl Sale {
         let (seq, state) = (balances.grants + 1, State::Sold);
         let grant = GrantView { seq, qty, state, deadline: 0 };
         let available = balances.available.saturating_sub(qty);
+        let places = Some(Places { user: found, req: Some(known) });
         let effect = Effect::Import(Importing { user, req, qty, at });
-        self.change(Outcome::Granted { grant, available }, effect, now)
+        self.change_at(Outcome::Granted { grant, available }, effect, places, now)
     }
 
     /// Whether units for an import are there or may be promised beyond the supply.

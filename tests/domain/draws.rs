@@ -14,6 +14,7 @@ use seckill::sale::Sale;
 
 use super::random::Random;
 use super::rebuild;
+use super::world::commit;
 
 const RUN: u64 = 1;
 const HOLD: u64 = 50;
@@ -30,7 +31,7 @@ fn told(draw: Draw, list: &[u64], supply: u64, secret: u64, hold_ms: u64) -> Res
     let init = Init { supply, terms, amounts: list.to_vec(), id: 1, secret: bytes };
     let decision = decide_new(&init, &now(1));
     match decision.outcome {
-        Outcome::Done => Ok(Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(RUN)),
+        Outcome::Done => Ok(decision.plan.unwrap().create([1, 2]).unwrap()),
         Outcome::Misuse(misuse) => Err(misuse),
         other => panic!("{other:?}"),
     }
@@ -50,7 +51,7 @@ fn draw(sale: &mut Sale, user: u64, clock_ms: u64) -> Option<u64> {
         Outcome::SoldOut { .. } => None,
         other => panic!("{other:?}"),
     };
-    sale.commit(&decision.changes, RUN).unwrap();
+    commit(sale, &decision);
     qty
 }
 
@@ -275,7 +276,7 @@ fn deed(sale: &mut Sale, user: u64, deed: Deed, clock_ms: u64) {
     let newest = sale.grants_of(user.as_bytes()).next().map_or(0, |grant| grant.seq);
     let settle = Settle { user: user.as_bytes(), which: Which::Seq(newest), deed };
     let decision = sale.decide(&Request::Settle(settle), &now(clock_ms));
-    sale.commit(&decision.changes, RUN).unwrap();
+    commit(sale, &decision);
 }
 
 /// Amount and packet come back together, whoever gives them back and in whatever order; in the end

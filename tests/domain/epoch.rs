@@ -25,9 +25,9 @@ fn grab(sale: &mut Sale, run: u64) -> (Option<u64>, Vec<u8>) {
 
 fn commit(sale: &mut Sale, request: &Request<'_>, run: u64) -> (Option<u64>, Vec<u8>) {
     let decision = sale.decide(request, &Now { clock_ms: CLOCK, run });
-    assert_eq!(decision.changes.len(), 1);
-    sale.commit(&decision.changes, run).unwrap();
-    (decision.changes[0].epoch, encoded(&decision.changes[0]))
+    assert_eq!(decision.changes().len(), 1);
+    sale.commit(decision.plan.as_ref().unwrap());
+    (decision.changes()[0].epoch, encoded(&decision.changes()[0]))
 }
 
 fn epochs_of_rows(sale: &Sale) -> Vec<u64> {
@@ -76,9 +76,8 @@ fn a_refusal_spends_no_epoch() {
     let request = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(101), req: None });
     for _ in 0..2 {
         let decision = sale.decide(&request, &now);
-        assert!(decision.changes.is_empty());
+        assert!(decision.changes().is_empty());
         sale.count(&decision.outcome);
-        sale.commit(&decision.changes, 600).unwrap();
     }
     assert_eq!(sale.balances().epoch, 500);
     assert_eq!(grab(&mut sale, 600).0, Some(600));
@@ -146,7 +145,7 @@ fn a_replica_refuses_an_epoch_that_does_not_rise() {
     ] {
         let mut replica = sale.clone();
         let outcome = Change::decode(text.as_bytes())
-            .and_then(|change| replica.apply_replicated(version, &[change]))
+            .and_then(|change| replica.apply(version, [change]))
             .map(drop);
         assert_eq!(outcome, applied, "{text}");
         if applied.is_err() {
@@ -161,8 +160,8 @@ fn a_sale_whose_epochs_are_used_up_refuses() {
     let mut sale = opened(500);
     let last = Change::decode(b"Pe9007199254740991").unwrap();
     let version = sale.balances().version;
-    sale.apply_replicated(version, &[last]).unwrap();
+    sale.apply(version, [last]).unwrap();
     let decision = sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, run: 600 });
     assert_eq!(super::world::reply(&decision.outcome), "ERR exhausted");
-    assert!(decision.changes.is_empty());
+    assert!(decision.changes().is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill::sale::ledger::{Found, Holding, Ledger, NewGrant};
+use seckill::sale::ledger::{Holding, Ledger, Lookup, NewGrant};
 use seckill::sale::outcome::State;
 use seckill::sale::record::{Asked, ReqTag};
 
@@ -53,7 +53,7 @@ impl Plain {
         self.push(ledger, found)
     }
 
-    fn push(&self, ledger: &mut Ledger, found: Option<Found>) -> u64 {
+    fn push(&self, ledger: &mut Ledger, found: Option<Lookup>) -> u64 {
         let req = self.req.as_ref().map(|(id, asked)| ReqTag { id, asked: *asked });
         let new = NewGrant {
             user: &self.user,

@@ -10,7 +10,7 @@ use seckill::sale::Sale;
 
 use super::oracle::{Every, Rules, FENCE_MS};
 use super::rebuild;
-use super::world::{encoded, World};
+use super::world::{commit, encoded, World};
 
 const START: u64 = 1_000_000;
 const RUN: u64 = 500;
@@ -26,8 +26,8 @@ fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64
     let now = Now { clock_ms, run: RUN };
     let version = sale.balances().version;
     let decision = sale.decide(request, &now);
-    let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-    sale.commit(&decision.changes, RUN).unwrap();
+    let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+    commit(sale, &decision);
     follow(replica, version, &texts);
     decision.outcome
 }
@@ -36,7 +36,7 @@ fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64
 fn follow(replica: &mut Sale, mut version: u64, texts: &[Vec<u8>]) {
     for part in texts.chunks(EFFECTS_PER_APPLY_MAX) {
         let changes: Vec<_> = part.iter().map(|text| Change::decode(text).unwrap()).collect();
-        replica.apply_replicated(version, &changes).unwrap();
+        replica.apply(version, changes).unwrap();
         version += part.len() as u64;
     }
 }
@@ -66,29 +66,31 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     const COUNT: u64 = 30_000;
     let (mut sale, mut replica) = all_held(COUNT);
     let now = |clock_ms| Now { clock_ms, run: RUN };
-    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes.is_empty());
+    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes().is_empty());
     let rev = sale.balances().rev;
     let mut left = COUNT;
     while left > 0 {
         let decision = sale.decide_expiry(2500, &now(START + HOLD));
-        let seqs = decision.changes.iter().map(|change| match &change.effect {
+        let seqs = decision.changes().iter().map(|change| match &change.effect {
             Effect::Expire(seqs) => seqs.len(),
             other => panic!("{other:?}"),
         });
         let sizes: Vec<usize> = seqs.collect();
         assert_eq!(sizes, [1000, 1000, 500], "as many as asked for, in bounded effects");
         let version = sale.balances().version;
-        let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        let entries = sale.entries(b"k", &decision.changes).unwrap();
+        let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+        let plan = decision.plan.as_ref().unwrap();
+        let entries = sale.entries(plan, b"k");
         // The first brings units back, and with it the transition.
         assert_eq!(entries.len(), 2500 + usize::from(left == COUNT));
-        let told = sale.commit(&decision.changes, RUN).unwrap();
+        sale.commit(plan);
+        let told: Vec<_> = plan.kinds().collect();
         assert!(told.len() <= 3, "{told:?}");
         follow(&mut replica, version, &texts);
         left -= 2500;
         assert_eq!((sale.balances().held, sale.balances().available), (left, COUNT - left));
     }
-    assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes.is_empty());
+    assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes().is_empty());
     assert_eq!(sale.balances().rev, rev + COUNT + 1);
     assert_eq!(sale.tallies().expired, COUNT);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
@@ -150,8 +152,8 @@ fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
     // A node's own clock prunes nothing; a fence that is over is set anew, behind the others.
     let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
     let now = |after: u64| Now { clock_ms: START + after, run: RUN };
-    assert!(sale.decide(&late, &now(FENCE_MS)).changes.is_empty());
-    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).changes.len(), 1);
+    assert!(sale.decide(&late, &now(FENCE_MS)).changes().is_empty());
+    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).changes().len(), 1);
     assert_eq!(fences_of(&sale), b"abc");
     ask(&mut sale, &mut replica, &cancel(b"u", b"a"), START + FENCE_MS);
     assert_eq!(fences_of(&sale), b"bca");
@@ -193,7 +195,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     // A loaded sale forgets in the same order.
     let version = loaded.balances().version;
     let fence = Effect::Fence { user: b"u", req: b"r" };
-    loaded.apply_replicated(version, &[Change::piece(fence)]).unwrap();
+    loaded.apply(version, [Change::piece(fence)]).unwrap();
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
 }
 
@@ -206,7 +208,7 @@ fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
     let mut sale = World::open(9 * COUNT, rules, START, RUN).unwrap().unwrap().sale;
     let mut make = |request: &Request<'_>, clock_ms: u64| loop {
         let decision = sale.decide(request, &Now { clock_ms, run: RUN });
-        sale.commit(&decision.changes, RUN).unwrap();
+        commit(&mut sale, &decision);
         if decision.outcome != Outcome::NextRound {
             break;
         }
@@ -273,8 +275,8 @@ fn effects_of_the_first_version_apply() {
         let effect = unescaped(effect);
         let change = Change::decode(&effect).unwrap();
         match &mut sale {
-            None => sale = Some(Sale::create(&change, [1, 2]).unwrap().0),
-            Some(sale) => drop(sale.apply_replicated(version, &[change]).unwrap()),
+            None => sale = Some(Sale::create(change, [1, 2]).unwrap().0),
+            Some(sale) => drop(sale.apply(version, [change]).unwrap()),
         }
         assert_eq!(sale.as_ref().unwrap().balances().version, count as u64 + 1);
     }

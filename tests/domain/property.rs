@@ -586,8 +586,8 @@ impl Done {
             Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,
             _ => return None,
         };
-        let until = if decision.changes.iter().any(fences) { t + FENCE_MS } else { u64::MAX };
-        let did = decision.changes.iter().any(|change| !lapses(change));
+        let until = if decision.changes().iter().any(fences) { t + FENCE_MS } else { u64::MAX };
+        let did = decision.changes().iter().any(|change| !lapses(change));
         did.then(|| Done { op: op.clone(), deadline, until })
     }
 
@@ -599,9 +599,9 @@ impl Done {
             *ms = self.deadline.saturating_sub(t).max(1);
         }
         let decision = world.decide(&op).ok_or("not a command")?;
-        match t >= self.until || decision.changes.iter().all(lapses) {
+        match t >= self.until || decision.changes().iter().all(lapses) {
             true => Ok(()),
-            false => Err(format!("{op:?} does something again: {:?}", decision.changes)),
+            false => Err(format!("{op:?} does something again: {:?}", decision.changes())),
         }
     }
 }

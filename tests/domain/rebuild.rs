@@ -62,9 +62,9 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
 /// Loads a rewritten log.
 pub fn replay(log: &[(u64, Vec<u8>)]) -> Result<Sale, Refused> {
     let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
-    let (mut sale, _) = Sale::create(&Change::decode(base)?, [7, 8])?;
+    let (mut sale, _) = Sale::create(Change::decode(base)?, [7, 8])?;
     for (version, text) in rest {
-        sale.apply_replicated(*version, &[Change::decode(text)?])?;
+        sale.apply(*version, [Change::decode(text)?])?;
     }
     Ok(sale)
 }

@@ -24,7 +24,7 @@ fn emptied(sample: &Sample) -> Option<Sale> {
         secret: [7; 16],
     };
     let decision = decide_new(&init, &Now { clock_ms: 1_000_000, run: 1 });
-    Sale::create(decision.changes.first()?, [1, 2]).ok().map(|(sale, _)| sale)
+    decision.plan?.create([1, 2])
 }
 
 fn apply(rounds: u64, seed: u64) -> Figures {

@@ -11,7 +11,7 @@ use crate::sale::effect::Change;
 use crate::sale::outcome::{GrantView, Misuse, Outcome, State};
 use crate::sale::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
 use crate::sale::terms::{Terms, TermsChange};
-use crate::sale::testing::{self, at, created, grab, reloaded, run, SECRET};
+use crate::sale::testing::{self, at, commit, created, grab, reloaded, run, SECRET};
 use crate::sale::Sale;
 
 fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
@@ -53,7 +53,7 @@ fn drained(mut sale: Sale) -> Vec<u64> {
             Outcome::SoldOut { held: 0 } => break,
             other => panic!("{other:?}"),
         }
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     assert_eq!(sale.balances().available, 0);
     assert_eq!(sale.audit().differences, []);
@@ -145,7 +145,7 @@ fn a_limit_on_drawn_amounts_is_refused() {
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
         let text = format!("Al{limit}");
         let change = Change::decode(text.as_bytes()).unwrap();
-        assert!(sale.apply_replicated(sale.balances().version, &[change]).is_err());
+        assert!(sale.apply(sale.balances().version, [change]).is_err());
     }
     let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
     assert_eq!(run(&mut sale, &Request::Alter(change), 2), Outcome::Done);

@@ -10,7 +10,7 @@ use crate::sale::outcome::{Misuse, Outcome, State};
 use crate::sale::request::{Amount, Deed, Grab, Import, Request, Restock, Settle, Which};
 use crate::sale::schedule::Schedule;
 use crate::sale::terms::Terms;
-use crate::sale::testing::{at, created, init, reloaded, run};
+use crate::sale::testing::{at, commit, created, init, reloaded, run};
 
 /// Rounds of 1000 ms from 300 on, open for 100 ms.
 const SCHEDULE: Schedule =
@@ -122,10 +122,10 @@ fn holds_of_older_rounds_expire_and_can_be_reclaimed_there() {
     assert_eq!(state(settle(&mut sale, "a", a, reclaim, 2801)), State::Sold);
     assert_eq!((sale.balances().available, sale.balances().held), (0, 1));
     let decision = sale.decide_expiry(10, &at(3299));
-    assert!(decision.changes.is_empty());
+    assert!(decision.changes().is_empty());
     let expiry = |clock_ms: u64, sale: &mut Sale| {
         let decision = sale.decide_expiry(10, &at(clock_ms));
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(sale, &decision);
     };
     wins(&mut sale, "c", 3300);
     expiry(3800, &mut sale);
@@ -188,9 +188,9 @@ fn a_clock_that_steps_back_stays_in_the_round() {
     assert_eq!(sale.balances().round, 2);
     let early = Change::decode(b"Hn2s5").unwrap();
     let mut broken = sale.clone();
-    assert!(broken.apply_replicated(sale.balances().version, &[early]).is_err());
+    assert!(broken.apply(sale.balances().version, [early]).is_err());
     let future = Change::decode(b"Ht10n9s5").unwrap();
-    assert!(broken.apply_replicated(sale.balances().version, &[future]).is_err());
+    assert!(broken.apply(sale.balances().version, [future]).is_err());
 }
 
 #[test]
@@ -231,12 +231,12 @@ fn a_round_with_many_winners_is_given_back_in_steps() {
         let user = user.to_string();
         let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
         let decision = sale.decide(&Request::Grab(grab), &at(1300));
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     let full = sale.memory_bytes();
     for clock_ms in [2300, 3300] {
         let decision = sale.decide_round(&at(clock_ms)).unwrap();
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     assert!(sale.memory_bytes() > full / 3, "not yet given back");
     let mut steps = 0;

@@ -44,7 +44,8 @@ impl Loader {
     }
 
     fn piece(&mut self, effect: Effect<'_>) -> Result<(), Refused> {
-        self.sale.apply(&[Change::piece(effect)]).map(|_| ())
+        let version = self.sale.balances.version;
+        self.sale.apply(version, [Change::piece(effect)]).map(|_| ())
     }
 
     /// The sale, if it is the one that the base announced. `arrived_at` is when it was loaded,

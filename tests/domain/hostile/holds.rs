@@ -13,7 +13,7 @@ pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let mut step = |world: &mut World, op: Op| {
         if let Some(decision) = world.decide(&op) {
             let versions = world.sale.balances().version..;
-            let changes = decision.changes.iter().map(encoded);
+            let changes = decision.changes().iter().map(encoded);
             texts.extend(versions.zip(changes));
         }
         world.step(&op).unwrap();

@@ -18,7 +18,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
     let now = Now { clock_ms: START, run: 1 };
     let decision = decide_new(&init, &now);
-    let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1);
+    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
     for user in [b"u", b"v"] {
         let grab = seckill::sale::request::Grab {
             user,
@@ -26,7 +26,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
             req: None,
         };
         let decision = sale.decide(&Request::Grab(grab), &now);
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     sale
 }
@@ -52,7 +52,7 @@ fn with_number(sale: &Sale, place: usize, number: u64) -> (bool, bool) {
 
 /// Whether a log begins a sale and all of it is taken.
 fn replays(log: &[Vec<u8>]) -> bool {
-    let Ok((mut sale, _)) = Sale::create(&Change::decode(&log[0]).unwrap(), [1, 2]) else {
+    let Ok((mut sale, _)) = Sale::create(Change::decode(&log[0]).unwrap(), [1, 2]) else {
         return false;
     };
     for text in &log[1..] {
@@ -108,7 +108,7 @@ fn rows_that_leave_packets_without_a_share() {
     // Changes that no row is of: there is room for more rows than it has.
     for request in [Request::Pause, Request::Resume, Request::Pause] {
         let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 });
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     let log = texts_of(&sale);
     assert!(replays(&log));
@@ -130,7 +130,7 @@ fn repeating() -> Sale {
     for round in [1, 2, 5] {
         let now = Now { clock_ms: START + round * 100, run: 1 };
         let turn = sale.decide_round(&now).unwrap();
-        sale.commit(&turn.changes, 1).unwrap();
+        commit(&mut sale, &turn);
     }
     sale
 }
@@ -145,7 +145,7 @@ fn an_import_of_a_grant_of_an_older_round() {
     let (here, again) = (b"Vs1".to_vec(), sale.balances().version);
     assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
     let turn = sale.decide_round(&Now { clock_ms: START + 100, run: 1 }).unwrap();
-    sale.commit(&turn.changes, 1).unwrap();
+    commit(&mut sale, &turn);
     let version = sale.balances().version;
     assert!(!try_apply(&mut sale, version, &[&here], "of the round before"));
     assert_sound(&sale, "after an effect that was refused");
@@ -193,7 +193,7 @@ fn an_import_after_an_epoch_that_granted_nothing() {
     assert_eq!(numbers[epochs], 0);
     numbers.splice(epochs..=epochs, [1, 1, 500]);
     let text = [b"B:", &base_with(&head, &numbers)[1..]].concat();
-    let (mut sale, _) = Sale::create(&Change::decode(&text).unwrap(), [1, 2]).unwrap();
+    let (mut sale, _) = Sale::create(Change::decode(&text).unwrap(), [1, 2]).unwrap();
     let import = b"Me501r1a5:rpaid".to_vec();
     let version = sale.balances().version;
     assert!(try_apply(&mut sale, version, &[&import], "an import"));

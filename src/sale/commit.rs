@@ -1,131 +1,59 @@
-//! Changing a sale. Changes are tried on a copy of the numbers first, then made; on a primary the
-//! trial can't fail, on a replica or in a log it guards against what is broken or hostile.
-
-use std::collections::HashSet;
-
-use smallvec::SmallVec;
+//! Changing a sale: what was planned is done. Nothing here is refused or judged.
 
 use super::admission::List;
 use super::amounts::Amounts;
-use super::balances::Balances;
 use super::effect::{Change, Effect, Granting, Importing, UsersChange};
-use super::event::Event;
-use super::ledger::{HashKey, Ledger, NewGrant};
-use super::limits::EFFECTS_PER_APPLY_MAX;
+use super::ledger::{Ledger, NewGrant};
 use super::lists;
-use super::outcome::{Refused, State};
+use super::outcome::State;
+use super::plan::{Places, Plan};
 use super::record::{Asked, ReqTag};
 use super::restocks::Restocked;
 use super::rows;
 use super::snapshot;
 use super::status::count;
-use super::trial::{Moved, Trial, Witness};
 use super::Sale;
 
-/// What happened, in order; the same event several times in a row is told once.
-pub type Told = SmallVec<[Event; 4]>;
-
-impl Witness for Told {
-    #[inline]
-    fn see(&mut self, _: &Balances, event: Event, _: &Change<'_>, _: Option<Moved>) {
-        if self.last() != Some(&event) {
-            self.push(event);
-        }
-    }
-}
-
 impl Sale {
-    /// Makes a sale from the change that begins it: an INIT, or the base of a rewritten log.
-    /// `key` keys the index's hash. Refused when the change is another one or breaks the law.
-    pub fn create(change: &Change<'_>, key: HashKey) -> Result<(Sale, Told), Refused> {
-        let mut told = Told::new();
-        let Effect::Init(start) = &change.effect else {
-            let Effect::Base(piece) = &change.effect else { return Err(Refused::Place) };
-            return snapshot::read_base(piece, key).map(|(sale, _)| (sale, told));
-        };
-        let trial = Trial::of_new(change, &mut told)?;
-        let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
-        sale.told_supply = start.supply;
-        if let Some(amounts) = sale.amounts_mut() {
-            *amounts = start.amounts.iter().copied().collect();
+    /// Does what was planned for this sale as it still is. Primaries, replicas and logs all come
+    /// here, and nowhere else does a sale change.
+    pub fn commit(&mut self, plan: &Plan<'_>) {
+        debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
+        let mut restocked = plan.more.iter().flat_map(|more| more.restocked.iter().copied());
+        for change in &plan.changes {
+            let begun = self.balances.begin(change);
+            debug_assert_eq!(begun, Ok(()), "planning has begun it too");
+            self.make(change, plan.new_grant, &mut restocked);
         }
-        sale.created_at = trial.balances.t;
-        if let Some(rounds) = sale.rounds_mut() {
-            rounds.base_supply = start.supply;
-            sale.ledger = Ledger::starting(key, 0, trial.balances.round);
-        }
-        sale.balances = trial.balances;
-        Ok((sale, told))
-    }
-
-    /// Applies changes that were decided here, on this primary, in the run `run`. Refused, with
-    /// nothing changed, only when the clock is beyond what a sale can store.
-    pub fn commit(&mut self, changes: &[Change<'_>], run: u64) -> Result<Told, Refused> {
-        let told = self.apply(changes)?;
-        if !changes.is_empty() {
-            // Its first change in a run brought the epoch; without one there is none yet.
+        self.balances = plan.balances;
+        if let Some(run) = plan.run {
             self.run = run;
         }
-        Ok(told)
-    }
-
-    /// Marks a sale that was just created by an INIT decided here.
-    pub fn created_in(mut self, run: u64) -> Sale {
-        self.run = run;
-        self
-    }
-
-    /// Applies what a primary or a log decided: all of it, or nothing when any part is refused.
-    /// `version` is the one that the first change follows.
-    pub fn apply_replicated(
-        &mut self,
-        version: u64,
-        changes: &[Change<'_>],
-    ) -> Result<Told, Refused> {
-        if version != self.balances.version {
-            return Err(Refused::Gap);
-        }
-        if changes.len() > EFFECTS_PER_APPLY_MAX || are_entangled(changes) {
-            return Err(Refused::Law);
-        }
-        self.apply(changes)
-    }
-
-    /// Applies changes in order: all of them, or nothing when one is refused.
-    pub fn apply(&mut self, changes: &[Change<'_>]) -> Result<Told, Refused> {
-        let mut told = Told::new();
-        let mut trial = Trial::of(self);
-        let alone = changes.len() == 1;
-        for change in changes {
-            trial.step(self, change, alone, &mut told)?;
-        }
-        let restocked = trial.more().map_or(&[][..], |more| &more.restocked);
-        let mut restocked = restocked.iter().copied();
-        for change in changes {
-            let begun = self.balances.begin(change);
-            debug_assert_eq!(begun, Ok(()), "the trial has begun it too");
-            self.make(change, &mut restocked);
-        }
-        self.balances = trial.balances;
         if self.extras.is_some() {
-            self.tidy_rounds(&trial);
+            self.tidy_rounds(plan);
         }
         debug_assert!(self.balances.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
-        Ok(told)
     }
 
-    /// Makes a change that was tried. `restocked`: what is available after each restock to come.
-    fn make(&mut self, change: &Change<'_>, restocked: &mut impl Iterator<Item = u64>) {
+    /// Makes a change. `new_grant`: where its grant belongs, if that is known; `restocked`: what is
+    /// available after each restock to come.
+    #[inline]
+    fn make(
+        &mut self,
+        change: &Change<'_>,
+        new_grant: Option<Places>,
+        restocked: &mut impl Iterator<Item = u64>,
+    ) {
         self.awaits -= u64::from(change.effect.is_piece());
         match &change.effect {
             Effect::Grant(grant) => {
-                self.record(grant);
+                self.record(grant, new_grant);
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
             }
-            Effect::Import(import) => self.import(import),
+            Effect::Import(import) => self.import(import, new_grant),
             Effect::Restock { req, delta, applied } => {
                 let (delta, applied) = (*delta, *applied);
                 let available = restocked.next().unwrap_or_default();
@@ -165,14 +93,14 @@ impl Sale {
             Effect::Rows(piece) => rows::take(self, piece),
             Effect::Turn(piece) => snapshot::take_turn(self, piece),
             Effect::Round { round, .. } => self.begin_round(*round),
-            // The trial refuses these on a sale that exists.
+            // Nobody plans these on a sale that exists.
             Effect::Init(_) | Effect::Base(_) => {}
         }
     }
 
-    /// Records a grant that begins now. Compiled into the caller, who knows more of the grant.
-    #[inline(always)]
-    pub(super) fn record(&mut self, grant: &Granting<'_>) {
+    /// Records a grant that begins now.
+    #[inline]
+    fn record(&mut self, grant: &Granting<'_>, places: Option<Places>) {
         let (state, held_until) = grant.state_at(self.balances.t);
         let new = NewGrant {
             user: grant.user,
@@ -184,9 +112,16 @@ impl Sale {
             epoch: self.balances.epoch,
         };
         self.ledger.forget_announced_epochs();
-        let found = grant.found.unwrap_or_else(|| self.ledger.find(grant.user));
-        self.ledger.push_here(&new, found);
+        self.push(&new, places);
         count(&mut self.tallies.granted);
+    }
+
+    #[inline]
+    fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) {
+        match places {
+            Some(Places { user, req }) => self.ledger.push_here(new, user, req),
+            None => self.ledger.push(new, None),
+        };
     }
 
     fn begin_round(&mut self, round: u64) {
@@ -196,7 +131,7 @@ impl Sale {
         }
     }
 
-    fn import(&mut self, import: &Importing<'_>) {
+    fn import(&mut self, import: &Importing<'_>, places: Option<Places>) {
         let new = NewGrant {
             user: import.user,
             req: Some(ReqTag { id: import.req, asked: Asked::Either }),
@@ -207,7 +142,7 @@ impl Sale {
             epoch: self.balances.epoch,
         };
         self.ledger.forget_announced_epochs();
-        self.ledger.push(&new, None);
+        self.push(&new, places);
         count(&mut self.tallies.imported);
     }
 
@@ -230,9 +165,9 @@ impl Sale {
     }
 
     /// Takes over the numbers of older rounds and lets go of those that are not kept.
-    fn tidy_rounds(&mut self, trial: &Trial) {
+    fn tidy_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
-        let touched = trial.more().into_iter().flat_map(|more| &more.older);
+        let touched = plan.more.iter().flat_map(|more| &more.older);
         touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));
         rounds.prune();
         rounds.shed();
@@ -276,23 +211,4 @@ impl Sale {
             State::Held | State::Forfeited => {}
         }
     }
-}
-
-/// Whether one of several changes can't be checked before the others are made: two bring the same
-/// new request id, or two change the terms.
-fn are_entangled(changes: &[Change<'_>]) -> bool {
-    if changes.len() < 2 {
-        return false;
-    }
-    let (mut grants, mut restocks, mut alters) = (HashSet::new(), HashSet::new(), 0);
-    !changes.iter().all(|change| match change.effect {
-        Effect::Grant(Granting { user, req: Some(req), .. }) => grants.insert((user, req.id)),
-        Effect::Import(Importing { user, req, .. }) => grants.insert((user, req)),
-        Effect::Restock { req, .. } => restocks.insert(req),
-        Effect::Alter(_) => {
-            alters += 1;
-            alters == 1
-        }
-        _ => true,
-    })
 }
