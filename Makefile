@@ -32,80 +32,78 @@ run: build ## Start a server with the module in the foreground
 	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
 		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
 
-# Module and example in one call of cargo: the examples' dependencies give the module's other
-# features, so two calls would build the module twice, every time.
 demo: deps ## Sell 100 units to 500 concurrent clients and check the result
-	cargo build --release --lib --example rush
-	target/release/examples/rush
+	cargo build --release -p seckill -p rush
+	target/release/rush
 
 demo-pay: deps ## The same with holds: some pay, some don't, and everything is sold in the end
-	cargo build --release --lib --example rush
-	target/release/examples/rush --pay
+	cargo build --release -p seckill -p rush
+	target/release/rush --pay
 
 demo-redpacket: deps ## Pay out three rounds of red packets and draw what was paid
-	cargo build --release --lib --example red_packet
-	target/release/examples/red_packet
-	target/release/examples/red_packet --packets
+	cargo build --release -p seckill -p red_packet
+	target/release/red_packet
+	target/release/red_packet --packets
 
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders
 
 order-demo: deps orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
-	cargo build --release --lib --example order_writer --example order_demo
-	target/release/examples/order_demo
+	cargo build --release -p seckill -p order_writer -p seckill-order-demo
+	target/release/order_demo
 
 clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
-	cargo build --release --lib --example clients
-	target/release/examples/clients
+	cargo build --release -p seckill -p seckill-tools --bin clients --lib
+	target/release/clients
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
-	cargo build --release --lib --example durability
-	target/release/examples/durability
+	cargo build --release -p seckill -p seckill-tools --bin durability --lib
+	target/release/durability
 
 # What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
 torture: deps ## Kill, freeze, cut off and promote servers that sell, and check what they promised
-	cargo build --release --lib --example torture
-	target/release/examples/torture $(TORTURE)
+	cargo build --release -p seckill -p seckill-tools --bin torture --lib
+	target/release/torture $(TORTURE)
 
 build-noop: deps
-	cargo build --release --package seckill-noop
+	cargo build --release -p seckill-noop
 
 bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
-	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --docs $(BENCH)
+	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --docs $(BENCH)
 
 bench-profile: build build-noop ## Write where the server spends its time into docs/ (perf)
-	cargo bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --profile
+	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --profile
 
 bench-core: deps ## Measure the domain alone, without a server
-	cargo bench --bench core
+	cargo bench -p seckill-bench --bench core
 
 bench-instructions: build build-noop ## Count the server's instructions for one call (valgrind)
-	SECKILL_MODULE=$(MODULE) SECKILL_NOOP_MODULE=$(NOOP) cargo bench --bench instructions
+	SECKILL_MODULE=$(MODULE) SECKILL_NOOP_MODULE=$(NOOP) cargo bench -p seckill-bench --bench instructions
 
 test: deps ## Run all tests
-	cargo test
+	cargo test --workspace
 
 matrix: deps ## Run the server tests on nine servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/servers
-	cargo run --example matrix -- --servers "$$(.ci/servers --where)"
+	cargo run -p seckill-tools --bin matrix -- --servers "$$(.ci/servers --where)"
 
 cluster-test: deps ## Move a slot and kill a primary in a cluster of six while it sells
 	cargo test --test cluster -- --ignored --nocapture --test-threads=1
 
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
-	cargo run --release --example sim -- $(SIM)
+	cargo run --release -p seckill-tools --bin sim -- $(SIM)
 
 fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
-	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --test fuzz long -- --ignored --nocapture --test-threads=1
+	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test -p seckill-fuzz --test fuzz long -- --ignored --nocapture --test-threads=1
 
 memcheck: deps ## Run the server tests and altered calls under valgrind: no error, no leak (20 min)
-	cargo test --test fuzz memcheck -- --ignored --nocapture
+	cargo test -p seckill-fuzz --test fuzz memcheck -- --ignored --nocapture
 	@.ci/memcheck
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release --test server soak -- --ignored --nocapture
-	cargo build --release --lib --example torture
-	target/release/examples/torture --seconds 15
+	cargo build --release -p seckill -p seckill-tools --bin torture --lib
+	target/release/torture --seconds 15
 
 lint: deps ## Check formatting and warnings
 	cargo fmt --all --check
@@ -115,7 +113,7 @@ fmt: ## Format the sources
 	cargo fmt --all
 
 docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
-	cargo run --quiet --example commands_md > target/commands.md
+	cargo run --quiet -p seckill-tools --bin commands_md > target/commands.md
 	mv target/commands.md docs/commands.md
 	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
 		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi

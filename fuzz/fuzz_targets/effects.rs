@@ -2,18 +2,15 @@
 
 #![no_main]
 
-#[path = "common.rs"]
-mod common;
-
-use common::domain::{oracle, random, rebuild, sound, world};
 use libfuzzer_sys::fuzz_target;
+use seckill_oracle::sound;
 
 fuzz_target!(|data: &[u8]| {
-    common::with_choice(data, |corpus, sample, rest| {
-        let Some((from, [place, rest @ ..])) = common::choose(corpus, rest) else { return };
+    seckill_fuzz::with_choice(data, |corpus, sample, rest| {
+        let Some((from, [place, rest @ ..])) = seckill_fuzz::choose(corpus, rest) else { return };
         // Up to three effects in a row of another sale's history.
         let texts = from.texts.iter().skip(usize::from(*place) % from.texts.len().max(1)).take(3);
-        let texts = common::altered(texts.map(|(_, text)| text.clone()).collect(), rest);
+        let texts = seckill_fuzz::altered(texts.map(|(_, text)| text.clone()).collect(), rest);
         let mut sale = sample.sale.clone();
         let version = sale.balances().version;
         let texts: Vec<&Vec<u8>> = texts.iter().collect();

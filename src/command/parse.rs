@@ -100,7 +100,7 @@ impl<'a> Words<'a> {
 
     /// A moment in Unix milliseconds up to `max`, or 0 for none. One in seconds is `error`: refused
     /// here, where callers' mistakes are found, because every way in leads through here. An effect
-    /// or a snapshot only repeats what was taken here, and the domain has no idea of what year it is.
+    /// or a snapshot only repeats what was taken here, and the domain does not know the year.
     pub fn moment(&mut self, max: u64, error: &'static str) -> Parsed<u64> {
         let moment = self.integer()?;
         if moment == 0 || (MOMENT_MS_MIN..=max).contains(&moment) {

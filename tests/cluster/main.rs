@@ -1,9 +1,6 @@
 //! A cluster of three primaries with a replica each: `make cluster-test`. Slots move and primaries
 //! die while it sells. The tests print what they measured, and fail when a promise is broken.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod buyers;
 mod check;
 mod failover;
@@ -11,3 +8,5 @@ mod migration;
 mod nodes;
 mod routed;
 mod routing;
+
+use seckill_harness as support;

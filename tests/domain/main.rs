@@ -18,13 +18,8 @@ mod epoch;
 mod hostile;
 mod ledger;
 mod masses;
-mod oracle;
 mod property;
-#[path = "../support/random.rs"]
-mod random;
-mod rebuild;
-#[path = "../../examples/sim/mod.rs"]
-mod sim;
 mod simulation;
-mod sound;
-mod world;
+
+use seckill_oracle::{oracle, rebuild, sim, sound, world};
+use seckill_random as random;

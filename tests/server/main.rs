@@ -1,9 +1,6 @@
 //! Tests against a real server, one concern a module. One binary, because linking is slow; the
 //! tests of a module share nothing and run in parallel, each with servers of its own.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod admission;
 mod aof_rewrite;
 mod budget;
@@ -46,3 +43,5 @@ mod security;
 mod soak;
 mod sweeper;
 mod turn;
+
+use seckill_harness as support;

@@ -1,0 +1,225 @@
+//! The hourly event: one sale whose rounds come by themselves, and a crowd for each of them.
+//!
+//! To every round some users come too early, then all come at once, half of them impatient, and
+//! some come when it is over. The sale alone decides: nobody here looks at a clock to refuse.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{Client, Connection};
+use serde_json::Value;
+
+use crate::amounts::Amounts;
+use crate::check::{self, Grant, Past, Terms};
+use crate::{report, watch};
+use seckill_crowd::plan::{Click, Plan};
+use seckill_crowd::sale::{self, Audit, Row};
+use seckill_crowd::screen::progress_bar;
+use seckill_crowd::wire::{user_name, write_command, Reply};
+use seckill_crowd::{self, Rush};
+
+/// Rounds that are played.
+pub const ROUNDS: u64 = 3;
+/// To the last round fewer come, so that something is left.
+const LAST_ROUND_SHARE: u32 = 3;
+/// What a round needs after its end: for those who come late, and to be read before the next.
+pub const BREAK_MS: u32 = 700;
+/// How long before the opening the first users click.
+const EARLY: Duration = Duration::from_millis(250);
+/// So much may our idea of the server's clock be wrong: the crowd comes a little after the
+/// opening, the late ones a little after the end.
+const CLOCKS: Duration = Duration::from_millis(5);
+/// From INIT to the first opening.
+const PREPARATION_MS: u64 = 600;
+/// The order of those who come late: none that a plan has.
+const LATE_ORDER: u8 = 2;
+
+/// An event and who comes to it.
+pub struct Event<'a> {
+    pub client: &'a Client,
+    pub key: &'a str,
+    pub budget: u64,
+    pub users: u32,
+    pub clients: u32,
+    pub every_ms: u32,
+    pub lasts_ms: u32,
+    pub amounts: Amounts,
+}
+
+/// A round as the crowd heard it and as the server tells it.
+pub struct Round {
+    /// 1 is the first.
+    pub number: u64,
+    /// When it opened, in Unix ms of the server.
+    pub opened_at: u64,
+    pub users: u32,
+    pub answers: Vec<(Click, Reply)>,
+    /// So many of them, the first ones, were asked for before the opening.
+    pub early: usize,
+    /// Clicks that were never sent because the round was over.
+    pub unsent: u64,
+    /// How often STATUS was read while the crowd clicked.
+    pub looks: u64,
+    pub rows: Vec<Row>,
+    pub status: Value,
+    /// `[round, supply, sold, winners]`, the newest first.
+    pub totals: Vec<[u64; 4]>,
+    pub audit: Audit,
+}
+
+/// A round that is found to be right.
+pub struct Played {
+    pub number: u64,
+    pub users: u32,
+    /// In seq order.
+    pub grants: Vec<Grant>,
+}
+
+impl Played {
+    /// All coins of the round.
+    pub fn paid(&self) -> u64 {
+        self.grants.iter().map(|grant| grant.qty).sum()
+    }
+}
+
+impl Event<'_> {
+    /// Plays all rounds; prints and checks each of them.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, as a sentence.
+    pub fn run(&self, control: &mut Connection) -> Result<Vec<Played>, String> {
+        let opening = self.init(control)?;
+        let mut past = Past::default();
+        let mut played = Vec::new();
+        for number in 1..=ROUNDS {
+            let round = self.play(control, number, opening)?;
+            report::answers(self, &round);
+            let grants = check::check(&round, &self.terms(), &past)?;
+            let this = Played { number, users: round.users, grants };
+            report::paid(self, &round, &this);
+            past.add(&round, &this, self.budget);
+            played.push(this);
+        }
+        Ok(played)
+    }
+
+    /// What the answers are held against.
+    pub fn terms(&self) -> Terms {
+        let lasts_ms = u64::from(self.lasts_ms);
+        Terms { budget: self.budget, lasts_ms, amounts: self.amounts }
+    }
+
+    /// Makes the sale and returns when its first round opens.
+    fn init(&self, control: &mut Connection) -> Result<Opening, String> {
+        let (now, read_at) = (clock(control)?, Instant::now());
+        let server_ms = now + PREPARATION_MS;
+        let every_ms = u64::from(self.every_ms);
+        // Rounds are counted from OFFSET on. One period before the first opening makes it round 1.
+        let offset = server_ms.saturating_sub(every_ms);
+        let words = format!(
+            "SECKILL.INIT {} {} LIMIT 0 GRABS 1 EVERY {every_ms} OFFSET {offset} LASTS {}",
+            self.key, self.budget, self.lasts_ms
+        );
+        println!("{words}\n");
+        let mut init = redis::Cmd::new();
+        init.arg(words.split(' ').collect::<Vec<_>>());
+        let opened: Result<String, _> = init.query(control);
+        opened.map_err(|e| format!("The sale can't be opened: {e}"))?;
+        Ok(Opening { server_ms, here: read_at + Duration::from_millis(PREPARATION_MS) })
+    }
+
+    fn play(
+        &self,
+        control: &mut Connection,
+        number: u64,
+        opening: Opening,
+    ) -> Result<Round, String> {
+        let users = match number {
+            ROUNDS => self.users.div_ceil(LAST_ROUND_SHARE),
+            _ => self.users,
+        };
+        let since_first = Duration::from_millis((number - 1) * u64::from(self.every_ms));
+        let opens = opening.here + since_first;
+        let ends = opens + Duration::from_millis(self.lasts_ms.into());
+        let some = users.min(self.clients);
+
+        let early = Plan::once(0..some, 0);
+        let mut answers = self.send(number, early, opens - EARLY, None)?.answers;
+        let early = answers.len();
+        let plan = Plan::new(self.clients as usize, users);
+        let planned = plan.clicks;
+        let watched = watch::during(self.client, self.key, self.budget, || {
+            self.send(number, plan, opens + CLOCKS, Some(ends))
+        })?;
+        let unsent = planned - watched.outcome.answers.len() as u64;
+        answers.extend(watched.outcome.answers);
+        let late = Plan::once(users - some..users, LATE_ORDER);
+        answers.extend(self.send(number, late, ends + CLOCKS, None)?.answers);
+        Ok(Round {
+            number,
+            opened_at: opening.server_ms + since_first.as_millis() as u64,
+            users,
+            answers,
+            early,
+            unsent,
+            looks: watched.looks,
+            rows: sale::rows(control, self.key, Some(number))?,
+            status: sale::status(control, self.key)?,
+            totals: totals(control, self.key)?,
+            audit: sale::audit(control, self.key)?,
+        })
+    }
+
+    fn send(
+        &self,
+        round: u64,
+        plan: Plan,
+        from: Instant,
+        until: Option<Instant>,
+    ) -> Result<seckill_crowd::Experience, String> {
+        // Connected long before, they would stand open for the whole break.
+        thread::sleep(from.saturating_duration_since(Instant::now() + EARLY));
+        // In the next round others are the first.
+        let first = (round - 1) * u64::from(self.users / 2);
+        let users = u64::from(self.users);
+        let plan = plan.by(|user| ((u64::from(user) + first) % users) as u32);
+        let bar = progress_bar(plan.clicks, "clicks  {per_sec}");
+        let rush = Rush {
+            server: self.client.get_connection_info(),
+            write: &|out, click| self.write(out, round, click),
+            from,
+            until,
+        };
+        let experience = seckill_crowd::rush(&rush, plan, &bar);
+        bar.finish_and_clear();
+        experience
+    }
+
+    /// A request id belongs to one round.
+    fn write(&self, out: &mut Vec<u8>, round: u64, click: Click) {
+        let Click { user, order } = click;
+        let amount = self.amounts.asked(round, click).to_string();
+        let request = format!("round-{round}-{user}-{order}");
+        let user = user_name(user);
+        write_command(out, &["SECKILL.GRAB", self.key, &user, "UPTO", &amount, "REQ", &request]);
+    }
+}
+
+/// The first opening by the server's clock and by ours.
+#[derive(Clone, Copy)]
+struct Opening {
+    server_ms: u64,
+    here: Instant,
+}
+
+/// The server's clock in Unix ms.
+fn clock(control: &mut Connection) -> Result<u64, String> {
+    let (seconds, micros): (u64, u64) =
+        redis::cmd("TIME").query(control).map_err(|e| format!("TIME failed: {e}"))?;
+    Ok(seconds * 1000 + micros / 1000)
+}
+
+fn totals(control: &mut Connection, key: &str) -> Result<Vec<[u64; 4]>, String> {
+    let rounds = redis::cmd("SECKILL.ROUNDS").arg(key).query(control);
+    rounds.map_err(|e| format!("ROUNDS failed: {e}"))
+}

@@ -1,0 +1,93 @@
+//! Did everything end paid, and does the server say what every buyer was told?
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::check::ServerSide;
+use crate::pay::{Habit, Paid};
+use seckill_crowd::sale::{compare, Winner};
+use seckill_crowd::wire::user_name;
+
+/// Holds what the buyers were told against what the server says.
+///
+/// # Errors
+/// The first thing that is wrong, as a sentence.
+pub fn check(paid: &Paid, server: &ServerSide, stock: u64, users: u64) -> Result<(), String> {
+    let asked = paid.endings.len() as u64 + paid.too_late;
+    if asked != users {
+        return Err(format!("{asked} users were answered instead of {users}."));
+    }
+    habits(paid)?;
+    let sold = count(paid, "SOLD");
+    if sold != stock {
+        return Err(format!("{sold} of {stock} units were paid for in the end."));
+    }
+    rows(paid, &server.winners)?;
+    status(paid, &server.status, stock)?;
+    server.audit.check()
+}
+
+fn count(paid: &Paid, state: &str) -> u64 {
+    paid.endings.iter().filter(|end| end.state == state).count() as u64
+}
+
+/// Nobody was told what can't follow from what he did. A hold may always expire before its buyer
+/// comes: the machine may be slow.
+fn habits(paid: &Paid) -> Result<(), String> {
+    for end in &paid.endings {
+        let possible = match Habit::of(end.user) {
+            Habit::Pays | Habit::PaysLate => ["SOLD", "EXPIRED"],
+            Habit::Cancels => ["CANCELLED", "EXPIRED"],
+            Habit::Forgets => ["EXPIRED", "EXPIRED"],
+        };
+        if !possible.contains(&end.state.as_str()) {
+            let (who, habit) = (user_name(end.user), Habit::of(end.user));
+            return Err(format!("{who}, who {habit:?}, was told {}.", end.state));
+        }
+    }
+    Ok(())
+}
+
+/// The server's list has exactly these grants, each in the state that its buyer was told.
+fn rows(paid: &Paid, listed: &[Winner]) -> Result<(), String> {
+    let mut told: Vec<Winner> = paid
+        .endings
+        .iter()
+        .map(|end| Winner {
+            seq: end.seq,
+            user: user_name(end.user),
+            qty: 1,
+            state: end.state.clone(),
+        })
+        .collect();
+    told.sort_unstable_by_key(|row| row.seq);
+    if told.len() != listed.len() {
+        let (rows, heard) = (listed.len(), told.len());
+        return Err(format!("WINNERS lists {rows} grants, the buyers were told of {heard}."));
+    }
+    match told.iter().zip(listed).find(|(told, row)| told != row) {
+        Some((told, row)) => Err(format!("WINNERS says {row:?}, the buyer was told {told:?}.")),
+        None => Ok(()),
+    }
+}
+
+fn status(paid: &Paid, status: &Value, stock: u64) -> Result<(), String> {
+    let reclaimed = paid.count(Habit::PaysLate, "SOLD");
+    let expected = [
+        ("/supply", stock),
+        ("/available", 0),
+        ("/held", 0),
+        ("/sold", stock),
+        ("/winners", stock),
+        ("/grants", paid.endings.len() as u64),
+        ("/counters/granted", paid.endings.len() as u64),
+        ("/counters/soldout", paid.waits + paid.too_late),
+        ("/counters/cancelled", count(paid, "CANCELLED")),
+        // Who pays late was EXPIRED before, also if he got a unit after all.
+        ("/counters/expired", count(paid, "EXPIRED") + reclaimed),
+        ("/counters/reclaimed", reclaimed),
+    ];
+    compare(status, &expected)
+}

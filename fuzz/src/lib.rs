@@ -1,0 +1,80 @@
+//! What the targets share: the models of the tests, sales to alter, and how the fuzzer's bytes say
+//! what to alter.
+//!
+//! The first byte chooses a sale that the simulation ends with. The rest are alterations of five
+//! bytes each, so that the fuzzer gets behind every check from an empty corpus; or, behind an 0xff,
+//! the strings themselves, each after two bytes of length.
+
+use std::cell::LazyCell;
+
+use seckill_oracle::sim::{samples, Sample};
+
+/// How the fuzzer says that its bytes are the strings.
+const RAW: u8 = 0xff;
+
+/// Bytes of one alteration: which string, where (2), how, with what.
+const EDIT_BYTES: usize = 5;
+
+thread_local! {
+    /// Sales on all kinds of terms.
+    static CORPUS: LazyCell<Vec<Sample>> = LazyCell::new(|| (0..40).flat_map(samples).collect());
+}
+
+/// Tries what the bytes choose, if they choose a sample.
+pub fn with_choice(data: &[u8], body: impl FnOnce(&[Sample], &Sample, &[u8])) {
+    CORPUS.with(|corpus| {
+        if let Some((sample, rest)) = choose(corpus, data) {
+            body(corpus, sample, rest);
+        }
+    });
+}
+
+/// The sample that the bytes choose, and the rest of them.
+pub fn choose<'s, 'd>(from: &'s [Sample], data: &'d [u8]) -> Option<(&'s Sample, &'d [u8])> {
+    let (first, rest) = data.split_first()?;
+    Some((&from[usize::from(*first) % from.len()], rest))
+}
+
+/// The strings as the bytes alter them.
+pub fn altered(mut strings: Vec<Vec<u8>>, data: &[u8]) -> Vec<Vec<u8>> {
+    if data.first() == Some(&RAW) {
+        return raw(&data[1..]);
+    }
+    for edit in data.chunks_exact(EDIT_BYTES) {
+        if strings.is_empty() {
+            break;
+        }
+        let at = usize::from(edit[0]) % strings.len();
+        alter(&mut strings, at, usize::from(edit[1]) << 8 | usize::from(edit[2]), edit[3], edit[4]);
+    }
+    strings
+}
+
+fn alter(strings: &mut Vec<Vec<u8>>, at: usize, place: usize, how: u8, with: u8) {
+    let string = &mut strings[at];
+    let place = place % (string.len() + 1);
+    match how % 8 {
+        0 => string.insert(place, with),
+        1 => string.truncate(place),
+        2 => drop(strings.remove(at)),
+        3 => strings.insert(at, strings[at].clone()),
+        4 => {
+            let to = usize::from(with) % strings.len();
+            strings.swap(at, to);
+        }
+        _ if place == string.len() => string.push(with),
+        5 => drop(string.remove(place)),
+        6 => string[place] = string[place].wrapping_add(with),
+        _ => string[place] = with,
+    }
+}
+
+fn raw(mut data: &[u8]) -> Vec<Vec<u8>> {
+    let mut strings = Vec::new();
+    while let [high, low, rest @ ..] = data {
+        let len = (usize::from(*high) << 8 | usize::from(*low)).min(rest.len());
+        strings.push(rest[..len].to_vec());
+        data = &rest[len..];
+    }
+    strings
+}

@@ -1,0 +1,271 @@
+//! The crowd: many real TCP connections on a few threads, each with one click under way.
+
+pub mod heard;
+pub mod plan;
+pub mod sale;
+pub mod screen;
+pub mod wire;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use indicatif::ProgressBar;
+use mio::{Events, Interest, Poll, Token};
+use redis::{ConnectionAddr, ConnectionInfo};
+
+use plan::{Click, Plan};
+use wire::{read_reply, write_command, Reply};
+
+/// Longer than this without any answer is a failure.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// More threads than this would only take time from the server they test.
+const THREADS_MAX: usize = 4;
+const LATENCY_DIGITS: u8 = 3;
+
+/// What the crowd lived through.
+pub struct Experience {
+    /// Every click with its answer, in no particular order.
+    pub answers: Vec<(Click, Reply)>,
+    /// From the first click to the last answer.
+    pub took: Duration,
+    /// Microseconds from sending a click to its whole answer.
+    pub latency: Histogram<u64>,
+}
+
+/// Where the crowd goes, what one click says, and when.
+pub struct Rush<'a> {
+    pub server: &'a ConnectionInfo,
+    /// Appends the command of a click.
+    pub write: &'a (dyn Fn(&mut Vec<u8>, Click) + Sync),
+    /// All are connected and wait for this moment, if it is to come.
+    pub from: Instant,
+    /// From this moment on no click is sent; those under way are still answered.
+    pub until: Option<Instant>,
+}
+
+impl Rush<'_> {
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+/// Opens all connections, lets them start together and returns when every click is answered.
+///
+/// # Errors
+/// A sentence that says which step failed.
+pub fn rush(rush: &Rush<'_>, plan: Plan, bar: &ProgressBar) -> Result<Experience, String> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let mut shares: Vec<Vec<VecDeque<Click>>> = vec![Vec::new(); threads];
+    for (i, queue) in plan.queues.into_iter().enumerate() {
+        shares[i % threads].push(queue);
+    }
+    let gate = Barrier::new(threads);
+    let results: Vec<Result<Share, String>> = thread::scope(|scope| {
+        let crowd: Vec<_> = shares
+            .into_iter()
+            .map(|share| scope.spawn(|| Group::connect(rush, share).run(&gate, bar)))
+            .collect();
+        crowd.into_iter().map(|part| part.join().map_err(|_| "A thread failed.")?).collect()
+    });
+    gather(results)
+}
+
+/// What one thread brings home.
+struct Share {
+    answers: Vec<(Click, Reply)>,
+    latency: Histogram<u64>,
+    started: Instant,
+    ended: Instant,
+}
+
+fn gather(results: Vec<Result<Share, String>>) -> Result<Experience, String> {
+    let mut answers = Vec::new();
+    let mut latency = histogram()?;
+    let mut span: Option<(Instant, Instant)> = None;
+    for share in results {
+        let share = share?;
+        answers.extend(share.answers);
+        latency.add(&share.latency).map_err(|e| e.to_string())?;
+        let (from, to) = span.unwrap_or((share.started, share.ended));
+        span = Some((from.min(share.started), to.max(share.ended)));
+    }
+    let took = span.map_or(Duration::ZERO, |(from, to)| to - from);
+    Ok(Experience { answers, took, latency })
+}
+
+fn histogram() -> Result<Histogram<u64>, String> {
+    let longest = PATIENCE.as_micros() as u64;
+    Histogram::new_with_max(longest, LATENCY_DIGITS).map_err(|e| e.to_string())
+}
+
+/// One connection with its clicks to come.
+struct Client {
+    stream: mio::net::TcpStream,
+    queue: VecDeque<Click>,
+    under_way: Option<(Click, Instant)>,
+    out: Vec<u8>,
+    sent: usize,
+    input: Vec<u8>,
+}
+
+/// The connections of one thread.
+struct Group<'a> {
+    rush: &'a Rush<'a>,
+    clients: Result<Vec<Client>, String>,
+}
+
+impl<'a> Group<'a> {
+    fn connect(rush: &'a Rush<'a>, share: Vec<VecDeque<Click>>) -> Group<'a> {
+        let clients = share
+            .into_iter()
+            .map(|queue| {
+                let stream = open(rush.server).map_err(|e| format!("A connection failed: {e}"))?;
+                Ok(Client {
+                    stream: mio::net::TcpStream::from_std(stream),
+                    queue,
+                    under_way: None,
+                    out: Vec::new(),
+                    sent: 0,
+                    input: Vec::new(),
+                })
+            })
+            .collect();
+        Group { rush, clients }
+    }
+
+    /// Waits at the gate even when its own connections failed: the others stand there already.
+    fn run(self, gate: &Barrier, bar: &ProgressBar) -> Result<Share, String> {
+        gate.wait();
+        let mut clients = self.clients?;
+        thread::sleep(self.rush.from.saturating_duration_since(Instant::now()));
+        let failed = |e: io::Error| format!("The rush broke off: {e}");
+        let mut poll = Poll::new().map_err(failed)?;
+        let started = Instant::now();
+        let mut waiting = 0;
+        for (i, client) in clients.iter_mut().enumerate() {
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            poll.registry().register(&mut client.stream, Token(i), interest).map_err(failed)?;
+            waiting += usize::from(client.click(self.rush).map_err(failed)?);
+        }
+        let mut share =
+            Share { answers: Vec::new(), latency: histogram()?, started, ended: started };
+        let mut events = Events::with_capacity(1024);
+        while waiting > 0 {
+            poll.poll(&mut events, Some(PATIENCE)).map_err(failed)?;
+            if events.is_empty() {
+                return Err(format!("No answer for {} seconds.", PATIENCE.as_secs()));
+            }
+            let before = share.answers.len();
+            for event in &events {
+                let Some(client) = clients.get_mut(event.token().0) else { continue };
+                let was_busy = client.under_way.is_some();
+                client.serve(self.rush, &mut share).map_err(failed)?;
+                waiting -= usize::from(was_busy && client.under_way.is_none());
+            }
+            bar.inc((share.answers.len() - before) as u64);
+        }
+        share.ended = Instant::now();
+        Ok(share)
+    }
+}
+
+impl Client {
+    /// Sends the next click; `false` when there is none left.
+    fn click(&mut self, rush: &Rush<'_>) -> io::Result<bool> {
+        let Some(click) = self.queue.pop_front().filter(|_| !rush.is_over()) else {
+            self.under_way = None;
+            return Ok(false);
+        };
+        self.out.clear();
+        self.sent = 0;
+        (rush.write)(&mut self.out, click);
+        self.under_way = Some((click, Instant::now()));
+        self.flush()?;
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.sent < self.out.len() {
+            match self.stream.write(&self.out[self.sent..]) {
+                Ok(bytes) => self.sent += bytes,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads until the answer is whole, records it and clicks again. It does not wait for the next
+    /// answer, however near that is: every connection has its turn, so that all of them really
+    /// have a click under way.
+    fn serve(&mut self, rush: &Rush<'_>, share: &mut Share) -> io::Result<()> {
+        self.flush()?;
+        let mut part = [0; 1024];
+        loop {
+            match self.stream.read(&mut part) {
+                Ok(0) => return Err(io::Error::other("the server closed a connection")),
+                Ok(bytes) => self.input.extend_from_slice(&part[..bytes]),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            }
+            if let Some((reply, length)) = read_reply(&self.input) {
+                self.input.drain(..length);
+                let Some((click, sent_at)) = self.under_way.take() else {
+                    return Err(io::Error::other("the server answered without being asked"));
+                };
+                share.latency.saturating_record(sent_at.elapsed().as_micros() as u64);
+                share.answers.push((click, reply));
+                self.click(rush)?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Connects, logs in, and waits until the server has really taken the connection.
+fn open(server: &ConnectionInfo) -> io::Result<TcpStream> {
+    let ConnectionAddr::Tcp(host, port) = server.addr() else {
+        return Err(io::Error::other("only redis://host:port is supported here"));
+    };
+    let address = (host.as_str(), *port).to_socket_addrs()?.next();
+    let address = address.ok_or_else(|| io::Error::other("this host has no address"))?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let settings = server.redis_settings();
+    match (settings.username(), settings.password()) {
+        (Some(user), Some(password)) => ask(&mut stream, &["AUTH", user, password])?,
+        (None, Some(password)) => ask(&mut stream, &["AUTH", password])?,
+        _ => {}
+    }
+    if settings.db() != 0 {
+        ask(&mut stream, &["SELECT", &settings.db().to_string()])?;
+    }
+    ask(&mut stream, &["PING"])?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+/// One command before the rush; anything but a simple string is a failure.
+fn ask(stream: &mut TcpStream, words: &[&str]) -> io::Result<()> {
+    let mut out = Vec::new();
+    write_command(&mut out, words);
+    stream.write_all(&out)?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n") {
+        let mut byte = [0; 1];
+        stream.read_exact(&mut byte)?;
+        answer.push(byte[0]);
+    }
+    if answer.first() == Some(&b'+') {
+        return Ok(());
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&answer).trim().to_owned()))
+}

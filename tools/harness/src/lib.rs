@@ -1,0 +1,29 @@
+//! What tests against a real server share: it spawns servers on free ports, speaks the protocol
+//! itself so that replies can be compared exactly, reads the replication stream, and waits on
+//! conditions. Every wait has a deadline and says what it waited for.
+
+pub mod bulk;
+pub mod client;
+pub mod crc64;
+pub mod limits;
+pub mod link;
+pub mod logs;
+pub mod other_module;
+pub mod payload;
+pub mod process;
+pub mod program;
+pub mod reply;
+pub mod server;
+pub mod shop;
+pub mod stream;
+pub mod valgrind;
+pub mod wait;
+
+pub use client::Conn;
+pub use reply::Reply;
+pub use server::{Options, Server};
+pub use stream::ReplicationStream;
+pub use wait::wait_until;
+
+pub use seckill_random as random;
+pub use seckill_random::Random;

@@ -1,0 +1,67 @@
+//! The other module in the server, see other_module.c: compiled once, next to the test binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::sync::OnceLock;
+
+use super::client::Conn;
+use super::reply::Reply;
+
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/other_module.c");
+
+/// The compiled module's path.
+pub fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let test = std::env::current_exe().expect("the path of this test");
+        let (built, draft) = ("libother.so", format!("libother-{}.so", process::id()));
+        let (built, draft) = (test.with_file_name(built), test.with_file_name(draft));
+        if !is_newer(&built, Path::new(SOURCE)) {
+            compile(&draft);
+            // Another test binary may be at it too: whoever is last puts the same file there.
+            fs::rename(&draft, &built).expect("the module's file gets its name");
+        }
+        built
+    })
+}
+
+fn is_newer(file: &Path, than: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
+    matches!((time(file), time(than)), (Ok(file), Ok(than)) if file > than)
+}
+
+fn compile(out: &Path) {
+    let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-fPIC", "-shared"];
+    let mut compiler = Command::new("cc");
+    compiler.args(flags).arg("-I").arg(headers()).arg("-o").arg(out);
+    let done = compiler.args([SOURCE, "-lpthread"]).output().expect("cc runs");
+    assert!(done.status.success(), "cc says:\n{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Where the crate redis-module keeps the server's header. Cargo noted which files the crate was
+/// built from, next to the test binary.
+fn headers() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let folder = fs::read_dir(test.parent().expect("a folder")).expect("the folder is readable");
+    let notes = folder.filter_map(|entry| {
+        let name = entry.as_ref().ok()?.file_name();
+        let name = name.to_str()?;
+        let is_it = name.starts_with("redis_module-") && name.ends_with(".d");
+        is_it.then(|| fs::read_to_string(entry.ok()?.path()).ok()).flatten()
+    });
+    let header = notes.into_iter().find_map(|note| {
+        let source = note.split_whitespace().find(|word| word.ends_with("/src/lib.rs"))?;
+        let header = Path::new(source).with_file_name("include");
+        header.join("redismodule.h").is_file().then_some(header)
+    });
+    header.expect("the header of the crate redis-module")
+}
+
+/// What the calls that OTHER.ON made were answered, in the notation of [`Reply`].
+#[track_caller]
+pub fn said(conn: &mut Conn) -> Vec<String> {
+    let said = conn.cmd("OTHER.SAID");
+    let read = |text: &Reply| Reply::read(&mut text.bytes()).expect("a reply in RESP").to_string();
+    said.items().iter().map(read).collect()
+}

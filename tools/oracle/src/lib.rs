@@ -1,0 +1,17 @@
+//! The domain beside what it must agree with: everything here holds `Sale` against something slower
+//! and simpler.
+//!
+//! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
+//! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
+//!   compares them after every step.
+//! * `rebuild` saves and loads a sale in both binary forms.
+//! * `sound` tells whether what came out of altered bytes is a sale like any other.
+//! * `sim` simulates nodes, logs and faults around the oracle.
+
+pub mod oracle;
+pub mod rebuild;
+pub mod sim;
+pub mod sound;
+pub mod world;
+
+use seckill_random as random;

@@ -1,0 +1,106 @@
+//! From grab to paid to the shop's database, and back again after a crash.
+//!
+//! First a rush with holds: some pay, some cancel, some are refunded, some let their hold expire,
+//! some pay too late. `order_writer`, a process of its own, writes the orders into a MariaDB and is
+//! killed with -9 twice on the way. At the end the database and `SECKILL.WINNERS` are equal, row by
+//! row.
+//!
+//! Then Redis loses its last second, new buyers get the same numbers again, and the writer repairs
+//! Redis from the database; and the same once more, with PAUSE before anybody can buy. Any
+//! difference is told in a sentence and ends the program with 1.
+//!
+//! ```text
+//! make order-demo
+//! ```
+
+mod compare;
+mod loss;
+mod mariadb;
+mod rush;
+mod writer;
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::Conn;
+use redis::{Cmd, Connection, FromRedisValue};
+use serde_json::Value;
+
+use loss::First;
+use mariadb::MariaDb;
+use seckill_harness::process::Server;
+use writer::Writer;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL_EVERY: Duration = Duration::from_millis(5);
+const DATABASE: &str = "shop";
+
+/// One server of each kind, and the writer between them.
+struct Shop {
+    redis: Server,
+    database: MariaDb,
+}
+
+fn main() -> ExitCode {
+    seckill_harness::program::exit(run())
+}
+
+fn run() -> Result<(), String> {
+    let module = seckill_harness::program::module_file(None)?;
+    let settings = ["--appendonly", "yes", "--appendfsync", "everysec"];
+    let shop = Shop { redis: Server::start(&module, &settings)?, database: MariaDb::start()? };
+    Conn::new(shop.database.url("").as_str())
+        .and_then(|mut database| database.query_drop(format!("CREATE DATABASE {DATABASE}")))
+        .map_err(|e| format!("The database says: {e}"))?;
+    let mut database = shop.connect()?;
+    rush::show(&shop, &mut database)?;
+    let shop = loss::show(shop, &mut database, First::Buyers)?;
+    loss::show(shop, &mut database, First::Operator).map(drop)
+}
+
+impl Shop {
+    fn connect(&self) -> Result<Conn, String> {
+        Conn::new(self.database.url(DATABASE).as_str()).map_err(|e| format!("No database: {e}"))
+    }
+
+    fn writer(&self, stream: &str, name: &str) -> Result<Writer, String> {
+        Writer::start(&self.redis.url(), &self.database.url(DATABASE), stream, name)
+    }
+}
+
+/// Sends the words of `line` as one command.
+fn ask<T: FromRedisValue>(redis: &mut Connection, line: &str) -> Result<T, String> {
+    let mut command = Cmd::new();
+    for word in line.split_whitespace() {
+        command.arg(word);
+    }
+    command.query(redis).map_err(|e| format!("{line} failed: {e}"))
+}
+
+/// STATUS of a sale, and whether AUDIT finds it right.
+fn status(redis: &mut Connection, key: &str) -> Result<Value, String> {
+    let audit: Vec<redis::Value> = ask(redis, &format!("SECKILL.AUDIT {key}"))?;
+    if audit.get(1) != Some(&redis::Value::Int(1)) {
+        return Err(format!("AUDIT found a difference: {audit:?}"));
+    }
+    let text: String = ask(redis, &format!("SECKILL.STATUS {key} JSON"))?;
+    serde_json::from_str(&text).map_err(|e| format!("STATUS is not valid JSON: {e}"))
+}
+
+fn number(status: &Value, field: &str) -> u64 {
+    status.pointer(field).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Tries until it succeeds, or tells the last trouble when the time is over.
+fn until<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(trouble) if Instant::now() > deadline => return Err(trouble),
+            Err(_) => thread::sleep(POLL_EVERY),
+        }
+    }
+}

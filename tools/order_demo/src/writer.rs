@@ -1,0 +1,117 @@
+//! `order_writer` as a process of its own that can be stopped and killed at a bad moment.
+
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use redis::Connection;
+use rustix::process::{kill_process, Pid, Signal};
+
+use crate::{ask, DEADLINE, POLL_EVERY};
+use seckill_harness::process::command;
+
+/// So that a demo does not wait long: what a dead writer left is taken over after this.
+const CLAIM_AFTER_MS: u32 = 300;
+pub const GROUP: &str = "orders";
+
+/// A running writer; it is killed when the value is dropped.
+pub struct Writer {
+    child: Child,
+    stream: String,
+}
+
+impl Writer {
+    /// Starts one; it makes its tables and its group by itself.
+    ///
+    /// # Errors
+    /// A sentence when it can't be started.
+    pub fn start(redis: &str, database: &str, stream: &str, name: &str) -> Result<Writer, String> {
+        let child = command(program()?.as_os_str())
+            .args(["--redis", redis, "--database", database, "--stream", stream])
+            .args(["--group", GROUP, "--name", name])
+            .args(["--claim-after-ms", &CLAIM_AFTER_MS.to_string()])
+            .stdin(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("order_writer does not start: {e}"))?;
+        Ok(Writer { child, stream: stream.to_owned() })
+    }
+
+    /// Kills it with -9 in the middle of its work, and says how many entries it had taken and not
+    /// acknowledged. It is frozen first, so that this is known and not hoped for.
+    ///
+    /// # Errors
+    /// A sentence when it never has anything under way, or had ended by itself.
+    pub fn kill_at_work(mut self, redis: &mut Connection) -> Result<u64, String> {
+        let deadline = Instant::now() + DEADLINE;
+        while Instant::now() < deadline {
+            self.freeze()?;
+            // An error until the writer has made its group.
+            let left = pending(redis, &self.stream).unwrap_or(0);
+            if left > 0 {
+                self.end();
+                return Ok(left);
+            }
+            self.thaw()?;
+            thread::sleep(POLL_EVERY);
+        }
+        Err("The writer never had an entry under way.".into())
+    }
+
+    /// Stops it where it stands.
+    ///
+    /// # Errors
+    /// A sentence when it has ended.
+    pub fn freeze(&mut self) -> Result<(), String> {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Err(format!("order_writer ended by itself ({status})."));
+        }
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// A sentence when it has ended.
+    pub fn thaw(&self) -> Result<(), String> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        kill_process(Pid::from_child(&self.child), signal).map_err(|e| format!("The writer: {e}"))
+    }
+
+    fn end(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Entries that a consumer was given and has not acknowledged.
+///
+/// # Errors
+/// A sentence with what Redis says.
+pub fn pending(redis: &mut Connection, stream: &str) -> Result<u64, String> {
+    let summary: Vec<redis::Value> = ask(redis, &format!("XPENDING {stream} {GROUP}"))?;
+    match summary.first() {
+        Some(redis::Value::Int(count)) => Ok(u64::try_from(*count).unwrap_or_default()),
+        other => Err(format!("XPENDING said {other:?}.")),
+    }
+}
+
+/// Built beside this demo.
+fn program() -> Result<PathBuf, String> {
+    let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
+    let file = here.with_file_name(format!("order_writer{}", std::env::consts::EXE_SUFFIX));
+    if file.is_file() {
+        return Ok(file);
+    }
+    Err("Build the writer first: cargo build --release -p order_writer".into())
+}

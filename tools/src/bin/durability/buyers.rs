@@ -1,0 +1,192 @@
+//! Buyers who write down every grant that the server acknowledged.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use redis::Connection;
+
+use seckill_harness::process::Server;
+
+pub const KEY: &str = "sale:durability";
+const BUYERS: usize = 16;
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL_EVERY: Duration = Duration::from_millis(1);
+const WAIT: [&str; 3] = ["WAIT", "1", "1000"];
+const WAIT_FOR_DISK: [&str; 4] = ["WAITAOF", "0", "1", "2000"];
+
+/// What a buyer waits for before a grant counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The reply is enough.
+    No,
+    /// A replica has it in memory.
+    Replica,
+    /// A replica has it on its disk.
+    ReplicaDisk,
+}
+
+/// Buyers at work.
+pub struct Buyers {
+    threads: Vec<JoinHandle<Vec<String>>>,
+    acknowledged: Arc<AtomicU64>,
+    started: Instant,
+}
+
+impl Buyers {
+    /// Starts them all. A grant counts only when what they `wait` for has come.
+    ///
+    /// # Errors
+    /// A sentence when a connection fails.
+    pub fn start(server: &Server, wait: Wait) -> Result<Buyers, String> {
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let mut threads = Vec::new();
+        for number in 0..BUYERS {
+            let connection = server.connect()?;
+            let count = Arc::clone(&acknowledged);
+            threads.push(thread::spawn(move || buy(connection, number, wait, &count)));
+        }
+        Ok(Buyers { threads, acknowledged, started: Instant::now() })
+    }
+
+    /// How many grants were acknowledged up to now.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    /// Returns when `count` grants were acknowledged.
+    ///
+    /// # Errors
+    /// A sentence when it takes too long.
+    pub fn reach(&self, count: u64) -> Result<(), String> {
+        let deadline = Instant::now() + DEADLINE;
+        while self.acknowledged() < count {
+            if Instant::now() > deadline || self.all_gave_up() {
+                return Err(format!("Only {} grants were acknowledged.", self.acknowledged()));
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Acknowledged grants a second, from the start up to now.
+    pub fn speed(&self) -> f64 {
+        self.acknowledged() as f64 / self.started.elapsed().as_secs_f64()
+    }
+
+    /// Whether the server refuses everybody.
+    pub fn all_gave_up(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// The users who were told GRANTED. The server must be gone, or refuse, before.
+    ///
+    /// # Errors
+    /// A sentence when a buyer failed.
+    pub fn winners(self) -> Result<HashSet<String>, String> {
+        let mut all = HashSet::new();
+        for thread in self.threads {
+            all.extend(thread.join().map_err(|_| "A buyer failed.")?);
+        }
+        Ok(all)
+    }
+}
+
+/// Buys for one new user after the other until the server refuses or is gone.
+fn buy(mut connection: Connection, number: usize, wait: Wait, count: &AtomicU64) -> Vec<String> {
+    let mut mine = Vec::new();
+    for turn in 0.. {
+        let user = format!("user-{number}-{turn}");
+        let reply: Result<(String, u64), _> =
+            redis::cmd("SECKILL.GRAB").arg(KEY).arg(&user).query(&mut connection).map(first_two);
+        if !matches!(reply, Ok((outcome, _)) if outcome == "GRANTED") {
+            break;
+        }
+        if !wait.is_over(&mut connection) {
+            break;
+        }
+        mine.push(user);
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+    mine
+}
+
+fn first_two(reply: (String, u64, u64, String, u64, u64)) -> (String, u64) {
+    (reply.0, reply.1)
+}
+
+impl Wait {
+    /// Waits, and says whether it has come.
+    fn is_over(self, connection: &mut Connection) -> bool {
+        match self {
+            Wait::No => true,
+            Wait::Replica => {
+                let replicas: Result<u64, _> = command(&WAIT).query(connection);
+                replicas.is_ok_and(|replicas| replicas >= 1)
+            }
+            Wait::ReplicaDisk => {
+                let disks: Result<(u64, u64), _> = command(&WAIT_FOR_DISK).query(connection);
+                disks.is_ok_and(|(_, replicas)| replicas >= 1)
+            }
+        }
+    }
+
+    /// Whether this server can do it: Redis 7.0 has no WAITAOF.
+    pub fn is_offered(self, server: &Server) -> bool {
+        let known = server.connect().and_then(|mut connection| {
+            command(&["COMMAND", "GETKEYS", "WAITAOF", "0", "1", "1"])
+                .query::<redis::Value>(&mut connection)
+                .map_err(|e| e.to_string())
+        });
+        // A known command without keys is another error than an unknown one.
+        self != Wait::ReplicaDisk || known.is_err_and(|why| why.contains("no key arguments"))
+    }
+}
+
+fn command(words: &[&str]) -> redis::Cmd {
+    let mut command = redis::Cmd::new();
+    command.arg(words);
+    command
+}
+
+/// The users whom the server lists as winners; none when it knows no sale.
+///
+/// # Errors
+/// A sentence when AUDIT finds a difference or the server does not answer.
+pub fn listed(server: &Server) -> Result<HashSet<String>, String> {
+    let mut connection = server.connect()?;
+    let kind: String = redis::cmd("TYPE").arg(KEY).query(&mut connection).map_err(failed)?;
+    let mut users = HashSet::new();
+    if kind == "none" {
+        return Ok(users);
+    }
+    let audit: Vec<redis::Value> =
+        redis::cmd("SECKILL.AUDIT").arg(KEY).query(&mut connection).map_err(failed)?;
+    if audit.get(1) != Some(&redis::Value::Int(1)) {
+        return Err(format!("AUDIT found a difference: {audit:?}"));
+    }
+    let mut cursor = 0;
+    loop {
+        let (next, rows): (u64, Vec<Vec<redis::Value>>) = redis::cmd("SECKILL.WINNERS")
+            .arg(KEY)
+            .arg(cursor)
+            .arg("COUNT")
+            .arg(1_000)
+            .query(&mut connection)
+            .map_err(failed)?;
+        for row in rows {
+            let user = row.get(1).map(redis::from_redis_value_ref::<String>);
+            users.insert(user.and_then(Result::ok).ok_or("A row of WINNERS has no user.")?);
+        }
+        if next == 0 {
+            return Ok(users);
+        }
+        cursor = next;
+    }
+}
+
+fn failed(error: redis::RedisError) -> String {
+    format!("The server that remains answers with an error: {error}")
+}

@@ -1,0 +1,161 @@
+//! Runs the server tests on every server that `.ci/servers` fetched, then servers of different
+//! versions with each other, and writes the tables of docs/servers.md; README.md has the first one.
+//!
+//! ```text
+//! cargo run -p seckill-tools --bin matrix -- --servers "$(.ci/servers --where)" [--only redis-8]
+//! ```
+
+mod table;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use clap::Parser;
+
+use table::{Outcome, Pair};
+
+/// Tests the module on many servers.
+#[derive(Parser)]
+struct Options {
+    /// Folder with an executable file <family>-<version>/server for each
+    #[arg(long, value_name = "FOLDER")]
+    servers: PathBuf,
+    /// Only servers whose name begins so; writes no tables
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+}
+
+/// Where the tables stand, and where the output of each run is kept.
+const PAGE: &str = "docs/servers.md";
+/// The front page has the first of them.
+const README: &str = "README.md";
+const LOGS: &str = "target/matrix";
+
+/// The tests of servers with each other.
+const MIXED: &str = "mixed::";
+
+fn main() -> ExitCode {
+    seckill_harness::program::exit_told(run(&Options::parse()))
+}
+
+/// Whether everything passed.
+fn run(options: &Options) -> Result<bool, String> {
+    let names = names(options)?;
+    fs::create_dir_all(LOGS).map_err(|e| format!("No folder {LOGS}: {e}"))?;
+    eprintln!("Building the tests ...");
+    let tests = test_binary()?;
+    let mut outcomes = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        eprint!("[{}/{}] {name:<14} ", at + 1, names.len());
+        let outcome = suite(&tests, &options.servers, name)?;
+        eprintln!("{outcome}");
+        outcomes.push(outcome);
+    }
+    eprint!("servers with each other ... ");
+    let (mixed, pairs) = mixed(&tests, &options.servers)?;
+    eprintln!("{mixed}");
+    let (results, text) = (table::results(&outcomes, &pairs), table::page(&outcomes, &pairs));
+    println!("{text}");
+    outcomes.push(mixed);
+    let all_passed = outcomes.iter().all(Outcome::is_clean);
+    if options.only.is_none() {
+        write_into(PAGE, &text)?;
+        write_into(README, &format!("{results}\n"))?;
+    }
+    Ok(all_passed)
+}
+
+/// Servers that can load the module: those below the floor are for the mixed tests alone.
+fn names(options: &Options) -> Result<Vec<String>, String> {
+    let there = fs::read_dir(&options.servers);
+    let there = there.map_err(|e| format!("{}: {e}", options.servers.display()))?;
+    let name = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_server = entry.path().join("server").is_file();
+        let is_wanted = options.only.as_ref().is_none_or(|only| name.starts_with(only));
+        (is_server && is_wanted && table::version(&name)? >= [7, 0].to_vec()).then_some(name)
+    };
+    let mut names: Vec<String> = there.filter_map(|entry| name(entry.ok()?)).collect();
+    names.sort_by_key(|name| (table::family(name).to_owned(), table::version(name)));
+    match names.is_empty() {
+        true => Err(format!("There is no server in {}", options.servers.display())),
+        false => Ok(names),
+    }
+}
+
+/// Builds the server tests once and names their binary.
+fn test_binary() -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["test", "--test", "server", "--no-run", "--message-format=json"])
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|e| format!("cargo does not start: {e}"))?;
+    let text = String::from_utf8_lossy(&built.stdout);
+    let messages =
+        text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let binary = |message: serde_json::Value| {
+        let is_ours = message["target"]["name"] == "server";
+        is_ours.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
+    };
+    let found = messages.filter_map(binary).next();
+    found.ok_or_else(|| "The tests do not build; see: cargo test --no-run".into())
+}
+
+/// All server tests on one server.
+fn suite(tests: &Path, servers: &Path, name: &str) -> Result<Outcome, String> {
+    let server = servers.join(name).join("server");
+    let started = Instant::now();
+    // What is ignored there is not of one server: the soak, and servers with each other.
+    let mut command = Command::new(tests);
+    command.args(["--skip", "soak", "--skip", MIXED]).env("SECKILL_TEST_SERVER", &server);
+    let log = logged(&mut command, name)?;
+    let mut outcome = Outcome::read(name, &log, started.elapsed());
+    // Some tests measure time, and this machine may be busy: what failed is tried once more, alone,
+    // and the table says so.
+    for test in outcome.failed.clone() {
+        let mut command = Command::new(tests);
+        command.args(["--exact", &test]).env("SECKILL_TEST_SERVER", &server);
+        let log = logged(&mut command, &format!("{name}-{}", test.replace("::", "-")))?;
+        if Outcome::read(name, &log, started.elapsed()).is_clean() {
+            outcome.passed_at_last(&test);
+        }
+    }
+    Ok(outcome)
+}
+
+fn mixed(tests: &Path, servers: &Path) -> Result<(Outcome, Vec<Pair>), String> {
+    let started = Instant::now();
+    let mut command = Command::new(tests);
+    command.args([MIXED, "--ignored", "--nocapture"]).env("SECKILL_MATRIX", servers);
+    let log = logged(&mut command, "mixed")?;
+    let pairs = log.lines().filter_map(Pair::read).collect();
+    Ok((Outcome::read("mixed", &log, started.elapsed()), pairs))
+}
+
+/// Runs a command; all that it says goes to a file, which is returned.
+fn logged(command: &mut Command, name: &str) -> Result<String, String> {
+    let path = Path::new(LOGS).join(format!("{name}.log"));
+    let trouble = |e: std::io::Error| format!("{}: {e}", path.display());
+    let file = File::create(&path).map_err(trouble)?;
+    let errors = file.try_clone().map_err(trouble)?;
+    let ended = command.stdin(Stdio::null()).stdout(file).stderr(errors).status();
+    ended.map_err(|e| format!("The tests do not start: {e}"))?;
+    let bytes = fs::read(&path).map_err(trouble)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Puts tables between the marks of a page.
+fn write_into(page: &str, text: &str) -> Result<(), String> {
+    const MARKS: [&str; 2] = ["<!-- tables: make matrix -->\n", "<!-- end of the tables -->"];
+    let trouble = |e: std::io::Error| format!("{page}: {e}");
+    let before = fs::read_to_string(page).map_err(trouble)?;
+    let parts = before.split_once(MARKS[0]).and_then(|(head, rest)| {
+        let (_, tail) = rest.split_once(MARKS[1])?;
+        Some(format!("{head}{}\n{text}\n{}{tail}", MARKS[0], MARKS[1]))
+    });
+    let after = parts.ok_or_else(|| format!("{page} has lost the marks around its tables"))?;
+    fs::write(page, after).map_err(trouble)
+}

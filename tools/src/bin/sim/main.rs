@@ -1,0 +1,93 @@
+//! Simulates sales under random commands and faults, and compares every step with an oracle: a
+//! primary, two replicas, a log, a snapshot and a reader of the outbox, all as models in memory
+//! over the domain alone. The same seed is the same run, on any machine.
+//!
+//! ```text
+//! make sim
+//! cargo run --release -p seckill-tools --bin sim -- --seconds 60
+//! cargo run --release -p seckill-tools --bin sim -- --seed 17 --steps 1
+//! ```
+
+mod report;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use indicatif::ProgressBar;
+use seckill_crowd::screen;
+use seckill_oracle::sim::tally::Tally;
+use seckill_oracle::sim::{self, Failure};
+
+/// Runs between two looks at the clock.
+const RUNS_PER_LOOK: u64 = 16;
+
+/// Simulates sales under random commands and faults until something is wrong, or not
+#[derive(Parser)]
+struct Options {
+    /// The first run's seed; the next run has the next one
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Ends after the run that reaches so many steps
+    #[arg(long, default_value_t = 10_000_000)]
+    steps: u64,
+    /// Ends after so many seconds instead
+    #[arg(long)]
+    seconds: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    // A panic is caught and told as a failure, with the steps that lead to it.
+    std::panic::set_hook(Box::new(|_| {}));
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    let failure = simulate(&options, &mut tally);
+    let elapsed = started.elapsed();
+    report::print(&tally, options.seed, elapsed);
+    match failure {
+        None => {
+            println!("OK: {} steps in {} runs, nothing wrong.", tally.steps, tally.runs);
+            ExitCode::SUCCESS
+        }
+        Some((seed, failure)) => {
+            report::print_failure(seed, &failure, &sim::shrink::shrink(&failure));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Run after run until one fails, with its seed.
+fn simulate(options: &Options, tally: &mut Tally) -> Option<(u64, Box<Failure>)> {
+    let started = Instant::now();
+    let limit = options.seconds.map(Duration::from_secs);
+    let bar = progress_bar(options);
+    loop {
+        for _ in 0..RUNS_PER_LOOK {
+            let seed = options.seed.wrapping_add(tally.runs);
+            if let Err(failure) = sim::run(seed, tally) {
+                bar.finish_and_clear();
+                return Some((seed, failure));
+            }
+            if limit.is_none() && tally.steps >= options.steps {
+                break;
+            }
+        }
+        bar.set_position(if limit.is_some() { started.elapsed().as_secs() } else { tally.steps });
+        let is_over = match limit {
+            Some(limit) => started.elapsed() >= limit,
+            None => tally.steps >= options.steps,
+        };
+        if is_over {
+            bar.finish_and_clear();
+            return None;
+        }
+    }
+}
+
+fn progress_bar(options: &Options) -> ProgressBar {
+    match options.seconds {
+        Some(seconds) => screen::progress_bar(seconds, "seconds"),
+        None => screen::progress_bar(options.steps, "steps  {per_sec}"),
+    }
+}

@@ -1,0 +1,405 @@
+//! Client threads that buy, pay, cancel, restock, alter and import, and write down every call and
+//! reply.
+//!
+//! A request is tried until it is answered, over new connections and to whoever is the primary
+//! then, always with the same REQ. Orders are known to all threads, so that one thread cancels what
+//! another is paying for.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use redis::Connection;
+
+use crate::ask::{ask, command, connect, Reply};
+use crate::draws::Draw;
+use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
+use seckill_harness::process::lock;
+use seckill_random::Random;
+
+/// How long a client waits for a reply, then it tries again.
+const PATIENCE: Duration = Duration::from_millis(700);
+const WAIT_MS: u64 = 400;
+const NO_SERVER_PAUSE: Duration = Duration::from_millis(4);
+/// When a client gives up for good, once all faults are over.
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+/// Orders that threads know of each other.
+const BOARD_ORDERS: usize = 64;
+/// Sales of one MGRAB, at most.
+const MGRAB_SALES: u64 = 3;
+
+/// A sale that is open: its name and how it was opened.
+#[derive(Clone, Debug)]
+pub struct Open {
+    pub key: String,
+    pub terms: Terms,
+    /// How many users want something of it.
+    pub users: u64,
+}
+
+impl Open {
+    /// As INIT is told.
+    pub fn init(&self) -> String {
+        let Open { key, terms: Terms { supply, limits, kind }, .. } = self;
+        let Limits { limit, grabs, hold_ms, .. } = limits;
+        let special = match kind {
+            Kind::Plain => String::new(),
+            Kind::Drawn(draw) => format!(" {}", draw.words()),
+            Kind::Rounds { every_ms, lasts_ms } => format!(" EVERY {every_ms} LASTS {lasts_ms}"),
+        };
+        let stream = self.stream();
+        format!(
+            "SECKILL.INIT {key} {supply} LIMIT {limit} GRABS {grabs} HOLD {hold_ms} \
+             OUTBOX {stream}{special}"
+        )
+    }
+
+    /// Whether callers say how many units they want.
+    fn takes_amounts(&self) -> bool {
+        !matches!(self.terms.kind, Kind::Drawn(_))
+    }
+
+    /// Whether units can be added: packets are counted once for all.
+    fn takes_units(&self) -> bool {
+        match &self.terms.kind {
+            Kind::Drawn(draw) => matches!(draw, Draw::Uniform { .. }),
+            Kind::Plain | Kind::Rounds { .. } => true,
+        }
+    }
+
+    /// Its outbox.
+    pub fn stream(&self) -> String {
+        format!("{}:orders", self.key)
+    }
+}
+
+/// What threads share.
+#[derive(Default)]
+pub struct Shared {
+    /// Numbers moments, see `history`.
+    clock: AtomicU64,
+    /// The door to the primary of the day: which reign it is, and the port.
+    door: Mutex<(u64, u16)>,
+    pub calls: AtomicU64,
+    pub answers: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Shared {
+    /// The next moment.
+    pub fn moment(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// From now on clients go there.
+    pub fn open_door(&self, reign: u64, port: u16) {
+        *lock(&self.door) = (reign, port);
+    }
+}
+
+/// An order that is known to all threads, and what nobody has done about it yet.
+#[derive(Clone, Debug)]
+struct Order {
+    user: String,
+    req: String,
+    /// ` QTY n`, ` UPTO n` or nothing.
+    amount: String,
+    left: Vec<Deed>,
+}
+
+/// The threads of one sale or several.
+pub struct Crowd {
+    threads: Vec<JoinHandle<Vec<Vec<Op>>>>,
+    shared: Arc<Shared>,
+}
+
+impl Crowd {
+    /// Starts so many threads. With `wait` an answer counts only when a replica has what it says.
+    pub fn start(
+        shared: Arc<Shared>,
+        sales: &[Open],
+        count: usize,
+        wait: bool,
+        seed: u64,
+    ) -> Crowd {
+        let boards: Arc<Vec<Mutex<Vec<Order>>>> =
+            Arc::new(sales.iter().map(|_| Mutex::default()).collect());
+        let threads = (0..count).map(|number| {
+            let client = Client {
+                shared: Arc::clone(&shared),
+                boards: Arc::clone(&boards),
+                sales: sales.to_vec(),
+                wait,
+                number,
+                random: Random(seed ^ (number as u64) << 32),
+                connection: None,
+                history: vec![Vec::new(); sales.len()],
+                orders: 0,
+            };
+            thread::spawn(move || client.run())
+        });
+        Crowd { threads: threads.collect(), shared }
+    }
+
+    /// No new requests; returns when those under way are answered, with one history for each sale.
+    ///
+    /// # Errors
+    /// A sentence when a thread failed.
+    pub fn finish(self, sales: usize) -> Result<Vec<Vec<Op>>, String> {
+        self.shared.over.store(true, Ordering::SeqCst);
+        let mut all = vec![Vec::new(); sales];
+        for thread in self.threads {
+            let histories = thread.join().map_err(|_| "A client thread failed.")?;
+            for (all, history) in all.iter_mut().zip(histories) {
+                all.extend(history);
+            }
+        }
+        Ok(all)
+    }
+}
+
+struct Client {
+    shared: Arc<Shared>,
+    boards: Arc<Vec<Mutex<Vec<Order>>>>,
+    sales: Vec<Open>,
+    wait: bool,
+    number: usize,
+    random: Random,
+    /// With the reign whose primary it leads to.
+    connection: Option<(u64, Connection)>,
+    history: Vec<Vec<Op>>,
+    orders: u64,
+}
+
+impl Client {
+    fn run(mut self) -> Vec<Vec<Op>> {
+        while !self.shared.over.load(Ordering::SeqCst) {
+            let sale = self.random.below(self.sales.len() as u64) as usize;
+            match self.random.below(100) {
+                0..=2 if self.number == 0 => self.pause(sale),
+                3..=9 if self.number < 2 && self.sales[sale].takes_units() => self.restock(sale),
+                3..=9 if self.number == 2 => self.alter(sale),
+                10..=13 => self.fence_first(sale),
+                14..=19 => self.grab_several(),
+                20..=49 => self.grab_anew(sale),
+                _ => self.go_on(sale),
+            }
+        }
+        self.history
+    }
+
+    /// A pause; the sale is open again before the thread does anything else.
+    fn pause(&mut self, sale: usize) {
+        let key = self.sales[sale].key.clone();
+        self.ask(sale, Deed::Pause, ("", ""), &format!("SECKILL.PAUSE {key}"));
+        thread::sleep(Duration::from_millis(self.random.below(30)));
+        self.ask(sale, Deed::Resume, ("", ""), &format!("SECKILL.RESUME {key}"));
+    }
+
+    fn restock(&mut self, sale: usize) {
+        let Open { key, terms, .. } = self.sales[sale].clone();
+        let most = (terms.supply / 20).max(3);
+        let sign = if self.random.below(3) == 0 { "-" } else { "" };
+        let (req, units) = (self.new_req("r"), 1 + self.random.below(most));
+        let line = format!("SECKILL.RESTOCK {key} {sign}{units} REQ {req}");
+        self.ask(sale, Deed::Restock, ("", &req), &line);
+    }
+
+    /// Other terms for grants to come. One thread does it, so that nobody else undoes it.
+    fn alter(&mut self, sale: usize) {
+        let key = self.sales[sale].key.clone();
+        let set = match self.random.below(3) {
+            0 => format!("LIMIT {}", self.random.below(5)),
+            1 => format!("GRABS {}", self.random.below(3)),
+            _ => format!("HOLD {}", self.random.below(4) * (20 + self.random.below(300))),
+        };
+        self.ask(sale, Deed::Alter, ("", &set), &format!("SECKILL.ALTER {key} {set}"));
+    }
+
+    /// Several sales, all or none. Not those with rounds: one that has forgotten a REQ which the
+    /// others know makes it REQMISMATCH.
+    fn grab_several(&mut self) {
+        let has_rounds = |sale: &Open| matches!(sale.terms.kind, Kind::Rounds { .. });
+        let mut sales: Vec<usize> =
+            (0..self.sales.len()).filter(|sale| !has_rounds(&self.sales[*sale])).collect();
+        let count = 2 + self.random.below(MGRAB_SALES - 1) as usize;
+        while sales.len() > count {
+            sales.swap_remove(self.random.below(sales.len() as u64) as usize);
+        }
+        let (user, req) = (format!("u{}", self.random.below(60)), self.new_req("m"));
+        let keys: Vec<&str> = sales.iter().map(|sale| self.sales[*sale].key.as_str()).collect();
+        let mut line = format!("SECKILL.MGRAB {user} {} {}", sales.len(), keys.join(" "));
+        if sales.iter().all(|sale| self.sales[*sale].takes_amounts()) {
+            let amounts = sales.iter().map(|_| (1 + self.random.below(2)).to_string());
+            line += &format!(" QTY {}", amounts.collect::<Vec<_>>().join(" "));
+        }
+        line += &format!(" REQ {req}");
+        self.ask_all(&sales, Deed::Mgrab, (&user, &req), &line);
+        let left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
+        // Nobody may know of it before: a fence in one of the sales makes it REQMISMATCH.
+        for sale in sales {
+            let (user, req, left) = (user.clone(), req.clone(), left.clone());
+            self.pin(sale, Order { user, req, amount: String::new(), left });
+        }
+    }
+
+    fn new_req(&mut self, letter: &str) -> String {
+        self.orders += 1;
+        format!("{letter}{}-{}", self.number, self.orders)
+    }
+
+    fn new_order(&mut self, sale: usize) -> Order {
+        let user = format!("u{}", self.random.below(self.sales[sale].users));
+        let amount = match self.random.below(6) {
+            _ if !self.sales[sale].takes_amounts() => String::new(),
+            0 => format!(" QTY {}", 1 + self.random.below(4)),
+            1 => format!(" UPTO {}", 1 + self.random.below(4)),
+            _ => String::new(),
+        };
+        let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
+        // Of UPTO nobody knows how many it was; what draws and rounds take no import.
+        let is_plain = matches!(self.sales[sale].terms.kind, Kind::Plain);
+        if is_plain && !amount.contains("UPTO") && self.random.below(8) == 0 {
+            left.push(Deed::Import);
+        }
+        Order { user, req: self.new_req("o"), amount, left }
+    }
+
+    /// Others may know of the order before it is granted, and cancel it.
+    fn grab_anew(&mut self, sale: usize) {
+        let order = self.new_order(sale);
+        self.pin(sale, order.clone());
+        self.deed(sale, &order, Deed::Grab);
+    }
+
+    /// A cancel that comes before its grab.
+    fn fence_first(&mut self, sale: usize) {
+        let order = self.new_order(sale);
+        self.deed(sale, &order, Deed::Cancel);
+        self.deed(sale, &order, Deed::Grab);
+    }
+
+    /// Something that nobody did yet about an order of anybody.
+    fn go_on(&mut self, sale: usize) {
+        let taken = {
+            let mut board = lock(&self.boards[sale]);
+            let Some(at) = (board.len() as u64).checked_sub(1) else {
+                drop(board);
+                return self.grab_anew(sale);
+            };
+            let at = self.random.below(at + 1) as usize;
+            let left = board[at].left.len() as u64;
+            let deed = board[at].left.swap_remove(self.random.below(left) as usize);
+            let order = board[at].clone();
+            if order.left.is_empty() {
+                board.swap_remove(at);
+            }
+            (order, deed)
+        };
+        self.deed(sale, &taken.0, taken.1);
+    }
+
+    fn pin(&mut self, sale: usize, order: Order) {
+        let mut board = lock(&self.boards[sale]);
+        if board.len() >= BOARD_ORDERS {
+            let at = self.random.below(board.len() as u64) as usize;
+            board.swap_remove(at);
+        }
+        board.push(order);
+    }
+
+    fn deed(&mut self, sale: usize, order: &Order, deed: Deed) {
+        let Order { user, req, amount, .. } = order;
+        let key = &self.sales[sale].key;
+        let line = match deed {
+            Deed::Grab => format!("SECKILL.GRAB {key} {user}{amount} REQ {req}"),
+            Deed::Confirm => {
+                let late = if self.random.below(2) == 0 { " RECLAIM" } else { "" };
+                format!("SECKILL.CONFIRM {key} {user} REQ {req}{late}")
+            }
+            Deed::Extend => {
+                let ms = 50 + self.random.below(1_000);
+                format!("SECKILL.EXTEND {key} {user} {ms} REQ {req}")
+            }
+            Deed::Import => {
+                let qty = amount.rsplit(' ').next().filter(|qty| !qty.is_empty()).unwrap_or("1");
+                let covered = if self.random.below(2) == 0 { " NODEFICIT" } else { "" };
+                format!("SECKILL.IMPORT {key} {user} {qty} REQ {req}{covered}")
+            }
+            Deed::Cancel => format!("SECKILL.CANCEL {key} {user} REQ {req}"),
+            _ => format!("SECKILL.REFUND {key} {user} REQ {req}"),
+        };
+        self.ask(sale, deed, (user, req), &line);
+    }
+
+    fn ask(&mut self, sale: usize, deed: Deed, order: (&str, &str), line: &str) {
+        self.ask_all(&[sale], deed, order, line);
+    }
+
+    /// Tries until there is an answer that counts.
+    fn ask_all(&mut self, sales: &[usize], deed: Deed, (user, req): (&str, &str), line: &str) {
+        let (thread, tries) = (self.number, Vec::new());
+        let op = Op { thread, deed, user: user.to_owned(), req: req.to_owned(), tries };
+        let mut ops = vec![op; sales.len()];
+        let mut over_since = None;
+        loop {
+            let calls = self.call(line, sales.len());
+            if calls.is_empty() {
+                thread::sleep(NO_SERVER_PAUSE);
+            }
+            let is_kept = |call: &Try| call.answered.as_ref().is_some_and(|told| told.kept);
+            let counts = calls.first().is_some_and(is_kept);
+            ops.iter_mut().zip(calls).for_each(|(op, call)| op.tries.push(call));
+            if counts {
+                break;
+            }
+            if self.shared.over.load(Ordering::SeqCst) {
+                let since = *over_since.get_or_insert_with(Instant::now);
+                if since.elapsed() > GIVE_UP_AFTER {
+                    break;
+                }
+            }
+        }
+        sales.iter().zip(ops).for_each(|(sale, op)| self.history[*sale].push(op));
+    }
+
+    /// One call of so many sales, as each of them sees it; none when no connection is to be had.
+    fn call(&mut self, line: &str, sales: usize) -> Vec<Try> {
+        if self.connection.is_none() {
+            let (reign, port) = *lock(&self.shared.door);
+            self.connection = connect(port, PATIENCE).map(|connection| (reign, connection));
+        }
+        let Some((reign, mut connection)) = self.connection.take() else { return Vec::new() };
+        self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        let invoked = self.shared.moment();
+        let mut calls = vec![Try { invoked, answered: None, reign }; sales];
+        match ask(&mut connection, line, sales) {
+            Reply::Answers(answers) => {
+                let wrote = matches!(answers[0], Answer::Granted { .. });
+                let kept = !self.wait || is_replicated(&mut connection, wrote);
+                let returned = self.shared.moment();
+                self.shared.answers.fetch_add(1, Ordering::Relaxed);
+                for (call, answer) in calls.iter_mut().zip(answers) {
+                    call.answered = Some(Answered { returned, answer, kept });
+                }
+                self.connection = Some((reign, connection)).filter(|_| kept);
+            }
+            Reply::NotNow => thread::sleep(NO_SERVER_PAUSE),
+            Reply::Silence => {}
+        }
+        calls
+    }
+}
+
+/// Whether a replica has all that the answer rests upon.
+///
+/// WAIT waits for what its own connection wrote last. The answer may rest upon what another one
+/// wrote, such as a REPLAY does. Redis 7.0 waits for that, too; from 7.2 on, and in Valkey, nobody
+/// does. So the connection writes something first, which comes after it.
+fn is_replicated(connection: &mut Connection, wrote: bool) -> bool {
+    let mark = ["SET", "torture:mark", "1"];
+    let written = wrote || command(mark).query::<()>(connection).is_ok();
+    let replicas = command(["WAIT", "1", &WAIT_MS.to_string()]).query::<u64>(connection);
+    written && replicas.is_ok_and(|replicas| replicas >= 1)
+}

@@ -1,0 +1,235 @@
+//! One episode: some sales, a crowd, one fault after the other, then quiet and the verdict.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::check::{check, check_together};
+use crate::crowd::{Crowd, Open, Shared};
+use crate::disk::Disk;
+use crate::faults::{self, Fault};
+use crate::history::{Kind, Op, Promise};
+use crate::read;
+use crate::report::Tally;
+use crate::sales;
+use crate::world::{Setup, World};
+use seckill_random::Random;
+
+/// One way to the replica: about as far as across a city.
+const DELAY: Duration = Duration::from_millis(2);
+
+/// Under which settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Setting {
+    /// One server, `appendfsync always`
+    Always,
+    /// Primary and replica; acknowledged is what `WAIT 1` confirms
+    Wait,
+    /// Primary and replica, `appendfsync everysec`, nothing more
+    Plain,
+}
+
+impl Setting {
+    pub const ALL: [Setting; 3] = [Setting::Always, Setting::Wait, Setting::Plain];
+
+    /// As the table names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::Always => "appendfsync always",
+            Setting::Wait => "WAIT 1",
+            Setting::Plain => "nothing promised",
+        }
+    }
+
+    pub fn promise(self) -> Promise {
+        match self {
+            Setting::Always | Setting::Wait => Promise::Everything,
+            Setting::Plain => Promise::AllButTheTail,
+        }
+    }
+
+    fn faults(self) -> Vec<Fault> {
+        match self {
+            Setting::Always => faults::of_one(),
+            Setting::Wait => faults::of_two(),
+            Setting::Plain => faults::of_two_without_promise(),
+        }
+    }
+
+    fn setup(self) -> Setup {
+        let settings: &[&str] = match self {
+            Setting::Always => &["--appendfsync", "always"],
+            Setting::Wait | Setting::Plain => &["--appendfsync", "everysec"],
+        };
+        Setup { settings, has_replica: self != Setting::Always, delay: DELAY }
+    }
+}
+
+/// What an episode needs.
+pub struct Episode<'a> {
+    pub module: &'a Path,
+    pub disks: &'a [Disk],
+    pub setting: Setting,
+    pub clients: usize,
+    pub seed: u64,
+    pub lasts: Duration,
+}
+
+impl Episode<'_> {
+    /// Plays it and books what happened.
+    ///
+    /// # Errors
+    /// A sentence when the servers don't come back as they should.
+    pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
+        let mut random = Random(self.seed);
+        let shared = Arc::new(Shared::default());
+        let setup = self.setting.setup();
+        let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
+        let sales = open(&world, &mut random)?;
+        let wait = self.setting == Setting::Wait;
+        let crowd = Crowd::start(Arc::clone(&shared), &sales, self.clients, wait, random.next());
+        let befell = self.faults(&mut world, &mut random, tally);
+        // Also when a fault went wrong: the threads must end.
+        let histories = crowd.finish(sales.len())?;
+        tally.calls += shared.calls.load(Ordering::Relaxed);
+        tally.answers += shared.answers.load(Ordering::Relaxed);
+        let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
+        // What is left of the servers may tell more.
+        tally.violations.extend(compared.err());
+        tally.tail_ms = tally.tail_ms.max(world.tail_ms);
+        self.judge(&mut world, &sales, histories, tally)
+    }
+
+    fn faults(
+        &self,
+        world: &mut World<'_>,
+        random: &mut Random,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let (started, faults) = (Instant::now(), self.setting.faults());
+        tally.last_faults.clear();
+        while started.elapsed() < self.lasts {
+            thread::sleep(Duration::from_millis(50 + random.below(350)));
+            let fault = faults[random.below(faults.len() as u64) as usize];
+            tally.last_faults.push(fault.name());
+            let befell =
+                fault.befall(world, random).map_err(|e| format!("{}: {e}", fault.name()))?;
+            *tally.faults.entry(fault).or_default() += u64::from(befell);
+        }
+        Ok(())
+    }
+
+    /// Holds every sale against its history.
+    fn judge(
+        &self,
+        world: &mut World<'_>,
+        sales: &[Open],
+        histories: Vec<Vec<Op>>,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let (primary, mut all) = (world.primary, Vec::new());
+        for (sale, ops) in sales.iter().zip(histories) {
+            let mut redis = world.connect(primary)?;
+            let promise = self.setting.promise();
+            let evidence = read::evidence(&mut redis, sale, promise, ops, &world.reigns)?;
+            tally.note(&evidence);
+            tally.add(&sale.key, check(&evidence));
+            all.push(evidence);
+        }
+        tally.violations.extend(check_together(&all));
+        match world.refused()? {
+            0 => {}
+            refused => tally.violations.push(format!("{refused} APPLYs were refused.")),
+        }
+        Ok(())
+    }
+
+    /// AUDIT is content with every sale on every server, and all servers have the same bytes. A
+    /// single one is held against what it loads from its own files.
+    fn compare(
+        &self,
+        world: &mut World<'_>,
+        sales: &[Open],
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        for sale in sales {
+            wait_for_quiet(world, sale)?;
+        }
+        let primary = world.primary;
+        let all = |world: &World<'_>, number: usize| -> Result<Vec<Vec<String>>, String> {
+            let mut redis = world.connect(number)?;
+            sales.iter().map(|sale| read::digests(&mut redis, sale)).collect()
+        };
+        let (mine, other) = match world.replica() {
+            Some(replica) => {
+                wait_for_same_offset(world, replica)?;
+                (all(world, primary)?, all(world, replica)?)
+            }
+            None => {
+                let before = all(world, primary)?;
+                world.kill(primary)?;
+                drop(world.reign(primary, |world| world.restart(primary))?);
+                (before, all(world, primary)?)
+            }
+        };
+        if mine != other {
+            let what = format!("The servers differ: digests {mine:?} and {other:?}.");
+            tally.violations.push(what);
+        }
+        for number in std::iter::once(primary).chain(world.replica()) {
+            for sale in sales {
+                let (ok, said) = read::audit(&mut world.connect(number)?, &sale.key)?;
+                if !ok {
+                    tally.violations.push(format!("AUDIT finds {} wrong: {said}", sale.key));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens the sales; where nothing is promised, they themselves are to survive all the same.
+fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
+    let sales = sales::new(random);
+    for sale in &sales {
+        world.ask::<()>(world.primary, &sale.init())?;
+    }
+    if let Some(replica) = world.replica() {
+        wait_for_same_offset(world, replica)?;
+        world.ask::<()>(world.primary, "BGREWRITEAOF")?;
+        world.until("the sales are on the disk", || {
+            let rewrites = world.info(world.primary, "persistence", "aof_rewrite_in_progress")?;
+            Ok(rewrites == "0")
+        })?;
+    }
+    Ok(sales)
+}
+
+/// No round begins any more, and nothing is left that happens by itself.
+fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
+    let status = || read::status(&mut world.connect(world.primary)?, &sale.key);
+    let number = |status: &Value, field: &str| status.get(field).and_then(Value::as_u64);
+    let mut last_round = None;
+    if let Kind::Rounds { every_ms, .. } = sale.terms.kind {
+        let now = number(&status()?, "now").unwrap_or_default();
+        let line = format!("SECKILL.ALTER {} CLOSEAT {}", sale.key, now + 1);
+        world.ask::<()>(world.primary, &line)?;
+        last_round = Some(now / every_ms);
+    }
+    world.until("no hold is left and no round begins", || {
+        let status = status()?;
+        let is_last = last_round.is_none_or(|last| number(&status, "round") == Some(last));
+        Ok(number(&status, "next_deadline") == Some(0) && is_last)
+    })
+}
+
+fn wait_for_same_offset(world: &World<'_>, replica: usize) -> Result<(), String> {
+    world.until("the replica has everything", || {
+        let sent = world.info(world.primary, "replication", "master_repl_offset")?;
+        Ok(world.info(replica, "replication", "slave_repl_offset")? == sent)
+    })
+}

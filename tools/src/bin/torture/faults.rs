@@ -1,0 +1,270 @@
+//! What goes wrong. Each fault is done and undone here; when it returns, the servers are whole.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use crate::world::{unix_ms, World};
+use seckill_random::Random;
+
+/// One kind of trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    Kill,
+    KillPromote,
+    KillReplica,
+    PowerCut,
+    Handover,
+    NetworkCut,
+    TwoPrimaries,
+    Freeze,
+    FreezeReplica,
+    Tear,
+    Rewrite,
+    Snapshot,
+    Reload,
+    DiskFull,
+    SlowDisk,
+    Stall,
+    HoldBack,
+}
+
+use Fault::*;
+
+/// What every server must survive, whatever is promised.
+const COMMON: &[Fault] =
+    &[Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, SlowDisk, Stall, HoldBack];
+
+/// What a primary with a replica must survive besides.
+const WITH_REPLICA: &[Fault] =
+    &[KillPromote, KillPromote, KillReplica, Handover, NetworkCut, TwoPrimaries, FreezeReplica];
+
+/// What a single server with `appendfsync always` must survive.
+pub fn of_one() -> Vec<Fault> {
+    [COMMON, &[Kill, Kill, PowerCut, PowerCut]].concat()
+}
+
+/// What a primary with a replica must survive, when WAIT tells what is acknowledged.
+pub fn of_two() -> Vec<Fault> {
+    [COMMON, WITH_REPLICA].concat()
+}
+
+/// The same where the last moment may be lost, and what takes it.
+pub fn of_two_without_promise() -> Vec<Fault> {
+    [COMMON, WITH_REPLICA, &[Kill, PowerCut, PowerCut]].concat()
+}
+
+impl Fault {
+    /// As the table names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kill => "kill -9, restart",
+            KillPromote => "kill -9, replica promoted (REPLICAOF NO ONE)",
+            KillReplica => "kill -9 of the replica, restart",
+            PowerCut => "power failure: kill -9, what was not synced is gone, restart",
+            Handover => "FAILOVER",
+            NetworkCut => "network cut between primary and replica, mended",
+            TwoPrimaries => "network cut, replica promoted, two primaries for a while",
+            Freeze => "SIGSTOP, SIGCONT of the primary",
+            FreezeReplica => "SIGSTOP, SIGCONT of the replica",
+            Tear => "client connections cut in mid-reply",
+            Rewrite => "BGREWRITEAOF",
+            Snapshot => "BGSAVE",
+            Reload => "DEBUG RELOAD",
+            DiskFull => "disk full",
+            SlowDisk => "slow disk: syncs and writes take up to 2 s",
+            Stall => "DEBUG SLEEP",
+            HoldBack => "CLIENT PAUSE WRITE",
+        }
+    }
+
+    /// Does it. False if it could not be done here, or had no effect.
+    ///
+    /// # Errors
+    /// A sentence when the servers don't come back as they should.
+    pub fn befall(self, world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+        let primary = world.primary;
+        match self {
+            Kill => kill(world),
+            KillPromote => kill_promote(world),
+            KillReplica => kill_replica(world),
+            PowerCut => power_cut(world, random),
+            Handover => hand_over(world),
+            NetworkCut => network_cut(world, random),
+            TwoPrimaries => two_primaries(world, random),
+            Freeze => freeze(world, Some(primary), random),
+            FreezeReplica => freeze(world, world.replica(), random),
+            Tear => {
+                world.door.tear();
+                Ok(true)
+            }
+            // Refused while another child saves already: no fault then.
+            Rewrite => Ok(world.ask::<String>(primary, "BGREWRITEAOF").is_ok()),
+            Snapshot => Ok(world.ask::<String>(primary, "BGSAVE").is_ok()),
+            Reload => world.ask::<()>(primary, "DEBUG RELOAD").map(|()| true),
+            DiskFull => disk_full(world, random),
+            SlowDisk => slow_disk(world, random),
+            Stall => {
+                let line = format!("DEBUG SLEEP 0.{}", 1 + random.below(8));
+                world.ask::<()>(primary, &line).map(|()| true)
+            }
+            HoldBack => {
+                let line = format!("CLIENT PAUSE {} WRITE", 50 + random.below(600));
+                world.ask::<()>(primary, &line).map(|()| true)
+            }
+        }
+    }
+}
+
+fn pause(random: &mut Random, from: u64, to: u64) {
+    thread::sleep(Duration::from_millis(from + random.below(to - from)));
+}
+
+fn kill(world: &mut World<'_>) -> Result<bool, String> {
+    let primary = world.primary;
+    world.kill(primary)?;
+    world.reign(primary, |world| world.restart(primary))?;
+    world.follow()?;
+    Ok(true)
+}
+
+/// The primary and all that was on its way to the replica vanish together. It comes back as the
+/// replica of the one that was promoted.
+fn kill_promote(world: &mut World<'_>) -> Result<bool, String> {
+    let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
+    if let Some(link) = &world.link {
+        link.cut();
+    }
+    world.kill(old)?;
+    world.reign(new, |world| world.ask(new, "REPLICAOF NO ONE"))?;
+    world.restart(old)?;
+    world.follow()?;
+    Ok(true)
+}
+
+fn kill_replica(world: &mut World<'_>) -> Result<bool, String> {
+    let Some(replica) = world.replica() else { return Ok(false) };
+    world.kill(replica)?;
+    world.restart(replica)?;
+    world.follow()?;
+    Ok(true)
+}
+
+/// A power failure takes what was written but not synced. `kill -9` does not, so it is cut off the
+/// log here: all of it, or what lies behind any byte of it, because the system may have written
+/// some by itself.
+///
+/// Redis (7.0 to 8.10) leaves the whole commands of a transaction that was cut in the log, and runs
+/// them at the next restart. So the log has to be written anew here, too, see docs/reliability.md.
+fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+    let primary = world.primary;
+    let Some(watch) = world.watch(primary) else { return Ok(false) };
+    pause(random, 50, 400);
+    let failed_at = unix_ms();
+    world.kill(primary)?;
+    let mut files = world.log_files(primary)?;
+    let Some(newest) = files.pop() else { return Ok(false) };
+    let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    // A server that was just about to begin a new part of its log: what it lost of the old one
+    // would be lost from the middle, and it would not start.
+    let in_middle = files.iter().any(|path| watch.synced(path).0 < length(path));
+    let (synced, since) = watch.synced(&newest);
+    let unsynced = length(&newest).saturating_sub(synced);
+    if !in_middle && unsynced > 0 {
+        let kept = if random.below(2) == 0 { 0 } else { random.below(unsynced) };
+        let file = OpenOptions::new().write(true).open(&newest);
+        let cut = file.and_then(|file| file.set_len(synced + kept));
+        cut.map_err(|e| format!("The log can't be cut: {e}"))?;
+        if since > 0 {
+            world.tail_ms = world.tail_ms.max(failed_at.saturating_sub(since));
+        }
+    }
+    world.reign(primary, |world| world.restart(primary))?;
+    world.write_log_anew(primary)?;
+    world.follow()?;
+    Ok(!in_middle)
+}
+
+/// The server waits for its disk: with `appendfsync always` at every step, else when the sync that
+/// runs beside it takes too long.
+fn slow_disk(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
+    let Some(watch) = world.watch(world.primary) else { return Ok(false) };
+    let most = if random.below(2) == 0 { 100 } else { 2_000 };
+    watch.slow_down(random.below(most) as u32, random.below(30) as u32);
+    pause(random, 200, 2_500);
+    watch.slow_down(0, 0);
+    world.wait_for_replica()?;
+    Ok(true)
+}
+
+fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
+    let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
+    let line = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 10000", world.server(new)?.port());
+    world.reign(new, |world| {
+        world.ask::<()>(old, &line)?;
+        world.until("FAILOVER is done", || {
+            Ok(world.info(new, "replication", "role")? == "master"
+                && world.info(old, "replication", "role")? == "slave")
+        })
+    })?;
+    world.follow()?;
+    Ok(true)
+}
+
+fn network_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+    let Some(link) = &world.link else { return Ok(false) };
+    link.cut();
+    pause(random, 100, 1_000);
+    link.mend();
+    world.wait_for_replica()?;
+    Ok(true)
+}
+
+/// The old primary goes on selling to who is still connected, until the network is back.
+fn two_primaries(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+    let (Some(new), Some(link)) = (world.replica(), &world.link) else { return Ok(false) };
+    link.cut();
+    pause(random, 50, 500);
+    let old_door = world.reign(new, |world| world.ask(new, "REPLICAOF NO ONE"))?;
+    pause(random, 50, 500);
+    drop(old_door);
+    world.follow()?;
+    Ok(true)
+}
+
+fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Result<bool, String> {
+    let Some(number) = number else { return Ok(false) };
+    world.server(number)?.freeze()?;
+    pause(random, 50, 1_500);
+    world.server(number)?.thaw()?;
+    world.wait_for_replica()?;
+    Ok(true)
+}
+
+/// With `appendfsync always` Redis ends itself when it can't write its log; with any other setting
+/// it refuses to write until it can.
+///
+/// Redis (7.0 to 8.10, and Valkey) then cuts the broken end off at a wrong place, if the log was
+/// rewritten since the server started: zeros are left in the middle, and no server starts with that
+/// log again. So an operator has to do here what docs/reliability.md tells him: mend the log, or
+/// write it anew.
+fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+    let primary = world.primary;
+    if !world.disks[primary].is_limited() {
+        return Ok(false);
+    }
+    world.disks[primary].fill();
+    pause(random, 100, 800);
+    world.disks[primary].free();
+    world.until("the server answers or has ended", || {
+        Ok(world.server(primary)?.has_ended() || world.ask::<()>(primary, "PING").is_ok())
+    })?;
+    if world.server(primary)?.has_ended() {
+        world.mend_log(primary)?;
+        return kill(world);
+    }
+    world.write_log_anew(primary)?;
+    world.wait_for_replica()?;
+    Ok(true)
+}

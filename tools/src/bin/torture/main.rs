@@ -1,0 +1,151 @@
+//! Real servers under faults: clients buy, pay, cancel and restock, and write down every call and
+//! every reply, while servers are killed, frozen, cut off, promoted and filled up. Then a checker
+//! holds the histories against what the servers have become.
+//!
+//! ```text
+//! make torture
+//! cargo run --release -p seckill-tools --bin torture -- --seconds 15 --seed 7
+//! ```
+//!
+//! A seed repeats what clients ask for and which faults come in which order. It can't repeat how
+//! the system schedules threads, so a failing seed may need several runs to fail again.
+
+mod ask;
+mod check;
+mod crowd;
+mod disk;
+mod draws;
+mod episode;
+mod faults;
+mod history;
+mod order;
+mod read;
+mod report;
+mod sales;
+mod story;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod world;
+
+use std::io::{stderr, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use disk::Disk;
+use episode::{Episode, Setting};
+use report::{table, Tally};
+
+/// Faults of one episode come for so long; then all must be quiet and right.
+const EPISODE: Duration = Duration::from_secs(7);
+const VIOLATIONS_SHOWN: usize = 20;
+
+/// Lets faults fall upon servers that sell, and checks that they keep what they promised.
+#[derive(Parser)]
+struct Options {
+    /// How long, about
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(3..))]
+    seconds: u64,
+    /// What clients do and which faults come [default: another one each time]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Client threads
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=500))]
+    clients: u16,
+    /// Only this setting
+    #[arg(long)]
+    only: Option<Setting>,
+    /// The module's file [default: the one built here, or $SECKILL_MODULE]
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    disk::move_in();
+    seckill_harness::program::exit_told(run(&options))
+}
+
+/// Whether all promises were kept.
+fn run(options: &Options) -> Result<bool, String> {
+    let module = seckill_harness::program::module_file(options.module.clone())?;
+    let seed = options.seed.unwrap_or_else(new_seed);
+    let disks = [0, 1].map(Disk::mount);
+    println!("Seed {seed}.");
+    if !disks.iter().all(Disk::is_limited) {
+        println!("No disk is filled up: this system lets nobody mount one (see unshare).");
+    }
+    if disks.iter().any(|disk| disk.watch.is_none()) {
+        println!("No disk is slow and no power fails: there is no cc to build a library with.");
+    }
+    let settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
+    let mut tallies: Vec<(Setting, Tally)> =
+        settings.into_iter().map(|setting| (setting, Tally::default())).collect();
+    let wanted = Duration::from_secs(options.seconds);
+    let (started, bar) = (Instant::now(), progress_bar(options.seconds));
+    let count = tallies.len();
+    for number in 0.. {
+        let is_first_round = number < count;
+        if started.elapsed() >= wanted && !is_first_round {
+            break;
+        }
+        let (setting, tally) = &mut tallies[number % count];
+        show(&bar, started, number, *setting);
+        let episode = Episode {
+            module: &module,
+            disks: &disks,
+            setting: *setting,
+            clients: options.clients.into(),
+            seed: seed.wrapping_add(number as u64),
+            lasts: EPISODE.min(wanted / (2 * count as u32)),
+        };
+        let played = episode.play(tally);
+        tally.violations.extend(played.err());
+        tally.episodes += 1;
+        if !tally.violations.is_empty() {
+            bar.finish_and_clear();
+            println!("Episode {number}, {}: {}", setting.name(), tally.last_faults.join("; "));
+            tell(&tally.violations);
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    println!("{}", table(&tallies));
+    Ok(tallies.iter().all(|(_, tally)| tally.violations.is_empty()))
+}
+
+fn tell(violations: &[String]) {
+    for what in violations.iter().take(VIOLATIONS_SHOWN) {
+        println!("VIOLATION: {what}");
+    }
+    if violations.len() > VIOLATIONS_SHOWN {
+        println!("and {} more", violations.len() - VIOLATIONS_SHOWN);
+    }
+}
+
+fn new_seed() -> u64 {
+    use std::time::{SystemTime, UNIX_EPOCH};
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64 % 1_000_000_007
+}
+
+/// A bar when a person looks, nothing in a file.
+fn progress_bar(seconds: u64) -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(seconds);
+    let style = ProgressStyle::with_template("{elapsed_precise} [{bar:40}] {percent}% {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+fn show(bar: &ProgressBar, started: Instant, number: usize, setting: Setting) {
+    bar.set_position(started.elapsed().as_secs().min(bar.length().unwrap_or_default()));
+    bar.set_message(format!("episode {number}: {}", setting.name()));
+}

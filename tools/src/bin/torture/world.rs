@@ -1,0 +1,273 @@
+//! The servers: a primary, mostly a replica, the link between them and the door for clients. Each
+//! new primary, and each restart of one, begins a reign with a door of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use redis::{Connection, FromRedisValue};
+
+use crate::ask::{command, connect};
+use crate::crowd::Shared;
+use crate::disk::Disk;
+use crate::history::Reign;
+use crate::watch::Watch;
+use seckill_harness::link::Link;
+use seckill_harness::process::Server;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+const POLL_EVERY: Duration = Duration::from_millis(3);
+/// A server that does not answer for so long is taken for dead: that is an error.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How the servers are set up.
+pub struct Setup {
+    pub settings: &'static [&'static str],
+    pub has_replica: bool,
+    /// One way, between primary and replica.
+    pub delay: Duration,
+}
+
+/// What every server is started with.
+const SETTINGS: [&str; 10] = [
+    "--enable-debug-command",
+    "yes",
+    "--appendonly",
+    "yes",
+    "--repl-diskless-sync-delay",
+    "0",
+    "--auto-aof-rewrite-min-size",
+    "16mb",
+    "--maxmemory-policy",
+    "noeviction",
+];
+
+/// All servers of one episode.
+pub struct World<'a> {
+    servers: Vec<Option<Server>>,
+    pub disks: &'a [Disk],
+    pub primary: usize,
+    setup: &'a Setup,
+    /// The replica's way to its primary.
+    pub link: Option<Link>,
+    pub door: Link,
+    shared: Arc<Shared>,
+    pub reigns: Vec<Reign>,
+    /// APPLYs that any server has refused so far.
+    refused: u64,
+    /// The longest time before a power failure of which anything was lost.
+    pub tail_ms: u64,
+}
+
+impl<'a> World<'a> {
+    /// Starts the servers; clients can come.
+    ///
+    /// # Errors
+    /// A sentence; also those of all other functions.
+    pub fn start(
+        module: &Path,
+        setup: &'a Setup,
+        disks: &'a [Disk],
+        shared: Arc<Shared>,
+    ) -> Result<World<'a>, String> {
+        let settings = [&SETTINGS[..], setup.settings].concat();
+        let epoch_from = unix_ms();
+        let count = 1 + usize::from(setup.has_replica);
+        let servers: Result<Vec<_>, String> = disks[..count]
+            .iter()
+            .map(|disk| {
+                let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
+                let watch: Vec<&str> = watch.iter().map(String::as_str).collect();
+                Server::start_below(disk.place(), &watch, module, &settings).map(Some)
+            })
+            .collect();
+        let servers = servers?;
+        let door = Link::to(servers[0].as_ref().map_or(0, Server::port), Duration::ZERO)?;
+        shared.open_door(0, door.port());
+        let reigns = vec![Reign { began: shared.moment(), epoch_from }];
+        let (primary, link, refused, tail_ms) = (0, None, 0, 0);
+        let mut world =
+            World { servers, disks, primary, setup, link, door, shared, reigns, refused, tail_ms };
+        world.follow()?;
+        Ok(world)
+    }
+
+    /// The server of that number.
+    pub fn server(&self, number: usize) -> Result<&Server, String> {
+        self.servers[number].as_ref().ok_or_else(|| "A server is gone.".into())
+    }
+
+    /// The number of the other server, if there are two.
+    pub fn replica(&self) -> Option<usize> {
+        self.setup.has_replica.then_some(1 - self.primary)
+    }
+
+    /// Asks a server directly.
+    pub fn ask<T: FromRedisValue>(&self, number: usize, line: &str) -> Result<T, String> {
+        let mut connection = self.connect(number)?;
+        let reply = command(line.split(' ')).query(&mut connection);
+        reply.map_err(|e| format!("{line} failed: {e}"))
+    }
+
+    /// A connection past door and link.
+    pub fn connect(&self, number: usize) -> Result<Connection, String> {
+        let port = self.server(number)?.port();
+        connect(port, PATIENCE).ok_or_else(|| "A server does not answer.".into())
+    }
+
+    /// A field of INFO.
+    pub fn info(&self, number: usize, section: &str, field: &str) -> Result<String, String> {
+        let info: String = self.ask(number, &format!("INFO {section}"))?;
+        let mut lines = info.lines().filter_map(|line| line.split_once(':'));
+        let found = lines.find(|(name, _)| *name == field).map(|(_, value)| value.to_owned());
+        found.ok_or_else(|| format!("INFO {section} has no {field}."))
+    }
+
+    /// Kills a server, as `kill -9` does. Its files stay. The door of a primary is shut, because
+    /// who comes through it after a restart would be in a new reign without knowing.
+    pub fn kill(&mut self, number: usize) -> Result<(), String> {
+        if !self.server(number)?.has_ended() {
+            self.count_refused(number)?;
+        }
+        self.server(number)?.kill();
+        if number == self.primary {
+            self.door.close();
+        }
+        Ok(())
+    }
+
+    /// Starts it again on its files.
+    pub fn restart(&mut self, number: usize) -> Result<(), String> {
+        let server = self.servers[number].take().ok_or("A server is gone.")?;
+        self.servers[number] = Some(server.restart()?);
+        Ok(())
+    }
+
+    /// Cuts a broken end off the log of a server that has ended.
+    pub fn mend_log(&self, number: usize) -> Result<(), String> {
+        let log = self.server(number)?.folder().join("appendonlydir/appendonly.aof.manifest");
+        let mut mender = Command::new("redis-check-aof");
+        let mended =
+            mender.arg("--fix").arg(log).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let mut mended = mended.map_err(|e| format!("redis-check-aof does not start: {e}"))?;
+        if let Some(mut answers) = mended.stdin.take() {
+            // It asks only when something is broken, and does not listen otherwise.
+            let _ = answers.write_all(b"y\n");
+        }
+        mended.wait().map(drop).map_err(|e| format!("redis-check-aof failed: {e}"))
+    }
+
+    /// Has the server write its log anew.
+    pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
+        let field = |name| self.info(number, "persistence", name);
+        self.until("the log is written anew", || {
+            // Refused while the disk is still full or another child saves.
+            let begun = self.ask::<String>(number, "BGREWRITEAOF").is_ok();
+            self.until("no log is being written", || {
+                let waits = field("aof_rewrite_scheduled")? != "0";
+                Ok(!waits && field("aof_rewrite_in_progress")? == "0")
+            })?;
+            Ok(begun && field("aof_last_bgrewrite_status")? == "ok")
+        })
+    }
+
+    /// What stands before the server's calls to its disk, if it has taken it.
+    pub fn watch(&self, number: usize) -> Option<&'a Watch> {
+        self.disks[number].watch.as_ref().filter(|watch| watch.works())
+    }
+
+    /// Notes how many APPLYs it has refused; a restart counts from 0 again.
+    fn count_refused(&mut self, number: usize) -> Result<(), String> {
+        let refused: u64 =
+            self.info(number, "seckill", "seckill_apply_refused")?.parse().unwrap_or(0);
+        self.refused += refused;
+        Ok(())
+    }
+
+    /// APPLYs that any server has refused. Asked once, at the end.
+    pub fn refused(&mut self) -> Result<u64, String> {
+        for number in 0..self.servers.len() {
+            self.count_refused(number)?;
+        }
+        Ok(self.refused)
+    }
+
+    /// A server begins to reign as soon as `crown` has made it the primary. Clients are sent to it.
+    /// Gives the old door, behind which a deposed primary may still serve.
+    pub fn reign(
+        &mut self,
+        number: usize,
+        crown: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<Link, String> {
+        let epoch_from = unix_ms();
+        crown(self)?;
+        self.primary = number;
+        let door = Link::to(self.server(number)?.port(), Duration::ZERO)?;
+        self.reigns.push(Reign { began: self.shared.moment(), epoch_from });
+        self.shared.open_door(self.reigns.len() as u64 - 1, door.port());
+        Ok(std::mem::replace(&mut self.door, door))
+    }
+
+    /// Lets the replica follow the primary over a new link, and waits until it has everything.
+    pub fn follow(&mut self) -> Result<(), String> {
+        let Some(replica) = self.replica() else { return Ok(()) };
+        let link = Link::to(self.server(self.primary)?.port(), self.setup.delay)?;
+        let line = format!("REPLICAOF 127.0.0.1 {}", link.port());
+        self.link = Some(link);
+        self.ask::<()>(replica, &line)?;
+        self.wait_for_replica()
+    }
+
+    /// Returns when the replica gets what the primary writes.
+    pub fn wait_for_replica(&self) -> Result<(), String> {
+        let Some(replica) = self.replica() else { return Ok(()) };
+        self.until("the replica follows", || {
+            let is_up = self.info(replica, "replication", "master_link_status")? == "up";
+            let slave = self.info(self.primary, "replication", "slave0").unwrap_or_default();
+            Ok(is_up && slave.contains("state=online"))
+        })
+    }
+
+    /// Waits until all is so.
+    pub fn until(
+        &self,
+        what: &str,
+        mut is_so: impl FnMut() -> Result<bool, String>,
+    ) -> Result<(), String> {
+        let deadline = Instant::now() + DEADLINE;
+        let mut trouble = String::new();
+        while Instant::now() < deadline {
+            match is_so() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(why) => trouble = why,
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        Err(format!("Waited in vain until {what}. {trouble}"))
+    }
+
+    /// The parts of a server's log that grew, the newest last.
+    pub fn log_files(&self, number: usize) -> Result<Vec<PathBuf>, String> {
+        let folder = self.server(number)?.folder().join("appendonlydir");
+        let files = fs::read_dir(folder).map_err(|e| format!("No log: {e}"))?.flatten();
+        let numbered = files.filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let number = name.strip_suffix(".incr.aof")?.rsplit('.').next()?.parse::<u64>();
+            Some((number.ok()?, file.path()))
+        });
+        let by_number: BTreeMap<u64, PathBuf> = numbered.collect();
+        Ok(by_number.into_values().collect())
+    }
+}
+
+/// The clock.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
+}
