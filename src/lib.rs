@@ -1,7 +1,6 @@
 //! seckill: a Redis module that makes overselling impossible.
 
 pub mod command;
-pub mod sale;
 pub mod server;
 
 use command::load;

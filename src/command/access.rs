@@ -1,8 +1,8 @@
 //! How a command gets at the sale of its key.
 
 use super::errors;
-use crate::sale::request::Now;
-use crate::sale::Sale;
+use seckill_domain::request::Now;
+use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::key::{Key, Slot};
 use crate::server::reply::Reply;

@@ -5,8 +5,8 @@ use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{commit, errors};
-use crate::sale::request::Request;
-use crate::sale::terms::TermsChange;
+use seckill_domain::request::Request;
+use seckill_domain::terms::TermsChange;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 

@@ -2,7 +2,7 @@
 
 use super::access;
 use super::table::{self, FIRST};
-use crate::sale::audit::Audit;
+use seckill_domain::audit::Audit;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;

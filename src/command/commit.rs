@@ -4,12 +4,12 @@
 
 use super::access::{self, KEY};
 use super::{errors, reply};
-use crate::sale::decide::Decision;
-use crate::sale::outbox::Entry;
-use crate::sale::outcome::Outcome;
-use crate::sale::plan::Plan;
-use crate::sale::request::{Now, Request};
-use crate::sale::Sale;
+use seckill_domain::decide::Decision;
+use seckill_domain::outbox::Entry;
+use seckill_domain::outcome::Outcome;
+use seckill_domain::plan::Plan;
+use seckill_domain::request::{Now, Request};
+use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::outbox::{Appended, NotTaken, Outbox};

@@ -1,7 +1,7 @@
 //! Every error text, in one place. Constant, plain ASCII, the first word a code; what the caller
 //! sent is never part of one. Where a text names a bound, a test below compares it with the bound.
 
-use crate::sale::outcome::Misuse;
+use seckill_domain::outcome::Misuse;
 
 /// The key holds something that is not a sale.
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -146,7 +146,7 @@ pub fn misuse(misuse: Misuse) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::limits::{
+    use seckill_domain::limits::{
         DRAW_AMOUNTS_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MGRAB_KEYS_MAX,
         MOD_RESIDUES_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PERMILLE_ALL, REQ_BYTES_MAX,
         SALT_BYTES_MAX, TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,

@@ -3,7 +3,7 @@
 
 use super::access::{self, KEY};
 use super::commit;
-use crate::sale::outcome::Outcome;
+use seckill_domain::outcome::Outcome;
 use crate::server::call::Call;
 use crate::server::sweeper::Swept;
 

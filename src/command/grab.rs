@@ -4,7 +4,7 @@ use super::commit;
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use crate::sale::request::{Amount, Grab, Request};
+use seckill_domain::request::{Amount, Grab, Request};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 

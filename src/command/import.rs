@@ -4,8 +4,8 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use crate::sale::limits::TIME_MS_MAX;
-use crate::sale::request::{Import, Request};
+use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::request::{Import, Request};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 

@@ -3,9 +3,9 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use crate::sale::admission::List;
-use crate::sale::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
-use crate::sale::request::{ListChange, Request};
+use seckill_domain::admission::List;
+use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
+use seckill_domain::request::{ListChange, Request};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 

@@ -5,12 +5,12 @@ use super::commit::{self, Made};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
-use crate::sale::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use crate::sale::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
-use crate::sale::outcome::GrantView;
-use crate::sale::request::{Amount, Grab, Now};
+use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
+use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
+use seckill_domain::outcome::GrantView;
+use seckill_domain::request::{Amount, Grab, Now};
 
-use crate::sale::Sale;
+use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::register::{Arg, ArgKind, Spec};

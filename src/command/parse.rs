@@ -5,10 +5,10 @@
 //! only when all arguments are known (an empty window) comes last, and the key after that.
 
 use super::errors;
-use crate::sale::limits::{
+use seckill_domain::limits::{
     INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, USER_BYTES_MAX,
 };
-use crate::sale::request::Which;
+use seckill_domain::request::Which;
 
 /// A parsed value, or the error text to reply.
 pub type Parsed<T> = Result<T, &'static str>;

@@ -2,7 +2,7 @@
 
 use super::commit;
 use super::table::{self, FIRST};
-use crate::sale::request::Request;
+use seckill_domain::request::Request;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 

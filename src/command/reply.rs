@@ -3,8 +3,8 @@
 //! the server's, without building a value first.
 
 use super::errors;
-use crate::sale::ledger::Grant;
-use crate::sale::outcome::{GrantView, Outcome, State};
+use seckill_domain::ledger::Grant;
+use seckill_domain::outcome::{GrantView, Outcome, State};
 use crate::server::reply::Reply;
 
 /// Elements of a grant row.

@@ -3,7 +3,7 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use crate::sale::request::{Request, Restock};
+use seckill_domain::request::{Request, Restock};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 

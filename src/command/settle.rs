@@ -3,8 +3,8 @@
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use crate::sale::limits::HOLD_MS_MAX;
-use crate::sale::request::{Deed, Request, Settle, Which};
+use seckill_domain::limits::HOLD_MS_MAX;
+use seckill_domain::request::{Deed, Request, Settle, Which};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors};
-use crate::sale::status::Status;
+use seckill_domain::status::Status;
 use crate::server::call::Call;
 use crate::server::register::{Arg, Spec};
 use crate::server::reply::Reply;
@@ -78,10 +78,10 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::draw::Draw;
-    use crate::sale::schedule::Schedule;
-    use crate::sale::terms::Terms;
-    use crate::sale::testing::{at, created, init};
+    use seckill_domain::draw::Draw;
+    use seckill_domain::schedule::Schedule;
+    use seckill_domain::terms::Terms;
+    use seckill_domain::testing::{at, created, init};
 
     #[test]
     fn the_docs_name_every_field() {

@@ -3,11 +3,11 @@
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table;
-use crate::sale::admission::{AdmissionChange, Modulo, Sample};
-use crate::sale::draw::Draw;
-use crate::sale::limits::{INTEGER_MAX, PERMILLE_ALL};
-use crate::sale::schedule::Schedule;
-use crate::sale::terms::{Terms, TermsChange};
+use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
+use seckill_domain::draw::Draw;
+use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
+use seckill_domain::schedule::Schedule;
+use seckill_domain::terms::{Terms, TermsChange};
 use crate::server::register::{Arg, ArgKind};
 
 /// Terms of admission, for the table.

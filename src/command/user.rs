@@ -3,8 +3,8 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
-use crate::sale::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
-use crate::sale::Sale;
+use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;

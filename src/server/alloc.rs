@@ -201,10 +201,10 @@ pub(crate) mod counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sale::admission::{Admission, List, Modulo, Sample};
-    use crate::sale::outcome::Outcome;
-    use crate::sale::request::{Amount, Grab, ListChange, Request};
-    use crate::sale::testing::{at, gated, grab, run};
+    use seckill_domain::admission::{Admission, List, Modulo, Sample};
+    use seckill_domain::outcome::Outcome;
+    use seckill_domain::request::{Amount, Grab, ListChange, Request};
+    use seckill_domain::testing::{at, gated, grab, run};
 
     #[test]
     fn allocations_are_counted() {

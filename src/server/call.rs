@@ -14,8 +14,8 @@ use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
 use super::{events, replicate, run, sweeper};
-use crate::sale::effect::Change;
-use crate::sale::request::Now;
+use seckill_domain::effect::Change;
+use seckill_domain::request::Now;
 
 /// What a command does: it replies exactly once.
 pub type Handler = fn(&mut Call<'_>);

@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::log;
-use crate::sale::ledger::Block;
-use crate::sale::Sale;
+use seckill_domain::ledger::Block;
+use seckill_domain::Sale;
 
 /// The process that loaded the module, 0 before.
 static HOME: AtomicU32 = AtomicU32::new(0);

@@ -14,10 +14,10 @@ use super::api::guarded;
 use super::call::bytes_of;
 use super::replicate::APPLY;
 use super::{child, defrag, info, log, random, run, sweeper};
-use crate::sale::effect::{encode_version, Change};
-use crate::sale::outcome::Refused;
-use crate::sale::snapshot::{Kind, Loader};
-use crate::sale::Sale;
+use seckill_domain::effect::{encode_version, Change};
+use seckill_domain::outcome::Refused;
+use seckill_domain::snapshot::{Kind, Loader};
+use seckill_domain::Sale;
 
 /// Version of the frame around the pieces of a dump; the pieces have a version of their own.
 const ENCODING_VERSION: c_int = 1;

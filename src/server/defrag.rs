@@ -7,8 +7,8 @@ use redis_module::raw::{self, RedisModuleDefragCtx, RedisModuleString, RedisModu
 
 use super::alloc;
 use super::api::guarded;
-use crate::sale::ledger::Block;
-use crate::sale::Sale;
+use seckill_domain::ledger::Block;
+use seckill_domain::Sale;
 
 // The struct of a sale is moved as one block, which the server aligns so far and no further.
 const _: () = assert!(align_of::<Sale>() <= alloc::ALIGN_MAX);

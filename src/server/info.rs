@@ -9,7 +9,7 @@ use redis_module::raw::{RedisModuleCtx, RedisModuleInfoCtx};
 
 use super::api::guarded;
 use super::{config, load, log, run, sweeper};
-use crate::sale::outcome::{Outcome, Refused};
+use seckill_domain::outcome::{Outcome, Refused};
 
 /// A number that only grows.
 struct Counter(AtomicU64);

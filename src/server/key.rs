@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use redis_module::raw::{self, RedisModuleKey};
 
 use super::datatype;
-use crate::sale::Sale;
+use seckill_domain::Sale;
 
 /// What is at a key; `S` is how its sale is borrowed.
 pub enum Slot<S> {

@@ -13,7 +13,7 @@ use redis_module::raw::{
 };
 
 use super::replicate::create_string;
-use crate::sale::outbox::{Entry, FIELDS_INLINE};
+use seckill_domain::outbox::{Entry, FIELDS_INLINE};
 
 /// Why the entries could not be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

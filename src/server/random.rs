@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use crate::sale::ledger::HashKey;
+use seckill_domain::ledger::HashKey;
 
 /// Fills a buffer with bytes that can't be guessed; false where it can't.
 type Source = fn(&mut [u8]) -> bool;

@@ -6,8 +6,8 @@ use std::ffi::CStr;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::log;
-use crate::sale::effect::{encode_version, Change};
-use crate::sale::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::effect::{encode_version, Change};
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 
 /// The command that carries effects.
 pub const APPLY: &CStr = c"SECKILL.APPLY";

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
-use crate::sale::request::Now;
+use seckill_domain::request::Now;
 
 /// The name of this run.
 static RUN: AtomicU64 = AtomicU64::new(0);

@@ -20,7 +20,7 @@ use super::api::guarded;
 use super::call::{bytes_of, Call};
 use super::key::Slot;
 use super::{config, info, log, run};
-use crate::sale::Sale;
+use seckill_domain::Sale;
 
 /// What a sweep of one sale came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

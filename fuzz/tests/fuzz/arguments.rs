@@ -7,7 +7,7 @@ use std::time::Instant;
 use seckill::command::parse::Words;
 use seckill::command::table::TABLE;
 use seckill::command::terms::{outbox_place, Options as Terms};
-use seckill::sale::limits::MOMENT_MS_MIN;
+use seckill_domain::limits::MOMENT_MS_MIN;
 use seckill::server::register::{Arg, ArgKind};
 
 use crate::corpus::{corpus, pick};

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use seckill::sale::decide::decide_new;
-use seckill::sale::request::Now;
-use seckill::sale::Sale;
+use seckill_domain::decide::decide_new;
+use seckill_domain::request::Now;
+use seckill_domain::Sale;
 
 use crate::corpus::{alter, corpus, pick};
 use crate::random::Random;
@@ -16,7 +16,7 @@ use crate::{long, seed, Figures};
 /// A sale on the same terms with no change but its INIT. A list's amounts are not at hand.
 fn emptied(sample: &Sample) -> Option<Sale> {
     let terms = sample.sale.terms().clone();
-    let init = seckill::sale::request::Init {
+    let init = seckill_domain::request::Init {
         supply: sample.sale.balances().supply,
         terms,
         amounts: Vec::new(),

@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{criterion_group, criterion_main, BatchSize, Criterion, Throughput};
-use seckill::sale::decide::decide_new;
-use seckill::sale::ledger::HashKey;
-use seckill::sale::request::{Amount, Grab, Init, Now, Request};
-use seckill::sale::terms::Terms;
-use seckill::sale::Sale;
+use seckill_domain::decide::decide_new;
+use seckill_domain::ledger::HashKey;
+use seckill_domain::request::{Amount, Grab, Init, Now, Request};
+use seckill_domain::terms::Terms;
+use seckill_domain::Sale;
 
 const NOW: Now = Now { clock_ms: 1_700_000_000_000, run: 1_700_000_000_000 };
 /// Grabs in one measured step.

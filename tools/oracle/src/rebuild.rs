@@ -1,10 +1,10 @@
 //! Saving a sale and loading it again, as a dump and as a rewritten log.
 
-use seckill::sale::bytes::Reader;
-use seckill::sale::effect::Change;
-use seckill::sale::outcome::Refused;
-use seckill::sale::snapshot::{Kind, Loader};
-use seckill::sale::Sale;
+use seckill_domain::bytes::Reader;
+use seckill_domain::effect::Change;
+use seckill_domain::outcome::Refused;
+use seckill_domain::snapshot::{Kind, Loader};
+use seckill_domain::Sale;
 
 use super::oracle::Fence;
 

@@ -1,11 +1,11 @@
 //! Whether a sale that came out of altered bytes is sound: lawful, saved and loaded as it is, and
 //! sold from like any other.
 
-use seckill::sale::decide::Decision;
-use seckill::sale::effect::Change;
-use seckill::sale::outcome::{GrantView, Misuse, Outcome, Refused, State};
-use seckill::sale::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
-use seckill::sale::Sale;
+use seckill_domain::decide::Decision;
+use seckill_domain::effect::Change;
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, Refused, State};
+use seckill_domain::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
+use seckill_domain::Sale;
 
 use super::random::Random;
 use super::rebuild;

@@ -2,22 +2,22 @@
 
 use std::fmt::Debug;
 
-use seckill::sale::admission::{Admission, AdmissionChange, List, Modulo, Sample};
-use seckill::sale::decide::{decide_new, Decision};
-use seckill::sale::draw::Draw;
-use seckill::sale::effect::{decode_version, encode_version, Change};
-use seckill::sale::limits::TIME_MS_MAX;
-use seckill::sale::outbox::Entry;
-use seckill::sale::outcome::{GrantView, Misuse, Outcome, State};
-use seckill::sale::plan::Plan;
-use seckill::sale::record::Asked;
-use seckill::sale::request::{
+use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
+use seckill_domain::decide::{decide_new, Decision};
+use seckill_domain::draw::Draw;
+use seckill_domain::effect::{decode_version, encode_version, Change};
+use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::outbox::Entry;
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, State};
+use seckill_domain::plan::Plan;
+use seckill_domain::record::Asked;
+use seckill_domain::request::{
     Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
 };
-use seckill::sale::schedule::Schedule;
-use seckill::sale::status::Status;
-use seckill::sale::terms::{Terms, TermsChange};
-use seckill::sale::Sale;
+use seckill_domain::schedule::Schedule;
+use seckill_domain::status::Status;
+use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::Sale;
 
 use super::oracle::{
     self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,

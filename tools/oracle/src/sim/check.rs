@@ -2,13 +2,13 @@
 
 use std::hash::Hasher;
 
-use seckill::sale::ledger::Grant;
-use seckill::sale::multi_grab::{MultiDecision, MultiOutcome};
-use seckill::sale::outbox::Entry;
-use seckill::sale::outcome::{Outcome, State};
-use seckill::sale::record::Asked;
-use seckill::sale::status::Status;
-use seckill::sale::Sale;
+use seckill_domain::ledger::Grant;
+use seckill_domain::multi_grab::{MultiDecision, MultiOutcome};
+use seckill_domain::outbox::Entry;
+use seckill_domain::outcome::{Outcome, State};
+use seckill_domain::record::Asked;
+use seckill_domain::status::Status;
+use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
 use super::cluster::Cluster;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use seckill::sale::decide::decide_new;
-use seckill::sale::effect::Change;
-use seckill::sale::request::Now;
-use seckill::sale::Sale;
+use seckill_domain::decide::decide_new;
+use seckill_domain::effect::Change;
+use seckill_domain::request::Now;
+use seckill_domain::Sale;
 
 use super::model::{hear, Model};
 use super::node::{digest, Held, Node, Txn, What};

@@ -3,15 +3,15 @@
 
 use smallvec::SmallVec;
 
-use seckill::sale::decide::Decision;
-use seckill::sale::draw::Draw;
-use seckill::sale::event::EventKind;
-use seckill::sale::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
-use seckill::sale::outbox::Entry;
-use seckill::sale::outcome::Outcome;
-use seckill::sale::plan::Plan;
-use seckill::sale::request::{Amount, Grab, Request};
-use seckill::sale::Sale;
+use seckill_domain::decide::Decision;
+use seckill_domain::draw::Draw;
+use seckill_domain::event::EventKind;
+use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
+use seckill_domain::outbox::Entry;
+use seckill_domain::outcome::Outcome;
+use seckill_domain::plan::Plan;
+use seckill_domain::request::{Amount, Grab, Request};
+use seckill_domain::Sale;
 
 use super::cluster::Cluster;
 use super::model::Heard;

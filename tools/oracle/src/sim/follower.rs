@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use seckill::sale::ledger::Grant;
-use seckill::sale::outbox::Entry;
-use seckill::sale::Sale;
+use seckill_domain::ledger::Grant;
+use seckill_domain::outbox::Entry;
+use seckill_domain::Sale;
 
 use super::{same, Check};
 

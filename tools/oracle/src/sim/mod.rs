@@ -25,7 +25,7 @@ pub mod tally;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use seckill::sale::Sale;
+use seckill_domain::Sale;
 
 use crate::random::Random;
 use cluster::Cluster;

@@ -3,9 +3,9 @@
 use std::hash::Hasher;
 use std::rc::Rc;
 
-use seckill::sale::effect::{decode_version, encode_version, Change};
-use seckill::sale::outbox::Entry;
-use seckill::sale::Sale;
+use seckill_domain::effect::{decode_version, encode_version, Change};
+use seckill_domain::outbox::Entry;
+use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
 use super::follower::Follower;
@@ -147,7 +147,7 @@ impl Node {
 pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
     let sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
     let refusals = {
-        let counters = sale.status(&seckill::sale::request::Now { clock_ms: 0, run: 0 }).counters;
+        let counters = sale.status(&seckill_domain::request::Now { clock_ms: 0, run: 0 }).counters;
         counters.attempts - counters.granted
     };
     Ok(Held { refusals, ..Held::new(sale, at) })

@@ -1,7 +1,7 @@
 //! The next step, drawn where the sales stand: near edges, about grants that there are.
 
-use seckill::sale::limits::{INTEGER_MAX, TIME_MS_MAX};
-use seckill::sale::Sale;
+use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
+use seckill_domain::Sale;
 
 use super::cluster::{Cluster, REPLICAS};
 use super::setup::{any_number, between, gates, once_in, pick, rules};

@@ -1,7 +1,7 @@
 //! How a run begins: the sales, their terms, the clock.
 
-use seckill::sale::limits::{INTEGER_MAX, TIME_MS_MAX};
-use seckill::sale::request::Init;
+use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
+use seckill_domain::request::Init;
 
 use crate::oracle::{Drawing, Every, Gates, Oracle, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;

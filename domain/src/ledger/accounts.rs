@@ -1,0 +1,143 @@
+//! The sums of the users with several grants.
+
+use std::collections::BTreeSet;
+
+use super::{Block, Holding};
+use crate::holds::{tree_bytes, Holds};
+use crate::outcome::State;
+
+/// Accounts in one block.
+const ACCOUNTS_PER_BLOCK: usize = 1024;
+
+/// Bytes of one node of an account's set of seqs.
+const LIVE_NODE_BYTES: usize = 56;
+
+/// The sums of a user with several grants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    live_units: u64,
+    newest: u32,
+    /// Seqs of his live grants.
+    live: BTreeSet<u32>,
+    /// Those of them that are held.
+    holds: Holds,
+}
+
+impl Account {
+    pub(super) fn holding(&self) -> Holding {
+        Holding {
+            live_units: self.live_units,
+            live_grants: self.live.len() as u32,
+            newest: self.newest,
+            newest_live: self.live.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// Seq of his newest grant.
+    pub(super) fn newest(&self) -> u32 {
+        self.newest
+    }
+
+    /// Seqs of his live grants.
+    pub(super) fn live(&self) -> &BTreeSet<u32> {
+        &self.live
+    }
+
+    /// His held grants.
+    pub(super) fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
+    /// Takes in a grant as it stands.
+    pub(super) fn add(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
+        self.newest = self.newest.max(seq);
+        if state.is_live() && self.live.insert(seq) {
+            self.live_units = self.live_units.saturating_add(qty);
+        }
+        if state == State::Held {
+            self.holds.insert(held_until, seq);
+        }
+    }
+
+    /// Lets go of a grant as it stood.
+    pub(super) fn remove(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
+        if state == State::Held {
+            self.holds.remove(held_until, seq);
+        }
+        if self.live.remove(&seq) {
+            self.live_units = self.live_units.saturating_sub(qty);
+        }
+    }
+
+    /// Bytes of heap in use, about.
+    fn heap_bytes(&self) -> usize {
+        tree_bytes(self.live.len(), LIVE_NODE_BYTES) + self.holds.heap_bytes()
+    }
+}
+
+/// Accounts by number, in blocks that are never moved.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Accounts {
+    blocks: Vec<Vec<Account>>,
+    /// Bytes that the accounts have on the heap.
+    inner_bytes: usize,
+}
+
+/// The block of an account, and which one in it it is.
+fn position(number: u32) -> (usize, usize) {
+    (number as usize / ACCOUNTS_PER_BLOCK, number as usize % ACCOUNTS_PER_BLOCK)
+}
+
+impl Accounts {
+    /// The account of this number, which has been opened.
+    pub(super) fn get(&self, number: u32) -> &Account {
+        let (block, within) = position(number);
+        &self.blocks[block][within]
+    }
+
+    /// Changes an account that has been opened.
+    pub(super) fn change(&mut self, number: u32, change: impl FnOnce(&mut Account)) {
+        let (block, within) = position(number);
+        let account = &mut self.blocks[block][within];
+        self.inner_bytes -= account.heap_bytes();
+        change(account);
+        self.inner_bytes += account.heap_bytes();
+    }
+
+    /// Opens an account and returns its number.
+    pub(super) fn open(&mut self, account: Account) -> u32 {
+        if self.blocks.last().is_none_or(|block| block.len() == ACCOUNTS_PER_BLOCK) {
+            let room = if self.blocks.is_empty() { 4 } else { ACCOUNTS_PER_BLOCK };
+            self.blocks.push(Vec::with_capacity(room));
+        }
+        let last = self.blocks.len() - 1;
+        let block = &mut self.blocks[last];
+        self.inner_bytes += account.heap_bytes();
+        block.push(account);
+        (last * ACCOUNTS_PER_BLOCK + block.len() - 1) as u32
+    }
+
+    /// Bytes of heap in use.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let accounts: usize = self.blocks.iter().map(Vec::capacity).sum();
+        accounts * size_of::<Account>()
+            + self.blocks.capacity() * size_of::<Vec<Account>>()
+            + self.inner_bytes
+    }
+
+    /// Blocks of heap in use, those of single accounts aside: what freeing costs.
+    pub(super) fn heap_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The blocks, for a defragmenter that moves them.
+    pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        self.blocks.iter_mut().map(Block::Accounts)
+    }
+
+    /// Gives back a block: many small frees. False when none is left.
+    pub(super) fn shed(&mut self) -> bool {
+        self.blocks.truncate(self.blocks.len().saturating_sub(1));
+        !self.blocks.is_empty()
+    }
+}

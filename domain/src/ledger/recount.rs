@@ -1,0 +1,67 @@
+//! Counting everything anew.
+
+use std::collections::HashMap;
+
+use super::accounts::Account;
+use super::Ledger;
+use crate::outcome::State;
+
+/// What a recount of all grants found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recount {
+    pub grants: u64,
+    pub users: u64,
+    pub winners: u64,
+    /// Live grants.
+    pub live: u64,
+    pub requests: u64,
+    /// Held grants.
+    pub holds: u64,
+    pub held: u64,
+    pub sold: u64,
+    /// Users whose sums are not those of their grants, and grants that their user doesn't lead to.
+    pub holdings_wrong: u64,
+}
+
+impl Ledger {
+    /// Counts everything anew from the grants, finding each by its user and request id as a
+    /// buyer's command would.
+    pub fn recount(&self) -> Recount {
+        let mut count = Recount::default();
+        let mut holdings: HashMap<u32, Account> = HashMap::new();
+        for grant in (self.base() + 1..=self.len()).filter_map(|seq| self.grant(seq)) {
+            count.grants += 1;
+            count.live += u64::from(grant.state.is_live());
+            match grant.state {
+                State::Held => {
+                    count.held = count.held.saturating_add(grant.qty);
+                    count.holds += 1;
+                }
+                State::Sold => count.sold = count.sold.saturating_add(grant.qty),
+                _ => {}
+            }
+            if let Some(req) = grant.req {
+                let found = self.by_req(grant.user, req.id) == Some(grant.seq);
+                count.requests += u64::from(found);
+            }
+            match self.find(grant.user).value() {
+                Some(entry) if entry.marked => {
+                    let seq = grant.seq as u32;
+                    let account = holdings.entry(entry.number).or_default();
+                    account.add(seq, grant.qty, grant.state, grant.held_until);
+                }
+                Some(entry) if u64::from(entry.number) == grant.seq => {
+                    count.users += 1;
+                    count.winners += u64::from(grant.state.is_live());
+                }
+                _ => count.holdings_wrong += 1,
+            }
+        }
+        count.users += holdings.len() as u64;
+        for (number, holding) in holdings {
+            count.winners += u64::from(!holding.live().is_empty());
+            count.holdings_wrong += u64::from(holding != *self.accounts.get(number));
+        }
+        count
+    }
+}

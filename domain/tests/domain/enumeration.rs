@@ -1,0 +1,195 @@
+//! Every sequence of up to six operations on a small sale: two users, at most two units told.
+//!
+//! The sequences form a tree that is walked by cloning the world, so that a common beginning is
+//! executed once. Two cuts lose nothing. An operation that changes nothing leaves the very world
+//! that it met (`decide` only reads, and the world checks the rest), so what comes behind it is
+//! what comes without it. And a world that was met before, equal in everything that replicates and
+//! in clock and run, with at least as many operations left, is not walked again: its grants were
+//! appended in the same order, so it is the same value.
+
+mod draws;
+mod gates;
+mod holds;
+mod rounds;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+use seckill_domain::request::{Deed, Now, Request, Settle, Which};
+use seckill_domain::Sale;
+
+use super::oracle::{Ask, GatePatch, Op, Patch, Rules};
+use super::rebuild;
+use super::world::{Check, World, RUN_STEP};
+
+/// Operations in the longest sequence, INIT not counted.
+const DEPTH: usize = 6;
+const START: u64 = 1000;
+const OPENS: u64 = 1010;
+const CLOSES: u64 = 1030;
+
+const NO_PATCH: Patch = Patch {
+    limit: None,
+    grabs: None,
+    hold_ms: None,
+    open_at: None,
+    close_at: None,
+    outbox: None,
+    gates: NO_GATES,
+};
+
+const NO_GATES: GatePatch =
+    GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None };
+
+fn grab(user: &str, ask: Ask, req: Option<&str>) -> Op {
+    let req = req.map(|req| req.as_bytes().to_vec());
+    Op::Grab { user: user.as_bytes().to_vec(), ask, req }
+}
+
+fn restock(delta: i64, req: &str) -> Op {
+    Op::Restock { delta, req: req.as_bytes().to_vec() }
+}
+
+/// The commands of a sale without holds, each with the few arguments that can matter at this scale.
+/// `same` is the INIT that the sale began with.
+fn alphabet(same: (u64, Rules)) -> Vec<Op> {
+    let (supply, rules) = same;
+    vec![
+        grab("a", Ask::Qty(1), None),
+        grab("a", Ask::UpTo(2), None),
+        grab("a", Ask::Qty(1), Some("r")),
+        grab("a", Ask::Qty(2), Some("r")),
+        grab("a", Ask::UpTo(2), Some("r")),
+        grab("b", Ask::Qty(1), None),
+        grab("b", Ask::Qty(2), Some("r")),
+        restock(1, "x"),
+        restock(-1, "x"),
+        restock(-2, "y"),
+        Op::Pause,
+        Op::Resume,
+        Op::Alter(Patch { limit: Some(2), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(0), grabs: Some(1), ..NO_PATCH }),
+        Op::Alter(Patch { open_at: Some(OPENS), close_at: Some(CLOSES), ..NO_PATCH }),
+        Op::Alter(Patch { close_at: Some(0), hold_ms: Some(0), ..NO_PATCH }),
+        Op::Init { supply, rules },
+        Op::Init { supply: supply + 1, rules },
+        Op::Clock(START - 5),
+        Op::Clock(OPENS),
+        Op::Clock(CLOSES),
+        Op::Promote,
+        Op::Restore,
+    ]
+}
+
+/// A hash of everything that tells two worlds apart: what replicates, clock, run, and the epochs to
+/// come. Of a million worlds two share one by chance in one run of forty million.
+fn place_of(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    rebuild::pieces(&world.sale).hash(&mut hasher);
+    (world.clock, world.run).hash(&mut hasher);
+    next_epoch(&world.sale, world.run).hash(&mut hasher);
+    next_epoch(&world.replica, world.run + RUN_STEP).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What the next change in `run` would carry: a sale does not show which run changed it last, nor
+/// when it was restored, so it is asked.
+fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
+    let (user, which) = (b"only asked", Which::Req(b"only asked"));
+    let request = Request::Settle(Settle { user, which, deed: Deed::Cancel });
+    sale.decide(&request, &Now { clock_ms: START, run }).changes()[0].epoch
+}
+
+struct Walk {
+    alphabet: Rc<[Op]>,
+    /// The operations that led here, as places in the alphabet.
+    path: Vec<usize>,
+    /// Operations that were left, at the most, when a world was met.
+    met: HashMap<u64, usize>,
+    executed: u64,
+}
+
+impl Walk {
+    /// Executes every operation on `world` and goes on behind those that change something.
+    fn below(&mut self, world: &mut World, left: usize) {
+        let alphabet = Rc::clone(&self.alphabet);
+        for (at, op) in alphabet.iter().enumerate() {
+            self.path.push(at);
+            self.executed += 1;
+            if world.would_change(op) {
+                let mut next = world.clone();
+                self.must(next.step(op));
+                self.arrive(&mut next, left - 1);
+            } else {
+                self.must(world.step(op));
+            }
+            self.path.pop();
+        }
+    }
+
+    fn arrive(&mut self, world: &mut World, left: usize) {
+        let place = place_of(world);
+        let before = self.met.get(&place).copied();
+        if before.is_none() {
+            self.must(rebuild::check(&world.sale));
+        }
+        if before.is_none_or(|before| before < left) {
+            self.met.insert(place, left);
+            if left > 0 {
+                self.below(world, left);
+            }
+        }
+    }
+
+    fn must(&self, check: Check) {
+        if let Err(wrong) = check {
+            panic!("{wrong}");
+        }
+    }
+}
+
+impl Drop for Walk {
+    /// Tells the way to a failure, also when it was an assertion of the domain itself.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let path: Vec<&Op> = self.path.iter().map(|at| &self.alphabet[*at]).collect();
+            eprintln!("the sequence was {path:?}");
+        }
+    }
+}
+
+fn walk_all(supply: u64, rules: Rules, alphabet: Vec<Op>) {
+    let mut world = World::open(supply, rules, START, 500).unwrap().unwrap();
+    let alphabet: Rc<[Op]> = alphabet.into();
+    let mut walk = Walk { alphabet, path: Vec::new(), met: HashMap::new(), executed: 0 };
+    walk.arrive(&mut world, DEPTH);
+    let letters = walk.alphabet.len() as u64;
+    let sequences: u64 = (1..=DEPTH as u32).map(|length| letters.pow(length)).sum();
+    let (executed, worlds) = (walk.executed, walk.met.len());
+    println!("{sequences} sequences: {executed} operations executed, {worlds} worlds");
+}
+
+fn walk_without_holds(supply: u64, rules: Rules) {
+    walk_all(supply, rules, alphabet((supply, rules)));
+}
+
+#[test]
+fn two_units_one_for_each_user() {
+    walk_without_holds(2, Rules { limit: 1, ..Rules::default() });
+}
+
+#[test]
+fn two_units_without_a_limit_in_a_window() {
+    walk_without_holds(2, Rules { open_at: OPENS, close_at: CLOSES, ..Rules::default() });
+}
+
+#[test]
+fn one_unit_once_per_user() {
+    walk_without_holds(1, Rules { grabs: 1, ..Rules::default() });
+}
+
+#[test]
+fn no_unit_yet() {
+    walk_without_holds(0, Rules { limit: 2, grabs: 2, ..Rules::default() });
+}

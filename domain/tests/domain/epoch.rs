@@ -1,0 +1,167 @@
+//! An epoch names one run of one primary: fixed at the sale's first change in that run, carried in
+//! that change, above every epoch before it.
+
+use seckill_domain::effect::Change;
+use seckill_domain::outcome::Refused;
+use seckill_domain::request::{Amount, Grab, Now, Request};
+use seckill_domain::Sale;
+
+use super::oracle::{Op, Rules};
+use super::rebuild;
+use super::world::{encoded, World};
+
+const CLOCK: u64 = 10_000;
+
+fn opened(run: u64) -> Sale {
+    let rules = Rules { limit: 0, ..Rules::default() };
+    World::open(100, rules, CLOCK, run).unwrap().unwrap().sale
+}
+
+/// Grabs in the run `run`: the epoch that the change carries, and its text.
+fn grab(sale: &mut Sale, run: u64) -> (Option<u64>, Vec<u8>) {
+    let request = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(1), req: None });
+    commit(sale, &request, run)
+}
+
+fn commit(sale: &mut Sale, request: &Request<'_>, run: u64) -> (Option<u64>, Vec<u8>) {
+    let decision = sale.decide(request, &Now { clock_ms: CLOCK, run });
+    assert_eq!(decision.changes().len(), 1);
+    sale.commit(decision.plan.as_ref().unwrap());
+    (decision.changes()[0].epoch, encoded(&decision.changes()[0]))
+}
+
+fn epochs_of_rows(sale: &Sale) -> Vec<u64> {
+    (1..=sale.ledger().len()).map(|seq| sale.ledger().grant(seq).unwrap().epoch).collect()
+}
+
+#[test]
+fn the_first_change_in_a_run_carries_the_epoch_and_no_other() {
+    let mut sale = opened(500);
+    assert_eq!(sale.balances().epoch, 500);
+    assert_eq!(grab(&mut sale, 500).0, None, "INIT carried it");
+    assert_eq!(grab(&mut sale, 500).1, b"gu");
+    assert_eq!(grab(&mut sale, 700).0, Some(700));
+    assert_eq!(grab(&mut sale, 700).0, None);
+    assert_eq!(epochs_of_rows(&sale), [500, 500, 700, 700]);
+    assert_eq!(sale.ledger().epochs(), [(1, 500), (3, 700)]);
+}
+
+#[test]
+fn an_epoch_is_above_the_last_even_when_the_clock_stepped_back() {
+    let mut sale = opened(500);
+    assert_eq!(grab(&mut sale, 499).0, Some(501));
+    assert_eq!(grab(&mut sale, 1).0, Some(502));
+    assert_eq!(grab(&mut sale, 502).0, Some(503), "another run, though its number was reached");
+    assert_eq!(sale.balances().epoch, 503);
+}
+
+#[test]
+fn a_change_that_grants_nothing_carries_it_too() {
+    let mut sale = opened(500);
+    assert_eq!(commit(&mut sale, &Request::Pause, 600), (Some(600), b"Pe600".to_vec()));
+    assert_eq!(commit(&mut sale, &Request::Resume, 600), (None, b"U".to_vec()));
+    assert_eq!(grab(&mut sale, 600).0, None);
+    // An epoch without a grant leaves no mark in the list of those that granted.
+    commit(&mut sale, &Request::Pause, 650);
+    commit(&mut sale, &Request::Resume, 700);
+    assert_eq!(grab(&mut sale, 700).0, None);
+    assert_eq!(sale.ledger().epochs(), [(1, 600), (2, 700)]);
+    rebuild::check(&sale).unwrap();
+}
+
+#[test]
+fn a_refusal_spends_no_epoch() {
+    let mut sale = opened(500);
+    let now = Now { clock_ms: CLOCK, run: 600 };
+    let request = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(101), req: None });
+    for _ in 0..2 {
+        let decision = sale.decide(&request, &now);
+        assert!(decision.changes().is_empty());
+        sale.count(&decision.outcome);
+    }
+    assert_eq!(sale.balances().epoch, 500);
+    assert_eq!(grab(&mut sale, 600).0, Some(600));
+}
+
+#[test]
+fn a_sale_that_was_loaded_begins_a_new_epoch() {
+    let mut sale = opened(500);
+    grab(&mut sale, 500);
+    let dump = rebuild::dump(&sale);
+    // At a start of the server, in a run of its own or in one that the clock can't tell apart.
+    for (run, expected) in [(600, 600), (500, 501), (400, 501)] {
+        let mut loaded = rebuild::load(&dump, 0).unwrap();
+        assert_eq!(loaded.balances().epoch, 500, "loading is no change");
+        assert_eq!(grab(&mut loaded, run).0, Some(expected));
+        assert_eq!(grab(&mut loaded, run).0, None);
+    }
+    // From a dump that is restored: the moment of its arrival counts.
+    for (run, arrived_at, expected) in [(500, 900, 900), (950, 900, 950), (400, 450, 501)] {
+        let mut restored = rebuild::load(&dump, arrived_at).unwrap();
+        assert_eq!(rebuild::pieces(&restored), rebuild::pieces(&sale), "arrival is not content");
+        assert_eq!(grab(&mut restored, run).0, Some(expected));
+        assert_eq!(grab(&mut restored, run).0, None);
+        assert_eq!(epochs_of_rows(&restored), [500, expected, expected]);
+    }
+    let mut rewritten = rebuild::replay(&rebuild::log(&sale)).unwrap();
+    assert_eq!(grab(&mut rewritten, 500).0, Some(501));
+}
+
+#[test]
+fn a_promoted_replica_begins_a_new_epoch_and_the_old_primary_is_told_apart() {
+    let mut world =
+        World::open(9, Rules { limit: 0, ..Rules::default() }, CLOCK, 500).unwrap().unwrap();
+    world.step(&op_grab("a")).unwrap();
+    // The primary grants once more, and dies before the replica hears of it.
+    let mut lost = world.sale.clone();
+    assert_eq!(grab(&mut lost, 500).0, None);
+    world.step(&Op::Promote).unwrap();
+    world.step(&op_grab("b")).unwrap();
+    let taken = world.sale.ledger().grant(2).unwrap();
+    let lost = lost.ledger().grant(2).unwrap();
+    assert_eq!((taken.seq, taken.epoch), (2, 507));
+    assert_eq!((lost.seq, lost.epoch), (2, 500), "the same seq, but not the same grant");
+    for op in [op_grab("c"), Op::Promote, Op::Promote, op_grab("d"), op_grab("e")] {
+        world.step(&op).unwrap();
+    }
+    assert_eq!(epochs_of_rows(&world.sale), [500, 507, 507, 521, 521]);
+}
+
+fn op_grab(user: &str) -> Op {
+    Op::Grab { user: user.as_bytes().to_vec(), ask: super::oracle::Ask::Qty(1), req: None }
+}
+
+#[test]
+fn a_replica_refuses_an_epoch_that_does_not_rise() {
+    let sale = opened(500);
+    let version = sale.balances().version;
+    for (text, applied) in [
+        ("Ge499:u", Err(Refused::Law)),
+        ("Ge500:u", Err(Refused::Law)),
+        ("Pe0", Err(Refused::Law)),
+        ("Ge501:u", Ok(())),
+        ("Pe9007199254740991", Ok(())),
+        ("Pe9007199254740992", Err(Refused::Unknown)),
+    ] {
+        let mut replica = sale.clone();
+        let outcome = Change::decode(text.as_bytes())
+            .and_then(|change| replica.apply(version, [change]))
+            .map(drop);
+        assert_eq!(outcome, applied, "{text}");
+        if applied.is_err() {
+            assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+        }
+    }
+}
+
+/// The last epoch that there can be: what can't be recorded is refused, not answered GRANTED.
+#[test]
+fn a_sale_whose_epochs_are_used_up_refuses() {
+    let mut sale = opened(500);
+    let last = Change::decode(b"Pe9007199254740991").unwrap();
+    let version = sale.balances().version;
+    sale.apply(version, [last]).unwrap();
+    let decision = sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, run: 600 });
+    assert_eq!(super::world::reply(&decision.outcome), "ERR exhausted");
+    assert!(decision.changes().is_empty());
+}

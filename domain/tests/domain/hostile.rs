@@ -1,0 +1,429 @@
+//! Altered and truncated bytes, through loading and through applying: nothing panics, and what is
+//! not refused is a lawful sale that can be sold from, saved and loaded again.
+
+mod altering;
+mod holds;
+mod special;
+mod unreachable;
+
+use seckill_domain::bytes::{put_varint, Reader};
+use seckill_domain::effect::{Change, Effect, Granting};
+use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
+use seckill_domain::outcome::Refused;
+use seckill_domain::request::{Now, Request};
+use seckill_domain::Sale;
+
+use self::altering::*;
+use super::oracle::{Ask, Op, Patch, Rules};
+use super::random::Random;
+use super::rebuild;
+use super::sound::{assert_sound, scramble, try_apply, try_follow, try_load};
+use super::world::{commit, encoded, request, World};
+
+const START: u64 = 1_000_000;
+
+/// Numbers at and over the edges of every field.
+const EDGES: [u64; 16] = [
+    0,
+    1,
+    2,
+    255,
+    256,
+    START,
+    u32::MAX as u64 - 1,
+    u32::MAX as u64,
+    u32::MAX as u64 + 1,
+    TIME_MS_MAX,
+    TIME_MS_MAX + 1,
+    INTEGER_MAX - 1,
+    INTEGER_MAX,
+    INTEGER_MAX + 1,
+    i64::MAX as u64,
+    u64::MAX,
+];
+
+/// A sale with everything that a sale without holds can have, and the texts of its changes.
+fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
+    let rules = Rules { limit: 9, grabs: 4, close_at: START * 9, ..Rules::default() };
+    let mut world = World::open(grabs * 2 + 7, rules, START, 500).unwrap().unwrap();
+    let mut texts = Vec::new();
+    let mut step = |world: &mut World, op: Op| {
+        if let Some(request) = request(&op) {
+            let decision = world.sale.decide(&request, &world.now());
+            let version = world.sale.balances().version;
+            texts.extend(decision.changes().iter().map(|change| (version, encoded(change))));
+        }
+        world.step(&op).unwrap();
+    };
+    for number in 0..grabs {
+        step(&mut world, Op::Clock(START + number * 3));
+        let user = format!("user:{}", number * 7 % 11).into_bytes();
+        let req = (number % 3 != 0).then(|| format!("order {number}").into_bytes());
+        let ask = if number % 2 == 0 { Ask::Qty(1 + number % 2) } else { Ask::UpTo(2) };
+        step(&mut world, Op::Grab { user, ask, req });
+        if number % 5 == 1 {
+            let (delta, req) = (number as i64 - 9, format!("truck {number}").into_bytes());
+            step(&mut world, Op::Restock { delta: if delta == 0 { 5 } else { delta }, req });
+        }
+        if number % 10 == 4 {
+            step(&mut world, Op::Promote);
+        }
+    }
+    step(&mut world, Op::Alter(Patch { limit: Some(0), grabs: Some(0), ..Patch::default() }));
+    step(&mut world, Op::Pause);
+    (world.sale, texts)
+}
+
+#[test]
+fn every_truncation_and_every_missing_or_doubled_piece_is_refused() {
+    let (sale, _) = full_sale(20);
+    let dump = rebuild::dump(&sale);
+    assert_eq!(dump.len(), 4, "base, restock ids, rows and refusals");
+    assert!(try_load(&dump, "as it is"));
+    refuse_truncations(&dump, "plain");
+    for at in 0..dump.len() {
+        let mut long = dump.clone();
+        long[at].push(0);
+        assert!(!try_load(&long, "longer"), "piece {at}");
+    }
+    for at in 0..3 {
+        for altered in fewer_and_more(&dump, at) {
+            assert!(!try_load(&altered, "a piece is missing or doubled"), "piece {at}");
+        }
+    }
+    assert!(!try_load(&[], "nothing"));
+}
+
+#[test]
+fn flipped_bytes_are_refused_or_leave_a_sound_sale() {
+    let (sale, _) = full_sale(20);
+    let loaded = load_altered(&rebuild::dump(&sale), 1, 6, 20_000, "plain");
+    assert!(loaded > 100, "some alterations make another sale: {loaded}");
+}
+
+/// The numbers of a base, and the bytes before them.
+fn numbers_of(base: &[u8]) -> (Vec<u8>, Vec<u64>) {
+    let (head, rest) = base.split_at(1 + 1 + 8 + 16);
+    let mut reader = Reader::new(rest);
+    let mut numbers = Vec::new();
+    while !reader.is_empty() {
+        numbers.push(reader.varint().unwrap());
+    }
+    (head.to_vec(), numbers)
+}
+
+fn base_with(head: &[u8], numbers: &[u64]) -> Vec<u8> {
+    let mut base = head.to_vec();
+    numbers.iter().for_each(|number| put_varint(&mut base, *number));
+    base
+}
+
+#[test]
+fn every_number_of_a_base_at_every_edge() {
+    let (sale, _) = full_sale(12);
+    let dump = rebuild::dump(&sale);
+    let (head, numbers) = numbers_of(&dump[0]);
+    assert_eq!(base_with(&head, &numbers), dump[0]);
+    for field in 0..numbers.len() {
+        for edge in EDGES {
+            let mut altered = dump.clone();
+            let mut others = numbers.clone();
+            others[field] = edge;
+            altered[0] = base_with(&head, &others);
+            try_load(&altered, &format!("number {field} is {edge}"));
+            // A base alone begins a rewritten log, which rows follow.
+            let mut log = rebuild::log(&sale);
+            log[0].1 = [b"B:", &altered[0][1..]].concat();
+            let followed: Vec<_> = log.iter().map(|(_, text)| text.clone()).collect();
+            try_follow(&followed, &format!("number {field} of a log is {edge}"));
+        }
+    }
+}
+
+#[test]
+fn two_numbers_of_a_base_at_once() {
+    let (sale, _) = full_sale(12);
+    let dump = rebuild::dump(&sale);
+    let (head, numbers) = numbers_of(&dump[0]);
+    for one in 0..numbers.len() {
+        for two in 0..one {
+            for (plus, also) in [(1, 1), (0u64.wrapping_sub(1), 0u64.wrapping_sub(1)), (1, 0)] {
+                let mut others = numbers.clone();
+                others[one] = others[one].wrapping_add(plus);
+                others[two] = others[two].wrapping_add(also);
+                let mut altered = dump.clone();
+                altered[0] = base_with(&head, &others);
+                try_load(&altered, &format!("numbers {one} and {two} moved together"));
+            }
+            // As much supply as there can be, all of it available or sold.
+            let room = INTEGER_MAX - sale.balances().supply;
+            let mut others = numbers.clone();
+            others[one] = others[one].saturating_add(room);
+            others[two] = others[two].saturating_add(room);
+            let mut altered = dump.clone();
+            altered[0] = base_with(&head, &others);
+            try_load(&altered, &format!("numbers {one} and {two} with all the room"));
+        }
+    }
+}
+
+#[test]
+fn the_head_of_a_piece_of_rows_at_every_edge() {
+    let (sale, _) = full_sale(12);
+    let dump = rebuild::dump(&sale);
+    let mut reader = Reader::new(&dump[2][1..]);
+    let head: Vec<u64> = (0..3).map(|_| reader.varint().unwrap()).collect();
+    let rest = reader.take(dump[2].len() - 1 - 1 - 1 - 3).unwrap();
+    for field in 0..3 {
+        for edge in EDGES {
+            let mut altered = dump.clone();
+            altered[2] = b"L".to_vec();
+            for (place, number) in head.iter().enumerate() {
+                put_varint(&mut altered[2], if place == field { edge } else { *number });
+            }
+            altered[2].extend_from_slice(rest);
+            let same = head[field] == edge;
+            let loaded = try_load(&altered, &format!("number {field} of rows is {edge}"));
+            assert!(loaded || !same);
+        }
+    }
+}
+
+#[test]
+fn every_refusal_counter_at_every_edge() {
+    let (sale, _) = full_sale(12);
+    let mut dump = rebuild::dump(&sale);
+    for edge in EDGES {
+        dump[3] = b"C".to_vec();
+        (0..10).for_each(|_| put_varint(&mut dump[3], edge));
+        assert_eq!(try_load(&dump, &format!("{edge} refusals")), edge <= INTEGER_MAX);
+    }
+}
+
+/// A dump may hold one piece of rows where the sale itself would write several; its version must
+/// have room for those.
+#[test]
+fn a_version_has_room_for_the_pieces_of_its_sale() {
+    let mut world = World::open(1000, Rules::default(), START, 500).unwrap().unwrap();
+    for number in 0..300 {
+        let user = format!("{number:0255}x").into_bytes();
+        let op = Op::Grab { user, ask: Ask::Qty(1), req: None };
+        let decided = world.sale.decide(&request(&op).unwrap(), &world.now());
+        commit(&mut world.sale, &decided);
+    }
+    let dump = rebuild::dump(&world.sale);
+    assert_eq!(dump.len(), 1 + 2 + 1, "rows of 300 users with the longest names are two pieces");
+    let rows = |piece: &[u8]| {
+        let mut reader = Reader::new(&piece[1..]);
+        let head = (0..3).map(|_| reader.varint().unwrap()).count();
+        assert_eq!(head, 3);
+        std::iter::from_fn(move || reader.byte()).collect::<Vec<u8>>()
+    };
+    let mut joined = b"L".to_vec();
+    [1, 300, START].iter().for_each(|number| put_varint(&mut joined, *number));
+    joined.extend([rows(&dump[1]), rows(&dump[2])].concat());
+    let (head, mut numbers) = numbers_of(&dump[0]);
+    let version = numbers.iter().position(|number| *number == 301).unwrap();
+    let pieces = version + 13;
+    assert_eq!((numbers[version], numbers[pieces]), (301, 2));
+    for (stated, taken) in [(301, true), (300, false), (2, false), (1, false), (0, false)] {
+        numbers[version] = stated;
+        numbers[pieces] = 1;
+        let one = [base_with(&head, &numbers), joined.clone(), dump[3].clone()];
+        assert_eq!(try_load(&one, &format!("version {stated}, one piece")), taken);
+    }
+}
+
+#[test]
+fn every_field_of_every_effect_at_every_edge() {
+    let (sale, _) = full_sale(12);
+    let numbers = EDGES.map(|edge| edge.to_string());
+    let shapes = [
+        "Gq#:new",
+        "Gt#:new",
+        "Ge#:new",
+        "Gr#:new",
+        "Gr#u1:reqnew",
+        "Gr3u#:reqnew",
+        "Gu#:new",
+        "Gq#t#e#:new",
+        "Rp#a#:new",
+        "Rm#a#:new",
+        "Rp#m#a#:new",
+        "Rm#a0:new",
+        "Rp1a1t#:new",
+        "Rp1a1e#:new",
+        "Rp#a#:truck 1",
+        "Pt#",
+        "Pe#",
+        "Ut#e#",
+        "Al#",
+        "Ag#",
+        "Ah#",
+        "Ao#",
+        "Ac#",
+        "Ao#c#",
+        "Al#g#h#o#c#t#",
+        "A",
+        "P",
+        "U",
+        "G:",
+        "g",
+        "R:",
+        "K:",
+        "L:",
+        "Le#:",
+        "Kt#:",
+    ];
+    apply_shapes(&sale, &shapes, &numbers);
+}
+
+#[test]
+fn every_number_of_an_init_at_every_edge() {
+    let base = "s5l2g0h0o0c0t1000000e500";
+    for letter in ["s", "l", "g", "h", "o", "c", "t", "e"] {
+        for edge in EDGES {
+            let at = base.find(letter).unwrap();
+            let digits = base[at + 1..].chars().take_while(char::is_ascii_digit).count();
+            let (before, after) = (&base[..=at], &base[at + 1 + digits..]);
+            let text = format!("I{before}{edge}{after}:its id 8secret of 16 byt");
+            assert_eq!(text.split_once(':').unwrap().1.len(), 8 + 16);
+            let Ok(change) = Change::decode(text.as_bytes()) else { continue };
+            let made = Sale::create(change, [1, 2]).map(|(sale, _)| sale);
+            made.iter().for_each(|sale| assert_sound(sale, &text));
+        }
+    }
+}
+
+#[test]
+fn altered_effects_are_refused_or_leave_a_sound_sale() {
+    let (sale, texts) = full_sale(12);
+    let texts = texts.into_iter().map(|(_, text)| text);
+    let applied = apply_altered(&sale, texts, 2, 30_000, "plain");
+    assert!(applied > 1000, "some alterations make another effect: {applied}");
+}
+
+/// Pieces are how a log is rewritten, but whoever may APPLY may send them to any sale.
+#[test]
+fn pieces_for_a_sale_that_is_sold_from() {
+    let rows = |first: u64, count: u64| {
+        let mut text = b"L:".to_vec();
+        [first, count, START].iter().for_each(|number| put_varint(&mut text, *number));
+        // One unit SOLD to "u" at the base's time, as often as said.
+        (0..count).for_each(|_| text.extend([1, 0, b'u', 0]));
+        text
+    };
+    let restocks = |count: u64| {
+        let mut text = b"K:".to_vec();
+        (0..count).for_each(|number| text.extend([1, b'a' + number as u8, 2, 2, 9]));
+        text
+    };
+    let world = World::open(900, Rules::default(), START, 500).unwrap().unwrap();
+    let full = || full_sale(12).0;
+    let new = || world.sale.clone();
+    // A sale that awaits none takes none, however well it would fit.
+    let cases = [
+        (full(), rows(13, 1)),
+        (full(), rows(13, 300)),
+        (full(), restocks(1)),
+        (new(), rows(1, 1)),
+        (new(), restocks(1)),
+    ];
+    for (at, (mut sale, text)) in cases.into_iter().enumerate() {
+        let (version, how) = (sale.balances().version, format!("case {at}"));
+        assert!(!try_apply(&mut sale, version, &[&text], &how), "{how}");
+        assert_sound(&sale, &how);
+    }
+}
+
+#[test]
+fn only_the_version_that_follows_is_taken() {
+    let (sale, texts) = full_sale(12);
+    let (mut at, _) = Sale::create(Change::decode(&init_text()).unwrap(), [1, 2]).unwrap();
+    let first = at.balances().version;
+    assert_eq!(texts[0].0, first);
+    for (version, text) in &texts {
+        let change = [Change::decode(text).unwrap()];
+        let wrong = [0, version.wrapping_sub(1), version + 1, version + 2, u64::MAX];
+        for wrong in wrong.into_iter().filter(|wrong| wrong != version) {
+            let before = rebuild::pieces(&at);
+            assert_eq!(at.apply(wrong, change.clone()).err(), Some(Refused::Gap));
+            assert_eq!(rebuild::pieces(&at), before);
+        }
+        at.apply(*version, change.clone()).unwrap();
+        assert_eq!(at.apply(*version, change).err(), Some(Refused::Gap), "a repeat");
+    }
+    assert_eq!(rebuild::pieces(&at), rebuild::pieces(&sale));
+}
+
+/// The INIT of [`full_sale`] with twelve grabs.
+fn init_text() -> Vec<u8> {
+    let head = format!("It{START}e500s31l9g4h0o0c{}:", START * 9);
+    [head.as_bytes(), &77u64.to_be_bytes(), &[7; 16]].concat()
+}
+
+/// Effects of one APPLY, which is taken as a whole or not at all.
+fn apply_all(texts: &[&str]) -> Result<(), Refused> {
+    let (mut sale, _) = full_sale(12);
+    let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let how = format!("{texts:?}");
+    let version = sale.balances().version;
+    let applied = try_apply(&mut sale, version, &texts.iter().collect::<Vec<_>>(), &how);
+    assert_sound(&sale, &how);
+    if applied {
+        Ok(())
+    } else {
+        Err(Refused::Law)
+    }
+}
+
+#[test]
+fn effects_of_one_apply_are_taken_all_or_none() {
+    let cases: [(&[&str], bool); 14] = [
+        (&["gnew", "gnew", "P", "U", "Rp5a5:x", "Al3"], true),
+        (&["Gr1:rnew", "Gr1:rother"], true),
+        (&["Gr1:rnew", "Gr1:rnew"], false),
+        (&["Gr1:rnew", "Gq2r1u1:rnew"], false),
+        (&["Rp5a5:x", "Rp5a5:x"], false),
+        (&["Rp5a5:x", "Rm5a5:x"], false),
+        (&["Rp5a5:x", "Rm5a5:y"], true),
+        (&["Gq9999999:new", "gnew"], false),
+        (&["gnew", "Gq9999999:new"], false),
+        (&["Rp9999999a9999999:x", "Gq9999999:new"], true),
+        (&["Ge9999999999:new", "Ge9999999999:new"], false),
+        (&["Ac2000000", "Ao2000000"], false),
+        (&["P", "Z"], false),
+        (&["P", "I"], false),
+    ];
+    for (texts, taken) in cases {
+        assert_eq!(apply_all(texts).is_ok(), taken, "{texts:?}");
+    }
+}
+
+#[test]
+fn an_apply_is_bounded() {
+    let (mut sale, _) = full_sale(12);
+    let restock = Effect::Restock { req: b"much", delta: 5000, applied: 5000 };
+    let version = sale.balances().version;
+    sale.apply(version, [Change::piece(restock)]).unwrap();
+    let grant = Granting { user: b"crowd", req: None, qty: 1, hold_ms: 0 };
+    let grants = vec![Change::piece(Effect::Grant(grant)); EFFECTS_PER_APPLY_MAX + 1];
+    let before = rebuild::pieces(&sale);
+    assert!(sale.apply(version + 1, grants.clone()).is_err());
+    assert_eq!(rebuild::pieces(&sale), before);
+    sale.apply(version + 1, grants[1..].to_vec()).unwrap();
+    assert_sound(&sale, "as many effects as one command may carry");
+}
+
+/// A clock that is centuries ahead: what can't be recorded is refused, not answered GRANTED.
+#[test]
+fn a_clock_beyond_its_bound_is_refused() {
+    let (sale, _) = full_sale(3);
+    for (clock_ms, taken) in [(TIME_MS_MAX, true), (TIME_MS_MAX + 1, false), (u64::MAX, false)] {
+        let decision = sale.decide(&Request::Resume, &Now { clock_ms, run: START });
+        assert_eq!(decision.changes().len(), usize::from(taken), "{clock_ms}");
+        let mut sale = sale.clone();
+        commit(&mut sale, &decision);
+        assert_sound(&sale, "at the last moment of time");
+    }
+}

@@ -1,0 +1,202 @@
+//! Sales that no command leads to, though each of their numbers is possible: what they promise could
+//! not be kept, so they are refused. Each was found by altering snapshots at random.
+
+use seckill_domain::decide::decide_new;
+use seckill_domain::draw::Draw;
+use seckill_domain::request::Init;
+use seckill_domain::schedule::Schedule;
+use seckill_domain::terms::Terms;
+
+use super::*;
+
+/// Places among the numbers of a base.
+const AVAILABLE: usize = 18;
+const DEFICIT: usize = 21;
+
+/// A sale with two grants.
+fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
+    let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
+    let now = Now { clock_ms: START, run: 1 };
+    let decision = decide_new(&init, &now);
+    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
+    for user in [b"u", b"v"] {
+        let grab = seckill_domain::request::Grab {
+            user,
+            amount: seckill_domain::request::Amount::Unsaid,
+            req: None,
+        };
+        let decision = sale.decide(&Request::Grab(grab), &now);
+        commit(&mut sale, &decision);
+    }
+    sale
+}
+
+fn drawing(draw: Draw) -> Terms {
+    Terms { limit: 0, grabs: 1, draw: Some(draw), ..Terms::default() }
+}
+
+fn texts_of(sale: &Sale) -> Vec<Vec<u8>> {
+    rebuild::log(sale).into_iter().map(|(_, text)| text).collect()
+}
+
+/// Loads the sale with another number in its base, as a dump and as a log.
+fn with_number(sale: &Sale, place: usize, number: u64) -> (bool, bool) {
+    let mut dump = rebuild::dump(sale);
+    let (head, mut numbers) = numbers_of(&dump[0]);
+    numbers[place] = number;
+    dump[0] = base_with(&head, &numbers);
+    let mut log = texts_of(sale);
+    log[0] = [b"B:", &dump[0][1..]].concat();
+    (try_load(&dump, "another number"), replays(&log))
+}
+
+/// Whether a log begins a sale and all of it is taken.
+fn replays(log: &[Vec<u8>]) -> bool {
+    let Ok((mut sale, _)) = Sale::create(Change::decode(&log[0]).unwrap(), [1, 2]) else {
+        return false;
+    };
+    for text in &log[1..] {
+        let version = sale.balances().version;
+        try_apply(&mut sale, version, &[text], "a piece");
+    }
+    assert_sound(&sale, "a log");
+    sale.is_whole()
+}
+
+/// A withdrawal would leave more owed than there is.
+#[test]
+fn units_are_owed_while_some_are_available() {
+    let (sale, _) = full_sale(12);
+    assert!(sale.balances().available > 0);
+    assert_eq!(with_number(&sale, AVAILABLE, sale.balances().available), (true, true));
+    assert_eq!(with_number(&sale, DEFICIT, 0), (true, true));
+    assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
+}
+
+/// What comes back would pay off the debt instead of filling a packet.
+#[test]
+fn a_fixed_supply_is_owed() {
+    let sale = sale_on(drawing(Draw::Equal { packets: 2 }), &[], 2);
+    assert_eq!(sale.balances().available, 0);
+    assert_eq!(with_number(&sale, DEFICIT, 0), (true, true));
+    assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
+}
+
+/// A log may end before the amounts; then the sale sells nothing, and is saved and loaded so.
+#[test]
+fn amounts_that_never_come() {
+    let list = [5, 6, 7, 8];
+    let sale = sale_on(drawing(Draw::list(&list)), &list, 26);
+    let log = texts_of(&sale);
+    let letters: Vec<u8> = log.iter().map(|text| text[0]).collect();
+    assert_eq!(letters, b"BOL");
+    assert!(replays(&log));
+    assert!(!replays(&log[..1]), "the rows and the amounts are to come");
+    assert!(!replays(&log[..2]), "the rows are to come");
+    // As many pieces as announced, but not those amounts.
+    for amounts in [&b"O:\x07"[..], b"O:\x08\x07\x01", b"O:\x08\x06"] {
+        let mut other = log.clone();
+        other[1] = amounts.to_vec();
+        assert!(!replays(&other), "{amounts:?}");
+    }
+}
+
+/// Each packet left has its share only if the rows before it took theirs.
+#[test]
+fn rows_that_leave_packets_without_a_share() {
+    let mut sale = sale_on(drawing(Draw::Packets { packets: 4, min: 1 }), &[], 40);
+    // Changes that no row is of: there is room for more rows than it has.
+    for request in [Request::Pause, Request::Resume, Request::Pause] {
+        let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 });
+        commit(&mut sale, &decision);
+    }
+    let log = texts_of(&sale);
+    assert!(replays(&log));
+    let rows = |count: u64| {
+        let mut text = b"L:".to_vec();
+        [1, count, START].iter().for_each(|number| put_varint(&mut text, *number));
+        // One unit SOLD to "u" at the base's time, as often as said.
+        (0..count).for_each(|_| text.extend([1, 0, b'u', 0]));
+        text
+    };
+    assert!(replays(&[log[0].clone(), rows(3)]), "one packet is left, with all the rest");
+    assert!(!replays(&[log[0].clone(), rows(4)]), "no packet is left for the rest");
+}
+
+fn repeating() -> Sale {
+    let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
+    let terms = Terms { limit: 0, schedule: Some(schedule), ..Terms::default() };
+    let mut sale = sale_on(terms, &[], 9);
+    for round in [1, 2, 5] {
+        let now = Now { clock_ms: START + round * 100, run: 1 };
+        let turn = sale.decide_round(&now).unwrap();
+        commit(&mut sale, &turn);
+    }
+    sale
+}
+
+/// IMPORT is not for sales with rounds, nor is its effect on a grant that is known: the grant
+/// may be of another round than the numbers.
+#[test]
+fn an_import_of_a_grant_of_an_older_round() {
+    let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
+    let terms = Terms { hold_ms: 999, schedule: Some(schedule), ..Terms::default() };
+    let mut sale = sale_on(terms, &[], 9);
+    let (here, again) = (b"Vs1".to_vec(), sale.balances().version);
+    assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
+    let turn = sale.decide_round(&Now { clock_ms: START + 100, run: 1 }).unwrap();
+    commit(&mut sale, &turn);
+    let version = sale.balances().version;
+    assert!(!try_apply(&mut sale, version, &[&here], "of the round before"));
+    assert_sound(&sale, "after an effect that was refused");
+}
+
+/// The next round could not be put behind a total of a later one.
+#[test]
+fn a_total_of_a_round_to_come() {
+    let sale = repeating();
+    let mut dump = rebuild::dump(&sale);
+    assert!(try_load(&dump, "as it is"));
+    // The newest total is of round 10,002; the stored round is 10,005.
+    let mut total = Vec::new();
+    put_varint(&mut total, START / 100 + 2);
+    let place = dump[0].windows(2).rposition(|two| two == total).unwrap();
+    dump[0][place] += 2;
+    assert!(try_load(&dump, "of the round before"));
+    dump[0][place] += 1;
+    assert!(!try_load(&dump, "of the stored round"));
+}
+
+/// Pieces count as versions: out of their order there is no room for all of them.
+#[test]
+fn pieces_in_another_order() {
+    let (sale, _) = holds::rich_sale(24);
+    let log = texts_of(&sale);
+    let letters: Vec<u8> = log.iter().map(|text| text[0]).collect();
+    assert_eq!(letters, b"BKJL");
+    for (one, other) in [(1, 2), (1, 3), (2, 3)] {
+        let mut swapped = log.clone();
+        swapped.swap(one, other);
+        assert!(!replays(&swapped), "{one} and {other} swapped");
+    }
+}
+
+/// A base that announces an epoch without rows of it: the next grant is of a new epoch, also when
+/// it comes from an IMPORT.
+#[test]
+fn an_import_after_an_epoch_that_granted_nothing() {
+    let world = World::open(9, Rules::default(), START, 500).unwrap().unwrap();
+    let dump = rebuild::dump(&world.sale);
+    let (head, mut numbers) = numbers_of(&dump[0]);
+    // Behind seven tallies: no epoch yet. Now one that granted from seq 1 on.
+    let epochs = 26 + 1 + 7;
+    assert_eq!(numbers[epochs], 0);
+    numbers.splice(epochs..=epochs, [1, 1, 500]);
+    let text = [b"B:", &base_with(&head, &numbers)[1..]].concat();
+    let (mut sale, _) = Sale::create(Change::decode(&text).unwrap(), [1, 2]).unwrap();
+    let import = b"Me501r1a5:rpaid".to_vec();
+    let version = sale.balances().version;
+    assert!(try_apply(&mut sale, version, &[&import], "an import"));
+    assert_eq!(sale.ledger().epochs(), [(1, 501)]);
+    assert_sound(&sale, "after an import");
+}

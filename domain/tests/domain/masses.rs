@@ -1,0 +1,300 @@
+//! Many holds and many fences at once: bounds, batches, order, pieces.
+
+use seckill_domain::admission::List;
+use seckill_domain::effect::{Change, Effect};
+use seckill_domain::ledger::Block;
+use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
+use seckill_domain::outcome::Outcome;
+use seckill_domain::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
+use seckill_domain::Sale;
+
+use super::oracle::{Every, Rules, FENCE_MS};
+use super::rebuild;
+use super::world::{commit, encoded, World};
+
+const START: u64 = 1_000_000;
+const RUN: u64 = 500;
+const HOLD: u64 = 50;
+
+fn opened(supply: u64) -> Sale {
+    let rules = Rules { limit: 0, hold_ms: HOLD, outbox: Some('s'), ..Rules::default() };
+    World::open(supply, rules, START, RUN).unwrap().unwrap().sale
+}
+
+/// Asks at `clock_ms` and makes what was decided, here and on the replica.
+fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
+    let now = Now { clock_ms, run: RUN };
+    let version = sale.balances().version;
+    let decision = sale.decide(request, &now);
+    let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+    commit(sale, &decision);
+    follow(replica, version, &texts);
+    decision.outcome
+}
+
+/// Applies `texts` in commands of the size that a primary sends.
+fn follow(replica: &mut Sale, mut version: u64, texts: &[Vec<u8>]) {
+    for part in texts.chunks(EFFECTS_PER_APPLY_MAX) {
+        let changes: Vec<_> = part.iter().map(|text| Change::decode(text).unwrap()).collect();
+        replica.apply(version, changes).unwrap();
+        version += part.len() as u64;
+    }
+}
+
+fn grab<'a>(user: &'a [u8], qty: u64) -> Request<'a> {
+    Request::Grab(Grab { user, amount: Amount::Exactly(qty), req: None })
+}
+
+fn cancel<'a>(user: &'a [u8], req: &'a [u8]) -> Request<'a> {
+    Request::Settle(Settle { user, which: Which::Req(req), deed: Deed::Cancel })
+}
+
+/// A sale of which `count` holds of one unit fall due in the same millisecond.
+fn all_held(count: u64) -> (Sale, Sale) {
+    let mut sale = opened(count);
+    let mut replica = sale.clone();
+    for number in 0..count {
+        let user = format!("user:{}", number % (count / 2)).into_bytes();
+        ask(&mut sale, &mut replica, &grab(&user, 1), START);
+    }
+    assert_eq!((sale.balances().held, sale.balances().available), (count, 0));
+    (sale, replica)
+}
+
+#[test]
+fn holds_that_fall_due_together_are_settled_batch_by_batch() {
+    const COUNT: u64 = 30_000;
+    let (mut sale, mut replica) = all_held(COUNT);
+    let now = |clock_ms| Now { clock_ms, run: RUN };
+    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes().is_empty());
+    let rev = sale.balances().rev;
+    let mut left = COUNT;
+    while left > 0 {
+        let decision = sale.decide_expiry(2500, &now(START + HOLD));
+        let seqs = decision.changes().iter().map(|change| match &change.effect {
+            Effect::Expire(seqs) => seqs.len(),
+            other => panic!("{other:?}"),
+        });
+        let sizes: Vec<usize> = seqs.collect();
+        assert_eq!(sizes, [1000, 1000, 500], "as many as asked for, in bounded effects");
+        let version = sale.balances().version;
+        let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+        let plan = decision.plan.as_ref().unwrap();
+        let entries = sale.entries(plan, b"k");
+        // The first brings units back, and with it the transition.
+        assert_eq!(entries.len(), 2500 + usize::from(left == COUNT));
+        sale.commit(plan);
+        let told: Vec<_> = plan.kinds().collect();
+        assert!(told.len() <= 3, "{told:?}");
+        follow(&mut replica, version, &texts);
+        left -= 2500;
+        assert_eq!((sale.balances().held, sale.balances().available), (left, COUNT - left));
+    }
+    assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes().is_empty());
+    assert_eq!(sale.balances().rev, rev + COUNT + 1);
+    assert_eq!(sale.tallies().expired, COUNT);
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+    assert_eq!(sale.audit().differences, []);
+    rebuild::check(&sale).unwrap();
+}
+
+/// A GRAB's work is bounded by what it asks for, the earliest deadlines first.
+#[test]
+fn a_grab_lets_no_more_holds_expire_than_it_needs() {
+    const COUNT: u64 = 10_000;
+    let (mut sale, mut replica) = all_held(COUNT);
+    for (qty, lapsed) in [(1, 1), (7, 8), (2500, 2508)] {
+        let outcome = ask(&mut sale, &mut replica, &grab(b"late", qty), START + HOLD);
+        assert!(matches!(outcome, Outcome::Granted { available: 0, .. }), "{outcome:?}");
+        assert_eq!(sale.tallies().expired, lapsed);
+    }
+    // More than there ever will be: all that is due goes, and it is too few.
+    let outcome = ask(&mut sale, &mut replica, &grab(b"late", COUNT), START + HOLD);
+    assert_eq!(outcome, Outcome::Short { available: COUNT - 2508 });
+    assert_eq!(sale.tallies().expired, COUNT);
+    assert_eq!(sale.audit().differences, []);
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+}
+
+/// EXTEND and CONFIRM leave nothing behind that grows.
+#[test]
+fn a_hold_that_is_extended_again_and_again_takes_no_memory() {
+    let mut sale = opened(9);
+    let mut replica = sale.clone();
+    ask(&mut sale, &mut replica, &grab(b"u", 1), START);
+    let before = sale.memory_bytes();
+    for number in 1..5000 {
+        let (which, deed) = (Which::Seq(1), Deed::Extend { ms: HOLD + number });
+        let extend = Request::Settle(Settle { user: b"u", which, deed });
+        ask(&mut sale, &mut replica, &extend, START + number);
+        assert_eq!(sale.ledger().holds().len(), 1);
+        assert_eq!(sale.ledger().holds().next_deadline(), Some(START + HOLD + 2 * number));
+    }
+    assert_eq!(sale.memory_bytes(), before);
+    let (which, deed) = (Which::Only, Deed::Confirm { reclaim: false });
+    ask(&mut sale, &mut replica, &Request::Settle(Settle { user: b"u", which, deed }), START);
+    assert!(sale.ledger().holds().is_empty() && sale.memory_bytes() < before);
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+}
+
+fn fences_of(sale: &Sale) -> Vec<u8> {
+    rebuild::fences_in(&rebuild::pieces(sale)).iter().map(|fence| fence.req[0]).collect()
+}
+
+#[test]
+fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
+    let mut sale = opened(9);
+    let mut replica = sale.clone();
+    for (req, at) in [(b"a", 0), (b"b", 1), (b"a", 2), (b"c", FENCE_MS - 1)] {
+        assert_eq!(ask(&mut sale, &mut replica, &cancel(b"u", req), START + at), Outcome::Fenced);
+    }
+    assert_eq!(fences_of(&sale), b"abc");
+    // A node's own clock prunes nothing; a fence that is over is set anew, behind the others.
+    let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
+    let now = |after: u64| Now { clock_ms: START + after, run: RUN };
+    assert!(sale.decide(&late, &now(FENCE_MS)).changes().is_empty());
+    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).changes().len(), 1);
+    assert_eq!(fences_of(&sale), b"abc");
+    ask(&mut sale, &mut replica, &cancel(b"u", b"a"), START + FENCE_MS);
+    assert_eq!(fences_of(&sale), b"bca");
+    ask(&mut sale, &mut replica, &cancel(b"u", b"d"), START + 2 * FENCE_MS);
+    assert_eq!(fences_of(&sale), b"d");
+    assert_eq!(sale.status(&now(0)).fences_dropped, 0, "none went before its time");
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+}
+
+#[test]
+fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
+    let mut sale = opened(9);
+    let mut replica = sale.clone();
+    // Ids of full length, so that their pieces are as long as they can be.
+    let user = |number: u64| format!("{number:0256}").into_bytes();
+    let most = FENCES_KEPT_MAX as u64;
+    for number in 0..most + 3 {
+        ask(&mut sale, &mut replica, &cancel(&user(number), b"r"), START + number / 1000);
+    }
+    let now = Now { clock_ms: START + 99, run: RUN };
+    assert_eq!(sale.status(&now).fences_dropped, 3);
+    let is_fenced = |sale: &Sale, number: u64| {
+        let user = user(number);
+        let req = Some(&b"r"[..]);
+        let grab = Grab { user: &user, amount: Amount::UpTo(1), req };
+        let outcome = sale.decide(&Request::Grab(grab), &now).outcome;
+        matches!(outcome, Outcome::Replay(_))
+    };
+    for (number, stands) in [(0, false), (2, false), (3, true), (most, true), (most + 2, true)] {
+        assert_eq!(is_fenced(&sale, number), stands, "{number}");
+    }
+    let pieces = rebuild::pieces(&sale);
+    assert!(pieces.iter().filter(|(letter, _)| *letter == b'J').count() > 100);
+    assert_eq!(rebuild::fences_in(&pieces).len() as u64, most);
+    assert_eq!(rebuild::pieces(&replica), pieces);
+    rebuild::check(&sale).unwrap();
+    let mut loaded = rebuild::load(&rebuild::dump(&sale), 0).unwrap();
+    assert!(!is_fenced(&loaded, 2) && is_fenced(&loaded, 3));
+    // A loaded sale forgets in the same order.
+    let version = loaded.balances().version;
+    let fence = Effect::Fence { user: b"u", req: b"r" };
+    loaded.apply(version, [Change::piece(fence)]).unwrap();
+    assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
+}
+
+/// Winners of a round that is over and users on a list are in blocks that a defragmenter is lent.
+#[test]
+fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
+    const COUNT: u64 = 30_000;
+    let every = Every { period: 1000, offset: 0, lasts: 1000, carry: false };
+    let rules = Rules { limit: 0, every: Some(every), ..Rules::default() };
+    let mut sale = World::open(9 * COUNT, rules, START, RUN).unwrap().unwrap().sale;
+    let mut make = |request: &Request<'_>, clock_ms: u64| loop {
+        let decision = sale.decide(request, &Now { clock_ms, run: RUN });
+        commit(&mut sale, &decision);
+        if decision.outcome != Outcome::NextRound {
+            break;
+        }
+    };
+    let name = |number: u64| format!("user:{number:012}").into_bytes();
+    for round in 0..2 {
+        for number in 0..COUNT {
+            let (user, req) = (name(number / 2), name(number));
+            let grab = Grab { user: &user, amount: Amount::Exactly(2), req: Some(&req) };
+            make(&Request::Grab(grab), START + round * 1000);
+        }
+    }
+    let users: Vec<Vec<u8>> = (0..COUNT).map(name).collect();
+    let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
+    for list in [List::Allow, List::Deny] {
+        make(&Request::List(ListChange { list, add: true, users: &users }), START + 1000);
+    }
+    let all = sale.memory_bytes();
+    let lent: usize = sale.blocks_mut().map(bytes_of).sum();
+    assert!(lent <= all && lent > all * 8 / 10, "{lent} of {all} bytes");
+}
+
+fn bytes_of(block: Block<'_>) -> usize {
+    match block {
+        Block::Page(page) => page.capacity(),
+        Block::Places(places) => places.capacity() * 4,
+        // Their own heap is small and comes and goes.
+        Block::Accounts(accounts) => size_of_val(&accounts[..]),
+        Block::Slots(slots) => size_of_val(&slots[..]),
+    }
+}
+
+/// Where the base says that all grants are of different users, nobody is looked up while loading.
+/// One who comes twice all the same is found out.
+#[test]
+fn a_user_who_comes_twice_among_different_ones_is_refused() {
+    let rules = Rules { limit: 3, ..Rules::default() };
+    for (prefix, suffix) in [("user:", ""), ("user:", "!")] {
+        let saved = |last: &str| {
+            let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
+            let mut replica = sale.clone();
+            for user in ["1", "2", last] {
+                let user = format!("{prefix}{user}{suffix}");
+                ask(&mut sale, &mut replica, &grab(user.as_bytes(), 1), START + 5);
+            }
+            rebuild::dump(&sale)
+        };
+        let (different, twice) = (saved("3"), saved("1"));
+        assert!(rebuild::load(&different, 0).is_ok() && rebuild::load(&twice, 0).is_ok());
+        let mixed = [different[0].clone(), twice[1].clone(), twice[2].clone()];
+        assert!(rebuild::load(&mixed, 0).is_err(), "{prefix}{suffix}");
+    }
+}
+
+/// The effects of `tests/golden/v1.commands` are as old as the file and stay readable.
+#[test]
+fn effects_of_the_first_version_apply() {
+    let session = include_str!("../golden/v1.commands");
+    let mut sale: Option<Sale> = None;
+    let applied = session.lines().filter_map(|line| line.strip_prefix("SECKILL.APPLY full "));
+    for (count, line) in applied.enumerate() {
+        let (version, effect) = line.split_once(' ').unwrap();
+        let version = seckill_domain::effect::decode_version(version.as_bytes()).unwrap();
+        let effect = unescaped(effect);
+        let change = Change::decode(&effect).unwrap();
+        match &mut sale {
+            None => sale = Some(Sale::create(change, [1, 2]).unwrap().0),
+            Some(sale) => drop(sale.apply(version, [change]).unwrap()),
+        }
+        assert_eq!(sale.as_ref().unwrap().balances().version, count as u64 + 1);
+    }
+    let sale = sale.unwrap();
+    let balances = sale.balances();
+    assert_eq!((balances.version, balances.grants, balances.rev), (13, 7, 0));
+    assert_eq!(sale.audit().differences, []);
+    rebuild::check(&sale).unwrap();
+}
+
+/// A text with `\xNN` for some bytes.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut parts = text.split("\\x");
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(digits, 16).unwrap());
+        bytes.extend(rest.as_bytes());
+    }
+    bytes
+}
