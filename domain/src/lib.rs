@@ -45,7 +45,7 @@ mod settle;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
-pub(crate) mod testing;
+mod testing;
 mod turn;
 pub mod users;
 

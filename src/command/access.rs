@@ -1,11 +1,13 @@
 //! How a command gets at the sale of its key.
 
 use super::errors;
-use seckill_domain::request::Now;
-use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::key::{Key, Slot};
 use crate::server::reply::Reply;
+use seckill_domain::request::Now;
+use seckill_domain::request::Now;
+use seckill_domain::Sale;
+use seckill_domain::Sale;
 
 /// Where the key is among the arguments of every command that has one.
 pub const KEY: usize = 0;

@@ -5,10 +5,12 @@ use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{commit, errors};
-use seckill_domain::request::Request;
-use seckill_domain::terms::TermsChange;
 use crate::server::call::Call;
 use crate::server::register::Spec;
+use seckill_domain::request::Request;
+use seckill_domain::request::Request;
+use seckill_domain::terms::TermsChange;
+use seckill_domain::terms::TermsChange;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ALTER",

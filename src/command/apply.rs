@@ -5,15 +5,20 @@ use super::access::KEY;
 use super::commit;
 use super::errors;
 use super::table::{self, FIRST};
-use seckill_domain::effect::{decode_version, Change, Changes};
-use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::outcome::Refused;
-use seckill_domain::plan::Plan;
-use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::key::{Key, Slot};
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
+use seckill_domain::apply::Told;
+use seckill_domain::effect::{decode_version, Change};
+use seckill_domain::effect::{decode_version, Change, Changes};
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::outcome::Refused;
+use seckill_domain::outcome::Refused;
+use seckill_domain::plan::Plan;
+use seckill_domain::Sale;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.APPLY",

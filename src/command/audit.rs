@@ -2,10 +2,11 @@
 
 use super::access;
 use super::table::{self, FIRST};
-use seckill_domain::audit::Audit;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;
+use seckill_domain::audit::Audit;
+use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.AUDIT",

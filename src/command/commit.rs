@@ -4,15 +4,15 @@
 
 use super::access::{self, KEY};
 use super::{errors, reply};
+use crate::server::call::Call;
+use crate::server::info;
+use crate::server::outbox::{Appended, NotTaken, Outbox};
 use seckill_domain::decide::Decision;
 use seckill_domain::outbox::Entry;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
-use crate::server::call::Call;
-use crate::server::info;
-use crate::server::outbox::{Appended, NotTaken, Outbox};
 
 /// What every command that changes a sale can answer, beside its own errors: a round that is over
 /// ends first, whatever is asked, and with it come its entries.

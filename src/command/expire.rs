@@ -3,9 +3,10 @@
 
 use super::access::{self, KEY};
 use super::commit;
-use seckill_domain::outcome::Outcome;
 use crate::server::call::Call;
 use crate::server::sweeper::Swept;
+use seckill_domain::outcome::Outcome;
+use seckill_domain::outcome::Outcome;
 
 /// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
 const RETRY_MS: u64 = 1000;

@@ -4,9 +4,10 @@ use super::commit;
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use seckill_domain::request::{Amount, Grab, Request};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
+use seckill_domain::request::{Amount, Grab};
+use seckill_domain::request::{Amount, Grab, Request};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.GRAB",

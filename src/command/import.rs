@@ -4,10 +4,12 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::request::{Import, Request};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
+use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::request::{Import, Request};
+use seckill_domain::request::{Import, Request};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.IMPORT",

@@ -5,13 +5,17 @@ use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{commit, errors, reply};
-use seckill_domain::decide::decide_new;
-use seckill_domain::request::{Init, Request};
-use seckill_domain::terms::Terms;
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
+use seckill_domain::decide::decide_new;
+use seckill_domain::decide::decide_new;
+use seckill_domain::request::{Init, Request};
+use seckill_domain::request::{Init, Request};
+use seckill_domain::terms::Terms;
+use seckill_domain::terms::Terms;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",

@@ -10,11 +10,16 @@ use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome}
 use seckill_domain::outcome::GrantView;
 use seckill_domain::request::{Amount, Grab, Now};
 
-use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::info;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
+use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
+use seckill_domain::outcome::Standing;
+use seckill_domain::request::{Amount, Grab, Now};
+use seckill_domain::several::{decide_several, Joint, Verdict};
+use seckill_domain::Sale;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.MGRAB",

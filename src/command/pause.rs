@@ -2,9 +2,10 @@
 
 use super::commit;
 use super::table::{self, FIRST};
-use seckill_domain::request::Request;
 use crate::server::call::Call;
 use crate::server::register::Spec;
+use seckill_domain::request::Request;
+use seckill_domain::request::Request;
 
 pub const PAUSE: Spec = Spec {
     name: "SECKILL.PAUSE",

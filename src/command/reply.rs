@@ -3,9 +3,11 @@
 //! the server's, without building a value first.
 
 use super::errors;
+use crate::server::reply::Reply;
+use seckill_domain::ledger::Grant;
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, State};
-use crate::server::reply::Reply;
+use seckill_domain::outcome::{Outcome, Standing, State};
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;

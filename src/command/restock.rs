@@ -3,9 +3,10 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use seckill_domain::request::{Request, Restock};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
+use seckill_domain::request::{Request, Restock};
+use seckill_domain::request::{Request, Restock};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.RESTOCK",

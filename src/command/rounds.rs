@@ -4,11 +4,13 @@ use super::access;
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use seckill_domain::limits::ROUND_TOTALS_MAX;
-use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;
+use seckill_domain::limits::ROUND_TOTALS_MAX;
+use seckill_domain::limits::ROUND_TOTALS_MAX;
+use seckill_domain::Sale;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ROUNDS",

@@ -3,10 +3,12 @@
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::{commit, errors};
-use seckill_domain::limits::HOLD_MS_MAX;
-use seckill_domain::request::{Deed, Request, Settle, Which};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
+use seckill_domain::limits::HOLD_MS_MAX;
+use seckill_domain::limits::HOLD_MS_MAX;
+use seckill_domain::request::{Deed, Request, Settle, Which};
+use seckill_domain::request::{Deed, Request, Settle, Which};
 
 /// SEQ or REQ: which grant is meant.
 const WHICH: Arg =

@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors};
-use seckill_domain::status::Status;
 use crate::server::call::Call;
 use crate::server::register::{Arg, Spec};
 use crate::server::reply::Reply;
+use seckill_domain::status::Status;
+use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.STATUS",
@@ -88,7 +89,7 @@ mod tests {
         let schedule = Schedule { period_ms: 9, offset_ms: 0, lasts_ms: 9, carry: false };
         let draw = Draw::Packets { packets: 1, min: 1 };
         let terms = Terms { schedule: Some(schedule), draw: Some(draw), ..Terms::default() };
-        let status = created(&init(1, terms), 1).status(&at(2));
+        let status = created(1, terms).status(&at(2));
         let fields = serde_json::to_value(status).unwrap();
         let fields = fields.as_object().unwrap();
         assert!(fields.len() > 25, "they are found: {fields:?}");

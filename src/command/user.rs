@@ -3,11 +3,13 @@
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
-use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
-use seckill_domain::Sale;
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;
+use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::Sale;
+use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.USER",

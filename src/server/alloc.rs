@@ -226,10 +226,11 @@ mod tests {
         let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("user:{n}").into_bytes()).collect();
         let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
         let gate = |admission: Admission| {
-            let mut sale = gated(admission);
+            let mut sale = created(100_000, Terms { admission, ..Terms::default() });
             let allow = ListChange { list: List::Allow, add: true, users: &users };
             run(&mut sale, &Request::List(allow), 2);
-            grab(&mut sale, "user:0", 2);
+            let first = Grab { user: users[0], amount: Amount::Unsaid, req: None };
+            run(&mut sale, &Request::Grab(first), 2);
             let deny = ListChange { list: List::Deny, add: true, users: &users[1000..] };
             run(&mut sale, &Request::List(deny), 2);
             sale

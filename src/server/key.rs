@@ -22,8 +22,8 @@ pub enum Slot<S> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotWritable;
 
-/// A key that is open for writing. It borrows its call exclusively: no second key is open beside it,
-/// nothing foreign runs, and so the sale is borrowed once.
+/// A key that is open for writing. It borrows its call exclusively: no second key is open beside
+/// it, nothing foreign runs, and so the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
     call: PhantomData<&'c mut ()>,

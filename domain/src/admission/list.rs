@@ -24,11 +24,7 @@ pub enum List {
 pub const LISTS: [List; 3] = [List::Allow, List::Deny, List::Admitted];
 
 impl Sale {
-    pub(crate) fn decide_list<'a>(
-        &self,
-        change: &ListChange<'a>,
-        now: &Now,
-    ) -> Decision<'a> {
+    pub(crate) fn decide_list<'a>(&self, change: &ListChange<'a>, now: &Now) -> Decision<'a> {
         let known = self.extras.as_deref().map(|extras| extras.list(change.list));
         let is_in = |user: &[u8]| known.is_some_and(|users| users.contains(user));
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! The domain without a server: everything that `src/sale` promises, against a naive oracle.
+//! The domain without a server: everything that it promises, against a naive oracle.
 //!
 //! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
 //! * `world` puts a primary, a replica that only applies effects and the oracle side by side and

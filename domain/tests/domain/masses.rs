@@ -266,7 +266,7 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
 /// The effects of `tests/golden/v1.commands` are as old as the file and stay readable.
 #[test]
 fn effects_of_the_first_version_apply() {
-    let session = include_str!("../golden/v1.commands");
+    let session = include_str!("../../../tests/golden/v1.commands");
     let mut sale: Option<Sale> = None;
     let applied = session.lines().filter_map(|line| line.strip_prefix("SECKILL.APPLY full "));
     for (count, line) in applied.enumerate() {

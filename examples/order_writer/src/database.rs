@@ -38,7 +38,7 @@ const TABLES: [&str; 5] = [
         lost BOOLEAN NOT NULL DEFAULT FALSE,
         PRIMARY KEY (id, born, seq), KEY (id, user, req), KEY (lost, id))",
     // What Redis still knows: entries that no later epoch has disowned.
-    "CREATE VIEW IF NOT EXISTS kept AS SELECT * FROM entries AS e WHERE NOT EXISTS (
+    "CREATE OR REPLACE VIEW kept AS SELECT * FROM entries AS e WHERE NOT EXISTS (
         SELECT 1 FROM epochs AS p
         WHERE p.id = e.id AND p.epoch > e.epoch AND p.first_rev <= e.rev)",
 ];

@@ -1,8 +1,8 @@
 //! `make bench-instructions`: instructions of the server for one call of each kind, and whether
 //! they are still within what was budgeted. Time would move with the machine; they do not.
 //!
-//! `SECKILL_MODULE` names the module's file, `SECKILL_NOOP_MODULE` that of the module whose commands
-//! judge nothing.
+//! `SECKILL_MODULE` names the module's file, `SECKILL_NOOP_MODULE` that of the module whose
+//! commands judge nothing.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
