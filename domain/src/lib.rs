@@ -143,11 +143,6 @@ impl Sale {
         Some(deadline)
     }
 
-    /// When the sweeper looks at this sale: as it was asked to, or else when something is due.
-    pub fn asked_look(&self) -> Option<u64> {
-        self.look_at.or_else(|| self.next_due().filter(|_| self.is_whole()))
-    }
-
     /// Whether all pieces that it was rebuilt from have come.
     pub fn is_whole(&self) -> bool {
         self.awaits == 0

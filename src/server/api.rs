@@ -63,7 +63,9 @@ required! {
     RedisModule_GetContextFlags
     RedisModule_GetContextFromIO
     RedisModule_GetDbIdFromIO
+    RedisModule_GetDbIdFromOptCtx
     RedisModule_GetKeyNameFromIO
+    RedisModule_GetKeyNameFromOptCtx
     RedisModule_GetSelectedDb
     RedisModule_GetServerInfo
     RedisModule_InfoAddFieldCString

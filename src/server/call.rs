@@ -10,6 +10,7 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString}
 
 use super::api::guarded;
 use super::key::{Key, View};
+use super::locked::ServerLock;
 use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
@@ -127,7 +128,9 @@ impl<'a> Call<'a> {
         // SAFETY: the context is alive during the call.
         let db = unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) };
         if let Some(key) = self.args.get(key_arg) {
-            sweeper::watch(db, key, deadline);
+            // SAFETY: commands and timers run under the server's lock.
+            let lock = unsafe { ServerLock::held() };
+            sweeper::watch(lock, db, key, deadline);
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazy_static::lazy_static;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
+use super::locked::ServerLock;
 use super::sweeper;
 
 /// One number of the configuration.
@@ -169,7 +170,8 @@ unsafe extern "C" fn set(
     match u64::try_from(value) {
         Ok(value) => {
             setting.set(value);
-            sweeper::settings_changed();
+            // SAFETY: the server sets its configuration under its lock.
+            sweeper::wake(unsafe { ServerLock::held() });
             raw::REDISMODULE_OK as c_int
         }
         Err(_) => raw::REDISMODULE_ERR as c_int,

@@ -12,8 +12,10 @@ use redis_module::raw::{
 
 use super::api::guarded;
 use super::call::bytes_of;
+use super::locked::ServerLock;
 use super::replicate::APPLY;
-use super::{child, defrag, info, log, random, run, sweeper};
+use super::value::{self, Value};
+use super::{child, defrag, log, random, run, sweeper, tally};
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::outcome::Refused;
 use seckill_domain::snapshot::{Kind, Loader};
@@ -56,7 +58,7 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
         free_effort: None,
         unlink: None,
         copy: None,
-        unlink2: None,
+        unlink2: Some(unlink),
         copy2: None,
         aux_save2: None,
     };
@@ -73,25 +75,6 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Makes a sale a value of the server's.
-pub(super) fn into_value(sale: Sale) -> *mut c_void {
-    info::SALES.fetch_add(1, Ordering::Relaxed);
-    info::holds_changed(0, sale.holds_len());
-    Box::into_raw(Box::new(sale)).cast()
-}
-
-/// Frees a value.
-///
-/// # Safety
-/// `value` came from [`into_value`] and nobody uses it any more.
-pub(super) unsafe fn free_value(value: *mut c_void) {
-    // SAFETY: by the caller's word the box is whole and ours.
-    let sale = unsafe { Box::from_raw(value.cast::<Sale>()) };
-    info::holds_changed(sale.holds_len(), 0);
-    drop(sale);
-    info::SALES.fetch_sub(1, Ordering::Relaxed);
-}
-
 /// The sale behind a value.
 ///
 /// # Safety
@@ -104,7 +87,23 @@ unsafe fn sale_of<'v>(value: *const c_void) -> &'v Sale {
 unsafe extern "C" fn free(value: *mut c_void) {
     // A sale owns plain bytes alone, so it may be freed by a thread of the server's.
     // SAFETY: the server frees a value once, when no key holds it any more.
-    guarded((), || unsafe { free_value(value) });
+    guarded((), || unsafe { value::free(value) });
+}
+
+/// The value leaves its key: it is deleted, or it comes to another key, which an event tells.
+unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) {
+    guarded((), || {
+        // SAFETY: a value of the type is a boxed `Value`, which the server holds meanwhile.
+        unsafe { &*value.cast::<Value>() }.cast_off();
+        // SAFETY: the context and its name are alive during the callback; the server changes its
+        // data under its lock.
+        unsafe {
+            let name = api!(RedisModule_GetKeyNameFromOptCtx)(ctx);
+            let db = api!(RedisModule_GetDbIdFromOptCtx)(ctx);
+            let lock = ServerLock::held();
+            sweeper::change(lock, |hints| hints.remove(db, bytes_of(name)));
+        }
+    });
 }
 
 unsafe extern "C" fn mem_usage(
@@ -168,6 +167,9 @@ fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
         mark(&mut marked, kind, &piece);
         save(io, &marked);
     }
+    if !sale.is_whole() && is_child() {
+        save(io, OF_FILE);
+    }
     // An empty string ends the pieces; a save that broke off before it is never loaded.
     save(io, &[]);
 }
@@ -179,12 +181,22 @@ fn guarded_writing(body: impl FnOnce()) {
         body();
         true
     });
-    // SAFETY: the flags may be asked for without a context.
-    let flags = || unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
-    if !written && flags() & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0 {
+    if !written && is_child() {
         // SAFETY: the child of a fork ends without running what belongs to its parent.
         unsafe { libc::_exit(1) };
     }
+}
+
+/// Marks a sale that is not whole as one of a file that a child writes. A replica that loads such a
+/// file beside the data that it serves takes payloads of clients meanwhile, and can't tell them
+/// apart otherwise.
+const OF_FILE: &[u8] = b"~";
+
+/// Whether this process is a fork of the server that writes a file.
+fn is_child() -> bool {
+    // SAFETY: the flags may be asked for without a context.
+    let flags = unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
+    flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0
 }
 
 fn save(io: *mut RedisModuleIO, bytes: &[u8]) {
@@ -194,7 +206,7 @@ fn save(io: *mut RedisModuleIO, bytes: &[u8]) {
 
 unsafe extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding_version: c_int) -> *mut c_void {
     guarded(ptr::null_mut(), || match load(io, encoding_version) {
-        Ok(sale) => into_value(sale),
+        Ok(sale) => arrive(io, sale),
         Err(why) => {
             log::warning(why);
             ptr::null_mut()
@@ -207,30 +219,40 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
         return Err(NEWER);
     }
     let base = Loaded::read(io)?;
+    let mut is_of_file = false;
     let mut loader = Loader::start(base.bytes(), random::hash_key()).map_err(reason)?;
     loop {
         let piece = Loaded::read(io)?;
         if piece.bytes().is_empty() {
-            let mut sale = loader.finish(run::next_arrival()).map_err(reason)?;
+            let sale = loader.finish(run::next_arrival()).map_err(reason)?;
             // The server's own file keeps what is; a payload must be whole.
-            if !sale.is_whole() && !is_loading(io) {
+            if !sale.is_whole() && !is_of_file && !is_loading(context_of(io)) {
                 return Err(UNLAWFUL);
             }
-            watch(io, &mut sale);
             return Ok(sale);
+        }
+        if piece.bytes() == OF_FILE {
+            is_of_file = true;
+            continue;
         }
         loader.add(piece.bytes()).map_err(reason)?;
     }
 }
 
-/// Whether the server loads its own data or its primary's, and not a payload of a client.
-fn is_loading(io: *mut RedisModuleIO) -> bool {
-    // SAFETY: the stream is alive during the callback and so is the context that it gives.
-    let flags = unsafe {
-        let ctx = api!(RedisModule_GetContextFromIO)(io);
-        api!(RedisModule_GetContextFlags)(ctx)
-    };
-    flags & raw::REDISMODULE_CTX_FLAGS_LOADING as c_int != 0
+/// The context that a stream gives.
+fn context_of(io: *mut RedisModuleIO) -> *mut RedisModuleCtx {
+    // SAFETY: the stream is alive during the callback.
+    unsafe { api!(RedisModule_GetContextFromIO)(io) }
+}
+
+/// Whether the server loads its own data, or its primary's in place of its own, and serves nobody
+/// meanwhile: then nothing is the payload of a client.
+pub(super) fn is_loading(ctx: *mut RedisModuleCtx) -> bool {
+    let (loading, beside) =
+        (raw::REDISMODULE_CTX_FLAGS_LOADING, raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING);
+    // SAFETY: the context is alive during the callback.
+    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
+    flags & loading as c_int != 0 && flags & beside as c_int == 0
 }
 
 fn reason(refused: Refused) -> &'static str {
@@ -240,15 +262,32 @@ fn reason(refused: Refused) -> &'static str {
     }
 }
 
-/// Has the sweeper look at a sale that is being loaded, under the name that it is loaded at.
-fn watch(io: *mut RedisModuleIO, sale: &mut Sale) {
+/// Makes a sale that was loaded a value. One of a payload is adrift until the server says that it
+/// is at its key: before that, what was at the key may be deleted.
+fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
+    // SAFETY: the server loads data under its lock.
+    let lock = unsafe { ServerLock::held() };
+    let arriving = sweeper::arriving_tally(lock);
     // SAFETY: the stream is alive during the callback, and so is the name that it gives, if any.
-    unsafe {
-        let name = api!(RedisModule_GetKeyNameFromIO)(io);
-        if !name.is_null() {
-            sweeper::watch_sale(api!(RedisModule_GetDbIdFromIO)(io), bytes_of(name), sale);
-        }
+    let (name, db) =
+        unsafe { (api!(RedisModule_GetKeyNameFromIO)(io), api!(RedisModule_GetDbIdFromIO)(io)) };
+    if name.is_null() {
+        return value::of(sale);
     }
+    // SAFETY: as above.
+    let name = unsafe { bytes_of(name) };
+    if let Some(tally) = arriving {
+        sweeper::watch_arriving(lock, db, name, &mut sale);
+        return value::boxed(sale, tally).cast();
+    }
+    if is_loading(context_of(io)) {
+        sweeper::watch_sale(lock, db, name, &mut sale);
+        return value::of(sale);
+    }
+    let value = value::boxed(sale, tally::served());
+    // SAFETY: the value was just made and nobody else has it.
+    unsafe { &*value }.cast_off();
+    value.cast()
 }
 
 /// A string that was read from a dump: the server's memory, freed with this.

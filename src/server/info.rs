@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis_module::raw::{RedisModuleCtx, RedisModuleInfoCtx};
 
 use super::api::guarded;
-use super::{config, load, log, run, sweeper};
+use super::locked::ServerLock;
+use super::{config, load, log, run, sweeper, tally};
 use seckill_domain::outcome::{Outcome, Refused};
 
 /// A number that only grows.
@@ -33,9 +34,6 @@ impl Counter {
     }
 }
 
-/// Sales in memory. Values are freed by other threads too.
-pub(super) static SALES: AtomicU64 = AtomicU64::new(0);
-
 static GRANTED: Counter = Counter::new();
 static ALREADY: Counter = Counter::new();
 static REPLAYED: Counter = Counter::new();
@@ -50,18 +48,13 @@ static BUSY: Counter = Counter::new();
 static EXPIRED: Counter = Counter::new();
 static APPLY_REFUSED: Counter = Counter::new();
 
-/// Held grants of all sales in memory.
-static HOLDS: AtomicU64 = AtomicU64::new(0);
-
 /// How long after its time the sweeper came to the last sale, and the longest so far, in ms.
 static LAG: AtomicU64 = AtomicU64::new(0);
 static LAG_MAX: AtomicU64 = AtomicU64::new(0);
 
-/// Follows the held grants of a sale from `before` to `after`.
+/// Follows the held grants of a sale of the served data from `before` to `after`.
 pub fn holds_changed(before: u64, after: u64) {
-    if before != after {
-        HOLDS.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
-    }
+    tally::holds_changed(before, after);
 }
 
 /// Notes how late the sweeper came to a sale.
@@ -141,17 +134,23 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) {
     unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, Some(write)) };
 }
 
-extern "C" fn write(ctx: *mut RedisModuleInfoCtx, _for_crash_report: c_int) {
+extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
     guarded((), || {
         // The section without a name of its own has the module's.
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
         text(ctx, c"version", load::VERSION_TEXT);
-        field(ctx, c"sales", SALES.load(Ordering::Relaxed));
-        field(ctx, c"holds", HOLDS.load(Ordering::Relaxed));
+        let tally = tally::served();
+        field(ctx, c"sales", tally.sales());
+        field(ctx, c"holds", tally.holds());
         field(ctx, c"expiry_lag_ms", LAG.load(Ordering::Relaxed));
         field(ctx, c"expiry_lag_max_ms", LAG_MAX.load(Ordering::Relaxed));
-        field(ctx, c"sweeper_backlog", sweeper::backlog(run::clock_ms()));
+        // A crash may have come in the midst of the sweeper's work.
+        if for_crash_report == 0 {
+            // SAFETY: the server answers INFO under its lock.
+            let lock = unsafe { ServerLock::held() };
+            field(ctx, c"sweeper_backlog", sweeper::backlog(lock, run::clock_ms()));
+        }
         for (name, counter) in &LINES {
             field(ctx, name, counter.get());
         }

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use redis_module::raw::{self, RedisModuleKey};
 
-use super::datatype;
+use super::{datatype, value};
 use seckill_domain::Sale;
 
 /// What is at a key; `S` is how its sale is borrowed.
@@ -71,7 +71,7 @@ impl Key<'_> {
         if self.key.is_null() {
             return Err(NotWritable);
         }
-        let value = datatype::into_value(sale);
+        let value = value::of(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
         let status =
             unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, datatype::handle(), value) };
@@ -79,7 +79,7 @@ impl Key<'_> {
             return Ok(());
         }
         // SAFETY: the server refused the value, so it is still ours alone.
-        unsafe { datatype::free_value(value) };
+        unsafe { value::free(value) };
         Err(NotWritable)
     }
 }

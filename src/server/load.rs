@@ -8,9 +8,10 @@ use std::ptr;
 use redis_module::raw::{self, RedisModuleCtx};
 pub use redis_module::{Context, RedisString, Status};
 
+use super::locked::ServerLock;
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
-use super::{api, child, config, datatype, info, log, run};
+use super::{api, child, config, datatype, info, log, run, whereabouts};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -72,7 +73,9 @@ fn set_up(
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;
-    sweeper::start(ctx, sweep)?;
+    // SAFETY: the server loads modules under its lock.
+    sweeper::start(unsafe { ServerLock::held() }, sweep);
+    whereabouts::follow(ctx)?;
     child::follow(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
@@ -121,7 +124,8 @@ const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 fn set_options(ctx: *mut RedisModuleCtx) {
     let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS as c_int
-        | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int;
+        | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int
+        | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD as c_int;
     // SAFETY: reading a function pointer that is written once, while the module is loaded.
     let known = unsafe { offered!(RedisModule_GetModuleOptionsAll) };
     // SAFETY: the function takes nothing and only answers a constant.

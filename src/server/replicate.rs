@@ -1,10 +1,11 @@
 //! Handing changes to replicas and to the append-only file.
 
-use std::cell::Cell;
 use std::ffi::CStr;
+use std::mem;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
+use super::locked::{Locked, ServerLock};
 use super::log;
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
@@ -15,11 +16,9 @@ pub const APPLY: &CStr = c"SECKILL.APPLY";
 const NOT_REPLICATED: &str =
     "the server refused to replicate a change: replicas and the append-only file lack it";
 
-thread_local! {
-    /// Where effects are written before the server copies them: kept, so that a plain grant
-    /// allocates nothing for it.
-    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
+/// Where effects are written before the server copies them: kept, so that a plain grant allocates
+/// nothing for it.
+static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
 
 /// Scratch space is kept between calls up to this size.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
@@ -32,7 +31,9 @@ pub(super) fn changes(
     mut version: u64,
     changes: &[Change<'_>],
 ) {
-    let mut scratch = SCRATCH.take();
+    // SAFETY: commands and timers, which alone replicate, run under the server's lock.
+    let lock = unsafe { ServerLock::held() };
+    let mut scratch = SCRATCH.with(lock, mem::take);
     for part in changes.chunks(EFFECTS_PER_APPLY_MAX) {
         scratch.clear();
         encode_version(version, &mut scratch);
@@ -46,7 +47,7 @@ pub(super) fn changes(
         version += part.len() as u64;
     }
     if scratch.capacity() <= SCRATCH_BYTES_MAX {
-        SCRATCH.set(scratch);
+        SCRATCH.with(lock, |kept| *kept = scratch);
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
+use super::locked::ServerLock;
+use super::sweeper;
 use seckill_domain::request::Now;
 
 /// The name of this run.
@@ -65,6 +67,8 @@ unsafe extern "C" fn role_changed(
     guarded((), || {
         if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
             begin();
+            // SAFETY: the server tells of its events under its lock.
+            sweeper::wake(unsafe { ServerLock::held() });
         }
     });
 }

@@ -1,24 +1,23 @@
 //! Settling holds that run out on keys that nobody touches.
 //!
-//! Truth lies in the sales. What is kept here are hints: at this time, look at this key. A hint is
-//! checked when it is used, so a key that was deleted, renamed or flushed costs one look. One timer
-//! serves all sales; it runs batches that are bounded by count and by time, and lets other clients
-//! in between.
+//! Truth lies in the sales. What is kept here are hints: at this time, look at this key. A sale has
+//! one at the most, which goes where its key goes and ends when the sale ends; `whereabouts` hears
+//! of that. One timer serves all sales; it runs batches that are bounded by count and by time, and
+//! lets other clients in between. Only a primary has the timer, a replica keeps hints for the day
+//! when it is promoted.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::os::raw::{c_char, c_int, c_void};
+use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use redis_module::raw::{
-    self, RedisModuleCtx, RedisModuleEvent, RedisModuleString, RedisModuleSwapDbInfo,
-    RedisModuleTimerID,
-};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString, RedisModuleTimerID};
 
 use super::api::guarded;
-use super::call::{bytes_of, Call};
-use super::key::Slot;
+use super::call::Call;
+use super::glance::Glance;
+use super::hints::Hints;
+use super::locked::{Locked, ServerLock};
+use super::tally::{self, Tally};
 use super::{config, info, log, run};
 use seckill_domain::Sale;
 
@@ -41,79 +40,112 @@ const TURN_HOLDS: usize = 200;
 /// Time between ticks while there is a backlog.
 const BACKLOG_MS: u64 = 1;
 
-/// When, in which database, which key.
-type Hint = (u64, c_int, Box<[u8]>);
+/// The timer fires at least so often while there are hints: the server's timers don't follow the
+/// clock when it is set, or when the machine slept.
+const CLOCK_CHECK_MS: u64 = 1000;
+
+/// A data set that is being loaded from a primary, perhaps beside the one that is served.
+struct Arriving {
+    hints: Hints,
+    tally: &'static Tally,
+}
 
 struct Sweeper {
-    sweep: Sweep,
-    hints: BTreeSet<Hint>,
+    sweep: Option<Sweep>,
+    hints: Hints,
+    arriving: Option<Arriving>,
     /// The timer, and when it fires.
     armed: Option<(RedisModuleTimerID, u64)>,
-    /// The database that the last MOVE took its key from.
-    moved_from: c_int,
 }
 
-thread_local! {
-    /// Commands, timers and loading run on the server's main thread alone.
-    static SWEEPER: RefCell<Option<Sweeper>> = const { RefCell::new(None) };
-}
+static SWEEPER: Locked<Sweeper> =
+    Locked::new(Sweeper { sweep: None, hints: Hints::new(), arriving: None, armed: None });
 
-fn with<T>(body: impl FnOnce(&mut Sweeper) -> T) -> Option<T> {
-    SWEEPER.with_borrow_mut(|sweeper| sweeper.as_mut().map(body))
-}
-
-/// Hints that wait: INFO shows them as the sweeper's backlog when they are due.
-pub(super) fn backlog(now_ms: u64) -> u64 {
-    with(|sweeper| sweeper.hints.iter().take_while(|hint| hint.0 <= now_ms).count() as u64)
-        .unwrap_or(0)
-}
-
-/// Makes the sweeper ready and follows keys to new names and databases.
-pub(super) fn start(ctx: *mut RedisModuleCtx, sweep: Sweep) -> Result<(), &'static str> {
-    let sweeper = Sweeper { sweep, hints: BTreeSet::new(), armed: None, moved_from: 0 };
-    SWEEPER.set(Some(sweeper));
-    let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
-    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
-    let keys =
-        unsafe { api!(RedisModule_SubscribeToKeyspaceEvents)(ctx, generic, Some(key_moved)) };
-    let event = RedisModuleEvent { id: raw::REDISMODULE_EVENT_SWAPDB, dataver: 1 };
-    // SAFETY: as above.
-    let swaps = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(swapped)) };
-    if keys as isize == raw::REDISMODULE_OK && swaps as isize == raw::REDISMODULE_OK {
-        Ok(())
-    } else {
-        Err(NOT_SUBSCRIBED)
+/// Sales that are due and that this node is to sweep: INFO shows them as the sweeper's backlog.
+pub(super) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
+    match is_primary() {
+        true => SWEEPER.with(lock, |sweeper| sweeper.hints.due(now_ms)),
+        false => 0,
     }
 }
 
-const NOT_SUBSCRIBED: &str = "the server refused to tell of keys that are renamed or moved";
+/// Makes the sweeper ready.
+pub(super) fn start(lock: ServerLock<'_>, sweep: Sweep) {
+    SWEEPER.with(lock, |sweeper| sweeper.sweep = Some(sweep));
+}
 
 /// Looks at `key` of database `db` when `deadline` comes.
-pub(super) fn watch(db: c_int, key: &[u8], deadline: u64) {
-    with(|sweeper| {
-        sweeper.hints.insert((deadline, db, key.into()));
+pub(super) fn watch(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) {
+    SWEEPER.with(lock, |sweeper| {
+        sweeper.hints.set(db, key, deadline);
         sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get());
     });
 }
 
-/// A shorter interval takes force at once, not when the longer one is over.
-pub(super) fn settings_changed() {
-    with(|sweeper| sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
+/// What may have changed when the timer must fire: a shorter interval takes force at once, not when
+/// the longer one is over, and a promoted node begins to sweep.
+pub(super) fn wake(lock: ServerLock<'_>) {
+    SWEEPER.with(lock, |sweeper| sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
 }
 
-/// Watches a sale that has just been loaded.
-pub(super) fn watch_sale(db: c_int, key: &[u8], sale: &mut Sale) {
+/// Watches a sale that has just come to this name.
+pub(super) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();
     if let Some(deadline) = sale.next_look() {
-        watch(db, key, deadline);
+        watch(lock, db, key, deadline);
     }
+}
+
+/// Changes what is watched of the data set that is served.
+pub(super) fn change(lock: ServerLock<'_>, change: impl FnOnce(&mut Hints)) {
+    SWEEPER.with(lock, |sweeper| change(&mut sweeper.hints));
+}
+
+/// A data set begins to load. Until it is there, what is loaded is kept apart.
+pub(super) fn begin_arrival(lock: ServerLock<'_>) {
+    give_arrival_up(lock);
+    let arriving = Arriving { hints: Hints::new(), tally: tally::take() };
+    SWEEPER.with(lock, |sweeper| sweeper.arriving = Some(arriving));
+}
+
+/// The data set that was loaded is the one that is served from now on.
+pub(super) fn complete_arrival(lock: ServerLock<'_>) {
+    let arrived = SWEEPER.with(lock, |sweeper| sweeper.arriving.take());
+    if let Some(Arriving { hints, tally }) = arrived {
+        tally::serve(tally);
+        SWEEPER.with(lock, |sweeper| sweeper.hints = hints);
+        wake(lock);
+    }
+}
+
+/// The data set that was loading is forgotten.
+pub(super) fn give_arrival_up(lock: ServerLock<'_>) {
+    if let Some(arriving) = SWEEPER.with(lock, |sweeper| sweeper.arriving.take()) {
+        tally::retire(arriving.tally);
+    }
+}
+
+/// The tally of the data set that is being loaded, if one is.
+pub(super) fn arriving_tally(lock: ServerLock<'_>) -> Option<&'static Tally> {
+    SWEEPER.with(lock, |sweeper| sweeper.arriving.as_ref().map(|arriving| arriving.tally))
+}
+
+/// Watches a sale of the data set that is being loaded from the moment when that is served.
+pub(super) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
+    let Some(deadline) = sale.next_look() else { return };
+    SWEEPER.with(lock, |sweeper| {
+        if let Some(arriving) = &mut sweeper.arriving {
+            arriving.hints.set(db, key, deadline);
+        }
+    });
 }
 
 impl Sweeper {
     /// Arms the timer for the earliest hint, not sooner than `pause_ms` from now.
     fn arm(&mut self, now_ms: u64, pause_ms: u64) {
-        let Some(first) = self.hints.first() else { return };
-        let at = first.0.max(now_ms + pause_ms);
+        let Some(first) = self.hints.first().filter(|_| is_primary()) else { return };
+        let latest = now_ms + pause_ms.max(CLOCK_CHECK_MS);
+        let at = first.clamp(now_ms + pause_ms, latest);
         if let Some((timer, earlier)) = self.armed {
             if earlier <= at {
                 return;
@@ -128,22 +160,25 @@ impl Sweeper {
         };
         self.armed = Some((timer, at));
     }
+}
 
-    fn take_due(&mut self, now_ms: u64) -> Option<Hint> {
-        let is_due = self.hints.first().is_some_and(|hint| hint.0 <= now_ms);
-        is_due.then(|| self.hints.pop_first()).flatten()
-    }
+fn is_primary() -> bool {
+    // SAFETY: the flags may be asked for without a context.
+    let flags = unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
+    flags & raw::REDISMODULE_CTX_FLAGS_MASTER as c_int != 0
 }
 
 unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
     guarded((), || {
-        with(|sweeper| sweeper.armed = None);
-        let pause = if may_write(ctx) && sweep_due(ctx) {
+        // SAFETY: the server runs timers under its lock.
+        let lock = unsafe { ServerLock::held() };
+        SWEEPER.with(lock, |sweeper| sweeper.armed = None);
+        let pause = if may_write(ctx) && sweep_due(ctx, lock) {
             BACKLOG_MS
         } else {
             config::SWEEP_INTERVAL_MS.get()
         };
-        with(|sweeper| sweeper.arm(run::clock_ms(), pause));
+        SWEEPER.with(lock, |sweeper| sweeper.arm(run::clock_ms(), pause));
     });
 }
 
@@ -162,31 +197,27 @@ fn may_write(ctx: *mut RedisModuleCtx) -> bool {
 }
 
 /// Settles what is due, within the bounds of one tick. True when some is left.
-fn sweep_due(ctx: *mut RedisModuleCtx) -> bool {
+fn sweep_due(ctx: *mut RedisModuleCtx, lock: ServerLock<'_>) -> bool {
+    let Some(sweep) = SWEEPER.with(lock, |sweeper| sweeper.sweep) else { return false };
     let (started, now_ms) = (Instant::now(), run::clock_ms());
     let mut left = usize::try_from(config::SWEEP_BATCH.get()).unwrap_or(usize::MAX);
-    let mut again = Vec::new();
-    while let Some((due, db, key)) = with(|sweeper| sweeper.take_due(now_ms)).flatten() {
+    let take = || SWEEPER.with(lock, |sweeper| sweeper.hints.take_due(now_ms));
+    while let Some((due, db, key)) = take() {
         info::expiry_lag(now_ms.saturating_sub(due));
-        let swept = sweep_one(ctx, db, &key, left.min(TURN_HOLDS));
+        let swept = sweep_one(ctx, sweep, db, &key, left.min(TURN_HOLDS));
         left -= swept.settled.min(left);
         if let Some(next) = swept.next_look {
             // One that is due again waits until the others had their turn.
-            again.push((next.max(now_ms + 1), db, key));
+            SWEEPER.with(lock, |sweeper| sweeper.hints.set(db, &key, next.max(now_ms + 1)));
         }
         if left == 0 || started.elapsed() > TICK_BUDGET {
             break;
         }
     }
-    with(|sweeper| {
-        sweeper.hints.extend(again);
-        sweeper.hints.first().is_some_and(|hint| hint.0 <= now_ms + BACKLOG_MS)
-    })
-    .unwrap_or(false)
+    SWEEPER.with(lock, |sweeper| sweeper.hints.first()).is_some_and(|at| at <= now_ms + BACKLOG_MS)
 }
 
-fn sweep_one(ctx: *mut RedisModuleCtx, db: c_int, key: &[u8], most: usize) -> Swept {
-    let Some(sweep) = with(|sweeper| sweeper.sweep) else { return Swept::default() };
+fn sweep_one(ctx: *mut RedisModuleCtx, sweep: Sweep, db: c_int, key: &[u8], most: usize) -> Swept {
     // SAFETY: the context is alive during the callback, the bytes are copied, and the string is
     // freed once, after the call that uses it.
     unsafe {
@@ -197,7 +228,8 @@ fn sweep_one(ctx: *mut RedisModuleCtx, db: c_int, key: &[u8], most: usize) -> Sw
         let swept = if owns(ctx, name) {
             sweep(&mut Call::of_timer(ctx, &[name], &[key]), most)
         } else {
-            Swept { settled: 0, next_look: Some(run::clock_ms() + FOREIGN_SLOT_MS) }
+            let next_look = run::clock_ms() + FOREIGN_SLOT_MS;
+            Swept { settled: 0, next_look: Glance::at(ctx, name).value().map(|_| next_look) }
         };
         api!(RedisModule_FreeString)(ctx, name);
         swept
@@ -229,82 +261,4 @@ unsafe fn owns(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> bool {
         api!(RedisModule_FreeCallReply)(reply);
         !is_error
     }
-}
-
-/// A key came to a new name or database: if it is a sale, its hint is set anew.
-unsafe extern "C" fn key_moved(
-    ctx: *mut RedisModuleCtx,
-    _class: c_int,
-    event: *const c_char,
-    key: *mut RedisModuleString,
-) -> c_int {
-    guarded((), || {
-        // SAFETY: the server passes a text that ends in NUL.
-        let event = unsafe { std::ffi::CStr::from_ptr(event) }.to_bytes();
-        if matches!(event, b"rename_to" | b"move_to" | b"restore") {
-            // SAFETY: the context and the key's name are alive during the callback.
-            unsafe { look_at(ctx, key) };
-        }
-        // SAFETY: the context is alive during the callback.
-        unsafe { stay(ctx, event) };
-    });
-    raw::REDISMODULE_OK as c_int
-}
-
-/// Brings the client whose MOVE is told of back to its database. Valkey 8.1 tells modules by means
-/// of that client itself and leaves it in the database where the key went (valkey pull request
-/// 4024): its next commands would go there, and on a replica all that the primary sends after it.
-/// Other servers tell by means of a client of their own, which no command uses.
-///
-/// # Safety
-/// The context is alive.
-unsafe fn stay(ctx: *mut RedisModuleCtx, event: &[u8]) {
-    if event == b"move_from" {
-        // SAFETY: by the caller's word.
-        let db = unsafe { api!(RedisModule_GetSelectedDb)(ctx) };
-        with(|sweeper| sweeper.moved_from = db);
-    } else if event == b"move_to" {
-        // The server says where it comes from first, and lets nothing run between the two.
-        let db = with(|sweeper| sweeper.moved_from).unwrap_or_default();
-        // SAFETY: by the caller's word.
-        unsafe { api!(RedisModule_SelectDb)(ctx, db) };
-    }
-}
-
-/// # Safety
-/// The context and the key's name are alive.
-unsafe fn look_at(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString) {
-    // SAFETY: by the caller's word; the bytes are used before the callback returns.
-    let (name, db) = unsafe { (bytes_of(key), api!(RedisModule_GetSelectedDb)(ctx)) };
-    let mut call = Call::of_timer(ctx, std::slice::from_ref(&key), std::slice::from_ref(&name));
-    let deadline = match call.view(0).slot() {
-        Slot::Sale(sale) => sale.asked_look(),
-        _ => None,
-    };
-    if let Some(deadline) = deadline {
-        watch(db, name, deadline);
-    }
-}
-
-/// Two databases changed places: so do the hints.
-unsafe extern "C" fn swapped(
-    _ctx: *mut RedisModuleCtx,
-    _event: RedisModuleEvent,
-    _subevent: u64,
-    data: *mut c_void,
-) {
-    guarded((), || {
-        // SAFETY: with this event the server passes this struct, or null on other ones.
-        let Some(info) = (unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }) else { return };
-        let (first, second) = (info.dbnum_first, info.dbnum_second);
-        with(|sweeper| {
-            let swap = |db: c_int| match db {
-                db if db == first => second,
-                db if db == second => first,
-                db => db,
-            };
-            let hints = std::mem::take(&mut sweeper.hints);
-            sweeper.hints = hints.into_iter().map(|(due, db, key)| (due, swap(db), key)).collect();
-        });
-    });
 }

@@ -1,10 +1,11 @@
-//! The clock steps back: nothing recorded is undone or pre-dated, and no hold comes back to life.
-//!
-//! libfaketime can't be put under a server that is linked with jemalloc (it dies before its first
-//! line), so the sale is sent ahead instead: that leaves the server's clock an hour behind.
+//! The clock steps: back, and nothing recorded is undone or pre-dated, and no hold comes back to
+//! life; forward, and what is due by then expires within a second.
+
+use std::time::{Duration, Instant};
 
 use crate::support::shop::{check, clock_ms, number};
-use crate::support::Server;
+use crate::support::valgrind::slowed;
+use crate::support::{wait_until, Conn, Options, Server};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -41,4 +42,41 @@ fn a_sale_an_hour_ahead_judges_by_its_own_time() {
     assert_eq!(conn.call("SECKILL.GRAB k c"), "['CLOSED']");
     conn.check(&[("SECKILL.CONFIRM k b", "['SOLD' 2 1 0]")]);
     server.assert_sound("k");
+}
+
+/// The server's timers don't follow its clock. With nothing else to wake the sweeper a hold of
+/// hours expires as soon as the clock is past its end, and holds made after a step expire in time.
+#[test]
+fn holds_expire_within_a_second_of_a_step() {
+    let server = Options::new().with_own_clock().start();
+    let mut conn = server.conn();
+    let hold = |conn: &mut Conn, key: &str, ms: i64| {
+        conn.check(&[(&format!("SECKILL.INIT {key} 5 HOLD {ms}"), "+OK")]);
+        conn.cmd(&format!("SECKILL.GRAB {key} u"));
+    };
+    let expires_soon = |conn: &mut Conn, key: &str| {
+        let since = Instant::now();
+        wait_until(&format!("the hold of {key} expires"), || number(conn, key, "held") == 0);
+        let most = Duration::from_millis(u64::from(slowed(1500)));
+        assert!(since.elapsed() < most, "{key} took {:?}", since.elapsed());
+    };
+    hold(&mut conn, "long", 5 * HOUR_MS);
+    server.step_clock(6 * HOUR_MS);
+    expires_soon(&mut conn, "long");
+    hold(&mut conn, "other", 20_000);
+    server.step_clock(6 * HOUR_MS + 60_000);
+    hold(&mut conn, "short", 100);
+    expires_soon(&mut conn, "short");
+    expires_soon(&mut conn, "other");
+    let before = clock_ms(&mut conn);
+    server.step_clock(2 * HOUR_MS);
+    // Valkey 9 reads the clock anew now and then only.
+    let mut probes = 0..;
+    wait_until("the server's time is the new one", || {
+        let key = format!("probe{}", probes.next().unwrap_or(0));
+        conn.check(&[(&format!("SECKILL.INIT {key} 1"), "+OK")]);
+        number(&mut conn, &key, "created_at") < before - HOUR_MS
+    });
+    hold(&mut conn, "earlier", 100);
+    expires_soon(&mut conn, "earlier");
 }

@@ -3,6 +3,7 @@
 
 mod admission;
 mod aof_rewrite;
+mod async_load;
 mod budget;
 mod clock;
 mod cluster;
@@ -19,6 +20,7 @@ mod errors;
 mod flood;
 mod fork;
 mod golden;
+mod hints;
 mod holds;
 mod hostile;
 mod joining;

@@ -1,4 +1,5 @@
-//! The other module in the server, see other_module.c: compiled once, next to the test binary.
+//! Shared objects in C that a test server loads, each compiled once, next to the test binary: the
+//! other module, see other_module.c, and what sets a server's clock, see clock_step.c.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,22 +9,30 @@ use std::sync::OnceLock;
 use super::client::Conn;
 use super::reply::Reply;
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/other_module.c");
-
-/// The compiled module's path.
+/// The other module's path.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let test = std::env::current_exe().expect("the path of this test");
-        let (built, draft) = ("libother.so", format!("libother-{}.so", process::id()));
-        let (built, draft) = (test.with_file_name(built), test.with_file_name(draft));
-        if !is_newer(&built, Path::new(SOURCE)) {
-            compile(&draft);
-            // Another test binary may be at it too: whoever is last puts the same file there.
-            fs::rename(&draft, &built).expect("the module's file gets its name");
-        }
-        built
-    })
+    PATH.get_or_init(|| built("other_module"))
+}
+
+/// The path of what goes before the server's own calls for the time.
+pub fn clock_step() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| built("clock_step"))
+}
+
+fn built(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = root.join("src").join(name).with_extension("c");
+    let test = std::env::current_exe().expect("the path of this test");
+    let built = test.with_file_name(format!("lib{name}.so"));
+    let draft = test.with_file_name(format!("lib{name}-{}.so", process::id()));
+    if !is_newer(&built, &source) {
+        compile(&source, &draft);
+        // Another test binary may be at it too: whoever is last puts the same file there.
+        fs::rename(&draft, &built).expect("the file gets its name");
+    }
+    built
 }
 
 fn is_newer(file: &Path, than: &Path) -> bool {
@@ -31,11 +40,11 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     matches!((time(file), time(than)), (Ok(file), Ok(than)) if file > than)
 }
 
-fn compile(out: &Path) {
+fn compile(source: &Path, out: &Path) {
     let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-fPIC", "-shared"];
     let mut compiler = Command::new("cc");
     compiler.args(flags).arg("-I").arg(headers()).arg("-o").arg(out);
-    let done = compiler.args([SOURCE, "-lpthread"]).output().expect("cc runs");
+    let done = compiler.arg(source).arg("-lpthread").output().expect("cc runs");
     assert!(done.status.success(), "cc says:\n{}", String::from_utf8_lossy(&done.stderr));
 }
 

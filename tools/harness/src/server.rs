@@ -7,6 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +37,7 @@ pub struct Options {
     base: Option<String>,
     module_args: Option<String>,
     program: OsString,
+    has_own_clock: bool,
     is_service: bool,
 }
 
@@ -43,7 +45,8 @@ impl Default for Options {
     fn default() -> Self {
         let module_args = Some(String::new());
         let program = server_program();
-        Options { lines: Vec::new(), base: None, module_args, program, is_service: false }
+        let (lines, base, has_own_clock, is_service) = (Vec::new(), None, false, false);
+        Options { lines, base, module_args, program, has_own_clock, is_service }
     }
 }
 
@@ -95,6 +98,12 @@ impl Options {
     pub fn with_other_module(self) -> Options {
         let line = format!("loadmodule {}", other_module::path().display());
         self.line(&line)
+    }
+
+    /// Gives the server a clock that [`Server::step_clock`] sets.
+    pub fn with_own_clock(mut self) -> Options {
+        self.has_own_clock = true;
+        self
     }
 
     /// Starts a server.
@@ -204,6 +213,21 @@ impl Server {
         let time = self.cmd("TIME");
         let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
         part(0) * 1000 + part(1) / 1000
+    }
+
+    /// Sets its clock so many milliseconds off the machine's.
+    #[track_caller]
+    pub fn step_clock(&self, ms: i64) {
+        assert!(self.options.has_own_clock, "a server with a clock of its own");
+        // Written over and not cut off first: the server reads the file as memory.
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true);
+        let mut file = options.open(self.clock_file()).expect("a clock");
+        file.write_all(&(ms * 1000).to_ne_bytes()).expect("the clock is set");
+    }
+
+    fn clock_file(&self) -> PathBuf {
+        self.dir().join("clock")
     }
 
     /// The digest of a key's value.
@@ -350,6 +374,11 @@ impl Server {
             through.into_iter().map(OsString::from).chain([program.clone()]).collect();
         let user = self.options.is_service.then(|| service_user(self.dir(), program)).flatten();
         let mut command = command_that_dies_with_us(user, &words);
+        if self.options.has_own_clock {
+            self.step_clock(0);
+            command.env("CLOCK_STEP_FILE", self.clock_file());
+            command.env("LD_PRELOAD", other_module::clock_step());
+        }
         command.arg(conf).current_dir(self.dir()).stdin(Stdio::null());
         if self.options.is_service {
             command.args(["--supervised", "systemd", "--daemonize", "no"]).current_dir("/");

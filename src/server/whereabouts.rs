@@ -1,0 +1,172 @@
+//! Where sales go: to new names and databases, in from a payload or a primary, out of the data.
+//!
+//! A sale that leaves its key is adrift until it is freed or comes to another one, and so is one
+//! that a payload brings. As long as none is, keys that change their names are not ours and are not
+//! opened.
+
+use std::ffi::CStr;
+use std::os::raw::{c_char, c_int, c_void};
+
+use redis_module::raw::{
+    self, RedisModuleCtx, RedisModuleEvent, RedisModuleFlushInfo, RedisModuleString,
+    RedisModuleSwapDbInfo,
+};
+
+use super::api::guarded;
+use super::call::bytes_of;
+use super::glance::Glance;
+use super::locked::{Locked, ServerLock};
+use super::{datatype, sweeper, value};
+
+const NOT_SUBSCRIBED: &str = "the server refused to tell where keys go";
+
+/// The database that the last MOVE took its key from.
+static MOVED_FROM: Locked<c_int> = Locked::new(0);
+
+/// What the server calls when an event of its own happens.
+type Told =
+    unsafe extern "C" fn(*mut RedisModuleCtx, RedisModuleEvent, subevent: u64, data: *mut c_void);
+
+/// Lets the sweeper hear where sales go.
+pub(super) fn follow(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
+    let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
+    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
+    let keys =
+        unsafe { api!(RedisModule_SubscribeToKeyspaceEvents)(ctx, generic, Some(key_event)) };
+    let mut accepted = keys as isize == raw::REDISMODULE_OK;
+    let events: [(u64, Told); 3] = [
+        (raw::REDISMODULE_EVENT_SWAPDB, swapped),
+        (raw::REDISMODULE_EVENT_FLUSHDB, flushed),
+        (raw::REDISMODULE_EVENT_LOADING, loading),
+    ];
+    for (id, told) in events {
+        let event = RedisModuleEvent { id, dataver: 1 };
+        // SAFETY: as above.
+        let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(told)) };
+        accepted &= status as isize == raw::REDISMODULE_OK;
+    }
+    accepted.then_some(()).ok_or(NOT_SUBSCRIBED)
+}
+
+unsafe extern "C" fn key_event(
+    ctx: *mut RedisModuleCtx,
+    _class: c_int,
+    event: *const c_char,
+    key: *mut RedisModuleString,
+) -> c_int {
+    guarded((), || {
+        // SAFETY: the server passes a text that ends in NUL.
+        let event = unsafe { CStr::from_ptr(event) }.to_bytes();
+        // SAFETY: the server notifies under its lock.
+        let lock = unsafe { ServerLock::held() };
+        if matches!(event, b"rename_to" | b"move_to" | b"restore") {
+            // SAFETY: the context and the key's name are alive during the callback.
+            unsafe { look_at(lock, ctx, key) };
+        }
+        // SAFETY: the context is alive during the callback.
+        unsafe { stay(lock, ctx, event) };
+    });
+    raw::REDISMODULE_OK as c_int
+}
+
+/// Brings the client whose MOVE is told of back to its database. Valkey 8.1 tells modules by means
+/// of that client itself and leaves it in the database where the key went (valkey pull request
+/// 4024): its next commands would go there, and on a replica all that the primary sends after it.
+/// Other servers tell by means of a client of their own, which no command uses.
+///
+/// # Safety
+/// The context is alive.
+unsafe fn stay(lock: ServerLock<'_>, ctx: *mut RedisModuleCtx, event: &[u8]) {
+    if event == b"move_from" {
+        // SAFETY: by the caller's word.
+        let db = unsafe { api!(RedisModule_GetSelectedDb)(ctx) };
+        MOVED_FROM.with(lock, |from| *from = db);
+    } else if event == b"move_to" {
+        // The server says where it comes from first, and lets nothing run between the two.
+        let db = MOVED_FROM.with(lock, |from| *from);
+        // SAFETY: by the caller's word.
+        unsafe { api!(RedisModule_SelectDb)(ctx, db) };
+    }
+}
+
+/// A value came to this key: if it is a sale, it is watched here from now on.
+///
+/// # Safety
+/// The context and the key's name are alive.
+unsafe fn look_at(lock: ServerLock<'_>, ctx: *mut RedisModuleCtx, key: *mut RedisModuleString) {
+    let may_be_ours =
+        value::adrift() > 0 || sweeper::arriving_tally(lock).is_some() || datatype::is_loading(ctx);
+    if !may_be_ours {
+        return;
+    }
+    // SAFETY: by the caller's word; the bytes are used before the callback returns.
+    let (name, db) = unsafe { (bytes_of(key), api!(RedisModule_GetSelectedDb)(ctx)) };
+    // SAFETY: by the caller's word.
+    let mut glance = unsafe { Glance::at(ctx, key) };
+    if let Some(value) = glance.value() {
+        value.settle(lock);
+        sweeper::watch_sale(lock, db, name, value.sale());
+    }
+}
+
+/// Two databases changed places: so do the hints.
+unsafe extern "C" fn swapped(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    _subevent: u64,
+    data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: with this event the server passes this struct, or null on other ones.
+        let Some(info) = (unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }) else { return };
+        // SAFETY: the server tells of its events under its lock.
+        let lock = unsafe { ServerLock::held() };
+        sweeper::change(lock, |hints| hints.swap(info.dbnum_first, info.dbnum_second));
+    });
+}
+
+/// One database, or all of them, are about to be emptied. No key of theirs is told of.
+unsafe extern "C" fn flushed(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    subevent: u64,
+    data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: with this event the server passes this struct, or null on other ones.
+        let info = unsafe { data.cast::<RedisModuleFlushInfo>().as_ref() };
+        let Some(info) = info.filter(|_| subevent == raw::REDISMODULE_SUBEVENT_FLUSHDB_START)
+        else {
+            return;
+        };
+        // SAFETY: the server tells of its events under its lock.
+        let lock = unsafe { ServerLock::held() };
+        sweeper::change(lock, |hints| match info.dbnum {
+            ALL_DATABASES => *hints = Default::default(),
+            db => hints.clear(db),
+        });
+    });
+}
+
+/// How the server says that every database is emptied.
+const ALL_DATABASES: c_int = -1;
+
+/// A primary's data set begins to load, or it is there, or it was given up. The server empties its
+/// own data before, or serves it until then, as it is set up.
+unsafe extern "C" fn loading(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: the server tells of its events under its lock.
+        let lock = unsafe { ServerLock::held() };
+        match subevent {
+            raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => sweeper::begin_arrival(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_ENDED => sweeper::complete_arrival(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_FAILED => sweeper::give_arrival_up(lock),
+            _ => {}
+        }
+    });
+}
