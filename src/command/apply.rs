@@ -2,22 +2,17 @@
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
 use super::access::KEY;
-use super::commit;
+use super::pipeline;
 use super::errors;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
-use crate::server::key::{Key, Slot};
+use crate::server::key::Slot;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
-use seckill_domain::apply::Told;
-use seckill_domain::effect::{decode_version, Change};
 use seckill_domain::effect::{decode_version, Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::outcome::Refused;
 use seckill_domain::outcome::Refused;
 use seckill_domain::plan::Plan;
-use seckill_domain::Sale;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -50,16 +45,15 @@ type Applied<'a> = (Option<Plan<'a>>, Option<u64>);
 fn run(call: &mut Call<'_>) {
     let applied = parse(call.args())
         .map_err(|refused| (refused, errors::APPLY_REFUSED))
-        .and_then(|(version, changes)| apply(&mut call.open(KEY), version, changes));
+        .and_then(|(version, changes)| apply(call, version, changes));
     match applied {
         Ok((plan, look_at)) => {
-            call.replicate_verbatim();
             call.signal_modified(KEY);
             if let Some(deadline) = look_at {
                 call.watch(KEY, deadline);
             }
             if let Some(plan) = &plan {
-                commit::notify(call, KEY, plan);
+                pipeline::notify_events(call, KEY, plan);
             }
             call.reply().ok();
         }
@@ -83,13 +77,14 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(u64, Changes<'a>), Refused> {
     Ok((version, changes))
 }
 
-/// Applies all changes or none. Refusals come with the error to reply.
+/// Applies all changes or none, and replicates them. Refusals come with the error to reply.
 fn apply<'a>(
-    key: &mut Key<'_>,
+    call: &mut Call<'_>,
     version: u64,
     changes: Changes<'a>,
 ) -> Result<Applied<'a>, (Refused, &'static str)> {
     let refusal = |refused| (refused, errors::APPLY_REFUSED);
+    let mut key = call.open(KEY);
     match key.slot() {
         Slot::Sale(sale) => {
             let holds = sale.holds_len();
@@ -97,22 +92,30 @@ fn apply<'a>(
             info::holds_changed(holds, sale.holds_len());
             // A replica has no sweeper, so what rounds leave is given back here, step by step.
             sale.shed();
-            return Ok((Some(plan), sale.next_look()));
+            let look_at = sale.next_look();
+            drop(key);
+            call.replicate_verbatim();
+            return Ok((Some(plan), look_at));
         }
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
-        Slot::Missing => {}
+        Slot::Missing => drop(key),
     }
     let (mut sale, plan) = create(version, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),
         _ => refusal(refused),
     })?;
     let look_at = sale.next_look();
-    key.set(sale).map_err(|_| refusal(Refused::Place))?;
+    // The server tells of the new key, in which foreign code may change the sale.
+    call.replicate_verbatim();
+    call.open(KEY).fill(sale);
     Ok((plan, look_at))
 }
 
 /// A sale begins with an INIT or with the base of a rewritten log, which follow nothing.
-fn create(version: u64, mut changes: Changes<'_>) -> Result<(Sale, Option<Plan<'_>>), Refused> {
+fn create(
+    version: u64,
+    mut changes: Changes<'_>,
+) -> Result<(Sale, Option<Plan<'_>>), Refused> {
     let Some(change) = changes.pop().filter(|_| changes.is_empty()) else {
         return Err(Refused::Place);
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use super::commit;
+use super::pipeline;
 use super::table::TABLE;
 use crate::server::register::{Arg, ArgKind, Spec};
 
@@ -45,7 +45,7 @@ pub fn help_line(spec: &Spec) -> String {
 pub fn markdown() -> String {
     let mut page = String::from(HEAD);
     // Writing to a string does not fail.
-    let _ = list(&mut page, commit::ERRORS.iter().map(|error| format!("`{error}`")));
+    let _ = list(&mut page, pipeline::ERRORS.iter().map(|error| format!("`{error}`")));
     for spec in &TABLE {
         let _ = section(&mut page, spec);
     }
@@ -70,7 +70,8 @@ at its name), then terms that no sale could have, then the key (`NOSALE`, `WRONG
 only the sale can tell. Nothing is changed or even looked up before all arguments are parsed.
 
 Every command that changes a sale can answer one of these, too: a part of the sale is missing, it is
-at a bound, or its outbox takes no entry. Nothing was changed then.
+at a bound, its outbox takes no entry, or another module changed it in between. Nothing was changed
+then.
 
 ";
 

@@ -35,6 +35,8 @@ pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none
 pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
 /// The outbox takes no entry.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
+/// Another module's code ran in the middle, or calls while writes are paused.
+pub use crate::server::call::BEING_CHANGED;
 /// A window in seconds would open at once, or never.
 pub const WINDOW_IN_SECONDS: &str = "ERR OPENAT and CLOSEAT are Unix times in milliseconds";
 /// IMPORT's AT is in seconds, or beyond what a sale can store.

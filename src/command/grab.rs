@@ -1,6 +1,6 @@
 //! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
 
-use super::commit;
+use super::pipeline;
 use super::errors;
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
@@ -72,7 +72,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(grab) => commit::run(call, &Request::Grab(grab)),
+        Ok(grab) => pipeline::run(call, &Request::Grab(grab)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -4,18 +4,15 @@ use super::access::KEY;
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
-use super::{commit, errors, reply};
+use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::random;
 use crate::server::register::Spec;
 use seckill_domain::decide::decide_new;
-use seckill_domain::decide::decide_new;
-use seckill_domain::request::{Init, Request};
+use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request};
 use seckill_domain::terms::Terms;
-use seckill_domain::terms::Terms;
-use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
@@ -45,8 +42,6 @@ pub const SPEC: Spec = Spec {
         errors::DRAW_AMOUNT_ZERO,
         errors::DRAW_RANGE_EMPTY,
         errors::DRAW_SUM_DIFFERS,
-        errors::DRAW_LIST_REPEATS,
-        errors::DRAW_TAKES_NO_LIMIT,
         errors::PERIOD_OUT_OF_RANGE,
         errors::LASTS_OUT_OF_RANGE,
         errors::MOD_NO_RESIDUE,
@@ -69,10 +64,12 @@ fn run(call: &mut Call<'_>) {
         Err(error) => return call.reply().error(error),
     };
     let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
-    if is_new {
-        create(call, &init);
-    } else {
-        commit::run(call, &Request::Init(init));
+    if !is_new {
+        return pipeline::run(call, &Request::Init(init));
+    }
+    match create(call, &init) {
+        Ok(outcome) => reply::outcome(call.reply(), &outcome),
+        Err(error) => call.reply().error(error),
     }
 }
 
@@ -92,27 +89,16 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     Ok(Init { supply, terms, amounts, id, secret })
 }
 
-fn create(call: &mut Call<'_>, init: &Init) {
-    let (now, out, outbox) = (call.now(), call.reply(), call.outbox());
-    let name = call.args().get(KEY).copied().unwrap_or_default();
+/// Creates the sale where none is.
+fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
+    let now = call.now();
     let decision = decide_new(init, &now);
     let Some(plan) = &decision.plan else {
-        return reply::outcome(out, &decision.outcome);
+        return Ok(decision.outcome);
     };
-    let Some(sale) = plan.create(random::hash_key()) else {
-        return out.error(errors::NOT_CREATED);
-    };
-    if sale.terms().outbox.as_deref() == Some(name) {
-        return out.error(errors::OUTBOX_REFUSED);
-    }
-    let made = match commit::make_first(&sale, name, outbox, plan) {
-        Ok(made) => made,
-        Err(error) => return out.error(error),
-    };
-    if call.open(KEY).set(sale).is_err() {
-        return out.error(errors::NOT_CREATED);
-    }
-    commit::publish(call, KEY, plan, &made);
-    commit::announce(call, KEY, plan, &made);
-    reply::outcome(out, &decision.outcome);
+    let sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
+    let made = pipeline::append_first(call, &sale, plan)?;
+    pipeline::propagate_first(call, plan, &made, sale);
+    pipeline::notify(call, KEY, plan, &made);
+    Ok(decision.outcome)
 }

@@ -1,24 +1,20 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::commit::{self, Made};
+use super::pipeline::{self, Task, Tasks};
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
+use crate::server::call::Call;
+use crate::server::outbox::Stream;
+use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::reply::Reply;
+use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use seckill_domain::outcome::GrantView;
+use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Now};
-
-use crate::server::call::Call;
-use crate::server::info;
-use crate::server::register::{Arg, ArgKind, Spec};
-use crate::server::reply::Reply;
-use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use seckill_domain::outcome::Standing;
-use seckill_domain::request::{Amount, Grab, Now};
-use seckill_domain::several::{decide_several, Joint, Verdict};
-use seckill_domain::Sale;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -149,87 +145,88 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     // Rounds that are over end first; then all is judged again, at the same moment.
     loop {
         match take(call, user, parts, req, &now) {
-            Ok((decided, made)) => {
-                tell(call, parts, &decided, &made);
-                if decided.outcome != MultiOutcome::NextRound {
-                    return answer(out, &decided.outcome);
-                }
-            }
+            Ok(MultiOutcome::NextRound) => {}
+            Ok(outcome) => return answer(out, &outcome),
             Err(error) => return out.error(error),
         }
     }
 }
 
-/// Replicates what was made to all sales, then notifies of it.
-fn tell(call: &mut Call<'_>, parts: &[Part], decided: &MultiDecision<'_>, made: &[Option<Made>]) {
-    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&decided.decisions)) {
-        if let Some((made, plan)) = made.as_ref().zip(decision.plan.as_ref()) {
-            commit::publish(call, part.arg, plan, made);
-        }
+/// Judges all parts once and makes what was decided of all of them, or nothing.
+fn take(
+    call: &mut Call<'_>,
+    user: &[u8],
+    parts: &[Part],
+    req: Option<&[u8]>,
+    now: &Now,
+) -> Result<MultiOutcome, &'static str> {
+    call.let_expire(&parts.iter().map(|part| part.arg).collect::<Vec<_>>());
+    let (decided, streams) = judge(call, user, parts, req, now)?;
+    let attempted = |place| match decided.outcome {
+        // What came before a refusal was not granted, so only the refusal counts.
+        MultiOutcome::Refused { index, .. } => place == index,
+        // All is judged again.
+        MultiOutcome::NextRound => false,
+        _ => true,
+    };
+    let judged = parts.iter().zip(&decided.decisions).zip(streams).enumerate();
+    let tasks: Tasks<'_, '_> = judged
+        .map(|(place, ((part, Decision { outcome, plan }), stream))| Task {
+            arg: part.arg,
+            plan: plan.as_ref(),
+            attempt: attempted(place).then_some(outcome),
+            stream,
+        })
+        .collect();
+    let made = pipeline::commit_all(call, tasks, now)?;
+    let all = parts.iter().zip(&decided.decisions).zip(&made);
+    let changed = all.filter_map(|((part, decision), made)| {
+        Some((part.arg, decision.plan.as_ref()?, made))
+    });
+    for (arg, plan, made) in changed.clone() {
+        pipeline::propagate(call, arg, plan, made);
     }
-    for (part, (made, decision)) in parts.iter().zip(made.iter().zip(&decided.decisions)) {
-        if let Some((made, plan)) = made.as_ref().zip(decision.plan.as_ref()) {
-            commit::announce(call, part.arg, plan, made);
-        }
+    for (arg, plan, made) in changed {
+        pipeline::notify(call, arg, plan, made);
     }
+    Ok(decided.outcome)
 }
 
-type Taken<'a> = (MultiDecision<'a>, Vec<Option<Made>>);
+/// What was judged, and where the entries of each part go.
+type Judged<'a> = (MultiDecision<'a>, Vec<Option<Stream>>);
 
-/// Judges all parts and makes what was decided: first the entries of all outboxes, then all
-/// changes; or nothing.
-fn take<'a>(
+/// Judges all parts.
+fn judge<'a>(
     call: &mut Call<'_>,
     user: &'a [u8],
     parts: &[Part],
     req: Option<&'a [u8]>,
     now: &Now,
-) -> Result<Taken<'a>, &'static str> {
-    let (outbox, args) = (call.outbox(), call.args());
-    let places: Vec<usize> = parts.iter().map(|part| part.arg).collect();
-    let mut keys = call.open_several(&places);
-    let mut sales: Vec<&mut Sale> = Vec::with_capacity(keys.len());
+) -> Result<Judged<'a>, &'static str> {
+    let outbox = call.outbox();
+    let mut keys = call.open_several(parts.iter().map(|part| part.arg));
+    let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
         sales.push(access::sale(key)?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
-    let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().map(|sale| &**sale).zip(grabs).collect();
+    let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
     let mut decided = decide_multi_grab(&judged, now);
-    if let MultiOutcome::Misuse(misuse) = decided.outcome {
-        return Err(errors::misuse(misuse));
-    }
-    let mut entries = Vec::with_capacity(decided.decisions.len());
-    for ((sale, part), decision) in sales.iter_mut().zip(parts).zip(&decided.decisions) {
-        let name = args.get(part.arg).copied().unwrap_or_default();
-        let appended = match &decision.plan {
-            None => Ok(None),
-            Some(plan) => commit::append(sale, name, outbox, plan),
-        };
-        match appended {
-            Ok(appended) => entries.push(appended),
-            Err(error) => {
-                entries.into_iter().flatten().for_each(|appended| outbox.withdraw(appended));
-                return Err(error);
+    match &mut decided.outcome {
+        MultiOutcome::Misuse(misuse) => return Err(errors::misuse(*misuse)),
+        MultiOutcome::Refused { index, outcome } => {
+            if let Some(sale) = sales.get(*index) {
+                *outcome = sale.masked(outcome.clone());
             }
         }
+        _ => {}
     }
-    let mut made = Vec::with_capacity(entries.len());
-    for ((sale, decision), appended) in sales.iter_mut().zip(&decided.decisions).zip(entries) {
-        // What came before a refusal was not granted, so only the refusal counts.
-        let is_last = made.len() + 1 == decided.decisions.len();
-        if is_last || !matches!(decided.outcome, MultiOutcome::Refused { .. }) {
-            sale.count(&decision.outcome);
-            info::count(&decision.outcome);
-        }
-        let plan = decision.plan.as_ref();
-        made.push(plan.map(|plan| commit::enact(sale, plan, appended, now)));
-    }
-    if let MultiOutcome::Refused { index, outcome } = &mut decided.outcome {
-        if let Some(sale) = sales.get(*index) {
-            *outcome = sale.masked(outcome.clone());
-        }
-    }
-    Ok((decided, made))
+    let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
+    let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {
+        plan.and_then(|plan| pipeline::stream_of(sale, outbox, plan, None))
+    };
+    let streams = sales.iter().zip(plans).map(stream_of).collect();
+    Ok((decided, streams))
 }
 
 fn answer(out: Reply<'_>, outcome: &MultiOutcome) {

@@ -5,7 +5,7 @@ mod access;
 mod alter;
 mod apply;
 mod audit;
-mod commit;
+mod pipeline;
 pub mod docs;
 pub mod errors;
 mod expire;

@@ -51,7 +51,6 @@ required! {
     RedisModule_DefragCursorGet
     RedisModule_DefragCursorSet
     RedisModule_DefragShouldStop
-    RedisModule_DeleteKey
     RedisModule_DigestAddStringBuffer
     RedisModule_DigestEndSequence
     RedisModule_EmitAOF

@@ -7,6 +7,7 @@ use std::ptr;
 use std::slice;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
+use smallvec::SmallVec;
 
 use super::api::guarded;
 use super::key::{Key, View};
@@ -25,6 +26,9 @@ pub type Handler = fn(&mut Call<'_>);
 const ARGS_INLINE: usize = 8;
 
 const FAILED: &str = "ERR internal error, see the server's log";
+
+/// Another module's code ran in the middle of a change, or calls while writes are paused.
+pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
 
 /// One call of a command.
 pub struct Call<'a> {
@@ -78,21 +82,28 @@ impl<'a> Call<'a> {
         unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) }
     }
 
-    /// Opens several keys for writing, which must have different names, in order.
-    pub fn open_several(&mut self, args: &[usize]) -> Vec<Key<'_>> {
-        let mut keys: Vec<Key<'_>> = Vec::with_capacity(args.len());
-        for (place, arg) in args.iter().enumerate() {
-            let earlier = args.iter().take(place);
-            let is_repeated =
-                earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
+    /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
+    /// time stands still: no key expires afterwards.
+    pub fn let_expire(&mut self, args: &[usize]) {
+        args.iter().for_each(|arg| drop(self.open(*arg)));
+    }
+
+    /// Opens several keys for writing, which must have different names, in order. None of them may
+    /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
+    pub fn open_several(
+        &mut self,
+        args: impl Iterator<Item = usize>,
+    ) -> SmallVec<[Key<'_>; 1]> {
+        let (mut seen, mut keys) = (SmallVec::<[usize; 1]>::new(), SmallVec::new());
+        for arg in args {
+            let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
             keys.push(match is_repeated {
                 true => Key::new(ptr::null_mut()),
-                false => {
-                    Key::new(self.opened(*arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
-                }
+                false => Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)),
             });
+            seen.push(arg);
         }
         keys
     }
@@ -106,8 +117,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Appends to the outbox of a sale. Taken before the sale's key is opened, it can be used while
-    /// that is open.
+    /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
+    /// open.
     pub fn outbox(&self) -> Outbox {
         Outbox::new(self.ctx)
     }
@@ -161,6 +172,30 @@ impl<'a> Call<'a> {
         debug_assert!(name.is_some(), "a handler names an argument that its arity guarantees");
         name
     }
+}
+
+/// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
+/// commands of clients, and stops when anybody else replicates something.
+pub(super) fn writes_are_paused() -> bool {
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let avoid = unsafe { offered!(RedisModule_AvoidReplicaTraffic) };
+    // SAFETY: the function takes nothing and only looks.
+    avoid.is_some_and(|avoid| unsafe { avoid() } != 0)
+}
+
+/// Whether this call must change nothing, because writes are paused. Clients are held back by the
+/// server, so it is another module's, or the rest of a transaction that paused them itself. What
+/// comes from the primary, from a log, or with a slot that moves here is taken as ever.
+fn is_held_back(ctx: *mut RedisModuleCtx, spec: &Spec) -> bool {
+    if !spec.writes() || !writes_are_paused() {
+        return false;
+    }
+    // SAFETY: the context is alive during the call.
+    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
+    let has = |flag: u32| flags & flag as c_int != 0;
+    let is_told =
+        has(raw::REDISMODULE_CTX_FLAGS_LOADING) || has(raw::REDISMODULE_CTX_FLAGS_REPLICATED);
+    !is_told && (!spec.internal || has(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING))
 }
 
 /// Whether the server only asks which keys the call has.
@@ -250,6 +285,8 @@ unsafe fn handle<'a>(
     }
     if spec.finds_keys() && is_about_keys(ctx) {
         tell_keys(ctx, spec, args);
+    } else if is_held_back(ctx, spec) {
+        Reply::new(ctx).error(BEING_CHANGED);
     } else {
         (spec.handler)(&mut Call { ctx, strings, args, now: None });
     }

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use redis_module::raw::{self, RedisModuleKey};
 
-use super::{datatype, value};
+use super::{datatype, log, value};
 use seckill_domain::Sale;
 
 /// What is at a key; `S` is how its sale is borrowed.
@@ -18,12 +18,10 @@ pub enum Slot<S> {
     Sale(S),
 }
 
-/// The server lets nothing be put at the key.
-#[derive(Debug, PartialEq, Eq)]
-pub struct NotWritable;
+const NOT_FILLED: &str = "the server refused a new sale";
 
-/// A key that is open for writing. It borrows its call exclusively: no second key is open beside
-/// it, nothing foreign runs, and so the sale is borrowed once.
+/// An open key. It borrows its call exclusively: what is called while it is open runs no code of
+/// other modules, and so the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
     call: PhantomData<&'c mut ()>,
@@ -66,21 +64,27 @@ impl Key<'_> {
         }
     }
 
-    /// Puts a sale at the key; what was there is deleted.
-    pub fn set(&mut self, sale: Sale) -> Result<(), NotWritable> {
+    /// Puts a sale at the key, which was opened for writing and holds nothing. Foreign code may run
+    /// in it: the server tells of the new key.
+    pub fn fill(self, sale: Sale) {
         if self.key.is_null() {
-            return Err(NotWritable);
+            return log::warning(NOT_FILLED);
         }
         let value = value::of(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
         let status =
             unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, datatype::handle(), value) };
-        if status as isize == raw::REDISMODULE_OK {
-            return Ok(());
+        if status as isize != raw::REDISMODULE_OK {
+            // The server promises to refuse only a key that was opened for reading.
+            log::warning(NOT_FILLED);
+            // SAFETY: the server refused the value, so it is still ours alone.
+            unsafe { value::free(value) };
         }
-        // SAFETY: the server refused the value, so it is still ours alone.
-        unsafe { value::free(value) };
-        Err(NotWritable)
+    }
+
+    /// Leaves the key open for good. For a key whose value may be gone: closing looks at it.
+    pub fn abandon(self) {
+        std::mem::forget(self);
     }
 }
 

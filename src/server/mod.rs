@@ -27,6 +27,7 @@ pub mod register;
 pub mod replicate;
 pub mod reply;
 pub mod run;
+mod stream;
 pub mod sweeper;
 mod tally;
 mod value;

@@ -1,9 +1,11 @@
 //! Appending to the outbox: entries first, then the change, or neither.
 //!
-//! Entries are appended to the opened stream, never by a call of XADD: a call would run other
-//! modules' callbacks in the middle, and its propagation could not be taken back. They are
-//! replicated with their explicit ids, together with the change.
+//! The stream is there by now, see [`super::stream`]. It is opened beside the sale and entries are
+//! appended to the open stream, which runs no code of other modules: never by a call of XADD, and
+//! never to a stream that is missing, because the server would tell of `new` in the middle. Entries
+//! are replicated with their ids, together with the change.
 
+use std::mem;
 use std::os::raw::c_int;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -12,31 +14,17 @@ use redis_module::raw::{
     self, RedisModuleCtx, RedisModuleKey, RedisModuleStreamID, RedisModuleString,
 };
 
+use smallvec::SmallVec;
+
 use super::replicate::create_string;
+use super::stream::{found_at, Found};
+pub use super::stream::{ready, NotTaken, Stream};
 use seckill_domain::outbox::{Entry, FIELDS_INLINE};
 
-/// Why the entries could not be appended. Nothing of them is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotTaken {
-    /// The stream is missing and the server is a cluster node: its slot may be moving.
-    NotHere,
-    /// The key holds something else, or the stream takes no more entries.
-    Refused,
-}
-
-/// Appends entries. Taken from a call before its key is opened; it touches the stream alone.
+/// The streams of a call. Taken before its key is opened, it can be used while that is open.
 #[derive(Clone, Copy)]
 pub struct Outbox {
     ctx: *mut RedisModuleCtx,
-}
-
-/// Entries that were appended and are still to be replicated.
-pub struct Appended {
-    ctx: *mut RedisModuleCtx,
-    stream: *mut RedisModuleString,
-    entries: Vec<(RedisModuleStreamID, Vec<*mut RedisModuleString>)>,
-    /// There was no stream before these entries.
-    is_new: bool,
 }
 
 impl Outbox {
@@ -44,77 +32,171 @@ impl Outbox {
         Outbox { ctx }
     }
 
-    /// Appends all `entries` to the stream at `key`, or none.
-    pub fn append(self, key: &[u8], entries: &[Entry]) -> Result<Appended, NotTaken> {
-        let stream = create_string(self.ctx, key);
-        let mut appended = Appended { ctx: self.ctx, stream, entries: Vec::new(), is_new: false };
-        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-        // SAFETY: the context is alive during the call and the name until `appended` is dropped.
-        let open = unsafe { api!(RedisModule_OpenKey)(self.ctx, stream, mode as c_int) };
-        let outcome = self.append_all(open, entries, &mut appended);
-        // SAFETY: the key was opened above and is closed once.
-        unsafe { api!(RedisModule_CloseKey)(open) };
-        outcome.map(|()| appended)
+    /// The stream of this name. `is_named`: the command names it as a key.
+    pub fn stream(self, name: &[u8], is_named: bool) -> Stream {
+        Stream { ctx: self.ctx, name: create_string(self.ctx, name), is_named }
     }
+}
 
-    /// Takes entries back that were appended by this very command and not yet replicated.
-    pub fn withdraw(self, appended: Appended) {
-        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-        // SAFETY: the context is alive during the call and the name until `appended` is dropped;
-        // the key is closed once.
-        unsafe {
-            let open = api!(RedisModule_OpenKey)(self.ctx, appended.stream, mode as c_int);
-            appended.delete(open, appended.entries.len());
-            api!(RedisModule_CloseKey)(open);
-        }
-    }
-
-    /// The names and the values of an entry; the values are to be freed.
-    fn pairs(self, entry: &Entry) -> Vec<*mut RedisModuleString> {
-        let mut strings = Vec::with_capacity(2 * FIELDS_INLINE);
-        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = 0;
-        for (name, value) in entry.fields() {
-            strings.push(name_string(&mut names, name, &mut next));
-            strings.push(create_string(self.ctx, value));
-        }
-        strings
-    }
-
-    fn append_all(
-        self,
-        open: *mut RedisModuleKey,
-        entries: &[Entry],
-        appended: &mut Appended,
-    ) -> Result<(), NotTaken> {
-        // SAFETY: the key is open.
-        let is_new = match unsafe { api!(RedisModule_KeyType)(open) } as isize {
-            raw::REDISMODULE_KEYTYPE_STREAM => false,
-            raw::REDISMODULE_KEYTYPE_EMPTY if is_cluster(self.ctx) => {
-                return Err(NotTaken::NotHere)
+/// Opens the streams, which are ready, to append to them. Nothing if one of them is not there.
+pub fn open_all(
+    streams: impl Iterator<Item = Option<Stream>>,
+) -> Option<SmallVec<[Option<OpenStream>; 1]>> {
+    let mut open = SmallVec::new();
+    for stream in streams {
+        match stream.map(Stream::open) {
+            None => open.push(None),
+            Some(Some(stream)) => open.push(Some(stream)),
+            Some(None) => {
+                // Foreign code ran, and nothing is known of the values of those that are open.
+                open.into_iter().flatten().for_each(mem::forget::<OpenStream>);
+                return None;
             }
-            raw::REDISMODULE_KEYTYPE_EMPTY => true,
-            _ => return Err(NotTaken::Refused),
-        };
-        appended.is_new = is_new;
+        }
+    }
+    Some(open)
+}
+
+/// A stream that entries are appended to. What was appended is taken back when this is dropped
+/// before [`OpenStream::close`].
+pub struct OpenStream {
+    key: *mut RedisModuleKey,
+    /// Taken by `close` alone.
+    stream: Option<Stream>,
+    entries: Vec<Written>,
+}
+
+/// An entry that was appended, and its names and values; the values are its own.
+struct Written {
+    id: RedisModuleStreamID,
+    strings: Vec<*mut RedisModuleString>,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        for value in self.strings.iter().skip(1).step_by(2) {
+            // SAFETY: each value was created for this entry and is freed once.
+            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *value) };
+        }
+    }
+}
+
+impl Stream {
+    /// Opens the stream to append to it. Nothing if it is not there, which after [`ready`] means
+    /// that foreign code ran while it was opened.
+    pub fn open(self) -> Option<OpenStream> {
+        let key = self.open_key();
+        let open = OpenStream { key, stream: Some(self), entries: Vec::new() };
+        (found_at(key) == Found::Stream).then_some(open)
+    }
+}
+
+impl OpenStream {
+    /// Appends all `entries`, or none. Runs no foreign code: the stream is there.
+    pub fn append(&mut self, entries: &[Entry]) -> Result<(), NotTaken> {
+        let before = self.entries.len();
         for entry in entries {
-            let mut strings = self.pairs(entry);
-            let mut id = RedisModuleStreamID { ms: 0, seq: 0 };
-            // SAFETY: the key is open for writing, the strings are pairs and alive, and the server
-            // copies what it keeps.
+            let mut written =
+                Written { id: RedisModuleStreamID { ms: 0, seq: 0 }, strings: pairs(entry) };
+            // SAFETY: the key is open for writing and holds a stream, the strings are pairs and
+            // alive, and the server copies what it keeps.
             let status = unsafe {
                 let auto_id = raw::REDISMODULE_STREAM_ADD_AUTOID as c_int;
-                let (start, pairs) = (strings.as_mut_ptr(), strings.len() / 2);
-                api!(RedisModule_StreamAdd)(open, auto_id, &mut id, start, pairs as libc::c_long)
+                let (start, pairs) = (written.strings.as_mut_ptr(), written.strings.len() / 2);
+                let count = pairs as libc::c_long;
+                api!(RedisModule_StreamAdd)(self.key, auto_id, &mut written.id, start, count)
             };
-            appended.entries.push((id, strings));
             if status as isize != raw::REDISMODULE_OK {
-                appended.delete(open, appended.entries.len() - 1);
+                self.take_back(before);
                 return Err(NotTaken::Refused);
             }
+            self.entries.push(written);
         }
         Ok(())
     }
+
+    /// Deletes what was appended after the first `kept` entries.
+    fn take_back(&mut self, kept: usize) {
+        for written in self.entries.drain(kept..) {
+            let mut id = written.id;
+            // SAFETY: the key is open for writing and the id is one that it gave.
+            unsafe { api!(RedisModule_StreamDelete)(self.key, &mut id) };
+        }
+    }
+
+    /// Closes the stream: what was appended stays and is to be replicated.
+    pub fn close(mut self) -> Option<Appended> {
+        let entries = mem::take(&mut self.entries);
+        self.stream.take().map(|stream| Appended { stream, entries })
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.take_back(0);
+        // SAFETY: the key was opened for this struct and is closed once.
+        unsafe { api!(RedisModule_CloseKey)(self.key) };
+    }
+}
+
+/// Entries that were appended and are still to be replicated.
+pub struct Appended {
+    stream: Stream,
+    entries: Vec<Written>,
+}
+
+impl Appended {
+    /// Replicates every entry with its id.
+    pub(super) fn replicate(&self) {
+        for Written { id, strings } in &self.entries {
+            let id = format!("{}-{}", id.ms, id.seq);
+            // SAFETY: the context is alive, the format names one string, one buffer with its
+            // length and one vector with its length, and the server copies all of them.
+            unsafe {
+                api!(RedisModule_Replicate)(
+                    self.stream.ctx,
+                    c"XADD".as_ptr(),
+                    c"sbv".as_ptr(),
+                    self.stream.name,
+                    id.as_ptr(),
+                    id.len(),
+                    strings.as_ptr(),
+                    strings.len(),
+                );
+            }
+        }
+    }
+
+    /// Tells who watches the stream.
+    pub(super) fn signal(&self) {
+        let Stream { ctx, name, .. } = self.stream;
+        // SAFETY: the context and the name are alive.
+        unsafe { api!(RedisModule_SignalModifiedKey)(ctx, name) };
+    }
+
+    /// Notifies of the new entries, as XADD would.
+    pub(super) fn notify(&self) {
+        let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
+        for _ in &self.entries {
+            // SAFETY: the context and the name are alive and the text ends in NUL.
+            unsafe {
+                let event = c"xadd".as_ptr();
+                api!(RedisModule_NotifyKeyspaceEvent)(stream.ctx, class, event, stream.name)
+            };
+        }
+    }
+}
+
+/// The names and the values of an entry; the values are to be freed.
+fn pairs(entry: &Entry) -> Vec<*mut RedisModuleString> {
+    let mut strings = Vec::with_capacity(2 * FIELDS_INLINE);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut next = 0;
+    for (name, value) in entry.fields() {
+        strings.push(name_string(&mut names, name, &mut next));
+        strings.push(create_string(ptr::null_mut(), value));
+    }
+    strings
 }
 
 /// A name and its string.
@@ -145,78 +227,4 @@ fn name_string(
     }
     *next = place + 1;
     names[place].1
-}
-
-impl Appended {
-    /// Deletes the first `count` entries, which were appended to the open key.
-    fn delete(&self, open: *mut RedisModuleKey, count: usize) {
-        for (id, _) in self.entries.iter().take(count) {
-            let mut id = RedisModuleStreamID { ms: id.ms, seq: id.seq };
-            // SAFETY: the key is open for writing and the id is one that it gave.
-            unsafe { api!(RedisModule_StreamDelete)(open, &mut id) };
-        }
-        if self.is_new && count > 0 {
-            // SAFETY: the key is open for writing.
-            unsafe { api!(RedisModule_DeleteKey)(open) };
-        }
-    }
-
-    /// Replicates every entry with its id.
-    pub(super) fn replicate(&self) {
-        for (id, strings) in &self.entries {
-            let id = format!("{}-{}", id.ms, id.seq);
-            // SAFETY: the context is alive, the format names one string, one buffer with its
-            // length and one vector with its length, and the server copies all of them.
-            unsafe {
-                api!(RedisModule_Replicate)(
-                    self.ctx,
-                    c"XADD".as_ptr(),
-                    c"sbv".as_ptr(),
-                    self.stream,
-                    id.as_ptr(),
-                    id.len(),
-                    strings.as_ptr(),
-                    strings.len(),
-                );
-            }
-        }
-    }
-
-    /// Tells who watches the stream.
-    pub(super) fn signal(&self) {
-        // SAFETY: the context and the name are alive.
-        unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, self.stream) };
-    }
-
-    /// Notifies of the new entries, as XADD would.
-    pub(super) fn notify(&self) {
-        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
-        for _ in &self.entries {
-            // SAFETY: the context and the name are alive and the text ends in NUL.
-            unsafe {
-                api!(RedisModule_NotifyKeyspaceEvent)(
-                    self.ctx,
-                    class,
-                    c"xadd".as_ptr(),
-                    self.stream,
-                )
-            };
-        }
-    }
-}
-
-impl Drop for Appended {
-    fn drop(&mut self) {
-        let values = self.entries.iter().flat_map(|(_, pairs)| pairs.iter().skip(1).step_by(2));
-        for string in values.chain(std::iter::once(&self.stream)) {
-            // SAFETY: each of these was created for this struct and is freed once.
-            unsafe { api!(RedisModule_FreeString)(self.ctx, *string) };
-        }
-    }
-}
-
-fn is_cluster(ctx: *mut RedisModuleCtx) -> bool {
-    // SAFETY: the context is alive during the call.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    flags & raw::REDISMODULE_CTX_FLAGS_CLUSTER as c_int != 0
 }

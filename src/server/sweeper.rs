@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString, RedisModuleTimerID};
 
 use super::api::guarded;
-use super::call::Call;
+use super::call::{writes_are_paused, Call};
 use super::glance::Glance;
 use super::hints::Hints;
 use super::locked::{Locked, ServerLock};
@@ -188,12 +188,9 @@ fn may_write(ctx: *mut RedisModuleCtx) -> bool {
     // SAFETY: the context is alive during the callback.
     let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
     let has = |flag: u32| flags & flag as c_int != 0;
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let avoid = unsafe { offered!(RedisModule_AvoidReplicaTraffic) };
     has(raw::REDISMODULE_CTX_FLAGS_MASTER)
         && !has(raw::REDISMODULE_CTX_FLAGS_LOADING)
-        // SAFETY: the function takes nothing and only looks.
-        && avoid.is_none_or(|avoid| unsafe { avoid() } == 0)
+        && !writes_are_paused()
 }
 
 /// Settles what is due, within the bounds of one tick. True when some is left.

@@ -23,6 +23,7 @@ mod golden;
 mod hints;
 mod holds;
 mod hostile;
+mod in_between;
 mod joining;
 mod keyspace;
 mod memory;

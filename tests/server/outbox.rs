@@ -283,8 +283,9 @@ fn two_entries_are_appended_both_or_none() {
         if before.is_none() {
             assert_eq!(conn.call("XTRIM s MAXLEN 0"), "1");
         }
-        let digest = server.digest("k");
+        let (digest, numbers) = (server.digest("k"), conn.call("XINFO STREAM s"));
         assert_eq!(conn.call("SECKILL.GRAB k a"), REFUSED);
+        assert_eq!(conn.call("XINFO STREAM s"), numbers);
         assert_eq!(conn.call("XLEN s"), length);
         assert_eq!(server.digest("k"), digest);
         assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
@@ -336,13 +337,41 @@ fn a_grab_that_expires_others_tells_of_them_first() {
     }
     let due = number(&mut conn, "k", "next_deadline") + 20;
     crate::support::shop::wait_for_clock(&mut conn, due);
-    conn.check(&[("DEL s", "1")]);
+    conn.check(&[("XTRIM s MAXLEN 0", "5")]);
     let mut stream = ReplicationStream::attach(&server);
     assert_eq!(conn.cmd("SECKILL.GRAB k d QTY 2").items()[5], Reply::Int(0));
     let wanted = ["EXPIRE", "AVAILABLE", "EXPIRE", "GRANT", "ALLHELD"];
     assert_eq!(events(&mut conn, "s"), wanted);
     assert_transaction(&server, &mut stream, &wanted);
     assert_whole(&entries(&mut conn, "s"));
+}
+
+/// A missing stream is made in the same transaction, before its first entry.
+#[test]
+fn a_missing_stream_is_made_in_the_same_transaction() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let mut stream = ReplicationStream::attach(&server);
+    let kinds = |stream: &mut ReplicationStream| {
+        let lines = stream.lines(&server);
+        let kind = |line: &String| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        lines.iter().map(kind).collect::<Vec<_>>()
+    };
+    let made = |change| ["MULTI", "XGROUP CREATE", "XGROUP DESTROY", "XADD s", change, "EXEC"];
+    assert_eq!(conn.call("SECKILL.INIT k 5 OUTBOX s"), "+OK");
+    assert_eq!(kinds(&mut stream), made("SECKILL.APPLY k"));
+    assert_eq!(conn.call("DEL s"), "1");
+    conn.check(&[("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 4]")]);
+    assert_eq!(kinds(&mut stream)[1..], made("SECKILL.APPLY k"));
+    conn.check(&[
+        ("XINFO GROUPS s", "[]"),
+        ("XLEN s", "1"),
+        ("DEL s", "1"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+        ("SECKILL.CANCEL k b REQ never", "['CANCELLED' 0 0 0]"),
+        ("EXISTS s", "0"),
+    ]);
+    assert_eq!(kinds(&mut stream), ["DEL s", "SECKILL.APPLY k"], "a fence has no entry");
 }
 
 #[test]

@@ -214,6 +214,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
             return REDISMODULE_ERR;
         }
     }
-    int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE;
+    int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE |
+                  REDISMODULE_NOTIFY_KEY_MISS;
     return RedisModule_SubscribeToKeyspaceEvents(ctx, classes, on_event);
 }

@@ -1,0 +1,345 @@
+//! Code of another module runs in between: while the stream of a change is opened or made, when a
+//! sale comes to its key, and while writes are paused. Whatever it calls, a change is made as a
+//! whole or not at all, and replicas and logs come to the same.
+
+use crate::support::other_module::said;
+use crate::support::shop::{
+    check, clock_ms, entries, events, number, state_of, wait_for_clock, wait_for_no_holds,
+};
+use crate::support::valgrind::slowed;
+use crate::support::{wait_until, Conn, Options, Server};
+
+const CHANGED: &str = "-TRYAGAIN sale is being changed";
+const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
+const GRANTED: &str = "['GRANTED' 2 1 'HELD' T 3]";
+
+/// A primary with another module and a log, and its replica.
+fn start() -> (Server, Server) {
+    let options = Options::new().with_other_module().line("appendonly yes");
+    let (server, replica) = (options.start(), Server::start());
+    replica.follow(&server);
+    // Keys run out when they are opened, and not before.
+    assert_eq!(server.call("DEBUG SET-ACTIVE-EXPIRE 0"), "+OK");
+    (server, replica)
+}
+
+/// Everything is the same on the replica, and from the log.
+#[track_caller]
+fn assert_same(server: &Server, replica: &Server, what: &str) {
+    let digest = |server: &Server| server.call("DEBUG DIGEST");
+    replica.wait_in_sync(server);
+    let before = digest(server);
+    assert_eq!(digest(replica), before, "{what}");
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0", "{what}");
+    assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+    assert_eq!(digest(server), before, "{what}: from the log");
+    assert_eq!(server.info("seckill", "seckill_apply_refused"), "0", "{what}");
+}
+
+/// A sale with a hold, whose stream is missing, or there with its time over.
+fn prepare(conn: &mut Conn, is_over: bool) {
+    check(
+        conn,
+        &[
+            ("OTHER.OFF", "+OK"),
+            ("FLUSHALL", "+OK"),
+            ("SECKILL.INIT s 5 HOLD 900000 LIMIT 2 OUTBOX o", "+OK"),
+            ("SECKILL.GRAB s holder REQ r", "['GRANTED' 1 1 'HELD' T 4]"),
+        ],
+    );
+    match is_over {
+        true => {
+            assert_eq!(conn.call("PEXPIRE o 1"), "1");
+            let over = clock_ms(conn) + 5;
+            wait_for_clock(conn, over);
+        }
+        false => assert_eq!(conn.call("DEL o"), "1"),
+    }
+}
+
+/// What another module calls, how it is answered there, and how the GRAB that it runs in.
+const CALLS: [(&str, &str, &str); 7] = [
+    ("SECKILL.GRAB s intruder", "['GRANTED' 2 1 'HELD' T 3]", CHANGED),
+    ("SECKILL.CANCEL s holder", "['CANCELLED' 1 1 0]", CHANGED),
+    ("SECKILL.CANCEL s holder REQ none", "['CANCELLED' 0 0 0]", CHANGED),
+    ("DEL s", "1", CHANGED),
+    ("RENAME s elsewhere", "+OK", CHANGED),
+    ("SECKILL.GRAB s holder QTY 2", "['OVERLIMIT' 1]", GRANTED),
+    ("EXPIRE s 900", "1", GRANTED),
+];
+
+/// Has another module call each of `calls` at `event` of the stream, in the middle of a GRAB.
+fn grab_around(event: &str, is_over: bool, calls: &[(&str, &str, &str)]) {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    for (call, answer, outcome) in calls {
+        let what = format!("{call} at {event}");
+        prepare(&mut conn, is_over);
+        let hook = format!("OTHER.ONCE {event} o {call}");
+        check(&mut conn, &[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
+        let told: Vec<String> = said(&mut conn).iter().map(|said| moments(said)).collect();
+        assert_eq!(told, [*answer], "{what}");
+        for sale in ["s", "elsewhere"] {
+            if conn.call(&format!("EXISTS {sale}")) == "1" {
+                server.assert_sound(sale);
+                let revs = number(&mut conn, sale, "rev");
+                let is_stream = conn.call("TYPE o") == "+stream";
+                let last = is_stream.then(|| entries(&mut conn, "o").pop()).flatten();
+                let told = last.map_or(2, |entry| entry.number("rev"));
+                assert_eq!(told, revs, "{what}: the last entry tells the last change");
+            }
+        }
+        assert_same(&server, &replica, &what);
+    }
+}
+
+/// `T` for every moment in the notation of a reply.
+fn moments(text: &str) -> String {
+    let is_moment = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
+    let words: Vec<&str> =
+        text.split(' ').map(|word| if is_moment(&word) { "T" } else { word }).collect();
+    words.join(" ")
+}
+
+/// Seen before: both users were told seq 1.
+#[test]
+fn a_stream_is_made_before_the_sale_is_judged_for_good() {
+    // A key that is removed in the very `new` that tells of it kills a server; others may be.
+    grab_around("new", false, &CALLS);
+}
+
+#[test]
+fn a_sale_may_go_while_its_stream_is_made() {
+    grab_around("xgroup-create", false, &CALLS);
+    let more = [
+        ("FLUSHALL", "+OK", CHANGED),
+        ("SWAPDB 0 1", "+OK", CHANGED),
+        ("DEL o", "1", CHANGED),
+        ("SET o text", "+OK", REFUSED),
+        ("MULTI", "+OK", GRANTED),
+    ];
+    grab_around("xgroup-destroy", false, &CALLS);
+    grab_around("xgroup-destroy", false, &more);
+}
+
+/// Seen before: signal 11.
+#[test]
+fn a_stream_may_run_out_when_it_is_opened() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    for (call, answer, outcome) in CALLS {
+        prepare(&mut conn, true);
+        let hook = format!("OTHER.ONCE expired o {call}");
+        check(&mut conn, &[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
+        let told: Vec<String> = said(&mut conn).iter().map(|said| moments(said)).collect();
+        assert_eq!(told, [answer], "{call}");
+        for sale in ["s", "elsewhere"] {
+            if conn.call(&format!("EXISTS {sale}")) == "1" {
+                server.assert_sound(sale);
+            }
+        }
+        // Servers hand the DEL of a key that ran out over after they told of it: what was written
+        // there meanwhile, by whomever, is gone on replicas.
+        if !["SECKILL.GRAB s intruder", "SECKILL.CANCEL s holder"].contains(&call) {
+            assert_same(&server, &replica, call);
+        }
+    }
+}
+
+/// The other module comes back with a sale of the same name that looks just alike.
+#[test]
+fn another_sale_of_the_same_name_is_not_the_one_that_was_judged() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT twin 5", "+OK"),
+            ("SECKILL.INIT s 5 OUTBOX o", "+OK"),
+            ("DEL o", "1"),
+            ("OTHER.ONCE new o RENAME twin s", "+OK"),
+            ("SECKILL.GRAB s victim", CHANGED),
+            ("SECKILL.GRAB s victim", "['GRANTED' 1 1 'SOLD' 0 4]"),
+            ("XLEN o", "0"),
+        ],
+    );
+    assert_same(&server, &replica, "a twin");
+}
+
+/// An INIT whose stream is made: the other module may make a sale there first.
+#[test]
+fn an_init_finds_its_key_taken() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    for (call, kind) in [("SECKILL.INIT s 7", "+flashsale"), ("SET s text", "+string")] {
+        let hook = format!("OTHER.ONCE new o {call}");
+        check(
+            &mut conn,
+            &[
+                ("OTHER.OFF", "+OK"),
+                ("FLUSHALL", "+OK"),
+                (&hook, "+OK"),
+                ("SECKILL.INIT s 5 OUTBOX o", CHANGED),
+                ("TYPE s", kind),
+                ("XLEN o", "0"),
+            ],
+        );
+        assert_eq!(said(&mut conn), ["+OK"]);
+        assert_same(&server, &replica, call);
+    }
+}
+
+/// The server tells of a new sale before INIT has ended: what is called then follows the INIT.
+#[test]
+fn a_sale_is_sold_from_the_moment_it_is_there() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    for init in ["SECKILL.INIT s 5", "SECKILL.INIT s 5 OUTBOX o"] {
+        check(
+            &mut conn,
+            &[
+                ("OTHER.OFF", "+OK"),
+                ("FLUSHALL", "+OK"),
+                ("OTHER.ONCE new s SECKILL.GRAB s first", "+OK"),
+                (init, "+OK"),
+                ("SECKILL.GRAB s second", "['GRANTED' 2 1 'SOLD' 0 3]"),
+            ],
+        );
+        assert_eq!(said(&mut conn), ["['GRANTED' 1 1 'SOLD' 0 4]"]);
+        server.assert_sound("s");
+        assert_same(&server, &replica, init);
+    }
+    assert_eq!(events(&mut conn, "o"), ["INIT", "GRANT", "GRANT"]);
+}
+
+/// Of several sales none is granted when one of them was changed in between, nor when its own time
+/// is over, which another module is told of.
+#[test]
+fn several_sales_are_granted_as_they_were_judged() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    for (event, key, call) in [
+        ("new", "ox", "SECKILL.GRAB y intruder"),
+        ("xgroup-create", "oy", "SECKILL.GRAB x intruder"),
+        ("xgroup-destroy", "oy", "DEL x"),
+        ("xgroup-destroy", "oy", "DEL ox"),
+        ("xgroup-destroy", "oy", "RENAME y z"),
+    ] {
+        let hook = format!("OTHER.ONCE {event} {key} {call}");
+        check(
+            &mut conn,
+            &[
+                ("OTHER.OFF", "+OK"),
+                ("FLUSHALL", "+OK"),
+                ("SECKILL.INIT x 5 OUTBOX ox", "+OK"),
+                ("SECKILL.INIT y 5 OUTBOX oy", "+OK"),
+                ("DEL ox oy", "2"),
+                (&hook, "+OK"),
+                ("SECKILL.MGRAB victim 2 x y", CHANGED),
+            ],
+        );
+        assert_same(&server, &replica, call);
+    }
+    check(
+        &mut conn,
+        &[
+            ("OTHER.OFF", "+OK"),
+            ("FLUSHALL", "+OK"),
+            ("SECKILL.INIT x 5", "+OK"),
+            ("SECKILL.INIT y 5", "+OK"),
+            ("PEXPIRE y 1", "1"),
+            ("OTHER.ONCE expired y DEL x", "+OK"),
+        ],
+    );
+    let over = clock_ms(&mut conn) + 5;
+    wait_for_clock(&mut conn, over);
+    check(
+        &mut conn,
+        &[("SECKILL.MGRAB victim 2 x y", "-NOSALE no sale at this key"), ("DBSIZE", "0")],
+    );
+    assert_same(&server, &replica, "a sale whose time is over");
+}
+
+/// The timer, too, makes its stream first. What was changed in between is swept another time.
+#[test]
+fn an_expiry_by_timer_makes_its_stream_first() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    let init = format!("SECKILL.INIT s 5 HOLD {} LIMIT 2 OUTBOX o", slowed(300));
+    check(
+        &mut conn,
+        &[
+            (&init, "+OK"),
+            ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("DEL o", "1"),
+            ("OTHER.ONCE new o SECKILL.GRAB s holder REQ again", "+OK"),
+        ],
+    );
+    wait_until("the timer ran", || !said(&mut conn).is_empty());
+    wait_for_no_holds(&server, "s");
+    assert_eq!(state_of(&mut conn, "s", "holder"), "EXPIRED");
+    server.assert_sound("s");
+    assert_same(&server, &replica, "the timer");
+}
+
+/// The server holds clients back while writes are paused; it stops when a module replicates then.
+#[test]
+fn while_writes_are_paused_a_module_changes_nothing() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT s 5 HOLD 900000 OUTBOX o", "+OK"),
+            ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("OTHER.ON keymiss none SECKILL.GRAB s inner", "+OK"),
+            ("CLIENT PAUSE 600000 WRITE", "+OK"),
+        ],
+    );
+    let before = server.call("DEBUG DIGEST");
+    for how in ["OTHER.THREAD", "OTHER.CALL"] {
+        for line in ["GRAB s u", "MGRAB u 1 s", "CANCEL s holder", "PAUSE s", "INIT t 5"] {
+            assert_eq!(conn.call(&format!("{how} SECKILL.{line}")), CHANGED, "{how} {line}");
+        }
+        assert_eq!(conn.call(&format!("{how} SECKILL.USER s u")), "[1 'OK' []]", "reads go on");
+    }
+    check(&mut conn, &[("GET none", "nil"), ("MULTI", "+OK"), ("GET none", "+QUEUED")]);
+    assert_eq!(conn.call("EXEC"), "[nil]");
+    assert_eq!(said(&mut conn), [CHANGED, CHANGED]);
+    assert_eq!(server.call("DEBUG DIGEST"), before);
+    check(&mut conn, &[("CLIENT UNPAUSE", "+OK"), ("OTHER.OFF", "+OK")]);
+    check(&mut conn, &[("OTHER.THREAD SECKILL.GRAB s u", "['GRANTED' 2 1 'HELD' T 3]")]);
+    assert_same(&server, &replica, "a pause");
+}
+
+/// What is refused leaves no stream that was not there and no number of one raised.
+#[test]
+fn a_refused_grab_of_several_leaves_no_stream() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT x 5 LIMIT 2 OUTBOX ox", "+OK"),
+            ("SECKILL.INIT y 5 LIMIT 2 OUTBOX oy", "+OK"),
+            ("SECKILL.INIT z 5 LIMIT 2 OUTBOX ox", "+OK"),
+            ("DEL oy", "1"),
+        ],
+    );
+    let last = "XADD oy 18446744073709551615-18446744073709551615 f v";
+    for spoil in ["SET oy text", last] {
+        conn.cmd("DEL oy");
+        conn.cmd(spoil);
+        let before = conn.call("XINFO STREAM ox");
+        for keys in ["3 x z y", "3 y x z"] {
+            assert_eq!(conn.call(&format!("SECKILL.MGRAB u {keys}")), REFUSED);
+        }
+        assert_eq!(conn.call("XINFO STREAM ox"), before, "after {spoil}");
+    }
+    check(&mut conn, &[("DEL ox", "1"), ("SECKILL.MGRAB u 2 x y", REFUSED), ("EXISTS ox", "0")]);
+    let granted = "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'SOLD' 0 4]]";
+    check(&mut conn, &[("DEL oy", "1"), ("SECKILL.MGRAB u 2 x y", granted)]);
+    for key in ["x", "y", "z"] {
+        server.assert_sound(key);
+    }
+}
