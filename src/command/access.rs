@@ -5,8 +5,6 @@ use crate::server::call::Call;
 use crate::server::key::{Key, Slot};
 use crate::server::reply::Reply;
 use seckill_domain::request::Now;
-use seckill_domain::request::Now;
-use seckill_domain::Sale;
 use seckill_domain::Sale;
 
 /// Where the key is among the arguments of every command that has one.

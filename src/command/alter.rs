@@ -8,8 +8,6 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use seckill_domain::request::Request;
-use seckill_domain::request::Request;
-use seckill_domain::terms::TermsChange;
 use seckill_domain::terms::TermsChange;
 
 pub const SPEC: Spec = Spec {

@@ -2,8 +2,8 @@
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
 use super::access::KEY;
-use super::pipeline;
 use super::errors;
+use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
 use crate::server::key::Slot;
@@ -112,10 +112,7 @@ fn apply<'a>(
 }
 
 /// A sale begins with an INIT or with the base of a rewritten log, which follow nothing.
-fn create(
-    version: u64,
-    mut changes: Changes<'_>,
-) -> Result<(Sale, Option<Plan<'_>>), Refused> {
+fn create(version: u64, mut changes: Changes<'_>) -> Result<(Sale, Option<Plan<'_>>), Refused> {
     let Some(change) = changes.pop().filter(|_| changes.is_empty()) else {
         return Err(Refused::Place);
     };

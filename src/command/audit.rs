@@ -6,7 +6,6 @@ use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;
 use seckill_domain::audit::Audit;
-use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.AUDIT",

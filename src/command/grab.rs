@@ -1,12 +1,11 @@
 //! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
 
-use super::pipeline;
 use super::errors;
 use super::parse::{is, Parsed, Words};
+use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
-use seckill_domain::request::{Amount, Grab};
 use seckill_domain::request::{Amount, Grab, Request};
 
 pub const SPEC: Spec = Spec {
@@ -63,6 +62,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],

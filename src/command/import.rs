@@ -7,8 +7,6 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::request::{Import, Request};
 use seckill_domain::request::{Import, Request};
 
 pub const SPEC: Spec = Spec {

@@ -6,10 +6,7 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::admission::List;
-use seckill_domain::admission::List;
 use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
-use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
-use seckill_domain::request::{ListChange, Request};
 use seckill_domain::request::{ListChange, Request};
 
 const ARGS: &[Arg] = &[

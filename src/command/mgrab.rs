@@ -1,8 +1,8 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::pipeline::{self, Task, Tasks};
 use super::parse::{is, Parsed, Words};
+use super::pipeline::{self, Task, Tasks};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
@@ -180,9 +180,8 @@ fn take(
         .collect();
     let made = pipeline::commit_all(call, tasks, now)?;
     let all = parts.iter().zip(&decided.decisions).zip(&made);
-    let changed = all.filter_map(|((part, decision), made)| {
-        Some((part.arg, decision.plan.as_ref()?, made))
-    });
+    let changed =
+        all.filter_map(|((part, decision), made)| Some((part.arg, decision.plan.as_ref()?, made)));
     for (arg, plan, made) in changed.clone() {
         pipeline::propagate(call, arg, plan, made);
     }

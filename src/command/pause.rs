@@ -5,7 +5,6 @@ use super::table::{self, FIRST};
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use seckill_domain::request::Request;
-use seckill_domain::request::Request;
 
 pub const PAUSE: Spec = Spec {
     name: "SECKILL.PAUSE",

@@ -65,7 +65,11 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         _ => None,
     };
     let made = match stream_of(sale, outbox, plan, named) {
-        None => commit(sale, plan, attempt, now),
+        None => {
+            let made = commit(sale, plan, attempt, now);
+            drop(key);
+            made
+        }
         stream => {
             drop(key);
             commit_one(call, Task { arg: KEY, plan: Some(plan), attempt, stream }, now)?

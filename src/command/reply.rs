@@ -5,9 +5,7 @@
 use super::errors;
 use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
-use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, State};
-use seckill_domain::outcome::{Outcome, Standing, State};
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
@@ -43,6 +41,8 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         }
         // A caller that asks for judgement asks again after the round; nobody is told this.
         Outcome::NextRound => reply.ok(),
+        Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
+        Outcome::ManyEnding => reply.error(errors::MANY_ENDING),
         Outcome::Misuse(misuse) => reply.error(errors::misuse(*misuse)),
     }
 }

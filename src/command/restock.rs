@@ -6,7 +6,6 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Request, Restock};
-use seckill_domain::request::{Request, Restock};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.RESTOCK",

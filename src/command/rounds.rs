@@ -8,8 +8,6 @@ use crate::server::call::Call;
 use crate::server::register::Spec;
 use crate::server::reply::Reply;
 use seckill_domain::limits::ROUND_TOTALS_MAX;
-use seckill_domain::limits::ROUND_TOTALS_MAX;
-use seckill_domain::Sale;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {

@@ -6,8 +6,6 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::HOLD_MS_MAX;
-use seckill_domain::limits::HOLD_MS_MAX;
-use seckill_domain::request::{Deed, Request, Settle, Which};
 use seckill_domain::request::{Deed, Request, Settle, Which};
 
 /// SEQ or REQ: which grant is meant.
@@ -90,6 +88,8 @@ pub const EXTEND: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::AMBIGUOUS,
+        errors::MANY_OWN_ENDING,
+        errors::MANY_ENDING,
     ],
     example: "SECKILL.EXTEND drop alice 60000",
     internal: false,

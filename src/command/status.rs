@@ -9,7 +9,6 @@ use crate::server::call::Call;
 use crate::server::register::{Arg, Spec};
 use crate::server::reply::Reply;
 use seckill_domain::status::Status;
-use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.STATUS",
@@ -82,13 +81,14 @@ mod tests {
     use seckill_domain::draw::Draw;
     use seckill_domain::schedule::Schedule;
     use seckill_domain::terms::Terms;
-    use seckill_domain::testing::{at, created, init};
+    use seckill_oracle::sales::{at, created};
 
     #[test]
     fn the_docs_name_every_field() {
         let schedule = Schedule { period_ms: 9, offset_ms: 0, lasts_ms: 9, carry: false };
         let draw = Draw::Packets { packets: 1, min: 1 };
-        let terms = Terms { schedule: Some(schedule), draw: Some(draw), ..Terms::default() };
+        let (schedule, draw) = (Some(schedule), Some(draw));
+        let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
         let status = created(1, terms).status(&at(2));
         let fields = serde_json::to_value(status).unwrap();
         let fields = fields.as_object().unwrap();

@@ -5,14 +5,9 @@ use super::parse::{is, Parsed, Words};
 use super::table;
 use crate::server::register::{Arg, ArgKind};
 use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
-use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
-use seckill_domain::draw::Draw;
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
-use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
 use seckill_domain::schedule::Schedule;
-use seckill_domain::schedule::Schedule;
-use seckill_domain::terms::{Terms, TermsChange};
 use seckill_domain::terms::{Terms, TermsChange};
 
 /// Terms of admission, for the table.

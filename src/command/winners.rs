@@ -8,10 +8,7 @@ use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
-use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::outcome::State;
-use seckill_domain::outcome::State;
-use seckill_domain::Sale;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {

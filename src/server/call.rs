@@ -90,10 +90,7 @@ impl<'a> Call<'a> {
 
     /// Opens several keys for writing, which must have different names, in order. None of them may
     /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
-    pub fn open_several(
-        &mut self,
-        args: impl Iterator<Item = usize>,
-    ) -> SmallVec<[Key<'_>; 1]> {
+    pub fn open_several(&mut self, args: impl Iterator<Item = usize>) -> SmallVec<[Key<'_>; 1]> {
         let (mut seen, mut keys) = (SmallVec::<[usize; 1]>::new(), SmallVec::new());
         for arg in args {
             let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
