@@ -12,7 +12,7 @@ FUZZ ?=
 TORTURE ?=
 NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients durability \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
 	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
 	bench-core bench-instructions bench-profile
 
@@ -22,8 +22,13 @@ help: ## List the targets
 deps: ## Install what is missing beside a Rust toolchain (does nothing when all is there)
 	@.ci/deps
 
+# What packages share is built with the features that all packages of a call ask for. Each call that
+# builds the module names a program beside it, so that none builds the module a second way; for the
+# same reason tests are chosen from the whole workspace.
+BUILD := cargo build --release --lib -p seckill
+
 build: deps ## Build the module: target/release/libseckill.so
-	cargo build --release
+	$(BUILD) -p rush
 
 run: build ## Start a server with the module in the foreground
 	@mkdir -p target/run
@@ -33,40 +38,49 @@ run: build ## Start a server with the module in the foreground
 		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
 
 demo: deps ## Sell 100 units to 500 concurrent clients and check the result
-	cargo build --release -p seckill -p rush
+	$(BUILD) -p rush --bin rush
 	target/release/rush
 
 demo-pay: deps ## The same with holds: some pay, some don't, and everything is sold in the end
-	cargo build --release -p seckill -p rush
+	$(BUILD) -p rush --bin rush
 	target/release/rush --pay
 
 demo-redpacket: deps ## Pay out three rounds of red packets and draw what was paid
-	cargo build --release -p seckill -p red_packet
+	$(BUILD) -p red_packet --bin red_packet
 	target/release/red_packet
 	target/release/red_packet --packets
 
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders
 
-order-demo: deps orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
-	cargo build --release -p seckill -p order_writer -p seckill-order-demo
+order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
+	cargo build --release -p order_writer -p seckill-order-demo
 	target/release/order_demo
 
-clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (those that are there)
-	cargo build --release -p seckill -p seckill-tools --bin clients --lib
-	target/release/clients
+# Installs what `make clients` runs: phpredis, redis-py, node-redis and ioredis. Jedis is up to you.
+CLIENT_LIBRARIES := $(CURDIR)/target/clients
+clients-deps:
+	@.ci/deps clients
+	npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6
+	python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9'
+
+# CLIENTS="--skip Java" leaves one out that is not here.
+clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (CLIENTS="--skip Java")
+	$(BUILD) -p seckill-tools --bin clients
+	NODE_PATH=$(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH) \
+		PYTHONPATH=$(CLIENT_LIBRARIES)/python:$(PYTHONPATH) target/release/clients $(CLIENTS)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
-	cargo build --release -p seckill -p seckill-tools --bin durability --lib
+	$(BUILD) -p seckill-tools --bin durability
 	target/release/durability
 
 # What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
 torture: deps ## Kill, freeze, cut off and promote servers that sell, and check what they promised
-	cargo build --release -p seckill -p seckill-tools --bin torture --lib
+	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture $(TORTURE)
 
 build-noop: deps
-	cargo build --release -p seckill-noop
+	$(BUILD) -p rush -p seckill-noop
 
 bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
 	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --docs $(BENCH)
@@ -85,24 +99,26 @@ test: deps ## Run all tests
 
 matrix: deps ## Run the server tests on nine servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/servers
-	cargo run -p seckill-tools --bin matrix -- --servers "$$(.ci/servers --where)"
+	cargo build --workspace --bin matrix
+	target/debug/matrix --servers "$$(.ci/servers --where)"
 
 cluster-test: deps ## Move a slot and kill a primary in a cluster of six while it sells
-	cargo test --test cluster -- --ignored --nocapture --test-threads=1
+	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
 
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
-	cargo run --release -p seckill-tools --bin sim -- $(SIM)
+	cargo build --release -p seckill -p seckill-tools --bin sim
+	target/release/sim $(SIM)
 
 fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
-	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test -p seckill-fuzz --test fuzz long -- --ignored --nocapture --test-threads=1
+	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
 
 memcheck: deps ## Run the server tests and altered calls under valgrind: no error, no leak (20 min)
-	cargo test -p seckill-fuzz --test fuzz memcheck -- --ignored --nocapture
+	cargo test --workspace --test fuzz memcheck -- --ignored --nocapture
 	@.ci/memcheck
 
 soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
-	cargo test --release --test server soak -- --ignored --nocapture
-	cargo build --release -p seckill -p seckill-tools --bin torture --lib
+	cargo test --release -p seckill -p seckill-tools --test server soak -- --ignored --nocapture
+	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture --seconds 15
 
 lint: deps ## Check formatting and warnings
@@ -113,7 +129,8 @@ fmt: ## Format the sources
 	cargo fmt --all
 
 docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
-	cargo run --quiet -p seckill-tools --bin commands_md > target/commands.md
+	cargo build --quiet --workspace --bin commands_md
+	target/debug/commands_md > target/commands.md
 	mv target/commands.md docs/commands.md
 	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
 		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi

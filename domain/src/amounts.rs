@@ -1,8 +1,8 @@
 //! The amounts of DRAW LIST: what a sale has still to give, in order.
 //!
 //! A list is drawn from its front; what comes back goes to its end. A late payment takes that very
-//! amount, the last equal one, wherever it is. So the amounts are kept by place and, beside that, by
-//! amount: each step is O(log n), however long the list is.
+//! amount, the last equal one, wherever it is. So the amounts are kept by place and by amount: each
+//! step is O(log n), however long the list is.
 
 mod trial;
 

@@ -226,8 +226,8 @@ impl Sale {
         let most = if self.awaits == 0 { most } else { 0 };
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
         let due = older.chain(self.ledger.holds().due(t)).take(most);
-        let seqs: Seqs = due.map(u64::from).collect();
-        let due = DueHolds { seqs, balances: self.balances, admits: None };
+        let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
+        let due = DueHolds::of(seqs, self.balances);
         self.change_after(&due, Outcome::Done, None, None, now)
     }
 

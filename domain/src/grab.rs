@@ -5,8 +5,8 @@ use super::balances::Balances;
 use super::decide::Decision;
 use super::draw::{Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
-use super::ledger::{Holding, Ledger, Lookup};
-use super::limits::GRANTS_MAX;
+use super::ledger::{Grant, Holding, Ledger, Lookup};
+use super::limits::{GRANTS_MAX, LAPSES_PER_CALL_MAX};
 use super::outcome::{GrantView, Misuse, Outcome, State};
 use super::plan::Places;
 use super::record::{Asked, ReqTag};
@@ -23,11 +23,25 @@ pub(super) struct DueHolds<'a> {
     pub seqs: Seqs,
     /// The numbers once the holds have expired.
     pub balances: Balances,
+    /// Deadline and seq of the last of the user's own holds among them.
+    own_to: (u64, u32),
+    /// Whether more of the user's own holds are due.
+    pub own_left: bool,
     /// The user whom ADMIT lets in by this call.
     pub admits: Option<&'a [u8]>,
 }
 
 impl DueHolds<'_> {
+    /// These holds, in a sale that stands at `balances`.
+    pub(super) fn of(seqs: Seqs, balances: Balances) -> Self {
+        DueHolds { seqs, balances, own_to: (0, 0), own_left: false, admits: None }
+    }
+
+    /// Whether this hold of the user's own is not among them.
+    pub(super) fn leaves(&self, grant: &Grant<'_>) -> bool {
+        (grant.held_until, grant.seq as u32) > self.own_to
+    }
+
     /// Whether nothing comes before.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -55,10 +69,11 @@ impl DueHolds<'_> {
 }
 
 impl Sale {
-    /// The user's own holds that are due: they go before anything is judged.
+    /// The user's own holds that are due: they go before anything is judged, the earliest first. Of
+    /// very many a call writes a part.
     #[inline]
     pub(super) fn own_due_holds<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'a> {
-        let mut due = DueHolds { seqs: Seqs::new(), balances: self.balances, admits: None };
+        let mut due = DueHolds::of(Seqs::new(), self.balances);
         if self.extras.is_some() || self.ledger.holds().are_due(t) {
             self.add_own_due(&mut due, user, found, t);
         }
@@ -67,18 +82,27 @@ impl Sale {
 
     #[cold]
     fn add_own_due(&self, due: &mut DueHolds<'_>, user: &[u8], found: &Lookup, t: u64) {
-        let is_due = |ledger: &Ledger| ledger.holds().are_due(t);
-        if is_due(&self.ledger) {
-            self.ledger.due_of(found, t).into_iter().for_each(|seq| due.add(&self.ledger, seq));
-        }
-        for ledger in self.older().map(|old| &old.ledger).filter(|ledger| is_due(ledger)) {
-            let own = ledger.due_of(&ledger.find_at(user, found.hash()), t);
-            due.seqs.extend(own.into_iter().map(u64::from));
+        let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
+        let older = ledgers.map(|ledger| {
+            ledger.due_of(&ledger.find_at(user, found.hash()), t, LAPSES_PER_CALL_MAX + 1)
+        });
+        let mut own = self.ledger.due_of(found, t, LAPSES_PER_CALL_MAX + 1);
+        older.for_each(|its| own.extend(its));
+        own.sort_unstable();
+        due.own_left = own.len() > LAPSES_PER_CALL_MAX;
+        own.truncate(LAPSES_PER_CALL_MAX);
+        due.own_to = own.last().copied().unwrap_or_default();
+        for (_, seq) in own {
+            match self.ledger.has(seq.into()) {
+                true => due.add(&self.ledger, seq),
+                // Those of an older round move that round's numbers.
+                false => due.seqs.push(seq.into()),
+            }
         }
     }
 
     /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
-    /// His own have lapsed before.
+    /// Their own have lapsed before, or most of them.
     #[inline]
     pub(super) fn expire_until(
         &self,
@@ -91,11 +115,12 @@ impl Sale {
         if !ledger.holds().are_due(t) {
             return;
         }
-        for seq in ledger.holds().due(t) {
+        for (_, seq) in ledger.holds().due(t) {
             if enough(due) {
                 break;
             }
-            if ledger.grant(seq.into()).is_some_and(|grant| grant.user != user) {
+            let is_new = |grant: Grant<'_>| grant.user != user || due.leaves(&grant);
+            if ledger.grant(seq.into()).is_some_and(is_new) {
                 due.add(ledger, seq);
             }
         }
@@ -139,8 +164,11 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let user = self.ledger.find(grab.user);
-        let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
         let mut due = self.own_due_holds(grab.user, &user, t);
+        if due.own_left && self.terms.limits_users() {
+            return self.change_after(&due, Outcome::ManyOwnEnding, None, None, now);
+        }
+        let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
         let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
         let judged = match replay {
             Some(outcome) => Err(outcome),

@@ -38,10 +38,10 @@ impl Holds {
         !self.is_empty() && self.next_deadline().is_some_and(|at| at <= t)
     }
 
-    /// Seqs of the holds that are due at `t`, earliest deadline first. A hold lives while
-    /// T < deadline.
-    pub fn due(&self, t: u64) -> impl Iterator<Item = u32> + '_ {
-        self.by_deadline.range(..(t.saturating_add(1), 0)).map(|(_, seq)| *seq)
+    /// Deadlines and seqs of the holds that are due at `t`, earliest deadline first. A hold lives
+    /// while T < deadline.
+    pub fn due(&self, t: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.by_deadline.range(..(t.saturating_add(1), 0)).copied()
     }
 
     /// How many there are.

@@ -71,6 +71,11 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
     if let Some(misuse) = misuse {
         return MultiOutcome::Misuse(misuse);
     }
+    // Such a sale was not asked whether it knows the request id.
+    let ending = |decision: &Decision<'_>| decision.outcome == Outcome::ManyOwnEnding;
+    if let Some(index) = decisions.iter().position(ending) {
+        return MultiOutcome::Refused { index, outcome: Outcome::ManyOwnEnding };
+    }
     let replayed: Vec<GrantView> = decisions
         .iter()
         .filter_map(|decision| match decision.outcome {

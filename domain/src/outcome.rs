@@ -83,6 +83,11 @@ pub enum Outcome {
     Fenced,
     /// Units were added or withdrawn.
     Restocked { applied: i64, available: u64 },
+    /// Nothing was judged: very many holds of this user are due. Some are written, the caller asks
+    /// again.
+    ManyOwnEnding,
+    /// The same with holds of others, which may have what a late payment asks for.
+    ManyEnding,
     /// Nothing was judged: the stored round is over. The caller commits the one change and asks
     /// again with the same time.
     NextRound,

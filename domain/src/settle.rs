@@ -3,8 +3,8 @@
 use super::decide::Decision;
 use super::effect::{Effect, Importing};
 use super::grab::DueHolds;
-use super::ledger::Grant;
-use super::limits::{GRANTS_MAX, INTEGER_MAX};
+use super::ledger::{Grant, Ledger};
+use super::limits::{GRANTS_MAX, INTEGER_MAX, LAPSES_PER_CALL_MAX};
 use super::outcome::{GrantView, Misuse, Outcome, State};
 use super::plan::Places;
 use super::request::{Deed, Import, Now, Settle, Which};
@@ -21,9 +21,12 @@ impl Sale {
             Err(misuse) => return Decision::misuse(misuse),
         };
         let stands = grant.view_at(t);
+        let reclaims = settle.deed == Deed::Confirm { reclaim: true };
+        if reclaims && stands.state == State::Expired {
+            return self.decide_reclaim(&grant, &mut due, now);
+        }
         let (effect, stands) = match (settle.deed, stands.state) {
             (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
-            (Deed::Confirm { reclaim: true }, State::Expired) => self.reclaim(&grant, &mut due, t),
             (Deed::Cancel, State::Held) => settled(stands, State::Cancelled),
             (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
             (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
@@ -72,42 +75,41 @@ impl Sale {
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;
     /// else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
-    fn reclaim<'a>(
+    fn decide_reclaim<'a>(
         &self,
         grant: &Grant<'_>,
-        due: &mut DueHolds<'_>,
-        t: u64,
-    ) -> (Option<Effect<'a>>, GrantView) {
-        let (seq, qty) = (grant.seq, grant.qty);
-        let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
+        due: &mut DueHolds<'a>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let (seq, qty, t) = (grant.seq, grant.qty, self.time(now));
+        let is_left = grant.is_due(t) && due.leaves(grant);
+        if due.own_left && (is_left || self.terms.limits_users()) {
+            return self.change_after(due, Outcome::ManyOwnEnding, None, None, now);
+        }
         // An older round has its own numbers and its own allowances.
         let side = self.side_of(seq);
         due.switch_to(&side);
         let found = side.ledger.find(grant.user);
         let holding = self.holding_after(side.ledger, &found, &due.seqs);
         let allowance = self.allowance(&holding);
+        let mut free = Free::new(self, side.ledger, qty);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            self.expire_until(side.ledger, due, grant.user, t, |due| self.is_free((seq, qty), due));
+            let most = due.seqs.len() + free.lapses_max();
+            self.expire_until(side.ledger, due, grant.user, t, |due| {
+                free.is_free(due) || due.seqs.len() >= most
+            });
+            if due.seqs.len() >= most && !free.is_free(due) {
+                return self.change_after(due, Outcome::ManyEnding, None, None, now);
+            }
         }
-        if permitted && self.is_free((seq, qty), due) {
-            let stands = GrantView { state: State::Sold, ..stands };
-            return (Some(Effect::Reclaim { seq }), stands);
-        }
-        (Some(Effect::Settle { seq, to: State::Forfeited }), stands)
-    }
-
-    /// Whether the units of the expired grant `seq` can be taken anew: in a sale that draws, also
-    /// a packet, and every packet left still gets its share.
-    fn is_free(&self, (seq, qty): (u64, u64), due: &DueHolds<'_>) -> bool {
-        let mut after = due.balances;
-        let Some(draw) = &self.terms.draw else { return after.available >= qty };
-        let ledger = self.side_of(seq).ledger;
-        let lapsed = |seq: &u64| ledger.grant(*seq).is_some_and(|grant| grant.qty == qty);
-        let listed = self
-            .amounts()
-            .is_none_or(|amounts| amounts.contains(qty) || due.seqs.iter().any(lapsed));
-        listed && after.transfer(qty, State::Expired, State::Sold).is_ok() && draw.is_lawful(&after)
+        let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
+        let (effect, state) = match permitted && free.is_free(due) {
+            true => (Effect::Reclaim { seq }, State::Sold),
+            false => (Effect::Settle { seq, to: State::Forfeited }, State::Expired),
+        };
+        let outcome = Outcome::Stands(GrantView { state, ..stands });
+        self.change_after(due, outcome, Some(effect), None, now)
     }
 
     pub(super) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
@@ -179,4 +181,44 @@ impl Sale {
 fn settled<'a>(stands: GrantView, to: State) -> (Option<Effect<'a>>, GrantView) {
     let after = GrantView { state: to, deadline: 0, ..stands };
     (Some(Effect::Settle { seq: stands.seq, to }), after)
+}
+
+/// Whether the units of an expired grant can be taken anew: in a sale that draws, also a packet,
+/// and every packet left still gets its share. Asked again and again while holds due, it looks at
+/// each of them once.
+struct Free<'s> {
+    sale: &'s Sale,
+    ledger: &'s Ledger,
+    qty: u64,
+    /// Holds that were looked at.
+    seen: usize,
+    /// Whether a list has the amount; true without a list.
+    is_listed: bool,
+}
+
+impl Free<'_> {
+    fn new<'s>(sale: &'s Sale, ledger: &'s Ledger, qty: u64) -> Free<'s> {
+        let is_listed = sale.amounts().is_none_or(|amounts| amounts.contains(qty));
+        Free { sale, ledger, qty, seen: 0, is_listed }
+    }
+
+    /// How many holds of others may due for it. Units add up to what is asked for, but among
+    /// drawn amounts none may be the one that is missing.
+    fn lapses_max(&self) -> usize {
+        match self.sale.balances.packets {
+            Some(_) => LAPSES_PER_CALL_MAX,
+            None => usize::MAX / 2,
+        }
+    }
+
+    fn is_free(&mut self, due: &DueHolds<'_>) -> bool {
+        let is_it = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == self.qty);
+        let fresh = due.seqs.get(self.seen..).unwrap_or_default();
+        self.is_listed = self.is_listed || fresh.iter().any(is_it);
+        self.seen = due.seqs.len();
+        let mut after = due.balances;
+        let Some(draw) = &self.sale.terms.draw else { return after.available >= self.qty };
+        let moved = after.transfer(self.qty, State::Expired, State::Sold);
+        self.is_listed && moved.is_ok() && draw.is_lawful(&after)
+    }
 }

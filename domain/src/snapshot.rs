@@ -12,8 +12,8 @@
 //! B  K?  J*  S*  O*  L*  (Z  L*)*  C
 //! ```
 //! The rows come round by round, the oldest that is kept first; `C` is in dumps alone. `base` and
-//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in one that begins a round
-//! and `rows` in one of grants.
+//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in one that begins a
+//! round and `rows` in one of grants.
 
 mod base;
 mod law;

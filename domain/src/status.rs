@@ -86,6 +86,8 @@ impl Refusals {
             | Outcome::Granted { .. }
             | Outcome::Restocked { .. }
             | Outcome::Changed { .. }
+            | Outcome::ManyOwnEnding
+            | Outcome::ManyEnding
             | Outcome::NextRound
             | Outcome::Stands(_)
             | Outcome::NoGrant

@@ -112,6 +112,11 @@ impl Terms {
         }
     }
 
+    /// Whether a user may not have whatever they ask for.
+    pub fn limits_users(&self) -> bool {
+        self.limit != 0 || self.grabs != 0
+    }
+
     /// Whether a sale on these terms keeps what a plain one does not.
     pub fn has_extras(&self) -> bool {
         self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()

@@ -1,12 +1,13 @@
 //! Reads arguments, which NULs divide, as every parser would.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use seckill::command::parse::Words;
 use seckill::command::terms::{outbox_place, Options};
 
-fuzz_target!(|data: &[u8]| {
+seckill_fuzz::target!(check);
+
+fn check(data: &[u8]) {
     let args: Vec<&[u8]> = data.split(|byte| *byte == 0).collect();
     let words = || Words::after_key(&args);
     for first in 0..3 {
@@ -31,4 +32,4 @@ fuzz_target!(|data: &[u8]| {
     let (user, req) = (words().user(), words().req());
     assert!(req.is_err() || user.is_ok());
     let _ = (words().count_up_to(30), words().outbox(), words().several(args.len() / 2));
-});
+}

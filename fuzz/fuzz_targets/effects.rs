@@ -1,11 +1,12 @@
 //! Applies altered effects to a sale: refused without a trace, or the sale is sound afterwards.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use seckill_oracle::sound;
 
-fuzz_target!(|data: &[u8]| {
+seckill_fuzz::target!(check);
+
+fn check(data: &[u8]) {
     seckill_fuzz::with_choice(data, |corpus, sample, rest| {
         let Some((from, [place, rest @ ..])) = seckill_fuzz::choose(corpus, rest) else { return };
         // Up to three effects in a row of another sale's history.
@@ -18,4 +19,4 @@ fuzz_target!(|data: &[u8]| {
             sound::assert_sound(&sale, "effects");
         }
     });
-});
+}

@@ -1,11 +1,12 @@
 //! Loads altered snapshots, as a dump and as a rewritten log: what is not refused is a sound sale.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use seckill_oracle::{rebuild, sound};
 
-fuzz_target!(|data: &[u8]| {
+seckill_fuzz::target!(check);
+
+fn check(data: &[u8]) {
     seckill_fuzz::with_choice(data, |_, sample, rest| {
         sound::try_load(&seckill_fuzz::altered(rebuild::dump(&sample.sale), rest), "a dump");
         let log = rebuild::log(&sample.sale).into_iter().map(|(_, text)| text).collect();
@@ -14,4 +15,4 @@ fuzz_target!(|data: &[u8]| {
             sound::try_follow(&log, "a log");
         }
     });
-});
+}

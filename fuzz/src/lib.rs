@@ -6,8 +6,41 @@
 //! the strings themselves, each after two bytes of length.
 
 use std::cell::LazyCell;
+use std::process::ExitCode;
 
 use seckill_oracle::sim::{samples, Sample};
+
+/// The program of a target: `check` takes the fuzzer's bytes. Without cargo-fuzz it takes the bytes of
+/// files, such as those that the fuzzer found.
+#[macro_export]
+macro_rules! target {
+    ($check:path) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| $check(data));
+
+        #[cfg(not(fuzzing))]
+        fn main() -> std::process::ExitCode {
+            $crate::try_files($check)
+        }
+    };
+}
+
+/// Has `check` take the bytes of each file that the command line names.
+pub fn try_files(check: fn(&[u8])) -> ExitCode {
+    let mut tried = 0;
+    for file in std::env::args_os().skip(1) {
+        match std::fs::read(&file) {
+            Ok(bytes) => check(&bytes),
+            Err(error) => {
+                eprintln!("{}: {error}", file.display());
+                return ExitCode::FAILURE;
+            }
+        }
+        tried += 1;
+    }
+    println!("{tried} files tried");
+    ExitCode::SUCCESS
+}
 
 /// How the fuzzer says that its bytes are the strings.
 const RAW: u8 = 0xff;

@@ -12,7 +12,7 @@ use crate::server::reply::Reply;
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
-use seckill_domain::outcome::GrantView;
+use seckill_domain::outcome::{GrantView, Outcome};
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Now};
 use seckill_domain::Sale;
@@ -53,6 +53,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
+        errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],
@@ -242,6 +243,9 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
             out.array(1 + rows.len());
             out.text("REPLAY");
             rows.iter().for_each(|grant| row(out, 4, grant));
+        }
+        MultiOutcome::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
+            reply::outcome(out, &Outcome::ManyOwnEnding);
         }
         MultiOutcome::Refused { index, outcome } => {
             out.array(3);

@@ -106,6 +106,8 @@ pub fn count(outcome: &Outcome) {
         | Outcome::Fenced
         | Outcome::Changed { .. }
         | Outcome::NextRound
+        | Outcome::ManyOwnEnding
+        | Outcome::ManyEnding
         | Outcome::Misuse(_) => return,
     };
     counter.increment();

@@ -4,50 +4,12 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::support::{wait_until, Conn, Options, Reply, Server};
-
-/// Lines that a machine decides: they are replaced by the harness.
-const OF_THE_MACHINE: [&str; 4] = [
-    "loadmodule /usr/lib/redis/modules/libseckill.so",
-    "bind 127.0.0.1",
-    "port 6379",
-    "dir /var/lib/redis",
-];
-
-/// The example; where the server has commands that 7.0 lacks, with the line run that adds them.
-pub fn example() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.conf.example");
-    let example = std::fs::read_to_string(path).expect("the example");
-    let is_new = Server::start().cmd("COMMAND INFO WAITAOF").items()[0] != Reply::Nil;
-    if !is_new {
-        return example;
-    }
-    let advice = example.lines().find_map(|line| line.strip_prefix("#     sed -i '"));
-    let script = advice.and_then(|rest| rest.strip_suffix("' redis.conf")).expect("the line");
-    let edited = Command::new("sed").args([script, path]).output().expect("sed runs");
-    String::from_utf8(edited.stdout).expect("text")
-}
-
-/// The example's settings and users.
-pub fn options() -> Options {
-    let example = example();
-    let is_kept = |line: &&str| !OF_THE_MACHINE.contains(line);
-    let removed = example.lines().filter(|line| !is_kept(line)).count();
-    assert_eq!(removed, OF_THE_MACHINE.len(), "the example loads the module and says where");
-    let kept: Vec<&str> = example.lines().filter(is_kept).collect();
-    Options::new().base(&kept.join("\n"))
-}
+use crate::support::conf_example::{has_more, login, options};
+use crate::support::{wait_until, Conn, Server};
 
 /// A server with the example's settings and users, started as the service of Debian starts it.
 pub fn start() -> Server {
-    options().service().start()
-}
-
-/// A connection of one of the example's users.
-pub fn login(server: &Server, user: &str) -> Conn {
-    let mut conn = server.conn();
-    assert_eq!(conn.call(&format!("AUTH {user} change-me-{user}")), "+OK");
-    conn
+    options().start()
 }
 
 /// Checks that permissions stop each of these calls.
@@ -188,7 +150,7 @@ fn the_reader_reads_and_repairs() {
 #[test]
 fn libraries_may_introduce_themselves() {
     let server = start();
-    let has_more = server_has_more(&server);
+    let has_more = has_more(&mut login(&server, "admin"));
     for user in ["shop", "reader", "operator", "monitoring"] {
         let mut conn = login(&server, user);
         assert_done(&mut conn, &["CLIENT SETNAME app-1", "INFO", "PING", "SELECT 0"]);
@@ -200,12 +162,6 @@ fn libraries_may_introduce_themselves() {
     if has_more {
         assert_done(&mut login(&server, "shop"), &["WAITAOF 1 0 9000"]);
     }
-}
-
-/// Whether the server has the commands that the example adds by hand.
-fn server_has_more(server: &Server) -> bool {
-    let mut admin = login(server, "admin");
-    admin.cmd("COMMAND INFO WAITAOF").items()[0] != Reply::Nil
 }
 
 /// The advice for after a crash: redis-cli with a name, a password from its environment and -e.

@@ -26,6 +26,7 @@ mod hostile;
 mod in_between;
 mod joining;
 mod keyspace;
+mod many_ending;
 mod memory;
 mod mgrab;
 mod mistakes;

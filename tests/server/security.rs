@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::conf_example::{assert_refused, example, login, options, start};
+use super::conf_example::{assert_refused, start};
+use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
 use crate::support::{Conn, Reply, Server};
 
@@ -87,7 +88,7 @@ fn users_run_what_is_named_and_nothing_else() {
     let server = doors.iter().fold(options(), |options, line| options.line(line)).start();
     let calls = all_commands(&mut login(&server, "admin"));
     assert!(calls.len() > 250, "{} commands", calls.len());
-    let example = example();
+    let example = conf_example::text();
     for user in ["shop", "reader", "operator", "monitoring", "replica"] {
         let (mut conn, allowed) = (login(&server, user), allowed(&example, user));
         assert!(allowed.iter().all(|name| !name.starts_with('@')), "{user}: by name only");

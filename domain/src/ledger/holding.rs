@@ -68,15 +68,18 @@ impl Ledger {
         }
     }
 
-    /// Seqs of the user's own holds that are due at `t`, earliest deadline first.
-    pub fn due_of(&self, found: &Lookup, t: u64) -> SmallVec<[u32; 4]> {
+    /// The user's own holds that are due at `t`, earliest deadline first, `most` at the most: their
+    /// deadlines and seqs.
+    pub fn due_of(&self, found: &Lookup, t: u64, most: usize) -> SmallVec<[(u64, u32); 4]> {
         match found.value() {
             None => SmallVec::new(),
-            Some(entry) if entry.marked => self.accounts.get(entry.number).holds().due(t).collect(),
+            Some(entry) if entry.marked => {
+                self.accounts.get(entry.number).holds().due(t).take(most).collect()
+            }
             Some(entry) => {
                 let held = |r: &Record<'_>| r.state == State::Held && r.deadline <= t;
                 let due = self.record(entry.number).filter(held);
-                due.map(|_| entry.number).into_iter().collect()
+                due.map(|record| (record.deadline, entry.number)).into_iter().collect()
             }
         }
     }

@@ -5,8 +5,8 @@
 //! outbox told  outbox  fences  fences dropped  sections
 //! ```
 //! The id has eight bytes, the secret sixteen. The numbers are those of the whole sale, how many
-//! there are of what follows, and how many pieces follow. The sections are what only some sales have:
-//! their number, then a tag and a byte string each, tags ascending.
+//! there are of what follows, and how many pieces follow. The sections are what only some sales
+//! have: their number, then a tag and a byte string each, tags ascending.
 
 use super::law::{completes, counts_all, draw_holds};
 use super::sections::take_sections;

@@ -48,7 +48,7 @@ fn sections_that_are_unknown_empty_or_out_of_order_are_refused() {
 fn a_base_with_every_section_is_refused_when_cut_or_altered_to_break_the_law() {
     let draw = Some(Draw::Packets { packets: 3, min: 2 });
     let schedule = Schedule { period_ms: 10, offset_ms: 3, lasts_ms: 5, carry: true };
-    let base = base_of(Terms { draw, schedule: Some(schedule), ..Terms::default() });
+    let base = base_of(Terms { limit: 0, draw, schedule: Some(schedule), ..Terms::default() });
     assert!(read_base(&base, [1, 2]).is_ok());
     for len in 0..base.len() {
         assert!(read_base(&base[..len], [1, 2]).is_err(), "{len}");

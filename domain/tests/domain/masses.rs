@@ -1,14 +1,19 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
+use std::time::Instant;
+
 use seckill_domain::admission::List;
+use seckill_domain::decide::decide_new;
+use seckill_domain::draw::Draw;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
-use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Amount, Deed, Grab, ListChange, Now, Request, Settle, Which};
+use seckill_domain::outcome::{GrantView, Outcome, State};
+use seckill_domain::request::{Amount, Deed, Grab, Init, ListChange, Now, Request, Settle, Which};
+use seckill_domain::terms::Terms;
 use seckill_domain::Sale;
 
-use super::oracle::{Every, Rules, FENCE_MS};
+use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};
 use super::rebuild;
 use super::world::{commit, encoded, World};
 
@@ -297,4 +302,93 @@ fn unescaped(text: &str) -> Vec<u8> {
         bytes.extend(rest.as_bytes());
     }
     bytes
+}
+
+/// The sale and its oracle go through all of it side by side.
+#[test]
+fn very_many_own_holds_end_in_parts() {
+    const HOLDS: u64 = 1003;
+    let held = Rules { hold_ms: HOLD, outbox: Some('s'), ..Rules::default() };
+    let user = || b"u".to_vec();
+    let grab = |qty| Op::Grab { user: user(), ask: Ask::Qty(qty), req: None };
+    let deed = |deed| Op::Settle { user: user(), pick: Pick::Seq(HOLDS), deed };
+    for limit in [0, 5000] {
+        let mut world = World::open(9000, Rules { limit, ..held }, START, RUN).unwrap().unwrap();
+        (0..HOLDS).for_each(|_| world.step(&grab(1)).unwrap());
+        world.step(&Op::Wait(HOLD as i64)).unwrap();
+        for op in [grab(4000), deed(oracle::Deed::Reclaim), deed(oracle::Deed::Confirm)] {
+            let mut world = world.clone();
+            world.step(&op).unwrap();
+            assert_eq!(world.sale.tallies().expired, 1000, "{limit} {op:?}");
+            world.step(&op).unwrap();
+            assert_eq!(world.sale.tallies().expired, HOLDS, "{limit} {op:?}");
+            rebuild::check(&world.sale).unwrap();
+        }
+    }
+}
+
+/// A sale with a list of `count` amounts, all of them held and due, of which the last one is what
+/// the grant 1, which has expired, would need to be paid for.
+fn last_due_has_it(count: u64) -> Sale {
+    let amounts: Vec<u64> = (1..=count).collect();
+    let draw = Some(Draw::list(&amounts));
+    let terms = Terms { limit: 0, hold_ms: HOLD, draw, ..Terms::default() };
+    let init = Init { supply: amounts.iter().sum(), terms, amounts, id: 1, secret: [7; 16] };
+    let now = |clock_ms| Now { clock_ms, run: RUN };
+    let decision = decide_new(&init, &now(START));
+    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
+    let mut draw = |number: u64, clock_ms| {
+        let user = format!("user:{number}").into_bytes();
+        let grab = Grab { user: &user, amount: Amount::Unsaid, req: None };
+        let decision = sale.decide(&Request::Grab(grab), &now(clock_ms));
+        commit(&mut sale, &decision);
+    };
+    draw(0, START);
+    (1..count).for_each(|number| draw(number, START + 1));
+    draw(count, START + HOLD);
+    assert_eq!((sale.core().available, sale.tallies().expired), (0, 1));
+    assert_eq!(sale.grant(count + 1).unwrap().qty, 1);
+    sale
+}
+
+fn late_payment() -> Request<'static> {
+    let deed = Deed::Confirm { reclaim: true };
+    Request::Settle(Settle { user: b"user:0", which: Which::Seq(1), deed })
+}
+
+#[test]
+fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
+    let mut sale = last_due_has_it(3500);
+    let mut replica = sale.clone();
+    for expired in [1001, 2001, 3001] {
+        let outcome = ask(&mut sale, &mut replica, &late_payment(), START + 2 * HOLD);
+        assert_eq!((outcome, sale.tallies().expired), (Outcome::ManyEnding, expired));
+    }
+    let outcome = ask(&mut sale, &mut replica, &late_payment(), START + 2 * HOLD);
+    let stands = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+    assert_eq!((outcome, sale.tallies().expired), (Outcome::Stands(stands), 3501));
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+    assert_eq!(sale.audit().differences, []);
+    rebuild::check(&sale).unwrap();
+}
+
+/// Ten times as many due holds and amounts are no more work for one call. The shortest of several
+/// times is compared: what else the machine does only adds to it.
+#[test]
+fn a_late_payment_is_no_more_work_in_a_larger_sale() {
+    let shortest = |count: u64| {
+        let sale = last_due_has_it(count);
+        let now = Now { clock_ms: START + 2 * HOLD, run: RUN };
+        let times = (0..9).map(|_| {
+            let mut sale = sale.clone();
+            let began = Instant::now();
+            let decision = sale.decide(&late_payment(), &now);
+            commit(&mut sale, &decision);
+            began.elapsed()
+        });
+        times.min().unwrap()
+    };
+    let (small, large) = (shortest(2000), shortest(20_000));
+    println!("{small:?} and {large:?}");
+    assert!(large < 4 * small, "{small:?} of 2,000 and {large:?} of 20,000");
 }

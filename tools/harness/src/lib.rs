@@ -4,6 +4,7 @@
 
 pub mod bulk;
 pub mod client;
+pub mod conf_example;
 pub mod crc64;
 pub mod limits;
 pub mod link;

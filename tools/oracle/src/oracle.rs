@@ -2,7 +2,7 @@
 //! anew from the list of grants whenever it is asked for. Slow, and meant to be.
 //!
 //! Replies are the words and numbers of the specification's tables, joined by spaces. Nothing of
-//! `seckill::sale` is used here, so that a mistake there can't be repeated by using it.
+//! `seckill_domain` is used here, so that a mistake there can't be repeated by using it.
 //!
 //! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
 //! * `operator` judges the rest.
@@ -377,7 +377,7 @@ impl Oracle {
         self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
         let word = reply.split(' ').next().unwrap_or_default();
         // The counters of STATUS are those of GRAB, and misuse is not counted.
-        let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "ERR");
+        let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR");
         if matches!(op, Op::Grab { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
         }

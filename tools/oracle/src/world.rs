@@ -554,6 +554,8 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Busy => "BUSY".into(),
         Outcome::Changed { users } => users.to_string(),
         Outcome::NextRound => "the next round".into(),
+        Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
+        Outcome::ManyEnding => "TRYAGAIN others".into(),
         Outcome::Misuse(misuse) => match misuse {
             Misuse::SaleExists => "SALEEXISTS",
             Misuse::ReqMismatch => "REQMISMATCH",

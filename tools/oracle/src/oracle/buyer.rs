@@ -6,7 +6,18 @@ use super::{
     Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS, INTEGER_MAX,
 };
 
+/// Holds that one call lets end where what it asks for does not bound them.
+const LAPSES_MAX: usize = 1000;
+
 impl Row {
+    /// It as it stands at `t`, when a hold that is due is over.
+    fn at(&self, t: u64) -> Row {
+        match self.is_due(t) {
+            true => Row { state: "EXPIRED", deadline: 0, ..self.clone() },
+            false => self.clone(),
+        }
+    }
+
     /// Whether a GRAB that repeats this grant's request id asks for the same.
     fn suits(&self, ask: Ask) -> bool {
         match ask {
@@ -35,9 +46,12 @@ impl Oracle {
             return "REQMISMATCH".into();
         }
         let known = known.map(|row| row.seq);
-        self.expire_own(user, now);
+        let is_left = self.expire_own(user, now);
+        if is_left && self.limits_users() {
+            return "TRYAGAIN own".into();
+        }
         if let Some(seq) = known {
-            return self.row(seq).shown("REPLAY");
+            return self.row(seq).at(t).shown("REPLAY");
         }
         if req.is_some_and(|req| self.is_fenced(user, req, t)) {
             return "REPLAY 0 0 CANCELLED 0".into();
@@ -133,11 +147,23 @@ impl Oracle {
             Pick::Seq(seq) => mine.into_iter().find(|its| its == seq),
             Pick::Req(req) => self.by_req(user, req).map(|row| row.seq),
         };
-        self.expire_own(user, now);
+        let is_left = self.expire_own(user, now);
+        let t = self.time(now);
         match (seq, deed, pick) {
+            (Some(seq), Deed::Reclaim, _) if self.row(seq).at(t).state == "EXPIRED" => {
+                if is_left && (self.row(seq).is_due(t) || self.limits_users()) {
+                    return "TRYAGAIN own".into();
+                }
+                match self.reclaim(seq, now) {
+                    true => self.row(seq).stands(),
+                    false => "TRYAGAIN others".into(),
+                }
+            }
             (Some(seq), _, _) => {
-                self.do_deed(seq, deed, now);
-                self.row(seq).stands()
+                if !self.row(seq).is_due(t) {
+                    self.do_deed(seq, deed, now);
+                }
+                self.row(seq).at(t).stands()
             }
             (None, Deed::Cancel, Pick::Req(req)) => {
                 self.fence(user, req, now);
@@ -159,24 +185,40 @@ impl Oracle {
                 self.rows[seq as usize - 1].deadline = t + ms;
                 self.happen_to(seq, "EXTEND");
             }
-            (Deed::Reclaim, "EXPIRED") if !row.refused => {
-                let (round, qty) = (row.round, row.qty);
-                let left = self.allowance_in(round, &row.user);
-                let permitted = left.is_none_or(|left| qty <= left);
-                if permitted {
-                    self.expire_until(round, now, |oracle| oracle.is_free(round, qty));
-                }
-                if permitted && self.is_free(round, qty) {
-                    self.take_amount(qty, false);
-                    self.move_to(seq, "SOLD", "RECLAIM", now);
-                } else {
-                    self.change(now);
-                    self.rows[seq as usize - 1].refused = true;
-                    self.happen_to(seq, "RECLAIM-REFUSED");
-                }
-            }
             _ => {}
         }
+    }
+
+    /// A payment that came late. False when it must be tried again: so many due holds have ended
+    /// for it, and none had the amount that is missing.
+    fn reclaim(&mut self, seq: u64, now: Moment) -> bool {
+        let row = self.row(seq).clone();
+        if row.refused {
+            return true;
+        }
+        let (round, qty) = (row.round, row.qty);
+        let left = self.allowance_in(round, &row.user);
+        let permitted = left.is_none_or(|left| qty <= left);
+        if permitted {
+            let before = self.expired;
+            let is_many = |oracle: &Oracle| {
+                oracle.packets().is_some() && oracle.expired - before >= LAPSES_MAX as u64
+            };
+            let enough = |oracle: &Oracle| oracle.is_free(round, qty) || is_many(oracle);
+            self.expire_until(round, now, enough);
+            if is_many(self) && !self.is_free(round, qty) {
+                return false;
+            }
+        }
+        if permitted && self.is_free(round, qty) {
+            self.take_amount(qty, false);
+            self.move_to(seq, "SOLD", "RECLAIM", now);
+        } else {
+            self.change(now);
+            self.rows[seq as usize - 1].refused = true;
+            self.happen_to(seq, "RECLAIM-REFUSED");
+        }
+        true
     }
 
     /// One change that moves a grant to another state.
@@ -218,12 +260,16 @@ impl Oracle {
         self.set_state(seq, "EXPIRED", "EXPIRE");
     }
 
-    /// Those of the newest round first.
-    fn expire_own(&mut self, user: &[u8], now: Moment) {
-        let mut due = self.due(self.time(now), |row| row.user == user);
-        due.sort_by_key(|row| Reverse(row.round));
+    /// The earliest of very many; whether others are left.
+    fn expire_own(&mut self, user: &[u8], now: Moment) -> bool {
+        let due = self.due(self.time(now), |row| row.user == user);
         let due: Vec<u64> = due.into_iter().map(|row| row.seq).collect();
-        due.into_iter().for_each(|seq| self.expire(seq, now));
+        due.iter().take(LAPSES_MAX).for_each(|seq| self.expire(*seq, now));
+        due.len() > LAPSES_MAX
+    }
+
+    fn limits_users(&self) -> bool {
+        self.rules.limit != 0 || self.rules.grabs != 0
     }
 
     /// Lets holds of a round expire until it is enough.

@@ -1,5 +1,5 @@
 //! The simulation of the domain: a primary, its replicas, its log and its outbox as models in
-//! memory over `seckill::sale` alone, beside the oracle of the tests.
+//! memory over `seckill_domain` alone, beside the oracle of the tests.
 //!
 //! A run is a [`Setup`] and a list of [`Step`]s. Whoever has both can replay it, on any machine.
 //!

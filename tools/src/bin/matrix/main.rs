@@ -2,7 +2,7 @@
 //! versions with each other, and writes the tables of docs/servers.md; README.md has the first one.
 //!
 //! ```text
-//! cargo run -p seckill-tools --bin matrix -- --servers "$(.ci/servers --where)" [--only redis-8]
+//! target/debug/matrix --servers "$(.ci/servers --where)" [--only redis-8]
 //! ```
 
 mod table;
@@ -89,7 +89,7 @@ fn names(options: &Options) -> Result<Vec<String>, String> {
 fn test_binary() -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["test", "--test", "server", "--no-run", "--message-format=json"])
+        .args(["test", "--workspace", "--test", "server", "--no-run", "--message-format=json"])
         .stderr(Stdio::null())
         .output()
         .map_err(|e| format!("cargo does not start: {e}"))?;

@@ -11,7 +11,7 @@ mod tests {
 
     #[test]
     fn the_commands_page_is_up_to_date() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/commands.md");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
         let stored = fs::read_to_string(page).unwrap_or_default();
         assert!(
             stored == seckill::command::docs::markdown(),

@@ -1,0 +1,122 @@
+//! So many due holds that one call can't write all of them: it writes a part and says TRYAGAIN, or
+//! goes on where that makes no difference.
+
+use crate::support::bulk::grow;
+use crate::support::shop::{clock_ms, counter, number};
+use crate::support::{wait_until, Conn, Options, Server};
+
+const OWN: &str = "-TRYAGAIN many holds of this user are ending";
+const OTHERS: &str = "-TRYAGAIN many holds are ending";
+
+/// How long after INIT the holds are due.
+const HOLD_MS: i64 = 300;
+
+/// A server that settles one hold a minute by itself, and its replica.
+fn servers() -> (Server, Server) {
+    let server = Options::new().module_args("sweep-batch 1 sweep-interval-ms 60000").start();
+    let replica = Server::start();
+    replica.follow(&server);
+    (server, replica)
+}
+
+fn wait_for(conn: &mut Conn, deadline: i64) {
+    wait_until("the holds are due", || clock_ms(conn) > deadline);
+}
+
+/// A sale in which one user has so many holds of one unit that are due.
+fn owned(conn: &mut Conn, key: &str, terms: &str, holds: usize) {
+    assert_eq!(conn.call(&format!("SECKILL.INIT {key} 9000 {terms}")), "+OK");
+    let created = number(conn, key, "created_at");
+    grow(conn, key, 0, holds, |_| format!("Gd{HOLD_MS}:u"));
+    wait_for(conn, created + HOLD_MS);
+}
+
+/// Holds of the sale that have expired; the sweeper may have settled one.
+#[track_caller]
+fn assert_expired(conn: &mut Conn, key: &str, expected: i64) {
+    let expired = counter(conn, key, "expired");
+    assert!((expected..=expected + 1).contains(&expired), "{expired} of {expected}");
+}
+
+#[test]
+fn a_call_writes_a_part_of_a_users_many_due_holds() {
+    let (server, replica) = servers();
+    let mut conn = server.conn();
+    owned(&mut conn, "k", "LIMIT 8000 OUTBOX s", 2500);
+    assert_eq!(conn.call("SECKILL.GRAB k u QTY 8000 REQ r"), OWN);
+    assert_expired(&mut conn, "k", 1000);
+    assert_eq!(conn.call("SECKILL.CONFIRM k u SEQ 1 RECLAIM"), OWN);
+    assert_expired(&mut conn, "k", 2000);
+    let granted = conn.call("SECKILL.GRAB k u QTY 8000 REQ r");
+    assert_eq!(granted, "['GRANTED' 2501 8000 'SOLD' 0 1000]");
+    assert_eq!(counter(&mut conn, "k", "expired"), 2500);
+    // What is to be tried again is no attempt.
+    assert_eq!(counter(&mut conn, "k", "attempts"), 2501);
+    replica.wait_in_sync(&server);
+    assert_eq!(replica.digest("k"), server.digest("k"));
+    server.assert_sound("k");
+}
+
+/// Who has no limit needs no sum of what they had. No due hold is shown as held.
+#[test]
+fn without_a_limit_the_rest_waits() {
+    let (server, _replica) = servers();
+    let mut conn = server.conn();
+    owned(&mut conn, "k", "LIMIT 0", 2500);
+    let granted = conn.cmd("SECKILL.GRAB k u");
+    assert_eq!(granted.items()[1].int(), 2501, "{granted}");
+    assert_expired(&mut conn, "k", 1000);
+    assert_eq!(conn.call("SECKILL.CONFIRM k u SEQ 2500"), "['EXPIRED' 2500 1 0]");
+    assert_expired(&mut conn, "k", 2000);
+    // What they still have at the end serves themselves, too.
+    assert_eq!(conn.call("SECKILL.GRAB k u QTY 8999"), "['GRANTED' 2502 8999 'SOLD' 0 0]");
+    assert_eq!(counter(&mut conn, "k", "expired"), 2500);
+    server.assert_sound("k");
+}
+
+#[test]
+fn a_grab_of_several_sales_waits_for_each() {
+    let (server, _replica) = servers();
+    let mut conn = server.conn();
+    owned(&mut conn, "{t}a", "LIMIT 8000", 1500);
+    owned(&mut conn, "{t}b", "LIMIT 8000", 1500);
+    assert_eq!(conn.call("SECKILL.MGRAB u 2 {t}a {t}b REQ r"), OWN);
+    assert_expired(&mut conn, "{t}a", 1000);
+    assert_eq!(conn.call("SECKILL.MGRAB u 2 {t}a {t}b REQ r"), OWN);
+    let granted = conn.call("SECKILL.MGRAB u 2 {t}a {t}b REQ r");
+    assert_eq!(granted, "['GRANTED' [1501 1 'SOLD' 0 8999] [1501 1 'SOLD' 0 8999]]");
+    for key in ["{t}a", "{t}b"] {
+        assert_eq!(counter(&mut conn, key, "expired"), 1500);
+        server.assert_sound(key);
+    }
+}
+
+/// A late payment asks for one amount of a list, and the last of very many due holds has it.
+#[test]
+fn a_late_payment_looks_at_a_part_of_the_due_holds() {
+    const HOLDS: usize = 3000;
+    let (server, replica) = servers();
+    let mut conn = server.conn();
+    let ones = " 1".repeat(HOLDS - 1);
+    let init = format!("SECKILL.INIT l {} HOLD 700 DRAW LIST 7{ones}", HOLDS + 6);
+    assert_eq!(conn.call(&init), "+OK");
+    let created = number(&mut conn, "l", "created_at");
+    // The list is a piece of its own, so the sale is at version 2.
+    grow(&mut conn, "l", 1, HOLDS + 1, |number| match number {
+        1 => "Gq7d100:payer".to_owned(),
+        _ => format!("Gd{HOLD_MS}:u{number}"),
+    });
+    wait_for(&mut conn, created + 100);
+    let late = conn.cmd("SECKILL.GRAB l late");
+    assert_eq!(late.items()[2].int(), 7, "{late}");
+    wait_for(&mut conn, late.items()[4].int());
+    let pay = "SECKILL.CONFIRM l payer SEQ 1 RECLAIM";
+    for expired in [1001, 2001] {
+        assert_eq!(conn.call(pay), OTHERS);
+        assert_expired(&mut conn, "l", expired);
+    }
+    assert_eq!(conn.call(pay), "['SOLD' 1 7 0]");
+    replica.wait_in_sync(&server);
+    assert_eq!(replica.digest("l"), server.digest("l"));
+    server.assert_sound("l");
+}
