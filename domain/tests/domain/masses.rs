@@ -346,7 +346,7 @@ fn last_due_has_it(count: u64) -> Sale {
     draw(0, START);
     (1..count).for_each(|number| draw(number, START + 1));
     draw(count, START + HOLD);
-    assert_eq!((sale.core().available, sale.tallies().expired), (0, 1));
+    assert_eq!((sale.balances().available, sale.tallies().expired), (0, 1));
     assert_eq!(sale.grant(count + 1).unwrap().qty, 1);
     sale
 }
