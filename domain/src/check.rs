@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::admission::List;
-use super::amounts::AmountsTrial;
+use super::amounts::PlannedAmounts;
 use super::balances::Balances;
 use super::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
 use super::ledger::Lookup;
@@ -33,7 +33,7 @@ impl Sale {
         let planner = Planner::of(self);
         let alone = changes.len() == 1;
         let mut checker =
-            Checker { planner, amounts: AmountsTrial::default(), new_grant: None, alone };
+            Checker { planner, amounts: PlannedAmounts::default(), new_grant: None, alone };
         for (number, change) in changes.iter().enumerate() {
             checker.change(number, change)?;
         }
@@ -58,7 +58,7 @@ impl Sale {
 struct Checker<'s> {
     planner: Planner<'s>,
     /// What becomes of the amounts of DRAW LIST.
-    amounts: AmountsTrial,
+    amounts: PlannedAmounts,
     new_grant: Option<Places>,
     /// Whether the change is the only one of its command.
     alone: bool,

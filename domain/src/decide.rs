@@ -74,13 +74,6 @@ impl Sale {
         }
         match request {
             Request::Grab(grab) => self.decide_grab(grab, now),
-            other => self.decide_other(other, now),
-        }
-    }
-
-    fn decide_other<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
-        match request {
-            Request::Grab(grab) => self.decide_grab(grab, now),
             Request::Init(init) => self.decide_again(init),
             Request::Restock(restock) => self.decide_restock(restock, now),
             Request::Pause if self.paused => Decision::refuse(Outcome::Done),

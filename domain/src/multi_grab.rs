@@ -137,14 +137,14 @@ mod tests {
     /// Judges and commits as the caller must.
     fn run(sales: &mut [Sale], grabs: &[Grab<'_>], clock_ms: u64) -> MultiOutcome {
         let parts: Vec<(&Sale, Grab<'_>)> = sales.iter().zip(grabs.iter().copied()).collect();
-        let joint = decide_multi_grab(&parts, &at(clock_ms));
-        for (sale, decision) in sales.iter_mut().zip(&joint.decisions) {
+        let decided = decide_multi_grab(&parts, &at(clock_ms));
+        for (sale, decision) in sales.iter_mut().zip(&decided.decisions) {
             if let Some(plan) = &decision.plan {
                 sale.commit(plan);
             }
             assert_eq!(sale.audit().differences, []);
         }
-        joint.outcome
+        decided.outcome
     }
 
     fn sold(sales: &[Sale]) -> Vec<u64> {

@@ -141,15 +141,7 @@ impl<'s> Planner<'s> {
     }
 
     /// Plans what the change that began does.
-    #[inline]
     pub(super) fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
-        match effect {
-            Effect::Grant(grant) => self.grant(grant),
-            other => self.other_effect(other),
-        }
-    }
-
-    fn other_effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
         match effect {
             Effect::Grant(grant) => self.grant(grant),
             Effect::Import(import) => self.import(import),

@@ -52,11 +52,11 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let outbox = call.outbox();
     let mut key = call.open(KEY);
     let sale = access::sale(&mut key)?;
-    let Decision { outcome, plan } = sale.decide(request, now);
+    let Decision { outcome, plan } = &sale.decide(request, now);
     let shown = sale.masked(outcome.clone());
     // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
-    let attempt = matches!(request, Request::Grab(_)).then_some(&outcome);
-    let Some(plan) = &plan else {
+    let attempt = matches!(request, Request::Grab(_)).then_some(outcome);
+    let Some(plan) = plan else {
         count(sale, attempt);
         return Ok(shown);
     };

@@ -204,7 +204,8 @@ mod tests {
     use seckill_domain::admission::{Admission, List, Modulo, Sample};
     use seckill_domain::outcome::Outcome;
     use seckill_domain::request::{Amount, Grab, ListChange, Request};
-    use seckill_domain::testing::{at, gated, grab, run};
+    use seckill_domain::terms::Terms;
+    use seckill_oracle::sales::{at, created, run};
 
     #[test]
     fn allocations_are_counted() {

@@ -9,7 +9,6 @@ use seckill::command::table::TABLE;
 use seckill::command::terms::{outbox_place, Options as Terms};
 use seckill::server::register::{Arg, ArgKind};
 use seckill_domain::limits::MOMENT_MS_MIN;
-use seckill_domain::limits::MOMENT_MS_MIN;
 
 use crate::corpus::{corpus, pick};
 use crate::random::Random;
