@@ -13,7 +13,6 @@ pub mod bytes;
 mod chance;
 pub mod core;
 pub mod decide;
-pub mod decimal;
 pub mod draw;
 pub mod effect;
 pub mod event;

@@ -109,7 +109,7 @@ fn shown(sale: &Sale, outcome: &Outcome) -> Option<Outcome> {
 fn conclude(
     call: &mut Call<'_>,
     request: &Request<'_>,
-    step: Result<Step, &'static str>,
+    step: Result<Step<'_>, &'static str>,
     case: &Case<'_, '_>,
     shown: Option<Outcome>,
 ) {
@@ -152,26 +152,26 @@ pub struct Case<'c, 'a> {
 }
 
 /// How far a decision has come while its sale was open.
-pub enum Step {
+pub enum Step<'c> {
     /// Nothing is to change.
     Nothing,
     /// It is made: there is no entry to append.
-    Made(Made),
+    Made(Made<'c>),
     /// Its stream comes first.
-    Planned(Planned),
+    Planned(Planned<'c>),
 }
 
 /// What is to be made of a sale, and where its entries go if there are any.
-pub struct Planned {
+pub struct Planned<'c> {
     plan: Plan,
-    stream: Option<Stream>,
+    stream: Option<Stream<'c>>,
 }
 
 /// What was made, and what is still to be told of it.
-pub struct Made {
+pub struct Made<'c> {
     /// The version that the first change followed.
     version: u64,
-    entries: Option<Appended>,
+    entries: Option<Appended<'c>>,
     told: Told,
     /// Holds that ended.
     pub settled: u64,
@@ -179,9 +179,9 @@ pub struct Made {
     look_at: Option<u64>,
 }
 
-impl Made {
+impl<'c> Made<'c> {
     /// What the INIT of `sale` came to.
-    pub fn first(sale: &Sale, entries: Option<Appended>, told: Told) -> Made {
+    pub fn first(sale: &Sale, entries: Option<Appended<'c>>, told: Told) -> Self {
         Made { version: 0, entries, told, settled: 0, look_at: sale.next_due() }
     }
 
@@ -193,13 +193,13 @@ impl Made {
 
 /// Plans what was decided of the open sale, and makes it at once when no entry is to be appended.
 /// `named` is the stream that the command names as a key, if it does.
-pub fn begin(
+pub fn begin<'c>(
     sale: &mut Sale,
     name: &[u8],
-    outbox: Outbox,
+    outbox: Outbox<'c>,
     named: Option<&[u8]>,
     case: &Case<'_, '_>,
-) -> Result<Step, &'static str> {
+) -> Result<Step<'c>, &'static str> {
     if case.decision.changes.is_empty() {
         count(sale, case);
         return Ok(Step::Nothing);
@@ -212,13 +212,13 @@ pub fn begin(
 }
 
 /// Plans `changes` of the open sale.
-pub fn plan(
+pub fn plan<'c>(
     sale: &Sale,
     name: &[u8],
-    outbox: Outbox,
+    outbox: Outbox<'c>,
     named: Option<&[u8]>,
     changes: &[Change<'_>],
-) -> Result<Planned, &'static str> {
+) -> Result<Planned<'c>, &'static str> {
     let plan = sale.plan_changes(name, changes).map_err(|_| errors::EXHAUSTED)?;
     let stream = sale.outbox_after(changes).filter(|_| !plan.entries.is_empty());
     let stream = stream.map(|stream| outbox.stream(stream, named == Some(stream)));
@@ -226,11 +226,11 @@ pub fn plan(
 }
 
 /// Completes what was begun: the sale at the key is closed by now.
-pub fn complete(
+pub fn complete<'c>(
     call: &mut Call<'_>,
-    step: Step,
+    step: Step<'c>,
     case: &Case<'_, '_>,
-) -> Result<Option<Made>, &'static str> {
+) -> Result<Option<Made<'c>>, &'static str> {
     match step {
         Step::Nothing => Ok(None),
         Step::Made(made) => Ok(Some(made)),
@@ -246,11 +246,15 @@ pub fn complete(
 
 /// Sees to it that the streams of all that is `planned` are there and take its entries. The sales
 /// at the arguments `keys` are closed: foreign code may run in it.
-pub fn ready(call: &mut Call<'_>, keys: &[usize], planned: &[Planned]) -> Result<(), &'static str> {
+pub fn ready(
+    call: &mut Call<'_>,
+    keys: &[usize],
+    planned: &[Planned<'_>],
+) -> Result<(), &'static str> {
     let with_stream = keys.iter().zip(planned).filter(|(_, planned)| planned.stream.is_some());
-    let (keys, planned): (Vec<usize>, Vec<&Planned>) = with_stream.unzip();
+    let (keys, planned): (Vec<usize>, Vec<&Planned<'_>>) = with_stream.unzip();
     let streams = planned.iter().filter_map(|planned| planned.stream.as_ref());
-    let wanted: Vec<(&Stream, usize)> =
+    let wanted: Vec<(&Stream<'_>, usize)> =
         streams.zip(planned.iter().map(|planned| planned.plan.entries.len())).collect();
     let Err((place, why)) = outbox::ready(&wanted) else { return Ok(()) };
     let failed = (keys.get(place), planned.get(place), why != NotTaken::Changed);
@@ -285,12 +289,12 @@ fn not_taken(why: NotTaken) -> &'static str {
 
 /// Makes what was planned of the sales at `keys`: all entries first, then all changes; or nothing.
 /// Nothing foreign runs in it.
-pub fn enact_all(
+pub fn enact_all<'c>(
     mut keys: Vec<Key<'_>>,
-    planned: Vec<Planned>,
+    planned: Vec<Planned<'c>>,
     cases: &[Case<'_, '_>],
-) -> Result<Vec<Made>, &'static str> {
-    let (plans, streams): (Vec<Plan>, Vec<Option<Stream>>) =
+) -> Result<Vec<Made<'c>>, &'static str> {
+    let (plans, streams): (Vec<Plan>, Vec<Option<Stream<'c>>>) =
         planned.into_iter().map(|Planned { plan, stream }| (plan, stream)).unzip();
     let Some(mut open) = outbox::open_all(streams) else {
         // A stream was there and is not: its time to live was over just now, foreign code ran, and
@@ -314,7 +318,12 @@ pub fn enact_all(
 }
 
 /// Makes what was planned of the open sale, once its entries are appended.
-fn enact(sale: &mut Sale, plan: Plan, entries: Option<Appended>, case: &Case<'_, '_>) -> Made {
+fn enact<'c>(
+    sale: &mut Sale,
+    plan: Plan,
+    entries: Option<Appended<'c>>,
+    case: &Case<'_, '_>,
+) -> Made<'c> {
     let (version, holds) = (sale.core().version, sale.holds_len());
     let (expired, changes) = (sale.tallies().expired, &case.decision.changes);
     let told = sale.commit_plan(changes, plan, case.now.run);
@@ -340,11 +349,11 @@ fn count(sale: &mut Sale, case: &Case<'_, '_>) {
 
 /// Appends the first entries of a sale that is to come to the key `KEY`, where nothing is. Foreign
 /// code may run in it, but not once it has appended.
-pub fn append_first(
-    call: &mut Call<'_>,
+pub fn append_first<'c>(
+    call: &mut Call<'c>,
     stream: &[u8],
     entries: &[Entry],
-) -> Result<Option<Appended>, &'static str> {
+) -> Result<Option<Appended<'c>>, &'static str> {
     let stream = call.outbox().stream(stream, true);
     outbox::ready(&[(&stream, entries.len())]).map_err(|(_, why)| not_taken(why))?;
     if !matches!(call.open(KEY).slot(), Slot::Missing) {
@@ -357,7 +366,7 @@ pub fn append_first(
 
 /// Replicates what was made to the sale at the argument `key`, entries before the change, and
 /// tells who watches the key.
-pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'_>]) {
+pub fn publish(call: &mut Call<'_>, key: usize, made: &Made<'_>, changes: &[Change<'_>]) {
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
@@ -366,7 +375,7 @@ pub fn publish(call: &mut Call<'_>, key: usize, made: &Made, changes: &[Change<'
 
 /// Replicates the INIT that made `sale`, puts it at its key and tells who watches that. The server
 /// tells of the new key, in which foreign code may change the sale: so the INIT goes out before.
-pub fn publish_first(call: &mut Call<'_>, made: &Made, init: &Change<'_>, sale: Sale) {
+pub fn publish_first(call: &mut Call<'_>, made: &Made<'_>, init: &Change<'_>, sale: Sale) {
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
@@ -395,7 +404,7 @@ fn hand_on(
 }
 
 /// Notifies of what was made, in order.
-pub fn announce(call: &mut Call<'_>, key: usize, made: &Made) {
+pub fn announce(call: &mut Call<'_>, key: usize, made: &Made<'_>) {
     tell(call, key, &made.told);
     if let Some(entries) = &made.entries {
         call.notify_outbox(entries);

@@ -155,7 +155,7 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
 }
 
 /// Replicates what was made to all sales, then notifies of it.
-fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Made]) {
+fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Made<'_>]) {
     let changed = || {
         let all = parts.iter().zip(made).zip(&joint.decisions);
         all.filter(|(_, decision)| !decision.changes.is_empty())
@@ -168,17 +168,17 @@ fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Made]) {
     }
 }
 
-type Taken<'a> = (Joint<'a>, Vec<Made>);
+type Taken<'a, 'c> = (Joint<'a>, Vec<Made<'c>>);
 
 /// Judges all parts and makes what was decided: first the entries of all outboxes, then all
 /// changes; or nothing.
-fn take<'a>(
-    call: &mut Call<'_>,
+fn take<'a, 'c>(
+    call: &mut Call<'c>,
     user: &'a [u8],
     parts: &[Part],
     req: Option<&'a [u8]>,
     now: &Now,
-) -> Result<Taken<'a>, &'static str> {
+) -> Result<Taken<'a, 'c>, &'static str> {
     let args: Vec<usize> = parts.iter().map(|part| part.arg).collect();
     call.let_expire(&args);
     let (joint, planned) = judge(call, user, parts, req, now)?;
@@ -200,13 +200,13 @@ fn take<'a>(
 }
 
 /// Judges all parts and plans what is to be made of each.
-fn judge<'a>(
-    call: &mut Call<'_>,
+fn judge<'a, 'c>(
+    call: &mut Call<'c>,
     user: &'a [u8],
     parts: &[Part],
     req: Option<&'a [u8]>,
     now: &Now,
-) -> Result<(Joint<'a>, Vec<Planned>), &'static str> {
+) -> Result<(Joint<'a>, Vec<Planned<'c>>), &'static str> {
     let (outbox, args) = (call.outbox(), call.args());
     let places: Vec<usize> = parts.iter().map(|part| part.arg).collect();
     let mut keys = call.open_several(&places);
