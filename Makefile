@@ -10,11 +10,13 @@ BENCH ?=
 SIM ?=
 FUZZ ?=
 TORTURE ?=
+# And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
+LAB ?=
 NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
 	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
-	bench-core bench-instructions bench-profile
+	bench-core bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -93,6 +95,21 @@ bench-core: deps ## Measure the domain alone, without a server
 
 bench-instructions: build build-noop ## Count the server's instructions for one call (valgrind)
 	SECKILL_MODULE=$(MODULE) SECKILL_NOOP_MODULE=$(NOOP) cargo bench -p seckill-bench --bench instructions
+
+lab: deps orders-deps ## Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)
+	cargo build --release -p seckill -p seckill-lab --lib --bin lab
+	target/release/lab $(if $(LAB),$(LAB),--docs docs)
+
+lab-soak: deps orders-deps ## The module's rows of the lab, 100 rushes each, without and with crashes
+	cargo build --release -p seckill -p seckill-lab --lib --bin lab
+	target/release/lab --soak $(LAB)
+
+lab-php-deps: ## Install php-fpm with phpredis, nginx and ab for lab-php, without their services
+	@.ci/deps php
+
+lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed and as meant, under ab
+	cargo build --release -p seckill -p seckill-lab --lib --bin lab_php
+	target/release/lab_php $(LAB)
 
 test: deps ## Run all tests
 	cargo test --workspace

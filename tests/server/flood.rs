@@ -31,7 +31,8 @@ const FAMILIES: [Family; 6] = [
 fn random_ids(like: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut random = Random(7);
     let id = |like: &Vec<u8>| {
-        let digits = (0..like.len().div_ceil(16).max(1)).map(|_| format!("{:016x}", random.next()));
+        let digits =
+            (0..like.len().div_ceil(16).max(1)).map(|_| format!("{:016x}", random.number()));
         let mut id = digits.collect::<String>().into_bytes();
         id.truncate(like.len().max(16));
         id
@@ -75,7 +76,7 @@ fn equal_fnv(count: usize) -> Vec<Vec<u8>> {
     for _ in 0..20 {
         let mut seen = std::collections::HashMap::new();
         loop {
-            let piece = random.next().to_le_bytes();
+            let piece = random.number().to_le_bytes();
             let next = fnv(state, &piece);
             if let Some(other) = seen.insert(next, piece).filter(|other| *other != piece) {
                 stages.push([other, piece]);

@@ -165,7 +165,7 @@ fn altered_bytes_are_refused_or_harmless() {
                 0 => old ^ 1 << random.below(8),
                 1 => old.wrapping_add(1),
                 2 => 0xff,
-                _ => random.next() as u8,
+                _ => random.number() as u8,
             };
         }
         crc64::repair(&mut altered);

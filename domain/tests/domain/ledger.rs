@@ -41,7 +41,7 @@ impl Plain {
             id.resize(16 + (seq % 113) as usize, b'r');
             (id, asked)
         });
-        let qty = if random.below(2) == 0 { 1 } else { 1 + random.next() % 100_000 };
+        let qty = if random.below(2) == 0 { 1 } else { 1 + random.number() % 100_000 };
         // Times mostly rise; some lie before the first of their chunk.
         let at = 1_000_000 + seq * 10 - random.below(20_000).min(seq * 10);
         let held_until = if random.below(4) == 0 { at + random.below(1 << 40) } else { 0 };

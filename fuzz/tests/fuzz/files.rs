@@ -133,7 +133,7 @@ fn start(prepared: &mut Prepared, random: &mut Random, how: &str) -> bool {
         altered[place] = match random.below(3) {
             0 => altered[place] ^ 1 << random.below(8),
             1 => altered[place].wrapping_add(1),
-            _ => random.next() as u8,
+            _ => random.number() as u8,
         };
     }
     fs::write(&prepared.file, altered).expect("a writable file");

@@ -85,7 +85,7 @@ fn flip(payload: &mut [u8], random: &mut Random) {
             0 => payload[place] ^ 1 << random.below(8),
             1 => payload[place].wrapping_add(1),
             2 => 0xff,
-            _ => random.next() as u8,
+            _ => random.number() as u8,
         };
     }
     crc64::repair(payload);

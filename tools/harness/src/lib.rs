@@ -9,6 +9,7 @@ pub mod crc64;
 pub mod limits;
 pub mod link;
 pub mod logs;
+pub mod mariadb;
 pub mod other_module;
 pub mod payload;
 pub mod process;

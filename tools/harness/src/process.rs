@@ -48,9 +48,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts redis-server (or what `SECKILL_TEST_SERVER` names) with `module` and
-    /// `settings`, which are written as on its command line: `["--appendonly", "yes"]`. Returns when
-    /// it answers.
+    /// Starts the server with `module` and `settings`, which are written as on its command line:
+    /// `["--appendonly", "yes"]`. Returns when it answers.
     ///
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.

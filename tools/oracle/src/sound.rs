@@ -151,9 +151,9 @@ pub fn scramble(bytes: &mut Vec<u8>, random: &mut Random) {
     }
     let at = random.below(bytes.len() as u64) as usize;
     match random.below(5) {
-        0 => bytes[at] = random.next() as u8,
+        0 => bytes[at] = random.number() as u8,
         1 => bytes[at] ^= 1 << random.below(8),
-        2 => bytes.insert(at, random.next() as u8),
+        2 => bytes.insert(at, random.number() as u8),
         3 => drop(bytes.remove(at)),
         _ => {
             let end = bytes.len().min(at + 1 + random.below(9) as usize);

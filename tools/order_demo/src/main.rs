@@ -15,7 +15,6 @@
 
 mod compare;
 mod loss;
-mod mariadb;
 mod rush;
 mod writer;
 
@@ -29,7 +28,7 @@ use redis::{Cmd, Connection, FromRedisValue};
 use serde_json::Value;
 
 use loss::First;
-use mariadb::MariaDb;
+use seckill_harness::mariadb::MariaDb;
 use seckill_harness::process::Server;
 use writer::Writer;
 

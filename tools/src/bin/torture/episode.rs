@@ -91,7 +91,7 @@ impl Episode<'_> {
         let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
         let sales = open(&world, &mut random)?;
         let wait = self.setting == Setting::Wait;
-        let crowd = Crowd::start(Arc::clone(&shared), &sales, self.clients, wait, random.next());
+        let crowd = Crowd::start(Arc::clone(&shared), &sales, self.clients, wait, random.number());
         let befell = self.faults(&mut world, &mut random, tally);
         // Also when a fault went wrong: the threads must end.
         let histories = crowd.finish(sales.len())?;

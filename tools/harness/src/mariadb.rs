@@ -1,5 +1,5 @@
 //! A MariaDB of its own in a temporary folder: only a local socket, no port, no service of the
-//! system. It ends, and its folder goes, together with the value or the example.
+//! system. It ends, and its folder goes, together with the value or the program.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use seckill_harness::process::{
+use crate::process::{
     clean_up_on_signals, command, end, last_lines, lock, Running, Slot, ALL, SIGNALS,
 };
 
@@ -67,6 +67,11 @@ impl MariaDb {
     /// `mysql://root@localhost/name?socket=...`
     pub fn url(&self, name: &str) -> String {
         format!("mysql://root@localhost/{name}?socket={}", self.socket.display())
+    }
+
+    /// The process id, 0 when it was stopped.
+    pub fn pid(&self) -> u32 {
+        lock(&self.slot).as_ref().map_or(0, |running| running.child.id())
     }
 
     /// Ready means that it greets who connects.

@@ -1,0 +1,197 @@
+//! One buyer: a process of the shop that serves one request, with its own connections.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql::Conn;
+use redis::Connection;
+
+use crate::contender::Rush;
+use crate::gate::{lock, Gate};
+
+/// Why a request ends without an answer of its own.
+#[derive(Debug)]
+pub enum Stop {
+    /// The process died.
+    Died,
+    /// The database threw: code and text. Nobody catches it, the buyer sees HTTP 500.
+    Sql(u16, String),
+    /// The lab itself is in trouble, and says why.
+    Trouble(String),
+}
+
+/// What the processes of a shop share beside Redis and the database.
+#[derive(Debug, Default)]
+pub struct House {
+    /// The "sold out" marker in the memory of an application server.
+    pub sold_out_flag: AtomicBool,
+    /// The same by a server that hears the module: the generation in which it was kept, plus 1.
+    pub cached_at: AtomicU64,
+    /// What it heard since: each notification begins a new generation.
+    pub generation: AtomicU64,
+    /// In a rush: no more buyers come, so workers may end.
+    pub closed: AtomicBool,
+    /// Numbers for what must be unlike, tokens and request ids for instance.
+    pub next_number: AtomicU64,
+    /// Where lock files lie.
+    pub folder: std::path::PathBuf,
+    pub redis_url: String,
+}
+
+/// One request's worth of state, and the connections that outlive it.
+pub struct Buyer {
+    pub gate: Gate,
+    /// The place in the interleaver (A is 0), or the worker's number.
+    pub who: usize,
+    pub user: String,
+    /// The id that the shop gave this click; a resent click has the same one.
+    pub req: String,
+    /// 1, or for the second buyer of a contender with two products 2.
+    pub product: u64,
+    pub redis: Connection,
+    pub sql: Option<Conn>,
+    pub house: Arc<House>,
+    pub rush: Rush,
+    /// The request's number in the rush.
+    pub number: u64,
+    /// Commands, transactions and statements sent for this request.
+    pub round_trips: u64,
+    /// Coins paid (the red packets of 001).
+    pub paid: u64,
+    /// In a soak: the process of this request dies before this step.
+    pub dies_before: Option<u64>,
+    steps: u64,
+    pub(crate) random: fastrand::Rng,
+    pub(crate) watches: bool,
+    pub(crate) in_transaction: bool,
+}
+
+impl Buyer {
+    pub fn new(gate: Gate, redis: Connection, sql: Option<Conn>, house: Arc<House>) -> Buyer {
+        Buyer {
+            gate,
+            who: 0,
+            user: String::new(),
+            req: String::new(),
+            product: 1,
+            redis,
+            sql,
+            house,
+            rush: crate::contender::BASE.rush,
+            number: 0,
+            round_trips: 0,
+            paid: 0,
+            dies_before: None,
+            steps: 0,
+            random: fastrand::Rng::with_seed(0),
+            watches: false,
+            in_transaction: false,
+        }
+    }
+
+    /// A new request of `user`: nothing is left of the one before.
+    pub fn comes(&mut self, user: String, req: String, number: u64) {
+        self.random = fastrand::Rng::with_seed(number.wrapping_mul(0x9e37_79b9).wrapping_add(1));
+        (self.user, self.req, self.number) = (user, req, number);
+        (self.round_trips, self.paid, self.steps) = (0, 0, 0);
+    }
+
+    /// PHP's `mt_rand`: both ends included.
+    pub fn mt_rand(&mut self, low: u64, high: u64) -> u64 {
+        self.random.u64(low..=high)
+    }
+
+    /// The coins that "business logic" gives this user: 1 in the interleaver, 1 to 1000 in a rush.
+    pub fn amount(&mut self) -> u64 {
+        if self.gate.is_held() {
+            return 1;
+        }
+        self.mt_rand(1, 1000)
+    }
+
+    /// `usleep(100)` and the like: in the interleaver every order is played anyway.
+    pub fn sleep(&mut self, time: Duration) {
+        if !self.gate.is_held() {
+            std::thread::sleep(time);
+        }
+    }
+
+    /// Sleeps before the next try; in the interleaver until somebody else has moved.
+    pub fn pause(&mut self, time: Duration) {
+        self.gate.pause();
+        self.sleep(time);
+    }
+
+    /// `执行额外业务逻辑`: a step of its own, in which a lease may run out. Some requests of
+    /// a rush work longer than their lease.
+    pub fn work(&mut self) -> Result<(), Stop> {
+        self.step(|_| Ok(((), || "works".into())))?;
+        let every = self.rush.overlong_every;
+        if every > 0 && self.number.is_multiple_of(every) {
+            self.sleep(Duration::from_millis(self.rush.lease_ms * 3 / 2));
+        }
+        Ok(())
+    }
+
+    /// Whether the shop's own work fails: in the interleaver for A, in a rush for some orders. An
+    /// order that is sent twice is paid, or not, once.
+    pub fn work_fails(&mut self) -> bool {
+        match self.gate.is_held() {
+            true => self.rush.fails_percent > 0 && self.who == 0,
+            false => {
+                let order = self
+                    .req
+                    .bytes()
+                    .fold(7, |sum: u64, byte| sum.wrapping_mul(31) ^ u64::from(byte));
+                fastrand::Rng::with_seed(order).u64(0..100) < self.rush.fails_percent
+            }
+        }
+    }
+
+    /// One more connection, for what blocks the first.
+    pub fn second_connection(&self) -> Result<Connection, Stop> {
+        Ok(redis::Client::open(self.house.redis_url.as_str())?.get_connection()?)
+    }
+
+    /// A number that nobody else has.
+    pub fn unlike(&self) -> u64 {
+        self.house.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether a worker may go home.
+    pub fn buyers_are_gone(&self) -> bool {
+        match &self.gate {
+            Gate::Held(turns) => lock(&turns.scene).buyers_are_gone,
+            Gate::Open => self.house.closed.load(Ordering::SeqCst),
+        }
+    }
+
+    /// One round trip: waits for its turn, does it, and tells the timeline.
+    pub(crate) fn step<T, S: FnOnce() -> String>(
+        &mut self,
+        act: impl FnOnce(&mut Buyer) -> Result<(T, S), Stop>,
+    ) -> Result<T, Stop> {
+        if self.dies_before == Some(self.steps) || !self.gate.pass() {
+            return Err(Stop::Died);
+        }
+        self.steps += 1;
+        let (out, text) = act(self)?;
+        self.gate.note(text);
+        Ok(out)
+    }
+
+    /// The script is over, by its end or by a crash: its connections go, and with them WATCH and
+    /// any open transaction. (They are kept for the next request, so it is said to the servers.)
+    pub fn script_ends(&mut self) -> Result<(), Stop> {
+        if std::mem::take(&mut self.watches) {
+            redis::cmd("UNWATCH")
+                .exec(&mut self.redis)
+                .map_err(|e| Stop::Trouble(e.to_string()))?;
+        }
+        if std::mem::take(&mut self.in_transaction) {
+            self.quietly("ROLLBACK")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Small questions that readers argue about, asked of the servers.
+
+use mysql::prelude::Queryable;
+use redis::{Connection, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::servers::Servers;
+use crate::wire::shown;
+
+/// A question, what was asked, and what the server said.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fact {
+    pub id: String,
+    pub asked: String,
+    pub said: String,
+    /// Whether it is what the page says.
+    pub holds: bool,
+}
+
+/// Asks all of them.
+///
+/// # Errors
+/// A sentence when the lab itself fails.
+pub fn facts(servers: &Servers, sql: bool) -> Result<Vec<Fact>, String> {
+    let mut one = servers.redis()?;
+    let mut all = exec(&mut one).map_err(|e| e.to_string())?;
+    all.extend(shedding(&mut one).map_err(|e| e.to_string())?);
+    if sql {
+        all.push(plain_select(servers)?);
+    }
+    Ok(all)
+}
+
+/// R11, row 20: what makes EXEC fail.
+fn exec(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
+    let cases: [(&str, &[&[&str]], bool); 4] = [
+        ("nothing is touched at all", &[&["WATCH", "k"], &["MULTI"], &["EXEC"]], true),
+        (
+            "the watched key is changed inside the transaction",
+            &[&["WATCH", "k"], &["MULTI"], &["SET", "k", "2"], &["EXEC"]],
+            true,
+        ),
+        (
+            "two are watched, another is changed",
+            &[&["WATCH", "k", "l"], &["MULTI"], &["SET", "m", "2"], &["EXEC"]],
+            true,
+        ),
+        (
+            "the caller itself changes it between WATCH and MULTI",
+            &[&["WATCH", "k"], &["SET", "k", "3"], &["MULTI"], &["EXEC"]],
+            false,
+        ),
+    ];
+    let mut facts = Vec::new();
+    for (number, (what, commands, succeeds)) in cases.into_iter().enumerate() {
+        redis::cmd("SET").arg("k").arg("1").exec(redis)?;
+        let mut last = Value::Nil;
+        for words in commands {
+            last = redis::cmd(words[0]).arg(&words[1..]).query(redis)?;
+        }
+        let words: Vec<String> = commands.iter().map(|words| words.join(" ")).collect();
+        let carried_out = last != Value::Nil;
+        facts.push(Fact {
+            id: format!("R11.{}", number + 1),
+            asked: format!("{}: `{}`", what, words.join("; ")),
+            said: match carried_out {
+                true => format!("carried out: [{}]", shown(&last)),
+                false => "nil".into(),
+            },
+            holds: carried_out == succeeds,
+        });
+    }
+    Ok(facts)
+}
+
+/// Row 42: who clicks ten times, shed at random and shed by SAMPLE.
+fn shedding(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
+    const USERS: usize = 1000;
+    let mut random = fastrand::Rng::with_seed(42);
+    let mut passes =
+        |clicks: usize| (0..USERS).filter(|_| (0..clicks).any(|_| random.u32(0..10) == 0)).count();
+    let (once, ten_times) = (passes(1), passes(10));
+    redis::cmd("DEL").arg("sampled").exec(redis)?;
+    let init = ["sampled", "1000000", "LIMIT", "0", "GRABS", "1", "SAMPLE", "100"];
+    redis::cmd("SECKILL.INIT").arg(&init).exec(redis)?;
+    let mut sampled = |clicks: usize| -> redis::RedisResult<usize> {
+        let mut passed = 0;
+        for user in 0..USERS {
+            let mut heard = Vec::new();
+            for click in 0..clicks {
+                let mut grab = redis::cmd("SECKILL.GRAB");
+                let reply: Vec<Value> = grab
+                    .arg("sampled")
+                    .arg(format!("u{user}"))
+                    .arg("REQ")
+                    .arg(click)
+                    .query(redis)?;
+                heard.push(shown(&reply[0]) != "BUSY");
+            }
+            passed += usize::from(heard.contains(&true));
+        }
+        Ok(passed)
+    };
+    let (sample_once, sample_ten) = (sampled(1)?, sampled(10)?);
+    let share = |passed: usize| format!("{:.1} %", passed as f64 * 100.0 / USERS as f64);
+    let fact = |id: &str, asked: &str, (once, ten): (usize, usize), holds| Fact {
+        id: id.into(),
+        asked: asked.into(),
+        said: format!("one click: {} pass; ten clicks: {}", share(once), share(ten)),
+        holds,
+    };
+    Ok(vec![
+        fact("Q03", "shed at random, nine of ten", (once, ten_times), ten_times > 3 * once),
+        fact("S06", "SAMPLE 100", (sample_once, sample_ten), sample_once == sample_ten),
+    ])
+}
+
+/// Row 23: a plain SELECT beside FOR UPDATE.
+fn plain_select(servers: &Servers) -> Result<Fact, String> {
+    let (mut one, mut two) = match (servers.sql()?, servers.sql()?) {
+        (Some(one), Some(two)) => (one, two),
+        _ => return Err("this needs the database".into()),
+    };
+    let ask = || -> mysql::Result<Option<i64>> {
+        one.query_drop("DELETE FROM seckill")?;
+        one.query_drop("INSERT INTO seckill VALUES (1, 5)")?;
+        one.query_drop("BEGIN")?;
+        one.query_drop("SELECT number FROM seckill WHERE seckill_id=1 FOR UPDATE")?;
+        // It would wait for so many seconds, and then fail, if it had to wait.
+        two.query_drop("SET innodb_lock_wait_timeout = 1")?;
+        let read = two.query_first("SELECT number FROM seckill WHERE seckill_id=1");
+        one.query_drop("ROLLBACK")?;
+        read
+    };
+    let mut ask = ask;
+    let read = ask();
+    Ok(Fact {
+        id: "M03".into(),
+        asked: "a plain `SELECT number` while another transaction holds the row `FOR UPDATE`"
+            .into(),
+        said: match &read {
+            Ok(Some(number)) => format!("reads {number} at once"),
+            other => format!("{other:?}"),
+        },
+        holds: matches!(read, Ok(Some(5))),
+    })
+}

@@ -1,0 +1,191 @@
+//! Which schedules are played: every order where that is few enough, then a seeded sample.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{Contender, Fault};
+use crate::interleave::judge::faults;
+use crate::interleave::setting::{settings, Kind, Setting};
+use crate::interleave::stage::Stage;
+use crate::interleave::timeline::Timeline;
+use crate::interleave::{Choice, Played};
+
+/// The sample's seed: the same schedules in every run.
+const SEED: u64 = 7;
+
+/// A fault and the shortest schedule that shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    pub fault: Fault,
+    pub timeline: Timeline,
+    /// Fewer is shorter: buyers, then steps, then changes from one buyer to another.
+    pub size: (usize, usize, usize),
+}
+
+/// What the interleaver found about one contender.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Proof {
+    pub id: String,
+    pub schedules: usize,
+    /// Whether every order of every setting was played.
+    pub complete: bool,
+    pub findings: Vec<Finding>,
+}
+
+impl Proof {
+    /// Faults that are not marked, and marks that were not found.
+    pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
+        let found: Vec<Fault> = self.findings.iter().map(|finding| finding.fault).collect();
+        let unmarked = found.iter().filter(|fault| !contender.marked.contains(fault));
+        let unseen = contender.marked.iter().filter(|fault| !found.contains(fault));
+        let unmarked =
+            unmarked.map(|f| format!("{}: {f:?} found, and it is not marked so", self.id));
+        let unseen = unseen.map(|f| format!("{}: marked {f:?}, and no schedule shows it", self.id));
+        unmarked.chain(unseen).collect()
+    }
+}
+
+/// Plays all settings of a contender, at most `limit` schedules each, half of them sampled where
+/// there are more.
+///
+/// # Errors
+/// A sentence when the lab itself fails.
+pub fn prove(stage: &mut Stage, contender: &Contender, limit: usize) -> Result<Proof, String> {
+    let mut search = Search { contender, best: BTreeMap::new(), schedules: 0, complete: true };
+    for setting in settings(contender) {
+        match setting.kind {
+            Kind::Crash => search.crashes(stage, &setting)?,
+            _ => search.orders(stage, &setting, limit)?,
+        }
+    }
+    Ok(Proof {
+        id: contender.id.to_owned(),
+        schedules: search.schedules,
+        complete: search.complete,
+        findings: search.best.into_values().collect(),
+    })
+}
+
+struct Search<'c> {
+    contender: &'c Contender,
+    best: BTreeMap<Fault, Finding>,
+    schedules: usize,
+    complete: bool,
+}
+
+/// One point of a schedule: what could happen, and what was taken.
+struct Point {
+    options: Vec<Choice>,
+    taken: usize,
+}
+
+impl Search<'_> {
+    /// Depth first: the last choice that has another alternative is changed, until none has.
+    fn orders(&mut self, stage: &mut Stage, setting: &Setting, limit: usize) -> Result<(), String> {
+        let mut path: Vec<Point> = Vec::new();
+        let mut random = fastrand::Rng::with_seed(SEED);
+        for played in 0.. {
+            if played == limit {
+                self.complete = false;
+                return Ok(());
+            }
+            let sampled = played >= limit.div_ceil(2) && limit > 1;
+            let (mut depth, mut trace) = (0, Vec::new());
+            let played = stage.play(self.contender, setting, |options| {
+                let first = options.first()?;
+                let choice = if sampled {
+                    options[random.usize(..options.len())]
+                } else if depth < path.len() {
+                    path[depth].options[path[depth].taken]
+                } else {
+                    let options = nearest_first(options, trace.last());
+                    path.push(Point { options, taken: 0 });
+                    path[depth].options.first().copied().unwrap_or(*first)
+                };
+                depth += 1;
+                trace.push(choice);
+                Some(choice)
+            })?;
+            self.judge(setting, &played, &trace)?;
+            if sampled {
+                continue;
+            }
+            while path.last().is_some_and(|point| point.taken + 1 == point.options.len()) {
+                path.pop();
+            }
+            match path.last_mut() {
+                Some(point) => point.taken += 1,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A dies after 0, 1, 2 ... steps, until there is no such step. Then one after the other.
+    fn crashes(&mut self, stage: &mut Stage, setting: &Setting) -> Result<(), String> {
+        let helper = setting.people.iter().position(|person| person.helps);
+        for dies_after in 0.. {
+            let (mut steps, mut trace, mut died) = (0, Vec::new(), false);
+            let played = stage.play(self.contender, setting, |options| {
+                let go = |who: usize| options.contains(&Choice::Go(who)).then_some(Choice::Go(who));
+                let choice = if !died && steps == dies_after {
+                    died = true;
+                    // After the last step there is nobody left to die, but their answer is lost.
+                    options.contains(&Choice::Dies(0)).then_some(Choice::Dies(0))
+                } else {
+                    None
+                };
+                let lease = options.contains(&Choice::LeaseEnds).then_some(Choice::LeaseEnds);
+                // C comes only when there was a lease to wait for.
+                let last = || if trace.contains(&Choice::LeaseEnds) { go(3) } else { None };
+                let others = || go(1).or_else(|| go(2)).or(lease).or_else(last);
+                let choice = choice.or_else(|| go(0)).or_else(others);
+                let choice = choice.or_else(|| helper.and_then(go));
+                steps += usize::from(choice == Some(Choice::Go(0)));
+                trace.extend(choice);
+                choice
+            })?;
+            let all = steps < dies_after;
+            // Where it fails without a crash there is nothing to learn from one.
+            if dies_after == 0 && !faults(setting, &played).is_empty() {
+                return Ok(());
+            }
+            self.judge(setting, &played, &trace)?;
+            if all {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &mut self,
+        setting: &Setting,
+        played: &Played,
+        trace: &[Choice],
+    ) -> Result<(), String> {
+        self.schedules += 1;
+        if let Some(trouble) = played.outcomes.iter().find_map(|one| one.trouble.as_ref()) {
+            return Err(format!("{}: {trouble}", self.contender.id));
+        }
+        let came = played.outcomes.iter().filter(|one| one.first.is_some()).count();
+        let switches = trace.windows(2).filter(|two| two[0] != two[1]).count();
+        let size = (came, trace.len(), switches);
+        for fault in faults(setting, played) {
+            let better = self.best.get(&fault).is_none_or(|best| size < best.size);
+            if better {
+                let timeline = Timeline::of(setting.stock, played);
+                self.best.insert(fault, Finding { fault, timeline, size });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Going on with the same buyer first: schedules with few changes come early.
+fn nearest_first(options: &[Choice], last: Option<&Choice>) -> Vec<Choice> {
+    let mut options = options.to_vec();
+    options.sort_by_key(|choice| Some(choice) != last);
+    options
+}

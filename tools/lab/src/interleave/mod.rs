@@ -1,0 +1,85 @@
+//! The interleaver: the proof. A few buyers, one or two units, and every order of their steps.
+
+pub mod explore;
+pub mod judge;
+pub mod setting;
+pub mod stage;
+pub mod timeline;
+
+use crate::contender::{Books, Verdict};
+use crate::gate::Line;
+use setting::Person;
+
+/// What can happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This one makes their next step.
+    Go(usize),
+    /// The lease of the lock runs out (played by DEL, not by waiting).
+    LeaseEnds,
+    /// The process of this one ends.
+    Dies(usize),
+}
+
+/// What became of one who took part.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub helps: bool,
+    pub died: bool,
+    /// The schedule's first and last step of theirs.
+    pub first: Option<usize>,
+    pub last: usize,
+    pub steps: usize,
+    pub verdict: Option<Verdict>,
+    pub trouble: Option<String>,
+}
+
+impl Outcome {
+    pub fn of(person: &Person) -> Outcome {
+        Outcome {
+            helps: person.helps,
+            died: false,
+            first: None,
+            last: 0,
+            steps: 0,
+            verdict: None,
+            trouble: None,
+        }
+    }
+
+    /// Units they were told are theirs.
+    pub fn won(&self) -> u64 {
+        match self.verdict {
+            Some(Verdict::Won(units)) => units,
+            _ => 0,
+        }
+    }
+
+    pub fn restocked(&self) -> u64 {
+        match self.verdict {
+            Some(Verdict::Restocked(units)) => units,
+            _ => 0,
+        }
+    }
+}
+
+/// A schedule that was played.
+#[derive(Clone, Debug)]
+pub struct Played {
+    pub supply: u64,
+    pub people: Vec<Person>,
+    pub outcomes: Vec<Outcome>,
+    pub books: Books,
+    /// What somebody who came alone afterwards was told.
+    pub alone: Option<Verdict>,
+    pub waited_for_another: bool,
+    pub freed_anothers_lock: bool,
+    pub steps: usize,
+    pub lines: Vec<Line>,
+}
+
+impl Played {
+    pub fn wins(&self) -> u64 {
+        self.outcomes.iter().map(Outcome::won).sum()
+    }
+}

@@ -1,0 +1,126 @@
+//! Who takes part in a schedule, how many units there are, and what may happen to them.
+
+use crate::contender::Contender;
+
+/// One who takes part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// As the timeline names them.
+    pub name: &'static str,
+    pub user: String,
+    pub req: String,
+    pub product: u64,
+    /// 0 for A, 1 for B, 2 for C: which host they come to, and whose payment fails.
+    pub part: usize,
+    /// No buyer: who restocks, a worker, an importer.
+    pub helps: bool,
+}
+
+/// A small sale whose schedules are played.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub kind: Kind,
+    pub stock: u64,
+    /// In how many products of `stock` units each; buyers take turns.
+    pub products: u64,
+    pub people: Vec<Person>,
+    /// Once in a schedule the lease of the lock may run out.
+    pub lease: bool,
+    /// Once in a schedule this one may die.
+    pub dies: Option<usize>,
+    /// Whether somebody comes alone afterwards, if units are left.
+    pub asks_alone: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Every order of the steps.
+    Orders,
+    /// The same user clicks twice.
+    Twice,
+    /// A dies after so many steps; then A asks again, then B, and C when a lease is over.
+    Crash,
+}
+
+fn person(name: &'static str, part: usize) -> Person {
+    Person {
+        name,
+        user: name.to_lowercase(),
+        req: format!("req-{}", name.to_lowercase()),
+        product: 1,
+        part,
+        helps: false,
+    }
+}
+
+/// The sales that are played for a contender, the smallest first.
+pub fn settings(contender: &Contender) -> Vec<Setting> {
+    let mut all = vec![
+        orders(contender, 0, &["A"]),
+        orders(contender, 1, &["A"]),
+        orders(contender, 1, &["A", "B"]),
+        orders(contender, 2, &["A", "B"]),
+    ];
+    if contender.lease.is_some() {
+        all.push(Setting { lease: true, ..orders(contender, 1, &["A", "B"]) });
+    }
+    if contender.once_per_user {
+        let people =
+            vec![person("A", 0), Person { name: "A again", req: "req-2".into(), ..person("A", 1) }];
+        all.push(Setting { kind: Kind::Twice, people, ..orders(contender, 2, &[]) });
+    }
+    all.push(orders(contender, 1, &["A", "B", "C"]));
+    all.push(orders(contender, 2, &["A", "B", "C"]));
+    all.push(crash(contender));
+    all
+}
+
+fn orders(contender: &Contender, stock: u64, names: &[&'static str]) -> Setting {
+    let mut people: Vec<Person> =
+        names.iter().enumerate().map(|(part, name)| person(name, part)).collect();
+    if contender.two_products {
+        people.iter_mut().skip(1).step_by(2).for_each(|person| person.product = 2);
+    }
+    people.extend(helper(contender));
+    Setting {
+        kind: Kind::Orders,
+        stock,
+        products: products(contender),
+        people,
+        lease: false,
+        dies: None,
+        asks_alone: true,
+    }
+}
+
+fn crash(contender: &Contender) -> Setting {
+    let mut people = vec![
+        person("A", 0),
+        Person { name: "A again", ..person("A", 1) },
+        person("B", 1),
+        person("C", 2),
+    ];
+    // Who only restocks or imports would blur what the crash leaves.
+    people.extend(helper(contender).filter(|_| contender.waits_for_helper));
+    Setting {
+        kind: Kind::Crash,
+        stock: 1,
+        products: products(contender),
+        people,
+        lease: contender.lease.is_some(),
+        dies: Some(0),
+        asks_alone: false,
+    }
+}
+
+fn products(contender: &Contender) -> u64 {
+    if contender.two_products {
+        2
+    } else {
+        1
+    }
+}
+
+fn helper(contender: &Contender) -> Option<Person> {
+    contender.helper.map(|_| Person { helps: true, part: 3, ..person("helper", 3) })
+}

@@ -1,0 +1,120 @@
+//! A schedule as a reader follows it: one column a buyer, one line a step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{Reason, Verdict};
+use crate::interleave::Played;
+
+/// What a buyer is told, in a word or two.
+pub fn told(verdict: Verdict) -> String {
+    let text = match verdict {
+        Verdict::Won(1) => "told: yours",
+        Verdict::Won(units) => return format!("told: yours, {units}"),
+        Verdict::Again(_) => "told: yours, as before",
+        Verdict::Restocked(units) => return format!("{units} units are back"),
+        Verdict::Done => "done",
+        Verdict::Lost(Reason::SoldOut) => "told: sold out",
+        Verdict::Lost(Reason::Conflict) => "told: bad luck, try again",
+        Verdict::Lost(Reason::Busy) => "told: busy, try again",
+        Verdict::Lost(Reason::Failed) => "told: payment failed",
+        Verdict::Lost(Reason::Already) => "told: you have one",
+        Verdict::Lost(Reason::SoldOutInside) => "told: you are in; then: sold out",
+        Verdict::Lost(Reason::Error) => "told: HTTP 500",
+        Verdict::Lost(Reason::Hangs) => "never gets an answer (stopped here)",
+        Verdict::Lost(Reason::Shed) => "told: too hot, try later",
+    };
+    text.into()
+}
+
+/// A schedule, ready to be printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    pub stock: u64,
+    pub buyers: Vec<String>,
+    pub lines: Vec<Shown>,
+    /// What is left when all is over.
+    pub end: String,
+}
+
+/// One line of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Which column; `None`: all of them.
+    pub column: Option<usize>,
+    pub text: String,
+    /// Whether it is a step, and so has a number.
+    pub step: bool,
+}
+
+/// Lines of a loop that goes on and on are shown this often.
+const LINES: usize = 22;
+
+impl Timeline {
+    pub fn of(stock: u64, played: &Played) -> Timeline {
+        let came = |who: &usize| played.outcomes[*who].first.is_some();
+        let columns: Vec<usize> = (0..played.people.len()).filter(came).collect();
+        let column = |who: usize| columns.iter().position(|one| *one == who);
+        let lines = (played.lines.iter())
+            .filter(|line| line.who.is_none_or(|who| came(&who)))
+            .map(|line| Shown {
+                column: line.who.and_then(column),
+                text: line.text.clone(),
+                step: line.is_step,
+            })
+            .collect();
+        let buyers = columns.iter().map(|who| played.people[*who].name.to_owned()).collect();
+        Timeline { stock, buyers, lines: shortened(lines), end: end(played) }
+    }
+
+    /// The timeline as text with so many characters in a column.
+    pub fn text(&self) -> String {
+        let widths: Vec<usize> = (0..self.buyers.len())
+            .map(|column| {
+                let here = self.lines.iter().filter(|line| line.column == Some(column));
+                let widest = here.map(|line| line.text.chars().count()).max().unwrap_or(0);
+                widest.max(self.buyers[column].len()) + 2
+            })
+            .collect();
+        let start = |column: usize| 5 + widths[..column].iter().sum::<usize>();
+        let mut head = String::from("step ");
+        for (column, name) in self.buyers.iter().enumerate() {
+            head = format!("{head:<width$}{name}", width = start(column));
+        }
+        let mut text = format!("stock {}\n{head}\n", self.stock);
+        let mut step = 0;
+        for line in &self.lines {
+            step += usize::from(line.step);
+            let number = if line.step { step.to_string() } else { String::new() };
+            let indent = line.column.map_or(0, |column| start(column) - 5);
+            let place = if line.column.is_some() { "" } else { "*** " };
+            text.push_str(&format!("{number:>3}  {:indent$}{place}{}\n", "", line.text));
+        }
+        text.push_str(&format!("end: {}\n", self.end));
+        text
+    }
+}
+
+fn shortened(lines: Vec<Shown>) -> Vec<Shown> {
+    if lines.len() <= LINES + 2 {
+        return lines;
+    }
+    let (mut short, last) = (lines[..LINES].to_vec(), lines[lines.len() - 1].clone());
+    let text = format!("… and so on, {} lines more", lines.len() - LINES - 1);
+    short.push(Shown { text, step: false, ..last.clone() });
+    short.push(last);
+    short
+}
+
+fn end(played: &Played) -> String {
+    let mut end = format!("{} told \"yours\" of {}", played.wins(), played.supply);
+    if let Some(counter) = played.books.counter {
+        end.push_str(&format!("; the stock says {counter}"));
+    }
+    if let Some(records) = played.books.records {
+        end.push_str(&format!("; {records} on record"));
+    }
+    if let Some(verdict) = played.alone {
+        end.push_str(&format!("; who comes alone afterwards is {}", told(verdict)));
+    }
+    end
+}

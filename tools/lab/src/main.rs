@@ -1,0 +1,48 @@
+//! `make lab`: every strategy of the posts, proved and counted. `make lab-soak`, `make lab-php`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use seckill_harness::program::{exit_told, module_file};
+use seckill_lab::run::{self, Wanted};
+
+/// Every strategy of the posts on real servers, beside the module.
+#[derive(Parser)]
+struct Options {
+    /// About 90 seconds: fewer orders and repeats, smaller numbers, nothing written.
+    #[arg(long)]
+    quick: bool,
+    /// Only these rows: R10,S01. Nothing is written into docs.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// The module's own rows, 100 rushes at each number of workers, and 100 with crashes.
+    #[arg(long)]
+    soak: bool,
+    /// Writes lab.json, the chart and the tables of both pages into this folder.
+    #[arg(long)]
+    docs: Option<PathBuf>,
+    /// Writes the pages from a lab.json that is there, without running anything.
+    #[arg(long)]
+    from: Option<PathBuf>,
+    /// The module to load (default: the one beside this program).
+    #[arg(long)]
+    module: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    exit_told(lab(options))
+}
+
+fn lab(options: Options) -> Result<bool, String> {
+    if let (Some(from), Some(docs)) = (&options.from, &options.docs) {
+        return run::write_again(from, docs).map(|()| true);
+    }
+    let module = module_file(options.module)?;
+    let wanted = Wanted { quick: options.quick, only: options.only, docs: options.docs };
+    match options.soak {
+        true => run::soak(&module, &wanted),
+        false => run::lab(&module, &wanted),
+    }
+}

@@ -1,0 +1,421 @@
+//! The tables of the page, written from one run.
+
+use std::fmt::Write;
+
+use crate::contender::{Contender, Fault};
+use crate::interleave::explore::{Finding, Proof};
+use crate::page::words::{fault, timeline, Language};
+use crate::page::Report;
+use crate::rush::cell::{Cell, Spread};
+use crate::rush::count::Crowd;
+use crate::strategies::ALL;
+
+/// Name of the place on the page, and what goes there.
+pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
+    vec![
+        ("run", run(report, language)),
+        ("rows", rows(report, language)),
+        ("rush", rush(report, language)),
+        ("crash", crash(report, language)),
+        ("ranking", ranking(report, language)),
+        ("facts", facts(report, language)),
+        ("timelines", timelines(report, language)),
+    ]
+}
+
+fn run(report: &Report, language: Language) -> String {
+    let h = &report.host;
+    let schedules: usize = report.proofs.iter().map(|proof| proof.schedules).sum();
+    match language {
+        Language::English => {
+            format!(
+            "{} and {}, {} cores of {}, {}. One run of {} s: {} schedules played, {} cells of the \
+             rush. Load average of the machine when the rush began: {}; when it ended (the lab's \
+             own included): {}.",
+            h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
+            report.cells.len(), h.load.0, h.load.1
+        )
+        }
+        Language::Chinese => {
+            format!(
+            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 个调度，{} 组压测。压测开始时机器负载 {}，\
+             结束时（含压测自身）{}。",
+            h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
+            report.cells.len(), h.load.0, h.load.1
+        )
+        }
+    }
+}
+
+fn head(table: &mut String, names: &[&str]) {
+    let _ = writeln!(table, "| {} |", names.join(" | "));
+    let _ = writeln!(table, "|{}", " --- |".repeat(names.len()));
+}
+
+fn cells<'r>(report: &'r Report, id: &'r str) -> impl Iterator<Item = &'r Cell> {
+    report.cells.iter().filter(move |cell| cell.id == id)
+}
+
+fn distinct<'r>(report: &'r Report, id: &'r str) -> impl Iterator<Item = &'r Cell> {
+    cells(report, id).filter(|cell| cell.crowd == Crowd::Distinct)
+}
+
+/// The middle and, where they differ, the ends.
+fn spread(spread: Spread) -> String {
+    let Spread { least, middle, most } = spread;
+    match least == most {
+        true => format!("{middle:.0}"),
+        false => format!("{middle:.0} ({least:.0} to {most:.0})"),
+    }
+}
+
+/// The greatest middle of a column over all c, and where.
+fn worst(report: &Report, id: &str, column: fn(&Cell) -> Spread) -> String {
+    let worst = distinct(report, id).max_by(|a, b| column(a).middle.total_cmp(&column(b).middle));
+    match worst {
+        Some(cell) if column(cell).most > 0.0 => {
+            format!("{} at c={}", spread(column(cell)), cell.workers)
+        }
+        Some(_) => "0".into(),
+        None => "-".into(),
+    }
+}
+
+fn happened(one: &Contender, proof: Option<&Proof>, language: Language) -> String {
+    let Some(proof) = proof else { return "-".into() };
+    let found: Vec<Fault> = proof.findings.iter().map(|finding| finding.fault).collect();
+    let plain: Vec<&str> = found
+        .iter()
+        .filter(|fault| !fault.needs_crash())
+        .map(|found| language.of(fault(*found)))
+        .collect();
+    let crashes = found.iter().any(|fault| fault.needs_crash());
+    let exact = one.is_exact();
+    let mut said = match (exact, crashes) {
+        (true, true) => language.of(("exact while nobody dies", "没有宕机时准确")).to_owned(),
+        (true, false) => format!("**{}**", language.of(("exact", "准确"))),
+        (false, _) => String::new(),
+    };
+    if !plain.is_empty() {
+        let joiner = if said.is_empty() { "" } else { "; " };
+        said = format!("{said}{joiner}{}", plain.join("; "));
+    }
+    let note = language.of(one.note);
+    if note.is_empty() {
+        said
+    } else {
+        format!("{said}. *{note}*")
+    }
+}
+
+/// The table: what the post says, what happened, how many too many, too few, twice, how fast.
+fn rows(report: &Report, language: Language) -> String {
+    let mut table = String::new();
+    head(
+        &mut table,
+        match language {
+            Language::English => &[
+                "id",
+                "from",
+                "what it does",
+                "the post says",
+                "what happened",
+                "too many",
+                "too few",
+                "users with two",
+                "decisions/s, c=50",
+            ],
+            Language::Chinese => &[
+                "编号",
+                "出处",
+                "做法",
+                "原文说",
+                "实际",
+                "超卖",
+                "少卖",
+                "一人两件",
+                "每秒处理, c=50",
+            ],
+        },
+    );
+    for one in ALL {
+        let proof = report.proofs.iter().find(|proof| proof.id == one.id);
+        let twice = cells(report, one.id).find(|cell| cell.crowd == Crowd::DoubleClicks);
+        let twice = twice.map_or("-".into(), |cell| spread(cell.users_with_two));
+        let twice = match one.once_per_user {
+            true => twice,
+            false => language.of(("no rule", "无限购")).to_owned(),
+        };
+        let fast = distinct(report, one.id).filter(|cell| cell.workers <= 50).last();
+        let fast = fast.map_or("-".into(), |cell| match cell.workers {
+            50 => format!("{:.0}", cell.decisions_per_s.middle),
+            c => format!("{:.0} (c={c})", cell.decisions_per_s.middle),
+        });
+        let steps = one.steps.replace('|', "or");
+        let _ = writeln!(
+            table,
+            "| [{id}](#{anchor}) | {} | {steps} | {} | {} | {} | {} | {twice} | {fast} |",
+            one.seed,
+            language.of(one.says),
+            happened(one, proof, language),
+            worst(report, one.id, |cell| cell.oversold),
+            worst(report, one.id, |cell| cell.undersold),
+            id = one.id,
+            anchor = one.id.to_lowercase(),
+        );
+    }
+    table
+}
+
+/// Every cell of the rush.
+fn rush(report: &Report, language: Language) -> String {
+    let mut table = String::new();
+    head(
+        &mut table,
+        match language {
+            Language::English => &[
+                "id",
+                "c",
+                "runs",
+                "told \"yours\" of N",
+                "too many",
+                "too few",
+                "no record / no winner",
+                "counter at the end",
+                "wrongly refused",
+                "inversions",
+                "stuck",
+                "decisions/s",
+                "sold out after ms",
+                "p50 / p99 / max ms",
+                "round trips",
+                "server µs",
+            ],
+            Language::Chinese => &[
+                "编号",
+                "c",
+                "次数",
+                "被告知抢到 / N",
+                "超卖",
+                "少卖",
+                "缺记录 / 多记录",
+                "最后的库存",
+                "错误拒绝",
+                "后来者先得",
+                "卡死",
+                "每秒处理",
+                "卖完用时 ms",
+                "p50 / p99 / 最大 ms",
+                "往返次数",
+                "服务器 µs",
+            ],
+        },
+    );
+    for cell in &report.cells {
+        let _ = writeln!(table, "{}", rush_line(cell, language));
+    }
+    table
+}
+
+fn rush_line(cell: &Cell, language: Language) -> String {
+    let crowd = match cell.crowd {
+        Crowd::Distinct => "",
+        Crowd::DoubleClicks => language.of((", double clicks", "，每人点两次")),
+    };
+    let ms = |us: u64| us as f64 / 1000.0;
+    format!(
+        "| {} | {}{crowd} | {} | {} / {} | {} | {} | {} / {} | {} | {} | {} \
+         | {} | {:.0} | {:.0} \
+         | {:.1} / {:.1} / {:.1} | {:.1} | {:.0} |",
+        cell.id,
+        cell.workers,
+        cell.repeats,
+        spread(cell.told),
+        cell.supply,
+        spread(cell.oversold),
+        spread(cell.undersold),
+        spread(cell.no_record),
+        spread(cell.no_winner),
+        cell.counter.map_or("-".into(), spread),
+        spread(cell.wrong_refusals),
+        spread(cell.inversions),
+        cell.stuck,
+        cell.decisions_per_s.middle,
+        cell.sold_out_ms.middle,
+        ms(cell.p50_us),
+        ms(cell.p99_us),
+        ms(cell.max_us),
+        cell.round_trips,
+        cell.server_us,
+    )
+}
+
+/// What a crash at each step leaves.
+fn crash(report: &Report, language: Language) -> String {
+    let mut table = String::new();
+    head(
+        &mut table,
+        match language {
+            Language::English => &["what a crash or a lost answer leaves", "rows"],
+            Language::Chinese => &["宕机或应答丢失留下什么", "编号"],
+        },
+    );
+    use Fault::*;
+    let kinds = [
+        CrashWedges,
+        CrashLosesUnit,
+        CrashWedgesForLease,
+        CrashLocksOut,
+        CrashHidesUnit,
+        CrashSellsTwice,
+    ];
+    let has = |proof: &&Proof, kind| proof.findings.iter().any(|finding| finding.fault == kind);
+    let ids = |rows: Vec<&str>| if rows.is_empty() { "-".to_owned() } else { rows.join(", ") };
+    for kind in kinds {
+        let rows = report.proofs.iter().filter(|proof| has(proof, kind));
+        let rows = ids(rows.map(|proof| proof.id.as_str()).collect());
+        let _ = writeln!(table, "| {} | {rows} |", language.of(fault(kind)));
+    }
+    let clean = |proof: &&Proof| {
+        let one = ALL.iter().find(|one| one.id == proof.id);
+        one.is_some_and(Contender::is_exact)
+            && !proof.findings.iter().any(|finding| finding.fault.needs_crash())
+    };
+    let rows = report.proofs.iter().filter(clean).map(|proof| proof.id.as_str()).collect();
+    let nothing = language.of((
+        "nothing: who asks again learns what they have",
+        "什么也不留：再问一次就知道结果（幂等）",
+    ));
+    let _ = writeln!(table, "| **{nothing}** | {} |", ids(rows));
+    table
+}
+
+/// 004's ranking, and the module.
+fn ranking(report: &Report, language: Language) -> String {
+    let contenders = [
+        ("S01", ("the module", "本模块"), "-"),
+        ("R16", ("Redis, DECR", "redis"), "1"),
+        ("M06", ("optimistic lock, as 002 prints it", "乐观锁（002 原样）"), "2"),
+        ("M11", ("optimistic lock, mended", "乐观锁（改正）"), "2"),
+        ("M08", ("stock > 0", "库存大于0"), "3"),
+        ("M13", ("distributed lock", "分布式锁"), "4"),
+        ("M03", ("FOR UPDATE", "for update"), "5"),
+    ];
+    let mut table = String::new();
+    head(
+        &mut table,
+        match language {
+            Language::English => &[
+                "004's place",
+                "strategy",
+                "row",
+                "decisions/s, c=8",
+                "decisions/s, c=50",
+                "sold out after ms, c=50",
+                "p99 ms, c=50",
+                "too few, c=50",
+                "wrongly refused, c=50",
+            ],
+            Language::Chinese => &[
+                "004 的名次",
+                "方案",
+                "编号",
+                "每秒处理, c=8",
+                "每秒处理, c=50",
+                "卖完用时 ms, c=50",
+                "p99 ms, c=50",
+                "少卖, c=50",
+                "错误拒绝, c=50",
+            ],
+        },
+    );
+    let mut lines: Vec<(f64, String)> = Vec::new();
+    for (id, name, place) in contenders {
+        let at = |workers: usize| distinct(report, id).find(|cell| cell.workers == workers);
+        let show = |cell: Option<&Cell>, f: fn(&Cell) -> String| cell.map_or("-".into(), f);
+        let speed = |cell: &Cell| format!("{:.0}", cell.decisions_per_s.middle);
+        lines.push((
+            at(50).map_or(0.0, |cell| cell.decisions_per_s.middle),
+            format!(
+                "| {place} | {} | {id} | {} | {} | {} | {} | {} | {} |",
+                language.of(name),
+                show(at(8), speed),
+                show(at(50), speed),
+                show(at(50), |cell| format!("{:.0}", cell.sold_out_ms.middle)),
+                show(at(50), |cell| format!("{:.1}", cell.p99_us as f64 / 1000.0)),
+                show(at(50), |cell| spread(cell.undersold)),
+                show(at(50), |cell| spread(cell.wrong_refusals)),
+            ),
+        ));
+    }
+    lines.sort_by(|a, b| b.0.total_cmp(&a.0));
+    lines.iter().for_each(|(_, line)| table.push_str(&format!("{line}\n")));
+    table
+}
+
+fn facts(report: &Report, language: Language) -> String {
+    let mut table = String::new();
+    head(
+        &mut table,
+        match language {
+            Language::English => &["row", "asked", "the server says"],
+            Language::Chinese => &["编号", "问", "服务器答"],
+        },
+    );
+    for fact in &report.facts {
+        let _ = writeln!(table, "| {} | {} | {} |", fact.id, fact.asked, fact.said);
+    }
+    table
+}
+
+/// The fault that a reader wants to see first.
+fn chief(proof: &Proof) -> Option<&Finding> {
+    use Fault::*;
+    let order = [
+        Oversold,
+        TwoForOne,
+        Stuck,
+        Undersold,
+        Endless,
+        InThenSoldOut,
+        WaitsForAnother,
+        CrashWedges,
+        CrashLosesUnit,
+        CrashLocksOut,
+        ErrorInsteadOfRefusal,
+        CrashSellsTwice,
+        CrashHidesUnit,
+    ];
+    order.iter().find_map(|fault| proof.findings.iter().find(|finding| finding.fault == *fault))
+}
+
+/// For each row the shortest schedule that shows its chief fault, or how many showed none.
+fn timelines(report: &Report, language: Language) -> String {
+    let mut text = String::new();
+    for proof in &report.proofs {
+        let Some(one) = ALL.iter().find(|one| one.id == proof.id) else { continue };
+        let _ = writeln!(text, "### {}\n\n{}: {}\n", proof.id, one.seed, one.steps);
+        let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
+        // Who deletes another's lock is asked about twice in the posts.
+        let lock = |finding: &&Finding| finding.fault == Fault::FreedAnothersLock;
+        shown.extend(proof.findings.iter().filter(lock));
+        for finding in &shown {
+            let name = language.of(fault(finding.fault));
+            let lines = timeline(&finding.timeline.text(), language);
+            let _ = writeln!(text, "{name}:\n\n```text\n{lines}```\n");
+        }
+        if shown.is_empty() {
+            let (all, count) = (proof.complete, proof.schedules);
+            let none = match (language, all) {
+                (Language::English, true) => format!("None in all {count} schedules."),
+                (Language::English, false) => format!(
+                    "None in {count} schedules (every order of the small sales, a seeded sample of \
+                     the large)."
+                ),
+                (Language::Chinese, _) => format!("{count} 个调度，没有一个出错。"),
+            };
+            let _ = writeln!(text, "{none}\n");
+        }
+    }
+    text
+}

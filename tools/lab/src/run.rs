@@ -1,0 +1,247 @@
+//! The whole lab: interleaver, rush, facts, and what they contradict.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use comfy_table::{presets, Table};
+
+use crate::contender::Contender;
+use crate::facts::facts;
+use crate::interleave::explore::{prove, Proof};
+use crate::interleave::stage::Stage;
+use crate::page::{self, Host, Report};
+use crate::progress::Progress;
+use crate::rush::cell::Cell;
+use crate::rush::count::Crowd;
+use crate::rush::{Plan, Pool};
+use crate::servers::Servers;
+use crate::strategies::chosen;
+
+/// What was asked for.
+pub struct Wanted {
+    pub quick: bool,
+    pub only: Vec<String>,
+    pub docs: Option<PathBuf>,
+}
+
+/// Schedules of one setting at most, and the repeats of a cell.
+struct Size {
+    schedules: usize,
+    schedules_sql: usize,
+    redis: Plan,
+    sql: Plan,
+    crowd: Plan,
+    workers: &'static [usize],
+    workers_sql: &'static [usize],
+}
+
+fn size(quick: bool) -> Size {
+    let plan = |requests, repeats, ms| Plan {
+        requests,
+        repeats,
+        crashes: false,
+        at_most: Duration::from_millis(ms),
+    };
+    match quick {
+        false => Size {
+            schedules: 600,
+            schedules_sql: 120,
+            redis: plan(4000, 20, 2500),
+            sql: plan(4000, 5, 3000),
+            crowd: plan(4000, 5, 1000),
+            workers: &[8, 50, 500],
+            workers_sql: &[8, 50],
+        },
+        true => Size {
+            schedules: 120,
+            schedules_sql: 36,
+            redis: plan(4000, 1, 0),
+            sql: plan(800, 1, 0),
+            crowd: plan(800, 1, 0),
+            workers: &[50],
+            workers_sql: &[8],
+        },
+    }
+}
+
+/// Runs what was asked for and says what it found; false when a row contradicts its mark.
+///
+/// # Errors
+/// A sentence when the lab itself fails.
+pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
+    let rows = chosen(&wanted.only)?;
+    let size = size(wanted.quick);
+    let sql = rows.iter().any(|row| row.needs.sql);
+    let most = rows.iter().flat_map(|row| workers(row, &size)).max().unwrap_or(8);
+    let servers = Servers::start(module, most + 50, sql)?;
+    let mut progress = Progress::new(rows.len() as u64 * 2);
+    let mut contradictions = Vec::new();
+    let proofs = prove_all(&servers, &rows, &size, &mut progress, &mut contradictions)?;
+    let mut host = servers.host(sql)?;
+    servers.be_durable()?;
+    let cells = rush_all(&servers, &rows, &size, &mut progress, &mut contradictions)?;
+    host.load.1 = Host::load_now();
+    let facts = facts(&servers, sql)?;
+    contradictions.extend(
+        facts
+            .iter()
+            .filter(|fact| !fact.holds)
+            .map(|fact| format!("{}: {} -> {}", fact.id, fact.asked, fact.said)),
+    );
+    progress.end();
+    host.seconds = progress.seconds();
+    let report = Report { host, proofs, cells, facts };
+    println!("{}", summary(&report, &rows));
+    if let Some(docs) = &wanted.docs {
+        page::write(&report, docs)?;
+        println!("Written into {}: lab.json, lab.svg, lab.md, zh/lab.md", docs.display());
+    }
+    contradictions.iter().for_each(|contradiction| println!("CONTRADICTION {contradiction}"));
+    println!(
+        "{} rows, {} schedules, {} cells, {} contradictions, {} s",
+        rows.len(),
+        report.proofs.iter().map(|proof| proof.schedules).sum::<usize>(),
+        report.cells.len(),
+        contradictions.len(),
+        report.host.seconds
+    );
+    Ok(contradictions.is_empty())
+}
+
+fn prove_all(
+    servers: &Servers,
+    rows: &[&'static Contender],
+    size: &Size,
+    progress: &mut Progress,
+    contradictions: &mut Vec<String>,
+) -> Result<Vec<Proof>, String> {
+    let mut stage = Stage::new(servers)?;
+    let mut proofs = Vec::new();
+    for row in rows {
+        progress.at(&format!("{} interleaver: {}", row.id, row.steps));
+        let limit = if row.needs.sql { size.schedules_sql } else { size.schedules };
+        let proof = prove(&mut stage, row, limit)?;
+        for contradiction in proof.contradictions(row) {
+            progress.say(&contradiction);
+            contradictions.push(contradiction);
+        }
+        proofs.push(proof);
+        progress.done();
+    }
+    Ok(proofs)
+}
+
+/// With how many workers a row is run.
+fn workers(row: &Contender, size: &Size) -> Vec<usize> {
+    let all = if row.needs.sql { size.workers_sql } else { size.workers };
+    match row.rush.at_most {
+        Some((most, _)) => vec![most],
+        None => all.to_vec(),
+    }
+}
+
+fn rush_all(
+    servers: &Servers,
+    rows: &[&'static Contender],
+    size: &Size,
+    progress: &mut Progress,
+    contradictions: &mut Vec<String>,
+) -> Result<Vec<Cell>, String> {
+    let most = rows.iter().flat_map(|row| workers(row, size)).max().unwrap_or(8);
+    let with_sql = if rows.iter().any(|row| row.needs.sql) { 50.min(most) } else { 0 };
+    let mut pool = Pool::new(servers, most, with_sql)?;
+    let mut cells = Vec::new();
+    for row in rows {
+        let plan = if row.needs.sql { size.sql } else { size.redis };
+        let mut crowds: Vec<_> =
+            workers(row, size).into_iter().map(|c| (c, Crowd::Distinct, plan)).collect();
+        let middle = workers(row, size).into_iter().filter(|c| *c <= 50).max().unwrap_or(8);
+        crowds.push((middle, Crowd::DoubleClicks, size.crowd));
+        for (c, crowd, plan) in crowds {
+            progress.at(&format!("{} rush, c = {c}: {}", row.id, row.steps));
+            let cell = pool.cell(servers, row, (c, crowd), plan)?;
+            for contradiction in cell.contradictions(row) {
+                progress.say(&contradiction);
+                contradictions.push(contradiction);
+            }
+            cells.push(cell);
+        }
+        progress.done();
+    }
+    Ok(cells)
+}
+
+/// The module's own rows: exact in 100 of 100 rushes at each c, with and without crashes.
+///
+/// # Errors
+/// A sentence when the lab itself fails.
+pub fn soak(module: &Path, wanted: &Wanted) -> Result<bool, String> {
+    let rows: Vec<_> = chosen(&wanted.only)?.into_iter().filter(|row| row.is_ours()).collect();
+    let repeats = if wanted.quick { 5 } else { 100 };
+    let servers = Servers::start(module, 550, true)?;
+    let mut pool = Pool::new(&servers, 500, 50)?;
+    let mut progress = Progress::new(rows.len() as u64 * 6);
+    let (mut exact, mut all, mut failures) = (0, 0, Vec::new());
+    for row in &rows {
+        for crashes in [false, true] {
+            for c in [8, 50, 500] {
+                progress.at(&format!("{} soak, c = {c}, crashes: {crashes}", row.id));
+                let at_most = Duration::from_secs(3600);
+                let plan = Plan { requests: 4000, repeats, crashes, at_most };
+                // A helper and the desk have the database; the buyers of S03 need none.
+                let cell = pool.cell(&servers, row, (c, Crowd::Distinct), plan)?;
+                let wrong = cell.contradictions(row);
+                all += cell.repeats;
+                exact += if wrong.is_empty() { cell.repeats } else { 0 };
+                failures.extend(wrong.into_iter().map(|w| format!("{w} (crashes: {crashes})")));
+                progress.done();
+            }
+        }
+    }
+    progress.end();
+    failures.iter().for_each(|failure| println!("CONTRADICTION {failure}"));
+    println!(
+        "{} rows, c = 8, 50, 500, without and with crashes: {exact} of {all} rushes exact, {} s",
+        rows.len(),
+        progress.seconds()
+    );
+    Ok(failures.is_empty())
+}
+
+/// The table on the terminal: one line a row.
+fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["row", "steps", "too many", "too few", "two", "decisions/s", "found"]);
+    for row in rows {
+        let most = |column: fn(&Cell) -> f64| {
+            let here = report.cells.iter().filter(|cell| cell.id == row.id);
+            here.map(column).fold(0.0, f64::max)
+        };
+        let proof = report.proofs.iter().find(|proof| proof.id == row.id);
+        let found: Vec<String> = proof
+            .map(|proof| proof.findings.iter().map(|f| format!("{:?}", f.fault)).collect())
+            .unwrap_or_default();
+        table.add_row([
+            row.id.to_owned(),
+            row.steps.chars().take(44).collect(),
+            format!("{:.0}", most(|cell| cell.oversold.most)),
+            format!("{:.0}", most(|cell| cell.undersold.most)),
+            format!("{:.0}", most(|cell| cell.users_with_two.most)),
+            format!("{:.0}", most(|cell| cell.decisions_per_s.middle)),
+            found.join(" "),
+        ]);
+    }
+    table
+}
+
+/// Writes the pages from the figures of an earlier run.
+///
+/// # Errors
+/// A sentence that names the file.
+pub fn write_again(from: &Path, docs: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(from).map_err(|e| format!("{}: {e}", from.display()))?;
+    let report: Report =
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", from.display()))?;
+    page::write(&report, docs)
+}

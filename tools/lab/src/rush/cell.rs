@@ -1,0 +1,157 @@
+//! A cell of the table: the repeats of one contender with so many workers.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{Contender, Fault};
+use crate::rush::count::Crowd;
+
+/// One rush.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Run {
+    pub requests: u64,
+    pub supply: u64,
+    pub told: u64,
+    pub winners: u64,
+    pub undersold: u64,
+    pub no_record: u64,
+    pub no_winner: u64,
+    pub users_with_two: u64,
+    pub counter: Option<i64>,
+    pub wrong_refusals: u64,
+    pub inversions: u64,
+    pub in_then_out: u64,
+    pub errors: u64,
+    pub hangs: u64,
+    pub stuck: bool,
+    pub seconds: f64,
+    pub sold_out_ms: f64,
+    pub round_trips: u64,
+    pub cpu_us: u64,
+    pub paid: u64,
+}
+
+/// Least, middle and most of some repeats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    pub least: f64,
+    pub middle: f64,
+    pub most: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Spread {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        match values.as_slice() {
+            [] => Spread::default(),
+            all => Spread { least: all[0], middle: all[all.len() / 2], most: all[all.len() - 1] },
+        }
+    }
+}
+
+/// What the page and lab.json have of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    pub id: String,
+    pub workers: usize,
+    pub crowd: Crowd,
+    pub repeats: usize,
+    pub requests: u64,
+    pub supply: u64,
+    pub told: Spread,
+    pub oversold: Spread,
+    pub undersold: Spread,
+    pub no_record: Spread,
+    pub no_winner: Spread,
+    pub users_with_two: Spread,
+    pub counter: Option<Spread>,
+    pub wrong_refusals: Spread,
+    pub inversions: Spread,
+    pub in_then_out: Spread,
+    pub errors: Spread,
+    pub hangs: Spread,
+    /// Repeats after which somebody who came alone got nothing though units were left.
+    pub stuck: usize,
+    pub decisions_per_s: Spread,
+    pub sold_out_ms: Spread,
+    pub p50_us: u64,
+    pub p99_us: u64,
+    pub max_us: u64,
+    pub round_trips: f64,
+    pub server_us: f64,
+    pub paid: Spread,
+}
+
+impl Cell {
+    pub fn of(
+        contender: &Contender,
+        workers: usize,
+        crowd: Crowd,
+        runs: &[Run],
+        times: &Histogram<u64>,
+    ) -> Cell {
+        let spread = |of: fn(&Run) -> f64| Spread::of(runs.iter().map(of));
+        let requests: u64 = runs.iter().map(|run| run.requests).sum();
+        let each = |sum: u64| sum as f64 / requests.max(1) as f64;
+        let counters: Vec<f64> =
+            runs.iter().filter_map(|run| run.counter).map(|counter| counter as f64).collect();
+        Cell {
+            id: contender.id.to_owned(),
+            workers,
+            crowd,
+            repeats: runs.len(),
+            requests: runs.first().map_or(0, |run| run.requests),
+            supply: runs.first().map_or(0, |run| run.supply),
+            told: spread(|run| run.told as f64),
+            oversold: spread(|run| run.told.saturating_sub(run.supply) as f64),
+            undersold: spread(|run| run.undersold as f64),
+            no_record: spread(|run| run.no_record as f64),
+            no_winner: spread(|run| run.no_winner as f64),
+            users_with_two: spread(|run| run.users_with_two as f64),
+            counter: (!counters.is_empty()).then(|| Spread::of(counters.into_iter())),
+            wrong_refusals: spread(|run| run.wrong_refusals as f64),
+            inversions: spread(|run| run.inversions as f64),
+            in_then_out: spread(|run| run.in_then_out as f64),
+            errors: spread(|run| run.errors as f64),
+            hangs: spread(|run| run.hangs as f64),
+            stuck: runs.iter().filter(|run| run.stuck).count(),
+            decisions_per_s: spread(|run| run.requests as f64 / run.seconds.max(1e-9)),
+            sold_out_ms: spread(|run| run.sold_out_ms),
+            p50_us: times.value_at_quantile(0.5),
+            p99_us: times.value_at_quantile(0.99),
+            max_us: times.max(),
+            round_trips: each(runs.iter().map(|run| run.round_trips).sum()),
+            server_us: each(runs.iter().map(|run| run.cpu_us).sum()),
+            paid: spread(|run| run.paid as f64),
+        }
+    }
+
+    /// What a rush shows and the row is not marked with. (A rush need not show everything that the
+    /// interleaver proves.)
+    pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
+        let twice = self.crowd == Crowd::DoubleClicks && contender.once_per_user;
+        let shown = [
+            (self.oversold.most, Fault::Oversold, true),
+            (self.undersold.most, Fault::Undersold, true),
+            (self.stuck as f64, Fault::Stuck, true),
+            (self.users_with_two.most, Fault::TwoForOne, twice),
+            (self.no_record.most, Fault::WinnerWithoutRecord, contender.is_ours()),
+            (self.no_winner.most, Fault::RecordWithoutWinner, contender.is_ours()),
+            (self.inversions.most, Fault::Inversion, contender.is_ours()),
+            (self.wrong_refusals.most, Fault::Undersold, contender.is_ours()),
+        ];
+        shown
+            .into_iter()
+            .filter(|(most, fault, asked)| {
+                *asked && *most > 0.0 && !contender.marked.contains(fault)
+            })
+            .map(|(most, fault, _)| {
+                format!(
+                    "{} at c = {}: {fault:?} ({most}), and it is not marked so",
+                    self.id, self.workers
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! Row 35: 003's second scene, the lock of a file. The system's own flock.
+
+use std::fs::File;
+
+use rustix::fs::{flock, FlockOperation};
+
+use crate::buyer::{Buyer, Stop};
+use crate::contender::{lost, Contender, Fault::*, Reason::*, Told, BASE};
+use crate::strategies::counter::{get_then_decr, goods_books, goods_fill};
+
+/// `fopen("/tmp/lock.txt", "r+")`, and on the second host another /tmp.
+fn fopen(b: &Buyer, host: usize) -> Result<File, Stop> {
+    let file = b.house.folder.join(format!("lock-{host}.txt"));
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(file)
+        .map_err(|e| Stop::Trouble(format!("no lock file: {e}")))
+}
+
+/// `flock($fp, LOCK_EX)`: waits until nobody else has it. Closing the file frees it, a crash too.
+fn lock_ex(b: &mut Buyer, file: &File) -> Result<(), Stop> {
+    // In the interleaver nobody may sleep in the kernel: who waits tries again when others moved.
+    while b.gate.is_held() && !try_lock(b, file)? {
+        b.gate.pause();
+    }
+    flock(file, FlockOperation::LockExclusive).map_err(failed)
+}
+
+fn try_lock(b: &mut Buyer, file: &File) -> Result<bool, Stop> {
+    b.step(|_| {
+        let mine = flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        Ok((mine, move || format!("flock -> {}", if mine { "mine" } else { "another has it" })))
+    })
+}
+
+fn failed(error: rustix::io::Errno) -> Stop {
+    Stop::Trouble(format!("flock: {error}"))
+}
+
+fn lock_un(b: &mut Buyer, file: &File) -> Result<(), Stop> {
+    b.step(|_| {
+        flock(file, FlockOperation::Unlock).map_err(failed)?;
+        Ok(((), || "flock LOCK_UN".into()))
+    })
+}
+
+/// `demo3`.
+fn demo3(b: &mut Buyer, host: usize) -> Told {
+    let file = fopen(b, host)?;
+    lock_ex(b, &file)?;
+    let told = get_then_decr(b)?;
+    lock_un(b, &file)?;
+    Ok(told)
+}
+
+/// 003, scene 2, `demo3`, all of the shop on one host (row 35).
+pub const L01: Contender = Contender {
+    id: "L01",
+    seed: "003 第二种场景, demo3",
+    rows: "35",
+    steps: "flock LOCK_EX; GET; if > 0: DECR; LOCK_UN",
+    says: ("slow, FIFO, \"the best\"", "按照FIFO的顺序，最好的一种方案"),
+    set_up: goods_fill,
+    buy: |b| demo3(b, 0),
+    books: goods_books,
+    marked: &[CrashLosesUnit],
+    note: (
+        "the order in which waiters get the lock is the kernel's; exact on one host only",
+        "等锁的次序由内核决定；只在一台机器上准确",
+    ),
+    ..BASE
+};
+
+/// 003, scene 2, on two hosts (row 35): each has its own file.
+pub const L02: Contender = Contender {
+    id: "L02",
+    seed: "003 第二种场景, two hosts",
+    steps: "the same on two hosts",
+    says: ("fails", "只能针对当前的服务器加锁"),
+    buy: |b| {
+        let host = b.who % 2;
+        demo3(b, host)
+    },
+    marked: &[Oversold, NegativeCounter, CrashLosesUnit],
+    note: ("", ""),
+    ..L01
+};
+
+/// 003, scene 2, with the lock that its branch 活动过于火爆 needs (row 35).
+pub const L03: Contender = Contender {
+    id: "L03",
+    seed: "003 第二种场景, LOCK_NB",
+    steps: "flock LOCK_EX | LOCK_NB; GET; if > 0: DECR; LOCK_UN",
+    says: ("too hot, try later", "活动过于火爆,请稍后重试"),
+    buy: |b| {
+        let file = fopen(b, 0)?;
+        let mine = try_lock(b, &file)?;
+        if !mine {
+            return lost(Busy);
+        }
+        let told = get_then_decr(b)?;
+        lock_un(b, &file)?;
+        Ok(told)
+    },
+    marked: &[Undersold, Inversion, CrashLosesUnit],
+    note: ("", ""),
+    ..L01
+};

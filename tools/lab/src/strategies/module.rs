@@ -1,0 +1,203 @@
+//! The module's own rows: what the same shop does with SECKILL.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::buyer::{Buyer, Stop};
+use crate::contender::{lost, won, Books, Contender, Reason::*, Rush, Told, Verdict, BASE, MODULE};
+
+/// The first word of a reply, and its numbers.
+pub struct Reply(Vec<Value>);
+
+impl Reply {
+    pub fn is(&self, outcome: &str) -> bool {
+        matches!(self.0.first(), Some(Value::BulkString(bytes)) if bytes == outcome.as_bytes())
+    }
+
+    /// The user has the units if and only if the state is one of these.
+    fn is_live(&self) -> bool {
+        let live = |state: &[u8]| state == b"HELD" || state == b"SOLD";
+        matches!(self.0.get(3), Some(Value::BulkString(state)) if live(state))
+    }
+
+    pub fn number(&self, at: usize) -> u64 {
+        match self.0.get(at) {
+            Some(Value::Int(number)) => u64::try_from(*number).unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+pub fn grab(b: &mut Buyer, more: &[&str]) -> Result<Reply, Stop> {
+    let (user, req) = (b.user.clone(), b.req.clone());
+    let mut words = vec!["SECKILL.GRAB", "sale", user.as_str()];
+    words.extend(more);
+    words.extend(["REQ", req.as_str()]);
+    Ok(Reply(b.ask(&words)?))
+}
+
+pub fn told(reply: &Reply) -> Told {
+    match () {
+        () if reply.is("GRANTED") => Ok(Verdict::Won(reply.number(2))),
+        () if reply.is("REPLAY") && reply.is_live() => Ok(Verdict::Again(reply.number(2))),
+        // The grant of this REQ was given back: the payment had failed.
+        () if reply.is("REPLAY") => lost(Failed),
+        () if reply.is("ALREADY") => lost(Already),
+        () if reply.is("BUSY") => lost(Shed),
+        () => lost(SoldOut),
+    }
+}
+
+pub fn init(b: &mut Buyer, supply: u64, more: &[&str]) -> Result<(), Stop> {
+    let supply = supply.to_string();
+    let mut words = vec!["SECKILL.INIT", "sale", supply.as_str()];
+    words.extend(more);
+    b.ask(&words)
+}
+
+/// A number of a status or an audit.
+pub fn count(status: &[Value], name: &str) -> u64 {
+    let named = |pair: &[Value]| {
+        matches!(&pair[0], Value::BulkString(b) if b == name.as_bytes())
+            || matches!(&pair[0], Value::SimpleString(s) if s == name)
+    };
+    match status.chunks_exact(2).find(|pair| named(pair)).map(|pair| &pair[1]) {
+        Some(Value::Int(number)) => u64::try_from(*number).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// What STATUS says is left and sold; the AUDIT must agree with it.
+pub fn status(b: &mut Buyer) -> Result<Books, Stop> {
+    let audit: Vec<Value> = b.ask(&["SECKILL.AUDIT", "sale"])?;
+    if count(&audit, "ok") != 1 {
+        return Err(Stop::Trouble(format!("the audit of a sale finds differences: {audit:?}")));
+    }
+    let status: Vec<Value> = b.ask(&["SECKILL.STATUS", "sale"])?;
+    let taken = count(&status, "held") + count(&status, "sold");
+    Books::both(count(&status, "available") as i64, taken)
+}
+
+/// One command (all rows).
+pub const S01: Contender = Contender {
+    id: "S01",
+    seed: "the module",
+    rows: "all",
+    steps: "SECKILL.GRAB sale user REQ id",
+    needs: MODULE,
+    set_up: |b, stock| init(b, stock, &[]),
+    buy: |b| {
+        let reply = grab(b, &[])?;
+        told(&reply)
+    },
+    books: status,
+    once_per_user: true,
+    marked: &[],
+    ..BASE
+};
+
+/// A hold, then paid or not (rows 36, 44): one in ten fails and gives its unit back.
+pub const S02: Contender = Contender {
+    id: "S02",
+    rows: "36, 44",
+    steps: "GRAB … REQ id (HOLD); pay; CONFIRM | CANCEL … REQ id",
+    set_up: |b, stock| init(b, stock, &["HOLD", "60000"]),
+    buy: |b| {
+        let mut reply = grab(b, &[])?;
+        // Units that are held may come back: the module says how many, and the shop asks again.
+        while reply.is("SOLDOUT") && reply.number(1) > 0 {
+            b.pause(Duration::from_millis(2));
+            reply = grab(b, &[])?;
+        }
+        let got = told(&reply)?;
+        if !matches!(got, Verdict::Won(_) | Verdict::Again(_)) {
+            return Ok(got);
+        }
+        b.work()?;
+        let (user, req) = (b.user.clone(), b.req.clone());
+        if b.work_fails() {
+            b.ask::<Value>(&["SECKILL.CANCEL", "sale", &user, "REQ", &req])?;
+            return lost(Failed);
+        }
+        let reply = Reply(b.ask(&["SECKILL.CONFIRM", "sale", &user, "REQ", &req])?);
+        match got {
+            Verdict::Won(_) if reply.is("SOLD") => won(),
+            _ if reply.is("SOLD") => Ok(got),
+            _ => lost(SoldOutInside),
+        }
+    },
+    rush: Rush { fails_percent: 10, ..BASE.rush },
+    marked: &[],
+    ..S01
+};
+
+/// The hourly million of 001 (rows 9 to 12, 18): amounts are computed by the shop, the budget is
+/// kept by the module.
+pub const S04: Contender = Contender {
+    id: "S04",
+    rows: "9-12, 18",
+    steps: "GRAB sale user UPTO amount REQ id (EVERY hour, LIMIT 0 GRABS 1)",
+    set_up: |b, budget| {
+        // A round that began a moment ago, so that none ends while the crowd is here.
+        let (seconds, _): (u64, u64) = b.ask(&["TIME"])?;
+        let offset = (seconds * 1000 % 3_600_000).to_string();
+        init(b, budget, &["LIMIT", "0", "GRABS", "1", "EVERY", "3600000", "OFFSET", &offset])
+    },
+    buy: |b| {
+        let amount = b.amount().to_string();
+        let reply = grab(b, &["UPTO", &amount])?;
+        told(&reply)
+    },
+    rush: Rush { supply: 1_000_000, ..BASE.rush },
+    marked: &[],
+    ..S01
+};
+
+/// Hundred coins a packet in a rush, one in the interleaver.
+fn packets(total: u64) -> u64 {
+    if total >= 100 {
+        total / 100
+    } else {
+        total
+    }
+}
+
+/// A draw has at least one packet, so a sale of nothing is a plain one.
+fn init_draw(b: &mut Buyer, total: u64, draw: &[&str]) -> Result<(), Stop> {
+    init(b, total, if total > 0 { draw } else { &["LIMIT", "0", "GRABS", "1"] })
+}
+
+/// Packets whose amounts the module draws (rows 14, 48).
+pub const S05A: Contender = Contender {
+    id: "S05a",
+    rows: "14, 48",
+    steps: "GRAB sale user REQ id (DRAW PACKETS n)",
+    set_up: |b, total| init_draw(b, total, &["DRAW", "PACKETS", &packets(total).to_string()]),
+    rush: Rush { supply: 10_000, ..BASE.rush },
+    marked: &[],
+    ..S01
+};
+
+/// Packets whose amounts were fixed before (row 14).
+pub const S05B: Contender = Contender {
+    id: "S05b",
+    rows: "14",
+    steps: "GRAB sale user REQ id (DRAW LIST a1 a2 …)",
+    set_up: |b, total| {
+        let packets = packets(total.max(1));
+        // Unlike amounts whose sum is the total: the n-th and the n-th from the end make a pair.
+        let mean = total.max(1) / packets;
+        let amount = |n: u64| match n + 1 == packets && packets % 2 == 1 {
+            true => mean,
+            false if n.is_multiple_of(2) => mean + (n / 2) % mean,
+            false => mean - (n / 2) % mean,
+        };
+        let amounts: Vec<String> = (0..packets).map(|n| amount(n).to_string()).collect();
+        let mut words = vec!["DRAW", "LIST"];
+        words.extend(amounts.iter().map(String::as_str));
+        init_draw(b, total, &words)
+    },
+    marked: &[],
+    ..S05A
+};

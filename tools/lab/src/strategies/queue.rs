@@ -1,0 +1,170 @@
+//! Rows 21, 41, 42, 44: queues, importers, shedding, and a second look at the order.
+
+use std::time::Duration;
+
+use crate::buyer::Buyer;
+use crate::contender::{
+    lost, won, Books, Contender, Fault::*, Reason::*, Told, Verdict, BASE, SQL,
+};
+use crate::strategies::counter::{get_then_decr, goods_fill};
+use crate::strategies::list::fill_list;
+
+const NAP: Duration = Duration::from_millis(1);
+
+/// 003, a comment (row 41): the right comes from the queue, MySQL records it, and what the table
+/// shows as unsold goes back into the queue when that is empty.
+pub const Q01: Contender = Contender {
+    id: "Q01",
+    seed: "003, comments",
+    rows: "41",
+    steps: "LPOP right; UPDATE unit; importer: queue empty: unsold units -> RPUSH",
+    says: ("refill from what is unsold", "mysql 存在未卖出可以再重新倒入队列"),
+    needs: SQL,
+    set_up: |b, stock| {
+        b.run("DELETE FROM units")?;
+        b.run("DELETE FROM orders")?;
+        for id in 1..=stock {
+            b.run(&format!("INSERT INTO units VALUES ({id}, NULL)"))?;
+        }
+        fill_list(b, "queue", stock)
+    },
+    buy: |b| {
+        let Some(unit) = b.lpop("queue")? else { return lost(SoldOut) };
+        let user = b.user.clone();
+        b.run(&format!("UPDATE units SET user='{user}' WHERE id={unit}"))?;
+        b.run(&format!("INSERT INTO orders (seckill_id, user) VALUES ({unit}, '{user}')"))?;
+        won()
+    },
+    books: |b| {
+        let left = b.number("SELECT COUNT(*) FROM units WHERE user IS NULL")?;
+        Books::both(left, b.number("SELECT COUNT(*) FROM orders")? as u64)
+    },
+    helper: Some(|b| {
+        loop {
+            if b.llen("queue")? == 0 {
+                let unsold = b.row::<(Option<String>,)>(
+                    "SELECT GROUP_CONCAT(id) FROM units WHERE user IS NULL",
+                )?;
+                for id in unsold.and_then(|(ids,)| ids).unwrap_or_default().split(',') {
+                    if !id.is_empty() {
+                        b.ask::<u64>(&["RPUSH", "queue", id])?;
+                    }
+                }
+            }
+            // One look in the interleaver, one a millisecond in a rush.
+            if b.gate.is_held() || b.buyers_are_gone() {
+                return Ok(Verdict::Done);
+            }
+            b.pause(NAP);
+        }
+    }),
+    marked: &[Oversold, CrashLosesUnit, CrashHidesUnit],
+    ..BASE
+};
+
+/// 001, its summary (row 21): "队列+延迟处理...这是最完美的解决方案". One worker takes the requests
+/// as they came; the buyer asks until the answer is there.
+pub const Q02: Contender = Contender {
+    id: "Q02",
+    seed: "001 总结",
+    rows: "21",
+    steps: "RPUSH request; poll the answer; one worker: LPOP, GET > 0, MULTI DECR HSET EXEC",
+    says: ("perfect, but the answer comes late", "最完美的解决方案"),
+    set_up: goods_fill,
+    buy: |b| {
+        let ticket = format!("{}:{}", b.user, b.unlike());
+        b.ask::<u64>(&["RPUSH", "requests", &ticket])?;
+        loop {
+            match b.ask::<Option<String>>(&["HGET", "answers", &ticket])?.as_deref() {
+                Some("won") => return won(),
+                Some(_) => return lost(SoldOut),
+                None => b.pause(NAP),
+            }
+        }
+    },
+    books: |b| {
+        let answers: Vec<String> = b.ask(&["HVALS", "answers"])?;
+        let won = answers.iter().filter(|answer| *answer == "won").count() as u64;
+        Books::both(b.get("goods")?, won)
+    },
+    helper: Some(|b| loop {
+        let Some(ticket) = b.lpop("requests")? else {
+            if b.buyers_are_gone() {
+                return Ok(Verdict::Done);
+            }
+            b.pause(NAP);
+            continue;
+        };
+        if b.get("goods")? > 0 {
+            b.exec(&[&["DECR", "goods"], &["HSET", "answers", &ticket, "won"]])?;
+        } else {
+            b.ask::<u64>(&["HSET", "answers", &ticket, "sold out"])?;
+        }
+    }),
+    waits_for_helper: true,
+    marked: &[CrashHidesUnit],
+    ..BASE
+};
+
+/// 003, a comment (row 42): "在诸多请求中随机返回活动火爆", nine of ten; then DECR.
+pub const Q03: Contender = Contender {
+    id: "Q03",
+    seed: "003, comments",
+    rows: "42",
+    steps: "90 % at random: BUSY; else DECR; if >= 0: won",
+    says: ("relief", "随机返回活动火爆"),
+    set_up: goods_fill,
+    buy: |b| {
+        // In the interleaver everybody is let in: chance is no matter of order.
+        if !b.gate.is_held() && b.mt_rand(1, 10) > 1 {
+            return lost(Shed);
+        }
+        if b.decr("goods")? >= 0 {
+            return won();
+        }
+        lost(SoldOut)
+    },
+    books: |b| Books::counter(b.get("goods")?),
+    marked: &[NegativeCounter, CrashLosesUnit],
+    ..BASE
+};
+
+/// 003, a comment (row 44): the first step may oversell, "确认订单时候再二次确认一下". R02 in front,
+/// M08 at the confirmation.
+pub const Q04: Contender = Contender {
+    id: "Q04",
+    seed: "003, comments",
+    rows: "44",
+    steps: "GET; if > 0: DECR, \"you are in\"; confirm: UPDATE … number>0; INSERT",
+    says: ("no need to worry", "不紧张，确认时候售罄了"),
+    needs: SQL,
+    set_up: |b, stock| {
+        goods_fill(b, stock)?;
+        b.run("DELETE FROM orders")?;
+        b.run("DELETE FROM seckill")?;
+        b.run(&format!("INSERT INTO seckill VALUES (1, {stock})")).map(drop)
+    },
+    buy: |b| match get_then_decr(b)? {
+        Verdict::Won(_) => confirm(b),
+        told => Ok(told),
+    },
+    books: |b| {
+        let left = b.number("SELECT number FROM seckill WHERE seckill_id=1")?;
+        Books::both(left, b.number("SELECT COUNT(*) FROM orders")? as u64)
+    },
+    marked: &[InThenSoldOut, CrashLosesUnit, CrashHidesUnit],
+    ..BASE
+};
+
+fn confirm(b: &mut Buyer) -> Told {
+    let user = b.user.clone();
+    b.begin()?;
+    let count = b.run("UPDATE seckill SET number=number-1 WHERE seckill_id=1 AND number>0")?;
+    if count == 0 {
+        b.rollback()?;
+        return lost(SoldOutInside);
+    }
+    b.run(&format!("INSERT INTO orders (seckill_id, user) VALUES (1, '{user}')"))?;
+    b.commit()?;
+    won()
+}

@@ -1,0 +1,83 @@
+//! Row 49: "redis+lua", the strongest rival, as a script and as a function.
+
+use crate::buyer::{Buyer, Stop};
+use crate::contender::{lost, won, Books, Contender, Reason::*, Told, BASE};
+
+/// What those who write it well write: the user, the stock, the record, in one script.
+const BODY: &str = "
+    if redis.call('HEXISTS', keys[2], args[1]) == 1 then return -1 end
+    local left = tonumber(redis.call('GET', keys[1]) or '0')
+    if left <= 0 then return 0 end
+    redis.call('DECR', keys[1])
+    redis.call('HSET', keys[2], args[1], left)
+    return 1";
+
+fn fill(b: &mut Buyer, stock: u64) -> Result<(), Stop> {
+    b.set("goods", stock)
+}
+
+fn books(b: &mut Buyer) -> Result<Books, Stop> {
+    Books::both(b.get("goods")?, b.hlen("buyers")?)
+}
+
+fn told(answer: i64) -> Told {
+    match answer {
+        1 => won(),
+        -1 => lost(Already),
+        _ => lost(SoldOut),
+    }
+}
+
+/// 003, a comment (row 49): "redis+lua".
+pub const P01: Contender = Contender {
+    id: "P01",
+    seed: "003, comments",
+    rows: "49",
+    steps: "EVALSHA: user?, stock?, DECR, HSET",
+    says: ("redis+lua", "redis+lua"),
+    set_up: fill,
+    buy: |b| {
+        let user = b.user.clone();
+        let script = format!("local keys, args = KEYS, ARGV {BODY}");
+        let answer = b.step(|b| {
+            b.round_trips += 1;
+            let script = redis::Script::new(&script);
+            let answer: i64 = script
+                .prepare_invoke()
+                .key("goods")
+                .key("buyers")
+                .arg(&user)
+                .invoke(&mut b.redis)?;
+            Ok((answer, move || format!("EVALSHA goods buyers {user} -> {answer}")))
+        })?;
+        told(answer)
+    },
+    books,
+    once_per_user: true,
+    marked: &[],
+    note: (
+        "exact; no hold that ends by the clock, no replay of an answer, no outbox",
+        "准确；但没有到点自动回补的预扣，没有幂等的重放，没有 outbox",
+    ),
+    ..BASE
+};
+
+/// The same as a function of Redis 7 (row 49).
+pub const P02: Contender = Contender {
+    id: "P02",
+    seed: "003, comments",
+    steps: "FCALL: the same as a function",
+    set_up: |b, stock| {
+        let code = format!(
+            "#!lua name=shop\nredis.register_function('buy', function(keys, args) {BODY}\nend)"
+        );
+        b.ask::<String>(&["FUNCTION", "LOAD", "REPLACE", &code])?;
+        fill(b, stock)
+    },
+    buy: |b| {
+        let user = b.user.clone();
+        told(b.ask(&["FCALL", "buy", "2", "goods", "buyers", &user])?)
+    },
+    marked: &[],
+    ..P01
+};
