@@ -15,7 +15,6 @@ mod chance;
 mod check;
 mod commit;
 pub mod decide;
-pub mod decimal;
 pub mod draw;
 pub mod effect;
 pub mod event;

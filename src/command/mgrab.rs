@@ -171,7 +171,7 @@ fn take(
         _ => true,
     };
     let judged = parts.iter().zip(&decided.decisions).zip(streams).enumerate();
-    let tasks: Tasks<'_, '_> = judged
+    let tasks: Tasks<'_, '_, '_> = judged
         .map(|(place, ((part, Decision { outcome, plan }), stream))| Task {
             arg: part.arg,
             plan: plan.as_ref(),
@@ -193,16 +193,16 @@ fn take(
 }
 
 /// What was judged, and where the entries of each part go.
-type Judged<'a> = (MultiDecision<'a>, Vec<Option<Stream>>);
+type Judged<'a, 'c> = (MultiDecision<'a>, Vec<Option<Stream<'c>>>);
 
 /// Judges all parts.
-fn judge<'a>(
-    call: &mut Call<'_>,
+fn judge<'a, 'c>(
+    call: &mut Call<'c>,
     user: &'a [u8],
     parts: &[Part],
     req: Option<&'a [u8]>,
     now: &Now,
-) -> Result<Judged<'a>, &'static str> {
+) -> Result<Judged<'a, 'c>, &'static str> {
     let outbox = call.outbox();
     let mut keys = call.open_several(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());

@@ -81,7 +81,7 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
 }
 
 /// What is to be made of one sale.
-pub struct Task<'p, 'a> {
+pub struct Task<'p, 'a, 'c> {
     /// Where its key is among the arguments.
     pub arg: usize,
     /// None when nothing changes and the attempt is only counted.
@@ -89,23 +89,23 @@ pub struct Task<'p, 'a> {
     /// What an attempt to buy came to, if it was one.
     pub attempt: Option<&'p Outcome>,
     /// Where entries go, if there are any.
-    pub stream: Option<Stream>,
+    pub stream: Option<Stream<'c>>,
 }
 
 /// Tasks of one command. All but MGRAB have one.
-pub type Tasks<'p, 'a> = SmallVec<[Task<'p, 'a>; 1]>;
+pub type Tasks<'p, 'a, 'c> = SmallVec<[Task<'p, 'a, 'c>; 1]>;
 
 /// What was made, beside the plan of it.
 #[derive(Default)]
-pub struct Made {
-    entries: Option<Appended>,
+pub struct Made<'c> {
+    entries: Option<Appended<'c>>,
     /// Holds that ended.
     pub settled: u64,
     /// When the sweeper must look at the sale.
     look_at: Option<u64>,
 }
 
-impl Made {
+impl Made<'_> {
     /// When the sale must be looked at, for a caller that sees to it.
     pub fn take_look(&mut self) -> Option<u64> {
         self.look_at.take()
@@ -114,33 +114,33 @@ impl Made {
 
 /// The stream that the entries of `plan` go to, if it has any. `named` is the stream that the
 /// command names as a key, if it does.
-pub fn stream_of(
+pub fn stream_of<'c>(
     sale: &Sale,
-    outbox: Outbox,
+    outbox: Outbox<'c>,
     plan: &Plan<'_>,
     named: Option<&[u8]>,
-) -> Option<Stream> {
+) -> Option<Stream<'c>> {
     let stream = sale.outbox_after(plan).filter(|_| !plan.events.is_empty())?;
     Some(outbox.stream(stream, named == Some(stream)))
 }
 
 /// As [`commit_all`] for one task.
-pub fn commit_one(
-    call: &mut Call<'_>,
-    task: Task<'_, '_>,
+pub fn commit_one<'c>(
+    call: &mut Call<'c>,
+    task: Task<'_, '_, 'c>,
     now: &Now,
-) -> Result<Made, &'static str> {
+) -> Result<Made<'c>, &'static str> {
     let made = commit_all(call, Tasks::from_buf([task]), now)?.pop();
     made.ok_or(errors::BEING_CHANGED)
 }
 
 /// Makes all `tasks` or none: first all streams are made ready, in which foreign code may run; then
 /// the sales, which are closed, are opened, all entries are appended and all plans committed.
-pub fn commit_all(
-    call: &mut Call<'_>,
-    mut tasks: Tasks<'_, '_>,
+pub fn commit_all<'c>(
+    call: &mut Call<'c>,
+    mut tasks: Tasks<'_, '_, 'c>,
     now: &Now,
-) -> Result<SmallVec<[Made; 1]>, &'static str> {
+) -> Result<SmallVec<[Made<'c>; 1]>, &'static str> {
     ready(call, &tasks)?;
     let args = call.args();
     let mut keys = call.open_several(tasks.iter().map(|task| task.arg));
@@ -163,7 +163,7 @@ pub fn commit_all(
     }
     let entries = streams.into_iter().map(|stream| stream.and_then(OpenStream::close));
     let parts = sales.into_iter().zip(&tasks).zip(entries);
-    let make = |((sale, task), entries): ((&mut Sale, &Task<'_, '_>), _)| match task.plan {
+    let make = |((sale, task), entries): ((&mut Sale, &Task<'_, '_, 'c>), _)| match task.plan {
         Some(plan) => Made { entries, ..commit(sale, plan, task.attempt, now) },
         None => {
             count(sale, task.attempt);
@@ -175,8 +175,8 @@ pub fn commit_all(
 
 /// Sees to it that the streams of all tasks are there and take their entries. The sales are closed:
 /// foreign code may run in it.
-fn ready(call: &mut Call<'_>, tasks: &[Task<'_, '_>]) -> Result<(), &'static str> {
-    let entries = |task: &Task<'_, '_>| task.plan.map_or(0, |plan| plan.events.len());
+fn ready(call: &mut Call<'_>, tasks: &[Task<'_, '_, '_>]) -> Result<(), &'static str> {
+    let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
     let of_stream = |task| -> Option<_> { Some((task, Task::stream(task)?, entries(task))) };
     let tasks: SmallVec<[_; 1]> = tasks.iter().filter_map(of_stream).collect();
     let wanted: SmallVec<[_; 1]> = tasks.iter().map(|(_, stream, len)| (*stream, *len)).collect();
@@ -189,8 +189,8 @@ fn ready(call: &mut Call<'_>, tasks: &[Task<'_, '_>]) -> Result<(), &'static str
     Err(not_taken(why))
 }
 
-impl Task<'_, '_> {
-    fn stream(&self) -> Option<&Stream> {
+impl<'c> Task<'_, '_, 'c> {
+    fn stream(&self) -> Option<&Stream<'c>> {
         self.stream.as_ref()
     }
 }
@@ -218,7 +218,7 @@ fn not_taken(why: NotTaken) -> &'static str {
 }
 
 /// Commits a plan to the open sale it is for, once its entries are appended.
-fn commit(sale: &mut Sale, plan: &Plan<'_>, attempt: Option<&Outcome>, now: &Now) -> Made {
+fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>, attempt: Option<&Outcome>, now: &Now) -> Made<'c> {
     let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
     sale.commit(plan);
     info::holds_changed(holds, sale.holds_len());
@@ -238,11 +238,11 @@ fn count(sale: &mut Sale, attempt: Option<&Outcome>) {
 
 /// Appends the first entries of `sale`, which is to come to the key `KEY`, where nothing is. Foreign
 /// code may run in it, but not once it has appended.
-pub fn append_first(
-    call: &mut Call<'_>,
+pub fn append_first<'c>(
+    call: &mut Call<'c>,
     sale: &Sale,
     plan: &Plan<'_>,
-) -> Result<Made, &'static str> {
+) -> Result<Made<'c>, &'static str> {
     let look_at = sale.next_due();
     let name = call.args().get(KEY).copied().unwrap_or_default();
     let entries = match sale.terms().outbox.as_deref() {
@@ -266,7 +266,7 @@ pub fn append_first(
 /// Replicates what was made to the sale at the argument `key`, entries before the change, tells who
 /// watches the key, and has the sweeper look at it when it must.
 #[inline]
-pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made) {
+pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
     replicate(call, key, plan, made);
     call.signal_modified(key);
     if let Some(deadline) = made.look_at {
@@ -276,7 +276,7 @@ pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made) 
 
 /// The same for the INIT that made `sale`, which it puts at its key. The server tells of the new
 /// key, in which foreign code may change the sale: so the INIT goes out before.
-pub fn propagate_first(call: &mut Call<'_>, plan: &Plan<'_>, made: &Made, sale: Sale) {
+pub fn propagate_first(call: &mut Call<'_>, plan: &Plan<'_>, made: &Made<'_>, sale: Sale) {
     replicate(call, KEY, plan, made);
     call.open(KEY).fill(sale);
     call.signal_modified(KEY);
@@ -286,7 +286,7 @@ pub fn propagate_first(call: &mut Call<'_>, plan: &Plan<'_>, made: &Made, sale: 
 }
 
 #[inline]
-fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made) {
+fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
     if let Some(entries) = &made.entries {
         call.replicate_outbox(entries);
     }
@@ -295,7 +295,7 @@ fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made) {
 
 /// Notifies of what was made, in order.
 #[inline]
-pub fn notify(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made) {
+pub fn notify(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
     notify_events(call, key, plan);
     if let Some(entries) = &made.entries {
         call.notify_outbox(entries);

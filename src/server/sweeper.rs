@@ -15,9 +15,11 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString, RedisModuleTime
 
 use super::api::guarded;
 use super::call::{writes_are_paused, Call};
+use super::ctx::Ctx;
 use super::glance::Glance;
 use super::hints::Hints;
 use super::locked::{Locked, ServerLock};
+use super::replicate::create_string;
 use super::tally::{self, Tally};
 use super::{config, info, log, run};
 use seckill_domain::Sale;
@@ -207,11 +209,12 @@ fn is_primary() -> bool {
 
 unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
     guarded((), || {
-        // SAFETY: the server runs timers under its lock.
-        let lock = unsafe { ServerLock::held() };
+        // SAFETY: the context is alive during the callback; the server runs timers under its lock.
+        let ctx = unsafe { Ctx::new(ctx) };
+        let lock = ctx.lock();
         SWEEPER.with(lock, |sweeper| sweeper.armed = None);
         let started = Instant::now();
-        let is_left = may_write(ctx) && sweep_due(ctx, lock, started);
+        let is_left = may_write(ctx) && sweep_due(ctx, started);
         SWEEPER.with(lock, |sweeper| {
             sweeper.free_forgotten(started);
             let pause = match is_left || !sweeper.forgotten.is_empty() {
@@ -225,17 +228,15 @@ unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
 
 /// Whether this node may change data now: it is the primary, has all its data, and neither a pause
 /// nor a failover holds writes back. A timer that replicated then would stop the server.
-fn may_write(ctx: *mut RedisModuleCtx) -> bool {
-    // SAFETY: the context is alive during the callback.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    let has = |flag: u32| flags & flag as c_int != 0;
-    has(raw::REDISMODULE_CTX_FLAGS_MASTER)
-        && !has(raw::REDISMODULE_CTX_FLAGS_LOADING)
+fn may_write(ctx: Ctx<'_>) -> bool {
+    ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_MASTER)
+        && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !writes_are_paused()
 }
 
 /// Settles what is due, within the bounds of one tick. True when some is left.
-fn sweep_due(ctx: *mut RedisModuleCtx, lock: ServerLock<'_>, started: Instant) -> bool {
+fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
+    let lock = ctx.lock();
     let Some(sweep) = SWEEPER.with(lock, |sweeper| sweeper.sweep) else { return false };
     let now_ms = run::clock_ms();
     let mut left = usize::try_from(config::SWEEP_BATCH.get()).unwrap_or(usize::MAX);
@@ -255,21 +256,20 @@ fn sweep_due(ctx: *mut RedisModuleCtx, lock: ServerLock<'_>, started: Instant) -
     SWEEPER.with(lock, |sweeper| sweeper.hints.first()).is_some_and(|at| at <= now_ms + BACKLOG_MS)
 }
 
-fn sweep_one(ctx: *mut RedisModuleCtx, sweep: Sweep, db: c_int, key: &[u8], most: usize) -> Swept {
-    // SAFETY: the context is alive during the callback, the bytes are copied, and the string is
-    // freed once, after the call that uses it.
+fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, db: c_int, key: &[u8], most: usize) -> Swept {
+    if !ctx.select_db(db) {
+        return Swept::default();
+    }
+    let name = create_string(key);
+    // SAFETY: the string is freed once, after the call that uses it.
     unsafe {
-        if api!(RedisModule_SelectDb)(ctx, db) as isize != raw::REDISMODULE_OK {
-            return Swept::default();
-        }
-        let name = api!(RedisModule_CreateString)(ctx, key.as_ptr().cast(), key.len());
         let swept = if owns(ctx, name) {
             sweep(&mut Call::of_timer(ctx, &[name], &[key]), most)
         } else {
             let next_look = run::clock_ms() + FOREIGN_SLOT_MS;
             Swept { settled: 0, next_look: Glance::at(ctx, name).value().map(|_| next_look) }
         };
-        api!(RedisModule_FreeString)(ctx, name);
+        api!(RedisModule_FreeString)(ptr::null_mut(), name);
         swept
     }
 }
@@ -280,17 +280,15 @@ const FOREIGN_SLOT_MS: u64 = 1000;
 /// Whether this node owns the key's slot. A slot that is moving belongs to the node it comes from.
 ///
 /// # Safety
-/// The context and the string are alive.
-unsafe fn owns(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> bool {
-    // SAFETY: by the caller's word.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    if flags & raw::REDISMODULE_CTX_FLAGS_CLUSTER as c_int == 0 {
+/// The string is alive.
+unsafe fn owns(ctx: Ctx<'_>, name: *mut RedisModuleString) -> bool {
+    if !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) {
         return true;
     }
     // The server answers a call about a key that is not its own with nothing.
-    // SAFETY: as above; the format names one string, and the reply is freed once.
+    // SAFETY: by the caller's word; the format names one string, and the reply is freed once.
     unsafe {
-        let reply = api!(RedisModule_Call)(ctx, c"EXISTS".as_ptr(), c"s".as_ptr(), name);
+        let reply = api!(RedisModule_Call)(ctx.raw(), c"EXISTS".as_ptr(), c"s".as_ptr(), name);
         if reply.is_null() {
             return false;
         }
