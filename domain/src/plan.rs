@@ -230,8 +230,10 @@ impl<'s> Planner<'s> {
         check_law(&self.sale.terms, &older)?;
         self.more_mut().older.insert(place, older);
         self.balances.rev += u64::from(self.has_outbox);
-        let Balances { version, rev, t, epoch, .. } = self.balances;
-        self.push(kind, Balances { version, rev, t, epoch, ..older }, Some(grant));
+        // What is not of a round is the sale's.
+        let Balances { round, supply, available, held, sold, packets, .. } = older;
+        let of_round = Balances { round, supply, available, held, sold, packets, ..self.balances };
+        self.push(kind, of_round, Some(grant));
         Ok(())
     }
 
