@@ -236,8 +236,8 @@ fn count(sale: &mut Sale, attempt: Option<&Outcome>) {
     }
 }
 
-/// Appends the first entries of `sale`, which is to come to the key `KEY`, where nothing is. Foreign
-/// code may run in it, but not once it has appended.
+/// Appends the first entries of `sale`, which is to come to the key `KEY`, where nothing is.
+/// Foreign code may run in it, but not once it has appended.
 pub fn append_first<'c>(
     call: &mut Call<'c>,
     sale: &Sale,
