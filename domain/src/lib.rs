@@ -1,8 +1,8 @@
 //! The domain: a sale of countable units to users, each of whom may have so many.
 //!
-//! Pure: no Redis, no clock, no randomness of its own. `decide` reads and works out a plan, `commit`
-//! makes it; a replica and a log `check` what was decided into a plan and commit it by the same
-//! function, so they can't come to another result.
+//! Pure: no Redis, no clock, no randomness of its own. `decide` reads and works out a plan,
+//! `commit` makes it; a replica and a log `check` what was decided into a plan and commit it by the
+//! same function, so they can't come to another result.
 
 #![forbid(unsafe_code)]
 

@@ -37,6 +37,7 @@ pub const SPEC: Spec = Spec {
         errors::DRAW_NO_PACKETS,
         errors::DRAW_TOO_MANY_PACKETS,
         errors::DRAW_LIST_TOO_LONG,
+        errors::DRAW_LIST_REPEATS,
         errors::DRAW_MIN_ZERO,
         errors::DRAW_SUPPLY_TOO_SMALL,
         errors::DRAW_AMOUNT_ZERO,

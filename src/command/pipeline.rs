@@ -126,7 +126,7 @@ pub fn stream_of<'c>(
 
 /// As [`commit_all`] for one task.
 pub fn commit_one<'c>(
-    call: &mut Call<'_>,
+    call: &mut Call<'c>,
     task: Task<'_, '_, 'c>,
     now: &Now,
 ) -> Result<Made<'c>, &'static str> {
@@ -137,7 +137,7 @@ pub fn commit_one<'c>(
 /// Makes all `tasks` or none: first all streams are made ready, in which foreign code may run; then
 /// the sales, which are closed, are opened, all entries are appended and all plans committed.
 pub fn commit_all<'c>(
-    call: &mut Call<'_>,
+    call: &mut Call<'c>,
     mut tasks: Tasks<'_, '_, 'c>,
     now: &Now,
 ) -> Result<SmallVec<[Made<'c>; 1]>, &'static str> {
@@ -163,7 +163,7 @@ pub fn commit_all<'c>(
     }
     let entries = streams.into_iter().map(|stream| stream.and_then(OpenStream::close));
     let parts = sales.into_iter().zip(&tasks).zip(entries);
-    let make = |((sale, task), entries): ((&mut Sale, &Task<'_, '_, '_>), _)| match task.plan {
+    let make = |((sale, task), entries): ((&mut Sale, &Task<'_, '_, 'c>), _)| match task.plan {
         Some(plan) => Made { entries, ..commit(sale, plan, task.attempt, now) },
         None => {
             count(sale, task.attempt);
@@ -218,7 +218,7 @@ fn not_taken(why: NotTaken) -> &'static str {
 }
 
 /// Commits a plan to the open sale it is for, once its entries are appended.
-fn commit(sale: &mut Sale, plan: &Plan<'_>, attempt: Option<&Outcome>, now: &Now) -> Made<'static> {
+fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>, attempt: Option<&Outcome>, now: &Now) -> Made<'c> {
     let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
     sale.commit(plan);
     info::holds_changed(holds, sale.holds_len());
@@ -236,8 +236,8 @@ fn count(sale: &mut Sale, attempt: Option<&Outcome>) {
     }
 }
 
-/// Appends the first entries of `sale`, which is to come to the key `KEY`, where nothing is. Foreign
-/// code may run in it, but not once it has appended.
+/// Appends the first entries of `sale`, which is to come to the key `KEY`, where nothing is.
+/// Foreign code may run in it, but not once it has appended.
 pub fn append_first<'c>(
     call: &mut Call<'c>,
     sale: &Sale,
