@@ -4,13 +4,13 @@
 //! amount, the last equal one, wherever it is. So the amounts are kept by place and by amount: each
 //! step is O(log n), however long the list is.
 
-mod trial;
+mod planned;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::holds::tree_bytes;
 
-pub use trial::AmountsTrial;
+pub use planned::PlannedAmounts;
 
 /// Bytes of one node of a tree of pairs of numbers: eleven entries and a head.
 const NODE_BYTES: usize = 192;
@@ -125,24 +125,30 @@ mod tests {
         assert_eq!((list.len(), list.sum(), list.is_empty()), (0, 0, true));
     }
 
-    /// What is tried on a list is what then becomes of it.
+    /// What is planned of a list is what then becomes of it.
     #[test]
-    fn a_trial_does_what_the_list_does() {
+    fn a_plan_does_what_the_list_does() {
         const STEPS: u64 = 400;
         for seed in 0..50u64 {
             let mut list: Amounts = (0..seed % 9).map(|place| 1 + place % 3).collect();
-            let (before, mut trial) = (list.clone(), AmountsTrial::default());
+            let (before, mut planned) = (list.clone(), PlannedAmounts::default());
             for step in 0..STEPS {
                 let chance = (seed * STEPS + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
                 let amount = 1 + chance / 8 % 4;
                 match chance % 4 {
                     0 | 1 => {
-                        trial.push(amount);
+                        planned.push(amount);
                         list.push(amount);
                     }
-                    2 => assert_eq!(trial.take_first(&before), list.take_first(), "{seed} {step}"),
+                    2 => {
+                        assert_eq!(planned.take_first(&before), list.take_first(), "{seed} {step}")
+                    }
                     _ => {
-                        assert_eq!(trial.take(&before, amount), list.take(amount), "{seed} {step}")
+                        assert_eq!(
+                            planned.take(&before, amount),
+                            list.take(amount),
+                            "{seed} {step}"
+                        )
                     }
                 }
             }

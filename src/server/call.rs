@@ -7,6 +7,7 @@ use std::ptr;
 use std::slice;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use smallvec::SmallVec;
 
 use super::api::guarded;
 use super::ctx::Ctx;
@@ -89,20 +90,17 @@ impl<'a> Call<'a> {
 
     /// Opens several keys for writing, which must have different names, in order. None of them may
     /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
-    pub fn open_several(&mut self, args: &[usize]) -> Vec<Key<'_>> {
-        let mut keys: Vec<Key<'_>> = Vec::with_capacity(args.len());
-        for (place, arg) in args.iter().enumerate() {
-            let earlier = args.iter().take(place);
-            let is_repeated =
-                earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
+    pub fn open_several(&mut self, args: impl Iterator<Item = usize>) -> SmallVec<[Key<'_>; 1]> {
+        let (mut seen, mut keys) = (SmallVec::<[usize; 1]>::new(), SmallVec::new());
+        for arg in args {
+            let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
             keys.push(match is_repeated {
                 true => Key::new(ptr::null_mut()),
-                false => {
-                    Key::new(self.opened(*arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
-                }
+                false => Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)),
             });
+            seen.push(arg);
         }
         keys
     }

@@ -337,7 +337,7 @@ fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale)
     let (count, at_most) = pieces.size_hint();
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
     let further = count.saturating_sub(1) as u64;
-    let mut version = sale.core().version.saturating_sub(further);
+    let mut version = sale.balances().version.saturating_sub(further);
     for (kind, piece) in pieces {
         let Some(effect) = kind.effect(&piece) else { continue };
         if kind == Kind::Base {

@@ -12,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
 
+use smallvec::SmallVec;
+
 use super::ctx::Ctx;
 use super::replicate::create_string;
 use super::stream::{found_at, Found};
@@ -36,15 +38,17 @@ impl<'c> Outbox<'c> {
 }
 
 /// Opens the streams, which are ready, to append to them. Nothing if one of them is not there.
-pub fn open_all(streams: Vec<Option<Stream<'_>>>) -> Option<Vec<Option<OpenStream<'_>>>> {
-    let mut open = Vec::with_capacity(streams.len());
+pub fn open_all<'c>(
+    streams: impl Iterator<Item = Option<Stream<'c>>>,
+) -> Option<SmallVec<[Option<OpenStream<'c>>; 1]>> {
+    let mut open = SmallVec::new();
     for stream in streams {
         match stream.map(Stream::open) {
             None => open.push(None),
             Some(Some(stream)) => open.push(Some(stream)),
             Some(None) => {
                 // Foreign code ran, and nothing is known of the values of those that are open.
-                open.into_iter().flatten().for_each(mem::forget);
+                open.into_iter().flatten().for_each(mem::forget::<OpenStream>);
                 return None;
             }
         }

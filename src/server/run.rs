@@ -32,11 +32,6 @@ pub fn now() -> Now {
     Now { clock_ms: clock_ms(), run: current() }
 }
 
-/// A moment for a call that no clock makes a difference to: it is the sale's own T.
-pub fn unread_now() -> Now {
-    Now { clock_ms: 0, run: current() }
-}
-
 /// A moment that was not given out before, not earlier than `clock_ms`.
 fn next(clock_ms: u64) -> u64 {
     let later = |last: u64| Some(clock_ms.max(last.saturating_add(1)));

@@ -5,6 +5,7 @@
 //! opened.
 
 use std::ffi::CStr;
+use std::mem;
 use std::os::raw::{c_char, c_int, c_void};
 
 use redis_module::raw::{
@@ -123,10 +124,10 @@ unsafe extern "C" fn flushed(
         };
         // SAFETY: the server tells of its events under its lock.
         let lock = unsafe { ServerLock::held() };
-        sweeper::change(lock, |hints| match info.dbnum {
-            ALL_DATABASES => *hints = Default::default(),
-            db => hints.clear(db),
-        });
+        match info.dbnum {
+            ALL_DATABASES => sweeper::forget(lock, mem::take),
+            db => sweeper::forget(lock, |hints| hints.take(db)),
+        }
     });
 }
 

@@ -101,7 +101,7 @@ fn place_of(world: &World) -> u64 {
 fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
     let (user, which) = (b"only asked", Which::Req(b"only asked"));
     let request = Request::Settle(Settle { user, which, deed: Deed::Cancel });
-    sale.decide(&request, &Now { clock_ms: START, run }).changes[0].epoch
+    sale.decide(&request, &Now { clock_ms: START, run }).changes()[0].epoch
 }
 
 struct Walk {

@@ -1,12 +1,12 @@
-//! A list while changes are tried.
+//! A list while changes are planned.
 
 use std::collections::BTreeSet;
 
 use super::Amounts;
 
-/// What changes that are tried would do to a list, without copying it.
+/// What changes that are planned would do to a list, without copying it.
 #[derive(Clone, Debug, Default)]
-pub struct AmountsTrial {
+pub struct PlannedAmounts {
     /// All places of the list before this one were drawn or taken.
     drawn_to: u64,
     /// Places of the list, not before that one, whose amounts were taken.
@@ -15,7 +15,7 @@ pub struct AmountsTrial {
     back: Amounts,
 }
 
-impl AmountsTrial {
+impl PlannedAmounts {
     /// Takes the first amount.
     pub fn take_first(&mut self, list: &Amounts) -> Option<u64> {
         let left = list.in_order.range(self.drawn_to..);
