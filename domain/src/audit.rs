@@ -30,14 +30,14 @@ impl Sale {
             ["older_held", "older_sold", "older_supply", "older_holdings_wrong", "older_packets"]
                 .map(|field| (field, 0u64, 0u64));
         for old in self.older() {
-            let (core, count) = (&old.core, old.ledger.recount());
-            let sum = core.available + core.held + core.sold;
-            let packets = core.packets.unwrap_or(0);
+            let (balances, count) = (&old.balances, old.ledger.recount());
+            let sum = balances.available + balances.held + balances.sold;
+            let packets = balances.packets.unwrap_or(0);
             let begun = self.packets_begun().unwrap_or(0);
             let pairs = [
-                (core.held, count.held),
-                (core.sold, count.sold),
-                (core.supply, sum),
+                (balances.held, count.held),
+                (balances.sold, count.sold),
+                (balances.supply, sum),
                 (0, count.holdings_wrong),
                 (packets, begun.saturating_sub(count.live)),
             ];
@@ -52,16 +52,16 @@ impl Sale {
     /// Recounts everything from the grants and compares. Visits every grant once.
     pub fn audit(&self) -> Audit {
         let count = self.ledger.recount();
-        let core = &self.core;
+        let balances = &self.balances;
         // The supply is the operator's word; what the grants leave of it is available.
-        let available = core.supply.saturating_sub(count.held.saturating_add(count.sold));
+        let available = balances.supply.saturating_sub(count.held.saturating_add(count.sold));
         let pairs = [
-            ("grants", core.grants, self.ledger.base() + count.grants),
+            ("grants", balances.grants, self.ledger.base() + count.grants),
             ("winners", self.ledger.winners(), count.winners),
-            ("supply", core.supply, core.available + core.held + core.sold),
-            ("available", core.available, available),
-            ("held", core.held, count.held),
-            ("sold", core.sold, count.sold),
+            ("supply", balances.supply, balances.available + balances.held + balances.sold),
+            ("available", balances.available, available),
+            ("held", balances.held, count.held),
+            ("sold", balances.sold, count.sold),
             ("users", self.ledger.users(), count.users),
             ("requests", self.ledger.requests(), count.requests),
             ("holds", self.ledger.holds().len() as u64, count.holds),
@@ -69,7 +69,8 @@ impl Sale {
             ("pieces_missing", 0, self.awaits),
         ];
         let packets = self.packets_begun().map(|all| all.saturating_sub(count.live));
-        let packets = core.packets.zip(packets).map(|(left, counted)| ("packets", left, counted));
+        let packets =
+            balances.packets.zip(packets).map(|(left, counted)| ("packets", left, counted));
         let list = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
         let differences = pairs
             .into_iter()
@@ -82,7 +83,7 @@ impl Sale {
         Audit {
             grants: count.grants,
             winners: count.winners,
-            supply: core.supply,
+            supply: balances.supply,
             available,
             held: count.held,
             sold: count.sold,

@@ -14,7 +14,7 @@ mod tests {
     };
     use crate::schedule::Schedule;
     use crate::terms::{Terms, TermsChange};
-    use crate::testing::{created, read, reloaded, rewritten, texts_of};
+    use crate::testing::{commit, created, read, reloaded, rewritten, texts_of};
     use crate::Sale;
 
     /// A small generator (xorshift64*): the same sequence every time.
@@ -87,7 +87,7 @@ mod tests {
         let which = match chance.below(3) {
             0 => Which::Only,
             1 => Which::Req(req),
-            _ => Which::Seq(1 + chance.below(sale.core().grants + 1)),
+            _ => Which::Seq(1 + chance.below(sale.balances().grants + 1)),
         };
         match chance.below(20) {
             0..=8 => {
@@ -136,8 +136,8 @@ mod tests {
         let Request::Grab(grab) = request else { return };
         if let Outcome::Granted { grant, available } = outcome {
             let stored = sale.grant(grant.seq).unwrap();
-            assert_eq!((stored.user, stored.standing()), (grab.user, *grant));
-            assert_eq!(*available, sale.core().available);
+            assert_eq!((stored.user, stored.view()), (grab.user, *grant));
+            assert_eq!(*available, sale.balances().available);
             assert!(grant.qty > 0 && (grant.state == State::Sold || grant.deadline > t));
         }
         if let Outcome::Already(grant) | Outcome::Replay(grant) = outcome {
@@ -156,18 +156,19 @@ mod tests {
     ) {
         loop {
             let decision = sale.decide(request, now);
-            let version = sale.core().version;
-            let texts = texts_of(&decision.changes);
+            let version = sale.balances().version;
+            let texts = texts_of(decision.changes());
             for text in &texts {
                 *seen.entry((sale.terms().draw.is_some(), text[0])).or_default() += 1;
             }
-            let entries = sale.plan_changes(b"key", &decision.changes).unwrap().entries;
-            let rev = sale.core().rev;
-            sale.commit(&decision.changes, now.run).unwrap();
+            let plan = decision.plan.as_ref();
+            let entries = plan.map_or(Vec::new(), |plan| sale.entries(plan, b"key"));
+            let rev = sale.balances().rev;
+            commit(sale, &decision);
             let written = if sale.terms().outbox.is_some() { entries.len() as u64 } else { 0 };
-            assert_eq!(sale.core().rev, rev + written);
+            assert_eq!(sale.balances().rev, rev + written);
             if !texts.is_empty() {
-                replica.apply_replicated(version, &read(&texts)).unwrap();
+                replica.apply(version, read(&texts)).unwrap();
             }
             assert_eq!(sale.audit().differences, [], "{request:?}");
             check_outcome(sale, request, &decision.outcome, sale.time(now));
@@ -194,11 +195,9 @@ mod tests {
                 if chance.below(8) == 0 {
                     let due =
                         sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(3, &now));
-                    let version = sale.core().version;
-                    sale.commit(&due.changes, now.run).unwrap();
-                    if !due.changes.is_empty() {
-                        replica.apply_replicated(version, &due.changes).unwrap();
-                    }
+                    let version = sale.balances().version;
+                    commit(&mut sale, &due);
+                    replica.apply(version, due.changes().to_vec()).unwrap();
                 }
                 let request = request(&mut chance, &sale);
                 step(&mut sale, &mut replica, &request, &now, &mut seen);

@@ -1,14 +1,12 @@
 //! Judging a request. Nothing here changes a sale: the answer is an outcome and, when something is
-//! to happen, the changes that make it so.
+//! to happen, the plan of it.
 
-use smallvec::SmallVec;
-
-use super::effect::{Change, Effect, Seqs, Start};
-use super::grab::Lapse;
-use super::ledger::Found;
+use super::effect::{Change, Changes, Effect, Seqs, Start};
+use super::grab::DueHolds;
 use super::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use super::outcome::{Misuse, Outcome};
-use super::request::{Grab, Init, Now, Request, Restock};
+use super::plan::{Places, Plan};
+use super::request::{Init, Now, Request, Restock};
 use super::terms::TermsChange;
 use super::Sale;
 
@@ -16,13 +14,18 @@ use super::Sale;
 #[derive(Debug)]
 pub struct Decision<'a> {
     pub outcome: Outcome,
-    /// Empty when nothing happens: then nothing is replicated, signalled or told.
-    pub changes: SmallVec<[Change<'a>; 1]>,
+    /// `None` when nothing happens: then nothing is replicated, signalled or told.
+    pub plan: Option<Plan<'a>>,
 }
 
-impl Decision<'_> {
+impl<'a> Decision<'a> {
+    /// What changes.
+    pub fn changes(&self) -> &[Change<'a>] {
+        self.plan.as_ref().map_or(&[], |plan| &plan.changes)
+    }
+
     pub(super) fn refuse(outcome: Outcome) -> Self {
-        Decision { outcome, changes: SmallVec::new() }
+        Decision { outcome, plan: None }
     }
 
     pub(super) fn misuse(misuse: Misuse) -> Self {
@@ -43,7 +46,11 @@ pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
         amounts: init.amounts.clone(),
     }));
     let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
-    Decision { outcome: Outcome::Done, changes: SmallVec::from_iter([change]) }
+    match Plan::first(change, Some(now.run)) {
+        Ok(plan) => Decision { outcome: Outcome::Done, plan: Some(plan) },
+        // What it promises was checked: only the clock can be beyond its bound.
+        Err(_) => Decision::misuse(Misuse::Exhausted),
+    }
 }
 
 /// Whether a sale can keep what this INIT promises.
@@ -57,12 +64,16 @@ fn check_init(init: &Init) -> Result<(), Misuse> {
 
 impl Sale {
     /// Judges a request. Reads only; `now` is the one moment it is judged by.
+    #[inline]
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
-        if let Some(decision) = self.decide_first(now) {
+        if self.awaits > 0 {
+            return Decision::misuse(Misuse::Incomplete);
+        }
+        if let Some(decision) = self.decide_round(now) {
             return decision;
         }
         match request {
-            Request::Grab(grab) => self.decide_grab(grab, self.ledger.find(grab.user), now),
+            Request::Grab(grab) => self.decide_grab(grab, now),
             Request::Init(init) => self.decide_again(init),
             Request::Restock(restock) => self.decide_restock(restock, now),
             Request::Pause if self.paused => Decision::refuse(Outcome::Done),
@@ -74,23 +85,6 @@ impl Sale {
             Request::Import(import) => self.decide_import(import, now),
             Request::List(change) => self.decide_list(change, now),
         }
-    }
-
-    /// Judges a GRAB of a user who was looked up.
-    pub fn decide_found<'a>(&self, grab: &Grab<'a>, found: Found, now: &Now) -> Decision<'a> {
-        match self.decide_first(now) {
-            Some(decision) => decision,
-            None => self.decide_grab(grab, found, now),
-        }
-    }
-
-    /// What comes before any request.
-    #[inline]
-    fn decide_first<'a>(&self, now: &Now) -> Option<Decision<'a>> {
-        if self.awaits > 0 {
-            return Some(Decision::misuse(Misuse::Incomplete));
-        }
-        self.decide_round(now)
     }
 
     /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
@@ -109,66 +103,97 @@ impl Sale {
 
     /// The T that a request is judged by: never before the last change.
     pub fn time(&self, now: &Now) -> u64 {
-        now.clock_ms.max(self.core.t)
+        now.clock_ms.max(self.balances.t)
     }
 
+    /// A decision that does `effect` alone.
+    #[inline]
     pub(super) fn change<'a>(
         &self,
         outcome: Outcome,
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        match self.stamp(now) {
-            None => Decision::misuse(Misuse::Exhausted),
-            Some((elapsed_ms, epoch)) => {
-                let change = Change { elapsed_ms, epoch, effect };
-                Decision { outcome, changes: SmallVec::from_buf([change]) }
-            }
+        self.change_at(outcome, effect, None, now)
+    }
+
+    /// The same for a new grant that belongs to `places`.
+    #[inline]
+    pub(super) fn change_at<'a>(
+        &self,
+        outcome: Outcome,
+        effect: Effect<'a>,
+        places: Option<Places>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let Some((elapsed_ms, epoch)) = self.stamp(now) else {
+            return Decision::misuse(Misuse::Exhausted);
+        };
+        let changes = Changes::from_buf([Change { elapsed_ms, epoch, effect }]);
+        self.decided(outcome, changes, places, now)
+    }
+
+    /// A decision that makes these changes.
+    #[inline]
+    fn decided<'a>(
+        &self,
+        outcome: Outcome,
+        changes: Changes<'a>,
+        places: Option<Places>,
+        now: &Now,
+    ) -> Decision<'a> {
+        match self.plan_changes(changes, places, now.run) {
+            Ok(plan) => Decision { outcome, plan: Some(plan) },
+            // Some number would leave its bounds.
+            Err(_) => Decision::misuse(Misuse::Exhausted),
         }
     }
 
-    /// The time and the epoch of a command's first change; `None` when applying it would be
-    /// refused, after the outcome was told.
+    /// The time and the epoch of a command's first change; `None` when they or the versions after
+    /// it are beyond their bounds.
     #[inline]
-    pub(super) fn stamp(&self, now: &Now) -> Option<(u64, Option<u64>)> {
+    fn stamp(&self, now: &Now) -> Option<(u64, Option<u64>)> {
         let (t, epoch) = (self.time(now), self.next_epoch(now));
         let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
-        let is_full = self.core.version >= last_version || self.core.rev > REV_LAST;
+        let is_full = self.balances.version >= last_version || self.balances.rev > REV_LAST;
         let is_over = t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX);
-        (!is_over).then(|| (t - self.core.t, epoch))
+        (!is_over).then(|| (t - self.balances.t, epoch))
     }
 
-    /// A decision that does what `lapse` found and then `effect`, if any.
+    /// A decision that lets `due` holds expire and then does `effect`, if any. A new grant belongs
+    /// to `places`.
     #[inline]
     pub(super) fn change_after<'a>(
         &self,
-        lapse: &Lapse<'a>,
+        due: &DueHolds<'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
+        places: Option<Places>,
         now: &Now,
     ) -> Decision<'a> {
-        if lapse.is_empty() {
-            // Nearly always: nothing is to be put together.
-            return match effect {
-                Some(effect) => self.change(outcome, effect, now),
-                None => Decision::refuse(outcome),
-            };
+        if !due.is_empty() {
+            return self.changes_after(due, outcome, effect, places, now);
         }
-        self.changes_after(lapse, outcome, effect, now)
+        // Nearly always: nothing is to be put together.
+        match effect {
+            Some(effect) => self.change_at(outcome, effect, places, now),
+            None => Decision::refuse(outcome),
+        }
     }
 
     #[cold]
     fn changes_after<'a>(
         &self,
-        lapse: &Lapse<'a>,
+        due: &DueHolds<'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
+        places: Option<Places>,
         now: &Now,
     ) -> Decision<'a> {
-        let expiries = lapse.seqs.chunks(EFFECTS_PER_APPLY_MAX);
+        let expiries = due.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
-        let admission = lapse.admits.map(|user| Effect::Admit { user });
-        self.changes(outcome, expiries.chain(admission).chain(effect), now)
+        let admission = due.admits.map(|user| Effect::Admit { user });
+        self.changes(outcome, expiries.chain(admission).chain(effect), places, now)
     }
 
     /// A decision that does `effects`. The first change brings the time and the epoch.
@@ -176,32 +201,32 @@ impl Sale {
         &self,
         outcome: Outcome,
         effects: impl IntoIterator<Item = Effect<'a>>,
+        places: Option<Places>,
         now: &Now,
     ) -> Decision<'a> {
-        let mut changes: SmallVec<[Change<'a>; 1]> =
-            effects.into_iter().map(Change::piece).collect();
-        if let Some(first) = changes.first_mut() {
-            let Some((elapsed_ms, epoch)) = self.stamp(now) else {
-                return Decision::misuse(Misuse::Exhausted);
-            };
-            (first.elapsed_ms, first.epoch) = (elapsed_ms, epoch);
-        }
-        Decision { outcome, changes }
+        let mut changes: Changes<'a> = effects.into_iter().map(Change::piece).collect();
+        let Some(first) = changes.first_mut() else { return Decision::refuse(outcome) };
+        let Some((elapsed_ms, epoch)) = self.stamp(now) else {
+            return Decision::misuse(Misuse::Exhausted);
+        };
+        (first.elapsed_ms, first.epoch) = (elapsed_ms, epoch);
+        self.decided(outcome, changes, places, now)
     }
 
     /// Judges nothing but the clock: lets at most `most` holds expire that are due.
-    pub fn decide_expiry(&self, most: usize, now: &Now) -> Decision<'static> {
+    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let most = if self.awaits == 0 { most } else { 0 };
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
         let due = older.chain(self.ledger.holds().due(t)).take(most);
-        let lapsed: Seqs = due.map(|(_, seq)| seq.into()).collect();
-        self.change_after(&Lapse::of(lapsed, self.core), Outcome::Done, None, now)
+        let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
+        let due = DueHolds::of(seqs, self.balances);
+        self.change_after(&due, Outcome::Done, None, None, now)
     }
 
     /// The epoch to write into a change: none when this run has written one already.
     fn next_epoch(&self, now: &Now) -> Option<u64> {
-        (self.run != now.run).then(|| now.run.max(self.arrived_at).max(self.core.epoch + 1))
+        (self.run != now.run).then(|| now.run.max(self.arrived_at).max(self.balances.epoch + 1))
     }
 
     /// INIT never resets a sale: told the same as the first time it is a retry.
@@ -233,7 +258,7 @@ impl Sale {
 
     fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
         let Restock { delta, req } = *restock;
-        if self.core.packets.is_some() {
+        if self.balances.packets.is_some() {
             return Decision::misuse(Misuse::DrawFixesSupply);
         }
         if let Some(known) = self.restocks.find(req) {
@@ -242,16 +267,16 @@ impl Sale {
                 false => Decision::misuse(Misuse::ReqMismatch),
             };
         }
-        let core = &self.core;
+        let balances = &self.balances;
         let (applied, available) = if delta > 0 {
-            let added = delta.unsigned_abs() - core.deficit.min(delta.unsigned_abs());
-            if core.supply + added > INTEGER_MAX {
+            let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
+            if balances.supply + added > INTEGER_MAX {
                 return Decision::misuse(Misuse::SupplyTooLarge);
             }
-            (delta, core.available + added)
+            (delta, balances.available + added)
         } else {
-            let withdrawn = delta.unsigned_abs().min(core.available);
-            (-(withdrawn as i64), core.available - withdrawn)
+            let withdrawn = delta.unsigned_abs().min(balances.available);
+            (-(withdrawn as i64), balances.available - withdrawn)
         };
         let outcome = Outcome::Restocked { applied, available };
         self.change(outcome, Effect::Restock { req, delta, applied }, now)

@@ -17,7 +17,7 @@ use core::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-use super::core::Core;
+use super::balances::Balances;
 
 pub use dice::Dice;
 
@@ -68,16 +68,16 @@ impl Draw {
     }
 
     /// Whether there is enough for the next draw, so that no due hold is needed.
-    pub fn is_covered(&self, core: &Core, dice: &Dice) -> bool {
+    pub fn is_covered(&self, balances: &Balances, dice: &Dice) -> bool {
         match *self {
-            Draw::Uniform { low, high } => core.available >= dice.range(low, high),
-            _ => core.packets.is_some_and(|packets| packets > 0),
+            Draw::Uniform { low, high } => balances.available >= dice.range(low, high),
+            _ => balances.packets.is_some_and(|packets| packets > 0),
         }
     }
 
     /// The next amount; `None` when no packet or nothing is left. `first` is the list's first.
-    pub fn amount(&self, core: &Core, first: Option<u64>, dice: &Dice) -> Option<u64> {
-        let (packets, available) = (core.packets.unwrap_or(1), core.available);
+    pub fn amount(&self, balances: &Balances, first: Option<u64>, dice: &Dice) -> Option<u64> {
+        let (packets, available) = (balances.packets.unwrap_or(1), balances.available);
         if packets == 0 || available == 0 {
             return None;
         }

@@ -46,13 +46,15 @@ mod write;
 use smallvec::SmallVec;
 
 use super::admission::{List, LISTS};
-use super::ledger::Found;
 use super::outcome::State;
 use super::record::ReqTag;
 use super::terms::{Terms, TermsChange};
 
 pub use read::decode_version;
 pub use write::encode_version;
+
+/// Changes in order. Most commands make one.
+pub type Changes<'a> = SmallVec<[Change<'a>; 1]>;
 
 /// One change of a sale: when, in which run, and what.
 #[derive(Clone, Debug)]
@@ -158,8 +160,6 @@ pub struct Granting<'a> {
     pub qty: u64,
     /// How long it is held, 0 when it is sold at once.
     pub hold_ms: u64,
-    /// Where `decide` looked the user up; not replicated.
-    pub found: Option<Found>,
 }
 
 impl Effect<'_> {

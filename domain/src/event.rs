@@ -1,12 +1,30 @@
-//! What happened, in the order in which it happened: for the outbox and for notifications.
+//! What happens, in the order in which it happens: for the outbox and for notifications.
 
 use core::ffi::CStr;
 
-use super::core::Stock;
+use smallvec::SmallVec;
 
-/// One thing that happened to a sale.
+use super::balances::{Balances, Stock};
+use super::outcome::GrantView;
+
+/// Events in order. Most changes have one.
+pub type Events = SmallVec<[Event; 1]>;
+
+/// One thing that happens to a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub struct Event {
+    pub kind: EventKind,
+    /// Which of its plan's changes makes it happen.
+    pub change: usize,
+    /// The numbers after it. Those of an older round, where it is about a grant of that round.
+    pub balances: Balances,
+    /// The grant that it is about, as it stands after it.
+    pub grant: Option<GrantView>,
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
     Init,
     Grant,
     Confirm,
@@ -31,60 +49,60 @@ pub enum Event {
     Available,
 }
 
-impl Event {
+impl EventKind {
     /// The word in the outbox.
     pub fn name(self) -> &'static str {
         match self {
-            Event::Init => "INIT",
-            Event::Grant => "GRANT",
-            Event::Confirm => "CONFIRM",
-            Event::Reclaim => "RECLAIM",
-            Event::ReclaimRefused => "RECLAIM-REFUSED",
-            Event::Cancel => "CANCEL",
-            Event::Extend => "EXTEND",
-            Event::Expire => "EXPIRE",
-            Event::Refund => "REFUND",
-            Event::Restock => "RESTOCK",
-            Event::Pause => "PAUSE",
-            Event::Resume => "RESUME",
-            Event::Alter => "ALTER",
-            Event::Import => "IMPORT",
-            Event::Round => "ROUND",
-            Event::SoldOut => "SOLDOUT",
-            Event::AllHeld => "ALLHELD",
-            Event::Available => "AVAILABLE",
+            EventKind::Init => "INIT",
+            EventKind::Grant => "GRANT",
+            EventKind::Confirm => "CONFIRM",
+            EventKind::Reclaim => "RECLAIM",
+            EventKind::ReclaimRefused => "RECLAIM-REFUSED",
+            EventKind::Cancel => "CANCEL",
+            EventKind::Extend => "EXTEND",
+            EventKind::Expire => "EXPIRE",
+            EventKind::Refund => "REFUND",
+            EventKind::Restock => "RESTOCK",
+            EventKind::Pause => "PAUSE",
+            EventKind::Resume => "RESUME",
+            EventKind::Alter => "ALTER",
+            EventKind::Import => "IMPORT",
+            EventKind::Round => "ROUND",
+            EventKind::SoldOut => "SOLDOUT",
+            EventKind::AllHeld => "ALLHELD",
+            EventKind::Available => "AVAILABLE",
         }
     }
 
     /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one is not told.
     pub fn notification(self) -> Option<&'static CStr> {
         Some(match self {
-            Event::Init => c"seckill.init",
-            Event::Grant => c"seckill.grant",
-            Event::Confirm | Event::Reclaim => c"seckill.confirm",
-            Event::ReclaimRefused => return None,
-            Event::Cancel => c"seckill.cancel",
-            Event::Extend => c"seckill.extend",
-            Event::Expire => c"seckill.expire",
-            Event::Refund => c"seckill.refund",
-            Event::Restock => c"seckill.restock",
-            Event::Pause => c"seckill.pause",
-            Event::Resume => c"seckill.resume",
-            Event::Alter => c"seckill.alter",
-            Event::Import => c"seckill.import",
-            Event::Round => c"seckill.round",
-            Event::SoldOut => c"seckill.soldout",
-            Event::AllHeld => c"seckill.allheld",
-            Event::Available => c"seckill.available",
+            EventKind::Init => c"seckill.init",
+            EventKind::Grant => c"seckill.grant",
+            EventKind::Confirm | EventKind::Reclaim => c"seckill.confirm",
+            EventKind::ReclaimRefused => return None,
+            EventKind::Cancel => c"seckill.cancel",
+            EventKind::Extend => c"seckill.extend",
+            EventKind::Expire => c"seckill.expire",
+            EventKind::Refund => c"seckill.refund",
+            EventKind::Restock => c"seckill.restock",
+            EventKind::Pause => c"seckill.pause",
+            EventKind::Resume => c"seckill.resume",
+            EventKind::Alter => c"seckill.alter",
+            EventKind::Import => c"seckill.import",
+            EventKind::Round => c"seckill.round",
+            EventKind::SoldOut => c"seckill.soldout",
+            EventKind::AllHeld => c"seckill.allheld",
+            EventKind::Available => c"seckill.available",
         })
     }
 
     /// The transition into `stock`.
-    pub fn into_stock(stock: Stock) -> Event {
+    pub fn into_stock(stock: Stock) -> EventKind {
         match stock {
-            Stock::SoldOut => Event::SoldOut,
-            Stock::AllHeld => Event::AllHeld,
-            Stock::Available => Event::Available,
+            Stock::SoldOut => EventKind::SoldOut,
+            Stock::AllHeld => EventKind::AllHeld,
+            Stock::Available => EventKind::Available,
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Judging a GRAB, in the order that the contract gives.
 
 use super::amounts::Amounts;
-use super::core::{Core, Stock};
+use super::balances::Balances;
 use super::decide::Decision;
 use super::draw::{Dice, Draw};
 use super::effect::{Effect, Granting, Seqs};
-use super::ledger::{Found, Grant, Holding, Ledger};
+use super::ledger::{Grant, Holding, Ledger, Lookup};
 use super::limits::{GRANTS_MAX, LAPSES_PER_CALL_MAX};
-use super::outcome::{Misuse, Outcome, Standing, State};
+use super::outcome::{GrantView, Misuse, Outcome, State};
+use super::plan::Places;
 use super::record::{Asked, ReqTag};
 use super::request::{Amount, Grab, Now};
 use super::rounds::Side;
@@ -15,13 +16,13 @@ use super::terms::Terms;
 use super::Sale;
 
 /// A fence, as a late GRAB is told of it: cancelled before it was granted.
-const FENCED: Standing = Standing { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
+const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// What comes before a decision's own effect: holds that it lets expire, and a first admission.
-pub(super) struct Lapse<'a> {
+/// What comes before a decision's own effect: due holds that it lets expire, and a first admission.
+pub(super) struct DueHolds<'a> {
     pub seqs: Seqs,
     /// The numbers once the holds have expired.
-    pub core: Core,
+    pub balances: Balances,
     /// Deadline and seq of the last of the user's own holds among them.
     own_to: (u64, u32),
     /// Whether more of the user's own holds are due.
@@ -30,10 +31,10 @@ pub(super) struct Lapse<'a> {
     pub admits: Option<&'a [u8]>,
 }
 
-impl Lapse<'_> {
-    /// These holds, in a sale that stands at `core`.
-    pub(super) fn of(seqs: Seqs, core: Core) -> Self {
-        Lapse { seqs, core, own_to: (0, 0), own_left: false, admits: None }
+impl DueHolds<'_> {
+    /// These holds, in a sale that stands at `balances`.
+    pub(super) fn of(seqs: Seqs, balances: Balances) -> Self {
+        DueHolds { seqs, balances, own_to: (0, 0), own_left: false, admits: None }
     }
 
     /// Whether this hold of the user's own is not among them.
@@ -50,7 +51,7 @@ impl Lapse<'_> {
     /// Adds a hold of the round whose numbers these are.
     fn add(&mut self, ledger: &Ledger, seq: u32) {
         if let Some(grant) = ledger.grant(seq.into()) {
-            let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
+            let moved = self.balances.transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
             self.seqs.push(seq.into());
         }
@@ -58,10 +59,10 @@ impl Lapse<'_> {
 
     /// The same holds with the numbers of `side` instead, once those of them that are of that
     /// round have expired.
-    pub(super) fn look_at(&mut self, side: &Side<'_>) {
-        self.core = *side.core;
+    pub(super) fn switch_to(&mut self, side: &Side<'_>) {
+        self.balances = *side.balances;
         for grant in self.seqs.iter().filter_map(|seq| side.ledger.grant(*seq)) {
-            let moved = self.core.transfer(grant.qty, State::Held, State::Expired);
+            let moved = self.balances.transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
         }
     }
@@ -71,30 +72,31 @@ impl Sale {
     /// The user's own holds that are due: they go before anything is judged, the earliest first. Of
     /// very many a call writes a part.
     #[inline]
-    pub(super) fn lapse_of<'a>(&self, user: &[u8], found: &Found, t: u64) -> Lapse<'a> {
-        let mut lapse = Lapse::of(Seqs::new(), self.core);
+    pub(super) fn own_due_holds<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'a> {
+        let mut due = DueHolds::of(Seqs::new(), self.balances);
         if self.extras.is_some() || self.ledger.holds().are_due(t) {
-            self.add_lapsed(&mut lapse, user, found, t);
+            self.add_own_due(&mut due, user, found, t);
         }
-        lapse
+        due
     }
 
     #[cold]
-    fn add_lapsed(&self, lapse: &mut Lapse<'_>, user: &[u8], found: &Found, t: u64) {
+    fn add_own_due(&self, due: &mut DueHolds<'_>, user: &[u8], found: &Lookup, t: u64) {
         let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
-        let older =
-            ledgers.map(|ledger| ledger.due_of(&ledger.find(user), t, LAPSES_PER_CALL_MAX + 1));
-        let mut due = self.ledger.due_of(found, t, LAPSES_PER_CALL_MAX + 1);
-        older.for_each(|its| due.extend(its));
-        due.sort_unstable();
-        lapse.own_left = due.len() > LAPSES_PER_CALL_MAX;
-        due.truncate(LAPSES_PER_CALL_MAX);
-        lapse.own_to = due.last().copied().unwrap_or_default();
-        for (_, seq) in due {
+        let older = ledgers.map(|ledger| {
+            ledger.due_of(&ledger.find_at(user, found.hash()), t, LAPSES_PER_CALL_MAX + 1)
+        });
+        let mut own = self.ledger.due_of(found, t, LAPSES_PER_CALL_MAX + 1);
+        older.for_each(|its| own.extend(its));
+        own.sort_unstable();
+        due.own_left = own.len() > LAPSES_PER_CALL_MAX;
+        own.truncate(LAPSES_PER_CALL_MAX);
+        due.own_to = own.last().copied().unwrap_or_default();
+        for (_, seq) in own {
             match self.ledger.has(seq.into()) {
-                true => lapse.add(&self.ledger, seq),
+                true => due.add(&self.ledger, seq),
                 // Those of an older round move that round's numbers.
-                false => lapse.seqs.push(seq.into()),
+                false => due.seqs.push(seq.into()),
             }
         }
     }
@@ -102,31 +104,31 @@ impl Sale {
     /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
     /// Their own have lapsed before, or most of them.
     #[inline]
-    pub(super) fn lapse_until(
+    pub(super) fn expire_until(
         &self,
         ledger: &Ledger,
-        lapse: &mut Lapse<'_>,
+        due: &mut DueHolds<'_>,
         user: &[u8],
         t: u64,
-        mut enough: impl FnMut(&Lapse<'_>) -> bool,
+        mut enough: impl FnMut(&DueHolds<'_>) -> bool,
     ) {
         if !ledger.holds().are_due(t) {
             return;
         }
         for (_, seq) in ledger.holds().due(t) {
-            if enough(lapse) {
+            if enough(due) {
                 break;
             }
-            let is_new = |grant: Grant<'_>| grant.user != user || lapse.leaves(&grant);
+            let is_new = |grant: Grant<'_>| grant.user != user || due.leaves(&grant);
             if ledger.grant(seq.into()).is_some_and(is_new) {
-                lapse.add(ledger, seq);
+                due.add(ledger, seq);
             }
         }
     }
 
     /// What the user has once `lapsed` are gone.
     #[inline]
-    pub(super) fn holding_after(&self, ledger: &Ledger, found: &Found, lapsed: &[u64]) -> Holding {
+    pub(super) fn holding_after(&self, ledger: &Ledger, found: &Lookup, lapsed: &[u64]) -> Holding {
         let mut holding = ledger.holding(found);
         for grant in lapsed.iter().filter_map(|seq| ledger.grant(*seq)) {
             holding.live_units = holding.live_units.saturating_sub(grant.qty);
@@ -155,63 +157,56 @@ impl Sale {
         (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
     }
 
-    /// Whether the clock makes no difference to a GRAB: nothing is left, nothing can come back by
-    /// itself, and nothing opens, closes, lapses or admits. Sold-out sales get the most calls, and
-    /// reading the clock would be a twentieth of the cost of one.
-    pub fn is_timeless(&self) -> bool {
-        self.core.stock() == Stock::SoldOut
-            && self.terms.open_at == 0
-            && self.terms.close_at == 0
-            && self.fences.is_empty()
-            && self.extras.is_none()
-    }
-
-    pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, found: Found, now: &Now) -> Decision<'a> {
+    pub(super) fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
-        if self.terms.draw.is_some() && grab.amount != Amount::Unsaid {
+        let draws = self.terms.draw.is_some();
+        if draws && grab.amount != Amount::Unsaid {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
-        let mut lapse = self.lapse_of(grab.user, &found, t);
-        if lapse.own_left && self.terms.limits_users() {
-            return self.change_after(&lapse, Outcome::ManyOwnEnding, None, now);
+        let user = self.ledger.find(grab.user);
+        let mut due = self.own_due_holds(grab.user, &user, t);
+        if due.own_left && self.terms.limits_users() {
+            return self.change_after(&due, Outcome::ManyOwnEnding, None, None, now);
         }
-        let judged = match grab.req.and_then(|req| self.judge_replay(grab, req, t)) {
+        let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
+        let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
+        let judged = match replay {
             Some(outcome) => Err(outcome),
-            None => self.judge_grab(grab, &found, &mut lapse, t),
+            None => self.judge_grab(grab, &user, &mut due, t),
         };
         let qty = match judged {
             Ok(qty) => qty,
             Err(Outcome::Misuse(misuse)) => return Decision::misuse(misuse),
-            Err(outcome) => return self.change_after(&lapse, outcome, None, now),
+            Err(outcome) => return self.change_after(&due, outcome, None, None, now),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
             // A replay of a drawn amount compares none, as if the caller had asked for any.
-            Amount::Unsaid if self.terms.draw.is_some() => Asked::UpTo,
+            Amount::Unsaid if draws => Asked::UpTo,
             Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
         };
-        let req = grab.req.map(|id| ReqTag { id, asked });
-        let hold_ms = self.terms.hold_ms;
-        let granting = Granting { user: grab.user, req, qty, hold_ms, found: Some(found) };
+        let tag = grab.req.map(|id| ReqTag { id, asked });
+        let granting = Granting { user: grab.user, req: tag, qty, hold_ms: self.terms.hold_ms };
         let (state, deadline) = granting.state_at(t);
-        let available = lapse.core.available - qty;
-        let grant = Standing { seq: self.core.grants + 1, qty, state, deadline };
+        let available = due.balances.available - qty;
+        let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
-        self.change_after(&lapse, outcome, Some(Effect::Grant(granting)), now)
+        let places = Some(Places { user, req });
+        self.change_after(&due, outcome, Some(Effect::Grant(granting)), places, now)
     }
 
     /// How many units the user gets, or what he is told instead.
     fn judge_grab<'a>(
         &self,
         grab: &Grab<'a>,
-        found: &Found,
-        lapse: &mut Lapse<'a>,
+        found: &Lookup,
+        due: &mut DueHolds<'a>,
         t: u64,
     ) -> Result<u64, Outcome> {
-        let allowance = self.allowance(&self.holding_after(&self.ledger, found, &lapse.seqs));
+        let allowance = self.allowance(&self.holding_after(&self.ledger, found, &due.seqs));
         if allowance == Some(0) {
             if let Some(newest) = self.ledger.newest_live(found, t) {
-                return Err(Outcome::Already(newest.standing()));
+                return Err(Outcome::Already(newest.view()));
             }
         }
         if let Some(outcome) = self.window(t) {
@@ -221,19 +216,19 @@ impl Sale {
             return Err(Outcome::Paused);
         }
         if self.judge_admission(grab.user)? {
-            lapse.admits = Some(grab.user);
+            due.admits = Some(grab.user);
         }
         let qty = match &self.terms.draw {
             None => {
                 let wanted = self.wanted(grab.amount, allowance)?;
-                self.lapse_until(&self.ledger, lapse, grab.user, t, |lapse| {
-                    lapse.core.available >= wanted
+                self.expire_until(&self.ledger, due, grab.user, t, |due| {
+                    due.balances.available >= wanted
                 });
-                fit(grab.amount, wanted, &lapse.core)?
+                fit(grab.amount, wanted, &due.balances)?
             }
-            Some(draw) => self.judge_draw(draw, grab.user, lapse, t)?,
+            Some(draw) => self.judge_draw(draw, grab.user, due, t)?,
         };
-        if self.core.grants >= GRANTS_MAX {
+        if self.balances.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
         Ok(qty)
@@ -244,22 +239,23 @@ impl Sale {
         &self,
         draw: &Draw,
         user: &[u8],
-        lapse: &mut Lapse<'_>,
+        due: &mut DueHolds<'_>,
         t: u64,
     ) -> Result<u64, Outcome> {
-        let dice = Dice::new(&self.secret, self.core.grants + 1);
-        self.lapse_until(&self.ledger, lapse, user, t, |lapse| draw.is_covered(&lapse.core, &dice));
+        let dice = Dice::new(&self.secret, self.balances.grants + 1);
+        self.expire_until(&self.ledger, due, user, t, |due| draw.is_covered(&due.balances, &dice));
         // What comes back goes to the end of a list: it is the first only if nothing is before it.
-        let returned = || lapse.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
+        let returned = || due.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
         let first = self.amounts().and_then(Amounts::first);
         let first = first.or_else(|| returned().map(|grant| grant.qty));
-        let held = lapse.core.held;
-        draw.amount(&lapse.core, first, &dice).ok_or(Outcome::SoldOut { held })
+        let held = due.balances.held;
+        draw.amount(&due.balances, first, &dice).ok_or(Outcome::SoldOut { held })
     }
 
     /// What a request id that is known is told: its grant as it stands at `t`.
-    fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], t: u64) -> Option<Outcome> {
-        let Some(grant) = self.by_req(grab.user, req).and_then(|seq| self.grant(seq)) else {
+    fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
+        let seq = self.seq_of(grab.user, req, found);
+        let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
             let fenced = self.fences.stands(grab.user, req, t);
             return fenced.then_some(Outcome::Replay(FENCED));
         };
@@ -274,7 +270,7 @@ impl Sale {
         if !same {
             return Some(Outcome::Misuse(Misuse::ReqMismatch));
         }
-        Some(Outcome::Replay(grant.standing_at(t)))
+        Some(Outcome::Replay(grant.view_at(t)))
     }
 
     /// How many units this amount asks for under the allowance.
@@ -291,8 +287,8 @@ impl Sale {
 }
 
 /// How many of the units `wanted` the stock allows.
-fn fit(amount: Amount, wanted: u64, core: &Core) -> Result<u64, Outcome> {
-    let (available, held) = (core.available, core.held);
+fn fit(amount: Amount, wanted: u64, balances: &Balances) -> Result<u64, Outcome> {
+    let (available, held) = (balances.available, balances.held);
     match amount {
         _ if available == 0 => Err(Outcome::SoldOut { held }),
         Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),

@@ -25,11 +25,31 @@ pub use word::{word_of, Value};
 /// Directory bits at the most; beyond it shards just grow.
 const DEPTH_MAX: u32 = 20;
 
-/// Where a key that is not there belongs. It is checked when used: the index may have changed.
+/// What a look for a key comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub enum Entry {
+    /// The key is there, with this value.
+    Occupied(Value),
+    /// It is not, and belongs here.
+    Vacant(Vacant),
+}
+
+/// Where a key that is not there belongs. It is checked when used: the index may have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vacant {
     shard: u32,
     place: u32,
+}
+
+impl Entry {
+    /// The value of a key that is there.
+    #[inline]
+    pub fn value(self) -> Option<Value> {
+        match self {
+            Entry::Occupied(value) => Some(value),
+            Entry::Vacant(_) => None,
+        }
+    }
 }
 
 /// The index. See the module's comment.
@@ -70,18 +90,20 @@ impl Index {
     /// The value whose key `is_key` recognises, among those with this hash.
     #[inline]
     pub fn find(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Option<Value> {
-        self.look(hash, is_key).ok()
+        self.entry(hash, is_key).value()
     }
 
     /// The same, or else where the key belongs.
     #[inline]
-    pub fn look(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Result<Value, Gap> {
+    pub fn entry(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Entry {
         let fragment = fragment_of(hash);
-        let Some(number) = self.shard_of(fragment) else { return Err(Gap { shard: 0, place: 0 }) };
+        let Some(number) = self.shard_of(fragment) else {
+            return Entry::Vacant(Vacant::default());
+        };
         let shard = &self.shards[number];
         match shard.find(fragment, is_key) {
-            Ok(place) => Ok(value_in(shard.words[place])),
-            Err(place) => Err(Gap { shard: number as u32, place: place as u32 }),
+            Ok(place) => Entry::Occupied(value_in(shard.words[place])),
+            Err(place) => Entry::Vacant(Vacant { shard: number as u32, place: place as u32 }),
         }
     }
 
@@ -105,11 +127,12 @@ impl Index {
         }
     }
 
-    /// Adds a key that is not there yet and that belongs into `gap`, if nothing has changed since.
+    /// Adds a key that is not there yet and that belongs into `vacant`, if nothing has changed
+    /// since.
     #[inline]
-    pub fn insert_into(&mut self, gap: Gap, hash: u64, value: Value) {
-        let (fragment, place) = (fragment_of(hash), gap.place as usize);
-        let number = self.shard_of(fragment).filter(|number| *number == gap.shard as usize);
+    pub fn insert_into(&mut self, vacant: Vacant, hash: u64, value: Value) {
+        let (fragment, place) = (fragment_of(hash), vacant.place as usize);
+        let number = self.shard_of(fragment).filter(|number| *number == vacant.shard as usize);
         let shard = number.and_then(|number| self.shards.get_mut(number));
         let fitting = shard.filter(|shard| !shard.is_full() && shard.is_gap(place, fragment));
         if fitting.is_some_and(|shard| shard.insert(place, pack(fragment, value))) {

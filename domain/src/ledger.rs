@@ -19,13 +19,13 @@ mod recount;
 use super::bytes::Reader;
 use super::gathered::Gathered;
 use super::holds::Holds;
-use super::index::{Index, Value};
+use super::index::{Entry, Index, Value};
 use super::outcome::State;
 use super::record::{self, Record};
 use accounts::{Account, Accounts};
 use records::Records;
 
-pub use find::Found;
+pub use find::Lookup;
 pub use grant::{Grant, NewGrant};
 pub use holding::Holding;
 pub use memory::Block;
@@ -162,16 +162,16 @@ impl Ledger {
     }
 
     /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
-    /// and that the request id is new for this user.
-    pub fn push(&mut self, new: &NewGrant<'_>, found: Option<Found>) -> u64 {
-        let found = found.unwrap_or_else(|| self.find(new.user));
-        self.push_here(new, found)
+    /// and that the request id is new for this user, who may have been looked up.
+    pub fn push(&mut self, new: &NewGrant<'_>, user: Option<Lookup>) -> u64 {
+        let user = user.unwrap_or_else(|| self.find(new.user));
+        self.push_here(new, user, None)
     }
 
-    /// The same for a user who was looked up, compiled into the caller, who knows more of the
-    /// grant.
+    /// The same where the user was looked up, and the request id too if there is one and nothing
+    /// was appended since. Compiled into the caller, who knows more of the grant.
     #[inline(always)]
-    pub fn push_here(&mut self, new: &NewGrant<'_>, found: Found) -> u64 {
+    pub fn push_here(&mut self, new: &NewGrant<'_>, found: Lookup, req: Option<Lookup>) -> u64 {
         let prev = self.newest(&found);
         let seq = self.records.append(&Record {
             user: new.user,
@@ -184,15 +184,20 @@ impl Ledger {
         });
         self.begin_epoch(seq, new.epoch);
         self.enter_user(seq, new, &found);
-        if let Some(req) = new.req {
-            let hash = self.req_hash(found.hash, req.id);
-            self.reqs.insert(hash, Value { number: seq, marked: false });
+        if let Some(new_req) = new.req {
+            let value = Value { number: seq, marked: false };
+            match req {
+                Some(Lookup { hash, entry: Entry::Vacant(vacant) }) => {
+                    self.reqs.insert_into(vacant, hash, value);
+                }
+                _ => self.reqs.insert(self.req_hash(found.hash, new_req.id), value),
+            }
         }
         seq.into()
     }
 
     #[inline(always)]
-    fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Found) {
+    fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Lookup) {
         if new.state == State::Held {
             self.holds.insert(new.held_until, seq);
         }
@@ -203,16 +208,12 @@ impl Ledger {
         let had_live = self.holding(found).live_grants > 0;
         self.winners += u64::from(new.state.is_live() && !had_live);
         let number = match found.entry {
-            None => {
+            Entry::Vacant(vacant) => {
                 let value = Value { number: seq, marked: false };
-                match found.gap {
-                    Some(gap) => self.users.insert_into(gap, found.hash, value),
-                    None => self.users.insert(found.hash, value),
-                }
-                return;
+                return self.users.insert_into(vacant, found.hash, value);
             }
-            Some(entry) if entry.marked => entry.number,
-            Some(entry) => {
+            Entry::Occupied(entry) if entry.marked => entry.number,
+            Entry::Occupied(entry) => {
                 let number = self.open_account(entry.number);
                 self.users.replace(found.hash, entry, Value { number, marked: true });
                 number
@@ -246,7 +247,7 @@ impl Ledger {
         if state == State::Held {
             self.holds.insert(held_until, number);
         }
-        if let Some(entry) = found.entry.filter(|entry| entry.marked) {
+        if let Some(entry) = found.value().filter(|entry| entry.marked) {
             self.accounts.change(entry.number, |account| {
                 account.remove(number, qty, was, old_deadline);
                 account.add(number, qty, state, held_until);

@@ -1,19 +1,20 @@
 //! The domain: a sale of countable units to users, each of whom may have so many.
 //!
-//! Pure: no Redis, no clock, no randomness of its own. `decide` reads and answers, `apply` changes;
-//! a replica and a log only ever apply, so they can't come to another result.
+//! Pure: no Redis, no clock, no randomness of its own. `decide` reads and works out a plan,
+//! `commit` makes it; a replica and a log `check` what was decided into a plan and commit it by the
+//! same function, so they can't come to another result.
 
 #![forbid(unsafe_code)]
 
 pub mod admission;
 pub mod amounts;
-pub mod apply;
 pub mod audit;
+pub mod balances;
 pub mod bytes;
 mod chance;
-pub mod core;
+mod check;
+mod commit;
 pub mod decide;
-pub mod decimal;
 pub mod draw;
 pub mod effect;
 pub mod event;
@@ -28,6 +29,7 @@ mod keyed;
 pub mod ledger;
 pub mod limits;
 mod lists;
+pub mod multi_grab;
 pub mod outbox;
 pub mod outcome;
 pub mod pages;
@@ -38,23 +40,20 @@ pub mod restocks;
 pub mod rounds;
 mod rows;
 pub mod schedule;
-pub mod serve;
 mod settle;
-pub mod several;
 pub mod snapshot;
 pub mod status;
 pub mod terms;
 mod testing;
-pub mod trial;
 mod turn;
 pub mod users;
 
-use self::core::Core;
+use self::balances::Balances;
 use amounts::Amounts;
 use draw::Draw;
 use extras::Extras;
 use fences::Fences;
-use ledger::{Block, Found, HashKey, Ledger};
+use ledger::{Block, HashKey, Ledger};
 use outcome::Outcome;
 use restocks::Restocks;
 use status::{Refusals, Tallies};
@@ -73,7 +72,7 @@ pub struct Sale {
     told_terms: Box<Terms>,
     terms: Terms,
     paused: bool,
-    core: Core,
+    balances: Balances,
     ledger: Ledger,
     restocks: Restocks,
     fences: Fences,
@@ -106,8 +105,8 @@ impl Sale {
     }
 
     /// The numbers of the sale.
-    pub fn core(&self) -> &Core {
-        &self.core
+    pub fn balances(&self) -> &Balances {
+        &self.balances
     }
 
     /// Changes by kind.
@@ -115,13 +114,7 @@ impl Sale {
         &self.tallies
     }
 
-    /// Looks a user up in the stored round.
-    #[inline]
-    pub fn find(&self, user: &[u8]) -> Found {
-        self.ledger.find(user)
-    }
-
-    /// Counts a refusal on this node. Changes count themselves when applied.
+    /// Counts a refusal on this node. Changes count themselves when committed.
     pub fn count(&mut self, outcome: &Outcome) {
         self.refusals.count(outcome);
     }
@@ -233,7 +226,7 @@ impl Sale {
             told_terms: Box::new(terms.clone()),
             terms,
             paused: false,
-            core: Core::default(),
+            balances: Balances::default(),
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
             fences: Fences::default(),

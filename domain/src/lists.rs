@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use super::admission::{List, LISTS};
+use super::balances::Balances;
 use super::bytes::take_amounts as take_amounts_of;
 use super::bytes::{unzigzag, Reader};
-use super::core::Core;
 use super::effect::{list_of, Effect};
 use super::fences::Fence;
 use super::limits::{
@@ -53,10 +53,14 @@ fn restocks_in(sale: &Sale, piece: &[u8]) -> Result<Vec<Restocked>, Refused> {
     Ok(kept)
 }
 
-/// Checks a piece of restock ids. `core` is where the sale stands after it.
-pub(super) fn check_restocks(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
+/// Checks a piece of restock ids. `balances` is where the sale stands after it.
+pub(super) fn check_restocks(
+    sale: &Sale,
+    piece: &[u8],
+    balances: &Balances,
+) -> Result<(), Refused> {
     let kept = restocks_in(sale, piece)?;
-    match counts_all(core, kept.len() as u64, sale.fences.len() as u64) {
+    match counts_all(balances, kept.len() as u64, sale.fences.len() as u64) {
         true => Ok(()),
         false => Err(Refused::Law),
     }
@@ -86,19 +90,19 @@ fn fence_row<'a>(reader: &mut Reader<'a>) -> Option<Fence<'a>> {
     Some(Fence { user, req, at })
 }
 
-/// Checks a piece of fences. `core` is where the sale stands after it.
-pub(super) fn check_fences(sale: &Sale, piece: &[u8], core: &Core) -> Result<(), Refused> {
+/// Checks a piece of fences. `balances` is where the sale stands after it.
+pub(super) fn check_fences(sale: &Sale, piece: &[u8], balances: &Balances) -> Result<(), Refused> {
     let mut reader = Reader::new(piece);
     let mut ids = HashSet::new();
     while !reader.is_empty() {
         let fence = fence_row(&mut reader).ok_or(Refused::Unknown)?;
         let is_new = ids.insert((fence.user, fence.req)) && sale.fences.has_room_for(&fence);
-        if !is_new || fence.at > core.t {
+        if !is_new || fence.at > balances.t {
             return Err(Refused::Law);
         }
     }
     let fences = sale.fences.len() + ids.len();
-    let fits = counts_all(core, sale.restocks.len() as u64, fences as u64);
+    let fits = counts_all(balances, sale.restocks.len() as u64, fences as u64);
     if ids.is_empty() || fences > FENCES_KEPT_MAX || !fits {
         return Err(Refused::Law);
     }
@@ -164,8 +168,8 @@ fn amounts_in(sale: &Sale, piece: &[u8]) -> Result<Vec<u64>, Refused> {
     let fits = !amounts.contains(&0)
         && !amounts.is_empty()
         && amounts.len() <= AMOUNTS_PER_PIECE
-        && list.len() + amounts.len() as u64 <= sale.core.packets.unwrap_or(0)
-        && sum.is_some_and(|sum| sum <= sale.core.available);
+        && list.len() + amounts.len() as u64 <= sale.balances.packets.unwrap_or(0)
+        && sum.is_some_and(|sum| sum <= sale.balances.available);
     fits.then_some(amounts).ok_or(Refused::Law)
 }
 

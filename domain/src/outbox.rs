@@ -1,15 +1,15 @@
-//! The entries of the outbox: what happened, told so that a database can follow.
+//! The entries of the outbox: events, told so that a database can follow.
 
 use smallvec::SmallVec;
 
+use super::balances::Balances;
 use super::bytes::put_decimal;
-use super::core::Core;
-use super::effect::{Change, Effect};
-use super::event::Event;
+use super::effect::Effect;
+use super::event::{Event, EventKind};
 use super::limits::PERMILLE_ALL;
-use super::outcome::Refused;
+use super::outcome::GrantView;
+use super::plan::Plan;
 use super::terms::Terms;
-use super::trial::{Moved, Trial, Witness};
 use super::Sale;
 
 /// Fields of the longest entry, that of a grant.
@@ -68,99 +68,83 @@ impl Entry {
 }
 
 impl Sale {
-    /// The name of the stream that changes are written to, once `changes` are made.
-    pub fn outbox_after<'s>(&'s self, changes: &'s [Change<'_>]) -> Option<&'s [u8]> {
-        let altered = changes.iter().find_map(|change| match &change.effect {
+    /// The name of the stream that the entries of a plan are appended to.
+    pub fn outbox_after<'s>(&'s self, plan: &'s Plan<'_>) -> Option<&'s [u8]> {
+        let altered = plan.changes.iter().find_map(|change| match &change.effect {
             Effect::Alter(terms) => terms.outbox.as_deref(),
             _ => None,
         });
         altered.or(self.terms.outbox.as_deref())
     }
 
-    /// The entry of the INIT that made this sale.
-    pub fn first_entries(&self, key: &[u8], init: &Change<'_>) -> Result<Vec<Entry>, Refused> {
-        let mut scribe = Scribe::of(self, key);
-        Trial::of_new(init, &mut scribe)?;
-        Ok(scribe.into_entries())
-    }
-}
-
-/// Writes an entry for every event it sees.
-pub(super) struct Scribe<'s> {
-    sale: &'s Sale,
-    key: &'s [u8],
-    entries: Vec<Entry>,
-}
-
-impl<'s> Scribe<'s> {
-    /// Writes of changes to `sale`, whose name is `key` at this moment.
-    pub(super) fn of(sale: &'s Sale, key: &'s [u8]) -> Scribe<'s> {
-        Scribe { sale, key, entries: Vec::new() }
+    /// The entries of a plan for this sale as it is: one for each event, in order. `key` is the
+    /// sale's name at this moment.
+    pub fn entries(&self, plan: &Plan<'_>, key: &[u8]) -> Vec<Entry> {
+        let effect_of = |event: &Event| plan.changes.get(event.change).map(|change| &change.effect);
+        let events = plan.events.iter().filter_map(|event| Some((event, effect_of(event)?)));
+        events.map(|(event, effect)| self.entry(event, effect, key)).collect()
     }
 
-    /// The entries, in order.
-    pub(super) fn into_entries(self) -> Vec<Entry> {
-        self.entries
-    }
-}
-
-impl Witness for Scribe<'_> {
-    fn see(&mut self, core: &Core, event: Event, change: &Change<'_>, moved: Option<Moved>) {
+    fn entry(&self, event: &Event, effect: &Effect<'_>, key: &[u8]) -> Entry {
+        let Event { kind, balances, .. } = event;
         let mut entry = Entry::new();
-        entry.bytes("event", event.name().as_bytes());
-        entry.bytes("sale", self.key);
-        entry.bytes("id", &self.sale.id_text());
-        entry.number("epoch", core.epoch);
-        entry.number("rev", core.rev);
-        entry.number("t", core.t);
-        entry.number("supply", core.supply);
-        entry.number("available", core.available);
-        entry.number("held", core.held);
-        entry.number("sold", core.sold);
-        if let Some(moved) = moved {
-            self.tell_grant(&mut entry, core, change, &moved);
+        entry.bytes("event", kind.name().as_bytes());
+        entry.bytes("sale", key);
+        entry.bytes("id", &self.id_text());
+        entry.number("epoch", balances.epoch);
+        entry.number("rev", balances.rev);
+        entry.number("t", balances.t);
+        entry.number("supply", balances.supply);
+        entry.number("available", balances.available);
+        entry.number("held", balances.held);
+        entry.number("sold", balances.sold);
+        if let Some(grant) = &event.grant {
+            self.put_grant(&mut entry, balances, effect, grant);
         }
-        match (&change.effect, event) {
-            (Effect::Restock { req, delta, applied }, Event::Restock) => {
+        match (effect, kind) {
+            (Effect::Restock { req, delta, applied }, EventKind::Restock) => {
                 entry.signed("delta", *delta);
                 entry.signed("applied", *applied);
                 entry.bytes("req", req);
             }
-            (Effect::Round { round, .. }, Event::Round) => entry.number("round", *round),
-            (Effect::Init(start), Event::Init) => tell_terms(&mut entry, &start.terms),
-            (Effect::Alter(terms), Event::Alter) => {
-                tell_terms(&mut entry, &self.sale.terms.altered(terms));
+            (Effect::Round { round, .. }, EventKind::Round) => entry.number("round", *round),
+            (Effect::Init(start), EventKind::Init) => put_terms(&mut entry, &start.terms),
+            (Effect::Alter(terms), EventKind::Alter) => {
+                put_terms(&mut entry, &self.terms.altered(terms));
             }
             _ => {}
         }
-        self.entries.push(entry);
+        entry
     }
-}
 
-impl Scribe<'_> {
-    fn tell_grant(&self, entry: &mut Entry, core: &Core, change: &Change<'_>, moved: &Moved) {
-        let known = self.sale.stored_grant(moved.seq);
-        let (user, qty, at, req, born) = match (&change.effect, &known) {
-            (Effect::Grant(new), _) => {
-                (new.user, new.qty, core.t, new.req.map(|req| req.id), core.epoch)
-            }
-            (Effect::Import(new), _) => (new.user, new.qty, new.at, Some(new.req), core.epoch),
-            (_, Some(grant)) => (grant.user, grant.qty, grant.at, grant.req_id(), grant.epoch),
-            (_, None) => return,
+    fn put_grant(
+        &self,
+        entry: &mut Entry,
+        balances: &Balances,
+        effect: &Effect<'_>,
+        view: &GrantView,
+    ) {
+        let (user, at, req, born) = match effect {
+            Effect::Grant(new) => (new.user, balances.t, new.req.map(|req| req.id), balances.epoch),
+            Effect::Import(new) => (new.user, new.at, Some(new.req), balances.epoch),
+            _ => match self.stored_grant(view.seq) {
+                Some(grant) => (grant.user, grant.at, grant.req_id(), grant.epoch),
+                None => return,
+            },
         };
-        entry.number("seq", moved.seq);
+        entry.number("seq", view.seq);
         entry.bytes("user", user);
-        entry.number("qty", qty);
-        entry.bytes("state", moved.state.name().as_bytes());
+        entry.number("qty", view.qty);
+        entry.bytes("state", view.state.name().as_bytes());
         entry.number("at", at);
-        entry.number("deadline", moved.deadline);
+        entry.number("deadline", view.deadline);
         entry.bytes("req", req.unwrap_or_default());
         entry.number("born", born);
-        entry.number("round", core.round);
+        entry.number("round", balances.round);
     }
 }
 
-fn tell_terms(entry: &mut Entry, terms: &Terms) {
+fn put_terms(entry: &mut Entry, terms: &Terms) {
     entry.number("limit", terms.limit);
     entry.number("grabs", terms.grabs);
     entry.number("hold_ms", terms.hold_ms);
@@ -200,14 +184,13 @@ mod tests {
         let terms = Terms { hold_ms: 50, outbox: Some(b"s"[..].into()), ..Terms::default() };
         let init = Init { id: 0xab, ..init(1, terms) };
         let decision = decide_new(&init, &now);
-        let (sale, _) = Sale::create(&decision.changes[0], [1, 2]).unwrap();
-        assert_eq!(sale.first_entries(b"k", &decision.changes[0]).unwrap().len(), 1);
+        let plan = decision.plan.unwrap();
+        let sale = plan.create([1, 2]).unwrap();
+        assert_eq!(sale.entries(&plan, b"k").len(), 1);
         let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r") };
         let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
         let told: Vec<String> = sale
-            .plan_changes(b"k", &decision.changes)
-            .unwrap()
-            .entries
+            .entries(&decision.plan.unwrap(), b"k")
             .iter()
             .map(|entry| {
                 let field = |(name, value)| format!("{name}={}", String::from_utf8_lossy(value));
@@ -217,10 +200,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                "event=GRANT sale=k id=00000000000000ab epoch=901 rev=2 t=1001 supply=1 \
+                "event=GRANT sale=k id=00000000000000ab epoch=900 rev=2 t=1001 supply=1 \
                  available=0 held=1 sold=0 seq=1 user=u qty=1 state=HELD at=1001 deadline=1051 \
-                 req=r born=901 round=0",
-                "event=ALLHELD sale=k id=00000000000000ab epoch=901 rev=3 t=1001 supply=1 \
+                 req=r born=900 round=0",
+                "event=ALLHELD sale=k id=00000000000000ab epoch=900 rev=3 t=1001 supply=1 \
                  available=0 held=1 sold=0",
             ]
         );

@@ -36,9 +36,9 @@ impl State {
     }
 }
 
-/// A grant as replies of GRAB show it.
+/// A grant as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct GrantView {
     pub seq: u64,
     pub qty: u64,
     pub state: State,
@@ -52,11 +52,11 @@ pub enum Outcome {
     /// A plain OK.
     Done,
     /// Units were granted; `available` is what is left after it.
-    Granted { grant: Standing, available: u64 },
+    Granted { grant: GrantView, available: u64 },
     /// The allowance is used up; this is the user's newest live grant.
-    Already(Standing),
+    Already(GrantView),
     /// This request id was granted before; this is that grant as it stands now.
-    Replay(Standing),
+    Replay(GrantView),
     /// Some allowance is left but less than was asked for.
     OverLimit { allowance: u64 },
     /// Nothing is available; `held` units may come back.
@@ -76,7 +76,7 @@ pub enum Outcome {
     /// So many users were added to a list or removed.
     Changed { users: u64 },
     /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
-    Stands(Standing),
+    Stands(GrantView),
     /// The user has no such grant.
     NoGrant,
     /// A request id that was never granted is cancelled in advance.

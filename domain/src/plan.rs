@@ -1,91 +1,281 @@
-//! What changes will come to, worked out before anything is touched: the numbers after them, what
-//! is told of them and what the outbox gets. Making a plan can't fail.
+//! What changes will come to, worked out once and before anything is touched: the numbers after
+//! them and what happens on the way.
+//!
+//! A primary plans what it decides. A replica, a log and APPLY first check what they are given, see
+//! [`Sale::check`], and plan it by the same functions. Either plan is made by [`Sale::commit`],
+//! which can't fail.
 
-use super::apply::Told;
-use super::core::Core;
-use super::effect::Change;
-use super::event::Event;
-use super::ledger::HashKey;
-use super::outbox::{Entry, Scribe};
-use super::outcome::Refused;
-use super::trial::{Moved, Trial, Witness};
+mod grants;
+mod start;
+
+use std::collections::BTreeMap;
+
+use super::balances::Balances;
+use super::draw::Draw;
+use super::effect::{Change, Changes, Effect};
+use super::event::{Event, EventKind, Events};
+use super::ledger::{HashKey, Lookup};
+use super::outcome::{GrantView, Refused, State};
+use super::terms::Terms;
 use super::Sale;
 
-/// Changes that were tried on a copy of the numbers of one edition of a sale.
-#[derive(Debug)]
-pub struct Plan {
+/// All that will happen to a sale, if it is still as it was when this was worked out.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
     edition: Edition,
-    trial: Trial,
-    told: Told,
-    /// What the outbox gets, if the sale has one: an entry for each event, in order.
-    pub entries: Vec<Entry>,
+    /// What changes, in order.
+    pub changes: Changes<'a>,
+    /// The numbers after it.
+    pub balances: Balances,
+    /// What happens, in order. Without an outbox nobody is told the numbers, so the same kind
+    /// several times in a row is there once.
+    pub events: Events,
+    /// Where the one grant that is new belongs, if it was looked up.
+    pub(super) new_grant: Option<Places>,
+    /// What few plans have: a plain grant is planned without the heap.
+    pub(super) more: Option<Box<More>>,
+    /// The run of the primary that decided it; none where it was decided elsewhere.
+    pub(super) run: Option<u64>,
 }
 
 /// A sale at one version. No two sales and no two versions have the same, and a sale that was
 /// loaded again has another one, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edition {
+struct Edition {
     id: u64,
     version: u64,
     key: HashKey,
 }
 
-impl Plan {
-    /// Whether `sale` is the one that was planned for, as it was then.
+/// Where a new grant belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places {
+    pub(super) user: Lookup,
+    pub(super) req: Option<Lookup>,
+}
+
+/// What few changes do beside moving the sale's numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct More {
+    /// States of grants that were moved.
+    moved: BTreeMap<u64, State>,
+    /// Numbers of older rounds that were touched, by their place.
+    pub(super) older: BTreeMap<usize, Balances>,
+    /// What is available after each restock: its repeat is told so.
+    pub(super) restocked: Vec<u64>,
+}
+
+impl Plan<'_> {
+    /// Whether `sale` is the one that this is for, as it was then.
     pub fn is_for(&self, sale: &Sale) -> bool {
         self.edition == sale.edition()
+    }
+
+    /// The version that its first change follows.
+    pub fn version(&self) -> u64 {
+        self.edition.version
+    }
+
+    /// Whether some event is of this kind.
+    pub fn tells(&self, kind: EventKind) -> bool {
+        self.events.iter().any(|event| event.kind == kind)
+    }
+
+    /// Kinds of its events in order; the same several times in a row is there once.
+    pub fn kinds(&self) -> impl Iterator<Item = EventKind> + '_ {
+        let mut last = None;
+        let kinds = self.events.iter().map(|event| event.kind);
+        kinds.filter(move |kind| last.replace(*kind) != Some(*kind))
     }
 }
 
 impl Sale {
     fn edition(&self) -> Edition {
-        Edition { id: self.id, version: self.core.version, key: self.ledger.key() }
+        Edition { id: self.id, version: self.balances.version, key: self.ledger.key() }
     }
 
-    /// Tries `changes`. `key` is the sale's name at this moment, which the entries tell.
-    pub fn plan_changes(&self, key: &[u8], changes: &[Change<'_>]) -> Result<Plan, Refused> {
-        let scribe = self.outbox_after(changes).map(|_| Scribe::of(self, key));
-        let mut seen = Seen { told: Told::new(), scribe };
-        let trial = self.attempt(changes, &mut seen)?;
-        let entries = seen.scribe.map_or(Vec::new(), Scribe::into_entries);
-        Ok(Plan { edition: self.edition(), trial, told: seen.told, entries })
-    }
-
-    /// Makes what was planned for this sale as it still is, in the run `run`. `changes` are those
-    /// of the plan.
-    pub fn commit_plan(&mut self, changes: &[Change<'_>], plan: Plan, run: u64) -> Told {
-        debug_assert!(plan.is_for(self), "a plan is for one edition");
-        self.make_all(changes, &plan.trial);
-        if !changes.is_empty() {
-            self.run = run;
+    /// Plans what was decided here, in the run `run`. Refused where numbers would leave their
+    /// bounds.
+    #[inline]
+    pub(super) fn plan_changes<'a>(
+        &self,
+        changes: Changes<'a>,
+        new_grant: Option<Places>,
+        run: u64,
+    ) -> Result<Plan<'a>, Refused> {
+        let mut planner = Planner::of(self);
+        for (place, change) in changes.iter().enumerate() {
+            planner.begin(place, change)?;
+            planner.effect(&change.effect)?;
         }
-        plan.told
+        Ok(planner.finish(changes, new_grant, Some(run)))
     }
 }
 
-/// Sees what is told, and what the outbox gets.
-struct Seen<'s> {
-    told: Told,
-    scribe: Option<Scribe<'s>>,
+/// Where a sale would stand after the changes planned so far.
+pub(super) struct Planner<'s> {
+    pub(super) sale: &'s Sale,
+    pub(super) balances: Balances,
+    /// Whether entries are written, so that revs are counted.
+    has_outbox: bool,
+    events: Events,
+    /// Which change is planned.
+    change: usize,
+    more: Option<Box<More>>,
 }
 
-impl Witness for Seen<'_> {
-    fn see(&mut self, core: &Core, event: Event, change: &Change<'_>, moved: Option<Moved>) {
-        self.told.see(core, event, change, moved);
-        if let Some(scribe) = &mut self.scribe {
-            scribe.see(core, event, change, moved);
+impl<'s> Planner<'s> {
+    /// Starts where the sale stands.
+    #[inline]
+    pub(super) fn of(sale: &'s Sale) -> Planner<'s> {
+        let has_outbox = sale.terms.outbox.is_some();
+        let (balances, events) = (sale.balances, Events::new());
+        Planner { sale, balances, has_outbox, events, change: 0, more: None }
+    }
+
+    /// Begins the change numbered `change`.
+    #[inline]
+    pub(super) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
+        self.change = number;
+        self.balances.begin(change)
+    }
+
+    /// Plans what the change that began does.
+    pub(super) fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
+        match effect {
+            Effect::Grant(grant) => self.grant(grant),
+            Effect::Import(import) => self.import(import),
+            Effect::Reimport { seq } => self.reimport(*seq),
+            Effect::Restock { delta, applied, .. } => {
+                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))?;
+                let available = self.balances.available;
+                self.more_mut().restocked.push(available);
+                Ok(())
+            }
+            Effect::Pause => self.happen(EventKind::Pause, None, |_| Ok(())),
+            Effect::Resume => self.happen(EventKind::Resume, None, |_| Ok(())),
+            Effect::Alter(terms) => {
+                self.has_outbox |= terms.outbox.is_some();
+                self.happen(EventKind::Alter, None, |_| Ok(()))
+            }
+            Effect::Expire(seqs) => {
+                seqs.iter().try_for_each(|seq| self.settle(*seq, State::Expired))
+            }
+            Effect::Settle { seq, to } => self.settle(*seq, *to),
+            Effect::Reclaim { seq } => self.reclaim(*seq),
+            Effect::Extend { seq, ms } => self.extend(*seq, *ms),
+            Effect::Round { round, supply } => self.round(*round, *supply),
+            // Nobody is told of these, and no number moves.
+            Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
+            // A sale begins with these, and a log is rewritten as them: neither is planned here.
+            Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
+            Effect::RestockIds(_) | Effect::Fences(_) | Effect::Listed(_) => Err(Refused::Law),
+            Effect::Amounts(_) | Effect::Rows(_) | Effect::Turn(_) => Err(Refused::Law),
         }
+    }
+
+    /// The plan of all `changes`.
+    #[inline]
+    pub(super) fn finish<'a>(
+        self,
+        changes: Changes<'a>,
+        new_grant: Option<Places>,
+        run: Option<u64>,
+    ) -> Plan<'a> {
+        let edition = self.sale.edition();
+        let Planner { balances, events, more, .. } = self;
+        Plan { edition, changes, balances, events, new_grant, more, run }
+    }
+
+    fn more_mut(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
+    }
+
+    /// Moves the sale's numbers and emits the event, then the transition of the stock if there was
+    /// one.
+    #[inline]
+    fn happen(
+        &mut self,
+        kind: EventKind,
+        grant: Option<GrantView>,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let before = self.balances.stock();
+        work(&mut self.balances)?;
+        check_law(&self.sale.terms, &self.balances)?;
+        self.emit(kind, grant);
+        let after = self.balances.stock();
+        if before != after {
+            self.emit(EventKind::into_stock(after), None);
+        }
+        Ok(())
+    }
+
+    /// Like [`Planner::happen`] for a grant that may be of an older round: then it moves that
+    /// round's numbers, and the stock is not that round's.
+    fn happen_to(
+        &mut self,
+        kind: EventKind,
+        grant: GrantView,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let Some(place) = self.sale.old_place_of(grant.seq) else {
+            return self.happen(kind, Some(grant), work);
+        };
+        let stored = self.sale.rounds().and_then(|rounds| rounds.older.get(place));
+        let stored = stored.ok_or(Refused::Law)?.balances;
+        let touched = self.more.as_ref().and_then(|more| more.older.get(&place));
+        let mut older = touched.copied().unwrap_or(stored);
+        work(&mut older)?;
+        check_law(&self.sale.terms, &older)?;
+        self.more_mut().older.insert(place, older);
+        self.balances.rev += u64::from(self.has_outbox);
+        // What is not of a round is the sale's.
+        let Balances { round, supply, available, held, sold, packets, .. } = older;
+        let of_round = Balances { round, supply, available, held, sold, packets, ..self.balances };
+        self.push(kind, of_round, Some(grant));
+        Ok(())
+    }
+
+    #[inline]
+    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>) {
+        self.balances.rev += u64::from(self.has_outbox);
+        self.push(kind, self.balances, grant);
+    }
+
+    #[inline]
+    fn push(&mut self, kind: EventKind, balances: Balances, grant: Option<GrantView>) {
+        if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
+            self.events.push(Event { kind, change: self.change, balances, grant });
+        }
+    }
+
+    /// State and quantity of a grant after what was planned so far.
+    pub(super) fn look(&self, seq: u64) -> Result<(State, u64), Refused> {
+        let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
+        let moved = self.more.as_ref().and_then(|more| more.moved.get(&seq));
+        Ok((moved.copied().unwrap_or(grant.state), grant.qty))
+    }
+}
+
+/// The law over the numbers of a round.
+#[inline]
+pub(super) fn check_law(terms: &Terms, balances: &Balances) -> Result<(), Refused> {
+    let is_shared = match &terms.draw {
+        Some(draw) => Draw::is_lawful(draw, balances),
+        None => balances.packets.is_none(),
+    };
+    match is_shared && balances.is_lawful() {
+        true => Ok(()),
+        false => Err(Refused::Law),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::request::{Amount, Grab, Request};
-    use crate::terms::Terms;
+    use super::*;
+    use crate::request::{Amount, Grab, Init, Request};
     use crate::testing::{at, created, init, run};
-    use crate::Sale;
-
-    const PAUSE: Request<'_> = Request::Pause;
 
     fn sale() -> Sale {
         created(&init(3, Terms { outbox: Some(b"s"[..].into()), ..Terms::default() }), 1)
@@ -94,25 +284,23 @@ mod tests {
     #[test]
     fn a_plan_is_for_one_version_of_one_sale() {
         let mut sale = sale();
-        let decision = sale.decide(&PAUSE, &at(2));
-        let plan = sale.plan_changes(b"k", &decision.changes).unwrap();
+        let plan = sale.decide(&Request::Pause, &at(2)).plan.unwrap();
         assert!(plan.is_for(&sale));
-        assert_eq!(plan.entries.len(), 1);
-        let other = created(&crate::request::Init { id: 77, ..init(3, Terms::default()) }, 1);
+        assert_eq!(plan.events.len(), 1);
+        let other = created(&Init { id: 77, ..init(3, Terms::default()) }, 1);
         assert!(!plan.is_for(&other), "another sale at the same version");
         let grab = Grab { user: b"u", amount: Amount::Unsaid, req: None };
         run(&mut sale, &Request::Grab(grab), 2);
         assert!(!plan.is_for(&sale), "another version of the sale");
     }
 
+    /// The common change needs no heap.
     #[test]
-    fn a_plan_comes_to_what_committing_comes_to() {
-        let (mut planned, mut plain) = (sale(), sale());
-        let decision = planned.decide(&PAUSE, &at(2));
-        let plan = planned.plan_changes(b"k", &decision.changes).unwrap();
-        let told = planned.commit_plan(&decision.changes, plan, 1);
-        assert_eq!(told, plain.commit(&decision.changes, 1).unwrap());
-        assert_eq!(planned.core(), plain.core());
-        assert!(planned.paused && plain.paused);
+    fn a_plain_grant_is_planned_on_the_stack() {
+        let sale = sale();
+        let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
+        let plan = sale.decide(&Request::Grab(grab), &at(2)).plan.unwrap();
+        assert!(!plan.changes.spilled() && !plan.events.spilled() && plan.more.is_none());
+        assert_eq!((plan.changes.len(), plan.events.len()), (1, 1));
     }
 }

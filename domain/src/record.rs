@@ -129,20 +129,6 @@ pub fn write(page: &mut Vec<u8>, record: &Record<'_>, base_at: u64) {
     put_varint(page, if absolute { record.at } else { record.at - base_at });
 }
 
-/// State and deadline, 0 if it never was held, of the record that starts at `bytes`, if it is of
-/// one unit.
-#[inline]
-pub fn of_one_unit(bytes: &[u8]) -> Option<(State, u64)> {
-    let (&[flags, _], rest) = bytes.split_first_chunk()?;
-    let mut deadline = [0; 8];
-    match rest.first_chunk::<6>() {
-        Some(told) if flags & HAS_DEADLINE != 0 => deadline[..6].copy_from_slice(told),
-        _ => {}
-    }
-    let state = state_of(flags & STATE_BITS).filter(|_| flags & HAS_QTY == 0)?;
-    Some((state, u64::from_le_bytes(deadline)))
-}
-
 /// The user of the record that starts at `bytes`: what a lookup compares, without the rest.
 #[inline]
 pub fn user(bytes: &[u8]) -> &[u8] {
@@ -237,8 +223,6 @@ mod tests {
             write(&mut page, &record, 1000);
             assert!(page.len() - 1 <= RECORD_BYTES_MAX);
             assert_eq!(user(&page[1..]), record.user);
-            let one = (record.qty == 1).then_some((record.state, record.deadline));
-            assert_eq!(of_one_unit(&page[1..]), one);
             let back = read(&mut Reader::new(&page[1..]), 1000).unwrap();
             assert_eq!(format!("{back:?}"), format!("{record:?}"));
         }

@@ -9,8 +9,8 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use super::core::Core;
-use super::ledger::{Block, Grant, Holding, Ledger};
+use super::balances::Balances;
+use super::ledger::{Block, Grant, Holding, Ledger, Lookup};
 use super::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP};
 use super::request::Now;
 use super::Sale;
@@ -29,13 +29,13 @@ pub struct Total {
 #[derive(Clone, Debug)]
 pub struct OldRound {
     /// Its supply, available, held, sold and packets; the rest is of no use any more.
-    pub core: Core,
+    pub balances: Balances,
     pub ledger: Ledger,
 }
 
 impl OldRound {
     fn total(&self) -> Total {
-        let Core { round, supply, sold, .. } = self.core;
+        let Balances { round, supply, sold, .. } = self.balances;
         Total { round, supply, sold, winners: self.ledger.winners() }
     }
 }
@@ -70,9 +70,9 @@ impl Rounds {
     }
 
     /// Takes over the numbers of an older round after a change.
-    pub fn set_core(&mut self, place: usize, core: Core) {
+    pub fn set_balances(&mut self, place: usize, balances: Balances) {
         let Some(old) = self.older.get_mut(place) else { return };
-        old.core = core;
+        old.balances = balances;
         let total = old.total();
         if let Ok(at) = self.totals.binary_search_by_key(&total.round, |total| total.round) {
             self.totals[at] = total;
@@ -82,7 +82,7 @@ impl Rounds {
     /// Lets go of rounds before the previous one that have no held grant.
     pub fn prune(&mut self) {
         let previous = self.older.len().saturating_sub(1);
-        let is_needed = |place: usize, old: &OldRound| place >= previous || old.core.held > 0;
+        let is_needed = |place: usize, old: &OldRound| place >= previous || old.balances.held > 0;
         if self.older.iter().enumerate().all(|(place, old)| is_needed(place, old)) {
             return;
         }
@@ -139,7 +139,7 @@ impl Rounds {
 #[derive(Clone, Copy)]
 pub(super) struct Side<'s> {
     pub ledger: &'s Ledger,
-    pub core: &'s Core,
+    pub balances: &'s Balances,
 }
 
 impl Sale {
@@ -171,8 +171,8 @@ impl Sale {
     pub(super) fn side_of(&self, seq: u64) -> Side<'_> {
         let place = self.old_place_of(seq);
         match place.and_then(|place| self.rounds()?.older.get(place)) {
-            Some(old) => Side { ledger: &old.ledger, core: &old.core },
-            None => Side { ledger: &self.ledger, core: &self.core },
+            Some(old) => Side { ledger: &old.ledger, balances: &old.balances },
+            None => Side { ledger: &self.ledger, balances: &self.balances },
         }
     }
 
@@ -184,7 +184,7 @@ impl Sale {
 
     /// Whether a grant is kept: of rounds before the previous one only held grants are.
     fn is_kept(&self, grant: &Grant<'_>) -> bool {
-        let previous = self.older().next().map_or(0, |old| old.core.round);
+        let previous = self.older().next().map_or(0, |old| old.balances.round);
         grant.round >= previous || grant.state == super::outcome::State::Held
     }
 
@@ -201,8 +201,16 @@ impl Sale {
 
     /// Seq of the kept grant that `user` got with `req`.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
-        self.ledger.by_req(user, req).or_else(|| {
-            let mut older = self.older().filter_map(|old| old.ledger.by_req(user, req));
+        let found = self.ledger.find_req(user, &self.ledger.find(user), req);
+        self.seq_of(user, req, &found)
+    }
+
+    /// Seq of the kept grant of `user` that has the request id `req`, which was looked up in the
+    /// stored round.
+    #[inline]
+    pub(super) fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
+        found.seq().or_else(|| {
+            let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
             older.find(|seq| self.grant(*seq).is_some())
         })
     }
@@ -224,15 +232,15 @@ impl Sale {
 
     /// First and last seq of the stored or the previous round; an empty round has none.
     pub fn seqs_of_round(&self, round: u64) -> Option<(u64, u64)> {
-        let previous = self.older().next().filter(|old| old.core.round == round);
-        let stored = (self.core.round == round).then_some(&self.ledger);
+        let previous = self.older().next().filter(|old| old.balances.round == round);
+        let stored = (self.balances.round == round).then_some(&self.ledger);
         let ledger = stored.or(previous.map(|old| &old.ledger))?;
         (!ledger.is_empty()).then(|| (ledger.base() + 1, ledger.len()))
     }
 
     /// The totals of the last rounds, the stored one first.
     pub fn round_totals(&self) -> impl Iterator<Item = Total> + '_ {
-        let Core { round, supply, sold, .. } = self.core;
+        let Balances { round, supply, sold, .. } = self.balances;
         let stored = Total { round, supply, sold, winners: self.ledger.winners() };
         let over = self.rounds().map(|rounds| rounds.totals.iter().rev().copied());
         let stored = over.is_some().then_some(stored);
@@ -248,14 +256,14 @@ impl Sale {
     /// When the next round opens, Unix ms; `None` when the series is over or there are no rounds.
     pub fn next_round_at(&self, now: &Now) -> Option<u64> {
         let schedule = self.terms.schedule.as_ref()?;
-        let round = schedule.round_at(self.time(now)).max(self.core.round);
+        let round = schedule.round_at(self.time(now)).max(self.balances.round);
         let at = schedule.start(round + 1);
         (self.terms.close_at == 0 || at < self.terms.close_at).then_some(at)
     }
 
     /// The next moment at which something happens by itself: a hold runs out or a round begins.
     pub fn next_due(&self) -> Option<u64> {
-        let turn = self.terms.schedule.map(|schedule| schedule.start(self.core.round + 1));
+        let turn = self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
         let turn = turn.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
         self.next_deadline().into_iter().chain(turn).min()
     }

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use std::hint::black_box;
 
 use super::amounts::Amounts;
+use super::balances::Balances;
 use super::bytes::{put_varint, Reader};
-use super::core::Core;
-use super::ledger::{Found, Ledger, NewGrant};
+use super::ledger::{Ledger, Lookup, NewGrant};
 use super::limits::{
     HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
     ROWS_PER_PIECE_MAX, TIME_MS_MAX,
@@ -85,18 +85,18 @@ impl Head {
 }
 
 /// Checks grant rows that follow those the sale has, and moves the numbers along.
-pub(super) fn check(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
+pub(super) fn check(sale: &Sale, piece: &[u8], balances: &mut Balances) -> Result<(), Refused> {
     let mut reader = Reader::new(piece);
     let head = Head::read(&mut reader).ok_or(Refused::Unknown)?;
     let in_bounds = (1..=ROWS_PER_PIECE_MAX as u64).contains(&head.count);
-    if head.first != core.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
+    if head.first != balances.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
         return Err(Refused::Law);
     }
-    check_records(sale, &mut reader, &head, core)?;
+    check_records(sale, &mut reader, &head, balances)?;
     // Rows that are still to come leave every packet its share, so that is so before them too.
-    let fits = can_be_drawn(sale, core)
-        && has_room_for_list(sale, core)
-        && counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
+    let fits = can_be_drawn(sale, balances)
+        && has_room_for_list(sale, balances)
+        && counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
     match (reader.is_empty(), fits) {
         (true, true) => Ok(()),
         (false, _) => Err(Refused::Unknown),
@@ -105,8 +105,9 @@ pub(super) fn check(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Re
 }
 
 /// Whether the amounts listed so far are no more than what rows leave: they came before them.
-fn has_room_for_list(sale: &Sale, core: &Core) -> bool {
-    let fits = |list: &Amounts| Some(list.len()) <= core.packets && list.sum() <= core.available;
+fn has_room_for_list(sale: &Sale, balances: &Balances) -> bool {
+    let fits =
+        |list: &Amounts| Some(list.len()) <= balances.packets && list.sum() <= balances.available;
     sale.amounts().is_none_or(fits)
 }
 
@@ -114,27 +115,27 @@ fn check_records(
     sale: &Sale,
     reader: &mut Reader<'_>,
     head: &Head,
-    core: &mut Core,
+    balances: &mut Balances,
 ) -> Result<(), Refused> {
     let mut ids = HashSet::new();
     for _ in 0..head.count {
         let row = record::read(reader, head.base_at).ok_or(Refused::Unknown)?;
-        check_row(sale, &row, core)?;
+        check_row(sale, &row, balances)?;
         if let Some(req) = row.req {
             let known = sale.ledger.by_req(row.user, req.id).is_some();
             if known || !ids.insert((row.user, req.id)) {
                 return Err(Refused::Law);
             }
         }
-        core.place(row.qty, row.state)?;
+        balances.place(row.qty, row.state)?;
     }
     Ok(())
 }
 
-fn check_row(sale: &Sale, row: &Record<'_>, core: &Core) -> Result<(), Refused> {
-    let drawn = sale.terms.draw.is_none_or(|draw| draw.can_draw(row.qty, core.supply));
+fn check_row(sale: &Sale, row: &Record<'_>, balances: &Balances) -> Result<(), Refused> {
+    let drawn = sale.terms.draw.is_none_or(|draw| draw.can_draw(row.qty, balances.supply));
     let imported = row.req.is_some_and(|req| req.asked == Asked::Either);
-    match is_possible(row) && (drawn || imported && core.packets.is_none()) {
+    match is_possible(row) && (drawn || imported && balances.packets.is_none()) {
         true => Ok(()),
         false => Err(Refused::Law),
     }
@@ -197,7 +198,7 @@ fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
 }
 
 #[inline]
-fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Found>) {
+fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Lookup>) {
     let new = NewGrant {
         user: row.user,
         req: row.req,

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::core::Stock;
+use super::balances::Stock;
 use super::limits::INTEGER_MAX;
 use super::outcome::Outcome;
 use super::request::Now;
@@ -230,17 +230,17 @@ pub struct Status {
 impl Sale {
     /// The sale at a glance, at `now`.
     pub fn status(&self, now: &Now) -> Status {
-        let core = &self.core;
+        let balances = &self.balances;
         let schedule = self.terms.schedule.as_ref();
         Status {
             state: self.state_at(self.time(now)),
-            supply: core.supply,
-            available: core.available,
-            held: core.held,
-            sold: core.sold,
-            deficit: core.deficit,
+            supply: balances.supply,
+            available: balances.available,
+            held: balances.held,
+            sold: balances.sold,
+            deficit: balances.deficit,
             winners: self.ledger.winners(),
-            grants: core.grants,
+            grants: balances.grants,
             limit: self.terms.limit,
             grabs: self.terms.grabs,
             hold_ms: self.terms.hold_ms,
@@ -249,17 +249,17 @@ impl Sale {
             now: self.time(now),
             next_deadline: self.next_deadline().unwrap_or(0),
             created_at: self.created_at,
-            last_grant_at: core.last_grant_at,
+            last_grant_at: balances.last_grant_at,
             id: String::from_utf8_lossy(&self.id_text()).into_owned(),
-            epoch: core.epoch,
-            version: core.version,
-            rev: core.rev,
+            epoch: balances.epoch,
+            version: balances.version,
+            rev: balances.rev,
             outbox: self.terms.outbox.clone(),
             outbox_error: u64::from(self.outbox_failed),
             fences_dropped: self.fences.dropped(),
-            packets: core.packets,
-            round: schedule.map(|_| core.round),
-            round_ends_at: schedule.map(|schedule| schedule.end(core.round)),
+            packets: balances.packets,
+            round: schedule.map(|_| balances.round),
+            round_ends_at: schedule.map(|schedule| schedule.end(balances.round)),
             next_round_at: schedule.map(|_| self.next_round_at(now).unwrap_or(0)),
             counters: Counters::of(&self.tallies, &self.refusals),
         }
@@ -272,7 +272,7 @@ impl Sale {
             Some(_) => return "pending",
             None => {}
         }
-        match self.core.stock() {
+        match self.balances.stock() {
             Stock::Available => "open",
             Stock::AllHeld => "allheld",
             Stock::SoldOut => "soldout",

@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use super::admission::Admission;
-use super::decide::decide_new;
+use super::decide::{decide_new, Decision};
 use super::effect::Change;
 use super::outcome::Outcome;
 use super::request::{Amount, Grab, Init, Now, Request};
@@ -28,7 +28,7 @@ pub(crate) fn init(supply: u64, terms: Terms) -> Init {
 pub(crate) fn created(init: &Init, clock_ms: u64) -> Sale {
     let decision = decide_new(init, &at(clock_ms));
     assert_eq!(decision.outcome, Outcome::Done);
-    Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
+    decision.plan.unwrap().create([1, 2]).unwrap()
 }
 
 /// A sale made at 1 that has enough for everybody whom `admission` lets in.
@@ -41,18 +41,25 @@ pub(crate) fn gated(admission: Admission) -> Sale {
 pub(crate) fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     loop {
         let decision = sale.decide(request, &at(clock_ms));
-        let texts = texts_of(&decision.changes);
-        let version = sale.core().version;
+        let texts = texts_of(decision.changes());
+        let version = sale.balances().version;
         let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(sale, &decision);
         for other in &mut others {
-            other.apply_replicated(version, &read(&texts)).unwrap();
+            other.apply(version, read(&texts)).unwrap();
             assert!(sale.pieces().eq(other.pieces()), "{request:?}");
         }
         assert_eq!(sale.audit().differences, []);
         if decision.outcome != Outcome::NextRound {
             return decision.outcome;
         }
+    }
+}
+
+/// Commits what was decided, if anything.
+pub(crate) fn commit(sale: &mut Sale, decision: &Decision<'_>) {
+    if let Some(plan) = &decision.plan {
+        sale.commit(plan);
     }
 }
 
@@ -91,10 +98,11 @@ pub(crate) fn rewritten(sale: &Sale) -> Sale {
     let texts: Vec<Vec<u8>> =
         pieces.map(|(kind, piece)| [&[kind.letter(), b':'], &piece[..]].concat()).collect();
     let changes = read(&texts);
-    let mut log = Sale::create(&changes[0], [5, 6]).unwrap().0;
-    for change in &changes[1..] {
-        let version = log.core().version;
-        log.apply_replicated(version, std::slice::from_ref(change)).unwrap();
+    let mut changes = changes.into_iter();
+    let mut log = Sale::create(changes.next().unwrap(), [5, 6]).unwrap().0;
+    for change in changes {
+        let version = log.balances().version;
+        log.apply(version, [change]).unwrap();
     }
     log
 }

@@ -19,7 +19,7 @@ impl Sale {
             close_at => t.min(close_at - 1),
         };
         let round = schedule.round_at(last);
-        (round > self.core.round).then(|| {
+        (round > self.balances.round).then(|| {
             let supply = self.supply_of(schedule, round);
             Effect::Round { round, supply }
         })
@@ -34,9 +34,9 @@ impl Sale {
             return base;
         }
         let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
-        let leaves = self.core.round >= first;
-        let skipped = round.saturating_sub(first.max(self.core.round + 1));
-        let left = if leaves { self.core.available } else { 0 };
+        let leaves = self.balances.round >= first;
+        let skipped = round.saturating_sub(first.max(self.balances.round + 1));
+        let left = if leaves { self.balances.available } else { 0 };
         let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
         (u128::from(base) + carried).min(INTEGER_MAX.into()) as u64
     }
@@ -46,9 +46,9 @@ impl Sale {
         let key: HashKey = self.ledger.key();
         let next = Ledger::starting(key, first_seq.saturating_sub(1) as u32, round);
         let ledger = core::mem::replace(&mut self.ledger, next);
-        let core = self.core;
+        let balances = self.balances;
         if let Some(rounds) = self.rounds_mut() {
-            rounds.put_aside(OldRound { core, ledger });
+            rounds.put_aside(OldRound { balances, ledger });
         }
     }
 }

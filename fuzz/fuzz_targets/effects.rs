@@ -13,7 +13,7 @@ fn check(data: &[u8]) {
         let texts = from.texts.iter().skip(usize::from(*place) % from.texts.len().max(1)).take(3);
         let texts = seckill_fuzz::altered(texts.map(|(_, text)| text.clone()).collect(), rest);
         let mut sale = sample.sale.clone();
-        let version = sale.core().version;
+        let version = sale.balances().version;
         let texts: Vec<&Vec<u8>> = texts.iter().collect();
         if sound::try_apply(&mut sale, version, &texts, "effects") {
             sound::assert_sound(&sale, "effects");

@@ -4,7 +4,7 @@
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
-use super::{commit, errors};
+use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::Spec;
 use seckill_domain::request::Request;
@@ -46,7 +46,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(change) => commit::run(call, &Request::Alter(change)),
+        Ok(change) => pipeline::run(call, &Request::Alter(change)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -1,20 +1,18 @@
 //! `SECKILL.APPLY key version effect [effect ...]`: what replicas and logs are sent. It carries
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
-use smallvec::SmallVec;
-
 use super::access::KEY;
-use super::commit;
 use super::errors;
+use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::{info, random};
-use seckill_domain::apply::Told;
-use seckill_domain::effect::{decode_version, Change};
+use seckill_domain::effect::{decode_version, Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::outcome::Refused;
+use seckill_domain::plan::Plan;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -40,22 +38,23 @@ pub const SPEC: Spec = Spec {
     example: "SECKILL.APPLY drop 1z Gq2r3:o-7alice",
 };
 
-type Changes<'a> = SmallVec<[Change<'a>; 1]>;
-
-/// What happened, and when the sweeper of a promoted node must look at the sale.
-type Applied = (Told, Option<u64>);
+/// What happened, unless it was a base, and when the sweeper of a promoted node must look at the
+/// sale.
+type Applied<'a> = (Option<Plan<'a>>, Option<u64>);
 
 fn run(call: &mut Call<'_>) {
     let applied = parse(call.args())
         .map_err(|refused| (refused, errors::APPLY_REFUSED))
-        .and_then(|(version, changes)| apply(call, version, &changes));
+        .and_then(|(version, changes)| apply(call, version, changes));
     match applied {
-        Ok((told, look_at)) => {
+        Ok((plan, look_at)) => {
             call.signal_modified(KEY);
             if let Some(deadline) = look_at {
                 call.watch(KEY, deadline);
             }
-            commit::tell(call, KEY, &told);
+            if let Some(plan) = &plan {
+                pipeline::notify_events(call, KEY, plan);
+            }
             call.reply().ok();
         }
         Err((refused, error)) => {
@@ -79,29 +78,29 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(u64, Changes<'a>), Refused> {
 }
 
 /// Applies all changes or none, and replicates them. Refusals come with the error to reply.
-fn apply(
+fn apply<'a>(
     call: &mut Call<'_>,
     version: u64,
-    changes: &[Change<'_>],
-) -> Result<Applied, (Refused, &'static str)> {
+    changes: Changes<'a>,
+) -> Result<Applied<'a>, (Refused, &'static str)> {
     let refusal = |refused| (refused, errors::APPLY_REFUSED);
     let mut key = call.open(KEY);
     match key.slot() {
         Slot::Sale(sale) => {
             let holds = sale.holds_len();
-            let told = sale.apply_replicated(version, changes).map_err(refusal)?;
+            let plan = sale.apply(version, changes).map_err(refusal)?;
             info::holds_changed(holds, sale.holds_len());
             // A replica has no sweeper, so what rounds leave is given back here, step by step.
             sale.shed();
             let look_at = sale.next_look();
             drop(key);
             call.replicate_verbatim();
-            return Ok((told, look_at));
+            return Ok((Some(plan), look_at));
         }
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
         Slot::Missing => drop(key),
     }
-    let (mut sale, told) = create(version, changes).map_err(|refused| match refused {
+    let (mut sale, plan) = create(version, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),
         _ => refusal(refused),
     })?;
@@ -109,12 +108,12 @@ fn apply(
     // The server tells of the new key, in which foreign code may change the sale.
     call.replicate_verbatim();
     call.open(KEY).fill(sale);
-    Ok((told, look_at))
+    Ok((plan, look_at))
 }
 
 /// A sale begins with an INIT or with the base of a rewritten log, which follow nothing.
-fn create(version: u64, changes: &[Change<'_>]) -> Result<(Sale, Told), Refused> {
-    let [change] = changes else {
+fn create(version: u64, mut changes: Changes<'_>) -> Result<(Sale, Option<Plan<'_>>), Refused> {
+    let Some(change) = changes.pop().filter(|_| changes.is_empty()) else {
         return Err(Refused::Place);
     };
     let made = Sale::create(change, random::hash_key())?;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use super::commit;
+use super::pipeline;
 use super::table::TABLE;
 use crate::server::register::{Arg, ArgKind, Spec};
 
@@ -45,7 +45,7 @@ pub fn help_line(spec: &Spec) -> String {
 pub fn markdown() -> String {
     let mut page = String::from(HEAD);
     // Writing to a string does not fail.
-    let _ = list(&mut page, commit::ERRORS.iter().map(|error| format!("`{error}`")));
+    let _ = list(&mut page, pipeline::ERRORS.iter().map(|error| format!("`{error}`")));
     for spec in &TABLE {
         let _ = section(&mut page, spec);
     }

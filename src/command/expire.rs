@@ -2,7 +2,7 @@
 //! sale.
 
 use super::access::{self, KEY};
-use super::commit::{self, Case};
+use super::pipeline::{self, Task};
 use crate::server::call::Call;
 use crate::server::sweeper::Swept;
 use seckill_domain::outcome::Outcome;
@@ -13,7 +13,6 @@ const RETRY_MS: u64 = 1000;
 /// Lets at most `most` due holds expire of the sale at the call's key, or begins its next round.
 pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
-    let name = call.args().get(KEY).copied().unwrap_or_default();
     let mut key = call.open(KEY);
     // A key that is gone, or that holds something else by now, costs this look and no more.
     let Ok(sale) = access::sale(&mut key) else {
@@ -24,19 +23,19 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     if matches!(decision.outcome, Outcome::Misuse(_)) {
         return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     }
-    if decision.changes.is_empty() {
+    let Some(plan) = &decision.plan else {
         let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
         return Swept { settled: 0, next_look };
-    }
-    let case = Case { decision: &decision, now: &now, is_attempt: false };
-    let step = commit::begin(sale, name, outbox, None, &case);
+    };
+    let stream = pipeline::stream_of(sale, outbox, plan, None);
     drop(key);
-    let Ok(Some(mut made)) = step.and_then(|step| commit::complete(call, step, &case)) else {
+    let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream };
+    let Ok(mut made) = pipeline::commit_one(call, task, &now) else {
         return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     };
     // The sweeper keeps the hint itself: it comes back to this sale in its turn.
     let swept = Swept { settled: made.settled as usize, next_look: made.take_look() };
-    commit::publish(call, KEY, &made, &decision.changes);
-    commit::announce(call, KEY, &made);
+    pipeline::propagate(call, KEY, plan, &made);
+    pipeline::notify(call, KEY, plan, &made);
     swept
 }

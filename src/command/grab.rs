@@ -1,12 +1,12 @@
 //! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
 
-use super::commit;
 use super::errors;
 use super::parse::{is, Parsed, Words};
+use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
-use seckill_domain::request::{Amount, Grab};
+use seckill_domain::request::{Amount, Grab, Request};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.GRAB",
@@ -72,7 +72,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(grab) => commit::grab(call, &grab),
+        Ok(grab) => pipeline::run(call, &Request::Grab(grab)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use super::{commit, errors};
+use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::TIME_MS_MAX;
@@ -57,7 +57,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(import) => commit::run(call, &Request::Import(import)),
+        Ok(import) => pipeline::run(call, &Request::Import(import)),
         Err(error) => call.reply().error(error),
     }
 }

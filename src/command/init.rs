@@ -1,11 +1,10 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
-use super::commit::Made;
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
-use super::{commit, errors, reply};
+use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::key::Slot;
 use crate::server::random;
@@ -14,7 +13,6 @@ use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request};
 use seckill_domain::terms::Terms;
-use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
@@ -69,7 +67,7 @@ fn run(call: &mut Call<'_>) {
     };
     let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
     if !is_new {
-        return commit::run(call, &Request::Init(init));
+        return pipeline::run(call, &Request::Init(init));
     }
     match create(call, &init) {
         Ok(outcome) => reply::outcome(call.reply(), &outcome),
@@ -95,25 +93,14 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
 
 /// Creates the sale where none is.
 fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
-    let (now, args) = (call.now(), call.args());
-    let name = args.get(KEY).copied().unwrap_or_default();
+    let now = call.now();
     let decision = decide_new(init, &now);
-    let [change] = &decision.changes[..] else {
+    let Some(plan) = &decision.plan else {
         return Ok(decision.outcome);
     };
-    let Ok((sale, told)) = Sale::create(change, random::hash_key()) else {
-        return Err(errors::NOT_CREATED);
-    };
-    let entries = match sale.terms().outbox.as_deref() {
-        None => None,
-        Some(stream) if stream == name => return Err(errors::OUTBOX_REFUSED),
-        Some(stream) => {
-            let first = sale.first_entries(name, change).map_err(|_| errors::NOT_CREATED)?;
-            commit::append_first(call, stream, &first)?
-        }
-    };
-    let made = Made::first(&sale, entries, told);
-    commit::publish_first(call, &made, change, sale.created_in(now.run));
-    commit::announce(call, KEY, &made);
+    let sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
+    let made = pipeline::append_first(call, &sale, plan)?;
+    pipeline::propagate_first(call, plan, &made, sale);
+    pipeline::notify(call, KEY, plan, &made);
     Ok(decision.outcome)
 }

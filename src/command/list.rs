@@ -2,7 +2,7 @@
 
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use super::{commit, errors};
+use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::admission::List;
@@ -63,7 +63,7 @@ fn deny(call: &mut Call<'_>) {
 
 fn answer(call: &mut Call<'_>, list: List) {
     match parse(call.args(), list) {
-        Ok(change) => commit::run(call, &Request::List(change)),
+        Ok(change) => pipeline::run(call, &Request::List(change)),
         Err(error) => call.reply().error(error),
     }
 }

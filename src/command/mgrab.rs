@@ -1,17 +1,20 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::commit::{self, Case, Made, Planned};
 use super::parse::{is, Parsed, Words};
+use super::pipeline::{self, Task, Tasks};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
+use crate::server::outbox::Stream;
 use crate::server::register::{Arg, ArgKind, Spec};
 use crate::server::reply::Reply;
+use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
-use seckill_domain::outcome::{Outcome, Standing};
+use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
+use seckill_domain::outcome::{GrantView, Outcome};
+use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Now};
-use seckill_domain::several::{decide_several, Joint, Verdict};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -143,100 +146,92 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     // Rounds that are over end first; then all is judged again, at the same moment.
     loop {
         match take(call, user, parts, req, &now) {
-            Ok((joint, made)) => {
-                tell(call, parts, &joint, &made);
-                if joint.verdict != Verdict::NextRound {
-                    return answer(out, &joint.verdict);
-                }
-            }
+            Ok(MultiOutcome::NextRound) => {}
+            Ok(outcome) => return answer(out, &outcome),
             Err(error) => return out.error(error),
         }
     }
 }
 
-/// Replicates what was made to all sales, then notifies of it.
-fn tell(call: &mut Call<'_>, parts: &[Part], joint: &Joint<'_>, made: &[Made]) {
-    let changed = || {
-        let all = parts.iter().zip(made).zip(&joint.decisions);
-        all.filter(|(_, decision)| !decision.changes.is_empty())
-    };
-    for ((part, made), decision) in changed() {
-        commit::publish(call, part.arg, made, &decision.changes);
-    }
-    for ((part, made), _) in changed() {
-        commit::announce(call, part.arg, made);
-    }
-}
-
-type Taken<'a> = (Joint<'a>, Vec<Made>);
-
-/// Judges all parts and makes what was decided: first the entries of all outboxes, then all
-/// changes; or nothing.
-fn take<'a>(
+/// Judges all parts once and makes what was decided of all of them, or nothing.
+fn take(
     call: &mut Call<'_>,
-    user: &'a [u8],
+    user: &[u8],
     parts: &[Part],
-    req: Option<&'a [u8]>,
+    req: Option<&[u8]>,
     now: &Now,
-) -> Result<Taken<'a>, &'static str> {
-    let args: Vec<usize> = parts.iter().map(|part| part.arg).collect();
-    call.let_expire(&args);
-    let (joint, planned) = judge(call, user, parts, req, now)?;
-    let judged = &args[..planned.len()];
-    commit::ready(call, judged, &planned)?;
-    let is_attempt = |place| match joint.verdict {
+) -> Result<MultiOutcome, &'static str> {
+    call.let_expire(&parts.iter().map(|part| part.arg).collect::<Vec<_>>());
+    let (decided, streams) = judge(call, user, parts, req, now)?;
+    let attempted = |place| match decided.outcome {
         // What came before a refusal was not granted, so only the refusal counts.
-        Verdict::Refused { index, .. } => place == index,
+        MultiOutcome::Refused { index, .. } => place == index,
         // All is judged again.
-        Verdict::NextRound => false,
+        MultiOutcome::NextRound => false,
         _ => true,
     };
-    let cases = joint.decisions.iter().enumerate();
-    let cases: Vec<Case<'_, '_>> = cases
-        .map(|(place, decision)| Case { decision, now, is_attempt: is_attempt(place) })
+    let judged = parts.iter().zip(&decided.decisions).zip(streams).enumerate();
+    let tasks: Tasks<'_, '_, '_> = judged
+        .map(|(place, ((part, Decision { outcome, plan }), stream))| Task {
+            arg: part.arg,
+            plan: plan.as_ref(),
+            attempt: attempted(place).then_some(outcome),
+            stream,
+        })
         .collect();
-    let made = commit::enact_all(call.open_several(judged), planned, &cases)?;
-    Ok((joint, made))
+    let made = pipeline::commit_all(call, tasks, now)?;
+    let all = parts.iter().zip(&decided.decisions).zip(&made);
+    let changed =
+        all.filter_map(|((part, decision), made)| Some((part.arg, decision.plan.as_ref()?, made)));
+    for (arg, plan, made) in changed.clone() {
+        pipeline::propagate(call, arg, plan, made);
+    }
+    for (arg, plan, made) in changed {
+        pipeline::notify(call, arg, plan, made);
+    }
+    Ok(decided.outcome)
 }
 
-/// Judges all parts and plans what is to be made of each.
-fn judge<'a>(
-    call: &mut Call<'_>,
+/// What was judged, and where the entries of each part go.
+type Judged<'a, 'c> = (MultiDecision<'a>, Vec<Option<Stream<'c>>>);
+
+/// Judges all parts.
+fn judge<'a, 'c>(
+    call: &mut Call<'c>,
     user: &'a [u8],
     parts: &[Part],
     req: Option<&'a [u8]>,
     now: &Now,
-) -> Result<(Joint<'a>, Vec<Planned>), &'static str> {
-    let (outbox, args) = (call.outbox(), call.args());
-    let places: Vec<usize> = parts.iter().map(|part| part.arg).collect();
-    let mut keys = call.open_several(&places);
+) -> Result<Judged<'a, 'c>, &'static str> {
+    let outbox = call.outbox();
+    let mut keys = call.open_several(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
         sales.push(access::sale(key)?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
-    let mut joint = decide_several(&judged, now);
-    match &mut joint.verdict {
-        Verdict::Misuse(misuse) => return Err(errors::misuse(*misuse)),
-        Verdict::Refused { index, outcome } => {
+    let mut decided = decide_multi_grab(&judged, now);
+    match &mut decided.outcome {
+        MultiOutcome::Misuse(misuse) => return Err(errors::misuse(*misuse)),
+        MultiOutcome::Refused { index, outcome } => {
             if let Some(sale) = sales.get(*index) {
                 *outcome = sale.masked(outcome.clone());
             }
         }
         _ => {}
     }
-    let mut planned = Vec::with_capacity(joint.decisions.len());
-    for ((sale, part), decision) in sales.iter().zip(parts).zip(&joint.decisions) {
-        let name = args.get(part.arg).copied().unwrap_or_default();
-        planned.push(commit::plan(sale, name, outbox, None, &decision.changes)?);
-    }
-    Ok((joint, planned))
+    let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
+    let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {
+        plan.and_then(|plan| pipeline::stream_of(sale, outbox, plan, None))
+    };
+    let streams = sales.iter().zip(plans).map(stream_of).collect();
+    Ok((decided, streams))
 }
 
-fn answer(out: Reply<'_>, verdict: &Verdict) {
-    match verdict {
-        Verdict::Granted(rows) => {
+fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
+    match outcome {
+        MultiOutcome::Granted(rows) => {
             out.array(1 + rows.len());
             out.text("GRANTED");
             for (grant, available) in rows {
@@ -244,28 +239,28 @@ fn answer(out: Reply<'_>, verdict: &Verdict) {
                 out.number(*available);
             }
         }
-        Verdict::Replayed(rows) => {
+        MultiOutcome::Replayed(rows) => {
             out.array(1 + rows.len());
             out.text("REPLAY");
             rows.iter().for_each(|grant| row(out, 4, grant));
         }
-        Verdict::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
+        MultiOutcome::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
             reply::outcome(out, &Outcome::ManyOwnEnding);
         }
-        Verdict::Refused { index, outcome } => {
+        MultiOutcome::Refused { index, outcome } => {
             out.array(3);
             out.text("REFUSED");
             out.number(*index as u64);
             reply::outcome(out, outcome);
         }
         // The caller asks again until the rounds have begun.
-        Verdict::NextRound => out.ok(),
-        Verdict::Misuse(misuse) => out.error(errors::misuse(*misuse)),
+        MultiOutcome::NextRound => out.ok(),
+        MultiOutcome::Misuse(misuse) => out.error(errors::misuse(*misuse)),
     }
 }
 
-fn row(out: Reply<'_>, elements: usize, grant: &Standing) {
-    let Standing { seq, qty, state, deadline } = *grant;
+fn row(out: Reply<'_>, elements: usize, grant: &GrantView) {
+    let GrantView { seq, qty, state, deadline } = *grant;
     out.array(elements);
     out.number(seq);
     out.number(qty);

@@ -1,6 +1,6 @@
 //! `SECKILL.PAUSE key` and `SECKILL.RESUME key`: whether GRAB sells.
 
-use super::commit;
+use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
 use crate::server::register::Spec;
@@ -34,9 +34,9 @@ pub const RESUME: Spec = Spec {
 };
 
 fn pause(call: &mut Call<'_>) {
-    commit::run(call, &Request::Pause);
+    pipeline::run(call, &Request::Pause);
 }
 
 fn resume(call: &mut Call<'_>) {
-    commit::run(call, &Request::Resume);
+    pipeline::run(call, &Request::Resume);
 }

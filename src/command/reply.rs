@@ -5,7 +5,7 @@
 use super::errors;
 use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
-use seckill_domain::outcome::{Outcome, Standing, State};
+use seckill_domain::outcome::{GrantView, Outcome, State};
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
@@ -28,7 +28,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::Paused => word(reply, 1, "PAUSED"),
         Outcome::Denied => word(reply, 1, "DENIED"),
         Outcome::Busy => word(reply, 1, "BUSY"),
-        Outcome::Stands(Standing { seq, qty, state, deadline }) => {
+        Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
             settled(reply, state.name(), [*seq, *qty, *deadline]);
         }
         Outcome::NoGrant => settled(reply, "NOGRANT", [0; 3]),
@@ -60,7 +60,7 @@ fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
 
 /// The first five of `len` elements of an answer to a GRAB: the user has the units if and only if
 /// the state says so.
-fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &Standing) {
+fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
     word(reply, len, first);
     reply.number(grant.seq);
     reply.number(grant.qty);
@@ -77,7 +77,7 @@ fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3]) {
 
 /// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`.
 pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
-    let Standing { seq, qty, state, deadline } = grant.standing();
+    let GrantView { seq, qty, state, deadline } = grant.view();
     reply.array(ROW_ELEMENTS);
     reply.number(seq);
     reply.bytes(grant.user);

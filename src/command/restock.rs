@@ -2,7 +2,7 @@
 
 use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
-use super::{commit, errors};
+use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Request, Restock};
@@ -42,7 +42,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(restock) => commit::run(call, &Request::Restock(restock)),
+        Ok(restock) => pipeline::run(call, &Request::Restock(restock)),
         Err(error) => call.reply().error(error),
     }
 }

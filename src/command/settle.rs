@@ -2,7 +2,7 @@
 
 use super::parse::{Parsed, Words};
 use super::table::{self, FIRST};
-use super::{commit, errors};
+use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::HOLD_MS_MAX;
@@ -154,7 +154,7 @@ fn parse<'a>(
 
 fn answer(call: &mut Call<'_>, settle: Parsed<Settle<'_>>) {
     match settle {
-        Ok(settle) => commit::run(call, &Request::Settle(settle)),
+        Ok(settle) => pipeline::run(call, &Request::Settle(settle)),
         Err(error) => call.reply().error(error),
     }
 }

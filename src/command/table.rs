@@ -128,7 +128,7 @@ pub const NEEDS_SALE: &[&str] = &[errors::NO_SALE, errors::WRONG_TYPE];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::commit;
+    use crate::command::pipeline;
 
     #[test]
     fn names_are_ours_and_differ() {
@@ -186,7 +186,7 @@ mod tests {
         assert!(errors.len() > 40, "they are found: {errors:?}");
         for error in errors {
             let lists = TABLE.iter().filter(|spec| spec.errors.contains(&error)).count();
-            let of_all = commit::ERRORS.contains(&error);
+            let of_all = pipeline::ERRORS.contains(&error);
             assert_eq!(lists == 0, of_all, "{error}: {lists} commands list it");
         }
     }

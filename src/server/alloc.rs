@@ -260,7 +260,7 @@ mod tests {
                 let request = Request::Grab(grab);
                 let (told, blocks) = counted::blocks(|| {
                     let decision = sale.decide(&request, &at(2));
-                    assert!(decision.changes.is_empty());
+                    assert!(decision.changes().is_empty());
                     sale.count(&decision.outcome);
                     sale.masked(decision.outcome)
                 });

@@ -40,6 +40,7 @@ macro_rules! required {
 required! {
     RedisModule_Alloc
     RedisModule_Call
+    RedisModule_CallReplyProto
     RedisModule_CallReplyType
     RedisModule_Calloc
     RedisModule_CloseKey

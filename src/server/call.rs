@@ -6,11 +6,12 @@ use std::os::raw::c_int;
 use std::ptr;
 use std::slice;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use smallvec::SmallVec;
 
 use super::api::guarded;
+use super::ctx::Ctx;
 use super::key::{Key, View};
-use super::locked::ServerLock;
 use super::outbox::{Appended, Outbox};
 use super::register::{KeySpec, Spec};
 use super::reply::Reply;
@@ -31,7 +32,7 @@ pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
 
 /// One call of a command.
 pub struct Call<'a> {
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'a>,
     /// The arguments without the command's name, as the server has them.
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
@@ -41,7 +42,7 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call that no client made: a timer's or an event's. `args` are the bytes of `strings`.
     pub(super) fn of_timer(
-        ctx: *mut RedisModuleCtx,
+        ctx: Ctx<'a>,
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
@@ -77,8 +78,8 @@ impl<'a> Call<'a> {
     /// Whoever takes the key closes it. Null for a missing key that is opened for reading.
     fn opened(&self, arg: usize, mode: u32) -> *mut RedisModuleKey {
         let Some(name) = self.name(arg) else { return ptr::null_mut() };
-        // SAFETY: the context and the name are alive during the call.
-        unsafe { api!(RedisModule_OpenKey)(self.ctx, name, mode as c_int) }
+        // SAFETY: the name is alive during the call.
+        unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), name, mode as c_int) }
     }
 
     /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
@@ -89,20 +90,17 @@ impl<'a> Call<'a> {
 
     /// Opens several keys for writing, which must have different names, in order. None of them may
     /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
-    pub fn open_several(&mut self, args: &[usize]) -> Vec<Key<'_>> {
-        let mut keys: Vec<Key<'_>> = Vec::with_capacity(args.len());
-        for (place, arg) in args.iter().enumerate() {
-            let earlier = args.iter().take(place);
-            let is_repeated =
-                earlier.clone().any(|other| self.args.get(*other) == self.args.get(*arg));
+    pub fn open_several(&mut self, args: impl Iterator<Item = usize>) -> SmallVec<[Key<'_>; 1]> {
+        let (mut seen, mut keys) = (SmallVec::<[usize; 1]>::new(), SmallVec::new());
+        for arg in args {
+            let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
             keys.push(match is_repeated {
                 true => Key::new(ptr::null_mut()),
-                false => {
-                    Key::new(self.opened(*arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
-                }
+                false => Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)),
             });
+            seen.push(arg);
         }
         keys
     }
@@ -118,43 +116,39 @@ impl<'a> Call<'a> {
 
     /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
     /// open.
-    pub fn outbox(&self) -> Outbox {
+    pub fn outbox(&self) -> Outbox<'a> {
         Outbox::new(self.ctx)
     }
 
     /// Replicates entries that were appended, with their ids.
-    pub fn replicate_outbox(&mut self, appended: &Appended) {
+    pub fn replicate_outbox(&mut self, appended: &Appended<'_>) {
         appended.replicate();
         appended.signal();
     }
 
     /// Notifies of entries that were appended. Foreign code may run in it, as in `notify`.
-    pub fn notify_outbox(&mut self, appended: &Appended) {
+    pub fn notify_outbox(&mut self, appended: &Appended<'_>) {
         appended.notify();
     }
 
     /// Has the sweeper look at `args()[key_arg]` when `deadline` comes.
     pub fn watch(&mut self, key_arg: usize, deadline: u64) {
-        // SAFETY: the context is alive during the call.
-        let db = unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) };
         if let Some(key) = self.args.get(key_arg) {
-            // SAFETY: commands and timers run under the server's lock.
-            let lock = unsafe { ServerLock::held() };
-            sweeper::watch(lock, db, key, deadline);
+            sweeper::watch(self.ctx.lock(), self.ctx.db(), key, deadline);
         }
     }
 
     /// Replicates this very call.
     pub fn replicate_verbatim(&mut self) {
-        // SAFETY: the context is alive during the call.
-        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
+        // SAFETY: a living context is all that the call needs.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx.raw()) };
     }
 
     /// Tells clients that WATCH or cache the key that it changed.
     pub fn signal_modified(&mut self, key_arg: usize) {
         if let Some(key) = self.name(key_arg) {
-            // SAFETY: the context and the key's name are alive during the call.
-            unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, key) };
+            // SAFETY: the key's name is alive during the call.
+            unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), key) };
         }
     }
 
@@ -185,31 +179,30 @@ pub(super) fn writes_are_paused() -> bool {
 /// Whether this call must change nothing, because writes are paused. Clients are held back by the
 /// server, so it is another module's, or the rest of a transaction that paused them itself. What
 /// comes from the primary, from a log, or with a slot that moves here is taken as ever.
-fn is_held_back(ctx: *mut RedisModuleCtx, spec: &Spec) -> bool {
+fn is_held_back(ctx: Ctx<'_>, spec: &Spec) -> bool {
     if !spec.writes() || !writes_are_paused() {
         return false;
     }
-    // SAFETY: the context is alive during the call.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    let has = |flag: u32| flags & flag as c_int != 0;
-    let is_told =
-        has(raw::REDISMODULE_CTX_FLAGS_LOADING) || has(raw::REDISMODULE_CTX_FLAGS_REPLICATED);
-    !is_told && (!spec.internal || has(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING))
+    let is_told = ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
+        || ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_REPLICATED);
+    !is_told && (!spec.internal || ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING))
 }
 
 /// Whether the server only asks which keys the call has.
-fn is_about_keys(ctx: *mut RedisModuleCtx) -> bool {
-    // SAFETY: the context is alive during the call.
-    unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) != 0 }
+fn is_about_keys(ctx: Ctx<'_>) -> bool {
+    // SAFETY: a living context is all that the call needs.
+    unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx.raw()) != 0 }
 }
 
 /// Tells the server where the keys of this call are.
-fn tell_keys(ctx: *mut RedisModuleCtx, spec: &Spec, args: &[&[u8]]) {
+fn tell_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
     for key in spec.keys {
         for place in places_of(key, args) {
             if let Ok(place) = c_int::try_from(place) {
-                // SAFETY: the context is alive during the call.
-                unsafe { api!(RedisModule_KeyAtPosWithFlags)(ctx, place, key.flags as c_int) };
+                // SAFETY: a living context is all that the call needs.
+                unsafe {
+                    api!(RedisModule_KeyAtPosWithFlags)(ctx.raw(), place, key.flags as c_int)
+                };
             }
         }
     }
@@ -240,9 +233,9 @@ fn places_of(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
 /// Runs the command `spec` on a call of the server.
 ///
 /// # Safety
-/// `ctx`, `argv` and `argc` are what the server passed to the command that is running.
+/// `argv` and `argc` are what the server passed to the command that is running.
 pub(super) unsafe fn run(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     argv: *mut *mut RedisModuleString,
     argc: c_int,
     spec: &'static Spec,
@@ -273,7 +266,7 @@ pub(super) unsafe fn run(
 /// The strings are alive while the command runs.
 #[inline(always)]
 unsafe fn handle<'a>(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'a>,
     spec: &Spec,
     strings: &'a [*mut RedisModuleString],
     args: &'a mut [&'a [u8]],

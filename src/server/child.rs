@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
+use super::ctx::Ctx;
 use super::log;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
@@ -35,11 +36,8 @@ static SPENT: AtomicU32 = AtomicU32::new(0);
 const NOT_TOLD: &str = "the server does not tell when it saves: a fork copies more memory";
 
 /// Has the server tell when a child begins to save.
-pub(super) fn follow(ctx: *mut RedisModuleCtx) {
-    let event = RedisModuleEvent { id: raw::REDISMODULE_EVENT_PERSISTENCE, dataver: 1 };
-    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
-    let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(changed)) };
-    if status as isize == raw::REDISMODULE_OK {
+pub(super) fn follow(ctx: Ctx<'_>) {
+    if ctx.subscribe(raw::REDISMODULE_EVENT_PERSISTENCE, changed) {
         HOME.store(process::id(), Ordering::Relaxed);
     } else {
         log::notice(NOT_TOLD);

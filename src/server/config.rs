@@ -6,8 +6,9 @@ use std::os::raw::{c_char, c_int, c_longlong, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazy_static::lazy_static;
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleString};
 
+use super::ctx::Ctx;
 use super::locked::ServerLock;
 use super::sweeper;
 
@@ -75,15 +76,15 @@ const NOT_LOADED: &str = "a seckill line of the configuration file has a value o
 
 /// Registers every setting. Arguments of loadmodule are defaults, which the configuration file and
 /// CONFIG SET override.
-pub(super) fn register(ctx: *mut RedisModuleCtx, args: &[&[u8]]) -> Result<(), String> {
+pub(super) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     for (setting, value) in parse(args)? {
         setting.set(value);
     }
     for setting in all() {
         register_one(ctx, setting)?;
     }
-    // SAFETY: the context is alive while loading.
-    match unsafe { api!(RedisModule_LoadConfigs)(ctx) } as isize {
+    // SAFETY: a living context is all that the call needs.
+    match unsafe { api!(RedisModule_LoadConfigs)(ctx.raw()) } as isize {
         raw::REDISMODULE_OK => Ok(()),
         _ => Err(NOT_LOADED.to_owned()),
     }
@@ -127,14 +128,14 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
 }
 
-fn register_one(ctx: *mut RedisModuleCtx, setting: &'static Setting) -> Result<(), String> {
+fn register_one(ctx: Ctx<'_>, setting: &'static Setting) -> Result<(), String> {
     let name = CString::new(setting.name).map_err(|_| NOT_REGISTERED)?;
     let number = |number: u64| c_longlong::try_from(number).unwrap_or(c_longlong::MAX);
-    // SAFETY: the context is alive while loading, the name ends in NUL and is copied, and the
-    // private data is a static that the callbacks only read as such.
+    // SAFETY: the name ends in NUL and is copied, and the private data is a static that the
+    // callbacks only read as such.
     let status = unsafe {
         api!(RedisModule_RegisterNumericConfig)(
-            ctx,
+            ctx.raw(),
             name.as_ptr(),
             number(setting.get()),
             raw::REDISMODULE_CONFIG_DEFAULT,

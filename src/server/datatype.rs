@@ -6,12 +6,13 @@ use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use redis_module::raw::{
-    self, RedisModuleCtx, RedisModuleDigest, RedisModuleIO, RedisModuleKeyOptCtx,
-    RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
+    self, RedisModuleDigest, RedisModuleIO, RedisModuleKeyOptCtx, RedisModuleString,
+    RedisModuleType, RedisModuleTypeMethods,
 };
 
 use super::api::guarded;
 use super::call::bytes_of;
+use super::ctx::Ctx;
 use super::locked::ServerLock;
 use super::replicate::APPLY;
 use super::value::{self, Value};
@@ -39,7 +40,7 @@ pub(super) fn handle() -> *mut RedisModuleType {
 }
 
 /// Creates the type.
-pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
+pub(super) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
     // A COPY would double the stock: without a copy callback the server refuses it.
     let mut methods = RedisModuleTypeMethods {
         version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
@@ -62,11 +63,10 @@ pub(super) fn register(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
         copy2: None,
         aux_save2: None,
     };
-    // SAFETY: the context is alive while loading, the name ends in NUL, and the server copies the
-    // methods.
+    // SAFETY: the name ends in NUL, and the server copies the methods.
     let created = unsafe {
         let name = c"flashsale".as_ptr();
-        api!(RedisModule_CreateDataType)(ctx, name, ENCODING_VERSION, &mut methods)
+        api!(RedisModule_CreateDataType)(ctx.raw(), name, ENCODING_VERSION, &mut methods)
     };
     if created.is_null() {
         return Err(NOT_CREATED);
@@ -239,20 +239,18 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
     }
 }
 
-/// The context that a stream gives.
-fn context_of(io: *mut RedisModuleIO) -> *mut RedisModuleCtx {
-    // SAFETY: the stream is alive during the callback.
-    unsafe { api!(RedisModule_GetContextFromIO)(io) }
+/// The context that a stream gives, for as long as the stream is lent.
+fn context_of<'c>(io: *mut RedisModuleIO) -> Ctx<'c> {
+    // SAFETY: the stream is alive during the callback and so is its context; the server loads data
+    // under its lock.
+    unsafe { Ctx::new(api!(RedisModule_GetContextFromIO)(io)) }
 }
 
 /// Whether the server loads its own data, or its primary's in place of its own, and serves nobody
 /// meanwhile: then nothing is the payload of a client.
-pub(super) fn is_loading(ctx: *mut RedisModuleCtx) -> bool {
-    let (loading, beside) =
-        (raw::REDISMODULE_CTX_FLAGS_LOADING, raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING);
-    // SAFETY: the context is alive during the callback.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    flags & loading as c_int != 0 && flags & beside as c_int == 0
+pub(super) fn is_loading(ctx: Ctx<'_>) -> bool {
+    ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
+        && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
 }
 
 fn reason(refused: Refused) -> &'static str {
@@ -265,8 +263,8 @@ fn reason(refused: Refused) -> &'static str {
 /// Makes a sale that was loaded a value. One of a payload is adrift until the server says that it
 /// is at its key: before that, what was at the key may be deleted.
 fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
-    // SAFETY: the server loads data under its lock.
-    let lock = unsafe { ServerLock::held() };
+    let ctx = context_of(io);
+    let lock = ctx.lock();
     let arriving = sweeper::arriving_tally(lock);
     // SAFETY: the stream is alive during the callback, and so is the name that it gives, if any.
     let (name, db) =
@@ -339,7 +337,7 @@ fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale)
     let (count, at_most) = pieces.size_hint();
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
     let further = count.saturating_sub(1) as u64;
-    let mut version = sale.core().version.saturating_sub(further);
+    let mut version = sale.balances().version.saturating_sub(further);
     for (kind, piece) in pieces {
         let Some(effect) = kind.effect(&piece) else { continue };
         if kind == Kind::Base {

@@ -7,11 +7,12 @@ use redis_module::raw::{self, RedisModuleDefragCtx, RedisModuleString, RedisModu
 
 use super::alloc;
 use super::api::guarded;
+use super::value::Value;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
 
-// The struct of a sale is moved as one block, which the server aligns so far and no further.
-const _: () = assert!(align_of::<Sale>() <= alloc::ALIGN_MAX);
+// A value is moved as one block, which the server aligns so far and no further.
+const _: () = assert!(align_of::<Value>() <= alloc::ALIGN_MAX);
 
 /// The callback of the type, where the server moves memory and the memory is the server's.
 pub(super) fn callback() -> RedisModuleTypeDefragFunc {

@@ -3,12 +3,14 @@
 use std::ffi::CStr;
 use std::os::raw::c_int;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleString};
+
+use super::ctx::Ctx;
 
 /// Sends `event` for `key` in the class `d` of modules. Whether anybody listens is the server's
 /// to look at, which is as cheap as asking first: other modules may listen too, and no flag tells.
-pub(super) fn notify(ctx: *mut RedisModuleCtx, event: &'static CStr, key: *mut RedisModuleString) {
+pub(super) fn notify(ctx: Ctx<'_>, event: &'static CStr, key: *mut RedisModuleString) {
     let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
-    // SAFETY: the context and the key are alive during the call that notifies.
-    unsafe { api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, event.as_ptr(), key) };
+    // SAFETY: the key's name is alive during the call that notifies.
+    unsafe { api!(RedisModule_NotifyKeyspaceEvent)(ctx.raw(), class, event.as_ptr(), key) };
 }

@@ -3,8 +3,9 @@
 
 use std::os::raw::c_int;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 
+use super::ctx::Ctx;
 use super::datatype;
 use super::value::Value;
 
@@ -15,10 +16,10 @@ pub(super) struct Glance {
 
 impl Glance {
     /// # Safety
-    /// The context and the name are alive as long as this, and no other borrow of the key's value.
-    pub(super) unsafe fn at(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> Glance {
+    /// The name is alive as long as this, and no other borrow of the key's value.
+    pub(super) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Glance {
         // SAFETY: by the caller's word; `drop` closes what is opened.
-        Glance { key: unsafe { api!(RedisModule_OpenKey)(ctx, name, mode()) } }
+        Glance { key: unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) } }
     }
 
     /// The value, if it is a sale.

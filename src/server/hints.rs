@@ -58,9 +58,26 @@ impl Hints {
         }
     }
 
-    /// Forgets the hints of a database.
-    pub(super) fn clear(&mut self, db: c_int) {
-        self.databases.remove(&db);
+    /// Takes the hints of a database away.
+    pub(super) fn take(&mut self, db: c_int) -> Hints {
+        let database = self.databases.remove_entry(&db);
+        Hints { databases: database.into_iter().collect() }
+    }
+
+    /// Frees so many of them, if there are.
+    pub(super) fn free_some(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(mut database) = self.databases.first_entry() else { return };
+            let hints = database.get_mut();
+            let (named, timed) = (hints.by_name.pop_first(), hints.by_time.pop_first());
+            if named.is_none() && timed.is_none() {
+                database.remove();
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.databases.is_empty()
     }
 
     /// Two databases change places.
@@ -137,7 +154,12 @@ mod tests {
         hints.remove(7, b"a");
         hints.swap(0, 5);
         assert_eq!(hints.due(1), 2);
-        hints.clear(2);
+        let mut taken_away = hints.take(2);
+        assert_eq!((taken_away.due(1), hints.take(2).due(1)), (1, 0));
+        taken_away.free_some(1);
+        assert!(!taken_away.is_empty());
+        taken_away.free_some(10);
+        assert!(taken_away.is_empty());
         assert_eq!(taken(&mut hints, 1), [(1, 5, b"b".to_vec())]);
         hints.set(0, b"a", 1);
         hints.set(1, b"b", 1);

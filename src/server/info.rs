@@ -5,9 +5,10 @@ use std::os::raw::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redis_module::raw::{RedisModuleCtx, RedisModuleInfoCtx};
+use redis_module::raw::RedisModuleInfoCtx;
 
 use super::api::guarded;
+use super::ctx::Ctx;
 use super::locked::ServerLock;
 use super::{config, load, log, run, sweeper, tally};
 use seckill_domain::outcome::{Outcome, Refused};
@@ -131,9 +132,9 @@ fn refusal(why: Refused) -> &'static str {
 }
 
 /// Registers the section with the server.
-pub(super) fn register(ctx: *mut RedisModuleCtx) {
-    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
-    unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, Some(write)) };
+pub(super) fn register(ctx: Ctx<'_>) {
+    // SAFETY: the callback has the type that is asked for.
+    unsafe { api!(RedisModule_RegisterInfoFunc)(ctx.raw(), Some(write)) };
 }
 
 extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {

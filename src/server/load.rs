@@ -5,10 +5,10 @@ use std::os::raw::c_int;
 use std::panic;
 use std::ptr;
 
-use redis_module::raw::{self, RedisModuleCtx};
+use redis_module::raw;
 pub use redis_module::{Context, RedisString, Status};
 
-use super::locked::ServerLock;
+use super::ctx::Ctx;
 use super::register::{self, Spec};
 use super::sweeper::{self, Sweep};
 use super::{api, child, config, datatype, info, log, run, whereabouts};
@@ -37,7 +37,9 @@ const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs ou
 /// 7.0, wrong arguments or a refusal of the server itself make it fail, with a log line that says
 /// why.
 pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: Sweep) -> Status {
-    let ctx = ctx.ctx;
+    // SAFETY: the server lends the context to the module that it loads, under its lock, until
+    // loading ends.
+    let ctx = unsafe { Ctx::new(ctx.ctx) };
     let loaded = panic::catch_unwind(|| {
         let args: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
         set_up(ctx, &args, table, sweep)
@@ -53,7 +55,7 @@ pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: 
 }
 
 fn set_up(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     args: &[&[u8]],
     table: &'static [Spec],
     sweep: Sweep,
@@ -73,8 +75,7 @@ fn set_up(
     info::register(ctx);
     run::begin();
     run::follow_promotions(ctx)?;
-    // SAFETY: the server loads modules under its lock.
-    sweeper::start(unsafe { ServerLock::held() }, sweep);
+    sweeper::start(ctx.lock(), sweep);
     whereabouts::follow(ctx)?;
     child::follow(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
@@ -85,11 +86,11 @@ fn set_up(
 
 /// Keeps a context that the log can be written with at any time. A server below 6.2 has none; it
 /// is refused next.
-fn keep_context(ctx: *mut RedisModuleCtx) {
+fn keep_context(ctx: Ctx<'_>) {
     // SAFETY: reading a function pointer that is written once, while the module is loaded.
     if let Some(detached) = unsafe { offered!(RedisModule_GetDetachedThreadSafeContext) } {
-        // SAFETY: the context is alive while loading; the new one is kept as long as the module.
-        log::set_context(unsafe { detached(ctx) });
+        // SAFETY: the new context is kept as long as the module.
+        log::set_context(unsafe { detached(ctx.raw()) });
     }
 }
 
@@ -122,7 +123,7 @@ fn log_panics() {
 /// Valkey's flag for modules that can be moved by atomic slot migration, from Valkey 9 on.
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
-fn set_options(ctx: *mut RedisModuleCtx) {
+fn set_options(ctx: Ctx<'_>) {
     let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS as c_int
         | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int
         | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD as c_int;
@@ -136,24 +137,24 @@ fn set_options(ctx: *mut RedisModuleCtx) {
     {
         options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
     }
-    // SAFETY: the context is alive while loading.
-    unsafe { api!(RedisModule_SetModuleOptions)(ctx, options) };
+    // SAFETY: a living context is all that the call needs.
+    unsafe { api!(RedisModule_SetModuleOptions)(ctx.raw(), options) };
 }
 
 /// Whether a field of the server's own INFO is there and `is` what is asked.
 fn server_field(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     section: &CStr,
     field: &CStr,
     is: impl FnOnce(&[u8]) -> bool,
 ) -> bool {
-    // SAFETY: the context is alive during the call, the texts end in NUL, the field's text lives as
-    // long as the data, and the data is freed once.
+    // SAFETY: the texts end in NUL, the field's text lives as long as the data, and the data is
+    // freed once.
     unsafe {
-        let data = api!(RedisModule_GetServerInfo)(ctx, section.as_ptr());
+        let data = api!(RedisModule_GetServerInfo)(ctx.raw(), section.as_ptr());
         let text = api!(RedisModule_ServerInfoGetFieldC)(data, field.as_ptr());
         let answer = !text.is_null() && is(CStr::from_ptr(text).to_bytes());
-        api!(RedisModule_FreeServerInfo)(ctx, data);
+        api!(RedisModule_FreeServerInfo)(ctx.raw(), data);
         answer
     }
 }

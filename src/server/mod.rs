@@ -9,6 +9,7 @@ pub mod alloc;
 pub mod call;
 mod child;
 pub mod config;
+mod ctx;
 pub mod datatype;
 mod defrag;
 mod docs;

@@ -10,10 +10,11 @@ use std::os::raw::c_int;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use redis_module::raw::{
-    self, RedisModuleCtx, RedisModuleKey, RedisModuleStreamID, RedisModuleString,
-};
+use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
 
+use smallvec::SmallVec;
+
+use super::ctx::Ctx;
 use super::replicate::create_string;
 use super::stream::{found_at, Found};
 pub use super::stream::{ready, NotTaken, Stream};
@@ -21,31 +22,33 @@ use seckill_domain::outbox::{Entry, FIELDS_INLINE};
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
 #[derive(Clone, Copy)]
-pub struct Outbox {
-    ctx: *mut RedisModuleCtx,
+pub struct Outbox<'c> {
+    ctx: Ctx<'c>,
 }
 
-impl Outbox {
-    pub(super) fn new(ctx: *mut RedisModuleCtx) -> Outbox {
+impl<'c> Outbox<'c> {
+    pub(super) fn new(ctx: Ctx<'c>) -> Self {
         Outbox { ctx }
     }
 
     /// The stream of this name. `is_named`: the command names it as a key.
-    pub fn stream(self, name: &[u8], is_named: bool) -> Stream {
-        Stream { ctx: self.ctx, name: create_string(self.ctx, name), is_named }
+    pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
+        Stream { ctx: self.ctx, name: create_string(name), is_named }
     }
 }
 
 /// Opens the streams, which are ready, to append to them. Nothing if one of them is not there.
-pub fn open_all(streams: Vec<Option<Stream>>) -> Option<Vec<Option<OpenStream>>> {
-    let mut open = Vec::with_capacity(streams.len());
+pub fn open_all<'c>(
+    streams: impl Iterator<Item = Option<Stream<'c>>>,
+) -> Option<SmallVec<[Option<OpenStream<'c>>; 1]>> {
+    let mut open = SmallVec::new();
     for stream in streams {
         match stream.map(Stream::open) {
             None => open.push(None),
             Some(Some(stream)) => open.push(Some(stream)),
             Some(None) => {
                 // Foreign code ran, and nothing is known of the values of those that are open.
-                open.into_iter().flatten().for_each(mem::forget);
+                open.into_iter().flatten().for_each(mem::forget::<OpenStream>);
                 return None;
             }
         }
@@ -55,10 +58,10 @@ pub fn open_all(streams: Vec<Option<Stream>>) -> Option<Vec<Option<OpenStream>>>
 
 /// A stream that entries are appended to. What was appended is taken back when this is dropped
 /// before [`OpenStream::close`].
-pub struct OpenStream {
+pub struct OpenStream<'c> {
     key: *mut RedisModuleKey,
     /// Taken by `close` alone.
-    stream: Option<Stream>,
+    stream: Option<Stream<'c>>,
     entries: Vec<Written>,
 }
 
@@ -77,17 +80,17 @@ impl Drop for Written {
     }
 }
 
-impl Stream {
+impl<'c> Stream<'c> {
     /// Opens the stream to append to it. Nothing if it is not there, which after [`ready`] means
     /// that foreign code ran while it was opened.
-    pub fn open(self) -> Option<OpenStream> {
+    pub fn open(self) -> Option<OpenStream<'c>> {
         let key = self.open_key();
         let open = OpenStream { key, stream: Some(self), entries: Vec::new() };
         (found_at(key) == Found::Stream).then_some(open)
     }
 }
 
-impl OpenStream {
+impl<'c> OpenStream<'c> {
     /// Appends all `entries`, or none. Runs no foreign code: the stream is there.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), NotTaken> {
         let before = self.entries.len();
@@ -121,13 +124,13 @@ impl OpenStream {
     }
 
     /// Closes the stream: what was appended stays and is to be replicated.
-    pub fn close(mut self) -> Option<Appended> {
+    pub fn close(mut self) -> Option<Appended<'c>> {
         let entries = mem::take(&mut self.entries);
         self.stream.take().map(|stream| Appended { stream, entries })
     }
 }
 
-impl Drop for OpenStream {
+impl Drop for OpenStream<'_> {
     fn drop(&mut self) {
         self.take_back(0);
         // SAFETY: the key was opened for this struct and is closed once.
@@ -136,21 +139,21 @@ impl Drop for OpenStream {
 }
 
 /// Entries that were appended and are still to be replicated.
-pub struct Appended {
-    stream: Stream,
+pub struct Appended<'c> {
+    stream: Stream<'c>,
     entries: Vec<Written>,
 }
 
-impl Appended {
+impl Appended<'_> {
     /// Replicates every entry with its id.
     pub(super) fn replicate(&self) {
         for Written { id, strings } in &self.entries {
             let id = format!("{}-{}", id.ms, id.seq);
-            // SAFETY: the context is alive, the format names one string, one buffer with its
+            // SAFETY: the name is alive, the format names one string, one buffer with its
             // length and one vector with its length, and the server copies all of them.
             unsafe {
                 api!(RedisModule_Replicate)(
-                    self.stream.ctx,
+                    self.stream.ctx.raw(),
                     c"XADD".as_ptr(),
                     c"sbv".as_ptr(),
                     self.stream.name,
@@ -166,18 +169,18 @@ impl Appended {
     /// Tells who watches the stream.
     pub(super) fn signal(&self) {
         let Stream { ctx, name, .. } = self.stream;
-        // SAFETY: the context and the name are alive.
-        unsafe { api!(RedisModule_SignalModifiedKey)(ctx, name) };
+        // SAFETY: the name is alive.
+        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name) };
     }
 
     /// Notifies of the new entries, as XADD would.
     pub(super) fn notify(&self) {
         let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
         for _ in &self.entries {
-            // SAFETY: the context and the name are alive and the text ends in NUL.
+            // SAFETY: the name is alive and the text ends in NUL.
             unsafe {
                 let event = c"xadd".as_ptr();
-                api!(RedisModule_NotifyKeyspaceEvent)(stream.ctx, class, event, stream.name)
+                api!(RedisModule_NotifyKeyspaceEvent)(stream.ctx.raw(), class, event, stream.name)
             };
         }
     }
@@ -190,7 +193,7 @@ fn pairs(entry: &Entry) -> Vec<*mut RedisModuleString> {
     let mut next = 0;
     for (name, value) in entry.fields() {
         strings.push(name_string(&mut names, name, &mut next));
-        strings.push(create_string(ptr::null_mut(), value));
+        strings.push(create_string(value));
     }
     strings
 }
@@ -219,7 +222,7 @@ fn name_string(
         _ => names.iter().position(is_it).unwrap_or(names.len()),
     };
     if place == names.len() {
-        names.push(Name(name, create_string(ptr::null_mut(), name.as_bytes())));
+        names.push(Name(name, create_string(name.as_bytes())));
     }
     *next = place + 1;
     names[place].1

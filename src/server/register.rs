@@ -8,6 +8,7 @@ use redis_module::raw::{self, RedisModuleCommand, RedisModuleCtx, RedisModuleStr
 
 use super::api::with_c_str;
 use super::call::{self, Handler};
+use super::ctx::Ctx;
 use super::{docs, log};
 
 /// One command: everything that the server, the docs and HELP are told about it.
@@ -228,8 +229,8 @@ unsafe extern "C" fn entry<const N: usize>(
     argc: c_int,
 ) -> c_int {
     match TABLE.get().and_then(|table| table.get(N)) {
-        // SAFETY: the arguments are the server's, handed on unchanged.
-        Some(spec) => unsafe { call::run(ctx, argv, argc, spec) },
+        // SAFETY: the arguments are the server's, handed on unchanged, and alive during the call.
+        Some(spec) => unsafe { call::run(Ctx::new(ctx), argv, argc, spec) },
         None => raw::REDISMODULE_ERR as c_int,
     }
 }
@@ -244,10 +245,7 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 
 /// Registers every command of `table` with its description and, where the server knows them, its
 /// ACL categories.
-pub(super) fn register(
-    ctx: *mut RedisModuleCtx,
-    table: &'static [Spec],
-) -> Result<(), &'static str> {
+pub(super) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), &'static str> {
     if table.len() > COMMANDS_MAX {
         return Err(TOO_MANY);
     }
@@ -267,7 +265,7 @@ pub(super) fn register(
 }
 
 fn create(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     spec: &Spec,
     entry: Entry,
 ) -> Result<*mut RedisModuleCommand, &'static str> {
@@ -275,12 +273,11 @@ fn create(
     let asks = if spec.finds_keys() { " getkeys-api" } else { "" };
     let flags = CString::new(format!("{}{asks}", spec.flags)).map_err(|_| NOT_CREATED)?;
     // The keys are told by the key specs of the description.
-    // SAFETY: the context is alive while loading, the texts end in NUL and are copied, and the
-    // entry point is a static function.
+    // SAFETY: the texts end in NUL and are copied, and the entry point is a static function.
     let command = unsafe {
         let (name, flags) = (name.as_ptr(), flags.as_ptr());
-        api!(RedisModule_CreateCommand)(ctx, name, Some(entry), flags, 0, 0, 0);
-        api!(RedisModule_GetCommand)(ctx, name)
+        api!(RedisModule_CreateCommand)(ctx.raw(), name, Some(entry), flags, 0, 0, 0);
+        api!(RedisModule_GetCommand)(ctx.raw(), name)
     };
     if command.is_null() {
         return Err(NOT_CREATED);
@@ -289,14 +286,14 @@ fn create(
 }
 
 /// Adds the category of this module. False where the server allows no new ones.
-fn add_category(ctx: *mut RedisModuleCtx) -> bool {
+fn add_category(ctx: Ctx<'_>) -> bool {
     // SAFETY: reading a function pointer that is written once, while the module is loaded.
     let Some(add) = (unsafe { offered!(RedisModule_AddACLCategory) }) else {
         return false;
     };
     with_c_str(CATEGORY, |category| {
-        // SAFETY: the context is alive while loading; the server copies the name.
-        unsafe { add(ctx, category) as isize == raw::REDISMODULE_OK }
+        // SAFETY: the server copies the name.
+        unsafe { add(ctx.raw(), category) as isize == raw::REDISMODULE_OK }
     })
 }
 

@@ -2,10 +2,12 @@
 
 use std::ffi::CStr;
 use std::mem;
+use std::ptr;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleString};
 
-use super::locked::{Locked, ServerLock};
+use super::ctx::Ctx;
+use super::locked::Locked;
 use super::log;
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
@@ -26,13 +28,12 @@ const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 /// Replicates `changes`, the first of which follows `version`, in commands of at most
 /// [`EFFECTS_PER_APPLY_MAX`] effects.
 pub(super) fn changes(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     key: *mut RedisModuleString,
     mut version: u64,
     changes: &[Change<'_>],
 ) {
-    // SAFETY: commands and timers, which alone replicate, run under the server's lock.
-    let lock = unsafe { ServerLock::held() };
+    let lock = ctx.lock();
     let mut scratch = SCRATCH.with(lock, mem::take);
     for part in changes.chunks(EFFECTS_PER_APPLY_MAX) {
         scratch.clear();
@@ -53,7 +54,7 @@ pub(super) fn changes(
 
 /// Replicates one change; `scratch` holds its version.
 fn one(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     key: *mut RedisModuleString,
     scratch: &mut Vec<u8>,
     change: &Change<'_>,
@@ -61,11 +62,11 @@ fn one(
     let split = scratch.len();
     change.encode(scratch);
     let (version, effect) = scratch.split_at(split);
-    // SAFETY: the context and the key are alive, the format names one string and two buffers with
-    // their lengths, and the server copies all of them before it returns.
+    // SAFETY: the key's name is alive, the format names one string and two buffers with their
+    // lengths, and the server copies all of them before it returns.
     let status = unsafe {
         api!(RedisModule_Replicate)(
-            ctx,
+            ctx.raw(),
             APPLY.as_ptr(),
             c"sbb".as_ptr(),
             key,
@@ -80,13 +81,13 @@ fn one(
 
 /// Replicates several changes in one command; `scratch` holds their version.
 fn several(
-    ctx: *mut RedisModuleCtx,
+    ctx: Ctx<'_>,
     key: *mut RedisModuleString,
     scratch: &mut Vec<u8>,
     changes: &[Change<'_>],
 ) -> bool {
     let split = scratch.len();
-    let mut effects = Effects { ctx, strings: Vec::with_capacity(changes.len()) };
+    let mut effects = Effects { strings: Vec::with_capacity(changes.len()) };
     for change in changes {
         scratch.truncate(split);
         change.encode(scratch);
@@ -95,7 +96,7 @@ fn several(
     // SAFETY: as for one change; the vector is of strings that live until `effects` is dropped.
     let status = unsafe {
         api!(RedisModule_Replicate)(
-            ctx,
+            ctx.raw(),
             APPLY.as_ptr(),
             c"sbv".as_ptr(),
             key,
@@ -109,20 +110,19 @@ fn several(
 }
 
 /// A string of the server with these bytes; whoever asks for it frees it.
-pub(super) fn create_string(ctx: *mut RedisModuleCtx, bytes: &[u8]) -> *mut RedisModuleString {
-    // SAFETY: the context is alive and the server copies the bytes.
-    unsafe { api!(RedisModule_CreateString)(ctx, bytes.as_ptr().cast(), bytes.len()) }
+pub(super) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
+    // SAFETY: strings may be made without a context; the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// Strings of the server that are freed with this.
 struct Effects {
-    ctx: *mut RedisModuleCtx,
     strings: Vec<*mut RedisModuleString>,
 }
 
 impl Effects {
     fn push(&mut self, effect: &[u8]) {
-        self.strings.push(create_string(self.ctx, effect));
+        self.strings.push(create_string(effect));
     }
 }
 
@@ -130,7 +130,7 @@ impl Drop for Effects {
     fn drop(&mut self) {
         for string in &self.strings {
             // SAFETY: each string was created by `push` and is freed once.
-            unsafe { api!(RedisModule_FreeString)(self.ctx, *string) };
+            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
         }
     }
 }

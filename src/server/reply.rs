@@ -1,11 +1,11 @@
 //! Replies, written straight to the client's buffer.
 
-use std::marker::PhantomData;
 use std::os::raw::c_int;
 
-use redis_module::raw::{self, RedisModuleCtx};
+use redis_module::raw;
 
 use super::api::with_c_str;
+use super::ctx::Ctx;
 use super::log;
 
 const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may wait for it";
@@ -14,47 +14,46 @@ const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may
 /// is borrowed. Elements follow the header that counts them.
 #[derive(Clone, Copy)]
 pub struct Reply<'a> {
-    ctx: *mut RedisModuleCtx,
-    call: PhantomData<&'a ()>,
+    ctx: Ctx<'a>,
 }
 
-impl Reply<'_> {
-    pub(super) fn new(ctx: *mut RedisModuleCtx) -> Self {
-        Reply { ctx, call: PhantomData }
+impl<'a> Reply<'a> {
+    pub(super) fn new(ctx: Ctx<'a>) -> Self {
+        Reply { ctx }
     }
 
     /// The simple string `OK`.
     pub fn ok(self) {
-        // SAFETY: the context is alive during the call and the text ends in NUL.
-        taken(unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx, c"OK".as_ptr()) });
+        // SAFETY: the text ends in NUL.
+        taken(unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx.raw(), c"OK".as_ptr()) });
     }
 
     /// An error: a constant text whose first word is its code.
     pub fn error(self, text: &'static str) {
         with_c_str(text, |text| {
-            // SAFETY: the context is alive during the call and the text ends in NUL.
-            taken(unsafe { api!(RedisModule_ReplyWithError)(self.ctx, text) });
+            // SAFETY: the text ends in NUL.
+            taken(unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) });
         });
     }
 
     /// The header of an array of `len` elements.
     pub fn array(self, len: usize) {
         let len = len as libc::c_long;
-        // SAFETY: the context is alive during the call.
-        taken(unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len) });
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithArray)(self.ctx.raw(), len) });
     }
 
     /// The header of a map of `len` pairs: a flat array of keys and values in RESP2.
     pub fn map(self, len: usize) {
         let len = len as libc::c_long;
-        // SAFETY: the context is alive during the call.
-        taken(unsafe { api!(RedisModule_ReplyWithMap)(self.ctx, len) });
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithMap)(self.ctx.raw(), len) });
     }
 
     /// An integer.
     pub fn int(self, number: i64) {
-        // SAFETY: the context is alive during the call.
-        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx, number) });
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) });
     }
 
     /// An integer of the domain: at most 2^53 - 1.
@@ -65,8 +64,8 @@ impl Reply<'_> {
     /// A bulk string.
     pub fn bytes(self, bytes: &[u8]) {
         let (start, len) = (bytes.as_ptr().cast(), bytes.len());
-        // SAFETY: the context is alive during the call; the server copies the bytes.
-        taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx, start, len) });
+        // SAFETY: the server copies the bytes.
+        taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) });
     }
 
     /// A bulk string of text.
@@ -76,8 +75,8 @@ impl Reply<'_> {
 
     /// A null.
     pub fn null(self) {
-        // SAFETY: the context is alive during the call.
-        taken(unsafe { api!(RedisModule_ReplyWithNull)(self.ctx) });
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithNull)(self.ctx.raw()) });
     }
 }
 

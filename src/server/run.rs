@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::guarded;
+use super::ctx::Ctx;
 use super::locked::ServerLock;
 use super::sweeper;
 use seckill_domain::request::Now;
@@ -31,11 +32,6 @@ pub fn now() -> Now {
     Now { clock_ms: clock_ms(), run: current() }
 }
 
-/// A moment for a call that no clock makes a difference to: it is the sale's own T.
-pub fn unread_now() -> Now {
-    Now { clock_ms: 0, run: current() }
-}
-
 /// A moment that was not given out before, not earlier than `clock_ms`.
 fn next(clock_ms: u64) -> u64 {
     let later = |last: u64| Some(clock_ms.max(last.saturating_add(1)));
@@ -51,15 +47,10 @@ pub(super) fn begin() {
 const NOT_SUBSCRIBED: &str = "the server refused to tell of promotions";
 
 /// Lets a promotion of this node begin a new run.
-pub(super) fn follow_promotions(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
-    let event =
-        RedisModuleEvent { id: raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, dataver: 1 };
-    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
-    let status =
-        unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(role_changed)) };
-    match status as isize {
-        raw::REDISMODULE_OK => Ok(()),
-        _ => Err(NOT_SUBSCRIBED),
+pub(super) fn follow_promotions(ctx: Ctx<'_>) -> Result<(), &'static str> {
+    match ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed) {
+        true => Ok(()),
+        false => Err(NOT_SUBSCRIBED),
     }
 }
 

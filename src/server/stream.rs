@@ -1,16 +1,16 @@
 //! Making streams ready for the entries of a change.
 //!
-//! Opening a stream whose time to live is over, making one, and asking about one can all run code of
-//! other modules, which may call any command. It is done while no sale is open.
+//! Opening a stream whose time to live is over, making one, and asking about one can all run code
+//! of other modules, which may call any command. It is done while no sale is open.
 
 use std::os::raw::c_int;
+use std::ptr;
 use std::slice;
 
-use redis_module::raw::{
-    self, RedisModuleCallReply, RedisModuleCtx, RedisModuleKey, RedisModuleString,
-};
+use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
 
 use super::call::bytes_of;
+use super::ctx::Ctx;
 
 /// Why entries can't be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum NotTaken {
 }
 
 /// The stream at a key, by its name.
-pub struct Stream {
-    pub(super) ctx: *mut RedisModuleCtx,
+pub struct Stream<'c> {
+    pub(super) ctx: Ctx<'c>,
     pub(super) name: *mut RedisModuleString,
     /// The command names it as a key, so it may be made in cluster mode, too.
     pub(super) is_named: bool,
@@ -40,7 +40,7 @@ pub(super) enum Found {
     Other,
 }
 
-impl Stream {
+impl Stream<'_> {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the name lives as long as this struct and nobody changes it.
         unsafe { bytes_of(self.name) }
@@ -49,8 +49,12 @@ impl Stream {
     /// Opens the key for writing; it is to be closed.
     pub(super) fn open_key(&self) -> *mut RedisModuleKey {
         let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-        // SAFETY: the context is alive during the call and the name as long as this struct.
-        unsafe { api!(RedisModule_OpenKey)(self.ctx, self.name, mode as c_int) }
+        // SAFETY: the name is alive as long as this struct.
+        unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode as c_int) }
+    }
+
+    fn is_in_cluster(&self) -> bool {
+        self.ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
     }
 
     /// Looks at the key. Foreign code may run in it.
@@ -66,13 +70,22 @@ impl Stream {
     /// code may run in it, and in the end there may be no stream.
     fn make(&self) {
         let group = c"seckill".as_ptr();
-        // SAFETY: the context and the name are alive and the format names what follows it.
+        // SAFETY: the name is alive and the format names what follows it.
         let made = unsafe {
             let (create, last, mkstream) =
                 (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
             let format = c"!csccc".as_ptr();
             let call = api!(RedisModule_Call);
-            call(self.ctx, c"XGROUP".as_ptr(), format, create, self.name, group, last, mkstream)
+            call(
+                self.ctx.raw(),
+                c"XGROUP".as_ptr(),
+                format,
+                create,
+                self.name,
+                group,
+                last,
+                mkstream,
+            )
         };
         // A group that was there by now is not ours to destroy.
         if !is_refused(made) {
@@ -80,7 +93,7 @@ impl Stream {
             let destroyed = unsafe {
                 let (destroy, format) = (c"DESTROY".as_ptr(), c"!csc".as_ptr());
                 let call = api!(RedisModule_Call);
-                call(self.ctx, c"XGROUP".as_ptr(), format, destroy, self.name, group)
+                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, destroy, self.name, group)
             };
             free(destroyed);
         }
@@ -90,10 +103,10 @@ impl Stream {
     /// Whether the stream has room for `count` more entries: its last id may be near the end of all
     /// ids. Foreign code may run in it.
     fn has_room(&self, count: usize) -> bool {
-        // SAFETY: the context and the name are alive and the format names what follows it.
+        // SAFETY: the name is alive and the format names what follows it.
         let reply = unsafe {
             let (stream, format) = (c"STREAM".as_ptr(), c"cs".as_ptr());
-            api!(RedisModule_Call)(self.ctx, c"XINFO".as_ptr(), format, stream, self.name)
+            api!(RedisModule_Call)(self.ctx.raw(), c"XINFO".as_ptr(), format, stream, self.name)
         };
         let has_room = !is_refused(reply) && takes(proto(reply), count as u64);
         free(reply);
@@ -101,16 +114,16 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for Stream<'_> {
     fn drop(&mut self) {
         // SAFETY: the name was created for this struct and is freed once.
-        unsafe { api!(RedisModule_FreeString)(self.ctx, self.name) };
+        unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.name) };
     }
 }
 
 /// Sees to it that each of the streams is there and takes so many entries; or tells which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
-pub fn ready(wanted: &[(&Stream, usize)]) -> Result<(), (usize, NotTaken)> {
+pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
     // A single entry is taken or not. Of several the first ones, taken back, would have raised the
     // stream's last id for nothing.
     let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
@@ -118,7 +131,7 @@ pub fn ready(wanted: &[(&Stream, usize)]) -> Result<(), (usize, NotTaken)> {
     for (place, (stream, _)) in wanted.iter().enumerate() {
         match stream.look() {
             Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
-            Found::Nothing if stream.is_named || !is_cluster(stream.ctx) => missing.push(stream),
+            Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
             Found::Nothing => return Err((place, NotTaken::NotHere)),
             Found::Stream | Found::Other => return Err((place, NotTaken::Refused)),
         }
@@ -130,14 +143,14 @@ pub fn ready(wanted: &[(&Stream, usize)]) -> Result<(), (usize, NotTaken)> {
     // What foreign code did meanwhile is seen here.
     wanted.iter().enumerate().try_for_each(|(place, (stream, _))| match stream.look() {
         Found::Stream => Ok(()),
-        Found::Nothing if is_cluster(stream.ctx) => Err((place, NotTaken::NotHere)),
+        Found::Nothing if stream.is_in_cluster() => Err((place, NotTaken::NotHere)),
         Found::Nothing => Err((place, NotTaken::Changed)),
         Found::Other => Err((place, NotTaken::Refused)),
     })
 }
 
 /// How many entries one stream is to take in all.
-fn count_for(stream: &Stream, wanted: &[(&Stream, usize)]) -> usize {
+fn count_for(stream: &Stream<'_>, wanted: &[(&Stream<'_>, usize)]) -> usize {
     let same = wanted.iter().filter(|(other, _)| other.bytes() == stream.bytes());
     same.map(|(_, entries)| entries).sum()
 }
@@ -149,12 +162,6 @@ pub(super) fn found_at(key: *mut RedisModuleKey) -> Found {
         raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
         _ => Found::Other,
     }
-}
-
-fn is_cluster(ctx: *mut RedisModuleCtx) -> bool {
-    // SAFETY: the context is alive during the call.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    flags & raw::REDISMODULE_CTX_FLAGS_CLUSTER as c_int != 0
 }
 
 /// Whether the server did not make the call, or answered with an error.

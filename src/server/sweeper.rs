@@ -6,6 +6,7 @@
 //! lets other clients in between. Only a primary has the timer, a replica keeps hints for the day
 //! when it is promoted.
 
+use std::mem;
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -14,9 +15,11 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString, RedisModuleTime
 
 use super::api::guarded;
 use super::call::{writes_are_paused, Call};
+use super::ctx::Ctx;
 use super::glance::Glance;
 use super::hints::Hints;
 use super::locked::{Locked, ServerLock};
+use super::replicate::create_string;
 use super::tally::{self, Tally};
 use super::{config, info, log, run};
 use seckill_domain::Sale;
@@ -37,6 +40,8 @@ pub type Sweep = fn(&mut Call<'_>, usize) -> Swept;
 const TICK_BUDGET: Duration = Duration::from_millis(1);
 /// Holds settled of one sale before the next one has its turn.
 const TURN_HOLDS: usize = 200;
+/// Hints freed before the clock is asked again.
+const FREED_AT_ONCE: usize = 100;
 /// Time between ticks while there is a backlog.
 const BACKLOG_MS: u64 = 1;
 
@@ -54,12 +59,20 @@ struct Sweeper {
     sweep: Option<Sweep>,
     hints: Hints,
     arriving: Option<Arriving>,
+    /// Hints that nobody needs any more. So many of them may go at once that freeing them is done
+    /// in steps.
+    forgotten: Vec<Hints>,
     /// The timer, and when it fires.
     armed: Option<(RedisModuleTimerID, u64)>,
 }
 
-static SWEEPER: Locked<Sweeper> =
-    Locked::new(Sweeper { sweep: None, hints: Hints::new(), arriving: None, armed: None });
+static SWEEPER: Locked<Sweeper> = Locked::new(Sweeper {
+    sweep: None,
+    hints: Hints::new(),
+    arriving: None,
+    forgotten: Vec::new(),
+    armed: None,
+});
 
 /// Sales that are due and that this node is to sweep: INFO shows them as the sweeper's backlog.
 pub(super) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
@@ -101,6 +114,15 @@ pub(super) fn change(lock: ServerLock<'_>, change: impl FnOnce(&mut Hints)) {
     SWEEPER.with(lock, |sweeper| change(&mut sweeper.hints));
 }
 
+/// Forgets what `taken` takes of the hints of the data set that is served.
+pub(super) fn forget(lock: ServerLock<'_>, taken: impl FnOnce(&mut Hints) -> Hints) {
+    SWEEPER.with(lock, |sweeper| {
+        let hints = Some(taken(&mut sweeper.hints));
+        sweeper.forgotten.extend(hints.filter(|hints| !hints.is_empty()));
+    });
+    wake(lock);
+}
+
 /// A data set begins to load. Until it is there, what is loaded is kept apart.
 pub(super) fn begin_arrival(lock: ServerLock<'_>) {
     give_arrival_up(lock);
@@ -113,8 +135,7 @@ pub(super) fn complete_arrival(lock: ServerLock<'_>) {
     let arrived = SWEEPER.with(lock, |sweeper| sweeper.arriving.take());
     if let Some(Arriving { hints, tally }) = arrived {
         tally::serve(tally);
-        SWEEPER.with(lock, |sweeper| sweeper.hints = hints);
-        wake(lock);
+        forget(lock, |served| mem::replace(served, hints));
     }
 }
 
@@ -122,6 +143,7 @@ pub(super) fn complete_arrival(lock: ServerLock<'_>) {
 pub(super) fn give_arrival_up(lock: ServerLock<'_>) {
     if let Some(arriving) = SWEEPER.with(lock, |sweeper| sweeper.arriving.take()) {
         tally::retire(arriving.tally);
+        forget(lock, |_| arriving.hints);
     }
 }
 
@@ -143,7 +165,11 @@ pub(super) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: 
 impl Sweeper {
     /// Arms the timer for the earliest hint, not sooner than `pause_ms` from now.
     fn arm(&mut self, now_ms: u64, pause_ms: u64) {
-        let Some(first) = self.hints.first().filter(|_| is_primary()) else { return };
+        let first = match self.forgotten.is_empty() {
+            true => self.hints.first().filter(|_| is_primary()),
+            false => Some(now_ms),
+        };
+        let Some(first) = first else { return };
         let latest = now_ms + pause_ms.max(CLOCK_CHECK_MS);
         let at = first.clamp(now_ms + pause_ms, latest);
         if let Some((timer, earlier)) = self.armed {
@@ -160,6 +186,19 @@ impl Sweeper {
         };
         self.armed = Some((timer, at));
     }
+
+    /// Frees some hints, and more until the tick has had its time.
+    fn free_forgotten(&mut self, started: Instant) {
+        while let Some(hints) = self.forgotten.last_mut() {
+            hints.free_some(FREED_AT_ONCE);
+            if hints.is_empty() {
+                self.forgotten.pop();
+            }
+            if started.elapsed() > TICK_BUDGET {
+                return;
+            }
+        }
+    }
 }
 
 fn is_primary() -> bool {
@@ -170,33 +209,36 @@ fn is_primary() -> bool {
 
 unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
     guarded((), || {
-        // SAFETY: the server runs timers under its lock.
-        let lock = unsafe { ServerLock::held() };
+        // SAFETY: the context is alive during the callback; the server runs timers under its lock.
+        let ctx = unsafe { Ctx::new(ctx) };
+        let lock = ctx.lock();
         SWEEPER.with(lock, |sweeper| sweeper.armed = None);
-        let pause = if may_write(ctx) && sweep_due(ctx, lock) {
-            BACKLOG_MS
-        } else {
-            config::SWEEP_INTERVAL_MS.get()
-        };
-        SWEEPER.with(lock, |sweeper| sweeper.arm(run::clock_ms(), pause));
+        let started = Instant::now();
+        let is_left = may_write(ctx) && sweep_due(ctx, started);
+        SWEEPER.with(lock, |sweeper| {
+            sweeper.free_forgotten(started);
+            let pause = match is_left || !sweeper.forgotten.is_empty() {
+                true => BACKLOG_MS,
+                false => config::SWEEP_INTERVAL_MS.get(),
+            };
+            sweeper.arm(run::clock_ms(), pause);
+        });
     });
 }
 
 /// Whether this node may change data now: it is the primary, has all its data, and neither a pause
 /// nor a failover holds writes back. A timer that replicated then would stop the server.
-fn may_write(ctx: *mut RedisModuleCtx) -> bool {
-    // SAFETY: the context is alive during the callback.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    let has = |flag: u32| flags & flag as c_int != 0;
-    has(raw::REDISMODULE_CTX_FLAGS_MASTER)
-        && !has(raw::REDISMODULE_CTX_FLAGS_LOADING)
+fn may_write(ctx: Ctx<'_>) -> bool {
+    ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_MASTER)
+        && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !writes_are_paused()
 }
 
 /// Settles what is due, within the bounds of one tick. True when some is left.
-fn sweep_due(ctx: *mut RedisModuleCtx, lock: ServerLock<'_>) -> bool {
+fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
+    let lock = ctx.lock();
     let Some(sweep) = SWEEPER.with(lock, |sweeper| sweeper.sweep) else { return false };
-    let (started, now_ms) = (Instant::now(), run::clock_ms());
+    let now_ms = run::clock_ms();
     let mut left = usize::try_from(config::SWEEP_BATCH.get()).unwrap_or(usize::MAX);
     let take = || SWEEPER.with(lock, |sweeper| sweeper.hints.take_due(now_ms));
     while let Some((due, db, key)) = take() {
@@ -214,21 +256,20 @@ fn sweep_due(ctx: *mut RedisModuleCtx, lock: ServerLock<'_>) -> bool {
     SWEEPER.with(lock, |sweeper| sweeper.hints.first()).is_some_and(|at| at <= now_ms + BACKLOG_MS)
 }
 
-fn sweep_one(ctx: *mut RedisModuleCtx, sweep: Sweep, db: c_int, key: &[u8], most: usize) -> Swept {
-    // SAFETY: the context is alive during the callback, the bytes are copied, and the string is
-    // freed once, after the call that uses it.
+fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, db: c_int, key: &[u8], most: usize) -> Swept {
+    if !ctx.select_db(db) {
+        return Swept::default();
+    }
+    let name = create_string(key);
+    // SAFETY: the string is freed once, after the call that uses it.
     unsafe {
-        if api!(RedisModule_SelectDb)(ctx, db) as isize != raw::REDISMODULE_OK {
-            return Swept::default();
-        }
-        let name = api!(RedisModule_CreateString)(ctx, key.as_ptr().cast(), key.len());
         let swept = if owns(ctx, name) {
             sweep(&mut Call::of_timer(ctx, &[name], &[key]), most)
         } else {
             let next_look = run::clock_ms() + FOREIGN_SLOT_MS;
             Swept { settled: 0, next_look: Glance::at(ctx, name).value().map(|_| next_look) }
         };
-        api!(RedisModule_FreeString)(ctx, name);
+        api!(RedisModule_FreeString)(ptr::null_mut(), name);
         swept
     }
 }
@@ -239,17 +280,15 @@ const FOREIGN_SLOT_MS: u64 = 1000;
 /// Whether this node owns the key's slot. A slot that is moving belongs to the node it comes from.
 ///
 /// # Safety
-/// The context and the string are alive.
-unsafe fn owns(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> bool {
-    // SAFETY: by the caller's word.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    if flags & raw::REDISMODULE_CTX_FLAGS_CLUSTER as c_int == 0 {
+/// The string is alive.
+unsafe fn owns(ctx: Ctx<'_>, name: *mut RedisModuleString) -> bool {
+    if !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) {
         return true;
     }
     // The server answers a call about a key that is not its own with nothing.
-    // SAFETY: as above; the format names one string, and the reply is freed once.
+    // SAFETY: by the caller's word; the format names one string, and the reply is freed once.
     unsafe {
-        let reply = api!(RedisModule_Call)(ctx, c"EXISTS".as_ptr(), c"s".as_ptr(), name);
+        let reply = api!(RedisModule_Call)(ctx.raw(), c"EXISTS".as_ptr(), c"s".as_ptr(), name);
         if reply.is_null() {
             return false;
         }

@@ -5,6 +5,7 @@
 //! opened.
 
 use std::ffi::CStr;
+use std::mem;
 use std::os::raw::{c_char, c_int, c_void};
 
 use redis_module::raw::{
@@ -14,6 +15,7 @@ use redis_module::raw::{
 
 use super::api::guarded;
 use super::call::bytes_of;
+use super::ctx::Ctx;
 use super::glance::Glance;
 use super::locked::{Locked, ServerLock};
 use super::{datatype, sweeper, value};
@@ -23,29 +25,17 @@ const NOT_SUBSCRIBED: &str = "the server refused to tell where keys go";
 /// The database that the last MOVE took its key from.
 static MOVED_FROM: Locked<c_int> = Locked::new(0);
 
-/// What the server calls when an event of its own happens.
-type Told =
-    unsafe extern "C" fn(*mut RedisModuleCtx, RedisModuleEvent, subevent: u64, data: *mut c_void);
-
 /// Lets the sweeper hear where sales go.
-pub(super) fn follow(ctx: *mut RedisModuleCtx) -> Result<(), &'static str> {
+pub(super) fn follow(ctx: Ctx<'_>) -> Result<(), &'static str> {
     let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
-    // SAFETY: the context is alive while loading; the callback has the type that is asked for.
+    // SAFETY: the callback has the type that is asked for.
     let keys =
-        unsafe { api!(RedisModule_SubscribeToKeyspaceEvents)(ctx, generic, Some(key_event)) };
-    let mut accepted = keys as isize == raw::REDISMODULE_OK;
-    let events: [(u64, Told); 3] = [
-        (raw::REDISMODULE_EVENT_SWAPDB, swapped),
-        (raw::REDISMODULE_EVENT_FLUSHDB, flushed),
-        (raw::REDISMODULE_EVENT_LOADING, loading),
-    ];
-    for (id, told) in events {
-        let event = RedisModuleEvent { id, dataver: 1 };
-        // SAFETY: as above.
-        let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(told)) };
-        accepted &= status as isize == raw::REDISMODULE_OK;
-    }
-    accepted.then_some(()).ok_or(NOT_SUBSCRIBED)
+        unsafe { api!(RedisModule_SubscribeToKeyspaceEvents)(ctx.raw(), generic, Some(key_event)) };
+    let is_told = keys as isize == raw::REDISMODULE_OK
+        && ctx.subscribe(raw::REDISMODULE_EVENT_SWAPDB, swapped)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_FLUSHDB, flushed)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_LOADING, loading);
+    is_told.then_some(()).ok_or(NOT_SUBSCRIBED)
 }
 
 unsafe extern "C" fn key_event(
@@ -57,14 +47,13 @@ unsafe extern "C" fn key_event(
     guarded((), || {
         // SAFETY: the server passes a text that ends in NUL.
         let event = unsafe { CStr::from_ptr(event) }.to_bytes();
-        // SAFETY: the server notifies under its lock.
-        let lock = unsafe { ServerLock::held() };
+        // SAFETY: the context is alive during the callback, and the server notifies under its lock.
+        let ctx = unsafe { Ctx::new(ctx) };
         if matches!(event, b"rename_to" | b"move_to" | b"restore") {
-            // SAFETY: the context and the key's name are alive during the callback.
-            unsafe { look_at(lock, ctx, key) };
+            // SAFETY: the key's name is alive during the callback.
+            unsafe { look_at(ctx, key) };
         }
-        // SAFETY: the context is alive during the callback.
-        unsafe { stay(lock, ctx, event) };
+        stay(ctx, event);
     });
     raw::REDISMODULE_OK as c_int
 }
@@ -73,39 +62,33 @@ unsafe extern "C" fn key_event(
 /// of that client itself and leaves it in the database where the key went (valkey pull request
 /// 4024): its next commands would go there, and on a replica all that the primary sends after it.
 /// Other servers tell by means of a client of their own, which no command uses.
-///
-/// # Safety
-/// The context is alive.
-unsafe fn stay(lock: ServerLock<'_>, ctx: *mut RedisModuleCtx, event: &[u8]) {
+fn stay(ctx: Ctx<'_>, event: &[u8]) {
     if event == b"move_from" {
-        // SAFETY: by the caller's word.
-        let db = unsafe { api!(RedisModule_GetSelectedDb)(ctx) };
-        MOVED_FROM.with(lock, |from| *from = db);
+        MOVED_FROM.with(ctx.lock(), |from| *from = ctx.db());
     } else if event == b"move_to" {
         // The server says where it comes from first, and lets nothing run between the two.
-        let db = MOVED_FROM.with(lock, |from| *from);
-        // SAFETY: by the caller's word.
-        unsafe { api!(RedisModule_SelectDb)(ctx, db) };
+        ctx.select_db(MOVED_FROM.with(ctx.lock(), |from| *from));
     }
 }
 
 /// A value came to this key: if it is a sale, it is watched here from now on.
 ///
 /// # Safety
-/// The context and the key's name are alive.
-unsafe fn look_at(lock: ServerLock<'_>, ctx: *mut RedisModuleCtx, key: *mut RedisModuleString) {
+/// The key's name is alive.
+unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
+    let lock = ctx.lock();
     let may_be_ours =
         value::adrift() > 0 || sweeper::arriving_tally(lock).is_some() || datatype::is_loading(ctx);
     if !may_be_ours {
         return;
     }
     // SAFETY: by the caller's word; the bytes are used before the callback returns.
-    let (name, db) = unsafe { (bytes_of(key), api!(RedisModule_GetSelectedDb)(ctx)) };
+    let name = unsafe { bytes_of(key) };
     // SAFETY: by the caller's word.
     let mut glance = unsafe { Glance::at(ctx, key) };
     if let Some(value) = glance.value() {
         value.settle(lock);
-        sweeper::watch_sale(lock, db, name, value.sale());
+        sweeper::watch_sale(lock, ctx.db(), name, value.sale());
     }
 }
 
@@ -141,10 +124,10 @@ unsafe extern "C" fn flushed(
         };
         // SAFETY: the server tells of its events under its lock.
         let lock = unsafe { ServerLock::held() };
-        sweeper::change(lock, |hints| match info.dbnum {
-            ALL_DATABASES => *hints = Default::default(),
-            db => hints.clear(db),
-        });
+        match info.dbnum {
+            ALL_DATABASES => sweeper::forget(lock, mem::take),
+            db => sweeper::forget(lock, |hints| hints.take(db)),
+        }
     });
 }
 

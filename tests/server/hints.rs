@@ -21,10 +21,13 @@ fn assert_freed(server: &Server, before: i64, what: &str) {
     wait_until(&format!("memory is free after {what}"), || grown() < NOISE_BYTES);
 }
 
-/// Sales with a hold that ends in a month, each under a name of its own.
-fn hold_many(conn: &mut Conn, sales: usize, name_bytes: usize) -> Vec<Vec<u8>> {
-    let name = |number: usize| format!("{number:0name_bytes$}").into_bytes();
-    let names: Vec<Vec<u8>> = (0..sales).map(name).collect();
+const SALES: usize = 3000;
+const NAME_BYTES: usize = 1000;
+
+/// Sales with a hold that ends in a month, each under a name that no other round has.
+fn hold_many(conn: &mut Conn, round: usize) -> Vec<Vec<u8>> {
+    let name = |number: usize| format!("{:0NAME_BYTES$}", round * SALES + number).into_bytes();
+    let names: Vec<Vec<u8>> = (0..SALES).map(name).collect();
     let hold = LONG_MS.to_string();
     for part in names.chunks(500) {
         let mut commands = Vec::new();
@@ -57,14 +60,14 @@ fn memory_goes_with_the_sale() {
     let (server, replica) = (start(), start());
     replica.follow(&server);
     let mut conn = server.conn();
-    let (sales, name_bytes) = (3000, 1000);
     // Whatever the server allocates the first time.
-    let names = hold_many(&mut conn, sales, name_bytes);
+    let names = hold_many(&mut conn, 0);
     delete(&mut conn, &names);
     replica.wait_in_sync(&server);
     let before = (used(&server), used(&replica));
-    for how in ["UNLINK", "FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB", "SWAPDB 0 1", "RENAME"] {
-        let names = hold_many(&mut conn, sales, name_bytes);
+    let ways = ["UNLINK", "FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB", "SWAPDB 0 1", "RENAME"];
+    for (round, how) in ways.into_iter().enumerate() {
+        let names = hold_many(&mut conn, round + 1);
         match how {
             "UNLINK" => delete(&mut conn, &names),
             "SWAPDB 0 1" => {

@@ -6,7 +6,7 @@ use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};
 use crate::support::{crc64, Conn, Options, Random, Reply, Server};
 
 /// The first piece of a sale and the version of its form.
-const FORM: &[u8] = b"B\x04";
+const FORM: &[u8] = b"B\x01";
 const FLIPS: usize = 10_000;
 const REFUSED: &str = "-ERR Bad data format";
 

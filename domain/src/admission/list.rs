@@ -41,6 +41,6 @@ impl Sale {
             let (list, add) = (change.list, change.add);
             Effect::Users(UsersChange { list, add, users: users.to_vec() })
         });
-        self.changes(Outcome::Changed { users: changed.len() as u64 }, effects, now)
+        self.changes(Outcome::Changed { users: changed.len() as u64 }, effects, None, now)
     }
 }

@@ -5,7 +5,7 @@
 use super::*;
 use crate::decide::decide_new;
 use crate::limits::INTEGER_MAX;
-use crate::outcome::{Outcome, Standing, State};
+use crate::outcome::{GrantView, Outcome, State};
 use crate::request::{Amount, Grab, ListChange, Request};
 use crate::terms::{Terms, TermsChange};
 use crate::testing::{self, at, gated, init, reloaded, SECRET};
@@ -40,7 +40,7 @@ fn lists_let_in_and_keep_out() {
     assert!(is_granted(&grab(&mut sale, "a")));
     assert_eq!(list(&mut sale, List::Deny, true, &[b"b", b"a"]), changed(2));
     assert_eq!(grab(&mut sale, "b"), Outcome::Denied);
-    let winner = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+    let winner = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     assert_eq!(grab(&mut sale, "a"), Outcome::Already(winner), "a winner learns that he won");
     assert_eq!(list(&mut sale, List::Deny, false, &[b"b", b"c"]), changed(1));
     assert!(is_granted(&grab(&mut sale, "b")));
@@ -51,9 +51,9 @@ fn lists_let_in_and_keep_out() {
     let alter = TermsChange { admission: off, ..TermsChange::default() };
     assert_eq!(run(&mut sale, &Request::Alter(alter.clone())), Outcome::Done);
     assert!(is_granted(&grab(&mut sale, "c")));
-    let version = sale.core().version;
+    let version = sale.balances().version;
     assert_eq!(run(&mut sale, &Request::Alter(alter)), Outcome::Done);
-    assert_eq!(sale.core().version, version, "an ALTER that changes nothing leaves no trace");
+    assert_eq!(sale.balances().version, version, "an ALTER that changes nothing leaves no trace");
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn the_first_are_admitted_even_when_the_call_is_refused() {
     let admission = Admission { admit: 2, mask: true, ..Admission::default() };
     let mut sale = gated(admission);
     let over = Grab { user: b"a", amount: Amount::Exactly(2), req: None };
-    let version = sale.core().version;
+    let version = sale.balances().version;
     let refused = run(&mut sale, &Request::Grab(over));
     assert_eq!(refused, Outcome::OverLimit { allowance: 1 });
-    assert_eq!(sale.core().version, version + 1, "the admission is a change");
+    assert_eq!(sale.balances().version, version + 1, "the admission is a change");
     assert!(is_granted(&grab(&mut sale, "b")));
     let outcome = grab(&mut sale, "c");
     sale.count(&outcome);

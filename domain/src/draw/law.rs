@@ -1,7 +1,7 @@
 //! What a draw promises: what INIT can keep of it, and what holds after every change.
 
 use super::Draw;
-use crate::core::Core;
+use crate::balances::Balances;
 use crate::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX};
 use crate::outcome::Misuse;
 
@@ -45,12 +45,12 @@ impl Draw {
     }
 
     /// Whether the packets left share what is available: none is left over, none goes empty.
-    pub fn is_lawful(&self, core: &Core) -> bool {
-        let (Some(packets), available) = (core.packets, core.available) else {
+    pub fn is_lawful(&self, balances: &Balances) -> bool {
+        let (Some(packets), available) = (balances.packets, balances.available) else {
             return self.packets().is_none();
         };
         // Their supply is fixed, so nothing was ever promised beyond it.
-        if core.deficit > 0 {
+        if balances.deficit > 0 {
             return false;
         }
         let (packets_wide, available_wide) = (u128::from(packets), u128::from(available));
@@ -59,8 +59,8 @@ impl Draw {
             _ if (packets == 0) != (available == 0) => false,
             Draw::Packets { min, .. } => packets_wide * u128::from(min) <= available_wide,
             Draw::Equal { packets: all } => {
-                let share = core.supply / all.max(1);
-                let most = core.supply.div_ceil(all.max(1));
+                let share = balances.supply / all.max(1);
+                let most = balances.supply.div_ceil(all.max(1));
                 packets_wide * u128::from(share) <= available_wide
                     && available_wide <= packets_wide * u128::from(most)
             }

@@ -8,10 +8,10 @@ mod lists;
 use super::*;
 use crate::decide::decide_new;
 use crate::effect::Change;
-use crate::outcome::{Misuse, Outcome, Standing, State};
+use crate::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
 use crate::terms::{Terms, TermsChange};
-use crate::testing::{self, at, created, grab, reloaded, run, SECRET};
+use crate::testing::{self, at, commit, created, grab, reloaded, run, SECRET};
 use crate::Sale;
 
 fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
@@ -36,7 +36,7 @@ fn settle(sale: &mut Sale, user: &str, deed: Deed, clock_ms: u64) -> State {
     let which = if reclaims { Which::Seq(seq) } else { Which::Only };
     let request = Request::Settle(Settle { user: user.as_bytes(), which, deed });
     match run(sale, &request, clock_ms) {
-        Outcome::Stands(Standing { state, .. }) => state,
+        Outcome::Stands(GrantView { state, .. }) => state,
         other => panic!("{user}: {other:?}"),
     }
 }
@@ -53,9 +53,9 @@ fn drained(mut sale: Sale) -> Vec<u64> {
             Outcome::SoldOut { held: 0 } => break,
             other => panic!("{other:?}"),
         }
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
-    assert_eq!(sale.core().available, 0);
+    assert_eq!(sale.balances().available, 0);
     assert_eq!(sale.audit().differences, []);
     amounts
 }
@@ -97,7 +97,7 @@ fn ten_million_packets_cost_nothing() {
     let mut sale = sale(Draw::Packets { packets, min: 1 }, &[], 3 * packets, 0);
     assert!(sale.memory_bytes() < 4096);
     assert!(drawn(&mut sale, "a", 2) <= 6);
-    assert_eq!(sale.core().packets, Some(packets - 1));
+    assert_eq!(sale.balances().packets, Some(packets - 1));
 }
 
 #[test]
@@ -105,14 +105,14 @@ fn every_position_has_the_same_mean() {
     let rounds = 4000u64;
     let mut sums = [0u64; 10];
     for round in 0..rounds {
-        let mut core = Core { available: 10_000, packets: Some(10), ..Core::default() };
+        let mut balances = Balances { available: 10_000, packets: Some(10), ..Balances::default() };
         let draw = Draw::Packets { packets: 10, min: 1 };
         for (place, sum) in sums.iter_mut().enumerate() {
             let dice = Dice::new(&SECRET, round * 10 + place as u64);
-            let amount = draw.amount(&core, None, &dice).unwrap();
+            let amount = draw.amount(&balances, None, &dice).unwrap();
             *sum += amount;
-            core.available -= amount;
-            core.packets = core.packets.map(|packets| packets - 1);
+            balances.available -= amount;
+            balances.packets = balances.packets.map(|packets| packets - 1);
         }
     }
     for sum in sums {
@@ -145,7 +145,7 @@ fn a_limit_on_drawn_amounts_is_refused() {
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
         let text = format!("Al{limit}");
         let change = Change::decode(text.as_bytes()).unwrap();
-        assert!(sale.apply_replicated(sale.core().version, &[change]).is_err());
+        assert!(sale.apply(sale.balances().version, [change]).is_err());
     }
     let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
     assert_eq!(run(&mut sale, &Request::Alter(change), 2), Outcome::Done);

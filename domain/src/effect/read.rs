@@ -17,7 +17,7 @@ impl<'a> Change<'a> {
     pub fn decode(text: &'a [u8]) -> Result<Change<'a>, Refused> {
         let (&letter, rest) = text.split_first().ok_or(Refused::Unknown)?;
         if letter == b'g' {
-            let grant = Granting { user: rest, req: None, qty: 1, hold_ms: 0, found: None };
+            let grant = Granting { user: rest, req: None, qty: 1, hold_ms: 0 };
             return Ok(Change::piece(Effect::Grant(grant)));
         }
         let mut fields = Fields::parse(rest)?;
@@ -145,7 +145,7 @@ fn decode_grant<'a>(fields: &mut Fields<'a>) -> Result<Effect<'a>, Refused> {
     let asked = asked.ok_or(Refused::Unknown)?;
     let (id, user) = fields.req_and_user()?;
     let req = id.map(|id| ReqTag { id, asked });
-    Ok(Effect::Grant(Granting { user, req, qty, hold_ms, found: None }))
+    Ok(Effect::Grant(Granting { user, req, qty, hold_ms }))
 }
 
 fn decode_seqs(text: &[u8]) -> Option<Seqs> {

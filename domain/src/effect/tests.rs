@@ -14,7 +14,7 @@ fn text(change: &Change<'_>) -> Vec<u8> {
 
 fn grant<'a>(user: &'a [u8], req: Option<&'a [u8]>, qty: u64) -> Effect<'a> {
     let req = req.map(|id| ReqTag { id, asked: Asked::Exactly });
-    Effect::Grant(Granting { user, req, qty, hold_ms: 0, found: None })
+    Effect::Grant(Granting { user, req, qty, hold_ms: 0 })
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn settle_letter(to: State) -> u8 {
         State::Cancelled => b'X',
         State::Refunded => b'F',
         State::Forfeited => b'N',
-        // Neither is a deed: a trial refuses them, and so does decoding.
+        // Neither is a deed: nobody plans them, and decoding refuses them.
         State::Held | State::Expired => b'?',
     }
 }

@@ -119,13 +119,14 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
     let (mut index, mut gaps) = (Index::default(), Vec::new());
     for key in 1..=60_000u32 {
         let hash = mix(key.into());
-        gaps.push(index.look(hash, |v| v.number == key).unwrap_err());
+        let Entry::Vacant(vacant) = index.entry(hash, |v| v.number == key) else { panic!("{key}") };
+        gaps.push(vacant);
         // Its own gap, one that was right long ago, or that of a key elsewhere.
         let gap = match key % 4 {
             0 => gaps[key as usize / 2],
             1 => gaps[key as usize - 1],
-            2 => Gap { shard: key % 64, place: key % 9_000 },
-            _ => Gap { place: gaps[key as usize - 1].place + 1, ..gaps[key as usize - 1] },
+            2 => Vacant { shard: key % 64, place: key % 9_000 },
+            _ => Vacant { place: gaps[key as usize - 1].place + 1, ..gaps[key as usize - 1] },
         };
         index.insert_into(gap, hash, value(key));
     }

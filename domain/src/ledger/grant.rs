@@ -1,6 +1,6 @@
 //! A grant, before and after it is in the ledger.
 
-use crate::outcome::{Standing, State};
+use crate::outcome::{GrantView, State};
 use crate::record::ReqTag;
 
 /// A grant as it stands.
@@ -33,17 +33,17 @@ impl<'a> Grant<'a> {
     }
 
     /// The grant as replies show it, once the holds that are due at `t` have expired.
-    pub fn standing_at(&self, t: u64) -> Standing {
+    pub fn view_at(&self, t: u64) -> GrantView {
         match self.is_due(t) {
-            true => Standing { state: State::Expired, deadline: 0, ..self.standing() },
-            false => self.standing(),
+            true => GrantView { state: State::Expired, deadline: 0, ..self.view() },
+            false => self.view(),
         }
     }
 
     /// The grant as replies show it.
-    pub fn standing(&self) -> Standing {
+    pub fn view(&self) -> GrantView {
         let deadline = if self.state == State::Held { self.held_until } else { 0 };
-        Standing { seq: self.seq, qty: self.qty, state: self.state, deadline }
+        GrantView { seq: self.seq, qty: self.qty, state: self.state, deadline }
     }
 }
 

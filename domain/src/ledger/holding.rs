@@ -2,9 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::{Found, Grant, Ledger};
-use crate::outcome::{Standing, State};
-use crate::record::{self, Record};
+use super::{Grant, Ledger, Lookup};
+use crate::outcome::State;
+use crate::record::Record;
 
 /// What one user has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Holding {
 impl Ledger {
     /// What the user found has.
     #[inline]
-    pub fn holding(&self, found: &Found) -> Holding {
-        match found.entry {
+    pub fn holding(&self, found: &Lookup) -> Holding {
+        match found.value() {
             None => Holding::default(),
             Some(entry) if entry.marked => self.accounts.get(entry.number).holding(),
             Some(entry) => self.holding_of_only(entry.number),
@@ -39,23 +39,10 @@ impl Ledger {
         }
     }
 
-    /// The grant of a user who has no other, if it is of one unit: as replies show it at `t`.
-    #[inline]
-    pub fn only_unit(&self, found: &Found, t: u64) -> Option<Standing> {
-        let seq = found.entry.filter(|entry| !entry.marked)?.number;
-        let (state, held_until) = record::of_one_unit(self.records.get(seq)?.0)?;
-        let is_held = state == State::Held;
-        if is_held && held_until <= t {
-            return None;
-        }
-        let deadline = if is_held { held_until } else { 0 };
-        Some(Standing { seq: seq.into(), qty: 1, state, deadline })
-    }
-
     /// Seq of the user's newest grant, 0 when none.
     #[inline]
-    pub(super) fn newest(&self, found: &Found) -> u32 {
-        found.entry.map_or(0, |entry| self.newest_of(entry))
+    pub(super) fn newest(&self, found: &Lookup) -> u32 {
+        found.value().map_or(0, |entry| self.newest_of(entry))
     }
 
     /// The user's grants, newest first.
@@ -70,9 +57,9 @@ impl Ledger {
     }
 
     /// The user's newest live grant that is not due at `t`.
-    pub fn newest_live(&self, found: &Found, t: u64) -> Option<Grant<'_>> {
+    pub fn newest_live(&self, found: &Lookup, t: u64) -> Option<Grant<'_>> {
         let stays = |grant: &Grant<'_>| grant.state.is_live() && !grant.is_due(t);
-        match found.entry? {
+        match found.value()? {
             entry if entry.marked => {
                 let live = self.accounts.get(entry.number).live().iter().rev();
                 live.filter_map(|seq| self.grant((*seq).into())).find(stays)
@@ -83,8 +70,8 @@ impl Ledger {
 
     /// The user's own holds that are due at `t`, earliest deadline first, `most` at the most: their
     /// deadlines and seqs.
-    pub fn due_of(&self, found: &Found, t: u64, most: usize) -> SmallVec<[(u64, u32); 4]> {
-        match found.entry {
+    pub fn due_of(&self, found: &Lookup, t: u64, most: usize) -> SmallVec<[(u64, u32); 4]> {
+        match found.value() {
             None => SmallVec::new(),
             Some(entry) if entry.marked => {
                 self.accounts.get(entry.number).holds().due(t).take(most).collect()

@@ -10,7 +10,7 @@ use crate::outcome::{Misuse, Outcome, State};
 use crate::request::{Amount, Deed, Grab, Import, Request, Restock, Settle, Which};
 use crate::schedule::Schedule;
 use crate::terms::Terms;
-use crate::testing::{at, created, init, reloaded, run};
+use crate::testing::{at, commit, created, init, reloaded, run};
 
 /// Rounds of 1000 ms from 300 on, open for 100 ms.
 const SCHEDULE: Schedule =
@@ -52,11 +52,11 @@ fn state(outcome: Outcome) -> State {
 #[test]
 fn every_round_starts_anew_and_seq_runs_on() {
     let mut sale = sale_from(5000, 2, terms(SCHEDULE, 0));
-    assert_eq!(sale.core().round, 4);
+    assert_eq!(sale.balances().round, 4);
     assert_eq!(sale.status(&at(5000)).state, "pending");
     assert_eq!(grab(&mut sale, "a", None, 5299), Outcome::NotOpen { in_ms: 1 });
     assert_eq!(wins(&mut sale, "a", 5300), 1);
-    assert_eq!(sale.core().round, 5);
+    assert_eq!(sale.balances().round, 5);
     assert!(matches!(grab(&mut sale, "a", None, 5301), Outcome::Already(_)));
     assert_eq!(wins(&mut sale, "b", 5399), 2);
     assert_eq!(grab(&mut sale, "c", None, 5400), Outcome::NotOpen { in_ms: 900 });
@@ -65,7 +65,7 @@ fn every_round_starts_anew_and_seq_runs_on() {
     let times = (status.round, status.round_ends_at, status.next_round_at);
     assert_eq!(times, (Some(5), Some(5400), Some(6300)));
     assert_eq!(wins(&mut sale, "a", 6300), 3);
-    assert_eq!((sale.core().available, sale.core().grants), (1, 3));
+    assert_eq!((sale.balances().available, sale.balances().grants), (1, 3));
     let rows: Vec<_> = sale.grants_of(b"a").map(|grant| (grant.seq, grant.round)).collect();
     assert_eq!(rows, [(3, 6), (1, 5)]);
     assert_eq!((sale.seqs_of_round(5), sale.seqs_of_round(6)), (Some((1, 2)), Some((3, 3))));
@@ -86,10 +86,10 @@ fn an_older_round_has_its_own_numbers() {
         state(settle(&mut sale, "a", a, Deed::Confirm { reclaim: false }, 2301)),
         State::Sold
     );
-    assert_eq!((sale.core().held, sale.core().sold), (1, 0));
+    assert_eq!((sale.balances().held, sale.balances().sold), (1, 0));
     assert_eq!(state(settle(&mut sale, "b", b, Deed::Cancel, 2302)), State::Cancelled);
-    let old = sale.older().next().unwrap().core;
-    assert_eq!((old.available, old.held, old.sold, sale.core().available), (1, 0, 1, 1));
+    let old = sale.older().next().unwrap().balances;
+    assert_eq!((old.available, old.held, old.sold, sale.balances().available), (1, 0, 1, 1));
     assert_eq!(state(settle(&mut sale, "a", a, Deed::Refund, 2303)), State::Refunded);
     let totals: Vec<_> = sale.round_totals().map(|t| (t.round, t.sold, t.winners)).collect();
     assert_eq!(totals, [(2, 0, 0), (1, 0, 0)].map(|(r, s, _)| (r, s, u64::from(r == 2))));
@@ -120,17 +120,17 @@ fn holds_of_older_rounds_expire_and_can_be_reclaimed_there() {
     );
     let reclaim = Deed::Confirm { reclaim: true };
     assert_eq!(state(settle(&mut sale, "a", a, reclaim, 2801)), State::Sold);
-    assert_eq!((sale.core().available, sale.core().held), (0, 1));
+    assert_eq!((sale.balances().available, sale.balances().held), (0, 1));
     let decision = sale.decide_expiry(10, &at(3299));
-    assert!(decision.changes.is_empty());
+    assert!(decision.changes().is_empty());
     let expiry = |clock_ms: u64, sale: &mut Sale| {
         let decision = sale.decide_expiry(10, &at(clock_ms));
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(sale, &decision);
     };
     wins(&mut sale, "c", 3300);
     expiry(3800, &mut sale);
     assert_eq!(sale.grant(b).unwrap().state, State::Expired);
-    assert_eq!((sale.core().available, sale.core().held), (0, 1));
+    assert_eq!((sale.balances().available, sale.balances().held), (0, 1));
     assert_eq!(sale.audit().differences, []);
 }
 
@@ -151,20 +151,20 @@ fn what_is_left_is_carried_and_restocks_stay() {
     // Created when the window of round 1 is over: round 1 has nothing to leave.
     let mut sale = sale_from(1500, 10, terms(carrying, 0));
     wins(&mut sale, "a", 2300);
-    assert_eq!(sale.core().supply, 10);
+    assert_eq!(sale.balances().supply, 10);
     wins(&mut sale, "a", 3300);
-    assert_eq!(sale.core().supply, 19);
+    assert_eq!(sale.balances().supply, 19);
     let restock = |delta: i64, req: &'static [u8]| Request::Restock(Restock { delta, req });
     run(&mut sale, &restock(5, b"r1"), 3301);
     wins(&mut sale, "a", 4300);
-    assert_eq!(sale.core().supply, 15 + 23);
+    assert_eq!(sale.balances().supply, 15 + 23);
     // Two rounds pass with nobody awake: they leave all they would have had.
     wins(&mut sale, "a", 7300);
-    assert_eq!(sale.core().supply, 15 + 37 + 2 * 15);
+    assert_eq!(sale.balances().supply, 15 + 37 + 2 * 15);
     let mut plain = sale_from(1300, 10, terms(SCHEDULE, 0));
     run(&mut plain, &restock(-4, b"r1"), 1301);
     wins(&mut plain, "a", 3300);
-    assert_eq!(plain.core().supply, 6);
+    assert_eq!(plain.balances().supply, 6);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_series_is_bounded_as_a_whole() {
     wins(&mut sale, "a", 3349);
     assert_eq!(grab(&mut sale, "b", None, 3350), Outcome::Closed);
     assert_eq!(grab(&mut sale, "b", None, 9350), Outcome::Closed);
-    assert_eq!((sale.core().round, sale.next_due()), (3, None));
+    assert_eq!((sale.balances().round, sale.next_due()), (3, None));
 }
 
 #[test]
@@ -185,12 +185,12 @@ fn a_clock_that_steps_back_stays_in_the_round() {
     let mut sale = sale_from(1300, 10, terms(SCHEDULE, 0));
     wins(&mut sale, "a", 2300);
     assert!(matches!(grab(&mut sale, "a", None, 2299), Outcome::Already(_)));
-    assert_eq!(sale.core().round, 2);
+    assert_eq!(sale.balances().round, 2);
     let early = Change::decode(b"Hn2s5").unwrap();
     let mut broken = sale.clone();
-    assert!(broken.apply_replicated(sale.core().version, &[early]).is_err());
+    assert!(broken.apply(sale.balances().version, [early]).is_err());
     let future = Change::decode(b"Ht10n9s5").unwrap();
-    assert!(broken.apply_replicated(sale.core().version, &[future]).is_err());
+    assert!(broken.apply(sale.balances().version, [future]).is_err());
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn packets_are_drawn_anew_in_every_round() {
         for user in ["a", "b", "c"] {
             wins(&mut sale, user, clock_ms);
         }
-        assert_eq!((sale.core().sold, sale.core().packets), (100, Some(0)));
+        assert_eq!((sale.balances().sold, sale.balances().packets), (100, Some(0)));
         assert_eq!(grab(&mut sale, "d", None, clock_ms), Outcome::SoldOut { held: 0 });
     }
 }
@@ -231,12 +231,12 @@ fn a_round_with_many_winners_is_given_back_in_steps() {
         let user = user.to_string();
         let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
         let decision = sale.decide(&Request::Grab(grab), &at(1300));
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     let full = sale.memory_bytes();
     for clock_ms in [2300, 3300] {
         let decision = sale.decide_round(&at(clock_ms)).unwrap();
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     assert!(sale.memory_bytes() > full / 3, "not yet given back");
     let mut steps = 0;

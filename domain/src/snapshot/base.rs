@@ -13,8 +13,8 @@ use super::sections::take_sections;
 use super::turn::{put_epochs, take_epochs};
 use super::{put_numbers, take_number, FORMAT_VERSION};
 use crate::admission::LISTS;
+use crate::balances::Balances;
 use crate::bytes::{put_bytes, put_varint, Reader};
-use crate::core::Core;
 use crate::ledger::HashKey;
 use crate::outcome::Refused;
 use crate::status::Tallies;
@@ -24,7 +24,7 @@ use crate::Sale;
 /// What a base says will follow, and where it must end.
 #[derive(Clone, Debug)]
 pub struct Stated {
-    pub(super) core: Core,
+    pub(super) balances: Balances,
     pub(super) restocks: u64,
     pub(super) fences: u64,
     pub(super) winners: u64,
@@ -42,22 +42,22 @@ impl Sale {
         put_varint(&mut out, self.told_supply);
         put_terms(&mut out, &self.told_terms);
         put_terms(&mut out, &self.terms);
-        let core = &self.core;
+        let balances = &self.balances;
         let numbers = [
             self.created_at,
             u64::from(self.paused),
             // What is still to come is announced as it was: the copy awaits it too.
-            core.version + self.awaits,
-            core.rev,
-            core.t,
-            core.epoch,
-            core.supply,
-            core.available,
-            core.held,
-            core.sold,
-            core.deficit,
-            core.grants,
-            core.last_grant_at,
+            balances.version + self.awaits,
+            balances.rev,
+            balances.t,
+            balances.epoch,
+            balances.supply,
+            balances.available,
+            balances.held,
+            balances.sold,
+            balances.deficit,
+            balances.grants,
+            balances.last_grant_at,
             self.ledger.winners(),
             self.restocks.len() as u64,
             pieces + self.awaits,
@@ -108,19 +108,19 @@ pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> 
     }
     let (sale, stated) = base_fields(&mut reader, key).ok_or(Refused::Unknown)?;
     let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
-    let ordered = sale.created_at <= sale.core.t;
-    let counted = counts_all(&stated.core, stated.restocks, stated.fences);
+    let ordered = sale.created_at <= sale.balances.t;
+    let counted = counts_all(&stated.balances, stated.restocks, stated.fences);
     let repeats = sale.terms.schedule.is_some();
     let rounds_hold = repeats == sale.rounds().is_some()
         && sale.told_terms.schedule == sale.terms.schedule
-        && (!repeats || stated.core.deficit == 0)
-        && sale.core.round <= stated.core.round
-        && sale.core.grants <= stated.core.grants
-        && counts_all(&sale.core, 0, 0)
-        && (sale.awaits > 0 || completes(&sale, None, &sale.core));
+        && (!repeats || stated.balances.deficit == 0)
+        && sale.balances.round <= stated.balances.round
+        && sale.balances.grants <= stated.balances.grants
+        && counts_all(&sale.balances, 0, 0)
+        && (sale.awaits > 0 || completes(&sale, None, &sale.balances));
     let lawful = rounds_hold
-        && stated.core.is_lawful()
-        && sale.core.is_lawful()
+        && stated.balances.is_lawful()
+        && sale.balances.is_lawful()
         && draw_holds(&sale, &stated);
     let holds = reader.is_empty() && terms_hold && ordered && counted && lawful;
     holds.then_some((sale, stated)).ok_or(Refused::Law)
@@ -139,7 +139,7 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
         1 => true,
         _ => return None,
     };
-    let core = Core {
+    let balances = Balances {
         version: number()?,
         rev: number()?,
         t: number()?,
@@ -156,11 +156,11 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     };
     let (winners, restocks) = (number()?, number()?);
     let lists = [(0, 0); LISTS.len()];
-    let mut stated = Stated { core, winners, restocks, fences: 0, amounts: 0, lists };
+    let mut stated = Stated { balances, winners, restocks, fences: 0, amounts: 0, lists };
     let pieces = number()?;
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
-    take_epochs(reader, &mut sale.ledger, core.epoch)?;
+    take_epochs(reader, &mut sale.ledger, balances.epoch)?;
     told_terms.outbox = take_outbox(reader)?;
     sale.terms.outbox = take_outbox(reader)?;
     stated.fences = take_number(reader)?;
@@ -170,19 +170,19 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     sale.created_at = created_at;
     sale.paused = paused;
     sale.tallies = tallies;
-    sale.core.supply = core.supply;
+    sale.balances.supply = balances.supply;
     take_sections(reader, &mut sale, &mut stated)?;
     if sale.terms.has_extras() || stated.lists.iter().any(|(_, places)| *places > 0) {
         sale.extras_mut();
     }
     // The INIT was a change, too, and comes before the pieces.
-    let version = core.version.checked_sub(pieces).filter(|version| *version > 0)?;
+    let version = balances.version.checked_sub(pieces).filter(|version| *version > 0)?;
     let packets = sale.packets_begun();
     // Without rounds the round is 0 and no grant came before.
-    let Core { round, supply, grants, .. } = sale.core;
+    let Balances { round, supply, grants, .. } = sale.balances;
     let (available, held, sold) = (supply, 0, 0);
-    let numbers = Core { round, supply, available, held, sold, grants, packets, ..core };
-    sale.core = Core { version, ..numbers };
+    let numbers = Balances { round, supply, available, held, sold, grants, packets, ..balances };
+    sale.balances = Balances { version, ..numbers };
     sale.awaits = pieces;
     Some((sale, stated))
 }

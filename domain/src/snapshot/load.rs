@@ -22,7 +22,7 @@ impl Loader {
         let (Kind::Base, piece) = unmarked(marked)? else { return Err(Refused::Unknown) };
         let (mut sale, stated) = read_base(piece, key)?;
         // Every grant is of another winner, or that is found out.
-        if sale.rounds().is_none() && stated.winners == stated.core.grants {
+        if sale.rounds().is_none() && stated.winners == stated.balances.grants {
             sale.ledger.begin_gathering(stated.winners);
         }
         Ok(Loader { sale, stated })
@@ -44,7 +44,8 @@ impl Loader {
     }
 
     fn piece(&mut self, effect: Effect<'_>) -> Result<(), Refused> {
-        self.sale.apply(&[Change::piece(effect)]).map(|_| ())
+        let version = self.sale.balances.version;
+        self.sale.apply(version, [Change::piece(effect)]).map(|_| ())
     }
 
     /// The sale, if it is the one that the base announced. `arrived_at` is when it was loaded,
@@ -54,9 +55,9 @@ impl Loader {
         if !sale.ledger.end_gathering() {
             return Err(Refused::Law);
         }
-        stated.core.version = stated.core.version.saturating_sub(sale.awaits);
+        stated.balances.version = stated.balances.version.saturating_sub(sale.awaits);
         let restocks = sale.restocks.len() as u64;
-        let complete = sale.core == stated.core
+        let complete = sale.balances == stated.balances
             && sale.ledger.winners() == stated.winners
             && restocks == stated.restocks
             && sale.fences.len() as u64 == stated.fences

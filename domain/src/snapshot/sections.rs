@@ -44,7 +44,7 @@ impl Sale {
     fn draw_section(&self) -> Vec<u8> {
         let mut section = Vec::new();
         if self.terms.draw.is_some() {
-            let packets = self.core.packets.map_or(0, |packets| packets + 1);
+            let packets = self.balances.packets.map_or(0, |packets| packets + 1);
             put_numbers(&mut section, [packets, self.amounts().map_or(0, Amounts::len)]);
         }
         section
@@ -63,7 +63,7 @@ impl Sale {
     fn rounds_section(&self) -> Vec<u8> {
         let mut section = Vec::new();
         let Some(rounds) = self.rounds() else { return section };
-        put_numbers(&mut section, [self.core.round, rounds.base_supply]);
+        put_numbers(&mut section, [self.balances.round, rounds.base_supply]);
         put_bytes(&mut section, &self.write_turn(0));
         for total in &rounds.totals {
             put_numbers(&mut section, [total.round, total.supply, total.sold, total.winners]);
@@ -96,7 +96,7 @@ pub fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stat
             SECTION_TERMS => further::take(section)?.set_in(&mut sale.terms),
             SECTION_DRAW => {
                 let (packets, amounts) = take_all(section, take_pair)?;
-                stated.core.packets = packets.checked_sub(1);
+                stated.balances.packets = packets.checked_sub(1);
                 stated.amounts = amounts;
             }
             SECTION_LISTS => {
@@ -119,7 +119,7 @@ fn take_pair(reader: &mut Reader<'_>) -> Option<(u64, u64)> {
 /// Reads the rounds of a base. The sale then stands at the beginning of the oldest one kept.
 fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<()> {
     let mut reader = Reader::new(section);
-    stated.core.round = take_number(&mut reader)?;
+    stated.balances.round = take_number(&mut reader)?;
     let mut rounds = Rounds::default();
     rounds.base_supply = take_number(&mut reader)?;
     let oldest = turn_in(reader.bytes()?, sale.ledger.key())?;
@@ -137,9 +137,9 @@ fn take_rounds(section: &[u8], sale: &mut Sale, stated: &mut Stated) -> Option<(
     if !ordered || rounds.totals.len() >= ROUND_TOTALS_MAX || sale.terms.schedule.is_none() {
         return None;
     }
-    sale.core.round = oldest.round;
-    sale.core.supply = oldest.supply;
-    sale.core.grants = oldest.ledger.base();
+    sale.balances.round = oldest.round;
+    sale.balances.supply = oldest.supply;
+    sale.balances.grants = oldest.ledger.base();
     sale.ledger = oldest.ledger;
     sale.extras_mut().rounds = Some(Box::new(rounds));
     Some(())

@@ -18,7 +18,7 @@ fn base_of(terms: Terms) -> Vec<u8> {
 fn another_form_is_refused() {
     let mut base = base_of(Terms::default());
     let (sale, _) = read_base(&base, [1, 2]).unwrap();
-    assert_eq!(sale.core().supply, 7);
+    assert_eq!(sale.balances().supply, 7);
     assert!(sale.extras.is_none());
     for form in [0, FORMAT_VERSION + 1, 255] {
         base[0] = form;
@@ -58,7 +58,7 @@ fn a_base_with_every_section_is_refused_when_cut_or_altered_to_break_the_law() {
             let mut altered = base.clone();
             altered[place] ^= 1 << bit;
             if let Ok((sale, _)) = read_base(&altered, [1, 2]) {
-                assert!(sale.core().is_lawful());
+                assert!(sale.balances().is_lawful());
                 assert_eq!(sale.audit().differences, []);
             }
         }

@@ -2,8 +2,8 @@
 
 use super::law::{can_be_drawn, counts_all};
 use super::{put_numbers, take_all, take_number};
+use crate::balances::Balances;
 use crate::bytes::{put_varint, Reader};
-use crate::core::Core;
 use crate::ledger::{HashKey, Ledger};
 use crate::limits::INTEGER_MAX;
 use crate::outcome::Refused;
@@ -26,8 +26,9 @@ impl Sale {
     pub(super) fn write_turn(&self, place: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let old = self.old_at(place);
-        let (core, ledger) = old.map_or((&self.core, &self.ledger), |old| (&old.core, &old.ledger));
-        put_numbers(&mut out, [core.round, core.supply, ledger.base()]);
+        let (balances, ledger) =
+            old.map_or((&self.balances, &self.ledger), |old| (&old.balances, &old.ledger));
+        put_numbers(&mut out, [balances.round, balances.supply, ledger.base()]);
         put_epochs(&mut out, ledger.epochs());
         out
     }
@@ -70,13 +71,13 @@ pub fn turn_in(piece: &[u8], key: HashKey) -> Option<TurnTo> {
 }
 
 /// Checks a turn to the next round that is kept, and moves the numbers along.
-pub fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refused> {
+pub fn check_turn(sale: &Sale, piece: &[u8], balances: &mut Balances) -> Result<(), Refused> {
     let next = turn_in(piece, [0; 2]).ok_or(Refused::Unknown)?;
     let epochs = next.ledger.epochs();
     let follows = sale.rounds().is_some()
-        && next.round > core.round
-        && next.ledger.base() >= core.grants
-        && epochs.last().is_none_or(|(_, epoch)| *epoch <= core.epoch)
+        && next.round > balances.round
+        && next.ledger.base() >= balances.grants
+        && epochs.last().is_none_or(|(_, epoch)| *epoch <= balances.epoch)
         && sale.ledger.has_only_epochs_that_granted();
     if !follows {
         return Err(Refused::Law);
@@ -84,9 +85,10 @@ pub fn check_turn(sale: &Sale, piece: &[u8], core: &mut Core) -> Result<(), Refu
     let (round, supply, grants) = (next.round, next.supply, next.ledger.base());
     let packets = sale.packets_begun();
     let available = supply;
-    *core = Core { round, supply, available, held: 0, sold: 0, packets, grants, ..*core };
-    let fits = counts_all(core, sale.restocks.len() as u64, sale.fences.len() as u64);
-    let holds = core.is_lawful() && fits && can_be_drawn(sale, core);
+    *balances =
+        Balances { round, supply, available, held: 0, sold: 0, packets, grants, ..*balances };
+    let fits = counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
+    let holds = balances.is_lawful() && fits && can_be_drawn(sale, balances);
     holds.then_some(()).ok_or(Refused::Law)
 }
 

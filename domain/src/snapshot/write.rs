@@ -28,7 +28,7 @@ enum Part {
 impl Sale {
     /// Every piece of what replicates, in order, the base first.
     pub fn pieces(&self) -> impl Iterator<Item = (Kind, Vec<u8>)> + '_ {
-        let plan = self.plan();
+        let plan = self.layout();
         let base = (Kind::Base, self.write_base(plan.len() as u64));
         core::iter::once(base).chain(plan.into_iter().map(|part| match part {
             Part::RestockIds => (Kind::RestockIds, self.write_restocks()),
@@ -51,7 +51,7 @@ impl Sale {
 
     /// Cuts the lists into bounded parts. Depends on the grants alone, so that equal sales have
     /// equal pieces.
-    fn plan(&self) -> Vec<Part> {
+    fn layout(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         if !self.restocks.is_empty() {
             parts.push(Part::RestockIds);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill_domain::ledger::{Found, Holding, Ledger, NewGrant};
+use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant};
 use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
 
@@ -53,7 +53,7 @@ impl Plain {
         self.push(ledger, found)
     }
 
-    fn push(&self, ledger: &mut Ledger, found: Option<Found>) -> u64 {
+    fn push(&self, ledger: &mut Ledger, found: Option<Lookup>) -> u64 {
         let req = self.req.as_ref().map(|(id, asked)| ReqTag { id, asked: *asked });
         let new = NewGrant {
             user: &self.user,
@@ -81,7 +81,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
         assert_eq!(ledger.by_req(&plain.user, &id[..id.len() - 1]), None);
     }
     let deadline = if plain.state == State::Held { plain.held_until } else { 0 };
-    assert_eq!(grant.standing().deadline, deadline);
+    assert_eq!(grant.view().deadline, deadline);
 }
 
 /// Compares what `user` has, from his grants in the list.

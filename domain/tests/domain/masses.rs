@@ -8,14 +8,14 @@ use seckill_domain::draw::Draw;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
-use seckill_domain::outcome::{Outcome, Standing, State};
+use seckill_domain::outcome::{GrantView, Outcome, State};
 use seckill_domain::request::{Amount, Deed, Grab, Init, ListChange, Now, Request, Settle, Which};
 use seckill_domain::terms::Terms;
 use seckill_domain::Sale;
 
 use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};
 use super::rebuild;
-use super::world::{encoded, World};
+use super::world::{commit, encoded, World};
 
 const START: u64 = 1_000_000;
 const RUN: u64 = 500;
@@ -29,10 +29,10 @@ fn opened(supply: u64) -> Sale {
 /// Asks at `clock_ms` and makes what was decided, here and on the replica.
 fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     let now = Now { clock_ms, run: RUN };
-    let version = sale.core().version;
+    let version = sale.balances().version;
     let decision = sale.decide(request, &now);
-    let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-    sale.commit(&decision.changes, RUN).unwrap();
+    let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+    commit(sale, &decision);
     follow(replica, version, &texts);
     decision.outcome
 }
@@ -41,7 +41,7 @@ fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64
 fn follow(replica: &mut Sale, mut version: u64, texts: &[Vec<u8>]) {
     for part in texts.chunks(EFFECTS_PER_APPLY_MAX) {
         let changes: Vec<_> = part.iter().map(|text| Change::decode(text).unwrap()).collect();
-        replica.apply_replicated(version, &changes).unwrap();
+        replica.apply(version, changes).unwrap();
         version += part.len() as u64;
     }
 }
@@ -62,7 +62,7 @@ fn all_held(count: u64) -> (Sale, Sale) {
         let user = format!("user:{}", number % (count / 2)).into_bytes();
         ask(&mut sale, &mut replica, &grab(&user, 1), START);
     }
-    assert_eq!((sale.core().held, sale.core().available), (count, 0));
+    assert_eq!((sale.balances().held, sale.balances().available), (count, 0));
     (sale, replica)
 }
 
@@ -71,30 +71,32 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     const COUNT: u64 = 30_000;
     let (mut sale, mut replica) = all_held(COUNT);
     let now = |clock_ms| Now { clock_ms, run: RUN };
-    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes.is_empty());
-    let rev = sale.core().rev;
+    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes().is_empty());
+    let rev = sale.balances().rev;
     let mut left = COUNT;
     while left > 0 {
         let decision = sale.decide_expiry(2500, &now(START + HOLD));
-        let seqs = decision.changes.iter().map(|change| match &change.effect {
+        let seqs = decision.changes().iter().map(|change| match &change.effect {
             Effect::Expire(seqs) => seqs.len(),
             other => panic!("{other:?}"),
         });
         let sizes: Vec<usize> = seqs.collect();
         assert_eq!(sizes, [1000, 1000, 500], "as many as asked for, in bounded effects");
-        let version = sale.core().version;
-        let texts: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        let entries = sale.plan_changes(b"k", &decision.changes).unwrap().entries;
+        let version = sale.balances().version;
+        let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+        let plan = decision.plan.as_ref().unwrap();
+        let entries = sale.entries(plan, b"k");
         // The first brings units back, and with it the transition.
         assert_eq!(entries.len(), 2500 + usize::from(left == COUNT));
-        let told = sale.commit(&decision.changes, RUN).unwrap();
+        sale.commit(plan);
+        let told: Vec<_> = plan.kinds().collect();
         assert!(told.len() <= 3, "{told:?}");
         follow(&mut replica, version, &texts);
         left -= 2500;
-        assert_eq!((sale.core().held, sale.core().available), (left, COUNT - left));
+        assert_eq!((sale.balances().held, sale.balances().available), (left, COUNT - left));
     }
-    assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes.is_empty());
-    assert_eq!(sale.core().rev, rev + COUNT + 1);
+    assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes().is_empty());
+    assert_eq!(sale.balances().rev, rev + COUNT + 1);
     assert_eq!(sale.tallies().expired, COUNT);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
     assert_eq!(sale.audit().differences, []);
@@ -155,8 +157,8 @@ fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
     // A node's own clock prunes nothing; a fence that is over is set anew, behind the others.
     let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
     let now = |after: u64| Now { clock_ms: START + after, run: RUN };
-    assert!(sale.decide(&late, &now(FENCE_MS)).changes.is_empty());
-    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).changes.len(), 1);
+    assert!(sale.decide(&late, &now(FENCE_MS)).changes().is_empty());
+    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).changes().len(), 1);
     assert_eq!(fences_of(&sale), b"abc");
     ask(&mut sale, &mut replica, &cancel(b"u", b"a"), START + FENCE_MS);
     assert_eq!(fences_of(&sale), b"bca");
@@ -196,9 +198,9 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     let mut loaded = rebuild::load(&rebuild::dump(&sale), 0).unwrap();
     assert!(!is_fenced(&loaded, 2) && is_fenced(&loaded, 3));
     // A loaded sale forgets in the same order.
-    let version = loaded.core().version;
+    let version = loaded.balances().version;
     let fence = Effect::Fence { user: b"u", req: b"r" };
-    loaded.apply_replicated(version, &[Change::piece(fence)]).unwrap();
+    loaded.apply(version, [Change::piece(fence)]).unwrap();
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
 }
 
@@ -211,7 +213,7 @@ fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
     let mut sale = World::open(9 * COUNT, rules, START, RUN).unwrap().unwrap().sale;
     let mut make = |request: &Request<'_>, clock_ms: u64| loop {
         let decision = sale.decide(request, &Now { clock_ms, run: RUN });
-        sale.commit(&decision.changes, RUN).unwrap();
+        commit(&mut sale, &decision);
         if decision.outcome != Outcome::NextRound {
             break;
         }
@@ -278,14 +280,14 @@ fn effects_of_the_first_version_apply() {
         let effect = unescaped(effect);
         let change = Change::decode(&effect).unwrap();
         match &mut sale {
-            None => sale = Some(Sale::create(&change, [1, 2]).unwrap().0),
-            Some(sale) => drop(sale.apply_replicated(version, &[change]).unwrap()),
+            None => sale = Some(Sale::create(change, [1, 2]).unwrap().0),
+            Some(sale) => drop(sale.apply(version, [change]).unwrap()),
         }
-        assert_eq!(sale.as_ref().unwrap().core().version, count as u64 + 1);
+        assert_eq!(sale.as_ref().unwrap().balances().version, count as u64 + 1);
     }
     let sale = sale.unwrap();
-    let core = sale.core();
-    assert_eq!((core.version, core.grants, core.rev), (13, 7, 0));
+    let balances = sale.balances();
+    assert_eq!((balances.version, balances.grants, balances.rev), (13, 7, 0));
     assert_eq!(sale.audit().differences, []);
     rebuild::check(&sale).unwrap();
 }
@@ -334,17 +336,17 @@ fn last_due_has_it(count: u64) -> Sale {
     let init = Init { supply: amounts.iter().sum(), terms, amounts, id: 1, secret: [7; 16] };
     let now = |clock_ms| Now { clock_ms, run: RUN };
     let decision = decide_new(&init, &now(START));
-    let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(RUN);
+    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
     let mut draw = |number: u64, clock_ms| {
         let user = format!("user:{number}").into_bytes();
         let grab = Grab { user: &user, amount: Amount::Unsaid, req: None };
         let decision = sale.decide(&Request::Grab(grab), &now(clock_ms));
-        sale.commit(&decision.changes, RUN).unwrap();
+        commit(&mut sale, &decision);
     };
     draw(0, START);
     (1..count).for_each(|number| draw(number, START + 1));
     draw(count, START + HOLD);
-    assert_eq!((sale.core().available, sale.tallies().expired), (0, 1));
+    assert_eq!((sale.balances().available, sale.tallies().expired), (0, 1));
     assert_eq!(sale.grant(count + 1).unwrap().qty, 1);
     sale
 }
@@ -363,7 +365,7 @@ fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
         assert_eq!((outcome, sale.tallies().expired), (Outcome::ManyEnding, expired));
     }
     let outcome = ask(&mut sale, &mut replica, &late_payment(), START + 2 * HOLD);
-    let stands = Standing { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+    let stands = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     assert_eq!((outcome, sale.tallies().expired), (Outcome::Stands(stands), 3501));
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
     assert_eq!(sale.audit().differences, []);
@@ -381,7 +383,7 @@ fn a_late_payment_is_no_more_work_in_a_larger_sale() {
             let mut sale = sale.clone();
             let began = Instant::now();
             let decision = sale.decide(&late_payment(), &now);
-            sale.commit(&decision.changes, RUN).unwrap();
+            commit(&mut sale, &decision);
             began.elapsed()
         });
         times.min().unwrap()

@@ -586,8 +586,8 @@ impl Done {
             Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,
             _ => return None,
         };
-        let until = if decision.changes.iter().any(fences) { t + FENCE_MS } else { u64::MAX };
-        let did = decision.changes.iter().any(|change| !lapses(change));
+        let until = if decision.changes().iter().any(fences) { t + FENCE_MS } else { u64::MAX };
+        let did = decision.changes().iter().any(|change| !lapses(change));
         did.then(|| Done { op: op.clone(), deadline, until })
     }
 
@@ -599,9 +599,9 @@ impl Done {
             *ms = self.deadline.saturating_sub(t).max(1);
         }
         let decision = world.decide(&op).ok_or("not a command")?;
-        match t >= self.until || decision.changes.iter().all(lapses) {
+        match t >= self.until || decision.changes().iter().all(lapses) {
             true => Ok(()),
-            false => Err(format!("{op:?} does something again: {:?}", decision.changes)),
+            false => Err(format!("{op:?} does something again: {:?}", decision.changes())),
         }
     }
 }
@@ -644,23 +644,23 @@ fn a_restock_id_is_known_for_1024_restocks() {
     for number in 0..1024 {
         world.step(&restock(number, if number % 3 == 0 { -1 } else { 1 })).unwrap();
     }
-    let full = world.sale.core().version;
+    let full = world.sale.balances().version;
     // All are known, with the same delta and with another one.
     for number in [0, 1, 500, 1023] {
         world.step(&restock(number, if number % 3 == 0 { -1 } else { 1 })).unwrap();
         world.step(&restock(number, 9)).unwrap();
     }
-    assert_eq!(world.sale.core().version, full);
+    assert_eq!(world.sale.balances().version, full);
     rebuild::check(&world.sale).unwrap();
     // One more, one that applies nothing: the first is forgotten, the second is not.
     world.step(&restock(2000, -9999)).unwrap();
     world.step(&restock(2001, -1)).unwrap();
-    assert_eq!(world.sale.core().version, full + 2);
+    assert_eq!(world.sale.balances().version, full + 2);
     world.step(&restock(2001, -1)).unwrap();
     world.step(&restock(2, 1)).unwrap();
-    assert_eq!(world.sale.core().version, full + 2);
+    assert_eq!(world.sale.balances().version, full + 2);
     world.step(&restock(0, 7)).unwrap();
-    assert_eq!(world.sale.core().version, full + 3);
+    assert_eq!(world.sale.balances().version, full + 3);
     for op in [Op::Promote, restock(2001, -1), Op::Restore, restock(3, -1), Op::Rewrite] {
         world.step(&op).unwrap();
     }

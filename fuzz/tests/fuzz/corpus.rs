@@ -14,7 +14,7 @@ pub fn corpus(seed: u64) -> Vec<Sample> {
     assert!(terms().any(|terms| terms.draw.is_some()), "some draw");
     assert!(terms().any(|terms| terms.schedule.is_some()), "some repeat");
     assert!(terms().any(|terms| !terms.admission.is_open()), "some admit");
-    assert!(sales.iter().map(|sample| sample.sale.core().grants).sum::<u64>() > RUNS);
+    assert!(sales.iter().map(|sample| sample.sale.balances().grants).sum::<u64>() > RUNS);
     sales
 }
 

@@ -17,14 +17,14 @@ use crate::{long, seed, Figures};
 fn emptied(sample: &Sample) -> Option<Sale> {
     let terms = sample.sale.terms().clone();
     let init = seckill_domain::request::Init {
-        supply: sample.sale.core().supply,
+        supply: sample.sale.balances().supply,
         terms,
         amounts: Vec::new(),
         id: 77,
         secret: [7; 16],
     };
     let decision = decide_new(&init, &Now { clock_ms: 1_000_000, run: 1 });
-    Sale::create(decision.changes.first()?, [1, 2]).ok().map(|(sale, _)| sale)
+    decision.plan?.create([1, 2])
 }
 
 fn apply(rounds: u64, seed: u64) -> Figures {
@@ -47,7 +47,7 @@ fn apply(rounds: u64, seed: u64) -> Figures {
             alter(&mut batch, pick::<Vec<_>>(&mut random, &all), &mut random);
         }
         let how = format!("seed {seed}, round {round}");
-        let version = sale.core().version;
+        let version = sale.balances().version;
         let is_taken = try_apply(&mut sale, version, &batch.iter().collect::<Vec<_>>(), &how);
         if is_taken {
             assert_sound(&sale, &how);

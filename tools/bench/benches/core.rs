@@ -1,4 +1,4 @@
-//! `make bench-core`: the domain alone, without a server: what a grab costs once it is parsed.
+//! `make bench-balances`: the domain alone, without a server: what a grab costs once it is parsed.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -17,10 +17,9 @@ const BATCH: u64 = 1_000;
 fn new_sale(supply: u64) -> Sale {
     let terms = Terms { limit: 1, ..Terms::default() };
     let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
-    let mut decided = decide_new(&init, &NOW);
-    let change = decided.changes.pop().expect("a new sale begins with a change");
+    let plan = decide_new(&init, &NOW).plan.expect("a new sale begins with a change");
     let key: HashKey = [1, 2];
-    Sale::create(&change, key).expect("a lawful sale").0.created_in(NOW.run)
+    plan.create(key).expect("a new sale")
 }
 
 fn user(number: u64) -> String {
@@ -32,9 +31,8 @@ fn user(number: u64) -> String {
 fn grab(sale: &mut Sale, user: &str) {
     let grab = Grab { user: user.as_bytes(), amount: Amount::Exactly(1), req: None };
     let decision = sale.decide(&Request::Grab(grab), &NOW);
-    if !decision.changes.is_empty() {
-        let told = sale.commit(&decision.changes, NOW.run);
-        black_box(told.expect("what was decided is lawful"));
+    if let Some(plan) = &decision.plan {
+        sale.commit(plan);
     }
     black_box(decision.outcome);
 }

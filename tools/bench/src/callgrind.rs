@@ -75,7 +75,6 @@ pub fn count(module: &Path, noop: Option<&Path>, calls: usize) -> Result<Counts,
 ///
 /// # Errors
 /// A sentence.
-#[allow(dead_code, reason = "the budget is without a file")]
 pub fn count_logged(module: &Path, noop: Option<&Path>, calls: usize) -> Result<Counts, String> {
     let settings = [&SETTINGS[..], &["--appendonly", "yes", "--appendfsync", "everysec"]].concat();
     let writes = |case: &Case| [SADD, WINNING_CALLS, WINNING].contains(&case.name);

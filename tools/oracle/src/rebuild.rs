@@ -46,7 +46,7 @@ pub fn load(dump: &[Vec<u8>], arrived_at: u64) -> Result<Sale, Refused> {
 /// The texts of a rewritten log, each with the version that it follows.
 pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     let pieces: Vec<(Kind, Vec<u8>)> = sale.pieces().collect();
-    let mut version = sale.core().version - (pieces.len() as u64 - 1);
+    let mut version = sale.balances().version - (pieces.len() as u64 - 1);
     let mut texts = Vec::new();
     for (kind, piece) in &pieces {
         let Some(effect) = kind.effect(piece) else { continue };
@@ -62,9 +62,9 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
 /// Loads a rewritten log.
 pub fn replay(log: &[(u64, Vec<u8>)]) -> Result<Sale, Refused> {
     let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
-    let (mut sale, _) = Sale::create(&Change::decode(base)?, [7, 8])?;
+    let (mut sale, _) = Sale::create(Change::decode(base)?, [7, 8])?;
     for (version, text) in rest {
-        sale.apply_replicated(*version, &[Change::decode(text)?])?;
+        sale.apply(*version, [Change::decode(text)?])?;
     }
     Ok(sale)
 }

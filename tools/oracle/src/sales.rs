@@ -6,6 +6,8 @@ use seckill_domain::request::{Init, Now, Request};
 use seckill_domain::terms::Terms;
 use seckill_domain::Sale;
 
+use super::world::commit;
+
 /// The first run of a primary, at this Unix ms.
 pub fn at(clock_ms: u64) -> Now {
     Now { clock_ms, run: 1 }
@@ -17,12 +19,12 @@ pub fn created(supply: u64, terms: Terms) -> Sale {
     let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret };
     let decision = decide_new(&init, &at(1));
     assert_eq!(decision.outcome, Outcome::Done);
-    Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1)
+    decision.plan.unwrap().create([1, 2]).unwrap()
 }
 
 /// Judges and applies.
 pub fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     let decision = sale.decide(request, &at(clock_ms));
-    sale.commit(&decision.changes, 1).unwrap();
+    commit(sale, &decision);
     decision.outcome
 }

@@ -3,19 +3,18 @@
 use std::fmt::Debug;
 
 use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
-use seckill_domain::apply::Told;
 use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::{decode_version, encode_version, Change};
 use seckill_domain::limits::TIME_MS_MAX;
 use seckill_domain::outbox::Entry;
-use seckill_domain::outcome::{Misuse, Outcome, Standing, State};
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, State};
+use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
     Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
 };
 use seckill_domain::schedule::Schedule;
-use seckill_domain::serve::Served;
 use seckill_domain::status::Status;
 use seckill_domain::terms::{Terms, TermsChange};
 use seckill_domain::Sale;
@@ -68,24 +67,23 @@ impl World {
             Ok(oracle) => oracle,
             Err(refusal) => {
                 same!("INIT", reply(&decision.outcome), refusal);
-                same!("changes", decision.changes.len(), 0);
+                same!("changes", decision.changes().len(), 0);
                 return Ok(None);
             }
         };
         same!("INIT", reply(&decision.outcome), "OK".to_string());
-        same!("changes", decision.changes.len(), 1);
+        same!("changes", decision.changes().len(), 1);
         let refused = |why| format!("INIT can't be applied: {why:?}");
-        let (sale, told) = Sale::create(&decision.changes[0], [1, 2]).map_err(refused)?;
-        let sale = sale.created_in(run);
-        same!("told", words(&told), oracle.events());
+        let plan = decision.plan.ok_or("an INIT without a plan")?;
+        let sale = plan.create([1, 2]).ok_or("no plan of an INIT")?;
+        same!("events", words(&plan), oracle.events());
         if sale.terms().outbox.is_some() {
-            let entries = sale.first_entries(KEY, &decision.changes[0]).map_err(refused)?;
-            same!("entries", texts(&entries), oracle.entries().to_vec());
+            same!("entries", texts(&sale.entries(&plan, KEY)), oracle.entries().to_vec());
         }
-        let text = encoded(&decision.changes[0]);
+        let text = encoded(&plan.changes[0]);
         let change = Change::decode(&text).map_err(refused)?;
-        let (replica, told) = Sale::create(&change, [3, 4]).map_err(refused)?;
-        same!("told by the replica", words(&told), oracle.events());
+        let (replica, plan) = Sale::create(change, [3, 4]).map_err(refused)?;
+        same!("events on the replica", plan.as_ref().map(words), Some(oracle.events()));
         let world = World { clock, run, sale, replica, oracle };
         world.verify()?;
         Ok(Some(world))
@@ -99,7 +97,7 @@ impl World {
     /// Whether `op` would change anything: the sale, the clock or the run.
     pub fn would_change(&self, op: &Op) -> bool {
         match self.decide(op) {
-            Some(decision) => !decision.changes.is_empty(),
+            Some(decision) => !decision.changes().is_empty(),
             None => self.clock_after(op) != Some(self.clock),
         }
     }
@@ -111,13 +109,7 @@ impl World {
                 if let Some(turn) = self.sale.decide_round(&self.now()) {
                     return Some(turn);
                 }
-                let Decision { outcome, changes }: Decision<'static> =
-                    self.sale.decide_expiry(*most, &self.now());
-                // One by one, because the list itself can't be lent for a shorter time.
-                let changes =
-                    changes.into_iter().map(|change: Change<'static>| -> Change<'a> { change });
-                let changes = changes.collect();
-                Some(Decision { outcome, changes })
+                Some(self.sale.decide_expiry(*most, &self.now()))
             }
             _ => request(op).map(|request| self.sale.decide(&request, &self.now())),
         }
@@ -167,7 +159,7 @@ impl World {
             if decision.outcome != Outcome::NextRound {
                 break decision;
             }
-            same!("changes of a turn", decision.changes.len(), 1);
+            same!("changes of a turn", decision.changes().len(), 1);
             changed = true;
             self.make(&decision, &mut events, &mut entries)?;
         };
@@ -178,15 +170,13 @@ impl World {
         let expected = self.oracle.ask(op, now.clock_ms, now.run, drawn);
         let told = self.sale.masked(decision.outcome.clone());
         same!("reply", reply(&told), expected.reply);
-        same!("has changes", changed || !decision.changes.is_empty(), expected.changed);
-        self.ask_without_clock(op, &decision)?;
-        let served = self.serve_aside(op);
+        same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
         let before = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
         // Only GRAB is counted as an attempt.
-        if matches!(op, Op::Grab { .. }) && decision.changes.is_empty() {
+        if matches!(op, Op::Grab { .. }) && decision.changes().is_empty() {
             self.sale.count(&decision.outcome);
         }
-        if decision.changes.is_empty() {
+        if decision.changes().is_empty() {
             same!("pieces after a refusal", rebuild::pieces(&self.sale), before.0);
             same!("memory after a refusal", self.sale.memory_bytes(), before.1);
         } else {
@@ -195,16 +185,7 @@ impl World {
                 self.sale.count(&decision.outcome);
             }
         }
-        if let Some((other, outcome, wire)) = served {
-            same!("served", reply(&outcome), reply(&decision.outcome));
-            let changes: Vec<_> = decision.changes.iter().map(encoded).collect();
-            let granted: Vec<_> = wire.iter().map(|_| "GRANT").collect();
-            same!("change that serves", wire.into_iter().collect::<Vec<_>>(), changes);
-            same!("pieces after serving", rebuild::pieces(&other), rebuild::pieces(&self.sale));
-            same!("told when serving", events, granted);
-            same!("entries when serving", entries, Vec::<String>::new());
-        }
-        same!("told", events, self.oracle.events());
+        same!("events", events, self.oracle.events());
         same!("entries", entries, self.oracle.entries().to_vec());
         self.verify()
     }
@@ -216,52 +197,21 @@ impl World {
         events: &mut Vec<&'static str>,
         entries: &mut Vec<String>,
     ) -> Check {
-        let version = self.sale.core().version;
-        let wire: Vec<Vec<u8>> = decision.changes.iter().map(encoded).collect();
-        let refused = |why| format!("what was decided is refused: {why:?}");
-        let plan = self.sale.plan_changes(KEY, &decision.changes).map_err(refused)?;
-        entries.extend(texts(&plan.entries));
-        let told = self.sale.commit_plan(&decision.changes, plan, self.run);
-        events.extend(words(&told));
-        self.replicate(version, &wire, &words(&told))
-    }
-
-    /// What a GRAB comes to in one step, if it is answered so: the sale after it, what is told, and
-    /// the change on the wire, if any. The counters of refusals are the caller's to see to.
-    fn serve_aside(&self, op: &Op) -> Option<(Sale, Outcome, Option<Vec<u8>>)> {
-        let request = request(op);
-        let Some(Request::Grab(grab)) = &request else { return None };
-        let mut other = self.sale.clone();
-        let found = other.find(grab.user);
-        let mut now = self.now();
-        if other.is_timeless() {
-            now.clock_ms = 0;
+        let version = self.sale.balances().version;
+        let wire: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
+        let plan = decision.plan.as_ref().ok_or("nothing to make")?;
+        same!("version of the plan", plan.version(), version);
+        if self.sale.outbox_after(plan).is_some() {
+            entries.extend(texts(&self.sale.entries(plan, KEY)));
         }
-        let served = other.serve(grab, found, &now)?;
-        let wire = match served {
-            Served::Granted(made) => Some(encoded(&made.change(grab))),
-            Served::Already(_) | Served::SoldOut => {
-                other.count(&served.outcome());
-                None
-            }
-        };
-        Some((other, served.outcome(), wire))
-    }
-
-    /// A sale that says that the clock makes no difference to a GRAB is right.
-    fn ask_without_clock(&self, op: &Op, decision: &Decision<'_>) -> Check {
-        let Some(request @ Request::Grab(_)) = request(op) else { return Ok(()) };
-        if self.sale.is_timeless() {
-            let unread = Now { clock_ms: 0, run: self.run };
-            let other = self.sale.decide(&request, &unread);
-            same!("without a clock", reply(&other.outcome), reply(&decision.outcome));
-            same!("changes without a clock", other.changes.len(), decision.changes.len());
-        }
-        Ok(())
+        self.sale.commit(plan);
+        events.extend(words(plan));
+        self.replicate(&wire, plan)
     }
 
     /// The way of the effects: version and texts are bytes on the wire.
-    fn replicate(&mut self, version: u64, texts: &[Vec<u8>], events: &[&str]) -> Check {
+    fn replicate(&mut self, texts: &[Vec<u8>], made: &Plan<'_>) -> Check {
+        let version = made.version();
         let mut wire = Vec::new();
         encode_version(version, &mut wire);
         same!("version on the wire", decode_version(&wire), Some(version));
@@ -271,10 +221,11 @@ impl World {
             same!("text", encoded(&change), *text);
             changes.push(change);
         }
-        let told = self.replica.apply_replicated(version, &changes);
-        let told = told.map_err(|why| format!("the replica refuses: {why:?}"))?;
-        same!("told by the replica", words(&told), events.to_vec());
-        let repeated = self.replica.apply_replicated(version, &changes);
+        let plan = self.replica.apply(version, changes.clone());
+        let plan = plan.map_err(|why| format!("the replica refuses: {why:?}"))?;
+        same!("events on the replica", plan.events, made.events);
+        same!("numbers on the replica", plan.balances, made.balances);
+        let repeated = self.replica.apply(version, changes);
         same!("replica refuses a repeat", repeated.is_err(), true);
         Ok(())
     }
@@ -307,15 +258,15 @@ impl World {
         self.verify_numbers()?;
         self.verify_rows()?;
         self.verify_users()?;
-        let core = self.sale.core();
-        same!("law", core.is_lawful(), true);
-        same!("sum", core.available + core.held + core.sold, core.supply);
+        let balances = self.sale.balances();
+        same!("law", balances.is_lawful(), true);
+        same!("sum", balances.available + balances.held + balances.sold, balances.supply);
         same!("audit", self.sale.audit().differences, vec![]);
         same!("audit of the replica", self.replica.audit().differences, vec![]);
         let pieces = rebuild::pieces(&self.sale);
         same!("replica", rebuild::pieces(&self.replica), pieces);
         same!("fences", rebuild::fences_in(&pieces), self.oracle.fences().to_vec());
-        let owes_and_has = core.deficit > 0 && core.available > 0;
+        let owes_and_has = balances.deficit > 0 && balances.available > 0;
         same!("owes units while some are available", owes_and_has, false);
         Ok(())
     }
@@ -387,9 +338,16 @@ impl World {
     }
 }
 
+/// Commits what was decided, if anything.
+pub fn commit(sale: &mut Sale, decision: &Decision<'_>) {
+    if let Some(plan) = &decision.plan {
+        sale.commit(plan);
+    }
+}
+
 /// Events in words.
-pub fn words(told: &Told) -> Vec<&'static str> {
-    told.iter().map(|event| event.name()).collect()
+pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
+    plan.kinds().map(|kind| kind.name()).collect()
 }
 
 /// Entries in the oracle's form.
@@ -420,7 +378,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
         qty: grant.qty,
         state: grant.state.name(),
         at: grant.at,
-        deadline: grant.standing().deadline,
+        deadline: grant.view().deadline,
         req: grant.req_id().map(<[u8]>::to_vec),
         asked: match grant.req.map(|req| req.asked) {
             None => "",
@@ -569,7 +527,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
 
 /// An outcome in the words of the specification.
 pub fn reply(outcome: &Outcome) -> String {
-    let shown = |word: &str, grant: &Standing| {
+    let shown = |word: &str, grant: &GrantView| {
         let (seq, qty, state) = (grant.seq, grant.qty, grant.state.name());
         format!("{word} {seq} {qty} {state} {}", grant.deadline)
     };

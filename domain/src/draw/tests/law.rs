@@ -45,11 +45,11 @@ fn packets_reclaim_only_what_leaves_the_others_their_share() {
     drawn(&mut sale, "b", 10);
     drawn(&mut sale, "c", 10);
     assert_eq!(settle(&mut sale, "a", Deed::Confirm { reclaim: true }, 200), State::Sold);
-    assert_eq!(sale.core().packets, Some(0), "only what was needed has expired");
-    assert_eq!((sale.core().sold, sale.core().available), (first, 0));
+    assert_eq!(sale.balances().packets, Some(0), "only what was needed has expired");
+    assert_eq!((sale.balances().sold, sale.balances().available), (first, 0));
     assert_eq!(settle(&mut sale, "b", Deed::Confirm { reclaim: true }, 201), State::Sold);
     assert_eq!(settle(&mut sale, "c", Deed::Confirm { reclaim: true }, 202), State::Sold);
-    assert_eq!((sale.core().sold, sale.core().available), (40, 0));
+    assert_eq!((sale.balances().sold, sale.balances().available), (40, 0));
 }
 
 #[test]

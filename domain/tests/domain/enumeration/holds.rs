@@ -87,8 +87,6 @@ fn two_units_behind_fences() {
         Op::Wait(FENCE_MS as i64 - 1),
         Op::Wait(1),
         Op::Wait(HOUR_BACK),
-        Op::Promote,
-        Op::Rewrite,
     ];
     walk_all(2, held(0), alphabet);
 }
@@ -107,7 +105,6 @@ fn one_unit_and_a_deficit() {
         grab("a", Ask::Qty(1), Some("r")),
         grab("b", Ask::UpTo(2), Some("x")),
         import("b", 2, "x"),
-        import("b", 1, "x"),
         import("a", 1, "r"),
         no_deficit,
         deed("a", req("r"), Deed::Cancel),
@@ -115,10 +112,8 @@ fn one_unit_and_a_deficit() {
         deed("b", req("x"), Deed::Refund),
         deed("b", req("y"), Deed::Refund),
         restock(1, "m"),
-        restock(3, "n"),
         restock(-1, "o"),
         Op::ToDeadline(0),
-        Op::Restore,
     ];
     walk_all(1, held(0), alphabet);
 }

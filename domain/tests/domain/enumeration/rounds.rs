@@ -2,7 +2,8 @@
 //! back over it, with holds that outlive their round.
 
 use super::holds::{deed, import, req};
-use super::{grab, restock, walk_all, Ask, Op, Patch, Rules, NO_PATCH, START};
+use super::{grab, restock, walk_all, walk_to, Ask, Op, Patch, Rules};
+use super::{NO_PATCH, SHORT_DEPTH, START};
 use crate::oracle::{Deed, Drawing, Every, Pick};
 
 /// The first round begins before the sale; holds are longer than rounds.
@@ -53,7 +54,7 @@ fn one_unit_that_is_carried() {
         Op::Wait(-100),
         Op::Sweep(9),
     ];
-    walk_all(1, rounds(Every { carry: true, ..EVERY }, 0), alphabet);
+    walk_to(SHORT_DEPTH, 1, rounds(Every { carry: true, ..EVERY }, 0), alphabet);
 }
 
 /// What buyers, the shop and the clock do to a list in rounds.
@@ -78,5 +79,5 @@ fn two_packets_in_every_round() {
     ];
     let drawing = Drawing::Packets { packets: 2, min: 1 };
     let rules = Rules { limit: 0, grabs: 1, drawing, outbox: Some('s'), ..rounds(EVERY, HOLD) };
-    walk_all(5, rules, alphabet);
+    walk_to(SHORT_DEPTH, 5, rules, alphabet);
 }

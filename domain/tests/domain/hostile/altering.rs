@@ -84,7 +84,7 @@ pub fn apply_shapes(sale: &Sale, shapes: &[&str], numbers: &[String]) {
 /// Whether a copy of the sale takes these effects. If it does, it is sound.
 fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
     let mut other = sale.clone();
-    let version = other.core().version;
+    let version = other.balances().version;
     let taken = try_apply(&mut other, version, texts, how);
     if taken {
         assert_sound(&other, how);

@@ -12,8 +12,8 @@ pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let (mut texts, mut random) = (Vec::new(), Random(7));
     let mut step = |world: &mut World, op: Op| {
         if let Some(decision) = world.decide(&op) {
-            let versions = world.sale.core().version..;
-            let changes = decision.changes.iter().map(encoded);
+            let versions = world.sale.balances().version..;
+            let changes = decision.changes().iter().map(encoded);
             texts.extend(versions.zip(changes));
         }
         world.step(&op).unwrap();
@@ -93,7 +93,7 @@ fn a_rich_sale_has_everything() {
     for letter in b"GCXFNYEDMWR" {
         assert!(letters.contains(letter), "no effect {}", char::from(*letter));
     }
-    assert!(sale.core().deficit > 0 && sale.core().rev > 0);
+    assert!(sale.balances().deficit > 0 && sale.balances().rev > 0);
     let pieces: Vec<u8> = rebuild::pieces(&sale).into_iter().map(|(letter, _)| letter).collect();
     assert_eq!(pieces, b"BKJL");
     assert_sound(&sale, "as it is");
@@ -124,7 +124,7 @@ fn every_number_of_a_base_at_every_edge() {
     let dump = rebuild::dump(&sale);
     let (head, numbers) = numbers_of(&dump[0]);
     for field in 0..numbers.len() {
-        let (number, version) = (numbers[field], sale.core().version);
+        let (number, version) = (numbers[field], sale.balances().version);
         for edge in EDGES.into_iter().chain([number + 1, number.wrapping_sub(1), version]) {
             let mut altered = dump.clone();
             let mut others = numbers.clone();
@@ -246,7 +246,7 @@ fn effects_of_one_apply_see_each_other() {
     for (texts, taken) in cases {
         let mut sale = world.sale.clone();
         let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
-        let (how, version) = (format!("{texts:?}"), sale.core().version);
+        let (how, version) = (format!("{texts:?}"), sale.balances().version);
         let all: Vec<&Vec<u8>> = texts.iter().collect();
         let words: Vec<_> = texts.iter().map(|text| text.escape_ascii().to_string()).collect();
         assert_eq!(try_apply(&mut sale, version, &all, &how), taken, "{words:?}");

@@ -33,7 +33,7 @@ fn special_sale(supply: u64, rules: Rules) -> (Sale, Vec<Vec<u8>>) {
     let (mut texts, mut random) = (Vec::new(), Random(5));
     let mut step = |world: &mut World, op: Op| {
         if let Some(decision) = world.decide(&op) {
-            texts.extend(decision.changes.iter().map(encoded));
+            texts.extend(decision.changes().iter().map(encoded));
         }
         world.step(&op).unwrap();
     };
@@ -133,9 +133,9 @@ fn altered_effects() {
 
 /// Replays a log piece by piece, at whatever version the sale then has.
 fn replayed(log: &[Vec<u8>]) -> Result<Sale, Refused> {
-    let mut sale = Sale::create(&Change::decode(&log[0])?, [1, 2])?.0;
+    let mut sale = Sale::create(Change::decode(&log[0])?, [1, 2])?.0;
     for text in &log[1..] {
-        sale.apply_replicated(sale.core().version, &[Change::decode(text)?])?;
+        sale.apply(sale.balances().version, [Change::decode(text)?])?;
     }
     Ok(sale)
 }

@@ -18,7 +18,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
     let now = Now { clock_ms: START, run: 1 };
     let decision = decide_new(&init, &now);
-    let mut sale = Sale::create(&decision.changes[0], [1, 2]).unwrap().0.created_in(1);
+    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
     for user in [b"u", b"v"] {
         let grab = seckill_domain::request::Grab {
             user,
@@ -26,7 +26,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
             req: None,
         };
         let decision = sale.decide(&Request::Grab(grab), &now);
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     sale
 }
@@ -52,11 +52,11 @@ fn with_number(sale: &Sale, place: usize, number: u64) -> (bool, bool) {
 
 /// Whether a log begins a sale and all of it is taken.
 fn replays(log: &[Vec<u8>]) -> bool {
-    let Ok((mut sale, _)) = Sale::create(&Change::decode(&log[0]).unwrap(), [1, 2]) else {
+    let Ok((mut sale, _)) = Sale::create(Change::decode(&log[0]).unwrap(), [1, 2]) else {
         return false;
     };
     for text in &log[1..] {
-        let version = sale.core().version;
+        let version = sale.balances().version;
         try_apply(&mut sale, version, &[text], "a piece");
     }
     assert_sound(&sale, "a log");
@@ -67,8 +67,8 @@ fn replays(log: &[Vec<u8>]) -> bool {
 #[test]
 fn units_are_owed_while_some_are_available() {
     let (sale, _) = full_sale(12);
-    assert!(sale.core().available > 0);
-    assert_eq!(with_number(&sale, AVAILABLE, sale.core().available), (true, true));
+    assert!(sale.balances().available > 0);
+    assert_eq!(with_number(&sale, AVAILABLE, sale.balances().available), (true, true));
     assert_eq!(with_number(&sale, DEFICIT, 0), (true, true));
     assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
 }
@@ -77,7 +77,7 @@ fn units_are_owed_while_some_are_available() {
 #[test]
 fn a_fixed_supply_is_owed() {
     let sale = sale_on(drawing(Draw::Equal { packets: 2 }), &[], 2);
-    assert_eq!(sale.core().available, 0);
+    assert_eq!(sale.balances().available, 0);
     assert_eq!(with_number(&sale, DEFICIT, 0), (true, true));
     assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
 }
@@ -108,7 +108,7 @@ fn rows_that_leave_packets_without_a_share() {
     // Changes that no row is of: there is room for more rows than it has.
     for request in [Request::Pause, Request::Resume, Request::Pause] {
         let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 });
-        sale.commit(&decision.changes, 1).unwrap();
+        commit(&mut sale, &decision);
     }
     let log = texts_of(&sale);
     assert!(replays(&log));
@@ -130,7 +130,7 @@ fn repeating() -> Sale {
     for round in [1, 2, 5] {
         let now = Now { clock_ms: START + round * 100, run: 1 };
         let turn = sale.decide_round(&now).unwrap();
-        sale.commit(&turn.changes, 1).unwrap();
+        commit(&mut sale, &turn);
     }
     sale
 }
@@ -142,11 +142,11 @@ fn an_import_of_a_grant_of_an_older_round() {
     let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
     let terms = Terms { hold_ms: 999, schedule: Some(schedule), ..Terms::default() };
     let mut sale = sale_on(terms, &[], 9);
-    let (here, again) = (b"Vs1".to_vec(), sale.core().version);
+    let (here, again) = (b"Vs1".to_vec(), sale.balances().version);
     assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
     let turn = sale.decide_round(&Now { clock_ms: START + 100, run: 1 }).unwrap();
-    sale.commit(&turn.changes, 1).unwrap();
-    let version = sale.core().version;
+    commit(&mut sale, &turn);
+    let version = sale.balances().version;
     assert!(!try_apply(&mut sale, version, &[&here], "of the round before"));
     assert_sound(&sale, "after an effect that was refused");
 }
@@ -193,9 +193,9 @@ fn an_import_after_an_epoch_that_granted_nothing() {
     assert_eq!(numbers[epochs], 0);
     numbers.splice(epochs..=epochs, [1, 1, 500]);
     let text = [b"B:", &base_with(&head, &numbers)[1..]].concat();
-    let (mut sale, _) = Sale::create(&Change::decode(&text).unwrap(), [1, 2]).unwrap();
+    let (mut sale, _) = Sale::create(Change::decode(&text).unwrap(), [1, 2]).unwrap();
     let import = b"Me501r1a5:rpaid".to_vec();
-    let version = sale.core().version;
+    let version = sale.balances().version;
     assert!(try_apply(&mut sale, version, &[&import], "an import"));
     assert_eq!(sale.ledger().epochs(), [(1, 501)]);
     assert_sound(&sale, "after an import");

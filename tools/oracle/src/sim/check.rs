@@ -3,10 +3,10 @@
 use std::hash::Hasher;
 
 use seckill_domain::ledger::Grant;
+use seckill_domain::multi_grab::{MultiDecision, MultiOutcome};
 use seckill_domain::outbox::Entry;
 use seckill_domain::outcome::{Outcome, State};
 use seckill_domain::record::Asked;
-use seckill_domain::several::{Joint, Verdict};
 use seckill_domain::status::Status;
 use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
@@ -26,11 +26,11 @@ impl Cluster {
     /// Compares a sale of the primary with its model. `is_full`: also what a step can't reach.
     pub fn verify(&self, sale: usize, is_full: bool) -> Check {
         let (held, model) = (&self.primary.held[sale], &self.models[sale]);
-        same("law", &held.sale.core().is_lawful(), &true)?;
+        same("law", &held.sale.balances().is_lawful(), &true)?;
         same("audit", &held.sale.audit().differences, &Vec::new())?;
         held.follower.check(&held.sale)?;
-        let core = held.sale.core();
-        let owes_and_has = core.deficit > 0 && core.available > 0;
+        let balances = held.sale.balances();
+        let owes_and_has = balances.deficit > 0 && balances.available > 0;
         same("owes units while some are available", &owes_and_has, &false)?;
         let status = held.sale.status(&self.now());
         let attempts = status.counters.granted + held.refusals;
@@ -52,7 +52,7 @@ impl Cluster {
     /// What must hold of a command that changed nothing.
     pub fn verify_refusal(&self, sale: usize, op: &Op, outcome: &Outcome) -> Check {
         let held = &self.primary.held[sale];
-        same("law", &held.sale.core().is_lawful(), &true)?;
+        same("law", &held.sale.balances().is_lawful(), &true)?;
         same("a grant without a change", &matches!(outcome, Outcome::Granted { .. }), &false)?;
         let (Some(oracle), Some(user)) = (&self.models[sale], user_of(op)) else {
             return Ok(());
@@ -72,14 +72,14 @@ impl Cluster {
         let Some(user) = user_of(op) else { return Ok(()) };
         let is_import = matches!(op, Op::Import { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
-            same("available in a reply", available, &held.sale.core().available)?;
-            same("seq of a grant", &grant.seq, &held.sale.core().grants)?;
+            same("available in a reply", available, &held.sale.balances().available)?;
+            same("seq of a grant", &grant.seq, &held.sale.balances().grants)?;
             same(
                 "grant in a reply",
-                &held.sale.grant(grant.seq).map(|it| it.standing()),
+                &held.sale.grant(grant.seq).map(|it| it.view()),
                 &Some(*grant),
             )?;
-            verify_limits(held, user, held.sale.core().round)?;
+            verify_limits(held, user, held.sale.balances().round)?;
         }
         if let (Outcome::Stands(grant), true) = (outcome, reclaimed) {
             let round = held.sale.grant(grant.seq).map_or(0, |grant| grant.round);
@@ -96,19 +96,19 @@ impl Cluster {
         &self,
         user: &Bytes,
         qty: &[u64],
-        joint: &Joint<'_>,
+        decided: &MultiDecision<'_>,
         before: &[u64],
     ) -> Check {
-        let all = matches!(joint.verdict, Verdict::Granted(_));
+        let all = matches!(decided.outcome, MultiOutcome::Granted(_));
         for (sale, (held, before)) in self.primary.held.iter().zip(before).enumerate() {
-            let granted = held.sale.core().grants - before;
+            let granted = held.sale.balances().grants - before;
             same("grants of an MGRAB", &granted, &u64::from(all))?;
             let Some(grant) = held.sale.grant(before + 1).filter(|_| all) else { continue };
             same("user of an MGRAB", &grant.user, &user.as_slice())?;
             if held.sale.terms().draw.is_none() {
                 same("quantity of an MGRAB", &grant.qty, &qty[sale])?;
             }
-            verify_limits(held, user, held.sale.core().round)?;
+            verify_limits(held, user, held.sale.balances().round)?;
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ fn is_row(grant: &Grant<'_>, row: &Row) -> bool {
         && grant.qty == row.qty
         && grant.state.name() == row.state
         && grant.at == row.at
-        && grant.standing().deadline == row.deadline
+        && grant.view().deadline == row.deadline
         && grant.req_id() == row.req.as_deref()
         && asked == row.asked
         && grant.epoch == row.epoch

@@ -81,10 +81,11 @@ impl Cluster {
             let init = opening.init();
             let decision = decide_new(&init, &now);
             let oracle = opening.oracle(setup.clock, setup.run);
-            same("INIT is refused", &decision.changes.is_empty(), &oracle.is_err())?;
-            let Some(change) = decision.changes.first() else { return Ok(None) };
-            let sale = created(change)?;
-            held.push(Held::new(sale.created_in(setup.run), 0));
+            same("INIT is refused", &decision.changes().is_empty(), &oracle.is_err())?;
+            let Some(plan) = &decision.plan else { return Ok(None) };
+            let sale = plan.create([1, 2]).ok_or("no plan of an INIT")?;
+            same("INIT from its text", &digest(&created(&plan.changes[0])?), &digest(&sale))?;
+            held.push(Held::new(sale, 0));
             models.push(oracle.ok());
         }
         let primary = Node { held, offset: 0 };
@@ -227,6 +228,6 @@ fn created(change: &Change<'_>) -> Result<Sale, String> {
     let mut text = Vec::new();
     change.encode(&mut text);
     let change = Change::decode(&text).map_err(|why| format!("INIT is no effect: {why:?}"))?;
-    let made = Sale::create(&change, [1, 2]).map_err(|why| format!("INIT: {why:?}"))?;
+    let made = Sale::create(change, [1, 2]).map_err(|why| format!("INIT: {why:?}"))?;
     Ok(made.0)
 }

@@ -3,16 +3,14 @@
 
 use smallvec::SmallVec;
 
-use seckill_domain::apply::Told;
 use seckill_domain::decide::Decision;
 use seckill_domain::draw::Draw;
-use seckill_domain::effect::Change;
-use seckill_domain::event::Event;
+use seckill_domain::event::EventKind;
+use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use seckill_domain::outbox::Entry;
 use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Amount, Grab, Now, Request};
-use seckill_domain::serve::Served;
-use seckill_domain::several::{decide_several, Joint, Verdict};
+use seckill_domain::plan::Plan;
+use seckill_domain::request::{Amount, Grab, Request};
 use seckill_domain::Sale;
 
 use super::cluster::Cluster;
@@ -27,11 +25,11 @@ use crate::world::{encoded, reply, request, texts, words};
 /// The name that every sale has in its outbox: it is the oracle's, too.
 const KEY: &[u8] = b"k";
 
-/// What a command changed: its part of the history, its entries, its events.
+/// What a command changed: its part of the history, its entries, the kinds of its events.
 struct Made {
     part: Part,
     entries: Vec<Entry>,
-    told: Told,
+    kinds: Vec<EventKind>,
 }
 
 impl Cluster {
@@ -55,8 +53,6 @@ impl Cluster {
         }
         let now = self.now();
         let decision = self.primary.held[sale].sale.decide(request, &now);
-        self.check_timeless(sale, request, &decision)?;
-        self.check_serving(sale, request, &decision)?;
         self.carry_out(sale, op, decision, tally)
     }
 
@@ -64,7 +60,7 @@ impl Cluster {
     fn turn_rounds(&mut self, sale: usize, tally: &mut Tally) -> Result<bool, String> {
         let now = self.now();
         let Some(turn) = self.primary.held[sale].sale.decide_round(&now) else { return Ok(true) };
-        if self.is_stuck(sale, &turn.changes) {
+        if self.is_stuck(sale, turn.plan.as_ref()) {
             return Ok(false);
         }
         // Whatever the oracle is asked, it turns the round first; nothing else comes of this.
@@ -72,10 +68,10 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Whether the outbox refuses the entries of these changes: then nothing happens.
-    fn is_stuck(&mut self, sale: usize, changes: &[Change<'_>]) -> bool {
+    /// Whether the outbox refuses the entries of this plan: then nothing happens.
+    fn is_stuck(&mut self, sale: usize, plan: Option<&Plan<'_>>) -> bool {
         let held = &mut self.primary.held[sale].sale;
-        let wants = !changes.is_empty() && held.outbox_after(changes).is_some();
+        let wants = plan.is_some_and(|plan| held.outbox_after(plan).is_some());
         if wants && held.terms().outbox.is_some() {
             held.set_outbox_failed(self.broken[sale]);
         }
@@ -90,7 +86,7 @@ impl Cluster {
         decision: Decision<'_>,
         tally: &mut Tally,
     ) -> Check {
-        if self.is_stuck(sale, &decision.changes) {
+        if self.is_stuck(sale, decision.plan.as_ref()) {
             tally.reply("(outbox)");
             return self.verify(sale, false);
         }
@@ -113,16 +109,15 @@ impl Cluster {
     /// Compares a decision with what the oracle foretells, and makes it so.
     fn do_it(&mut self, sale: usize, op: &Op, decision: &Decision<'_>, tally: &mut Tally) -> Check {
         let heard = self.foretell(sale, op, decision, tally)?;
-        if decision.changes.is_empty() {
+        let Some(plan) = &decision.plan else {
             return self.verify_refusal(sale, op, &decision.outcome);
-        }
-        let now = self.now();
-        let made = self.make(sale, &decision.changes, &now)?;
+        };
+        let made = self.make(sale, plan)?;
         if let Some(oracle) = &self.models[sale] {
             same("entries", &texts(&made.entries), &oracle.entries().to_vec())?;
-            same("told", &words(&made.told), &oracle.events())?;
+            same("events", &words(plan), &oracle.events())?;
         }
-        let reclaimed = made.told.contains(&Event::Reclaim);
+        let reclaimed = made.kinds.contains(&EventKind::Reclaim);
         self.keep(vec![made], heard.into_iter().collect(), tally)?;
         self.verify_outcome(sale, op, &decision.outcome, reclaimed)?;
         self.verify(sale, false)
@@ -152,7 +147,7 @@ impl Cluster {
         if decision.outcome != Outcome::NextRound {
             same("reply", &told, &answer.reply)?;
         }
-        same("has changes", &!decision.changes.is_empty(), &answer.changed)?;
+        same("has changes", &!decision.changes().is_empty(), &answer.changed)?;
         tally.foretold += 1;
         Ok(Some(Heard::Op { sale, op: op.clone(), clock, run, drawn }))
     }
@@ -164,43 +159,11 @@ impl Cluster {
 
     /// The oracle can't tell what comes of a decision. If anything does, it is of no use any more.
     fn lose(&mut self, sale: usize, decision: &Decision<'_>) -> Option<Heard> {
-        if decision.changes.is_empty() {
+        if decision.changes().is_empty() {
             return None;
         }
         self.models[sale] = None;
         Some(Heard::Lost { sale })
-    }
-
-    /// A sale that says that the clock makes no difference to a GRAB is right.
-    fn check_timeless(&self, sale: usize, request: &Request<'_>, decision: &Decision<'_>) -> Check {
-        let sale = &self.primary.held[sale].sale;
-        if !matches!(request, Request::Grab(_)) || !sale.is_timeless() {
-            return Ok(());
-        }
-        let other = sale.decide(request, &Now { clock_ms: 0, run: self.run });
-        same("without a clock", &reply(&other.outcome), &reply(&decision.outcome))?;
-        same("changes without a clock", &other.changes.len(), &decision.changes.len())
-    }
-
-    /// A GRAB that is served in one step comes to what was decided.
-    fn check_serving(&self, sale: usize, request: &Request<'_>, decision: &Decision<'_>) -> Check {
-        let (sale, now) = (&self.primary.held[sale].sale, self.now());
-        let Request::Grab(grab) = request else { return Ok(()) };
-        let mut served = sale.clone();
-        let found = served.find(grab.user);
-        let Some(done) = served.serve(grab, found, &now) else { return Ok(()) };
-        same("served", &reply(&done.outcome()), &reply(&decision.outcome))?;
-        let change = match done {
-            Served::Granted(made) => vec![encoded(&made.change(grab))],
-            Served::Already(_) | Served::SoldOut => Vec::new(),
-        };
-        let changes = decision.changes.iter().map(encoded).collect();
-        same("change that serves", &change, &changes)?;
-        let mut made = sale.clone();
-        if !changes.is_empty() {
-            made.commit(&decision.changes, now.run).map_err(|why| format!("{why:?}"))?;
-        }
-        same("the sale after serving", &served.pieces().eq(made.pieces()), &true)
     }
 
     fn sweep(&mut self, sale: usize, most: usize, tally: &mut Tally) -> Check {
@@ -224,24 +187,25 @@ impl Cluster {
     }
 
     /// Appends the entries, then applies the changes.
-    fn make(&mut self, sale: usize, changes: &[Change<'_>], now: &Now) -> Result<Made, String> {
+    fn make(&mut self, sale: usize, plan: &Plan<'_>) -> Result<Made, String> {
         let held = &mut self.primary.held[sale];
-        let refused = |why| format!("what was decided is refused: {why:?}");
-        let (version, rev) = (held.sale.core().version, held.sale.core().rev);
-        let texts: Vec<Vec<u8>> = changes.iter().map(encoded).collect();
-        let plan = held.sale.plan_changes(KEY, changes).map_err(refused)?;
-        let entries = plan.entries.clone();
+        let (version, rev) = (held.sale.balances().version, held.sale.balances().rev);
+        let texts: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
+        let entries = match held.sale.outbox_after(plan) {
+            None => Vec::new(),
+            Some(_) => held.sale.entries(plan, KEY),
+        };
         entries.iter().try_for_each(|entry| held.follower.read(entry))?;
-        let told = held.sale.commit_plan(changes, plan, now.run);
+        held.sale.commit(plan);
         held.follow();
         held.sale.shed();
-        let core = held.sale.core();
-        same("versions of a command", &(core.version - version), &(changes.len() as u64))?;
-        same("revs of a command", &(core.rev - rev), &(entries.len() as u64))?;
+        let balances = held.sale.balances();
+        same("versions of a command", &(balances.version - version), &(texts.len() as u64))?;
+        same("revs of a command", &(balances.rev - rev), &(entries.len() as u64))?;
         held.follower.check(&held.sale)?;
         let digest = digest(&held.sale);
         let what = What::Apply { version, texts, entries: entries.clone() };
-        Ok(Made { part: Part { sale, what, digest }, entries, told })
+        Ok(Made { part: Part { sale, what, digest }, entries, kinds: plan.kinds().collect() })
     }
 
     /// Puts what was made into the history. No name may have named something else before.
@@ -272,40 +236,39 @@ impl Cluster {
         loop {
             let sales = self.primary.held.iter().map(|held| &held.sale);
             let parts: Vec<(&Sale, Grab<'_>)> = sales.zip(grabs.iter().copied()).collect();
-            let before: Vec<u64> = parts.iter().map(|(sale, _)| sale.core().grants).collect();
-            let joint = decide_several(&parts, &now);
-            let verdict = verdict_text(&joint.verdict);
-            let stuck = joint.decisions.iter().enumerate();
+            let before: Vec<u64> = parts.iter().map(|(sale, _)| sale.balances().grants).collect();
+            let decided = decide_multi_grab(&parts, &now);
+            let outcome = outcome_text(&decided.outcome);
+            let stuck = decided.decisions.iter().enumerate();
             let stuck: Vec<usize> = stuck
-                .filter(|(sale, decision)| self.is_stuck(*sale, &decision.changes))
+                .filter(|(sale, decision)| self.is_stuck(*sale, decision.plan.as_ref()))
                 .map(|(sale, _)| sale)
                 .collect();
             if !stuck.is_empty() {
                 tally.reply("(outbox)");
                 return Ok(());
             }
-            self.take_joint(&joint, &grabs, &now, tally)?;
-            if joint.verdict != Verdict::NextRound {
-                tally.reply(verdict);
-                return self.verify_several(user, qty, &joint, &before);
+            self.take_all(&decided, &grabs, tally)?;
+            if decided.outcome != MultiOutcome::NextRound {
+                tally.reply(outcome);
+                return self.verify_several(user, qty, &decided, &before);
             }
         }
     }
 
     /// Makes all that was decided, as one transaction.
-    fn take_joint(
+    fn take_all(
         &mut self,
-        joint: &Joint<'_>,
+        decided: &MultiDecision<'_>,
         grabs: &[Grab<'_>],
-        now: &Now,
         tally: &mut Tally,
     ) -> Check {
         let (mut all, mut heard) = (Vec::new(), Vec::new());
-        let refused = matches!(joint.verdict, Verdict::Refused { .. });
-        for (sale, decision) in joint.decisions.iter().enumerate() {
-            let is_last = sale + 1 == joint.decisions.len();
-            if joint.verdict == Verdict::NextRound {
-                if !decision.changes.is_empty() {
+        let refused = matches!(decided.outcome, MultiOutcome::Refused { .. });
+        for (sale, decision) in decided.decisions.iter().enumerate() {
+            let is_last = sale + 1 == decided.decisions.len();
+            if decided.outcome == MultiOutcome::NextRound {
+                if !decision.changes().is_empty() {
                     heard.extend(self.foretell(sale, &Op::Sweep(0), decision, tally)?);
                 }
             } else if is_last || !refused {
@@ -315,8 +278,8 @@ impl Cluster {
                 // Only part of a GRAB is done here: what expires, and who is admitted.
                 heard.extend(self.lose(sale, decision));
             }
-            if !decision.changes.is_empty() {
-                all.push(self.make(sale, &decision.changes, now)?);
+            if let Some(plan) = &decision.plan {
+                all.push(self.make(sale, plan)?);
             }
         }
         let sales: SmallVec<[usize; 2]> = all.iter().map(|made| made.part.sale).collect();
@@ -337,12 +300,12 @@ fn op_of(grab: &Grab<'_>) -> Op {
     Op::Grab { user: grab.user.to_vec(), ask, req: grab.req.map(<[u8]>::to_vec) }
 }
 
-fn verdict_text(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Granted(_) => "GRANTED-ALL",
-        Verdict::Refused { .. } => "REFUSED",
-        Verdict::Replayed(_) => "REPLAY-ALL",
-        Verdict::NextRound => "NextRound",
-        Verdict::Misuse(_) => "ERR several",
+fn outcome_text(outcome: &MultiOutcome) -> &'static str {
+    match outcome {
+        MultiOutcome::Granted(_) => "GRANTED-ALL",
+        MultiOutcome::Refused { .. } => "REFUSED",
+        MultiOutcome::Replayed(_) => "REPLAY-ALL",
+        MultiOutcome::NextRound => "NextRound",
+        MultiOutcome::Misuse(_) => "ERR several",
     }
 }

@@ -28,7 +28,7 @@ impl Line {
             qty: grant.qty,
             state: grant.state.name().into(),
             at: grant.at,
-            deadline: grant.standing().deadline,
+            deadline: grant.view().deadline,
             req: grant.req_id().unwrap_or_default().to_vec(),
             born: grant.epoch,
             round: grant.round,
@@ -49,7 +49,7 @@ impl Line {
             && self.qty == grant.qty
             && self.state == grant.state.name().as_bytes()
             && self.at == grant.at
-            && self.deadline == grant.standing().deadline
+            && self.deadline == grant.view().deadline
             && self.req == grant.req_id().unwrap_or_default()
             && self.born == grant.epoch
             && self.round == grant.round
@@ -88,7 +88,7 @@ pub fn number(entry: &Entry, name: &str) -> Result<u64, String> {
 impl Follower {
     /// Starts from the sale as it stands: what a shop exports when it begins to follow.
     pub fn export(sale: &Sale) -> Follower {
-        let core = sale.core();
+        let balances = sale.balances();
         let mut lines = BTreeMap::new();
         let mut seq = 0;
         while let Some(next) = sale.next_seq(seq) {
@@ -100,13 +100,13 @@ impl Follower {
         Follower {
             is_on: sale.terms().outbox.is_some(),
             lines,
-            rev: core.rev,
-            epoch: core.epoch,
-            t: core.t,
-            numbers: [core.supply, core.available, core.held, core.sold],
-            round: core.round,
-            stored_round: core.round,
-            grants: core.grants,
+            rev: balances.rev,
+            epoch: balances.epoch,
+            t: balances.t,
+            numbers: [balances.supply, balances.available, balances.held, balances.sold],
+            round: balances.round,
+            stored_round: balances.round,
+            grants: balances.grants,
         }
     }
 
@@ -154,14 +154,14 @@ impl Follower {
 
     /// Whether the database has what the sale has. Of rounds that are over it has more.
     pub fn check(&self, sale: &Sale) -> Check {
-        let core = sale.core();
+        let balances = sale.balances();
         if !self.is_on {
-            return same("rev without an outbox", &core.rev, &0);
+            return same("rev without an outbox", &balances.rev, &0);
         }
-        same("rev of the sale", &core.rev, &self.rev)?;
+        same("rev of the sale", &balances.rev, &self.rev)?;
         same(
             "epoch of the last entry is not above the sale's",
-            &(self.epoch > core.epoch),
+            &(self.epoch > balances.epoch),
             &false,
         )?;
         let mut seq = 0;
@@ -176,10 +176,10 @@ impl Follower {
                 ));
             }
         }
-        same("grants that the outbox told", &self.grants, &core.grants)?;
-        same("round that the outbox told", &self.stored_round, &core.round)?;
-        let numbers = [core.supply, core.available, core.held, core.sold];
-        if self.round == core.round {
+        same("grants that the outbox told", &self.grants, &balances.grants)?;
+        same("round that the outbox told", &self.stored_round, &balances.round)?;
+        let numbers = [balances.supply, balances.available, balances.held, balances.sold];
+        if self.round == balances.round {
             same("numbers of the last entry", &self.numbers, &numbers)?;
         }
         Ok(())

@@ -82,14 +82,12 @@ pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
 }
 
 /// A sale at the end of a run, and the effects that led there, each with the version it follows.
-#[allow(dead_code, reason = "the fuzz tests alter samples")]
 pub struct Sample {
     pub sale: Sale,
     pub texts: Vec<(u64, Vec<u8>)>,
 }
 
 /// The sales of the run that `seed` names; none when it does not begin.
-#[allow(dead_code, reason = "the fuzz tests alter samples")]
 pub fn samples(seed: u64) -> Vec<Sample> {
     let mut random = Random(seed);
     let setup = Setup::draw(&mut random);

@@ -92,7 +92,7 @@ impl Held {
         same("version on the wire", &decode_version(&wire), &Some(version))?;
         let changes = decoded(texts)?;
         entries.iter().try_for_each(|entry| self.follower.read(entry))?;
-        let told = self.sale.apply_replicated(version, &changes);
+        let told = self.sale.apply(version, changes);
         told.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
         self.follow();
         self.follower.check(&self.sale)
@@ -108,12 +108,12 @@ impl Held {
     /// Whether a transaction that does not follow is refused without a trace.
     pub fn refuses(&mut self, part: &Part) -> Check {
         let What::Apply { version, texts, .. } = &part.what else { return Ok(()) };
-        if *version == self.sale.core().version {
+        if *version == self.sale.balances().version {
             // A restore has brought the sale back to this very version.
             return Ok(());
         }
         let before = digest(&self.sale);
-        let taken = self.sale.apply_replicated(*version, &decoded(texts)?).is_ok();
+        let taken = self.sale.apply(*version, decoded(texts)?).is_ok();
         same("what does not follow is taken", &taken, &false)?;
         same("digest after what does not follow", &digest(&self.sale), &before)
     }
@@ -129,7 +129,7 @@ impl Node {
                 What::Arrive { dump, at } => *held = arrived(dump, *at)?,
             }
             same("digest of a replica at this offset", &digest(&held.sale), &part.digest)?;
-            same("law of a replica", &held.sale.core().is_lawful(), &true)?;
+            same("law of a replica", &held.sale.balances().is_lawful(), &true)?;
             held.sale.shed();
         }
         self.offset += 1;

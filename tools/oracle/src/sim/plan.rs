@@ -85,9 +85,9 @@ fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
     let number = match random.below(10) {
         0..=4 => between(random, 1, 4),
         5 => any_number(random),
-        6 | 7 => shifted(sale.core().available, random),
+        6 | 7 => shifted(sale.balances().available, random),
         8 => shifted(sale.allowance(&sale.holding_of(user)).unwrap_or(1), random),
-        _ => shifted(INTEGER_MAX - sale.core().supply.min(INTEGER_MAX), random),
+        _ => shifted(INTEGER_MAX - sale.balances().supply.min(INTEGER_MAX), random),
     };
     number.clamp(1, INTEGER_MAX)
 }
@@ -177,7 +177,7 @@ fn patch(random: &mut Random) -> Patch {
 
 /// The seq of a grant that there was, more often a late one.
 fn some_seq(random: &mut Random, sale: &Sale) -> u64 {
-    let grants = sale.core().grants.max(1);
+    let grants = sale.balances().grants.max(1);
     match random.below(3) {
         0 => between(random, 1, grants),
         _ => grants - random.below(grants.min(8)),
@@ -225,9 +225,9 @@ fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
         9..=13 => shifted(sale.next_due().unwrap_or(clock), random),
         14 => shifted(sale.terms().open_at, random),
         15 => shifted(sale.terms().close_at, random),
-        16 => shifted(sale.core().t + FENCE_MS, random),
+        16 => shifted(sale.balances().t + FENCE_MS, random),
         17 => clock + random.below(2000),
-        18 => shifted(sale.core().t, random),
+        18 => shifted(sale.balances().t, random),
         _ if once_in(random, 20) => *pick(random, &[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
         _ => clock,
     };

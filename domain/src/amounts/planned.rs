@@ -1,24 +1,30 @@
-//! A list while changes are tried.
+//! A list while changes are planned.
 
 use std::collections::BTreeSet;
 
 use super::Amounts;
 
-/// What changes that are tried would do to a list, without copying it.
+/// What changes that are planned would do to a list, without copying it.
 #[derive(Clone, Debug, Default)]
-pub struct AmountsTrial {
-    /// All places of the list before this one were drawn or taken.
+pub struct PlannedAmounts {
+    /// How many of those of INIT were drawn.
+    initial: usize,
+    /// All places of what came back before this one were drawn or taken.
     drawn_to: u64,
-    /// Places of the list, not before that one, whose amounts were taken.
+    /// Places, not before that one, whose amounts were taken.
     taken: BTreeSet<u64>,
     /// What came back meanwhile, and is still there.
     back: Amounts,
 }
 
-impl AmountsTrial {
+impl PlannedAmounts {
     /// Takes the first amount.
     pub fn take_first(&mut self, list: &Amounts) -> Option<u64> {
-        let left = list.in_order.range(self.drawn_to..);
+        if let Some(amount) = list.initial.get(self.initial) {
+            self.initial += 1;
+            return Some(*amount);
+        }
+        let left = list.returned.range(self.drawn_to..);
         for (place, amount) in left {
             self.drawn_to = place + 1;
             if !self.taken.remove(place) {
@@ -33,7 +39,7 @@ impl AmountsTrial {
         self.back.push(amount);
     }
 
-    /// Takes the last amount that is `amount`. False when there is none.
+    /// Takes the last amount that is `amount`. False when none came back that is.
     pub fn take(&mut self, list: &Amounts, amount: u64) -> bool {
         if self.back.take(amount) {
             return true;

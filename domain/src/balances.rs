@@ -6,7 +6,7 @@ use super::outcome::{Refused, State};
 
 /// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Core {
+pub struct Balances {
     /// Counts every change of the sale.
     pub version: u64,
     /// Numbers its outbox entries.
@@ -42,7 +42,7 @@ pub enum Stock {
     SoldOut,
 }
 
-impl Core {
+impl Balances {
     /// Whether the law holds: `supply = available + held + sold`, all within bounds.
     #[inline]
     pub fn is_lawful(&self) -> bool {
