@@ -86,6 +86,13 @@ impl Gate {
         turns.says.send(at).is_ok() && turns.hears.recv() == Ok(Order::Go)
     }
 
+    /// A new request comes: that the last one paused is no matter of its.
+    pub fn begin(&mut self) {
+        if let Gate::Held(turns) = self {
+            turns.pauses = false;
+        }
+    }
+
     /// The steps that follow make no sense before somebody else has moved.
     pub fn pause(&mut self) {
         if let Gate::Held(turns) = self {

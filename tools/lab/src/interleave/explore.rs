@@ -91,22 +91,30 @@ impl Search<'_> {
                 return Ok(());
             }
             let sampled = played >= limit.div_ceil(2) && limit > 1;
-            let (mut depth, mut trace) = (0, Vec::new());
+            let (mut trace, mut strayed) = (Vec::new(), false);
             let played = stage.play(self.contender, setting, |options| {
-                let first = options.first()?;
-                let choice = if sampled {
-                    options[random.usize(..options.len())]
-                } else if depth < path.len() {
-                    path[depth].options[path[depth].taken]
-                } else {
-                    let options = nearest_first(options, trace.last());
-                    path.push(Point { options, taken: 0 });
-                    path[depth].options.first().copied().unwrap_or(*first)
+                if options.is_empty() {
+                    return None;
+                }
+                let depth: usize = trace.len();
+                let known = path.get(depth).map(|point| point.options[point.taken]);
+                let choice = match known.filter(|choice| options.contains(choice)) {
+                    _ if sampled => options[random.usize(..options.len())],
+                    Some(choice) => choice,
+                    None => {
+                        // The database may free those who wait in another order than last time.
+                        strayed |= depth < path.len();
+                        path.truncate(depth);
+                        let options = nearest_first(options, trace.last());
+                        let choice = options[0];
+                        path.push(Point { options, taken: 0 });
+                        choice
+                    }
                 };
-                depth += 1;
                 trace.push(choice);
                 Some(choice)
             })?;
+            self.complete &= !strayed;
             self.judge(setting, &played, &trace)?;
             if sampled {
                 continue;

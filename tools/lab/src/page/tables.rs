@@ -163,8 +163,33 @@ fn rows(report: &Report, language: Language) -> String {
             id = one.id,
             anchor = one.id.to_lowercase(),
         );
+        if one.id == "R10b" {
+            let _ = writeln!(table, "{}", exec_row(report, language));
+        }
     }
     table
+}
+
+/// R11 is a belief, not a way of selling: its line says what EXEC did.
+fn exec_row(report: &Report, language: Language) -> String {
+    let about: Vec<_> = report.facts.iter().filter(|fact| fact.id.starts_with("R11.")).collect();
+    let carried_out = about.iter().filter(|fact| fact.said != "nil").count();
+    let said = match language {
+        Language::English => format!(
+            "carried out in {carried_out} of {} cases: **001 is wrong**, see R11.1 to R11.4",
+            about.len()
+        ),
+        Language::Chinese => format!(
+            "{} 种情况里执行了 {carried_out} 种：**001 说错了**，见 R11.1 到 R11.4",
+            about.len()
+        ),
+    };
+    let says = ("EXEC fails if the caller changed the watched key, or none", "自己改了或都没改，exec 返回失败");
+    format!(
+        "| [R11](#what-readers-ask) | 001 总结 | WATCH; MULTI; touch the watched key, another, none; \
+         EXEC | {} | {said} | - | - | - | - |",
+        language.of(says)
+    )
 }
 
 /// Every cell of the rush.
@@ -223,12 +248,17 @@ fn rush_line(cell: &Cell, language: Language) -> String {
         Crowd::DoubleClicks => language.of((", double clicks", "，每人点两次")),
     };
     let ms = |us: u64| us as f64 / 1000.0;
+    let smaller = cell.smaller.as_ref().map(|(english, chinese)| match language {
+        Language::English => format!(" ({} requests: {english})", cell.requests),
+        Language::Chinese => format!("（{} 个请求：{chinese}）", cell.requests),
+    });
     format!(
-        "| {} | {}{crowd} | {} | {} / {} | {} | {} | {} / {} | {} | {} | {} \
+        "| {} | {}{crowd}{} | {} | {} / {} | {} | {} | {} / {} | {} | {} | {} \
          | {} | {:.0} | {:.0} \
          | {:.1} / {:.1} / {:.1} | {:.1} | {:.0} |",
         cell.id,
         cell.workers,
+        smaller.unwrap_or_default(),
         cell.repeats,
         spread(cell.told),
         cell.supply,
@@ -390,7 +420,7 @@ fn chief(proof: &Proof) -> Option<&Finding> {
 }
 
 /// For each row the shortest schedule that shows its chief fault, or how many showed none.
-fn timelines(report: &Report, language: Language) -> String {
+pub fn timelines(report: &Report, language: Language) -> String {
     let mut text = String::new();
     for proof in &report.proofs {
         let Some(one) = ALL.iter().find(|one| one.id == proof.id) else { continue };
