@@ -129,3 +129,22 @@ impl Gate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::{Gate, Message, Order, SharedScene, Turns};
+
+    #[test]
+    fn a_new_request_does_not_wait_for_others_because_the_last_one_did() {
+        let (says, said) = channel();
+        let (orders, hears) = channel();
+        let turns = Turns { who: 0, says, hears, scene: SharedScene::default(), pauses: false };
+        let mut gate = Gate::Held(turns);
+        gate.pause();
+        gate.begin();
+        assert!(orders.send(Order::Go).is_ok() && gate.pass());
+        assert!(matches!(said.recv(), Ok(Message::At { who: 0, pauses: false })));
+    }
+}

@@ -184,7 +184,10 @@ fn exec_row(report: &Report, language: Language) -> String {
             about.len()
         ),
     };
-    let says = ("EXEC fails if the caller changed the watched key, or none", "自己改了或都没改，exec 返回失败");
+    let says = (
+        "EXEC fails if the caller changed the watched key, or none",
+        "自己改了或都没改，exec 返回失败",
+    );
     format!(
         "| [R11](#what-readers-ask) | 001 总结 | WATCH; MULTI; touch the watched key, another, none; \
          EXEC | {} | {said} | - | - | - | - |",
