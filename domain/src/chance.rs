@@ -162,10 +162,13 @@ mod tests {
                 *seen.entry((sale.terms().draw.is_some(), text[0])).or_default() += 1;
             }
             let plan = decision.plan.as_ref();
-            let entries = plan.map_or(Vec::new(), |plan| sale.entries(plan, b"key"));
+            let mut entries = 0;
+            if let Some(plan) = plan {
+                sale.each_entry(plan, &mut Vec::new(), |_| entries += 1);
+            }
             let rev = sale.balances().rev;
             commit(sale, &decision);
-            let written = if sale.terms().outbox.is_some() { entries.len() as u64 } else { 0 };
+            let written = if sale.terms().outbox.is_some() { entries } else { 0 };
             assert_eq!(sale.balances().rev, rev + written);
             if !texts.is_empty() {
                 replica.apply(version, read(&texts)).unwrap();

@@ -48,6 +48,7 @@ static DENIED: Counter = Counter::new();
 static BUSY: Counter = Counter::new();
 static EXPIRED: Counter = Counter::new();
 static APPLY_REFUSED: Counter = Counter::new();
+static OUTBOX_REFUSED: Counter = Counter::new();
 
 /// How long after its time the sweeper came to the last sale, and the longest so far, in ms.
 static LAG: AtomicU64 = AtomicU64::new(0);
@@ -70,7 +71,7 @@ pub fn expired(holds: u64) {
 }
 
 /// The lines of the section, in order; each is shown under the prefix `seckill_`.
-static LINES: [(&CStr, &Counter); 13] = [
+static LINES: [(&CStr, &Counter); 14] = [
     (c"granted", &GRANTED),
     (c"already", &ALREADY),
     (c"replayed", &REPLAYED),
@@ -84,6 +85,7 @@ static LINES: [(&CStr, &Counter); 13] = [
     (c"busy", &BUSY),
     (c"expired", &EXPIRED),
     (c"apply_refused", &APPLY_REFUSED),
+    (c"outbox_refused", &OUTBOX_REFUSED),
 ];
 
 /// Counts the outcome of a call decided on this node.
@@ -118,8 +120,23 @@ pub fn count(outcome: &Outcome) {
 /// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
 pub fn apply_refused(why: Refused) {
     APPLY_REFUSED.increment();
+    warn(refusal(why));
+}
+
+/// Counts entries of an APPLY that its stream did not take, and logs it.
+pub fn outbox_refused(entries: u64) {
+    if entries > 0 {
+        OUTBOX_REFUSED.add(entries);
+        warn(NOT_APPENDED);
+    }
+}
+
+const NOT_APPENDED: &str =
+    "SECKILL.APPLY left entries out: the outbox is no stream here, or is ahead of its primary's";
+
+fn warn(why: &str) {
     let per_second = config::APPLY_WARNINGS_PER_SECOND.get();
-    log::warning_at_most(per_second, run::clock_ms() / 1000, refusal(why));
+    log::warning_at_most(per_second, run::clock_ms() / 1000, why);
 }
 
 fn refusal(why: Refused) -> &'static str {

@@ -11,6 +11,7 @@ use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleS
 
 use super::call::bytes_of;
 use super::ctx::Ctx;
+use super::outbox::Wanted;
 
 /// Why entries can't be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,12 +124,13 @@ impl Drop for Stream<'_> {
 
 /// Sees to it that each of the streams is there and takes so many entries; or tells which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
-pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
+pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+    let all = || wanted.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?)));
     // A single entry is taken or not. Of several the first ones, taken back, would have raised the
     // stream's last id for nothing.
-    let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
+    let is_single = all().map(|(_, (_, entries))| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
-    for (place, (stream, _)) in wanted.iter().enumerate() {
+    for (place, (stream, _)) in all() {
         match stream.look() {
             Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
             Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
@@ -141,7 +143,7 @@ pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
     }
     missing.iter().for_each(|stream| stream.make());
     // What foreign code did meanwhile is seen here.
-    wanted.iter().enumerate().try_for_each(|(place, (stream, _))| match stream.look() {
+    all().try_for_each(|(place, (stream, _))| match stream.look() {
         Found::Stream => Ok(()),
         Found::Nothing if stream.is_in_cluster() => Err((place, NotTaken::NotHere)),
         Found::Nothing => Err((place, NotTaken::Changed)),
@@ -150,8 +152,8 @@ pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
 }
 
 /// How many entries one stream is to take in all.
-fn count_for(stream: &Stream<'_>, wanted: &[(&Stream<'_>, usize)]) -> usize {
-    let same = wanted.iter().filter(|(other, _)| other.bytes() == stream.bytes());
+fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
+    let same = wanted.iter().flatten().filter(|(other, _)| other.bytes() == stream.bytes());
     same.map(|(_, entries)| entries).sum()
 }
 
