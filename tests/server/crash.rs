@@ -111,7 +111,7 @@ fn assert_told(server: &Server, all: &[Entry], states: &HashMap<String, String>)
     assert_eq!(all.first().map(|entry| entry.number("rev")), Some(1));
     assert_eq!(all.len() as i64, number(&mut conn, "k", "rev"), "an entry for every rev");
     let mut told: HashMap<String, String> = HashMap::new();
-    for entry in all.iter().filter(|entry| entry.fields.iter().any(|(name, _)| name == "user")) {
+    for entry in all.iter().filter(|entry| entry.has("user")) {
         told.insert(entry.text("user").to_owned(), entry.text("state").to_owned());
     }
     assert_eq!(told, *states);
