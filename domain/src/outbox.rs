@@ -4,15 +4,15 @@
 //! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only
 //! where there is one. Every node writes it itself, from the change and from its own state.
 
-use super::balances::Balances;
-use super::effect::Effect;
-use super::event::{Event, EventKind};
-use super::json::Object;
-use super::limits::PERMILLE_ALL;
-use super::outcome::GrantView;
-use super::plan::Plan;
-use super::terms::Terms;
-use super::Sale;
+use crate::codec::effect::Effect;
+use crate::codec::json::Object;
+use crate::model::balances::Balances;
+use crate::model::event::{Event, EventKind};
+use crate::model::limits::PERMILLE_ALL;
+use crate::model::outcome::GrantView;
+use crate::plan::Plan;
+use crate::request::terms::Terms;
+use crate::Sale;
 
 /// One entry, but for the name of its sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,8 +209,8 @@ fn put_terms(object: &mut Object<'_>, terms: &Terms) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::decide_new;
     use crate::request::{Amount, Grab, Init, Now, Request};
+    use crate::rules::decide::decide_new;
     use crate::testing::init;
 
     /// Entries as they are read in a terminal.

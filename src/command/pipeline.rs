@@ -14,11 +14,11 @@ use smallvec::SmallVec;
 use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::server::call::Call;
-use crate::server::key::{Key, Slot};
-use crate::server::outbox::{
+use crate::server::module::{config, info};
+use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
 };
-use crate::server::{config, info};
+use crate::server::value::key::{Key, Slot};
 use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
