@@ -135,15 +135,15 @@ fn stream_of<'c>(
     }
 }
 
-/// Commits a plan whose entries go to `stream`. The sale is closed: where the stream is not a
-/// primary's but a caller's, opening it may run foreign code.
+/// Commits a plan whose entries go to `stream`. The sale is closed: opening the stream may run
+/// foreign code.
 fn commit_with<'c>(
     call: &mut Call<'c>,
     plan: &Plan<'_>,
     stream: Stream<'c>,
     first: StreamId,
 ) -> Result<Made<'c>, Refusal> {
-    let (outbox, open) = (call.outbox(), stream.open().ok());
+    let (outbox, open) = (call.outbox(), stream.open_to_follow());
     let mut key = call.open(KEY);
     let Some(sale) = pipeline::same_sale(&mut key, Some(plan)) else {
         // Nothing is known of the stream either.
@@ -194,7 +194,7 @@ fn begin<'a, 'c>(
     let mut made = Made { look_at: sale.next_look(), ..Made::default() };
     if let Some(plan) = &plan {
         if let Some((stream, first)) = stream_of(&sale, outbox, plan, position)? {
-            let open = stream.open().ok();
+            let open = stream.open_to_follow();
             if !matches!(call.open(KEY).slot(), Slot::Missing) {
                 open.into_iter().for_each(OpenStream::abandon);
                 return Err(refusal(Refused::Place));

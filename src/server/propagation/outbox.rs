@@ -136,6 +136,19 @@ impl<'c> Stream<'c> {
     }
 }
 
+impl<'c> Stream<'c> {
+    /// Opens the stream to append what another node has appended, made if it is missing. Foreign
+    /// code may run in it.
+    pub fn open_to_follow(self) -> Option<OpenStream<'c>> {
+        self.open()
+            .or_else(|stream| {
+                stream.make_to_follow();
+                stream.open()
+            })
+            .ok()
+    }
+}
+
 impl<'c> OpenStream<'c> {
     /// Appends all entries of `plan`, which is for `sale`, or none. Runs no foreign code: the
     /// stream is there. `arg`: which argument of the call names the sale.

@@ -33,6 +33,15 @@ pub struct Stream<'c> {
     pub(crate) is_named: bool,
 }
 
+/// Who makes a stream.
+#[derive(Clone, Copy)]
+enum Maker {
+    /// By commands that replicate themselves.
+    Primary,
+    /// For itself: those that follow it do so, too.
+    Follower,
+}
+
 /// What is at a stream's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -67,21 +76,22 @@ impl Stream<'_> {
         found
     }
 
-    /// Makes an empty stream, here and, by commands that replicate themselves, everywhere. Foreign
-    /// code may run in it, and in the end there may be no stream.
-    fn make(&self) {
+    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
+    fn make(&self, by: Maker) {
+        let (create, destroy) = match by {
+            Maker::Primary => (c"!csccc", c"!csc"),
+            Maker::Follower => (c"csccc", c"csc"),
+        };
         let group = c"seckill".as_ptr();
         // SAFETY: the name is alive and the format names what follows it.
         let made = unsafe {
-            let (create, last, mkstream) =
-                (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
-            let format = c"!csccc".as_ptr();
+            let (word, last, mkstream) = (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
             let call = api!(RedisModule_Call);
             call(
                 self.ctx.raw(),
                 c"XGROUP".as_ptr(),
-                format,
-                create,
+                create.as_ptr(),
+                word,
                 self.name,
                 group,
                 last,
@@ -92,13 +102,23 @@ impl Stream<'_> {
         if !is_refused(made) {
             // SAFETY: as above.
             let destroyed = unsafe {
-                let (destroy, format) = (c"DESTROY".as_ptr(), c"!csc".as_ptr());
+                let word = c"DESTROY".as_ptr();
                 let call = api!(RedisModule_Call);
-                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, destroy, self.name, group)
+                let format = destroy.as_ptr();
+                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, word, self.name, group)
             };
             free(destroyed);
         }
         free(made);
+    }
+
+    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it:
+    /// where the command that made it is still to come here, code of another module ran there while
+    /// it was made. Foreign code may run in it.
+    pub(super) fn make_to_follow(&self) {
+        if self.look() == Found::Nothing {
+            self.make(Maker::Follower);
+        }
     }
 
     /// Whether the stream has room for `count` more entries: its last id may be near the end of all
@@ -141,7 +161,7 @@ pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
     if missing.is_empty() {
         return Ok(());
     }
-    missing.iter().for_each(|stream| stream.make());
+    missing.iter().for_each(|stream| stream.make(Maker::Primary));
     // What foreign code did meanwhile is seen here.
     all().try_for_each(|(place, (stream, _))| match stream.look() {
         Found::Stream => Ok(()),
