@@ -4,11 +4,10 @@
 use super::access::KEY;
 use super::errors;
 use super::pipeline::{self, Made};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::module::info;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use crate::server::propagation::outbox::{Appended, OpenStream, Outbox, Stream};
 use crate::server::value::key::Slot;
 use seckill_domain::effect::{Change, Changes};
@@ -24,14 +23,14 @@ pub const SPEC: Spec = Spec {
     arity: -4,
     flags: "write",
     acl: "write slow admin dangerous",
-    keys: table::CHANGES,
+    keys: vocabulary::CHANGES,
     summary: "Applies changes that a primary decided; replicas and append-only files use it",
     complexity: "O(N) where N is the number of effects; a piece of a rewritten sale counts \
             as many as it has grants",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
+        vocabulary::KEY,
         Arg::new("position", ArgKind::Str).about(
             "the version that the effects follow, in base 36; behind colons, if they have outbox \
                 entries, the form of these and the stream id of the first",

@@ -14,10 +14,11 @@ use smallvec::SmallVec;
 use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::server::call::Call;
-use crate::server::module::{config, info};
+use crate::server::module::info;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
 };
+use crate::server::settings;
 use crate::server::value::key::{Key, Slot};
 use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
@@ -112,7 +113,7 @@ impl Made<'_> {
     /// Where its entries begin, and how they are written.
     fn entries_at(&self) -> Option<EntriesAt> {
         let id = self.entries.as_ref()?.first()?;
-        Some(EntriesAt { form: config::entry_form(), id })
+        Some(EntriesAt { form: settings::entry_form(), id })
     }
 
     /// When the sale must be looked at, for a caller that sees to it.
@@ -152,7 +153,7 @@ pub fn commit_all<'c>(
     now: &Now,
 ) -> Result<SmallVec<[Made<'c>; 1]>, &'static str> {
     let (outbox, mut streams) = (call.outbox(), open_streams(call, &mut tasks)?);
-    let mut keys = call.open_several(tasks.iter().map(|task| task.arg));
+    let mut keys = call.open_all(tasks.iter().map(|task| task.arg));
     let sales = keys.iter_mut().zip(&tasks).map(|(key, task)| same_sale(key, task.plan));
     let sales: Option<SmallVec<[&mut Sale; 1]>> = sales.collect();
     let Some(mut sales) = sales else {

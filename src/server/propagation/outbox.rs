@@ -13,11 +13,10 @@ use std::sync::OnceLock;
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
 use smallvec::SmallVec;
 
-use super::replicate::create_string;
 use super::stream::{self, found_at, Found};
 pub use super::stream::{NotTaken, Stream};
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::Locked;
+use crate::server::ffi::api::create_string;
+use crate::server::ffi::ctx::{Ctx, Locked};
 use seckill_domain::event::{EventKind, EVENTS};
 use seckill_domain::outbox::{Entry, Field, FIELDS};
 use seckill_domain::plan::Plan;
