@@ -50,8 +50,8 @@ settings! {
     SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
     /// Holds that one round of the sweeper settles at the most.
     SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
-    /// Log lines about refused APPLY commands and entries in one second. A replica that has lost its
-    /// way refuses every effect that follows; INFO counts them all.
+    /// Log lines about refused APPLY commands and entries in one second. A replica that has lost
+    /// its way refuses every effect that follows; INFO counts them all.
     APPLY_WARNINGS_PER_SECOND = "apply-warnings-per-second", 10, 0..=1_000_000;
     /// The newest version of effects, of the form of outbox entries and of snapshots that is
     /// written, for older modules among the replicas; 0 is all that this module knows.

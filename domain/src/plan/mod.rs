@@ -80,8 +80,8 @@ impl Plan<'_> {
         self.edition.version
     }
 
-    /// Where those of its changes belong that one command carries, if the first entry of all goes to
-    /// `entries`.
+    /// Where those of its changes belong that one command carries, if the first entry of all goes
+    /// to `entries`.
     pub fn position(&self, changes: Range<usize>, entries: Option<EntriesAt>) -> Position {
         let version = self.version() + changes.start as u64;
         let before = self.events.iter().take_while(|event| event.change < changes.start).count();
