@@ -133,7 +133,7 @@ fn the_data_of_an_entry_is_json() {
     );
     let status = conn.cmd("SECKILL.STATUS k");
     let (id, epoch) = (status.field("id").text(), status.field("epoch").int());
-    let (t, deadline) = (status.field("now").int(), status.field("next_deadline").int());
+    let [t, deadline] = ["last_grant_at", "next_deadline"].map(|name| status.field(name).int());
     let grant = entries(&mut conn, "s")[1].clone();
     let expected = format!(
         r#"{{"id":"{id}","epoch":{epoch},"rev":2,"t":{t},"supply":5,"available":4,"held":1,"sold":0,"seq":1,"qty":1,"state":"HELD","at":{t},"deadline":{deadline},"born":{epoch}}}"#
