@@ -156,7 +156,7 @@ pub(crate) fn take(sale: &mut Sale, piece: &[u8]) {
     let Some(head) = Head::read(&mut reader) else { return };
     let ledger = &mut sale.ledger;
     let rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
-    match ledger.is_gathering() {
+    match ledger.is_bulk_loading() {
         true => gather(ledger, rows),
         false => take_records(ledger, rows),
     }

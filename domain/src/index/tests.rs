@@ -2,8 +2,8 @@
 
 #![cfg(test)]
 
-use super::shard::occupied;
-use super::word::fragment_in;
+use super::bulk::shape_of;
+use super::shard::{fragment_in, occupied, word_of};
 use super::*;
 
 /// A good 64-bit mixer (the finaliser of SplitMix64).

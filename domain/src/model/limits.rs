@@ -104,7 +104,7 @@ pub const PAGE_BYTES: usize = 64 * 1024;
 
 /// Slots of the user index whose room is made while loading, on the word of a snapshot alone: what
 /// a million users need, 13 MB.
-pub const GATHERED_SLOTS_MAX: usize = 3 << 19;
+pub const BULK_LOAD_SLOTS_MAX: usize = 3 << 19;
 
 /// Slots of the largest shard of the user index; a fuller one splits in two.
 pub const SLOTS_PER_SHARD_MAX: usize = 8192;

@@ -214,12 +214,12 @@ fn strangers_who_come_together_are_as_if_they_had_come_alone() {
             assert!(together.expect_epoch(seq, plain.epoch));
         }
     }
-    together.begin_gathering(COUNT);
+    together.begin_bulk_load(COUNT);
     for new in &plains {
         let stranger = together.stranger(&new.user);
         new.push(&mut together, Some(stranger));
     }
-    assert!(together.end_gathering());
+    assert!(together.end_bulk_load());
     assert_all(&together, &plains);
     for seq in 1..=COUNT {
         assert_eq!(together.bytes_between(1, seq), alone.bytes_between(1, seq), "{seq}");
