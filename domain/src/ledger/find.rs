@@ -73,13 +73,11 @@ impl Ledger {
     /// Looks a user up whose hash is known.
     #[inline]
     pub fn find_at(&self, user: &[u8], hash: u64) -> Lookup {
-        let entry = self.users.entry(hash, |entry| self.is_user_of(self.newest_of(entry), user));
-        Lookup { hash, entry }
-    }
-
-    #[inline]
-    fn is_user_of(&self, seq: u32, user: &[u8]) -> bool {
-        self.records.get(seq).is_some_and(|(bytes, _)| record::user(bytes) == user)
+        let is_of_user = |value| {
+            let newest = self.records.get(self.newest_of(value));
+            newest.is_some_and(|(bytes, _)| record::user(bytes) == user)
+        };
+        Lookup { hash, entry: self.users.entry(hash, is_of_user) }
     }
 
     pub(super) fn newest_of(&self, entry: Value) -> u32 {

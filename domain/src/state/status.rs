@@ -266,7 +266,7 @@ impl Sale {
     }
 
     fn state_at(&self, t: u64) -> &'static str {
-        match self.window(t) {
+        match self.terms.window(t) {
             Some(Outcome::Closed) => return "closed",
             _ if self.paused => return "paused",
             Some(_) => return "pending",
