@@ -11,7 +11,7 @@ use std::hint::black_box;
 use crate::codec::snapshot::{can_be_drawn, counts_all};
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{self, Asked, Record};
-use crate::ledger::{Ledger, Lookup, NewGrant};
+use crate::ledger::{Ledger, Lookup, NewGrant, Places};
 use crate::memory::bytes::{put_varint, Reader};
 use crate::model::balances::Balances;
 use crate::model::limits::{
@@ -208,5 +208,5 @@ fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Lookup>) {
         held_until: row.deadline,
         epoch: ledger.epoch_of(ledger.len() + 1),
     };
-    ledger.push(&new, found);
+    ledger.push(&new, found.map(|user| Places { user, req: None }));
 }

@@ -92,14 +92,10 @@ impl Shard {
         Shard { words: vec![0; slots].into_boxed_slice(), used: 0, depth }
     }
 
-    fn homes(&self) -> usize {
-        homes_in(self.words.len())
-    }
-
     /// Where a search for this fragment begins.
     #[inline]
     pub(super) fn home(&self, fragment: u32) -> usize {
-        home_of(fragment, self.depth, self.homes())
+        home_of(fragment, self.depth, homes_in(self.words.len()))
     }
 
     /// Where the key is, or else where the order wants it.
@@ -153,8 +149,9 @@ impl Shard {
         true
     }
 
+    /// Whether it takes no more keys.
     pub(super) fn is_full(&self) -> bool {
-        is_full(self.used as usize, self.homes())
+        is_full(self.used as usize, homes_in(self.words.len()))
     }
 
     /// The same with the next larger number of slots.

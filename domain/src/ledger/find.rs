@@ -4,15 +4,9 @@ use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
 use super::record::{self, Grant, Record};
-use super::{HashKey, Ledger};
+use super::Ledger;
 use crate::index::{Entry, Vacant, Value};
 use crate::model::outcome::State;
-
-/// What users are hashed with in ledgers of this key.
-#[inline]
-pub(super) fn user_hasher(key: HashKey) -> SipHasher13 {
-    SipHasher13::new_with_keys(key[0], key[1])
-}
 
 /// What a look for a user or for a request id came to, so that a grant needn't look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +15,13 @@ pub struct Lookup {
     /// Of a user, unmarked: the seq of their only grant. Marked: the number of their account. Of a
     /// request id: the seq of its grant.
     pub(super) entry: Entry,
+}
+
+/// Where a new grant belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    pub user: Lookup,
+    pub req: Option<Lookup>,
 }
 
 impl Lookup {
@@ -50,7 +51,7 @@ impl Ledger {
     /// The hash that a user is looked for by.
     #[inline]
     pub fn hash_of(&self, user: &[u8]) -> u64 {
-        user_hasher(self.key).hash(user)
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
     }
 
     /// The memory that looking there begins with.

@@ -22,7 +22,7 @@ use holds::Holds;
 use record::Record;
 use records::Records;
 
-pub use find::{Holding, Lookup};
+pub use find::{Holding, Lookup, Places};
 pub use inspect::Block;
 pub use record::{Grant, NewGrant};
 
@@ -158,16 +158,12 @@ impl Ledger {
     }
 
     /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
-    /// and that the request id is new for this user, who may have been looked up.
-    pub fn push(&mut self, new: &NewGrant<'_>, user: Option<Lookup>) -> u64 {
-        let user = user.unwrap_or_else(|| self.find(new.user));
-        self.push_here(new, user, None)
-    }
-
-    /// The same where the user was looked up, and the request id too if there is one and nothing
-    /// was appended since. Compiled into the caller, who knows more of the grant.
+    /// and that the request id is new for this user. `places` are where they belong if they were
+    /// looked up. Compiled into the caller, who knows more of the grant.
     #[inline(always)]
-    pub fn push_here(&mut self, new: &NewGrant<'_>, found: Lookup, req: Option<Lookup>) -> u64 {
+    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) -> u64 {
+        let Places { user: found, req } =
+            places.unwrap_or_else(|| Places { user: self.find(new.user), req: None });
         let prev = self.newest(&found);
         let seq = self.records.append(&Record {
             user: new.user,
@@ -273,9 +269,8 @@ impl Ledger {
     /// Forgets epochs that were announced but did not grant: no rows came to a base, so the next
     /// grant is of a new epoch.
     pub fn forget_announced_epochs(&mut self) {
-        while !self.has_only_epochs_that_granted() {
-            self.epochs.pop();
-        }
+        let len = self.records.len();
+        while self.epochs.pop_if(|(first, _)| *first > len).is_some() {}
     }
 
     /// Announces, before any grant is loaded, that `epoch` granted from seq `first` on. False when

@@ -7,13 +7,13 @@ use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
 use crate::codec::{lists, rows, snapshot};
 use crate::draw::amounts::PlannedAmounts;
-use crate::ledger::Lookup;
+use crate::ledger::{Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::{
     EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
 };
 use crate::model::outcome::{Refused, State};
-use crate::plan::{Places, Plan, Planner};
+use crate::plan::{Plan, Planner};
 use crate::Sale;
 
 impl Sale {

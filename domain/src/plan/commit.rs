@@ -8,9 +8,9 @@ use crate::codec::snapshot;
 use crate::dedup::restocks::Restocked;
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::{Ledger, NewGrant};
+use crate::ledger::{Ledger, NewGrant, Places};
 use crate::model::outcome::State;
-use crate::plan::{Places, Plan};
+use crate::plan::Plan;
 use crate::state::status::count;
 use crate::Sale;
 
@@ -111,17 +111,9 @@ impl Sale {
             held_until,
             epoch: self.balances.epoch,
         };
-        self.push(&new, places);
-        count(&mut self.tallies.granted);
-    }
-
-    #[inline]
-    fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) {
         self.ledger.forget_announced_epochs();
-        match places {
-            Some(Places { user, req }) => self.ledger.push_here(new, user, req),
-            None => self.ledger.push(new, None),
-        };
+        self.ledger.push(&new, places);
+        count(&mut self.tallies.granted);
     }
 
     fn begin_round(&mut self, round: u64) {
@@ -141,7 +133,8 @@ impl Sale {
             held_until: 0,
             epoch: self.balances.epoch,
         };
-        self.push(&new, places);
+        self.ledger.forget_announced_epochs();
+        self.ledger.push(&new, places);
         count(&mut self.tallies.imported);
     }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing};
 use crate::draw::Draw;
-use crate::ledger::{HashKey, Lookup};
+use crate::ledger::{HashKey, Places};
 use crate::model::balances::Balances;
 use crate::model::event::{Event, EventKind, Events};
 use crate::model::outcome::{GrantView, Refused, State};
@@ -46,13 +46,6 @@ struct Edition {
     id: u64,
     version: u64,
     key: HashKey,
-}
-
-/// Where a new grant belongs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    pub(crate) user: Lookup,
-    pub(crate) req: Option<Lookup>,
 }
 
 /// What few changes do beside moving the sale's numbers.

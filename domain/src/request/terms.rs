@@ -3,7 +3,7 @@
 use crate::admission::{Admission, AdmissionChange};
 use crate::draw::Draw;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
-use crate::model::outcome::{Misuse, Outcome};
+use crate::model::outcome::Misuse;
 use crate::rounds::schedule::Schedule;
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
@@ -110,17 +110,6 @@ impl Terms {
             schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
         }
-    }
-
-    /// Why nothing may be grabbed at `t`: the window has not opened yet, or is over.
-    pub fn window(&self, t: u64) -> Option<Outcome> {
-        let Terms { open_at, close_at, schedule, .. } = self;
-        let opens_at = t.max(*open_at);
-        let opens_at = schedule.as_ref().map_or(opens_at, |schedule| schedule.opens_at(opens_at));
-        if *close_at != 0 && opens_at >= *close_at {
-            return Some(Outcome::Closed);
-        }
-        (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
     }
 
     /// Whether a user may not have whatever they ask for.

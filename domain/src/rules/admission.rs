@@ -32,23 +32,16 @@ impl Admittance {
 impl Sale {
     /// How a GRAB of this user would be judged now as far as admission goes, never masked.
     pub fn admittance(&self, user: &[u8]) -> Admittance {
-        match self.judge_admission(user) {
-            Ok(_) => Admittance::Ok,
-            Err(Outcome::Denied) => Admittance::Denied,
-            Err(_) => Admittance::Busy,
+        let judged = self.extras.as_ref().map(|extras| self.judge_admission(extras, user));
+        match judged {
+            None | Some(Ok(_)) => Admittance::Ok,
+            Some(Err(Outcome::Denied)) => Admittance::Denied,
+            Some(Err(_)) => Admittance::Busy,
         }
     }
 
     /// Whether this user may ask: `Ok(true)` when ADMIT lets them in by this very call.
-    #[inline]
-    pub(crate) fn judge_admission(&self, user: &[u8]) -> Result<bool, Outcome> {
-        match &self.extras {
-            None => Ok(false),
-            Some(extras) => self.judge_gates(extras, user),
-        }
-    }
-
-    fn judge_gates(&self, extras: &Extras, user: &[u8]) -> Result<bool, Outcome> {
+    pub(super) fn judge_admission(&self, extras: &Extras, user: &[u8]) -> Result<bool, Outcome> {
         let terms = &self.terms.admission;
         let secret = &self.secret;
         let is_listed = !terms.allowlist || extras.list(List::Allow).contains(user);

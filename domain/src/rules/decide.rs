@@ -2,9 +2,10 @@
 //! to happen, the plan of it.
 
 use crate::codec::effect::{Change, Changes, Effect, Seqs};
+use crate::ledger::Places;
 use crate::model::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Misuse, Outcome};
-use crate::plan::{Places, Plan};
+use crate::plan::Plan;
 use crate::request::{Now, Request};
 use crate::rules::expiry::DueHolds;
 use crate::Sale;

@@ -4,10 +4,9 @@ use crate::codec::effect::{Effect, Granting};
 use crate::draw::amounts::Amounts;
 use crate::draw::{Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::{Holding, Lookup};
+use crate::ledger::{Holding, Lookup, Places};
 use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
-use crate::plan::Places;
 use crate::request::{Amount, Grab, Now};
 use crate::rules::decide::Decision;
 use crate::rules::expiry::DueHolds;
@@ -78,14 +77,17 @@ impl Sale {
                 return Err(Outcome::Already(newest.view()));
             }
         }
-        if let Some(outcome) = self.terms.window(t) {
+        if let Some(outcome) = self.window(t) {
             return Err(outcome);
         }
         if self.paused {
             return Err(Outcome::Paused);
         }
-        if self.judge_admission(grab.user)? {
-            due.admits = Some(grab.user);
+        // A plain sale lets everybody ask.
+        if let Some(extras) = &self.extras {
+            if self.judge_admission(extras, grab.user)? {
+                due.admits = Some(grab.user);
+            }
         }
         let qty = match &self.terms.draw {
             None => self.judge_amount(grab, allowance.unwrap_or(u64::MAX), due, t)?,

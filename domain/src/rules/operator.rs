@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use crate::codec::effect::{Change, Changes, Effect, Importing, Start, UsersChange};
-use crate::ledger::Grant;
+use crate::ledger::{Grant, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
-use crate::plan::{Places, Plan};
+use crate::plan::Plan;
 use crate::request::terms::TermsChange;
 use crate::request::{Import, Init, ListChange, Now, Restock};
 use crate::rules::decide::Decision;

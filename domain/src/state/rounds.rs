@@ -81,10 +81,11 @@ impl Sale {
     /// stored round.
     #[inline]
     pub(crate) fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
-        found.seq().or_else(|| {
-            let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
-            older.find(|seq| self.grant(*seq).is_some())
-        })
+        if found.seq().is_some() || self.extras.is_none() {
+            return found.seq();
+        }
+        let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
+        older.find(|seq| self.grant(*seq).is_some())
     }
 
     /// What a user has in the stored round.

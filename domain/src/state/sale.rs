@@ -74,6 +74,17 @@ impl Sale {
         now.clock_ms.max(self.balances.t)
     }
 
+    /// Why nothing may be grabbed at `t`: the window has not opened yet, or is over.
+    pub(crate) fn window(&self, t: u64) -> Option<Outcome> {
+        let Terms { open_at, close_at, schedule, .. } = &self.terms;
+        let opens_at = t.max(*open_at);
+        let opens_at = schedule.as_ref().map_or(opens_at, |schedule| schedule.opens_at(opens_at));
+        if *close_at != 0 && opens_at >= *close_at {
+            return Some(Outcome::Closed);
+        }
+        (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
+    }
+
     /// Counts a refusal on this node. Changes count themselves when committed.
     pub fn count(&mut self, outcome: &Outcome) {
         self.refusals.count(outcome);

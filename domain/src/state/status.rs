@@ -266,7 +266,7 @@ impl Sale {
     }
 
     fn state_at(&self, t: u64) -> &'static str {
-        match self.terms.window(t) {
+        match self.window(t) {
             Some(Outcome::Closed) => return "closed",
             _ if self.paused => return "paused",
             Some(_) => return "pending",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant};
+use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant, Places};
 use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
 
@@ -64,7 +64,7 @@ impl Plain {
             held_until: self.held_until,
             epoch: self.epoch,
         };
-        ledger.push(&new, found)
+        ledger.push(&new, found.map(|user| Places { user, req: None }))
     }
 }
 
