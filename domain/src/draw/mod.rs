@@ -1,7 +1,7 @@
 //! Red packets: amounts that the sale draws instead of the caller.
 //!
 //! A draw is a keyed pseudo-random function of the sale's secret and the grant's seq, reduced to a
-//! range without bias. Earlier amounts tell nothing about later ones, and two nodes can't come to
+//! range without bias. Earlier amounts reveal nothing of later ones, and two nodes can't come to
 //! different ones: the primary draws while it decides and the effect carries the amount. Packets
 //! need no memory of their own: how many are left and what is left for them says everything, except
 //! for a list, which is kept.
@@ -52,7 +52,7 @@ impl Draw {
         }
     }
 
-    /// The draw as INIT was told it, for people who read; of a list only how long it is.
+    /// The draw as INIT named it, for people who read; of a list only how long it is.
     pub fn text(&self) -> String {
         match *self {
             Draw::Packets { packets, min } => format!("PACKETS {packets} MIN {min}"),
@@ -107,8 +107,8 @@ impl Draw {
             Draw::List { .. } if amounts.contains(&0) => Err(Misuse::DrawAmountZero),
             Draw::List { .. } => {
                 let sum = amounts.iter().try_fold(0u64, |sum, amount| sum.checked_add(*amount));
-                let told = sum == Some(supply);
-                told.then_some(()).ok_or(Misuse::DrawSumDiffers)
+                let adds_up = sum == Some(supply);
+                adds_up.then_some(()).ok_or(Misuse::DrawSumDiffers)
             }
             _ => Ok(()),
         }

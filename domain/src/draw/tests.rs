@@ -132,12 +132,12 @@ fn a_replay_shows_the_same_amount() {
 #[test]
 fn a_limit_on_drawn_amounts_is_refused() {
     let list = [5, 3];
-    let mut told = init(Draw::list(&list), &list, 8, 0);
-    let mut sale = created(&told, 1);
+    let mut wanted = init(Draw::list(&list), &list, 8, 0);
+    let mut sale = created(&wanted, 1);
     for limit in [1, 8] {
-        told.terms.limit = limit;
+        wanted.terms.limit = limit;
         let refused = Outcome::Misuse(Misuse::DrawTakesNoLimit);
-        assert_eq!(decide_new(&told, &at(1)).outcome, refused);
+        assert_eq!(decide_new(&wanted, &at(1)).outcome, refused);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
         let text = format!("Al{limit}");
@@ -156,7 +156,7 @@ fn a_list_is_drawn_in_order() {
 }
 
 #[test]
-fn a_repeated_init_is_told_by_its_list() {
+fn a_repeated_init_is_known_by_its_list() {
     let (list, other) = ([5, 1, 9, 1], [5, 1, 1, 9]);
     let mut sale = sale(Draw::list(&list), &list, 16, 0);
     drawn(&mut sale, "a", 2);

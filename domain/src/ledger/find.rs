@@ -118,7 +118,7 @@ impl Ledger {
     }
 
     /// Where a request id of the user with this hash is looked for. It goes into the key, because
-    /// one piece is hashed several times faster than two.
+    /// one piece is hashed much faster than two.
     pub(super) fn req_hash(&self, user_hash: u64, req: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.key[1], self.key[0] ^ user_hash).hash(req)
     }
@@ -130,9 +130,9 @@ pub struct Holding {
     /// Units in live grants.
     pub live_units: u64,
     pub live_grants: u32,
-    /// Seq of his newest grant, 0 when none.
+    /// Seq of their newest grant, 0 when none.
     pub newest: u32,
-    /// Seq of his newest live grant, 0 when none.
+    /// Seq of their newest live grant, 0 when none.
     pub newest_live: u32,
 }
 

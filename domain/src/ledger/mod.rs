@@ -4,7 +4,7 @@
 //! grants keeps the offsets of its records. Neither is ever moved or copied when the sale grows, a
 //! fork copies only the pages written last, and freeing is a few large frees. Two indexes lead from
 //! a user and from a request id to a seq. A user with one grant, the common case, costs one index
-//! slot; only the second grant opens an account that keeps his sums.
+//! slot; only the second grant opens an account that keeps their sums.
 
 mod accounts;
 mod find;

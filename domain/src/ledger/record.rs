@@ -3,7 +3,7 @@
 //! ```text
 //! flags  user length - 1  [deadline 6]  [prev 4]  user  [req length - 1  req  asked]  [qty]  at
 //! ```
-//! `flags` holds the state and tells which optional parts are there. Numbers of fixed width are
+//! `flags` holds the state and which optional parts are there. Numbers of fixed width are
 //! little-endian and can be changed in place; `qty` and `at` are varints. `at` counts from the base
 //! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write
 //! their rows in the same form, without `prev`.
@@ -51,7 +51,7 @@ pub struct Record<'a> {
     pub at: u64,
     /// Unix ms; 0 for a grant that never was held.
     pub deadline: u64,
-    /// Seq of the same user's grant before this one, 0 when it is his first.
+    /// Seq of the same user's grant before this one, 0 when it is their first.
     pub prev: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Every bound of the domain, in one place. Names end in their unit.
 
-/// Largest integer a caller may send or be told: every client language holds it exactly.
+/// Largest integer a caller may send or receive: every client language holds it exactly.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// Longest user id.
@@ -93,7 +93,7 @@ pub const PIECE_BYTES_MAX: usize = 2 * PIECE_BYTES_TARGET;
 /// Rows a WINNERS page may look at, and rows USER may list.
 pub const PAGE_ROWS_MAX: u64 = 10_000;
 
-/// Rows a WINNERS page or USER lists when not told.
+/// Rows a WINNERS page or USER lists when no count is given.
 pub const PAGE_ROWS_DEFAULT: u64 = 100;
 
 /// Grants in one chunk of the log.

@@ -28,8 +28,8 @@ pub struct Plan<'a> {
     pub changes: Changes<'a>,
     /// The numbers after it.
     pub balances: Balances,
-    /// What happens, in order. Without an outbox nobody is told the numbers, so the same kind
-    /// several times in a row is there once.
+    /// What happens, in order. Without an outbox nobody sees the numbers, so the same kind
+    /// again and again is there once.
     pub events: Events,
     /// Where the one grant that is new belongs, if it was looked up.
     pub(crate) new_grant: Option<Places>,
@@ -55,7 +55,7 @@ pub(crate) struct More {
     moved: BTreeMap<u64, State>,
     /// Numbers of older rounds that were touched, by their place.
     pub(crate) older: BTreeMap<usize, Balances>,
-    /// What is available after each restock: its repeat is told so.
+    /// What is available after each restock: its repeat is answered so.
     pub(crate) restocked: Vec<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Plan<'_> {
         self.events.iter().any(|event| event.kind == kind)
     }
 
-    /// Kinds of its events in order; the same several times in a row is there once.
+    /// Kinds of its events in order; the same again and again is there once.
     pub fn kinds(&self) -> impl Iterator<Item = EventKind> + '_ {
         let mut last = None;
         let kinds = self.events.iter().map(|event| event.kind);
@@ -159,7 +159,7 @@ impl<'s> Planner<'s> {
             Effect::Reclaim { seq } => self.reclaim(*seq),
             Effect::Extend { seq, ms } => self.extend(*seq, *ms),
             Effect::Round { round, supply } => self.round(*round, *supply),
-            // Nobody is told of these, and no number moves.
+            // These emit nothing, and no number moves.
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
             // A sale begins with these, and a log is rewritten as them: neither is planned here.
             Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),

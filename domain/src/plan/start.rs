@@ -72,7 +72,7 @@ impl<'a> Plan<'a> {
 
 impl Sale {
     /// Makes a sale from the change that begins it: an INIT, or the base of a rewritten log, of
-    /// which nothing is told. `key` keys the hashes of its indexes. Refused when the change is
+    /// which nobody is notified. `key` keys the hashes of its indexes. Refused when the change is
     /// another one or breaks the law.
     pub fn create<'a>(
         change: Change<'a>,

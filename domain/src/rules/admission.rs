@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(list(&mut sale, List::Deny, true, &[b"b", b"a"]), changed(2));
         assert_eq!(grab(&mut sale, "b"), Outcome::Denied);
         let winner = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
-        assert_eq!(grab(&mut sale, "a"), Outcome::Already(winner), "a winner learns that he won");
+        assert_eq!(grab(&mut sale, "a"), Outcome::Already(winner), "winners learn that they won");
         assert_eq!(list(&mut sale, List::Deny, false, &[b"b", b"c"]), changed(1));
         assert!(is_granted(&grab(&mut sale, "b")));
         assert_eq!(list(&mut sale, List::Deny, false, &[b"a"]), changed(1));

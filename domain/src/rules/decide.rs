@@ -16,7 +16,7 @@ pub use super::operator::decide_new;
 #[derive(Debug)]
 pub struct Decision<'a> {
     pub outcome: Outcome,
-    /// `None` when nothing happens: then nothing is replicated, signalled or told.
+    /// `None` when nothing happens: then nothing is replicated, signalled or notified.
     pub plan: Option<Plan<'a>>,
 }
 

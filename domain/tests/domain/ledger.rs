@@ -84,7 +84,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
     assert_eq!(grant.view().deadline, deadline);
 }
 
-/// Compares what `user` has, from his grants in the list.
+/// Compares what `user` has, from their grants in the list.
 fn assert_user(ledger: &Ledger, user: &[u8], mine: &[(u64, &Plain)]) {
     let newest_first: Vec<u64> = mine.iter().rev().map(|(seq, _)| *seq).collect();
     assert_eq!(ledger.grants_of(user).map(|grant| grant.seq).collect::<Vec<_>>(), newest_first);
