@@ -1,8 +1,8 @@
 //! A set of users: the same pages and the same index as the ledger's, without grants.
 //!
-//! Users who are taken out keep their place, marked, so that adding and removing them again and again
-//! costs nothing more; when the last one is taken out the set is empty for good reason and starts
-//! anew. The order of the places is part of the state, so equal nodes have equal pieces.
+//! Users who are taken out keep their place, marked, so that adding and removing them again and
+//! again costs nothing more; when the last one is taken out the set is empty for good reason and
+//! starts anew. The order of the places is part of the state, so equal nodes have equal pieces.
 
 use siphasher::sip::SipHasher13;
 

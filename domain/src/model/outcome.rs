@@ -1,4 +1,4 @@
-//! Everything that can come of a request. What a buyer can meet is a variant with its numbers; what only
+//! All that can come of a request. What a buyer can meet is a variant with its numbers; what only
 //! a mistaken caller meets is a `Misuse`.
 
 /// Where a grant stands.
