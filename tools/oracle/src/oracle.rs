@@ -476,8 +476,8 @@ impl Oracle {
     }
 
     fn allowance_in(&self, round: u64, user: &[u8]) -> Option<u64> {
-        let theirs = |row: &&Row| row.round == round && row.user == user && row.is_live();
-        let live: Vec<&Row> = self.rows.iter().filter(theirs).collect();
+        let own = |row: &&Row| row.round == round && row.user == user && row.is_live();
+        let live: Vec<&Row> = self.rows.iter().filter(own).collect();
         let units: u64 = live.iter().map(|row| row.qty).sum();
         if self.rules.grabs != 0 && live.len() as u64 >= self.rules.grabs {
             return Some(0);
