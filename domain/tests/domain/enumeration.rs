@@ -86,7 +86,7 @@ fn alphabet(same: (u64, Rules)) -> Vec<Op> {
 }
 
 /// A hash of everything that tells two worlds apart: what replicates, clock, run, and the epochs to
-/// come. Of a million worlds two share one by chance in one run of forty million.
+/// come. Of a million worlds two share one accidentally in one run of forty million.
 fn place_of(world: &World) -> u64 {
     let mut hasher = DefaultHasher::new();
     rebuild::pieces(&world.sale).hash(&mut hasher);
