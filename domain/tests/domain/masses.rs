@@ -372,7 +372,7 @@ fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
     rebuild::check(&sale).unwrap();
 }
 
-/// Ten times as many due holds and amounts are no more work for one call. The shortest of three
+/// Ten times as many due holds and amounts are no more work for one call. The shortest of nine
 /// times is compared: what else the machine does only adds to it.
 #[test]
 fn a_late_payment_is_no_more_work_in_a_larger_sale() {
