@@ -1,8 +1,8 @@
 //! MOD: the users whose number leaves a certain remainder.
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::MOD_RESIDUES_MAX;
-use crate::outcome::Misuse;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::MOD_RESIDUES_MAX;
+use crate::model::outcome::Misuse;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
