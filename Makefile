@@ -154,9 +154,8 @@ lint: deps ## Check formatting and warnings
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
+docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/holds.svg if graphviz is there
 	cargo build --quiet --workspace --bin commands_md
-	target/debug/commands_md > target/commands.md
-	mv target/commands.md docs/commands.md
+	target/debug/commands_md
 	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
 		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi

@@ -16,7 +16,7 @@ mod import;
 mod init;
 mod mgrab;
 mod pause;
-mod pipeline;
+pub mod pipeline;
 mod reply;
 mod restock;
 mod rounds;

@@ -111,7 +111,10 @@ pub const HOLD: Arg = Arg::new("hold", ArgKind::Integer)
     "how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)",
 );
 pub const OUTBOX: Arg =
-    Arg::new("outbox", ArgKind::OutboxKey).shown("stream").token("OUTBOX").optional();
+    Arg::new("outbox", ArgKind::OutboxKey).shown("stream").token("OUTBOX").optional().about(
+        "every change appends an entry to this stream in the same step; the stream is made if it \
+         is missing. It can be given once and not be changed",
+    );
 pub const OPENAT: Arg = Arg::new("openat", ArgKind::UnixTime)
     .shown("ms")
     .token("OPENAT")

@@ -17,6 +17,8 @@ use crate::server::sweeper;
 pub struct Setting {
     /// Without the prefix `seckill.`.
     pub name: &'static str,
+    /// What it does, in sentences.
+    pub about: &'static str,
     /// Its value when nothing sets it.
     pub default: u64,
     /// Smallest value accepted.
@@ -27,8 +29,12 @@ pub struct Setting {
 }
 
 impl Setting {
-    fn new(name: &'static str, default: u64, min: u64, max: u64) -> Setting {
-        Setting { name, default, min, max, value: AtomicU64::new(default) }
+    fn new(
+        (name, about): (&'static str, &'static str),
+        default: u64,
+        (min, max): (u64, u64),
+    ) -> Setting {
+        Setting { name, about, default, min, max, value: AtomicU64::new(default) }
     }
 
     /// The value in force.
@@ -44,11 +50,15 @@ impl Setting {
 /// Declares settings, a line each: name of the static, name for the operator, default, bounds.
 macro_rules! settings {
     ($(
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;
     )*) => {
         lazy_static! {
-            $($(#[$doc])* pub static ref $id: Setting = Setting::new($name, $default, $min, $max);)*
+            $(
+                $(#[doc = $doc])*
+                pub static ref $id: Setting =
+                    Setting::new(($name, concat!($($doc),*)), $default, ($min, $max));
+            )*
         }
 
         /// Every setting.

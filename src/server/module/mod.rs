@@ -5,6 +5,6 @@ pub mod config;
 mod docs;
 pub(crate) mod entry;
 mod events;
-pub(crate) mod info;
+pub mod info;
 pub(crate) mod load;
 pub mod register;
