@@ -3,7 +3,7 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use seckill::command::args::Words;
-use seckill::command::terms::{outbox_place, Options};
+use seckill::command::options::{outbox_place, Options};
 
 seckill_fuzz::target!(check);
 

@@ -1,16 +1,15 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
 use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::admission::List;
 use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
 use seckill_domain::request::{ListChange, Request};
 
 const ARGS: &[Arg] = &[
-    table::KEY,
+    vocabulary::KEY,
     Arg::one_of("change", &[Arg::pure("add", "ADD"), Arg::pure("remove", "REMOVE")]),
     Arg::new("user", ArgKind::Str).multiple(),
 ];
@@ -32,8 +31,8 @@ pub const ALLOW: Spec = Spec {
     handler: allow,
     arity: -4,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::CHANGES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::CHANGES,
     summary: "Adds users to those whom ALLOWLIST lets in, or removes them",
     complexity: "O(N) where N is the number of users given",
     since: FIRST,

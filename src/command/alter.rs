@@ -2,11 +2,10 @@
 //! [`terms`] that can be altered.
 
 use super::args::{Parsed, Words};
-use super::table::{self, FIRST};
-use super::terms::{self, Options};
-use super::{errors, pipeline};
+use super::options::Options;
+use super::vocabulary::{self, Spec, FIRST};
+use super::{errors, pipeline, terms};
 use crate::server::call::Call;
-use crate::server::module::register::Spec;
 use seckill_domain::request::Request;
 use seckill_domain::terms::TermsChange;
 
@@ -15,8 +14,8 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "write",
-    acl: table::ACL_OPERATOR,
-    keys: table::ALTERS,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: terms::ALTERS,
     summary: "Changes the terms of grants to come; at least one option is needed, 0 means none",
     complexity: "O(1)",
     since: FIRST,

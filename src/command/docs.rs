@@ -1,6 +1,10 @@
 //! How commands are called, written from the table.
 
-use crate::server::module::register::{Arg, ArgKind, Spec};
+/// What pages list beside the commands.
+pub use crate::server::module::info::FIELDS;
+pub use crate::server::settings::ALL as SETTINGS;
+
+use super::vocabulary::{Arg, ArgKind, Spec};
 
 /// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
 pub fn grammar(spec: &Spec) -> String {

@@ -3,9 +3,8 @@
 use super::args::{is, Parsed, Words};
 use super::errors;
 use super::pipeline;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Amount, Grab, Request};
 
 pub const SPEC: Spec = Spec {
@@ -14,14 +13,14 @@ pub const SPEC: Spec = Spec {
     arity: -3,
     flags: "write deny-oom fast",
     acl: "write fast",
-    keys: table::TAKES,
+    keys: vocabulary::TAKES,
     summary: "Takes units for a user, or says why not",
     complexity: "O(1)",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
-        table::USER,
+        vocabulary::KEY,
+        vocabulary::USER,
         Arg::one_of(
             "amount",
             &[
@@ -36,7 +35,7 @@ pub const SPEC: Spec = Spec {
             ],
         )
         .optional(),
-        table::REQ.optional(),
+        vocabulary::REQ.optional(),
     ],
     reply:
         "`[GRANTED, seq, qty, state, deadline, available]`: yours; `available` is what is left\n\

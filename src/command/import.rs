@@ -2,10 +2,9 @@
 //! database knows and Redis lost.
 
 use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::TIME_MS_MAX;
 use seckill_domain::request::{Import, Request};
 
@@ -14,17 +13,17 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -6,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::TAKES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::TAKES,
     summary: "Re-enters a sold grant that Redis lost, outside of window, pause and limits",
     complexity: "O(log N) where N is the number of held grants",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
-        table::USER,
+        vocabulary::KEY,
+        vocabulary::USER,
         Arg::new("qty", ArgKind::Integer),
-        table::REQ,
+        vocabulary::REQ,
         Arg::new("at", ArgKind::UnixTime)
             .shown("ms")
             .token("AT")

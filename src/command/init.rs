@@ -2,12 +2,11 @@
 
 use super::access::KEY;
 use super::args::{Parsed, Words};
-use super::table::{self, FIRST};
-use super::terms::{self, Options};
-use super::{errors, pipeline, reply};
+use super::options::Options;
+use super::vocabulary::{self, Spec, FIRST};
+use super::{errors, pipeline, reply, terms};
 use crate::server::call::Call;
 use crate::server::ffi::random;
-use crate::server::module::register::Spec;
 use crate::server::value::key::Slot;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
@@ -19,8 +18,8 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::CREATES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: terms::CREATES,
     summary: "Creates a sale; told the same again, changes nothing",
     complexity: "O(1)",
     since: FIRST,

@@ -3,11 +3,10 @@
 
 use super::args::{is, Parsed, Words};
 use super::pipeline::{self, Task, Tasks};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use crate::server::propagation::outbox::Stream;
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
@@ -23,13 +22,13 @@ pub const SPEC: Spec = Spec {
     arity: -4,
     flags: "write deny-oom fast",
     acl: "write fast",
-    keys: table::COUNTED,
+    keys: vocabulary::COUNTED,
     summary: "Takes units of several sales for a user, of all or of none",
     complexity: "O(N) where N is the number of keys",
     since: FIRST,
     tips: &[],
     args: &[
-        table::USER,
+        vocabulary::USER,
         Arg::new("numkeys", ArgKind::Integer),
         Arg::new("key", ArgKind::Key).multiple(),
         Arg::block(
@@ -37,7 +36,7 @@ pub const SPEC: Spec = Spec {
             &[Arg::pure("qty", "QTY"), Arg::new("n", ArgKind::Integer).multiple()],
         )
         .optional(),
-        table::REQ.optional(),
+        vocabulary::REQ.optional(),
     ],
     reply: "`[GRANTED, [seq, qty, state, deadline, available] ...]`: a row for each distinct key, \
         in order of first mention\n\

@@ -3,10 +3,9 @@
 use super::access;
 use super::args::{is, Parsed, Words};
 use super::errors;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::Spec;
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
 
@@ -15,13 +14,13 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -2,
     flags: "readonly",
-    acl: table::ACL_READ,
-    keys: table::READS,
+    acl: vocabulary::ACL_READ,
+    keys: vocabulary::READS,
     summary: "Lists the totals of the last rounds, the stored one first",
     complexity: "O(N) where N is COUNT",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::COUNT],
+    args: &[vocabulary::KEY, vocabulary::COUNT],
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
         EVERY. COUNT is 1 to 100 (the default).",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],

@@ -3,11 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, Spec, FIRST};
 use super::{access, errors};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::{Arg, Spec};
 use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
@@ -16,12 +15,12 @@ pub const SPEC: Spec = Spec {
     arity: -2,
     flags: "readonly fast",
     acl: "read fast",
-    keys: table::READS,
+    keys: vocabulary::READS,
     summary: "Shows a sale at a glance",
     complexity: "O(1)",
     since: FIRST,
     tips: &["nondeterministic_output"],
-    args: &[table::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
+    args: &[vocabulary::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
     reply: "A map (a flat array in RESP2), or with JSON a string that holds an object with the \
         same fields: `state` (`pending`, `open`, `allheld`, `soldout`, `paused` or `closed`), \
         `supply`, `available`, `held`, `sold`, `deficit`, `winners`, `grants`, `limit`, `grabs`, \

@@ -1,11 +1,10 @@
 //! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
 
 use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::Spec;
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::Sale;
 
@@ -14,13 +13,13 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "readonly",
-    acl: table::ACL_READ,
-    keys: table::READS,
+    acl: vocabulary::ACL_READ,
+    keys: vocabulary::READS,
     summary: "Shows what a user has and may still have",
     complexity: "O(N) where N is the number of grants listed",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::USER, table::COUNT],
+    args: &[vocabulary::KEY, vocabulary::USER, vocabulary::COUNT],
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
         limit), `OK`, and the newest grant rows, newest first (100, or COUNT of at most 10000).",
     errors: &[errors::USER, errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],

@@ -2,11 +2,10 @@
 //! [ROUND r]`: the grants in seq order, page by page.
 
 use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::outcome::State;
 use seckill_domain::Sale;
@@ -16,16 +15,16 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "readonly",
-    acl: table::ACL_READ,
-    keys: table::READS,
+    acl: vocabulary::ACL_READ,
+    keys: vocabulary::READS,
     summary: "Lists grants in seq order, page by page",
     complexity: "O(N) where N is COUNT",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
+        vocabulary::KEY,
         Arg::new("cursor", ArgKind::Integer).about("the last seq looked at, 0 to start"),
-        table::COUNT,
+        vocabulary::COUNT,
         Arg::one_of(
             "state",
             &[

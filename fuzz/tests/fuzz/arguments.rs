@@ -5,9 +5,9 @@
 use std::time::Instant;
 
 use seckill::command::args::Words;
+use seckill::command::options::{outbox_place, Options as Terms};
 use seckill::command::table::TABLE;
-use seckill::command::terms::{outbox_place, Options as Terms};
-use seckill::server::module::register::{Arg, ArgKind};
+use seckill::command::vocabulary::{Arg, ArgKind};
 use seckill_domain::limits::MOMENT_MS_MIN;
 
 use crate::corpus::{corpus, pick};

@@ -7,15 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleInfoCtx;
 
-use super::{config, load};
-use crate::server::data_set::counts;
-use crate::server::ffi::api::guarded;
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::ServerLock;
+use crate::server::data_set::{counts, timer};
+use crate::server::ffi::api::{clock_ms, guarded};
+use crate::server::ffi::ctx::{Ctx, ServerLock};
 use crate::server::ffi::log;
-use crate::server::propagation::epoch;
-use crate::server::sweeper;
+use crate::server::{settings, sweeper};
 use seckill_domain::outcome::{Outcome, Refused};
+
+/// The module's version as text.
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    };
 
 /// A number that only grows.
 struct Counter(AtomicU64);
@@ -53,19 +57,9 @@ static BUSY: Counter = Counter::new();
 static EXPIRED: Counter = Counter::new();
 static APPLY_REFUSED: Counter = Counter::new();
 
-/// How long after its time the sweeper came to the last sale, and the longest so far, in ms.
-static LAG: AtomicU64 = AtomicU64::new(0);
-static LAG_MAX: AtomicU64 = AtomicU64::new(0);
-
 /// Follows the held grants of a sale of the served data from `before` to `after`.
 pub fn holds_changed(before: u64, after: u64) {
     counts::holds_changed(before, after);
-}
-
-/// Notes how late the sweeper came to a sale.
-pub(crate) fn expiry_lag(ms: u64) {
-    LAG.store(ms, Ordering::Relaxed);
-    LAG_MAX.fetch_max(ms, Ordering::Relaxed);
 }
 
 /// Counts holds that expired on this node by its own judgement.
@@ -111,17 +105,17 @@ pub static FIELDS: [Field; 18] = [
     Field::new(
         c"expiry_lag_ms",
         "how long after its time the last due hold expired by timer, in milliseconds",
-        Read::Number(|| LAG.load(Ordering::Relaxed)),
+        Read::Number(|| sweeper::lag_ms().0),
     ),
     Field::new(
         c"expiry_lag_max_ms",
         "the longest of these since the start",
-        Read::Number(|| LAG_MAX.load(Ordering::Relaxed)),
+        Read::Number(|| sweeper::lag_ms().1),
     ),
     Field::new(
         c"sweeper_backlog",
         "sales with something due that the timer has not come to yet",
-        Read::UnderLock(|lock| sweeper::backlog(lock, epoch::clock_ms())),
+        Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
     ),
     Field::counter(c"granted", &GRANTED, "calls that got units"),
     Field::counter(c"already", &ALREADY, "calls of users who had all they may have"),
@@ -174,8 +168,8 @@ pub fn count(outcome: &Outcome) {
 /// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
 pub fn apply_refused(why: Refused) {
     APPLY_REFUSED.increment();
-    let per_second = config::APPLY_WARNINGS_PER_SECOND.get();
-    log::warning_at_most(per_second, epoch::clock_ms() / 1000, refusal(why));
+    let per_second = settings::APPLY_WARNINGS_PER_SECOND.get();
+    log::warning_at_most(per_second, clock_ms() / 1000, refusal(why));
 }
 
 fn refusal(why: Refused) -> &'static str {
@@ -198,7 +192,7 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         // The section without a name of its own has the module's.
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
-        text(ctx, c"version", load::VERSION_TEXT);
+        text(ctx, c"version", VERSION);
         for Field { name, read, .. } in &FIELDS {
             let number = match read {
                 Read::Counter(counter) => counter.get(),

@@ -14,14 +14,13 @@
 //! blocks of plain numbers are given back.
 
 use std::mem::size_of_val;
-use std::os::raw::{c_int, c_void};
+use std::os::raw::c_void;
 use std::process;
-use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
-use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::ctx::{server_has_flag, Ctx};
 use crate::server::ffi::log;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
@@ -67,9 +66,7 @@ fn is_saving() -> bool {
     if home == 0 || here == home || here != SAVING.load(Ordering::Relaxed) {
         return false;
     }
-    // SAFETY: the flags may be asked for without a context.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
-    flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0
+    server_has_flag(raw::REDISMODULE_CTX_FLAGS_IS_CHILD)
 }
 
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use seckill::command::docs::{grammar, grammar_of};
 use seckill::command::pipeline;
 use seckill::command::table::TABLE;
-use seckill::server::module::register::{Arg, Spec};
+use seckill::command::vocabulary::{Arg, Spec};
 
 use crate::sessions;
 

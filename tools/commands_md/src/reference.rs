@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use seckill::server::module::{config, info};
+use seckill::command::docs::{FIELDS, SETTINGS};
 use seckill_domain::event::EventKind;
 
 const HEAD: &str = "\
@@ -49,11 +49,11 @@ pub fn markdown() -> String {
         row(&mut page, &[&format!("`{}`", kind.name()), &notification, kind.about()]);
     }
     page.push_str(INFO);
-    for field in &info::FIELDS {
+    for field in &FIELDS {
         row(&mut page, &[&format!("`{}`", field.shown_name()), field.about]);
     }
     page.push_str(SETTINGS);
-    for setting in config::all() {
+    for setting in SETTINGS.iter() {
         let numbers = [setting.default, setting.min, setting.max].map(|number| number.to_string());
         let name = format!("`seckill.{}`", setting.name);
         let [default, min, max] = &numbers;

@@ -1,6 +1,6 @@
 //! A session of redis-cli for each command. The server tests replay them, in the order of the page.
 
-use seckill::server::module::register::Spec;
+use seckill::command::vocabulary::Spec;
 
 /// Blocks with an empty line between them: the command's name, then what redis-cli shows.
 const SESSIONS: &str = include_str!("sessions.txt");
