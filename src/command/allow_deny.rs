@@ -1,6 +1,6 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -68,13 +68,13 @@ fn answer(call: &mut Call<'_>, list: List) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]], list: List) -> Parsed<ListChange<'a>> {
-    let mut words = Words::after_key(args);
-    let word = words.bytes()?;
+    let mut args = Args::after_key(args);
+    let word = args.bytes()?;
     let add = is(word, "ADD");
     if !add && !is(word, "REMOVE") {
         return Err(errors::SYNTAX);
     }
-    let users = words.all();
+    let users = args.rest();
     if users.is_empty() {
         return Err(errors::SYNTAX);
     }

@@ -1,7 +1,7 @@
 //! `SECKILL.ALTER key option [option ...]`: the terms of grants to come. Its options are those of
 //! [`terms`] that can be altered.
 
-use super::args::{Parsed, Words};
+use super::args::{Args, Parsed};
 use super::options::Options;
 use super::vocabulary::{self, Spec, FIRST};
 use super::{errors, pipeline, terms};
@@ -51,8 +51,8 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {
-    let mut words = Words::after_key(args);
-    let Options { change, draw, schedule, .. } = Options::parse(&mut words)?;
+    let mut args = Args::after_key(args);
+    let Options { change, draw, schedule, .. } = Options::parse(&mut args)?;
     // How amounts are drawn and when rounds begin is fixed at INIT.
     if draw.is_some() || schedule.is_some() || change == TermsChange::default() {
         return Err(errors::SYNTAX);

@@ -1,7 +1,7 @@
 //! `SECKILL.IMPORT key user qty REQ id [AT ms] [NODEFICIT]`: re-enters a grant that the shop's
 //! database knows and Redis lost.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -62,17 +62,17 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
-    let qty = words.count()?;
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    let qty = args.count()?;
     let (mut req, mut at, mut no_deficit) = (None, None, None);
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if is(name, "REQ") {
-            words.once(&mut req, Words::req)?;
+            args.once(&mut req, Args::req)?;
         } else if is(name, "AT") {
-            words.once(&mut at, |words| words.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE))?;
+            args.once(&mut at, |args| args.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE))?;
         } else if is(name, "NODEFICIT") {
-            words.once(&mut no_deficit, |_| Ok(()))?;
+            args.once(&mut no_deficit, |_| Ok(()))?;
         } else {
             return Err(errors::SYNTAX);
         }

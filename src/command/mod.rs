@@ -1,5 +1,4 @@
-//! The language: what callers say and are told. A file for each command, each of which parses all
-//! its arguments, then opens its key, then decides.
+//! The commands, a file for each: it parses all its arguments, then opens its key, then decides.
 
 mod access;
 mod allow_deny;

@@ -1,6 +1,6 @@
 //! Reading the options of INIT and ALTER.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::errors;
 use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
 use seckill_domain::draw::Draw;
@@ -29,27 +29,27 @@ pub struct Options {
 
 impl Options {
     /// Reads all options up to the end.
-    pub fn parse(words: &mut Words<'_>) -> Parsed<Options> {
+    pub fn parse(args: &mut Args<'_>) -> Parsed<Options> {
         let mut options = Options::default();
-        options.read(words)?;
+        options.read(args)?;
         options.finish()?;
         Ok(options)
     }
 
-    fn read(&mut self, words: &mut Words<'_>) -> Parsed<()> {
-        while let Some(name) = words.option() {
-            if !self.read_number(name, words)?
-                && !self.read_moment(name, words)?
-                && !self.read_admission(name, words)?
+    fn read(&mut self, args: &mut Args<'_>) -> Parsed<()> {
+        while let Some(name) = args.option() {
+            if !self.read_number(name, args)?
+                && !self.read_moment(name, args)?
+                && !self.read_admission(name, args)?
             {
-                self.read_other(name, words)?;
+                self.read_other(name, args)?;
             }
         }
         Ok(())
     }
 
     /// A term that is one number. False when the option is another one.
-    fn read_number(&mut self, name: &[u8], words: &mut Words<'_>) -> Parsed<bool> {
+    fn read_number(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
         let change = &mut self.change;
         let slots = [
             ("LIMIT", &mut change.limit),
@@ -62,49 +62,49 @@ impl Options {
             ("LASTS", &mut self.lasts),
         ];
         match slots.into_iter().find(|(option, _)| is(name, option)) {
-            Some((_, slot)) => words.once(slot, Words::integer).map(|()| true),
+            Some((_, slot)) => args.once(slot, Args::integer).map(|()| true),
             None => Ok(false),
         }
     }
 
     /// A term that is one moment. False when the option is another one.
-    fn read_moment(&mut self, name: &[u8], words: &mut Words<'_>) -> Parsed<bool> {
+    fn read_moment(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
         let TermsChange { open_at, close_at, .. } = &mut self.change;
         let slots = [("OPENAT", open_at), ("CLOSEAT", close_at)];
         let Some((_, slot)) = slots.into_iter().find(|(option, _)| is(name, option)) else {
             return Ok(false);
         };
-        words.once(slot, |words| words.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS))?;
+        args.once(slot, |args| args.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS))?;
         Ok(true)
     }
 
-    fn read_admission(&mut self, name: &[u8], words: &mut Words<'_>) -> Parsed<bool> {
+    fn read_admission(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
         let AdmissionChange { allowlist, modulo, mask, .. } = &mut self.change.admission;
         if is(name, "ALLOWLIST") {
-            words.once(allowlist, |words| Ok(!words.takes("OFF")))?;
+            args.once(allowlist, |args| Ok(!args.accept("OFF")))?;
         } else if is(name, "MASK") {
-            words.once(mask, |words| Ok(!words.takes("OFF")))?;
+            args.once(mask, |args| Ok(!args.accept("OFF")))?;
         } else if is(name, "MOD") {
-            words.once(modulo, read_modulo)?;
+            args.once(modulo, read_modulo)?;
         } else if is(name, "SAMPLE") {
-            words.once(&mut self.permille, Words::integer)?;
+            args.once(&mut self.permille, Args::integer)?;
         } else if is(name, "SALT") {
-            words.once(&mut self.salt, |words| words.bytes().map(Into::into))?;
+            args.once(&mut self.salt, |args| args.bytes().map(Into::into))?;
         } else {
             return Ok(false);
         }
         Ok(true)
     }
 
-    fn read_other(&mut self, name: &[u8], words: &mut Words<'_>) -> Parsed<()> {
+    fn read_other(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<()> {
         if is(name, "OUTBOX") {
-            self.left_at_outbox.get_or_insert(words.left());
-            words.once(&mut self.change.outbox, Words::outbox)
+            self.left_at_outbox.get_or_insert(args.remaining());
+            args.once(&mut self.change.outbox, Args::outbox)
         } else if is(name, "CARRY") {
-            words.once(&mut self.carry, |_| Ok(()))
+            args.once(&mut self.carry, |_| Ok(()))
         } else if is(name, "DRAW") {
             let amounts = &mut self.amounts;
-            words.once(&mut self.draw, |words| read_draw(words, amounts))
+            args.once(&mut self.draw, |args| read_draw(args, amounts))
         } else {
             Err(errors::SYNTAX)
         }
@@ -114,7 +114,7 @@ impl Options {
     /// they go with those that a sale has is for the sale to say.
     fn finish(&mut self) -> Parsed<()> {
         match (&mut self.draw, self.min) {
-            (Some(Draw::Packets { min, .. }), Some(told)) => *min = told,
+            (Some(Draw::Packets { min, .. }), Some(stated)) => *min = stated,
             (_, Some(_)) => return Err(errors::SYNTAX),
             (_, None) => {}
         }
@@ -143,10 +143,10 @@ impl Options {
 }
 
 /// `m r [r ...]`; m 0 alone switches off.
-fn read_modulo(words: &mut Words<'_>) -> Parsed<Option<Box<Modulo>>> {
-    let modulus = words.integer()?;
+fn read_modulo(args: &mut Args<'_>) -> Parsed<Option<Box<Modulo>>> {
+    let modulus = args.integer()?;
     let mut residues = Vec::new();
-    while let Some(residue) = words.further_integer()? {
+    while let Some(residue) = args.optional_integer()? {
         residues.push(residue);
     }
     if modulus == 0 && residues.is_empty() {
@@ -156,17 +156,17 @@ fn read_modulo(words: &mut Words<'_>) -> Parsed<Option<Box<Modulo>>> {
 }
 
 /// `PACKETS n`, `UNIFORM lo hi`, `EQUAL n` or `LIST a1 a2 ...`; MIN is an option of its own.
-fn read_draw(words: &mut Words<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
-    let mode = words.bytes()?;
+fn read_draw(args: &mut Args<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
+    let mode = args.bytes()?;
     if is(mode, "PACKETS") {
-        Ok(Draw::Packets { packets: words.integer()?, min: 1 })
+        Ok(Draw::Packets { packets: args.integer()?, min: 1 })
     } else if is(mode, "UNIFORM") {
-        Ok(Draw::Uniform { low: words.integer()?, high: words.integer()? })
+        Ok(Draw::Uniform { low: args.integer()?, high: args.integer()? })
     } else if is(mode, "EQUAL") {
-        Ok(Draw::Equal { packets: words.integer()? })
+        Ok(Draw::Equal { packets: args.integer()? })
     } else if is(mode, "LIST") {
-        amounts.push(words.integer()?);
-        while let Some(amount) = words.further_integer()? {
+        amounts.push(args.integer()?);
+        while let Some(amount) = args.optional_integer()? {
             amounts.push(amount);
         }
         Ok(Draw::list(amounts))
@@ -178,11 +178,11 @@ fn read_draw(words: &mut Words<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
 /// Where the outbox of INIT or ALTER is among the arguments, whose options begin at `first`. The
 /// options are read as the command reads them, so that an operand that happens to be the word
 /// does not mislead.
-pub fn outbox_place(args: &[&[u8]], first: usize) -> Option<usize> {
-    let mut words = Words::of(args.get(first..)?);
+pub fn outbox_index(args: &[&[u8]], first: usize) -> Option<usize> {
+    let mut rest = Args::of(args.get(first..)?);
     let mut options = Options::default();
-    // What is wrong further on does not move the key that was found.
-    let _ = options.read(&mut words);
+    // What is wrong later on does not move the key that was found.
+    let _ = options.read(&mut rest);
     args.len().checked_sub(options.left_at_outbox.filter(|left| *left > 0)?)
 }
 
@@ -190,27 +190,27 @@ pub fn outbox_place(args: &[&[u8]], first: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn place(call: &str) -> Option<usize> {
+    fn outbox_at(call: &str) -> Option<usize> {
         let args: Vec<&[u8]> = call.split(' ').map(str::as_bytes).collect();
-        outbox_place(&args, 2)
+        outbox_index(&args, 2)
     }
 
     #[test]
     fn only_the_option_itself_is_the_outbox() {
-        assert_eq!(place("k 1 OUTBOX s"), Some(3));
-        assert_eq!(place("k 1 LIMIT 2 outbox s HOLD 5"), Some(5));
-        assert_eq!(place("k 1 SAMPLE 5 SALT OUTBOX OUTBOX s"), Some(7));
-        assert_eq!(place("k 1 SAMPLE 5 SALT OUTBOX"), None);
-        assert_eq!(place("k 1 MOD 3 0 1 MASK OUTBOX s"), Some(8));
-        assert_eq!(place("k 6 DRAW LIST 1 2 3 OUTBOX OUTBOX"), Some(8));
-        assert_eq!(place("k 1 OUTBOX"), None);
-        assert_eq!(place("k 1 LIMIT OUTBOX s"), None);
-        assert_eq!(place("k 1"), None);
+        assert_eq!(outbox_at("k 1 OUTBOX s"), Some(3));
+        assert_eq!(outbox_at("k 1 LIMIT 2 outbox s HOLD 5"), Some(5));
+        assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX OUTBOX s"), Some(7));
+        assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX"), None);
+        assert_eq!(outbox_at("k 1 MOD 3 0 1 MASK OUTBOX s"), Some(8));
+        assert_eq!(outbox_at("k 6 DRAW LIST 1 2 3 OUTBOX OUTBOX"), Some(8));
+        assert_eq!(outbox_at("k 1 OUTBOX"), None);
+        assert_eq!(outbox_at("k 1 LIMIT OUTBOX s"), None);
+        assert_eq!(outbox_at("k 1"), None);
     }
 
     fn parsed(call: &str) -> Parsed<Options> {
         let args: Vec<&[u8]> = call.split(' ').map(str::as_bytes).collect();
-        Options::parse(&mut Words::of(&args))
+        Options::parse(&mut Args::of(&args))
     }
 
     #[test]

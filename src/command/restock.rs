@@ -1,6 +1,6 @@
 //! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -47,12 +47,12 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Restock<'a>> {
-    let mut words = Words::after_key(args);
-    let delta = words.delta()?;
-    if !is(words.bytes()?, "REQ") {
+    let mut args = Args::after_key(args);
+    let delta = args.delta()?;
+    if !is(args.bytes()?, "REQ") {
         return Err(errors::SYNTAX);
     }
-    let req = words.req()?;
-    words.end()?;
+    let req = args.req()?;
+    args.end()?;
     Ok(Restock { delta, req })
 }

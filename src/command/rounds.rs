@@ -1,7 +1,7 @@
 //! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
 
 use super::access;
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::errors;
 use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
@@ -36,13 +36,13 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<usize> {
-    let mut words = Words::after_key(args);
+    let mut args = Args::after_key(args);
     let mut count = None;
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if !is(name, "COUNT") {
             return Err(errors::SYNTAX);
         }
-        words.once(&mut count, |words| words.count_up_to(ROUND_TOTALS_MAX as u64))?;
+        args.once(&mut count, |args| args.count_up_to(ROUND_TOTALS_MAX as u64))?;
     }
     Ok(count.map_or(ROUND_TOTALS_MAX, |count| count as usize))
 }

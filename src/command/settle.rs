@@ -1,6 +1,6 @@
 //! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: what happens to a grant after it was grabbed.
 
-use super::args::{Parsed, Words};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -115,41 +115,41 @@ pub const REFUND: Spec = Spec {
 };
 
 fn confirm(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| {
-        let (which, reclaim) = words.which(true)?;
+    let settle = parse(call.args(), |args| {
+        let (which, reclaim) = args.which(true)?;
         Ok((which, Deed::Confirm { reclaim }))
     });
     answer(call, settle);
 }
 
 fn cancel(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| Ok((words.which(false)?.0, Deed::Cancel)));
+    let settle = parse(call.args(), |args| Ok((args.which(false)?.0, Deed::Cancel)));
     answer(call, settle);
 }
 
 fn extend(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| {
-        let ms = words.count()?;
+    let settle = parse(call.args(), |args| {
+        let ms = args.count()?;
         if ms > HOLD_MS_MAX {
             return Err(errors::EXTEND_TOO_LONG);
         }
-        Ok((words.which(false)?.0, Deed::Extend { ms }))
+        Ok((args.which(false)?.0, Deed::Extend { ms }))
     });
     answer(call, settle);
 }
 
 fn refund(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| Ok((words.which(false)?.0, Deed::Refund)));
+    let settle = parse(call.args(), |args| Ok((args.which(false)?.0, Deed::Refund)));
     answer(call, settle);
 }
 
 fn parse<'a>(
     args: &'a [&'a [u8]],
-    rest: impl FnOnce(&mut Words<'a>) -> Parsed<(Which<'a>, Deed)>,
+    rest: impl FnOnce(&mut Args<'a>) -> Parsed<(Which<'a>, Deed)>,
 ) -> Parsed<Settle<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
-    let (which, deed) = rest(&mut words)?;
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    let (which, deed) = rest(&mut args)?;
     Ok(Settle { user, which, deed })
 }
 

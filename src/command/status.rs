@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, Spec, FIRST};
 use super::{access, errors};
 use crate::server::call::Call;
@@ -42,9 +42,9 @@ fn run(call: &mut Call<'_>) {
 
 /// Whether JSON is asked for.
 fn parse(args: &[&[u8]]) -> Parsed<bool> {
-    let mut words = Words::after_key(args);
-    let json = words.option();
-    words.end()?;
+    let mut args = Args::after_key(args);
+    let json = args.option();
+    args.end()?;
     match json {
         Some(name) if !is(name, "JSON") => Err(errors::SYNTAX),
         name => Ok(name.is_some()),

@@ -113,7 +113,7 @@ mod tests {
         matches!(arg.kind, ArgKind::Key | ArgKind::OutboxKey)
     }
 
-    /// A text that is in no list is one that nobody can be told, or that nobody was told of.
+    /// An error that no command lists is one that nobody gets, or one that the docs lack.
     #[test]
     fn every_error_is_listed_and_those_of_all_changes_once() {
         let source = include_str!("errors.rs");
@@ -123,9 +123,9 @@ mod tests {
         }
         assert!(errors.len() > 40, "they are found: {errors:?}");
         for error in errors {
-            let lists = TABLE.iter().filter(|spec| spec.errors.contains(&error)).count();
+            let listed = TABLE.iter().filter(|spec| spec.errors.contains(&error)).count();
             let of_all = pipeline::ERRORS.contains(&error);
-            assert_eq!(lists == 0, of_all, "{error}: {lists} commands list it");
+            assert_eq!(listed == 0, of_all, "{error}: {listed} commands list it");
         }
     }
 

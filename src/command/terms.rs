@@ -1,6 +1,6 @@
 //! The options of INIT and ALTER, as the table has them: everything that an operator can set.
 
-use super::options::outbox_place;
+use super::options::outbox_index;
 use super::vocabulary::{self, Arg, ArgKind, KeyOption, KeySpec};
 use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
 
@@ -201,9 +201,9 @@ const fn outbox_from(pos: i32) -> KeySpec {
 }
 
 fn find_outbox_of_init(args: &[&[u8]]) -> Option<usize> {
-    outbox_place(args, 2)
+    outbox_index(args, 2)
 }
 
 fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
-    outbox_place(args, 1)
+    outbox_index(args, 1)
 }

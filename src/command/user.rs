@@ -1,6 +1,6 @@
 //! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
@@ -29,8 +29,8 @@ pub const SPEC: Spec = Spec {
 
 struct Query<'a> {
     user: &'a [u8],
-    /// Rows to list at most.
-    rows: usize,
+    /// Grants to list at most.
+    count: usize,
 }
 
 fn run(call: &mut Call<'_>) {
@@ -41,16 +41,16 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
-    let mut rows = None;
-    while let Some(name) = words.option() {
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    let mut count = None;
+    while let Some(name) = args.option() {
         if !is(name, "COUNT") {
             return Err(errors::SYNTAX);
         }
-        words.once(&mut rows, |words| words.count_up_to(PAGE_ROWS_MAX))?;
+        args.once(&mut count, |args| args.count_up_to(PAGE_ROWS_MAX))?;
     }
-    Ok(Query { user, rows: rows.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
+    Ok(Query { user, count: count.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
 }
 
 fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
@@ -60,7 +60,7 @@ fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
         None => out.int(-1),
     }
     out.text(sale.admittance(query.user).name());
-    let newest_first = || sale.grants_of(query.user).take(query.rows);
+    let newest_first = || sale.grants_of(query.user).take(query.count);
     out.array(newest_first().count());
     newest_first().for_each(|grant| reply::row(out, &grant));
 }

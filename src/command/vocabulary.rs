@@ -15,9 +15,9 @@ pub const ACL_OPERATOR: &str = "write slow admin";
 
 /// The key of a command that only reads.
 pub const READS: &[KeySpec] = &[KeySpec::at(1, KEY_READ | KEY_ACCESS)];
-/// The key of a command that changes a sale and tells nothing of it.
+/// The key of a command that changes a sale and shows nothing of it.
 pub const CHANGES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE)];
-/// The key of a command that changes a sale and tells of it.
+/// The key of a command that changes a sale and shows what is there.
 pub const TAKES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE)];
 
 /// The keys of MGRAB: so many as the second argument says.

@@ -80,9 +80,9 @@ impl<'a> Call<'a> {
         args.iter().for_each(|arg| drop(self.open(*arg)));
     }
 
-    /// Opens several keys for writing, which must have different names, in order. None of them may
+    /// Opens keys for writing, which must have different names, in order. None of them may
     /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
-    pub fn open_several(&mut self, args: impl Iterator<Item = usize>) -> SmallVec<[Key<'_>; 1]> {
+    pub fn open_all(&mut self, args: impl Iterator<Item = usize>) -> SmallVec<[Key<'_>; 1]> {
         let (mut seen, mut keys) = (SmallVec::<[usize; 1]>::new(), SmallVec::new());
         for arg in args {
             let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx.raw()) };
     }
 
-    /// Tells clients that WATCH or cache the key that it changed.
+    /// Signals to clients that WATCH or cache the key that it changed.
     pub fn signal_modified(&mut self, key_arg: usize) {
         if let Some(key) = self.name(key_arg) {
             // SAFETY: the key's name is alive during the call.

@@ -132,9 +132,9 @@ const TEXT_BYTES_MAX: usize = 255;
 /// Lends `text` as a C string, without the heap. Our texts are short constants.
 pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) -> T {
     let mut buffer = [0u8; TEXT_BYTES_MAX + 1];
-    for (place, byte) in buffer.iter_mut().zip(text.bytes().take(TEXT_BYTES_MAX)) {
+    for (slot, byte) in buffer.iter_mut().zip(text.bytes().take(TEXT_BYTES_MAX)) {
         // A NUL would end the text early and nothing worse.
-        *place = byte;
+        *slot = byte;
     }
     body(buffer.as_ptr().cast())
 }

@@ -32,7 +32,7 @@ pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     }
 }
 
-/// Reads pairs of name and value. What is wrong is told by what is allowed, not by echoing it.
+/// Reads pairs of name and value. An error says what is allowed and echoes nothing.
 fn parse(args: &[&[u8]]) -> Result<Vec<(&'static Setting, u64)>, String> {
     let mut chosen: Vec<(&'static Setting, u64)> = Vec::new();
     for pair in args.chunks(2) {

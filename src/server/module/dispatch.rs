@@ -77,14 +77,14 @@ fn is_about_keys(ctx: Ctx<'_>) -> bool {
     unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx.raw()) != 0 }
 }
 
-/// Tells the server where the keys of this call are.
+/// Reports to the server where the keys of this call are.
 fn report_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
     for key in spec.keys {
-        for place in places_of(key, args) {
-            if let Ok(place) = c_int::try_from(place) {
+        for position in key_positions(key, args) {
+            if let Ok(position) = c_int::try_from(position) {
                 // SAFETY: a living context is all that the call needs.
                 unsafe {
-                    api!(RedisModule_KeyAtPosWithFlags)(ctx.raw(), place, key.flags as c_int)
+                    api!(RedisModule_KeyAtPosWithFlags)(ctx.raw(), position, key.flags as c_int)
                 };
             }
         }
@@ -93,7 +93,7 @@ fn report_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
 
 /// Where the keys of one spec are, the command's name being 0. None when the call has not all of
 /// those that it counts: it will be refused.
-fn places_of(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
+fn key_positions(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
     let at = usize::try_from(key.pos).unwrap_or(0);
     let (first, count) = match key.option {
         Some(option) => match (option.find)(args) {

@@ -1,4 +1,4 @@
-//! What the server tells of: where sales go (to new names and databases, in from a payload or a
+//! The server's events: where sales go (to new names and databases, in from a payload or a
 //! primary, out of the data), and that this node is promoted.
 //!
 //! A sale that leaves its key is adrift until it is freed or comes to another one, and so is one
@@ -22,7 +22,7 @@ use crate::server::value::datatype;
 use crate::server::value::key::Peek;
 use crate::server::value::stored;
 
-const NOT_SUBSCRIBED: &str = "the server refused to tell of its events";
+const NOT_SUBSCRIBED: &str = "the server refused a subscription to its events";
 
 /// The database that the last MOVE took its key from.
 static MOVED_FROM: Locked<c_int> = Locked::new(0);
@@ -61,10 +61,10 @@ unsafe extern "C" fn key_event(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Brings the client whose MOVE is told of back to its database. Valkey 8.1 tells modules by means
-/// of that client itself and leaves it in the database where the key went (valkey pull request
-/// 4024): its next commands would go there, and on a replica all that the primary sends after it.
-/// Other servers tell by means of a client of their own, which no command uses.
+/// Brings the client of a MOVE back to its database. Valkey 8.1 notifies modules by means of that
+/// client itself and leaves it in the database where the key went (valkey pull request 4024): its
+/// next commands would go there, and on a replica all that the primary sends after it. Other
+/// servers notify by means of a client of their own, which no command uses.
 fn stay(ctx: Ctx<'_>, event: &[u8]) {
     if event == b"move_from" {
         MOVED_FROM.with(ctx.lock(), |from| *from = ctx.db());
@@ -105,13 +105,13 @@ unsafe extern "C" fn swapped(
     guarded((), || {
         // SAFETY: with this event the server passes this struct, or null on other ones.
         let Some(info) = (unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }) else { return };
-        // SAFETY: the server tells of its events under its lock.
+        // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
         timer::change(lock, |deadlines| deadlines.swap(info.dbnum_first, info.dbnum_second));
     });
 }
 
-/// One database, or all of them, are about to be emptied. No key of theirs is told of.
+/// One database, or all of them, are about to be emptied. There is no event for their keys.
 unsafe extern "C" fn flushed(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -125,7 +125,7 @@ unsafe extern "C" fn flushed(
         else {
             return;
         };
-        // SAFETY: the server tells of its events under its lock.
+        // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
         match info.dbnum {
             ALL_DATABASES => timer::discard(lock, mem::take),
@@ -146,7 +146,7 @@ unsafe extern "C" fn loading(
     _data: *mut c_void,
 ) {
     guarded((), || {
-        // SAFETY: the server tells of its events under its lock.
+        // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
         match subevent {
             raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => timer::begin_arrival(lock),
@@ -167,7 +167,7 @@ unsafe extern "C" fn role_changed(
     guarded((), || {
         if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
             epoch::begin();
-            // SAFETY: the server tells of its events under its lock.
+            // SAFETY: the server calls event handlers under its lock.
             timer::wake(unsafe { ServerLock::held() });
         }
     });

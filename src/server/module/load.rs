@@ -55,7 +55,7 @@ macro_rules! module {
 
 pub(crate) use module;
 
-/// Oldest server that has all that is needed: Redis 7.0, as the server tells its version.
+/// Oldest server that has all that is needed: Redis 7.0, as the server states its version.
 const SERVER_VERSION_MIN: c_int = 0x0007_0000;
 
 const TOO_OLD: &str = "seckill needs Redis 7.0 or newer, or Valkey: this server is older, so the \

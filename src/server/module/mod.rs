@@ -1,5 +1,5 @@
 //! The module as the server knows it: loading, commands and their descriptions, settings, INFO,
-//! and the events that the server tells of.
+//! and the server's events.
 
 mod config;
 mod dispatch;

@@ -1,4 +1,4 @@
-//! Commands as the server is told of them: names, arity, keys, arguments, texts, ACL categories.
+//! Registering commands with the server: names, arity, keys, arguments, texts, ACL categories.
 
 use std::ffi::CString;
 use std::mem;
@@ -53,7 +53,7 @@ fn create(
     let name = CString::new(spec.name).map_err(|_| NOT_CREATED)?;
     let asks = if spec.finds_keys() { " getkeys-api" } else { "" };
     let flags = CString::new(format!("{}{asks}", spec.flags)).map_err(|_| NOT_CREATED)?;
-    // The keys are told by the key specs of the description.
+    // The key specs of the description say where keys are.
     // SAFETY: the texts end in NUL and are copied, and the entry point is a static function.
     let command = unsafe {
         let (name, flags) = (name.as_ptr(), flags.as_ptr());
@@ -109,7 +109,7 @@ static VERSION: RedisModuleCommandInfoVersion = RedisModuleCommandInfoVersion {
     sizeof_arg: mem::size_of::<RedisModuleCommandArg>(),
 };
 
-/// Tells the server about a command. `None` when it refuses, or when a text holds a NUL.
+/// Describes a command to the server. `None` when it refuses, or when a text holds a NUL.
 fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<()> {
     let mut store = Store::default();
     let tips = spec.tips.join(" ");
@@ -141,7 +141,7 @@ fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<()> {
 #[derive(Default)]
 struct Store {
     texts: Vec<CString>,
-    lists: Vec<Vec<RedisModuleCommandArg>>,
+    arg_lists: Vec<Vec<RedisModuleCommandArg>>,
 }
 
 impl Store {
@@ -153,7 +153,7 @@ impl Store {
         Some(start)
     }
 
-    /// `asked`: the server asks the command itself, because its keys can't be told from the words.
+    /// `asked`: the server asks the command itself, because words alone don't say which are keys.
     fn key_spec(&mut self, spec: &KeySpec, asked: bool) -> Option<RedisModuleCommandKeySpec> {
         // SAFETY: the structure is plain numbers and pointers; zeros are valid and mean "none".
         let mut key: RedisModuleCommandKeySpec = unsafe { mem::zeroed() };
@@ -201,7 +201,7 @@ impl Store {
         // SAFETY: all zeros end the list of arguments.
         list.push(unsafe { mem::zeroed() });
         let start = list.as_mut_ptr();
-        self.lists.push(list);
+        self.arg_lists.push(list);
         Some(start)
     }
 

@@ -1,10 +1,10 @@
-//! What a command is: everything that the server, the docs, HELP and tests are told about it.
+//! What a command is: everything that the server, the docs, HELP and tests know about it.
 
 use redis_module::raw;
 
 use crate::server::call::Handler;
 
-/// One command: everything that the server, the docs and HELP are told about it.
+/// One command: everything that the server, the docs and HELP know about it.
 #[derive(Debug)]
 pub struct Spec {
     /// In capitals, with its prefix: `SECKILL.GRAB`.
@@ -40,7 +40,7 @@ pub struct Spec {
 /// Where keys stand in a call and what is done to them.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// Place of the key, the command's name being 0; of an option's key, where to look from.
+    /// Position of the key, the command's name being 0; of an option's key, where to look from.
     pub pos: i32,
     /// One of `KEY_READ`, `KEY_CHANGE`, with the other bits of this module.
     pub flags: u64,
@@ -61,7 +61,7 @@ pub struct KeyOption {
 }
 
 impl KeySpec {
-    /// A key at a fixed place.
+    /// A key at a fixed position.
     pub const fn at(pos: i32, flags: u64) -> KeySpec {
         KeySpec { pos, flags, counted: false, option: None }
     }
@@ -149,14 +149,14 @@ impl Arg {
         Arg::new(name, ArgKind::PureToken).token(token)
     }
 
-    /// Several arguments that come together.
+    /// Arguments that come together.
     pub const fn block(name: &'static str, children: &'static [Arg]) -> Arg {
         let mut block = Arg::new(name, ArgKind::Block);
         block.children = children;
         block
     }
 
-    /// One of several arguments.
+    /// One of these arguments.
     pub const fn one_of(name: &'static str, children: &'static [Arg]) -> Arg {
         let mut choice = Arg::new(name, ArgKind::OneOf);
         choice.children = children;

@@ -82,7 +82,7 @@ unsafe extern "C" fn free(value: *mut c_void) {
     guarded((), || unsafe { stored::free(value) });
 }
 
-/// The value leaves its key: it is deleted, or it comes to another key, which an event tells.
+/// The value leaves its key: it is deleted, or it comes to another key, which is another event.
 unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) {
     guarded((), || {
         // SAFETY: a value of the type is a boxed `Value`, which the server holds meanwhile.
@@ -166,7 +166,7 @@ fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
     save(io, &[]);
 }
 
-/// Runs a callback that writes a sale into a file. The server can't be told of a failure, but a
+/// Runs a callback that writes a sale into a file. There is no way to report a failure, but a
 /// forked child that ends early makes it keep the file that it has.
 fn guarded_writing(body: impl FnOnce()) {
     let written = guarded(false, || {
@@ -323,11 +323,11 @@ unsafe extern "C" fn aof_rewrite(
 
 fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale) {
     let pieces = sale.pieces();
-    // The base puts the sale at the version before all further pieces, each of which adds one.
+    // The base puts the sale at the version before all other pieces, each of which adds one.
     let (count, at_most) = pieces.size_hint();
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
-    let further = count.saturating_sub(1) as u64;
-    let mut version = sale.balances().version.saturating_sub(further);
+    let others = count.saturating_sub(1) as u64;
+    let mut version = sale.balances().version.saturating_sub(others);
     for (kind, piece) in pieces {
         let Some(effect) = kind.effect(&piece) else { continue };
         if kind == Kind::Base {

@@ -6,8 +6,8 @@
 //! one and saving reads none, before a sale is saved, and the rest afterwards.
 //!
 //! It must never happen in a process that goes on with the sale. So three things must agree: this
-//! is not the process that loaded the module; the server has told, in this very process, that a
-//! child began to save (it tells of DUMP and DEBUG neither there nor in the parent, and of a SAVE
+//! is not the process that loaded the module; the server has announced, in this very process, that
+//! a child began to save (it announces DUMP and DEBUG neither there nor in the parent, and a SAVE
 //! in the parent by another name); and it calls itself a child. Such a child saves each key once
 //! and ends; one that begins to save again is ended. Should something look at a sale nevertheless,
 //! it finds zeros where numbers were: a grant of nobody or none, but no address, because only
@@ -32,14 +32,15 @@ static SAVING: AtomicU32 = AtomicU32::new(0);
 /// The child that saved and gave memory back: it must not save again.
 static SPENT: AtomicU32 = AtomicU32::new(0);
 
-const NOT_TOLD: &str = "the server does not tell when it saves: a fork copies more memory";
+const NOT_SUBSCRIBED: &str =
+    "the server does not announce when it saves: a fork copies more memory";
 
-/// Has the server tell when a child begins to save.
+/// Subscribes to the event that a child begins to save.
 pub(crate) fn follow(ctx: Ctx<'_>) {
     if ctx.subscribe(raw::REDISMODULE_EVENT_PERSISTENCE, changed) {
         HOME.store(process::id(), Ordering::Relaxed);
     } else {
-        log::notice(NOT_TOLD);
+        log::notice(NOT_SUBSCRIBED);
     }
 }
 

@@ -68,7 +68,7 @@ impl Key<'_> {
     }
 
     /// Puts a sale at the key, which was opened for writing and holds nothing. Foreign code may run
-    /// in it: the server tells of the new key.
+    /// in it: the server notifies of the new key.
     pub fn fill(self, sale: Sale) {
         if self.key.is_null() {
             return log::warning(NOT_FILLED);
@@ -123,7 +123,7 @@ impl Drop for Key<'_> {
 }
 
 /// A look at a key that leaves no trace: not in its idle time, not in the server's statistics, and
-/// nobody is told of it.
+/// no notification is sent.
 pub(crate) struct Peek {
     key: *mut RedisModuleKey,
 }
