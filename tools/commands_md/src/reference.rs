@@ -20,7 +20,7 @@ transitions: they come once, when the sale gets there.
 | --- | --- | --- |
 ";
 
-const INFO: &str = "
+const INFO_HEAD: &str = "
 ## INFO seckill
 
 Counted on this node since it started; a replica counts what it is asked itself.
@@ -30,7 +30,7 @@ Counted on this node since it started; a replica counts what it is asked itself.
 | `seckill_version` | the module's version |
 ";
 
-const SETTINGS: &str = "
+const SETTINGS_HEAD: &str = "
 ## Settings
 
 `CONFIG SET seckill.NAME number`, a line `seckill.NAME number` of the configuration file, or
@@ -48,11 +48,11 @@ pub fn markdown() -> String {
         let notification = notification.unwrap_or_else(|| "none".to_owned());
         row(&mut page, &[&format!("`{}`", kind.name()), &notification, kind.about()]);
     }
-    page.push_str(INFO);
+    page.push_str(INFO_HEAD);
     for field in &FIELDS {
         row(&mut page, &[&format!("`{}`", field.shown_name()), field.about]);
     }
-    page.push_str(SETTINGS);
+    page.push_str(SETTINGS_HEAD);
     for setting in SETTINGS.iter() {
         let numbers = [setting.default, setting.min, setting.max].map(|number| number.to_string());
         let name = format!("`seckill.{}`", setting.name);
