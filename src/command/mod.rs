@@ -17,7 +17,7 @@ mod init;
 mod mgrab;
 pub mod options;
 mod pause;
-mod pipeline;
+pub mod pipeline;
 mod reply;
 mod restock;
 mod rounds;
