@@ -1,4 +1,5 @@
-//! The page docs/reference.md: notifications, fields of INFO and settings, from the module's tables.
+//! The page docs/reference.md: notifications, fields of INFO and settings, from the module's
+//! tables.
 
 use std::fmt::Write;
 
