@@ -1,4 +1,4 @@
-//! The entries of the outbox: events, told so that a database can follow.
+//! The entries of the outbox: events, in a form that a database can follow.
 //!
 //! An entry is narrow, because it is written, logged and copied with every grant: the event, the
 //! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only

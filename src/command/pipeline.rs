@@ -102,6 +102,7 @@ pub type Tasks<'p, 'a, 'c> = SmallVec<[Task<'p, 'a, 'c>; 1]>;
 /// What was made, beside the plan of it.
 #[derive(Default)]
 pub struct Made<'c> {
+    /// Entries that were appended.
     pub entries: Option<Appended<'c>>,
     /// Holds that ended.
     pub settled: u64,

@@ -30,7 +30,7 @@ impl Modulo {
     }
 
     /// Whether this user is one of them.
-    pub(super) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let residue = match user.iter().all(u8::is_ascii_digit) {
             true => user
                 .iter()

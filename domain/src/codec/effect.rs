@@ -198,7 +198,7 @@ pub struct Importing<'a> {
 pub type Seqs = SmallVec<[u64; 2]>;
 
 impl<'a> Change<'a> {
-    /// A change that stores no time of its own: a piece of a rewritten log.
+    /// A change without a time or an epoch of its own: a piece of a rewritten log is one.
     pub fn piece(effect: Effect<'a>) -> Change<'a> {
         Change { elapsed_ms: 0, epoch: None, effect }
     }

@@ -1,5 +1,5 @@
 //! When the rounds of a sale that repeats begin and end. What is kept of those that are over is in
-//! `rounds`, how the next one begins in `turn`.
+//! `past`.
 
 use crate::model::limits::TIME_MS_MAX;
 use crate::model::outcome::Misuse;

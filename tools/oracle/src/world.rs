@@ -22,7 +22,7 @@ use super::oracle::{
     self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,
 };
 use super::rebuild;
-use super::told::{texts, Told};
+use super::stored_entry::{texts, StoredEntry};
 
 /// What was found wrong, in words.
 pub type Check = Result<(), String>;
@@ -77,13 +77,13 @@ impl World {
         let plan = decision.plan.ok_or("an INIT without a plan")?;
         let sale = plan.create([1, 2]).ok_or("no plan of an INIT")?;
         same!("events", words(&plan), oracle.events());
-        same!("entries", texts(&Told::all(&sale, &plan, KEY)), oracle.entries().to_vec());
+        same!("entries", texts(&StoredEntry::all(&sale, &plan, KEY)), oracle.entries().to_vec());
         let text = encoded(&plan.changes[0]);
         let change = Change::decode(&text).map_err(refused)?;
         let (replica, plan) = Sale::create(change, [3, 4]).map_err(refused)?;
         let plan = plan.ok_or("an INIT that tells nothing")?;
         same!("events on the replica", words(&plan), oracle.events());
-        let entries = texts(&Told::all(&replica, &plan, KEY));
+        let entries = texts(&StoredEntry::all(&replica, &plan, KEY));
         same!("entries on the replica", entries, oracle.entries().to_vec());
         let world = World { clock, run, sale, replica, oracle };
         world.verify()?;
@@ -202,7 +202,7 @@ impl World {
         let wire: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
         let plan = decision.plan.as_ref().ok_or("nothing to make")?;
         same!("version of the plan", plan.version(), version);
-        let told = Told::all(&self.sale, plan, KEY);
+        let told = StoredEntry::all(&self.sale, plan, KEY);
         entries.extend(texts(&told));
         self.sale.commit(plan);
         events.extend(words(plan));
@@ -210,7 +210,7 @@ impl World {
     }
 
     /// The way of the effects: texts are bytes on the wire. The replica writes the same entries.
-    fn replicate(&mut self, texts: &[Vec<u8>], made: &Plan<'_>, entries: &[Told]) -> Check {
+    fn replicate(&mut self, texts: &[Vec<u8>], made: &Plan<'_>, entries: &[StoredEntry]) -> Check {
         let version = made.version();
         let mut changes = Vec::new();
         for text in texts {
@@ -220,7 +220,7 @@ impl World {
         }
         let plan = self.replica.check(version, changes.clone());
         let plan = plan.map_err(|why| format!("the replica refuses: {why:?}"))?;
-        same!("entries on the replica", &Told::all(&self.replica, &plan, KEY)[..], entries);
+        same!("entries on the replica", &StoredEntry::all(&self.replica, &plan, KEY)[..], entries);
         self.replica.commit(&plan);
         same!("events on the replica", plan.events, made.events);
         same!("numbers on the replica", plan.balances, made.balances);

@@ -22,7 +22,7 @@ fn the_text_of_every_effect() {
     let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
     let (id, secret) = (0x6162_6364_6566_6768, [b'x'; 16]);
     let drawn = Terms { draw: Some(Draw::list(&[3, 4])), ..Terms::default() };
-    let Some(Draw::List { fingerprint, .. }) = drawn.draw else { unreachable!() };
+    let Some(Draw::List { fingerprint, .. }) = drawn.draw else { panic!("no list") };
     let mut drawn_text = b"Is7l1g0h0o0c0x18y2:abcdefghxxxxxxxxxxxxxxxx\x04\x02".to_vec();
     drawn_text.extend_from_slice(&fingerprint);
     drawn_text.extend_from_slice(b"\x03\x04");

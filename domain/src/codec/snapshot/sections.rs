@@ -9,7 +9,7 @@ use crate::draw::amounts::Amounts;
 use crate::memory::bytes::{put_bytes, put_varint, Reader};
 use crate::model::limits::ROUND_TOTALS_MAX;
 use crate::request::terms::Terms;
-use crate::rounds::{Rounds, Total};
+use crate::rounds::past::{Rounds, Total};
 use crate::Sale;
 
 /// The further terms that INIT was told.

@@ -16,7 +16,7 @@ use super::node::Held;
 use super::{same, Check};
 use crate::oracle::{Bytes, Op, Oracle, Row};
 use crate::rebuild;
-use crate::told::Told;
+use crate::stored_entry::StoredEntry;
 use crate::world::{counters, numbers};
 
 /// The counters that are the same on every node come behind those of refusals.
@@ -114,7 +114,7 @@ impl Cluster {
     }
 
     /// (epoch, rev) and (epoch, seq) never name two things, also when histories are lost.
-    pub fn check_names(&mut self, sale: usize, entries: &[Told]) -> Check {
+    pub fn check_names(&mut self, sale: usize, entries: &[StoredEntry]) -> Check {
         let names = &mut self.names[sale];
         for entry in entries {
             let (epoch, rev) = (entry.number("epoch")?, entry.number("rev")?);

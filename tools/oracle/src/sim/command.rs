@@ -19,7 +19,7 @@ use super::step::Step;
 use super::tally::Tally;
 use super::{same, Check};
 use crate::oracle::{Ask, Bytes, Op};
-use crate::told::{texts, Told};
+use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{encoded, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
@@ -28,7 +28,7 @@ pub const KEY: &[u8] = b"k";
 /// What a command changed: its part of the history, its entries, the kinds of its events.
 struct Made {
     part: Part,
-    entries: Vec<Told>,
+    entries: Vec<StoredEntry>,
     kinds: Vec<EventKind>,
 }
 
@@ -191,7 +191,7 @@ impl Cluster {
         let held = &mut self.primary.held[sale];
         let (version, rev) = (held.sale.balances().version, held.sale.balances().rev);
         let texts: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
-        let entries = Told::all(&held.sale, plan, KEY);
+        let entries = StoredEntry::all(&held.sale, plan, KEY);
         entries.iter().try_for_each(|entry| held.follower.read(entry))?;
         held.sale.commit(plan);
         held.follow();

@@ -7,7 +7,7 @@ use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
 
 use super::{same, Check};
-use crate::told::Told;
+use crate::stored_entry::StoredEntry;
 
 /// A grant as entries tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Follower {
     }
 
     /// Reads the next entry of the stream.
-    pub fn read(&mut self, entry: &Told) -> Check {
+    pub fn read(&mut self, entry: &StoredEntry) -> Check {
         let (rev, epoch, t) = (entry.number("rev")?, entry.number("epoch")?, entry.number("t")?);
         if self.is_on {
             same("rev of an entry", &rev, &(self.rev + 1))?;

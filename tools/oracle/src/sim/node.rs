@@ -12,7 +12,7 @@ use super::follower::Follower;
 use super::model::Heard;
 use super::{same, Check};
 use crate::rebuild;
-use crate::told::Told;
+use crate::stored_entry::StoredEntry;
 
 /// A sale on one node.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub struct Part {
 #[derive(Clone, Debug)]
 pub enum What {
     /// One APPLY, and the entries that it makes everywhere.
-    Apply { version: u64, texts: Vec<Vec<u8>>, entries: Vec<Told> },
+    Apply { version: u64, texts: Vec<Vec<u8>>, entries: Vec<StoredEntry> },
     /// A RESTORE.
     Arrive { dump: Rc<Vec<Vec<u8>>>, at: u64 },
 }
@@ -87,11 +87,11 @@ impl Held {
     }
 
     /// Applies what was replicated.
-    fn apply(&mut self, version: u64, texts: &[Vec<u8>], entries: &[Told]) -> Check {
+    fn apply(&mut self, version: u64, texts: &[Vec<u8>], entries: &[StoredEntry]) -> Check {
         let changes = decoded(texts)?;
         let plan = self.sale.check(version, changes);
         let plan = plan.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
-        let own = Told::all(&self.sale, &plan, KEY);
+        let own = StoredEntry::all(&self.sale, &plan, KEY);
         same("entries of a replica", &own, &entries.to_vec())?;
         own.iter().try_for_each(|entry| self.follower.read(entry))?;
         self.sale.commit(&plan);

@@ -7,25 +7,25 @@ use serde_json::{Map, Value};
 
 /// An entry that was read: its fields as they came, and what `data` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct StoredEntry {
     pub fields: Vec<(Field, Vec<u8>)>,
     data: Map<String, Value>,
 }
 
-impl Told {
+impl StoredEntry {
     /// The entries of `plan`, which is for `sale` as it is. None where there is no outbox.
-    pub fn all(sale: &Sale, plan: &Plan<'_>, key: &[u8]) -> Vec<Told> {
+    pub fn all(sale: &Sale, plan: &Plan<'_>, key: &[u8]) -> Vec<StoredEntry> {
         let mut all = Vec::new();
         if sale.outbox_after(plan).is_some() {
-            sale.each_entry(plan, &mut Vec::new(), |entry| all.push(Told::of(entry, key)));
+            sale.each_entry(plan, &mut Vec::new(), |entry| all.push(StoredEntry::of(entry, key)));
         }
         all
     }
 
-    fn of(entry: &Entry<'_>, key: &[u8]) -> Told {
+    fn of(entry: &Entry<'_>, key: &[u8]) -> StoredEntry {
         let fields = entry.fields(key).map(|(field, value)| (field, value.to_vec()));
         let data = serde_json::from_slice(entry.data).unwrap_or_default();
-        Told { fields: fields.collect(), data }
+        StoredEntry { fields: fields.collect(), data }
     }
 
     /// A raw field, empty when there is none.
@@ -73,6 +73,6 @@ impl Told {
 }
 
 /// Entries in the oracle's form.
-pub fn texts(entries: &[Told]) -> Vec<String> {
-    entries.iter().map(Told::text).collect()
+pub fn texts(entries: &[StoredEntry]) -> Vec<String> {
+    entries.iter().map(StoredEntry::text).collect()
 }
