@@ -134,6 +134,7 @@ fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     let logged = Options::new().line("appendonly yes").line("appendfsync always");
     let mut replica = logged.line("replica-read-only no").start();
     replica.follow(&server);
+    logs::wait_for_rewrite(&replica);
     let (mut conn, mut far) = (server.conn(), replica.conn());
     assert_eq!(conn.call("SECKILL.INIT k 9 LIMIT 0 OUTBOX s"), "+OK");
     replica.wait_in_sync(&server);

@@ -53,7 +53,7 @@ impl Oracle {
         self.happen_with("ROUND", number("round", round), String::new());
     }
 
-    /// StoredEntry round by round: with CARRY each leaves what it has to the next, if anybody could ask
+    /// Told round by round: with CARRY each leaves what it has to the next, if anybody could ask
     /// in it.
     fn supply_of(&self, every: Every, round: u64) -> u64 {
         if !every.carry {
