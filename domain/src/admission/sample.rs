@@ -1,8 +1,8 @@
 //! SAMPLE: a random share of the users.
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
-use crate::outcome::Misuse;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
+use crate::model::outcome::Misuse;
 
 /// A share of the users; another salt is another share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Sample {
     }
 
     /// Whether this user is one of them. A larger share has all users of a smaller one.
-    pub(super) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let bits = keyed(secret, Purpose::Sample, &[&[self.salt.len() as u8], &self.salt, user]);
         let place = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
         place < u128::from(self.permille)
