@@ -4,6 +4,7 @@
 //! open. In the interleaver each buyer stops before every round trip, says what comes next, and
 //! goes on when the interleaver says so: that is how every order of the steps can be played.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,6 +49,8 @@ pub struct Scene {
     pub lines: Vec<Line>,
     /// The key whose holder is watched.
     pub lease: Option<&'static str>,
+    /// The statement that each has sent last.
+    pub statements: HashMap<usize, String>,
     pub holder: Option<usize>,
     /// Whether the lock that is held ends by itself.
     pub ends: bool,
@@ -109,6 +112,12 @@ impl Gate {
         let Gate::Held(turns) = self else { return };
         let line = Line { who: Some(turns.who), text: text(), is_step: true };
         lock(&turns.scene).lines.push(line);
+    }
+
+    /// What the timeline says of a statement that has to wait.
+    pub fn asks(&self, statement: &str) {
+        let Gate::Held(turns) = self else { return };
+        lock(&turns.scene).statements.insert(turns.who, statement.to_owned());
     }
 
     /// Keeps the truth about who holds the lock, whatever the buyers believe.

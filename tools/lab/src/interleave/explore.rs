@@ -19,8 +19,9 @@ const SEED: u64 = 7;
 pub struct Finding {
     pub fault: Fault,
     pub timeline: Timeline,
-    /// Fewer is shorter: buyers, then steps, then changes from one buyer to another.
-    pub size: (usize, usize, usize),
+    /// Fewer is shorter: leases that ran out, buyers, steps, changes from one buyer to another. What
+    /// breaks by itself is a stronger proof than what needs a slow worker.
+    pub size: (usize, usize, usize, usize),
 }
 
 /// What the interleaver found about one contender.
@@ -179,7 +180,8 @@ impl Search<'_> {
         }
         let came = played.outcomes.iter().filter(|one| one.first.is_some()).count();
         let switches = trace.windows(2).filter(|two| two[0] != two[1]).count();
-        let size = (came, trace.len(), switches);
+        let leases = trace.iter().filter(|choice| **choice == Choice::LeaseEnds).count();
+        let size = (leases, came, trace.len(), switches);
         for fault in faults(setting, played) {
             let better = self.best.get(&fault).is_none_or(|best| size < best.size);
             if better {

@@ -1,5 +1,6 @@
 //! The stage: buyers on threads of their own, of whom one at a time makes one step.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread;
@@ -151,6 +152,8 @@ impl Stage {
     fn open(&mut self, contender: &Contender, setting: &Setting) -> Result<(), Stop> {
         redis::cmd("FLUSHALL").exec(&mut self.desk.redis)?;
         *lock(&self.scene) = Scene { lease: contender.lease, ..Scene::default() };
+        // The same tokens whichever rows were played before.
+        self.desk.house.next_number.store(1, Ordering::Relaxed);
         self.desk.rush = Rush { supply: setting.stock, ..contender.rush };
         (contender.set_up)(&mut self.desk, setting.stock)
     }
@@ -248,8 +251,10 @@ impl Stage {
             let product = |who: usize| play.setting.people[who].product;
             play.waited_for_another |=
                 (0..play.states.len()).all(|other| other == who || product(other) != product(who));
-            let text = "… waits for a row lock".into();
-            lock(&self.scene).lines.push(Line { who: Some(who), text, is_step: false });
+            let mut scene = lock(&self.scene);
+            let statement = scene.statements.get(&who).map_or("", String::as_str);
+            let text = format!("{statement} … waits for a row lock");
+            scene.lines.push(Line { who: Some(who), text, is_step: false });
         }
     }
 
