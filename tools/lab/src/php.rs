@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use redis::Connection;
+use rustix::process::{kill_process, Pid, Signal};
 use seckill_harness::process::{command, Server};
 
 use crate::strategies::count;
@@ -132,8 +133,11 @@ pub struct Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for child in &mut self.children {
+            // A master that is killed leaves its workers behind; one that is asked ends them first.
+            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            let asked = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
             // Both fail only if it has ended already.
-            let _ = (child.kill(), child.wait());
+            let _ = if asked { child.wait().map(drop) } else { child.kill() };
         }
     }
 }
