@@ -10,7 +10,7 @@ use crate::facts::facts;
 use crate::interleave::explore::{prove, Proof};
 use crate::interleave::stage::Stage;
 use crate::page::words::Language;
-use crate::page::{self, tables, Host, Report};
+use crate::page::{self, schedules, Host, Report};
 use crate::progress::Progress;
 use crate::rush::cell::Cell;
 use crate::rush::count::Crowd;
@@ -108,7 +108,7 @@ pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     host.seconds = progress.seconds();
     let report = Report { host, proofs, cells, facts };
     if wanted.proofs || !wanted.only.is_empty() {
-        println!("{}", tables::timelines(&report, Language::English));
+        println!("{}", schedules::timelines(&report, Language::English));
     }
     println!("{}", summary(&report, &rows));
     if let Some(docs) = wanted.docs.as_ref().filter(|_| wanted.is_whole()) {

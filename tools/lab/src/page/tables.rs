@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use crate::contender::{Contender, Fault};
-use crate::interleave::explore::{Finding, Proof};
-use crate::page::words::{fault, timeline, Language};
+use crate::interleave::explore::Proof;
+use crate::page::schedules::timelines;
+use crate::page::summary::{run, verdict};
+use crate::page::words::{fault, Language};
 use crate::page::Report;
 use crate::rush::cell::{Cell, Spread};
 use crate::rush::count::Crowd;
@@ -13,7 +15,7 @@ use crate::strategies::ALL;
 /// Name of the place on the page, and what goes there.
 pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
     vec![
-        ("run", run(report, language)),
+        ("run", format!("{}\n\n{}", verdict(report, language), run(report, language))),
         ("rows", rows(report, language)),
         ("rush", rush(report, language)),
         ("crash", crash(report, language)),
@@ -23,28 +25,12 @@ pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn run(report: &Report, language: Language) -> String {
-    let h = &report.host;
-    let schedules: usize = report.proofs.iter().map(|proof| proof.schedules).sum();
-    match language {
-        Language::English => {
-            format!(
-            "{} and {}, {} cores of {}, {}. One run of {} s: {} schedules played, {} cells of the \
-             rush. Load average of the machine when the rush began: {}; when it ended (the lab's \
-             own included): {}.",
-            h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
-            report.cells.len(), h.load.0, h.load.1
-        )
-        }
-        Language::Chinese => {
-            format!(
-            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 个调度，{} 组压测。压测开始时机器负载 {}，\
-             结束时（含压测自身）{}。",
-            h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
-            report.cells.len(), h.load.0, h.load.1
-        )
-        }
-    }
+pub fn row_of(proof: &Proof) -> Option<&'static Contender> {
+    ALL.iter().find(|one| one.id == proof.id)
+}
+
+pub fn has_crash(proof: &Proof) -> bool {
+    proof.findings.iter().any(|finding| finding.fault.needs_crash())
 }
 
 fn head(table: &mut String, names: &[&str]) {
@@ -309,11 +295,8 @@ fn crash(report: &Report, language: Language) -> String {
         let rows = ids(rows.map(|proof| proof.id.as_str()).collect());
         let _ = writeln!(table, "| {} | {rows} |", language.of(fault(kind)));
     }
-    let clean = |proof: &&Proof| {
-        let one = ALL.iter().find(|one| one.id == proof.id);
-        one.is_some_and(Contender::is_exact)
-            && !proof.findings.iter().any(|finding| finding.fault.needs_crash())
-    };
+    let clean =
+        |proof: &&Proof| row_of(proof).is_some_and(Contender::is_exact) && !has_crash(proof);
     let rows = report.proofs.iter().filter(clean).map(|proof| proof.id.as_str()).collect();
     let nothing = language.of((
         "nothing: who asks again learns what they have",
@@ -399,56 +382,4 @@ fn facts(report: &Report, language: Language) -> String {
         let _ = writeln!(table, "| {} | {} | {} |", fact.id, fact.asked, fact.said);
     }
     table
-}
-
-/// The fault that a reader wants to see first.
-fn chief(proof: &Proof) -> Option<&Finding> {
-    use Fault::*;
-    let order = [
-        Oversold,
-        TwoForOne,
-        Stuck,
-        Undersold,
-        Endless,
-        InThenSoldOut,
-        WaitsForAnother,
-        CrashWedges,
-        CrashLosesUnit,
-        CrashLocksOut,
-        ErrorInsteadOfRefusal,
-        CrashSellsTwice,
-        CrashHidesUnit,
-    ];
-    order.iter().find_map(|fault| proof.findings.iter().find(|finding| finding.fault == *fault))
-}
-
-/// For each row the shortest schedule that shows its chief fault, or how many showed none.
-pub fn timelines(report: &Report, language: Language) -> String {
-    let mut text = String::new();
-    for proof in &report.proofs {
-        let Some(one) = ALL.iter().find(|one| one.id == proof.id) else { continue };
-        let _ = writeln!(text, "### {}\n\n{}: {}\n", proof.id, one.seed, one.steps);
-        let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
-        // Who deletes another's lock is asked about twice in the posts.
-        let lock = |finding: &&Finding| finding.fault == Fault::FreedAnothersLock;
-        shown.extend(proof.findings.iter().filter(lock));
-        for finding in &shown {
-            let name = language.of(fault(finding.fault));
-            let lines = timeline(&finding.timeline.text(), language);
-            let _ = writeln!(text, "{name}:\n\n```text\n{lines}```\n");
-        }
-        if shown.is_empty() {
-            let (all, count) = (proof.complete, proof.schedules);
-            let none = match (language, all) {
-                (Language::English, true) => format!("None in all {count} schedules."),
-                (Language::English, false) => format!(
-                    "None in {count} schedules (every order of the small sales, a seeded sample of \
-                     the large)."
-                ),
-                (Language::Chinese, _) => format!("{count} 个调度，没有一个出错。"),
-            };
-            let _ = writeln!(text, "{none}\n");
-        }
-    }
-    text
 }
