@@ -1,5 +1,7 @@
 //! The commands, a file for each: it parses all its arguments, then opens its key, then decides.
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod allow_deny;
 mod alter;

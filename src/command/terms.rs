@@ -37,7 +37,8 @@ const ADMISSION: [Arg; 5] = [
     Arg::block("allowlist", &[Arg::pure("on", "ALLOWLIST"), Arg::pure("off", "OFF").optional()])
         .optional()
         .about(
-            "only users whom `SECKILL.ALLOW` has listed may buy; others are DENIED (OFF: everybody)",
+            "only users whom `SECKILL.ALLOW` has listed may buy; others are DENIED (OFF: \
+             everybody)",
         ),
     Arg::block(
         "mod",
@@ -117,7 +118,10 @@ const DRAW: Arg = Arg::one_of(
                 Arg::new("packets", ArgKind::Integer).shown("n").token("EQUAL"),
             ],
         )
-        .about("n packets of the same size, the first ones have one unit more if it does not divide"),
+        .about(
+            "n packets of the same size, the first ones have one unit more if it does not \
+             divide",
+        ),
         Arg::block(
             "list",
             &[
@@ -143,7 +147,8 @@ const ROUNDS: Arg = Arg::block(
             "rounds begin so long after each multiple of the period in Unix time (default 0)",
         ),
         Arg::new("lasts", ArgKind::Integer).shown("ms").token("LASTS").optional().about(
-            "how long each round is open; then GRAB is NOTOPEN until the next (default: the period)",
+            "how long each round is open; then GRAB is NOTOPEN until the next (default: the \
+             period)",
         ),
         Arg::pure("carry", "CARRY")
             .optional()

@@ -1,6 +1,9 @@
 //! Tests against a real server, one concern a module. One binary, because linking is slow; the
 //! tests of a module share nothing and run in parallel, each with servers of its own.
 
+// A test that can't go on says so and fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+
 mod admission;
 mod aof_rewrite;
 mod async_load;
@@ -34,6 +37,7 @@ mod mixed;
 mod no_trace;
 mod other_modules;
 mod outbox;
+mod outbox_copies;
 mod persistence;
 mod promotion;
 mod races;
