@@ -15,7 +15,7 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let mut key = call.open(KEY);
     // A key that is gone, or that holds something else by now, costs this look and no more.
-    let Ok(sale) = pipeline::sale_at(&mut key) else {
+    let Ok(sale) = pipeline::sale(key.slot()) else {
         return Swept::default();
     };
     sale.forget_look();

@@ -207,7 +207,7 @@ fn judge<'a, 'c>(
     let mut keys = call.open_all(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
-        sales.push(pipeline::sale_at(key)?);
+        sales.push(pipeline::sale(key.slot())?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
@@ -231,18 +231,18 @@ fn judge<'a, 'c>(
 
 fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
     match outcome {
-        MultiOutcome::Granted(rows) => {
-            out.array(1 + rows.len());
+        MultiOutcome::Granted(grants) => {
+            out.array(1 + grants.len());
             out.text("GRANTED");
-            for (grant, available) in rows {
+            for (grant, available) in grants {
                 row(out, 5, grant);
                 out.number(*available);
             }
         }
-        MultiOutcome::Replayed(rows) => {
-            out.array(1 + rows.len());
+        MultiOutcome::Replayed(grants) => {
+            out.array(1 + grants.len());
             out.text("REPLAY");
-            rows.iter().for_each(|grant| row(out, 4, grant));
+            grants.iter().for_each(|grant| row(out, 4, grant));
         }
         MultiOutcome::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
             reply::outcome(out, &Outcome::ManyOwnEnding);

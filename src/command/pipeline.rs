@@ -31,12 +31,8 @@ use seckill_domain::Sale;
 /// Where the key is among the arguments of every command that has one.
 pub const KEY: usize = 0;
 
-/// The sale at an open key, or the error to reply.
-pub fn sale_at<'k>(key: &'k mut Key<'_>) -> Result<&'k mut Sale, &'static str> {
-    sale_in(key.slot())
-}
-
-fn sale_in<S>(slot: Slot<S>) -> Result<S, &'static str> {
+/// The sale that is at a key, or the error to reply.
+pub fn sale<S>(slot: Slot<S>) -> Result<S, &'static str> {
     match slot {
         Slot::Sale(sale) => Ok(sale),
         Slot::Missing => Err(errors::NO_SALE),
@@ -47,7 +43,7 @@ fn sale_in<S>(slot: Slot<S>) -> Result<S, &'static str> {
 /// Shows something of the sale at the key, or replies why not. Leaves no trace.
 pub fn show(call: &mut Call<'_>, show: impl FnOnce(&Sale, &Now, Reply<'_>)) {
     let (now, reply) = (call.now(), call.reply());
-    match sale_in(call.view(KEY).slot()) {
+    match sale(call.view(KEY).slot()) {
         Ok(sale) => show(sale, &now, reply),
         Err(error) => reply.error(error),
     }
@@ -81,7 +77,7 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
 fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome, &'static str> {
     let outbox = call.outbox();
     let mut key = call.open(KEY);
-    let sale = sale_at(&mut key)?;
+    let sale = sale(key.slot())?;
     let Decision { outcome, plan } = &sale.decide(request, now);
     let shown = sale.masked(outcome.clone());
     // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
@@ -215,7 +211,7 @@ fn open_streams<'c>(
 
 /// The sale at the key, if it is still the one that was planned for.
 pub fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'k mut Sale> {
-    let sale = sale_at(key).ok()?;
+    let sale = sale(key.slot()).ok()?;
     plan.is_none_or(|plan| plan.is_for(sale)).then_some(sale)
 }
 
