@@ -2,9 +2,10 @@
 //! every command that may change it.
 //!
 //! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`]
-//! 2. Where entries are to be appended the sale is closed and their stream is committed and opened, in
-//!    which code of other modules may run and call any command. Then the sale is opened again. If
-//!    it is another one by now, or has changed, nothing happens. [`commit_all`]
+//! 2. Where entries are to be appended the sale is closed and their stream is created, if it is
+//!    missing, and opened, in which code of other modules may run and call any command. Then the
+//!    sale is opened again. If it is another one by now, or has changed, nothing happens.
+//!    [`commit_all`]
 //! 3. The entries are appended, or nothing happens. Then the plan is committed, which can't fail.
 //! 4. One command is handed over that makes the change and its entries everywhere. Nothing foreign
 //!    runs from 3 until here. [`propagate`]
@@ -154,7 +155,7 @@ pub fn commit_one<'c>(
     committed.ok_or(errors::BEING_CHANGED)
 }
 
-/// Commits all `tasks` or none: first all streams are committed ready and opened, in which foreign code
+/// Commits all `tasks` or none: first all streams are made ready and opened, in which foreign code
 /// may run; then the sales, which are closed, are opened, all entries are appended and all plans
 /// committed.
 pub fn commit_all<'c>(
@@ -284,8 +285,8 @@ pub fn append_first<'c>(
     Ok(Committed { entries, look_at, ..Committed::default() })
 }
 
-/// Replicates what was committed to the sale at the argument `key`, signals to who watches the key, and
-/// has the sweeper look at it when it must.
+/// Replicates what was committed to the sale at the argument `key`, signals to who watches the key,
+/// and has the sweeper look at it when it must.
 #[inline]
 pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
     replicate(call, key, plan, committed);
@@ -297,8 +298,8 @@ fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Commi
     call.replicate(key, plan, first.map(|id| EntriesAt { form: settings::entry_form(), id }));
 }
 
-/// The same for the INIT that committed `sale`, which it puts at its key. The server notifies of the new
-/// key, in which foreign code may change the sale: so the INIT goes out before.
+/// The same for the INIT that created `sale`, which it puts at its key. The server notifies of the
+/// new key, in which foreign code may change the sale: so the INIT goes out before.
 pub fn propagate_first(
     call: &mut Call<'_>,
     plan: &Plan<'_>,

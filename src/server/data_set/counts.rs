@@ -2,8 +2,8 @@
 //! grants there are, data set by data set.
 //!
 //! A replica may load a new data set beside the one that it serves, and frees either of them later,
-//! on whatever thread. So each value knows the counts of its set, and INFO shows those of the set that
-//! is served.
+//! on whatever thread. So each value knows the counts of its set, and INFO shows those of the set
+//! that is served.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,8 +2,8 @@
 //!
 //! Streams are made ready first, see [`super::stream`], and stay open while the sale is opened and
 //! changed. Entries are appended to the open stream, which runs no code of other modules: never by
-//! a call of XADD, and never to a stream that is missing, because the server would notify of `new` in
-//! the middle. The stream id of the first goes out with the change, and every other node appends
+//! a call of XADD, and never to a stream that is missing, because the server would notify of `new`
+//! in the middle. The stream id of the first goes out with the change, and every other node appends
 //! the same entries under the same ids.
 
 use std::os::raw::c_int;
@@ -168,8 +168,8 @@ impl<'c> OpenStream<'c> {
         Ok(())
     }
 
-    /// Appends the entries of `plan` as another node did, the first with the id `first`. Answers how
-    /// many the stream did not take.
+    /// Appends the entries of `plan` as another node did, the first with the id `first`. Answers
+    /// how many the stream did not take.
     pub fn follow(
         &mut self,
         outbox: Outbox<'_>,

@@ -80,9 +80,9 @@ impl Stream<'_> {
         found
     }
 
-    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream. The
-    /// server would hand a command over after what foreign code calls in it: each is handed over
-    /// before it is called, so that replicas do all of it in the same order.
+    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
+    /// The server would hand a command over after what foreign code calls in it: each is handed
+    /// over before it is called, so that replicas do all of it in the same order.
     fn make(&self, by: Maker) {
         let (ctx, name, xgroup) = (self.ctx.raw(), self.name, c"XGROUP".as_ptr());
         let (group, last, mkstream) = (c"seckill".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
