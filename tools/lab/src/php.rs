@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use redis::Connection;
 use rustix::process::{kill_process, Pid, Signal};
-use seckill_harness::process::{command, Server};
+use seckill_harness::process::command;
+use seckill_harness::program::Server;
 
 use crate::strategies::count;
 
