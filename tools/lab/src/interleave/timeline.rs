@@ -77,7 +77,7 @@ impl Timeline {
     }
 
     fn below_each_other(&self) -> String {
-        let mut text = String::from("step\n");
+        let mut text = String::new();
         let (mut step, mut last) = (0, None);
         for line in &self.lines {
             if let Some(column) = line.column.filter(|column| last != Some(*column)) {
