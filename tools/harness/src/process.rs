@@ -43,7 +43,7 @@ pub struct Server {
     /// What the server is run by, such as a profiler with its options; mostly nothing.
     through: Vec<String>,
     program: OsString,
-    module: PathBuf,
+    module: Option<PathBuf>,
     settings: Vec<String>,
 }
 
@@ -55,6 +55,14 @@ impl Server {
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
         Server::start_through(&[], module, settings)
+    }
+
+    /// As [`Server::start`] without a module.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_without_module(settings: &[&str]) -> Result<Server, String> {
+        Server::start_with(&std::env::temp_dir(), &[], None, settings)
     }
 
     /// As [`Server::start`], but what runs is `through` with the server's command line behind it.
@@ -79,6 +87,15 @@ impl Server {
         module: &Path,
         settings: &[&str],
     ) -> Result<Server, String> {
+        Server::start_with(place, through, Some(module), settings)
+    }
+
+    fn start_with(
+        place: &Path,
+        through: &[&str],
+        module: Option<&Path>,
+        settings: &[&str],
+    ) -> Result<Server, String> {
         SIGNALS.call_once(clean_up_on_signals);
         let folder = tempfile::Builder::new()
             .prefix("seckill-")
@@ -89,7 +106,7 @@ impl Server {
             port: 0,
             through: owned(through),
             program: server_program(),
-            module: module.to_owned(),
+            module: module.map(Path::to_owned),
             settings: owned(settings),
         };
         lock(&ALL).push(Arc::clone(&server.slot));
@@ -126,8 +143,9 @@ impl Server {
             .args(["--save", "", "--logfile", "server.log", "--dir"])
             .arg(folder.path())
             .args(&self.settings)
-            .arg("--loadmodule")
-            .arg(&self.module)
+            .args(
+                self.module.iter().flat_map(|file| [OsStr::new("--loadmodule"), file.as_os_str()]),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
