@@ -14,7 +14,7 @@ TORTURE ?=
 LAB ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint fmt docs bench \
+	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs bench \
 	bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
@@ -145,6 +145,10 @@ soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 lint: deps ## Check formatting and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
+	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
+	cargo deny check
 
 fmt: ## Format the sources
 	cargo fmt --all

@@ -57,7 +57,9 @@ mod state {
 mod codec {
     pub mod effect;
     pub(crate) mod further;
+    pub(crate) mod json;
     pub(crate) mod lists;
+    pub mod position;
     pub(crate) mod rows;
     pub mod snapshot;
 }
@@ -80,7 +82,7 @@ pub mod outbox;
 
 mod testing;
 
-pub use codec::{effect, snapshot};
+pub use codec::{effect, position, snapshot};
 pub use ledger::record;
 pub use memory::bytes;
 pub use model::{event, limits, outcome};

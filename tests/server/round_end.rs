@@ -4,7 +4,7 @@
 //! The sale is sent ahead by APPLY, as in `clock`: then it judges by its own time, which a test can
 //! set to the millisecond, and the server's clock lies behind it, as after a step back.
 
-use crate::support::bulk::{base36, grow};
+use crate::support::bulk::{grow, position};
 use crate::support::shop::{check, clock_ms, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
@@ -22,7 +22,8 @@ pub fn send_to(conn: &mut Conn, moment: i64) {
     // STATUS shows the later of both clocks; APPLY counts from the sale's own.
     let is_ahead = now > clock_ms(conn) + 1000;
     let from = if is_ahead { now } else { number(conn, "k", "created_at") };
-    let words = ["SECKILL.APPLY", "k", &base36(version as usize), &format!("Pt{}", moment - from)];
+    let position = position(conn, "k", version as usize);
+    let words = ["SECKILL.APPLY", "k", &position, &format!("Pt{}", moment - from)];
     assert_eq!(conn.ask(&words).to_string(), "+OK");
     assert_eq!(number(conn, "k", "now"), moment);
 }

@@ -7,7 +7,7 @@
 //! ```text
 //! SECKILL.APPLY sale 1z Gq2r3:o-7alice
 //! ```
-//! where `1z` is the version that it follows, in base 36, and `r3` says that the first three bytes
+//! where `1z` is its position, see [`crate::position`], and `r3` says that the first three bytes
 //! behind the colon are the request id. The most common effect, one unit sold within the
 //! millisecond of the change before it, is just `galice`. Times are absolute: they are written as
 //! the distance `t` from the T that the sale stored at that version, which both sides share.
@@ -49,9 +49,6 @@ use crate::admission::{List, LISTS};
 use crate::ledger::record::ReqTag;
 use crate::model::outcome::State;
 use crate::request::terms::{Terms, TermsChange};
-
-pub use read::decode_version;
-pub use write::encode_version;
 
 /// Changes in order. Most commands make one.
 pub type Changes<'a> = SmallVec<[Change<'a>; 1]>;

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue, ToRedisArgs, Value};
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 use crate::host::{cores, SERVER_CORE};
 

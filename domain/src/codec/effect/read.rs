@@ -154,7 +154,7 @@ fn decode_seqs(text: &[u8]) -> Option<Seqs> {
         if seqs.len() == EFFECTS_PER_APPLY_MAX {
             return None;
         }
-        seqs.push(parse_digits(digits, 10)?);
+        seqs.push(parse_digits(digits)?);
     }
     Some(seqs)
 }
@@ -177,7 +177,7 @@ impl<'a> Fields<'a> {
             let (digits, rest) = rest.split_at(digits);
             let place = usize::from(letter.wrapping_sub(b'a'));
             // No primary writes a larger one, and no snapshot could keep it.
-            let number = parse_digits(digits, 10).filter(|number| *number <= INTEGER_MAX);
+            let number = parse_digits(digits).filter(|number| *number <= INTEGER_MAX);
             let number = number.ok_or(Refused::Unknown)?;
             let slot = fields.numbers.get_mut(place).ok_or(Refused::Unknown)?;
             if slot.replace(number).is_some() {
@@ -217,17 +217,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads what [`super::encode_version`] wrote.
-pub fn decode_version(text: &[u8]) -> Option<u64> {
-    parse_digits(text, 36)
-}
-
-fn parse_digits(text: &[u8], base: u32) -> Option<u64> {
+fn parse_digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() || (text.len() > 1 && text[0] == b'0') {
         return None;
     }
     text.iter().try_fold(0u64, |number, &byte| {
-        let digit = char::from(byte).to_digit(base).filter(|_| !byte.is_ascii_uppercase())?;
-        number.checked_mul(base.into())?.checked_add(digit.into())
+        let digit = char::from(byte).to_digit(10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
     })
 }

@@ -207,17 +207,3 @@ impl Writer<'_> {
         }
     }
 }
-
-/// Appends the version that an APPLY follows: base 36, because every grant carries it.
-pub fn encode_version(version: u64, out: &mut Vec<u8>) {
-    let (start, mut rest) = (out.len(), version);
-    loop {
-        let digit = (rest % 36) as u8;
-        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
-        rest /= 36;
-        if rest == 0 {
-            break;
-        }
-    }
-    out[start..].reverse();
-}
