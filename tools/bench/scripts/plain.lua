@@ -1,13 +1,18 @@
--- Frozen: figures are compared with it. A sale once per user, never oversold; who has won is kept
--- with their request id. The order of its calls is the cheapest: three for who wins, two for others.
--- KEYS: stock, orders
+-- Frozen: figures are compared with it. A sale once per user, never oversold, as a careful shop
+-- would script it.
+-- KEYS: stock, orders by user and by request id
 -- ARGV: user, request id
-local left = tonumber(redis.call('GET', KEYS[1]))
-if left > 0 and redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 1 then
-  return {'GRANTED', redis.call('DECR', KEYS[1])}
+local known = redis.call('HMGET', KEYS[2], ARGV[1], ARGV[2])
+if known[2] then
+  return {'REPLAY', known[2]}
 end
-local req = redis.call('HGET', KEYS[2], ARGV[1])
-if not req then
+if known[1] then
+  return {'ALREADY', known[1]}
+end
+local left = tonumber(redis.call('GET', KEYS[1]))
+if left < 1 then
   return {'SOLDOUT'}
 end
-return {req == ARGV[2] and 'REPLAY' or 'ALREADY'}
+left = redis.call('DECR', KEYS[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2], ARGV[2], ARGV[1])
+return {'GRANTED', left}

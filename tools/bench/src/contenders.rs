@@ -97,7 +97,7 @@ fn plain_lua(control: &mut Control, units: u64, begin: [&str; 2]) -> Result<Plai
     Ok(Plain {
         win: call(USER, REQ, "*2\r\n$7\r\nGRANTED"),
         late: call(LATE, REQ, "*1\r\n$7\r\nSOLDOUT"),
-        again: call(USER, AGAIN, "*1\r\n$7\r\nALREADY"),
+        again: call(USER, AGAIN, "*2\r\n$7\r\nALREADY"),
     })
 }
 

@@ -43,6 +43,11 @@ impl Spread {
         };
         Some(Spread { median, least: values[0], most: values[values.len() - 1] })
     }
+
+    pub fn in_parts_of(self, scale: f64) -> Spread {
+        let Spread { median, least, most } = self;
+        Spread { median: median / scale, least: least / scale, most: most / scale }
+    }
 }
 
 /// A place in the figures: case and contender.

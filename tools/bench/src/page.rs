@@ -45,7 +45,7 @@ pub fn write(runs: &Runs) -> Result<(), String> {
 /// Rows with bars, or those that are reported, a column for each run.
 fn table(runs: &[&Report], with_bars: bool) -> Table {
     let rows: Vec<Vec<Row>> = runs.iter().map(|run| run.rows()).collect();
-    let mut head = vec!["what", "setting"];
+    let mut head = vec!["what", "figure", "setting"];
     head.extend(with_bars.then_some("bar"));
     let mut table = new_table(head, runs);
     let first = rows.first().map_or(&[][..], |first| first);
@@ -53,7 +53,7 @@ fn table(runs: &[&Report], with_bars: bool) -> Table {
         if row.bar.is_empty() == with_bars {
             continue;
         }
-        let mut line = vec![row.what.clone(), row.setting.clone()];
+        let mut line = vec![row.what.clone(), row.figure.clone(), row.setting.clone()];
         line.extend(with_bars.then(|| row.bar.clone()));
         line.extend(rows.iter().filter_map(|rows| Some(rows.get(place)?.cell())));
         table.add_row(line);

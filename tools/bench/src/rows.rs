@@ -21,6 +21,8 @@ pub enum Bar {
 /// One row, as one server has it.
 pub struct Row {
     pub what: String,
+    /// What the figure is: how it stands to another's, or its unit.
+    pub figure: String,
     pub setting: String,
     /// The bar in words, of all servers; nothing where the row is only reported.
     pub bar: String,
@@ -67,10 +69,18 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.all
 }
 
-const PIPELINED: &str = "pipeline 32, 50 connections, no replica";
+/// Settings, short: pipeline, connections, replicas.
+const PIPELINED: &str = "P32, c50, no replica";
+const DIRECT: &str = "no AOF, no replica";
 
 impl Rows<'_> {
-    fn add(&mut self, what: &str, setting: &str, bar: Option<Bar>, found: Option<Spread>) {
+    fn add(
+        &mut self,
+        (what, figure): (&str, &str),
+        setting: &str,
+        bar: Option<Bar>,
+        found: Option<Spread>,
+    ) {
         let holds = found.zip(bar).map(|(found, bar)| match bar {
             Bar::AtLeast(least) => found.median >= least,
             Bar::AtMost(most) => found.median <= most,
@@ -82,8 +92,8 @@ impl Rows<'_> {
             Some(Bar::Near(_)) => "within the control".to_owned(),
             None => String::new(),
         };
-        let (what, setting, note) = (what.to_owned(), setting.to_owned(), String::new());
-        self.all.push(Row { what, setting, bar, found, holds, note });
+        let [what, figure, setting] = [what, figure, setting].map(str::to_owned);
+        self.all.push(Row { what, figure, setting, bar, found, holds, note: String::new() });
     }
 
     fn last(&mut self, change: impl FnOnce(&mut Row)) {
@@ -96,9 +106,8 @@ impl Rows<'_> {
     fn times(&mut self, what: &str, setting: &str, other: &str, bar: Option<f64>) {
         let case = sale::case(what, setting);
         let found = self.figures.ratio(SERVER_US, (&case, other), (&case, MODULE));
-        let what = format!("{what}: times of the {other} to it");
-        let setting = format!("{setting}, {PIPELINED}");
-        self.add(&what, &setting, bar.map(Bar::AtLeast), found);
+        let (figure, setting) = (takes(other), format!("{setting}, {PIPELINED}"));
+        self.add((what, &figure), &setting, bar.map(Bar::AtLeast), found);
     }
 
     fn recommended(&mut self) {
@@ -130,29 +139,29 @@ impl Rows<'_> {
         let bars = [Some(3_500.0), Some(1_800.0), Some(700.0), None];
         for ([name, promised], bar) in instructions::ALL.into_iter().zip(bars) {
             let of = |name| self.figures.spread((case, name), INSTRUCTIONS);
-            let note = of(name).map(|all| format!(" of {}", short(all.median)));
+            let note = of(name).map(|all| format!("; {}", short(all.median)));
             let found = self.figures.difference(INSTRUCTIONS, (case, name), (case, promised));
-            let what = format!("instructions of ours, {name}");
-            self.add(&what, "AOF everysec, under callgrind", bar.map(Bar::AtMost), found);
+            let figure = "instructions of ours, of all";
+            self.add((name, figure), "AOF everysec, P32, c1", bar.map(Bar::AtMost), found);
             self.last(|row| row.note = note.unwrap_or_default());
         }
     }
 
     fn large(&mut self, plan: &Plan) {
         let [small, middle, large] = plan.sizes;
-        let unlogged = "no AOF, no replica";
         for winners in [middle, large] {
             let (case, what) = (growth::memory(winners), thousands(winners));
             let found = self.figures.ratio(BYTES, (&case, MODULE), (&case, SADD));
-            let what = format!("memory of {what} winners, to a set's");
-            self.add(&what, unlogged, Some(Bar::AtMost(0.6)), found);
+            let what = format!("memory of {what} winners");
+            self.add((&what, "to a set's"), DIRECT, Some(Bar::AtMost(0.6)), found);
         }
         // The machine stands still now and then, whatever runs on it: the better round counts.
         let better = |who| self.figures.spread((growth::SLOWEST, who), MS).map(|all| all.least);
         let (ours, noop) = (better(MODULE), better(growth::NOOP));
         let found = ours.map(|ms| Spread { median: ms, least: ms, most: ms });
-        let what = format!("slowest GRAB to {} winners, ms; a no-op's", thousands(large));
-        self.add(&what, &format!("no AOF, {PIPELINED}"), noop.map(Bar::AtMost), found);
+        let what = format!("slowest GRAB to {} winners", thousands(large));
+        let setting = format!("no AOF, {PIPELINED}");
+        self.add((&what, "ms; a no-op's"), &setting, noop.map(Bar::AtMost), found);
         self.last(|row| {
             row.bar = "no worse than the no-op's".to_owned();
             row.note = noop.map_or_else(String::new, |noop| format!("; {}", short(noop)));
@@ -160,20 +169,14 @@ impl Rows<'_> {
         for (case, most) in [(growth::DEL, 60.0), (growth::UNLINK, 1.0)] {
             let set = self.figures.spread((case, SADD), MS);
             let found = self.figures.spread((case, MODULE), MS);
-            let what = format!("{case}, ms; of a set");
-            self.add(&what, unlogged, Some(Bar::AtMost(most)), found);
-            self.last(|row| {
-                row.note = set.map_or(String::new(), |s| "; ".to_owned() + &short(s.median))
-            });
+            self.add((case, "ms; of a set"), DIRECT, Some(Bar::AtMost(most)), found);
+            self.last(|row| row.note = beside(set));
         }
         let (few, many) = (growth::page(small), growth::page(large));
         let found = self.figures.ratio(US, (&many, MODULE), (&few, MODULE));
-        let what = format!(
-            "WINNERS COUNT 1000 of {}, to the same of {}",
-            thousands(large),
-            thousands(small)
-        );
-        self.add(&what, unlogged, Some(Bar::AtMost(1.2)), found);
+        let what = format!("WINNERS COUNT 1000 of {}", thousands(large));
+        let figure = format!("to the same of {}", thousands(small));
+        self.add((&what, &figure), DIRECT, Some(Bar::AtMost(1.2)), found);
         self.last(|row| row.bar = "flat (<= 1.20)".to_owned());
     }
 
@@ -185,12 +188,12 @@ impl Rows<'_> {
                 |who| self.figures.ratio(SERVER_US, (&case, who), (&case, others::WITHOUT));
             let apart = to_plain(others::CONTROL)
                 .map(|control| (control.most - 1.0).abs().max((control.least - 1.0).abs()));
-            let what = format!("{case}: {}, to {}", others::WITH, others::WITHOUT);
-            let found = to_plain(others::WITH);
-            self.add(&what, &format!("no AOF, {PIPELINED}"), apart.map(Bar::Near), found);
+            let (found, setting) = (to_plain(others::WITH), format!("no AOF, {PIPELINED}"));
+            let figure = "with the module, to without; control";
+            self.add((&case, figure), &setting, apart.map(Bar::Near), found);
             self.last(|row| {
                 row.bar = "within the control".to_owned();
-                row.note = apart.map_or_else(String::new, |apart| format!("; control {apart:.2}"));
+                row.note = apart.map_or_else(String::new, |apart| format!("; 1 ± {apart:.2}"));
             });
         }
     }
@@ -198,59 +201,56 @@ impl Rows<'_> {
     fn reported(&mut self, plan: &Plan) {
         for (connections, _) in plan.crowds {
             let case = crowd::case(connections);
-            let setting = format!("AOF everysec, {case}, no replica");
-            let what = format!("{}: calls/s, to those of {INCR}", sale::GRAB);
-            let found = self.figures.ratio(PER_SECOND, (&case, MODULE), (&case, INCR));
-            self.add(&what, &setting, None, found);
-            let what = format!("{}: times of the {SCRIPT} to it", sale::GRAB);
-            let found = self.figures.ratio(SERVER_US, (&case, SCRIPT), (&case, MODULE));
-            self.add(&what, &setting, None, found);
-            let found = self.figures.spread((&case, MODULE), BUSY);
-            let note = self.figures.spread((&case, SCRIPT), BUSY).map(|busy| busy.median);
-            self.add("how busy the server is; with the script", &setting, None, found);
-            self.last(|row| row.note = note.map_or(String::new(), |b| "; ".to_owned() + &short(b)));
+            let (module, script) = ((case.as_str(), MODULE), (case.as_str(), SCRIPT));
+            let setting = format!("AOF everysec, P1, c{connections}, no replica");
+            let found = self.figures.ratio(PER_SECOND, module, (&case, INCR));
+            self.add((sale::GRAB, "calls/s to INCR's"), &setting, None, found);
+            let found = self.figures.ratio(SERVER_US, script, module);
+            self.add((sale::GRAB, &takes(SCRIPT)), &setting, None, found);
+            let with_script = beside(self.figures.spread(script, BUSY));
+            let found = self.figures.spread(module, BUSY);
+            let figure = "how busy the server is; by the script";
+            self.add((sale::GRAB, figure), &setting, None, found);
+            self.last(|row| row.note = with_script);
         }
         for what in [sale::GRAB, sale::CONFIRM] {
             self.times(what, sale::THREADED, SCRIPT, None);
         }
         let middle = thousands(plan.sizes[1]);
-        let setting = format!("no AOF, {middle} winners");
+        let setting = format!("{DIRECT}, {middle} winners");
         let loaded = format!("{setting}, 100,000 grants/s meanwhile");
-        self.beside(
-            "MB copied by a fork; of a set",
-            &loaded,
-            (fork::FORK, MODULE),
-            (BYTES, 1e6),
-            SADD,
-        );
-        let audit = (restore::AUDIT, MODULE);
-        self.beside("AUDIT with HOLD and REQ, ms", &setting, audit, (MS, 1.0), "");
-        let (what, place) =
-            ("RESTORE of the same, ms; of a hash and a sorted set", (restore::RESTORE, MODULE));
-        self.beside(what, &setting, place, (MS, 1.0), restore::HASH_AND_ZSET);
+        let what = (fork::FORK, "MB; of a set");
+        self.value(what, &loaded, (fork::FORK, MODULE), (BYTES, 1e6), SADD);
+        let (audit, restore) = ((restore::AUDIT, MODULE), (restore::RESTORE, MODULE));
+        self.value(("AUDIT, grants with HOLD and REQ", "ms"), &setting, audit, (MS, 1.0), "");
+        let what = ("RESTORE of the same", "ms; of a hash and a sorted set");
+        self.value(what, &setting, restore, (MS, 1.0), restore::HASH_AND_ZSET);
     }
 
     /// A figure as it is in parts of `scale`, beside another's of the same case.
-    fn beside(
+    fn value(
         &mut self,
-        what: &str,
+        what: (&str, &str),
         setting: &str,
         place: Place<'_>,
         (unit, scale): (&str, f64),
         other: &str,
     ) {
-        let scaled = |Spread { median, least, most }| Spread {
-            median: median / scale,
-            least: least / scale,
-            most: most / scale,
-        };
-        let found = self.figures.spread(place, unit).map(scaled);
-        let beside = self.figures.spread((place.0, other), unit).map(scaled);
+        let spread = |place| self.figures.spread(place, unit).map(|all| all.in_parts_of(scale));
+        let (found, other) = (spread(place), beside(spread((place.0, other))));
         self.add(what, setting, None, found);
-        self.last(|row| {
-            row.note = beside.map_or_else(String::new, |it| format!("; {}", short(it.median)));
-        });
+        self.last(|row| row.note = other);
     }
+}
+
+/// How a time of another's stands to ours.
+fn takes(other: &str) -> String {
+    format!("the {other} takes so many times as long")
+}
+
+/// What stands behind a figure: another's.
+fn beside(other: Option<Spread>) -> String {
+    other.map_or_else(String::new, |other| format!("; {}", short(other.median)))
 }
 
 /// Two or three digits that matter.
