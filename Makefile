@@ -153,8 +153,9 @@ deny: ## Check licences, advisories, bans and sources of all crates (installs ca
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/holds.svg if graphviz is there
+docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/*.dot
 	cargo build --quiet --workspace --bin commands_md
 	target/debug/commands_md
-	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
-		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi
+	@if command -v dot >/dev/null; then \
+		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \
+		else echo "docs/*.svg are left as they are: drawing them takes graphviz (dot)"; fi
