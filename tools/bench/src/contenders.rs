@@ -7,9 +7,9 @@ use crate::load::Request;
 pub const SALE: &str = "sale";
 pub const USER: &str = "user:000number000";
 pub const REQ: &str = "req:000number000";
-/// Users who never won anything.
+/// Users who never won anything, and request ids that were never used.
 const LATE: &str = "late:000number000";
-const AGAIN: &str = "req:again";
+const NEW_REQ: &str = "new:000number000";
 /// More units than are asked for.
 pub const PLENTY: u64 = 900_000_000;
 /// How long a hold lasts: nobody's ends while it is measured.
@@ -70,8 +70,8 @@ pub fn module_plain(control: &mut Control, units: u64) -> Result<Plain, String> 
     let grab = |user, req, reply| Request::new(&["SECKILL.GRAB", SALE, user, "REQ", req], reply);
     Ok(Plain {
         win: grab(USER, REQ, GRANTED),
-        late: grab(LATE, REQ, "*2\r\n$7\r\nSOLDOUT"),
-        again: grab(USER, AGAIN, "*5\r\n$7\r\nALREADY"),
+        late: grab(LATE, NEW_REQ, "*2\r\n$7\r\nSOLDOUT"),
+        again: grab(USER, NEW_REQ, "*5\r\n$7\r\nALREADY"),
     })
 }
 
@@ -96,8 +96,8 @@ fn plain_lua(control: &mut Control, units: u64, begin: [&str; 2]) -> Result<Plai
     };
     Ok(Plain {
         win: call(USER, REQ, "*2\r\n$7\r\nGRANTED"),
-        late: call(LATE, REQ, "*1\r\n$7\r\nSOLDOUT"),
-        again: call(USER, AGAIN, "*2\r\n$7\r\nALREADY"),
+        late: call(LATE, NEW_REQ, "*1\r\n$7\r\nSOLDOUT"),
+        again: call(USER, NEW_REQ, "*2\r\n$7\r\nALREADY"),
     })
 }
 
