@@ -1,5 +1,5 @@
-//! Where the server's main thread spends its time on the first rows: what `perf record` sees, summed
-//! up by whose code it is, and the functions that take the most.
+//! Where the server's main thread spends its time on the first rows: what `perf record` sees,
+//! summed up by whose code it is, and the functions that take the most.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

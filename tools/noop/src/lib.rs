@@ -1,6 +1,6 @@
 //! Commands that judge nothing, for the bench: they make the calls of the server's API that GRAB
-//! makes, in its order and with as many bytes, and nothing else. The module is loaded beside seckill,
-//! whose sales these commands open and whose APPLY they replicate.
+//! makes, in its order and with as many bytes, and nothing else. The module is loaded beside
+//! seckill, whose sales these commands open and whose APPLY they replicate.
 
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_int, c_long, c_longlong};
@@ -36,7 +36,10 @@ const EFFECT_LEN_MAX: usize = 96;
 
 /// The stream of the bench's sale, and what its entries say of a hold.
 const STREAM: &[u8] = b"orders";
-const DATA: &[u8] = br#"{"id":"0123456789abcdef","epoch":1800000000000,"rev":10000,"t":1800000000000,"supply":900000000,"available":899990000,"held":10000,"sold":0,"seq":10000,"qty":1,"state":"HELD","at":1800000000000,"deadline":1800000900000,"born":1800000000000}"#;
+const DATA: &[u8] = b"{\"id\":\"0123456789abcdef\",\"epoch\":1800000000000,\"rev\":10000,\
+    \"t\":1800000000000,\"supply\":900000000,\"available\":899990000,\"held\":10000,\"sold\":0,\
+    \"seq\":10000,\"qty\":1,\"state\":\"HELD\",\"at\":1800000000000,\
+    \"deadline\":1800000900000,\"born\":1800000000000}";
 
 /// The names of an entry's fields, and its event: strings that are made once.
 static mut WORDS: [*mut RedisModuleString; 6] = [ptr::null_mut(); 6];
