@@ -1,6 +1,6 @@
 //! `make bench`: what a call of the module costs the server, beside scripts and functions that do
-//! the same work, in one run on servers of its own. Contenders take turns, so that whatever else the
-//! machine does falls on all of them; ratios are taken round by round.
+//! the same work, in one run on servers of its own. Contenders take turns, so that whatever else
+//! the machine does falls on all of them; ratios are taken round by round.
 //!
 //! ```text
 //! make bench
