@@ -1,18 +1,14 @@
 <?php
 
-/**
- * Buys from seckill, a Redis module for flash sales, with phpredis or Predis.
- *
- * An answer is a value, won or not. SaleError: nothing has happened. Unanswered: nobody knows, so
- * ask again with its req, which never takes twice. See docs/clients.md.
- */
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value,
+// won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req,
+// which never takes twice. See docs/clients.md.
 
 declare(strict_types=1);
 
 namespace Seckill;
 
 use Predis\ClientInterface;
-use Predis\PredisException;
 
 /** The server refused the call and nothing has happened; errorCode is the error's first word. */
 final class SaleError extends \RuntimeException
@@ -41,13 +37,9 @@ final class Answer
          *  'DENIED'|'BUSY'|'HELD'|'SOLD'|'CANCELLED'|'EXPIRED'|'REFUNDED'|'NOGRANT' the first word */
         public readonly string $outcome,
         public readonly ?string $state = null,
-        public readonly ?int $seq = null,
-        public readonly ?int $qty = null,
-        public readonly ?int $deadline = null,
-        public readonly ?int $available = null,
-        public readonly ?int $held = null,
-        public readonly ?int $allowance = null,
-        public readonly ?int $opensIn = null,
+        public readonly ?int $seq = null, public readonly ?int $qty = null, public readonly ?int $deadline = null,
+        public readonly ?int $available = null, public readonly ?int $held = null,
+        public readonly ?int $allowance = null, public readonly ?int $opensIn = null,
         /** Attempts without an answer. After a refusal one of them may still arrive: cancel. */
         public readonly int $lost = 0,
         /** Whether enough replicas have it, if that was asked for. */
@@ -69,14 +61,11 @@ final class Answer
  */
 final class Sale
 {
-    private const FIELDS = [
-        'GRANTED' => ['outcome', 'seq', 'qty', 'state', 'deadline', 'available'],
-        'ALREADY' => ['outcome', 'seq', 'qty', 'state', 'deadline'],
-        'REPLAY' => ['outcome', 'seq', 'qty', 'state', 'deadline'],
-        'OVERLIMIT' => ['outcome', 'allowance'], 'SOLDOUT' => ['outcome', 'held'],
-        'SHORT' => ['outcome', 'available'], 'NOTOPEN' => ['outcome', 'opensIn'],
-        'CLOSED' => ['outcome'], 'PAUSED' => ['outcome'], 'DENIED' => ['outcome'], 'BUSY' => ['outcome'],
-    ];
+    private const FIELDS = ['GRANTED' => 'outcome seq qty state deadline available',
+        'ALREADY' => 'outcome seq qty state deadline', 'REPLAY' => 'outcome seq qty state deadline',
+        'OVERLIMIT' => 'outcome allowance', 'SOLDOUT' => 'outcome held', 'SHORT' => 'outcome available',
+        'NOTOPEN' => 'outcome opensIn', 'CLOSED' => 'outcome', 'PAUSED' => 'outcome',
+        'DENIED' => 'outcome', 'BUSY' => 'outcome'];
     private const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED', 'NOGRANT'];
     private const ROW = ['seq', 'user', 'qty', 'state', 'at', 'deadline', 'req', 'epoch', 'round'];
     /** Errors that come however often one asks. Others pass, and may hide what was granted before. */
@@ -85,17 +74,12 @@ final class Sale
 
     /**
      * With a mark, a counter on the sale's node, answers say whether so many replicas have the grant.
-     * @param \Closure(): (\Redis|ClientInterface) $connect makes the library's client, for this sale
-     *     alone: phpredis reads on over a new connection when a reply breaks off, unless it is told not
-     *     to, and then can't be used again
+     * @param \Closure(): (\Redis|ClientInterface) $connect a client for this sale alone
      */
     public function __construct(
-        private readonly \Closure $connect,
-        private readonly string $key,
-        private readonly ?string $mark = null,
-        private readonly int $replicas = 1,
-        private readonly int $waitMs = 1000,
-        private readonly int $attempts = 5,
+        private readonly \Closure $connect, private readonly string $key,
+        private readonly ?string $mark = null, private readonly int $replicas = 1,
+        private readonly int $waitMs = 1000, private readonly int $attempts = 5,
     ) {
     }
 
@@ -124,14 +108,13 @@ final class Sale
     /** @return array<string, mixed> */
     public function status(): array
     {
-        $read = fn ($reply) => json_decode($reply, true, 9, JSON_THROW_ON_ERROR);
-        return $this->ask('', [['SECKILL.STATUS', $this->key, 'JSON']], $read)[0];
+        return $this->ask('', [['SECKILL.STATUS', $this->key, 'JSON']], fn ($json) => json_decode($json, true))[0];
     }
 
     /** @return array{allowance: int, admission: string, grants: list<Row>} */
     public function user(string $user): array
     {
-        $read = fn ($reply) => ['allowance' => $reply[0], 'admission' => $reply[1], 'grants' => self::rows($reply[2])];
+        $read = fn ($told) => ['allowance' => $told[0], 'admission' => $told[1], 'grants' => self::rows($told[2])];
         return $this->ask('', [['SECKILL.USER', $this->key, $user]], $read)[0];
     }
 
@@ -148,9 +131,8 @@ final class Sale
     }
 
     /**
-     * An outbox entry of these fields, a map or a flat list. What came twice is known by the id, epoch
-     * and rev in its data.
-     * @param array<string> $fields
+     * An entry of the outbox. What came twice is known by the id, epoch and rev in its data.
+     * @param array<string> $fields a map or a flat list
      * @return Event
      */
     public static function decode(array $fields): array
@@ -159,7 +141,6 @@ final class Sale
         return ['data' => json_decode($told['data'], true, 9, JSON_THROW_ON_ERROR)] + $told;
     }
 
-    /** @param list<string|int> $more */
     private function change(string $name, string $user, string $req, array $more): Answer
     {
         $command = ["SECKILL.$name", $this->key, $user, ...$more, ...($req === '' ? [] : ['REQ', $req])];
@@ -176,11 +157,7 @@ final class Sale
         return new Answer(...['req' => $req, ...$told, 'lost' => $lost, 'durable' => $durable]);
     }
 
-    /**
-     * Until there is an answer. An error after a lost attempt says nothing of that attempt.
-     * @param list<list<string|int>> $commands
-     * @return array{mixed, list<mixed>, int}
-     */
+    /** Until there is an answer. An error after a lost attempt says nothing of that attempt. */
     private function ask(string $req, array $commands, callable $read, int $lost = 0): array
     {
         for ($attempt = 0; $attempt < $this->attempts; $attempt++) {
@@ -188,21 +165,17 @@ final class Sale
             try {
                 $replies = $this->send($commands);
                 return [$read($replies[0]), $replies, $lost];
-            } catch (SaleError $error) {
-                throw $lost > 0 ? new Unanswered($req, $error) : $error;
-            } catch (\RuntimeException | PredisException | \Error $why) {
-                $lost++;
+            } catch (\Throwable $why) {
+                if (preg_match(self::MISTAKES, $why->getMessage(), $word) === 1) {
+                    throw $lost > 0 ? new Unanswered($req, $why) : new SaleError($why->getMessage(), $word[1]);
+                }
                 // What is still to come must not be taken for the answer to another call.
-                $this->client = null;
+                [$this->client, $lost] = [null, $lost + 1];
             }
         }
         throw new Unanswered($req, $why);
     }
 
-    /**
-     * @param list<list<string|int>> $commands
-     * @return list<mixed>
-     */
     private function send(array $commands): array
     {
         $client = $this->client ??= ($this->connect)();
@@ -212,44 +185,34 @@ final class Sale
             // The library puts its prefix before no key of a call by name.
             $command[1] = ($command[0] === 'WAIT' ? '' : $prefix) . $command[1];
             if ($client instanceof \Redis) {
+                // Else, when a reply breaks off, it connects again and reads on there.
                 $client->setOption(\Redis::OPT_MAX_RETRIES, 0);
                 $client->clearLastError();
-                try {
-                    $replies[$at] = $client->rawCommand(...$command);
-                    $why = $client->getLastError();
-                } catch (\RedisException $error) {
-                    $why = $error->getMessage();
-                }
+                $replies[$at] = $client->rawCommand(...$command);
+                $why = $client->getLastError();
             } else {
                 $replies[$at] = $client->executeRaw($command, $isError);
                 $why = $isError ? $replies[$at] : null;
             }
-            if ($why !== null) {
-                throw preg_match(self::MISTAKES, $why, $word) ? new SaleError($why, $word[1])
-                    : new \RuntimeException($why);
-            }
+            $why === null || throw new \RuntimeException($why);
         }
         return $replies;
     }
 
-    /** @return array<string, mixed> */
     private static function told(mixed $reply): array
     {
-        $word = $reply[0];
-        $names = self::FIELDS[$word] ?? ['state', 'seq', 'qty', 'deadline'];
-        $told = ['outcome' => $word] + array_combine($names, array_slice($reply, 0, count($names)));
-        if (!isset(self::FIELDS[$word]) || isset($told['state'])) {
-            in_array($told['state'], self::STATES, true) || throw new \RuntimeException('not an answer');
-        }
+        $word = $reply[0] ?? '';
+        $names = explode(' ', self::FIELDS[$word] ?? 'state seq qty deadline');
+        $told = ['outcome' => $word] + array_combine($names, array_slice((array) $reply, 0, count($names)));
+        in_array($told['state'] ?? 'HELD', self::STATES, true) || throw new \RuntimeException('not an answer');
         new Answer('', ...$told);
         return $told;
     }
 
-    /** @return list<Row> */
     private static function rows(array $rows): array
     {
-        $named = fn (array $row) => array_combine(self::ROW, array_slice($row, 0, 9));
         // phpredis has false for null.
-        return array_map(fn ($row) => ['req' => $row[6] === false ? null : $row[6]] + $named($row), $rows);
+        return array_map(fn ($row) => ['req' => $row[6] === false ? null : $row[6]]
+            + array_combine(self::ROW, array_slice($row, 0, 9)), $rows);
     }
 }
