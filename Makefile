@@ -15,7 +15,7 @@ LAB ?=
 NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
+	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs build-noop bench \
 	bench-core bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
@@ -115,6 +115,15 @@ lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed an
 test: deps ## Run all tests
 	cargo test --workspace
 
+test-domain: ## Run the tests of the sale itself: no server, no libclang
+	cargo test -p seckill-domain
+
+# SERVER=valkey-9.1.2 takes another server than the system's, one of those that .ci/servers fetches.
+test-server: deps ## Run the server tests (SERVER=valkey-9.1.2: on that server)
+	$(if $(SERVER),.ci/servers $(SERVER))
+	$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
+		cargo test --workspace --test server
+
 matrix: deps ## Run the server tests on nine servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/servers
 	cargo build --workspace --bin matrix
@@ -143,12 +152,16 @@ lint: deps ## Check formatting and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
+	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
+	cargo deny check
+
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
+docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/*.dot
 	cargo build --quiet --workspace --bin commands_md
-	target/debug/commands_md > target/commands.md
-	mv target/commands.md docs/commands.md
-	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
-		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi
+	target/debug/commands_md
+	@if command -v dot >/dev/null; then \
+		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \
+		else echo "docs/*.svg are left as they are: drawing them takes graphviz (dot)"; fi

@@ -1,33 +1,35 @@
-//! The language: what callers say and are told. A file for each command, each of which parses all
-//! its arguments, then opens its key, then decides.
+//! The commands, a file for each: it parses all its arguments, then opens its key, then decides.
+
+#![forbid(unsafe_code)]
 
 mod access;
+mod allow_deny;
 mod alter;
 mod apply;
+pub mod args;
 mod audit;
 pub mod docs;
-pub mod errors;
+mod errors;
 mod expire;
 mod grab;
-mod help;
 mod import;
 mod init;
-mod list;
 mod mgrab;
-pub mod parse;
+pub mod options;
 mod pause;
-mod pipeline;
+pub mod pipeline;
 mod reply;
 mod restock;
 mod rounds;
 mod settle;
 mod status;
 pub mod table;
-pub mod terms;
+mod terms;
 mod user;
+pub mod vocabulary;
 mod winners;
 
-use crate::server::load::{self, Context, RedisString, Status};
+use crate::server::module::load::{self, Context, RedisString, Status};
 
 /// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
 pub fn load(ctx: &Context, args: &[RedisString]) -> Status {

@@ -1,7 +1,7 @@
 //! Where a server defragments its memory, it moves the blocks of a sale too: those of the stored
 //! round, of rounds that are over and of lists of users. Nothing that anybody can see changes.
 
-use super::turn::{hourly, send_to};
+use super::round_end::{hourly, send_to};
 use crate::support::bulk::{base36, grow};
 use crate::support::shop::number;
 use crate::support::{wait_until, Conn, Server};

@@ -24,7 +24,7 @@ const WAYS: [(&str, &str, &str); 8] = [
 /// Follows every order through the entries and counts units that came back.
 fn follow(all: &[Entry]) -> HashMap<i64, String> {
     let mut states: HashMap<i64, String> = HashMap::new();
-    for entry in all.iter().filter(|entry| entry.fields.iter().any(|(name, _)| name == "seq")) {
+    for entry in all.iter().filter(|entry| entry.has("seq")) {
         let (seq, event) = (entry.number("seq"), entry.text("event"));
         let from = states.get(&seq).map_or("", String::as_str);
         let way = WAYS.iter().find(|way| way.0 == from && way.1 == event);
@@ -106,7 +106,7 @@ fn each_unit_returns_once() {
     panic!("in twenty races only these took part: {seen:?}");
 }
 
-/// One order at its deadline: everybody wants something else, and exactly one gets his way.
+/// One order at its deadline: everybody wants something else, and exactly one gets their way.
 #[test]
 fn one_order_is_settled_once() {
     let server = Server::start();

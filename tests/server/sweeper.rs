@@ -59,6 +59,7 @@ fn a_hold_runs_out_wherever_its_key_goes() {
         assert_eq!(conn.call("FLUSHALL"), "+OK");
     }
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
 }
 
 #[test]
@@ -106,6 +107,7 @@ fn a_restart_goes_on_where_it_stopped() {
         assert_eq!(counter(&mut conn, "k", "expired"), 2);
         assert_eq!(number(&mut conn, "k", "available"), 5);
         assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0");
         server.assert_sound("k");
     }
 }
@@ -230,4 +232,5 @@ fn a_pause_of_writes_is_kept() {
     assert_eq!(replica.digest("k"), server.digest("k"));
     assert_eq!(replica.digest("s"), server.digest("s"));
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
 }

@@ -1,13 +1,15 @@
 //! MOD: the users whose number leaves a certain remainder.
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::MOD_RESIDUES_MAX;
-use crate::outcome::Misuse;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::MOD_RESIDUES_MAX;
+use crate::model::outcome::Misuse;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Modulo {
+    /// What the number of a user is divided by.
     pub modulus: u64,
+    /// The remainders that are let in, in order.
     pub residues: Box<[u64]>,
 }
 
@@ -30,7 +32,7 @@ impl Modulo {
     }
 
     /// Whether this user is one of them.
-    pub(super) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let residue = match user.iter().all(u8::is_ascii_digit) {
             true => user
                 .iter()

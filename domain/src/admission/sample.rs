@@ -1,13 +1,15 @@
 //! SAMPLE: a random share of the users.
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
-use crate::outcome::Misuse;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
+use crate::model::outcome::Misuse;
 
 /// A share of the users; another salt is another share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
+    /// How many of a thousand users are let in.
     pub permille: u64,
+    /// Another salt is another share; at most 128 bytes.
     pub salt: Box<[u8]>,
 }
 
@@ -23,7 +25,7 @@ impl Sample {
     }
 
     /// Whether this user is one of them. A larger share has all users of a smaller one.
-    pub(super) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let bits = keyed(secret, Purpose::Sample, &[&[self.salt.len() as u8], &self.salt, user]);
         let place = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
         place < u128::from(self.permille)

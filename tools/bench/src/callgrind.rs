@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use redis::{Connection, Pipeline};
 use tempfile::TempDir;
 
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 pub const WINNING: &str = "GRAB: GRANTED";
 pub const SOLDOUT: &str = "GRAB: SOLDOUT";
@@ -29,7 +29,7 @@ const PIPELINE: usize = 32;
 struct Case {
     name: &'static str,
     words: &'static [&'static str],
-    /// Whether a user of his own follows the words of each call.
+    /// Whether a fresh user follows the words of each call.
     with_user: bool,
 }
 

@@ -14,6 +14,7 @@ pub mod rebuild;
 pub mod sales;
 pub mod sim;
 pub mod sound;
+pub mod stored_entry;
 pub mod world;
 
 use seckill_random as random;

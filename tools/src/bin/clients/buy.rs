@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 use crate::{may_run, Options};
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use seckill_harness::process::end;
+use seckill_harness::process::command;
 use serde_json::{json, Value};
 
 /// A client library, and one way of using it.
@@ -117,7 +117,7 @@ impl Driver {
             "port": port, "flavour": client.flavour, "resp": client.resp, "text": client.text,
             "prefix": client.prefix,
         });
-        let mut child = Command::new(program)
+        let mut child = command(program.as_ref())
             .args(rest)
             .arg(told.to_string())
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients"))
@@ -145,6 +145,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        end(&mut self.child);
+        // Both fail only if it has ended already.
+        let _ = (self.child.kill(), self.child.wait());
     }
 }

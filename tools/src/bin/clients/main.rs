@@ -40,7 +40,8 @@ fn run(options: &Options) -> Result<(), String> {
             && may_run(options, client.name, client.language, client.present)?
         {
             let failed = play(&place, client)?;
-            let said: Vec<String> = failed.iter().map(|(case, why)| format!("{case}: {why}")).collect();
+            let said: Vec<String> =
+                failed.iter().map(|(case, why)| format!("{case}: {why}")).collect();
             if !said.is_empty() {
                 return Err(format!("{}:\n{}", client.title(), said.join("\n")));
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 use seckill_harness::wait::holds_in_time;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
@@ -99,7 +99,13 @@ impl Place {
     ///
     /// # Errors
     /// A sentence that says so.
-    pub fn play(&self, client: &Client, driver: &mut Driver, at: usize, case: &Case) -> Result<(), String> {
+    pub fn play(
+        &self,
+        client: &Client,
+        driver: &mut Driver,
+        at: usize,
+        case: &Case,
+    ) -> Result<(), String> {
         let name = format!("{}:{at}:{}", client.title().replace(' ', "_"), self.server.pid());
         let whole = format!("{}{name}", client.prefix);
         for command in &case.setup {
@@ -127,7 +133,9 @@ impl Place {
             let words = command.replace('#', &at.to_string());
             pipe.add_command(words_of(&words));
         }
-        pipe.query::<redis::Value>(&mut connection).map(|_| ()).map_err(|e| format!("{command}: {e}"))
+        pipe.query::<redis::Value>(&mut connection)
+            .map(|_| ())
+            .map_err(|e| format!("{command}: {e}"))
     }
 
     fn step(
@@ -176,7 +184,13 @@ impl Place {
     }
 
     /// Nobody is told anything else than what the sale knows of them.
-    fn storm(&self, driver: &mut Driver, users: usize, name: &str, whole: &str) -> Result<(), String> {
+    fn storm(
+        &self,
+        driver: &mut Driver,
+        users: usize,
+        name: &str,
+        whole: &str,
+    ) -> Result<(), String> {
         let mut told = BTreeSet::new();
         for user in 0..users {
             self.proxy.cut([user % CUTS], None);
@@ -193,14 +207,20 @@ impl Place {
         }
         let ask = format!("SECKILL.WINNERS {whole} 0 COUNT 10000 STATE ALL");
         let (_, rows): (u64, Vec<Vec<redis::Value>>) = run(self.server.port(), &ask)?;
-        let row = |row: &Vec<redis::Value>| Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?));
+        let row = |row: &Vec<redis::Value>| {
+            Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?))
+        };
         let known: Option<BTreeSet<(u64, String, u64)>> = rows.iter().map(row).collect();
         let known = known.ok_or("WINNERS is no list of grants")?;
         if known == told {
             return Ok(());
         }
         let (sold, heard) = (known.difference(&told), told.difference(&known));
-        Err(format!("sold but not told {:?}, told but not sold {:?}", sold.collect::<Vec<_>>(), heard.collect::<Vec<_>>()))
+        Err(format!(
+            "sold but not told {:?}, told but not sold {:?}",
+            sold.collect::<Vec<_>>(),
+            heard.collect::<Vec<_>>()
+        ))
     }
 }
 

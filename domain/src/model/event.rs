@@ -1,0 +1,170 @@
+//! What happens, in the order in which it happens: for the outbox and for notifications.
+
+use core::ffi::CStr;
+
+use smallvec::SmallVec;
+
+use crate::model::balances::{Balances, Stock};
+use crate::model::outcome::GrantView;
+
+/// Events in order. Most changes have one.
+pub type Events = SmallVec<[Event; 1]>;
+
+/// One thing that happens to a sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub kind: EventKind,
+    /// Which of its plan's changes makes it happen.
+    pub change: usize,
+    /// The numbers after it. Those of an older round, where it is about a grant of that round.
+    pub balances: Balances,
+    /// The grant that it is about, as it stands after it.
+    pub grant: Option<GrantView>,
+}
+
+/// Kinds of events. The order is that of [`EVENTS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    Init,
+    Grant,
+    Confirm,
+    Reclaim,
+    ReclaimRefused,
+    Cancel,
+    Extend,
+    Expire,
+    Refund,
+    Restock,
+    Pause,
+    Resume,
+    Alter,
+    Import,
+    /// A new round began.
+    Round,
+    /// None available, none held.
+    SoldOut,
+    /// None available, some held.
+    AllHeld,
+    /// Some available again.
+    Available,
+}
+
+/// Every kind of event.
+pub const EVENTS: [EventKind; 18] = [
+    EventKind::Init,
+    EventKind::Grant,
+    EventKind::Confirm,
+    EventKind::Reclaim,
+    EventKind::ReclaimRefused,
+    EventKind::Cancel,
+    EventKind::Extend,
+    EventKind::Expire,
+    EventKind::Refund,
+    EventKind::Restock,
+    EventKind::Pause,
+    EventKind::Resume,
+    EventKind::Alter,
+    EventKind::Import,
+    EventKind::Round,
+    EventKind::SoldOut,
+    EventKind::AllHeld,
+    EventKind::Available,
+];
+
+impl EventKind {
+    /// Every kind, in the order in which pages list them.
+    pub const ALL: [EventKind; 18] = [
+        EventKind::Init,
+        EventKind::Grant,
+        EventKind::Confirm,
+        EventKind::Reclaim,
+        EventKind::ReclaimRefused,
+        EventKind::Cancel,
+        EventKind::Extend,
+        EventKind::Expire,
+        EventKind::Refund,
+        EventKind::Restock,
+        EventKind::Pause,
+        EventKind::Resume,
+        EventKind::Alter,
+        EventKind::Import,
+        EventKind::Round,
+        EventKind::SoldOut,
+        EventKind::AllHeld,
+        EventKind::Available,
+    ];
+
+    /// The word in the outbox.
+    pub fn name(self) -> &'static str {
+        self.described().0
+    }
+
+    /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one has none.
+    pub fn notification(self) -> Option<&'static CStr> {
+        self.described().1
+    }
+
+    /// What happened, in a few words for people.
+    pub fn about(self) -> &'static str {
+        self.described().2
+    }
+
+    /// Word in the outbox, keyspace notification, what happened.
+    fn described(self) -> (&'static str, Option<&'static CStr>, &'static str) {
+        match self {
+            EventKind::Init => ("INIT", Some(c"seckill.init"), "a sale was created"),
+            EventKind::Grant => ("GRANT", Some(c"seckill.grant"), "a user got units"),
+            EventKind::Confirm => ("CONFIRM", Some(c"seckill.confirm"), "a held grant was paid"),
+            EventKind::Reclaim => {
+                ("RECLAIM", Some(c"seckill.confirm"), "a grant that had expired was paid late")
+            }
+            EventKind::ReclaimRefused => {
+                ("RECLAIM-REFUSED", None, "a late payment came in vain: give the money back")
+            }
+            EventKind::Cancel => ("CANCEL", Some(c"seckill.cancel"), "a held grant was given back"),
+            EventKind::Extend => ("EXTEND", Some(c"seckill.extend"), "a deadline was moved"),
+            EventKind::Expire => {
+                ("EXPIRE", Some(c"seckill.expire"), "a held grant was not paid in time")
+            }
+            EventKind::Refund => ("REFUND", Some(c"seckill.refund"), "a sold grant was given back"),
+            EventKind::Restock => {
+                ("RESTOCK", Some(c"seckill.restock"), "units were added or withdrawn")
+            }
+            EventKind::Pause => ("PAUSE", Some(c"seckill.pause"), "the sale was paused"),
+            EventKind::Resume => ("RESUME", Some(c"seckill.resume"), "the sale was resumed"),
+            EventKind::Alter => ("ALTER", Some(c"seckill.alter"), "terms were changed"),
+            EventKind::Import => {
+                ("IMPORT", Some(c"seckill.import"), "a grant was entered from the database")
+            }
+            EventKind::Round => ("ROUND", Some(c"seckill.round"), "a new round began"),
+            EventKind::SoldOut => {
+                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, nothing held")
+            }
+            EventKind::AllHeld => {
+                ("ALLHELD", Some(c"seckill.allheld"), "now nothing is available, but some is held")
+            }
+            EventKind::Available => {
+                ("AVAILABLE", Some(c"seckill.available"), "now something is available again")
+            }
+        }
+    }
+
+    /// The transition into `stock`.
+    pub fn into_stock(stock: Stock) -> EventKind {
+        match stock {
+            Stock::SoldOut => EventKind::SoldOut,
+            Stock::AllHeld => EventKind::AllHeld,
+            Stock::Available => EventKind::Available,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_at_its_place() {
+        assert!(EVENTS.iter().enumerate().all(|(place, kind)| *kind as usize == place));
+    }
+}

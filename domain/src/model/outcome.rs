@@ -1,0 +1,206 @@
+//! All that can come of a request. What a buyer can meet is a variant with its numbers; what only
+//! a mistaken caller meets is a `Misuse`.
+
+/// Where a grant stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Reserved until its deadline.
+    Held,
+    /// Final.
+    Sold,
+    /// Given back by the buyer.
+    Cancelled,
+    /// Given back by the clock.
+    Expired,
+    /// Given back by the clock, and a late payment was refused: it stays so for good.
+    Forfeited,
+    /// Given back after it was sold.
+    Refunded,
+}
+
+impl State {
+    /// The word callers read. A forfeited grant is an expired one to them.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Held => "HELD",
+            State::Sold => "SOLD",
+            State::Cancelled => "CANCELLED",
+            State::Expired | State::Forfeited => "EXPIRED",
+            State::Refunded => "REFUNDED",
+        }
+    }
+
+    /// Whether the user has the units.
+    pub fn is_live(self) -> bool {
+        matches!(self, State::Held | State::Sold)
+    }
+}
+
+/// A grant as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrantView {
+    /// The grant's number, counted from 1.
+    pub seq: u64,
+    /// Units.
+    pub qty: u64,
+    /// Where it stands.
+    pub state: State,
+    /// Unix ms, 0 unless HELD.
+    pub deadline: u64,
+}
+
+/// What a command came to. The command room turns it into a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A plain OK.
+    Done,
+    /// Units were granted; `available` is what is left after it.
+    Granted {
+        /// The new grant.
+        grant: GrantView,
+        /// Units left after it.
+        available: u64,
+    },
+    /// The allowance is used up; this is the user's newest live grant.
+    Already(GrantView),
+    /// This request id was granted before; this is that grant as it stands now.
+    Replay(GrantView),
+    /// Some allowance is left but less than was asked for.
+    OverLimit {
+        /// Units that are left to the user.
+        allowance: u64,
+    },
+    /// Nothing is available; `held` units may come back.
+    SoldOut {
+        /// Units that may come back.
+        held: u64,
+    },
+    /// Fewer units are available than were asked for.
+    Short {
+        /// Units left after it.
+        available: u64,
+    },
+    /// The window opens in so many milliseconds.
+    NotOpen {
+        /// Milliseconds until it opens.
+        in_ms: u64,
+    },
+    /// The window is over.
+    Closed,
+    /// The operator paused the sale.
+    Paused,
+    /// The user is not eligible.
+    Denied,
+    /// The user is shed: others were lucky or faster.
+    Busy,
+    /// So many users were added to a list or removed.
+    Changed {
+        /// How many changed.
+        users: u64,
+    },
+    /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
+    Stands(GrantView),
+    /// The user has no such grant.
+    NoGrant,
+    /// A request id that was never granted is cancelled in advance.
+    Fenced,
+    /// Units were added or withdrawn.
+    Restocked {
+        /// Units that were added, or withdrawn when negative.
+        applied: i64,
+        /// Units left after it.
+        available: u64,
+    },
+    /// Nothing was judged: very many holds of this user are due. Some are written, the caller asks
+    /// again.
+    ManyOwnEnding,
+    /// The same with holds of others, which may have what a late payment asks for.
+    ManyEnding,
+    /// Nothing was judged: the stored round is over. The caller commits the one change and asks
+    /// again with the same time.
+    NextRound,
+    /// The caller made a mistake; nothing happened.
+    Misuse(Misuse),
+}
+
+/// Mistakes that only the sale itself can see; parsing finds the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// INIT with other terms on a key that holds a sale.
+    SaleExists,
+    /// A request id came back with other arguments.
+    ReqMismatch,
+    /// CLOSEAT is not after OPENAT.
+    WindowEmpty,
+    /// HOLD is over the longest hold.
+    HoldTooLong,
+    /// The outbox's name is too long.
+    OutboxTooLong,
+    /// The sale has another outbox already.
+    OutboxSet,
+    /// The user has more than one grant and none was named.
+    Ambiguous,
+    /// The supply would exceed the largest integer.
+    SupplyTooLarge,
+    /// The sale has as many grants as a seq can number.
+    GrantsFull,
+    /// Pieces of the log that the sale was rebuilt from are missing.
+    Incomplete,
+    /// The clock, the version or the epoch is beyond its bound: a broken clock, or a dump made so.
+    Exhausted,
+    /// DRAW with no packet.
+    DrawNoPackets,
+    /// DRAW with more packets than a sale can have grants.
+    DrawTooManyPackets,
+    /// DRAW LIST with more amounts than one INIT takes.
+    DrawListTooLong,
+    /// DRAW PACKETS with MIN 0.
+    DrawMinZero,
+    /// The supply is too small for every packet to get its least amount.
+    DrawSupplyTooSmall,
+    /// DRAW with an amount of 0.
+    DrawAmountZero,
+    /// DRAW UNIFORM with its bounds the wrong way round.
+    DrawRangeEmpty,
+    /// The amounts of DRAW LIST don't add up to the supply.
+    DrawSumDiffers,
+    /// DRAW LIST with EVERY.
+    DrawListRepeats,
+    /// LIMIT on a sale that draws its amounts.
+    DrawTakesNoLimit,
+    /// QTY or UPTO on a sale that draws its amounts.
+    DrawTakesNoAmount,
+    /// EVERY or OFFSET is 0 or too long.
+    PeriodOutOfRange,
+    /// LASTS is 0 or longer than the period.
+    LastsOutOfRange,
+    /// IMPORT on a sale with rounds.
+    RoundsTakeNoImport,
+    /// MOD without a residue.
+    ModNoResidue,
+    /// MOD with a residue that no number can have.
+    ModResidueTooLarge,
+    /// MOD with too many residues.
+    ModTooManyResidues,
+    /// SAMPLE of more than 1000 permille.
+    SampleTooLarge,
+    /// SALT is too long.
+    SaltTooLong,
+    /// The list has no room for so many more users.
+    ListFull,
+    /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
+    DrawFixesSupply,
+}
+
+/// Why an effect was not applied. Replicas and logs meet this only when something is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Not an effect, or not one that this build knows.
+    Unknown,
+    /// It does not follow the version that the sale is at.
+    Gap,
+    /// Applying it would break the law or a bound.
+    Law,
+    /// There is no sale to apply it to, or there is one already.
+    Place,
+}

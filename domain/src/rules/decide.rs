@@ -1,0 +1,135 @@
+//! Judging a request. Nothing here changes a sale: the answer is an outcome and, when something is
+//! to happen, the plan of it.
+
+use crate::codec::effect::{Change, Changes, Effect, Seqs};
+use crate::ledger::Places;
+use crate::model::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
+use crate::model::outcome::{Misuse, Outcome};
+use crate::plan::Plan;
+use crate::request::{Now, Request};
+use crate::rules::expiry::DueHolds;
+use crate::Sale;
+
+pub use super::operator::decide_new;
+
+/// What a request comes to.
+#[derive(Debug)]
+pub struct Decision<'a> {
+    /// What the caller is answered.
+    pub outcome: Outcome,
+    /// `None` when nothing happens: then nothing is replicated, signalled or notified.
+    pub plan: Option<Plan<'a>>,
+}
+
+impl<'a> Decision<'a> {
+    /// What changes.
+    pub fn changes(&self) -> &[Change<'a>] {
+        self.plan.as_ref().map_or(&[], |plan| &plan.changes)
+    }
+
+    pub(crate) fn refuse(outcome: Outcome) -> Self {
+        Decision { outcome, plan: None }
+    }
+
+    pub(crate) fn misuse(misuse: Misuse) -> Self {
+        Self::refuse(Outcome::Misuse(misuse))
+    }
+}
+
+impl Sale {
+    /// Judges a request. Reads only; `now` is the one moment it is judged by.
+    #[inline]
+    pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
+        if self.awaits > 0 {
+            return Decision::misuse(Misuse::Incomplete);
+        }
+        // Most sales have no rounds.
+        if self.terms.schedule.is_some() {
+            if let Some(decision) = self.decide_round(now) {
+                return decision;
+            }
+        }
+        match request {
+            Request::Grab(grab) => self.decide_grab(grab, now),
+            Request::Init(init) => self.decide_again(init),
+            Request::Restock(restock) => self.decide_restock(restock, now),
+            Request::Pause if self.paused => Decision::refuse(Outcome::Done),
+            Request::Pause => self.change(Outcome::Done, Effect::Pause, now),
+            Request::Resume if !self.paused => Decision::refuse(Outcome::Done),
+            Request::Resume => self.change(Outcome::Done, Effect::Resume, now),
+            Request::Alter(change) => self.decide_alter(change, now),
+            Request::Settle(settle) => self.decide_settle(settle, now),
+            Request::Import(import) => self.decide_import(import, now),
+            Request::List(change) => self.decide_list(change, now),
+        }
+    }
+
+    /// Judges nothing but the clock: lets at most `most` holds expire that are due.
+    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
+        let t = self.time(now);
+        let most = if self.awaits == 0 { most } else { 0 };
+        let older = self.older().flat_map(|old| old.ledger.holds().due(t));
+        let due = older.chain(self.ledger.holds().due(t)).take(most);
+        let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
+        let due = DueHolds::of(seqs, self.balances);
+        self.change_after(&due, Outcome::Done, None, None, now)
+    }
+
+    /// A decision that does `effect` alone.
+    #[inline]
+    pub(super) fn change<'a>(
+        &self,
+        outcome: Outcome,
+        effect: Effect<'a>,
+        now: &Now,
+    ) -> Decision<'a> {
+        self.changes(outcome, Changes::from_buf([Change::piece(effect)]), None, now)
+    }
+
+    /// A decision that lets `due` holds expire and then does `effect`, if any. A new grant belongs
+    /// to `places`.
+    #[inline]
+    pub(super) fn change_after<'a>(
+        &self,
+        due: &DueHolds<'a>,
+        outcome: Outcome,
+        effect: Option<Effect<'a>>,
+        places: Option<Places>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let changes = match effect {
+            // Nearly always: nothing is to be put together.
+            Some(effect) if due.is_empty() => Changes::from_buf([Change::piece(effect)]),
+            None if due.is_empty() => return Decision::refuse(outcome),
+            effect => due.changes(effect),
+        };
+        self.changes(outcome, changes, places, now)
+    }
+
+    /// A decision that makes these changes. The first of them is given the time and the epoch.
+    #[inline]
+    pub(super) fn changes<'a>(
+        &self,
+        outcome: Outcome,
+        mut changes: Changes<'a>,
+        places: Option<Places>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let Some(first) = changes.first_mut() else { return Decision::refuse(outcome) };
+        let (t, balances) = (self.time(now), &self.balances);
+        // A run writes its epoch once.
+        let is_new_run = self.run != now.run;
+        let epoch = is_new_run.then(|| now.run.max(self.arrived_at).max(balances.epoch + 1));
+        let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
+        let is_full = balances.version >= last_version || balances.rev > REV_LAST;
+        if t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX) {
+            return Decision::misuse(Misuse::Exhausted);
+        }
+        (first.elapsed_ms, first.epoch) = (t - balances.t, epoch);
+        match self.plan_changes(changes, places, now.run) {
+            Ok(plan) => Decision { outcome, plan: Some(plan) },
+            // Some number would leave its bounds.
+            Err(_) => Decision::misuse(Misuse::Exhausted),
+        }
+    }
+}

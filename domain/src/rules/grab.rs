@@ -1,0 +1,170 @@
+//! Judging a GRAB, in the order that the contract gives.
+
+use crate::codec::effect::{Effect, Granting};
+use crate::draw::amounts::Amounts;
+use crate::draw::{Dice, Draw};
+use crate::ledger::record::{Asked, ReqTag};
+use crate::ledger::{Holding, Lookup, Places};
+use crate::model::limits::GRANTS_MAX;
+use crate::model::outcome::{GrantView, Misuse, Outcome, State};
+use crate::request::{Amount, Grab, Now};
+use crate::rules::decide::Decision;
+use crate::rules::expiry::DueHolds;
+use crate::Sale;
+
+/// A fence, as a late GRAB finds it: cancelled before it was granted.
+const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
+
+impl Sale {
+    /// What LIMIT and GRABS still leave a user; `None` when neither limits them.
+    pub fn allowance(&self, holding: &Holding) -> Option<u64> {
+        let terms = &self.terms;
+        if terms.grabs != 0 && u64::from(holding.live_grants) >= terms.grabs {
+            return Some(0);
+        }
+        (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
+    }
+
+    pub(crate) fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
+        let t = self.time(now);
+        let draws = self.terms.draw.is_some();
+        if draws && grab.amount != Amount::Unsaid {
+            return Decision::misuse(Misuse::DrawTakesNoAmount);
+        }
+        let user = self.ledger.find(grab.user);
+        let mut due = self.own_due_holds(grab.user, &user, t);
+        if due.own_left && self.terms.limits_users() {
+            return self.change_after(&due, Outcome::ManyOwnEnding, None, None, now);
+        }
+        let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
+        let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
+        let judged = match replay {
+            Some(outcome) => Err(outcome),
+            None => self.judge_grab(grab, &user, &mut due, t),
+        };
+        let qty = match judged {
+            Ok(qty) => qty,
+            Err(Outcome::Misuse(misuse)) => return Decision::misuse(misuse),
+            Err(outcome) => return self.change_after(&due, outcome, None, None, now),
+        };
+        let asked = match grab.amount {
+            Amount::UpTo(_) => Asked::UpTo,
+            // A replay of a drawn amount compares none, as if the caller had asked for any.
+            Amount::Unsaid if draws => Asked::UpTo,
+            Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
+        };
+        let tag = grab.req.map(|id| ReqTag { id, asked });
+        let granting = Granting { user: grab.user, req: tag, qty, hold_ms: self.terms.hold_ms };
+        let (state, deadline) = granting.state_at(t);
+        let available = due.balances.available - qty;
+        let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
+        let outcome = Outcome::Granted { grant, available };
+        let places = Some(Places { user, req });
+        self.change_after(&due, outcome, Some(Effect::Grant(granting)), places, now)
+    }
+
+    /// How many units the user gets, or what refuses them.
+    fn judge_grab<'a>(
+        &self,
+        grab: &Grab<'a>,
+        found: &Lookup,
+        due: &mut DueHolds<'a>,
+        t: u64,
+    ) -> Result<u64, Outcome> {
+        let allowance = self.allowance(&self.holding_after(&self.ledger, found, &due.seqs));
+        if allowance == Some(0) {
+            if let Some(newest) = self.ledger.newest_live(found, t) {
+                return Err(Outcome::Already(newest.view()));
+            }
+        }
+        if let Some(outcome) = self.window(t) {
+            return Err(outcome);
+        }
+        if self.paused {
+            return Err(Outcome::Paused);
+        }
+        // A plain sale lets everybody ask.
+        if let Some(extras) = &self.extras {
+            if self.judge_admission(extras, grab.user)? {
+                due.admits = Some(grab.user);
+            }
+        }
+        let qty = match &self.terms.draw {
+            None => self.judge_amount(grab, allowance.unwrap_or(u64::MAX), due, t)?,
+            Some(draw) => self.judge_draw(draw, grab.user, due, t)?,
+        };
+        if self.balances.grants >= GRANTS_MAX {
+            return Err(Outcome::Misuse(Misuse::GrantsFull));
+        }
+        Ok(qty)
+    }
+
+    /// How many of the units asked for the allowance and the stock permit.
+    fn judge_amount(
+        &self,
+        grab: &Grab<'_>,
+        allowance: u64,
+        due: &mut DueHolds<'_>,
+        t: u64,
+    ) -> Result<u64, Outcome> {
+        let wanted = match grab.amount {
+            Amount::Unsaid => 1,
+            Amount::Exactly(qty) => qty,
+            Amount::UpTo(qty) => qty.min(allowance),
+        };
+        if wanted > allowance {
+            return Err(Outcome::OverLimit { allowance });
+        }
+        let is_enough = |due: &DueHolds<'_>| due.balances.available >= wanted;
+        self.expire_until(&self.ledger, due, grab.user, t, is_enough);
+        let (available, held) = (due.balances.available, due.balances.held);
+        match grab.amount {
+            _ if available == 0 => Err(Outcome::SoldOut { held }),
+            Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),
+            Amount::Exactly(_) | Amount::Unsaid => Ok(wanted),
+            Amount::UpTo(_) => Ok(wanted.min(available)),
+        }
+    }
+
+    /// The amount that the sale draws for this grab, or what refuses it.
+    fn judge_draw(
+        &self,
+        draw: &Draw,
+        user: &[u8],
+        due: &mut DueHolds<'_>,
+        t: u64,
+    ) -> Result<u64, Outcome> {
+        let dice = Dice::new(&self.secret, self.balances.grants + 1);
+        self.expire_until(&self.ledger, due, user, t, |due| draw.is_covered(&due.balances, &dice));
+        // What comes back goes to the end of a list: it is the first only if nothing is before it.
+        let returned = || due.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
+        let first = self.amounts().and_then(Amounts::first);
+        let first = first.or_else(|| returned().map(|grant| grant.qty));
+        let held = due.balances.held;
+        draw.amount(&due.balances, first, &dice).ok_or(Outcome::SoldOut { held })
+    }
+
+    /// The answer to a request id that is known: its grant as it stands at `t`.
+    fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
+        let seq = match found.seq() {
+            None if self.extras.is_some() => self.older_by_req(grab.user, req, found),
+            seq => seq,
+        };
+        let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
+            let fenced = self.fences.stands(grab.user, req, t);
+            return fenced.then_some(Outcome::Replay(FENCED));
+        };
+        let same = match (grab.amount, grant.req?.asked) {
+            (Amount::Unsaid, _) if self.terms.draw.is_some() => true,
+            (Amount::Exactly(qty), Asked::Exactly | Asked::Either) => qty == grant.qty,
+            (Amount::Unsaid, Asked::Exactly | Asked::Either) => grant.qty == 1,
+            (Amount::UpTo(_), Asked::UpTo | Asked::Either) => true,
+            (Amount::Exactly(_) | Amount::Unsaid, Asked::UpTo)
+            | (Amount::UpTo(_), Asked::Exactly) => false,
+        };
+        if !same {
+            return Some(Outcome::Misuse(Misuse::ReqMismatch));
+        }
+        Some(Outcome::Replay(grant.view_at(t)))
+    }
+}

@@ -1,0 +1,341 @@
+//! What STATUS, its JSON form and INFO show.
+
+use serde::{Serialize, Serializer};
+
+use crate::model::balances::Stock;
+use crate::model::limits::INTEGER_MAX;
+use crate::model::outcome::Outcome;
+use crate::request::Now;
+use crate::Sale;
+
+/// Counts one more. A counter that a broken dump has set to the largest integer stays there, so
+/// that the sale can still be saved and loaded.
+pub(crate) fn count(counter: &mut u64) {
+    *counter = INTEGER_MAX.min(*counter + 1);
+}
+
+/// Changes by kind. They replicate, so they are exact on every node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tallies {
+    /// Grants by GRAB and MGRAB.
+    pub granted: u64,
+    /// Holds that were paid in time.
+    pub confirmed: u64,
+    /// Holds that were given back.
+    pub cancelled: u64,
+    /// Holds that ran out.
+    pub expired: u64,
+    /// Sold grants that were taken back.
+    pub refunded: u64,
+    /// Late payments that got their units after all.
+    pub reclaimed: u64,
+    /// Grants that IMPORT entered.
+    pub imported: u64,
+}
+
+impl Tallies {
+    /// In the order of the binary form.
+    pub(crate) fn numbers(&self) -> [u64; 7] {
+        [
+            self.granted,
+            self.confirmed,
+            self.cancelled,
+            self.expired,
+            self.refunded,
+            self.reclaimed,
+            self.imported,
+        ]
+    }
+
+    pub(crate) fn from_numbers(number: &mut impl FnMut() -> Option<u64>) -> Option<Tallies> {
+        Some(Tallies {
+            granted: number()?,
+            confirmed: number()?,
+            cancelled: number()?,
+            expired: number()?,
+            refunded: number()?,
+            reclaimed: number()?,
+            imported: number()?,
+        })
+    }
+}
+
+/// Refusals by kind, of one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// The allowance was used up.
+    pub already: u64,
+    /// The request id was known.
+    pub replayed: u64,
+    /// More was asked for than the allowance left.
+    pub overlimit: u64,
+    /// Nothing was available.
+    pub soldout: u64,
+    /// Less was available than was asked for.
+    pub short: u64,
+    /// The window was yet to open.
+    pub notopen: u64,
+    /// The window was over.
+    pub closed: u64,
+    /// The operator had paused the sale.
+    pub paused: u64,
+    /// The user was not eligible.
+    pub denied: u64,
+    /// The user was not let in.
+    pub busy: u64,
+}
+
+impl Refusals {
+    /// Counts `outcome` if it is a refusal or a replay.
+    pub fn count(&mut self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Already(_) => &mut self.already,
+            Outcome::Replay(_) => &mut self.replayed,
+            Outcome::OverLimit { .. } => &mut self.overlimit,
+            Outcome::SoldOut { .. } => &mut self.soldout,
+            Outcome::Short { .. } => &mut self.short,
+            Outcome::NotOpen { .. } => &mut self.notopen,
+            Outcome::Closed => &mut self.closed,
+            Outcome::Paused => &mut self.paused,
+            Outcome::Denied => &mut self.denied,
+            Outcome::Busy => &mut self.busy,
+            Outcome::Done
+            | Outcome::Granted { .. }
+            | Outcome::Restocked { .. }
+            | Outcome::Changed { .. }
+            | Outcome::ManyOwnEnding
+            | Outcome::ManyEnding
+            | Outcome::NextRound
+            | Outcome::Stands(_)
+            | Outcome::NoGrant
+            | Outcome::Fenced
+            | Outcome::Misuse(_) => return,
+        };
+        count(counter);
+    }
+
+    /// In the order of the binary form.
+    pub(crate) fn numbers(&self) -> [u64; 10] {
+        [
+            self.already,
+            self.replayed,
+            self.overlimit,
+            self.soldout,
+            self.short,
+            self.notopen,
+            self.closed,
+            self.paused,
+            self.denied,
+            self.busy,
+        ]
+    }
+
+    pub(crate) fn from_numbers(number: &mut impl FnMut() -> Option<u64>) -> Option<Refusals> {
+        Some(Refusals {
+            already: number()?,
+            replayed: number()?,
+            overlimit: number()?,
+            soldout: number()?,
+            short: number()?,
+            notopen: number()?,
+            closed: number()?,
+            paused: number()?,
+            denied: number()?,
+            busy: number()?,
+        })
+    }
+}
+
+/// The counters of one sale as STATUS shows them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counters {
+    /// GRABs and MGRABs that were judged: grants and refusals together.
+    pub attempts: u64,
+    /// Grants by GRAB and MGRAB.
+    pub granted: u64,
+    /// The allowance was used up.
+    pub already: u64,
+    /// The request id was known.
+    pub replayed: u64,
+    /// More was asked for than the allowance left.
+    pub overlimit: u64,
+    /// Nothing was available.
+    pub soldout: u64,
+    /// Less was available than was asked for.
+    pub short: u64,
+    /// The window was yet to open.
+    pub notopen: u64,
+    /// The window was over.
+    pub closed: u64,
+    /// The operator had paused the sale.
+    pub paused: u64,
+    /// The user was not eligible.
+    pub denied: u64,
+    /// The user was not let in.
+    pub busy: u64,
+    /// Holds that were paid in time.
+    pub confirmed: u64,
+    /// Holds that were given back.
+    pub cancelled: u64,
+    /// Holds that ran out.
+    pub expired: u64,
+    /// Sold grants that were taken back.
+    pub refunded: u64,
+    /// Late payments that got their units after all.
+    pub reclaimed: u64,
+    /// Grants that IMPORT entered.
+    pub imported: u64,
+}
+
+impl Counters {
+    fn of(tallies: &Tallies, refusals: &Refusals) -> Counters {
+        let refused: u64 = refusals.numbers().iter().sum();
+        Counters {
+            attempts: tallies.granted + refused,
+            granted: tallies.granted,
+            already: refusals.already,
+            replayed: refusals.replayed,
+            overlimit: refusals.overlimit,
+            soldout: refusals.soldout,
+            short: refusals.short,
+            notopen: refusals.notopen,
+            closed: refusals.closed,
+            paused: refusals.paused,
+            denied: refusals.denied,
+            busy: refusals.busy,
+            confirmed: tallies.confirmed,
+            cancelled: tallies.cancelled,
+            expired: tallies.expired,
+            refunded: tallies.refunded,
+            reclaimed: tallies.reclaimed,
+            imported: tallies.imported,
+        }
+    }
+}
+
+/// The name of a key as JSON has it, which knows text alone.
+fn as_text<S: Serializer>(name: &Option<Box<[u8]>>, serializer: S) -> Result<S::Ok, S::Error> {
+    name.as_deref().map(String::from_utf8_lossy).serialize(serializer)
+}
+
+/// A sale at a glance. The fields, in this order, are those of the STATUS reply. Moments are Unix
+/// milliseconds, spans milliseconds; of both, and of what limits users, 0 says that there is none.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// `pending`, `open`, `allheld`, `soldout`, `paused` or `closed`.
+    pub state: &'static str,
+    /// Units of the sale: available, held and sold together.
+    pub supply: u64,
+    /// Units that can be granted now.
+    pub available: u64,
+    /// Units in held grants.
+    pub held: u64,
+    /// Units in sold grants.
+    pub sold: u64,
+    /// Units that IMPORT promised beyond the supply of then.
+    pub deficit: u64,
+    /// Users with a grant, whatever came of it.
+    pub winners: u64,
+    /// Grants so far, whatever came of them.
+    pub grants: u64,
+    /// Units a user may have in live grants.
+    pub limit: u64,
+    /// Live grants a user may have.
+    pub grabs: u64,
+    /// How long a grant is reserved.
+    pub hold_ms: u64,
+    /// First moment a GRAB is taken.
+    pub open_at: u64,
+    /// First moment a GRAB is no longer taken.
+    pub close_at: u64,
+    /// The moment that this status is of.
+    pub now: u64,
+    /// When the next hold runs out.
+    pub next_deadline: u64,
+    /// When INIT created the sale.
+    pub created_at: u64,
+    /// When the newest grant was made.
+    pub last_grant_at: u64,
+    /// The id that was drawn when the sale began, as text.
+    pub id: String,
+    /// The epoch of the last change.
+    pub epoch: u64,
+    /// Changes so far.
+    pub version: u64,
+    /// Outbox entries so far, for which the next number stands.
+    pub rev: u64,
+    #[serde(serialize_with = "as_text")]
+    /// The stream that entries go to.
+    pub outbox: Option<Box<[u8]>>,
+    /// Whether the outbox took no entry when it was last asked.
+    pub outbox_error: u64,
+    /// Fences that made room for newer ones.
+    pub fences_dropped: u64,
+    /// Packets left to draw, in sales that count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// The stored round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
+    /// When the stored round closes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_ends_at: Option<u64>,
+    /// When the next round opens, 0 when the series is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_round_at: Option<u64>,
+    /// What callers were answered, and what became of grants.
+    pub counters: Counters,
+}
+
+impl Sale {
+    /// The sale at a glance, at `now`.
+    pub fn status(&self, now: &Now) -> Status {
+        let balances = &self.balances;
+        let schedule = self.terms.schedule.as_ref();
+        Status {
+            state: self.state_at(self.time(now)),
+            supply: balances.supply,
+            available: balances.available,
+            held: balances.held,
+            sold: balances.sold,
+            deficit: balances.deficit,
+            winners: self.ledger.winners(),
+            grants: balances.grants,
+            limit: self.terms.limit,
+            grabs: self.terms.grabs,
+            hold_ms: self.terms.hold_ms,
+            open_at: self.terms.open_at,
+            close_at: self.terms.close_at,
+            now: self.time(now),
+            next_deadline: self.next_deadline().unwrap_or(0),
+            created_at: self.created_at,
+            last_grant_at: balances.last_grant_at,
+            id: String::from_utf8_lossy(&self.id_text()).into_owned(),
+            epoch: balances.epoch,
+            version: balances.version,
+            rev: balances.rev,
+            outbox: self.terms.outbox.clone(),
+            outbox_error: u64::from(self.outbox_failed),
+            fences_dropped: self.fences.dropped(),
+            packets: balances.packets,
+            round: schedule.map(|_| balances.round),
+            round_ends_at: schedule.map(|schedule| schedule.end(balances.round)),
+            next_round_at: schedule.map(|_| self.next_round_at(now).unwrap_or(0)),
+            counters: Counters::of(&self.tallies, &self.refusals),
+        }
+    }
+
+    fn state_at(&self, t: u64) -> &'static str {
+        match self.window(t) {
+            Some(Outcome::Closed) => return "closed",
+            _ if self.paused => return "paused",
+            Some(_) => return "pending",
+            None => {}
+        }
+        match self.balances.stock() {
+            Stock::Available => "open",
+            Stock::AllHeld => "allheld",
+            Stock::SoldOut => "soldout",
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
+
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::{errors, pipeline};
+use crate::server::call::Call;
+use seckill_domain::admission::List;
+use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
+use seckill_domain::request::{ListChange, Request};
+
+const ARGS: &[Arg] = &[
+    vocabulary::KEY,
+    Arg::one_of("change", &[Arg::pure("add", "ADD"), Arg::pure("remove", "REMOVE")]),
+    Arg::new("user", ArgKind::Str).multiple(),
+];
+
+const REPLY: &str = "How many users were added or removed; those who were there, or not there, \
+    don't count.";
+
+const ERRORS: &[&str] = &[
+    errors::SYNTAX,
+    errors::USER,
+    errors::LIST_TOO_MANY,
+    errors::LIST_FULL,
+    errors::NO_SALE,
+    errors::WRONG_TYPE,
+];
+
+pub const ALLOW: Spec = Spec {
+    name: "SECKILL.ALLOW",
+    handler: allow,
+    arity: -4,
+    flags: "write deny-oom",
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::CHANGES,
+    summary: "Adds users to those whom ALLOWLIST lets in, or removes them",
+    complexity: "O(N) where N is the number of users given",
+    since: FIRST,
+    tips: &[],
+    args: ARGS,
+    reply: REPLY,
+    errors: ERRORS,
+    example: "SECKILL.ALLOW drop ADD alice bob",
+    internal: false,
+};
+
+pub const DENY: Spec = Spec {
+    name: "SECKILL.DENY",
+    handler: deny,
+    summary: "Adds users to those who never get anything, or removes them",
+    example: "SECKILL.DENY drop ADD mallory",
+    ..ALLOW
+};
+
+fn allow(call: &mut Call<'_>) {
+    answer(call, List::Allow);
+}
+
+fn deny(call: &mut Call<'_>) {
+    answer(call, List::Deny);
+}
+
+fn answer(call: &mut Call<'_>, list: List) {
+    match parse(call.args(), list) {
+        Ok(change) => pipeline::run(call, &Request::List(change)),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse<'a>(args: &'a [&'a [u8]], list: List) -> Parsed<ListChange<'a>> {
+    let mut args = Args::after_key(args);
+    let word = args.bytes()?;
+    let add = is(word, "ADD");
+    if !add && !is(word, "REMOVE") {
+        return Err(errors::SYNTAX);
+    }
+    let users = args.rest();
+    if users.is_empty() {
+        return Err(errors::SYNTAX);
+    }
+    if users.len() > USERS_PER_COMMAND_MAX {
+        return Err(errors::LIST_TOO_MANY);
+    }
+    if users.iter().any(|user| !(1..=USER_BYTES_MAX).contains(&user.len())) {
+        return Err(errors::USER);
+    }
+    Ok(ListChange { list, add, users })
+}

@@ -1,0 +1,117 @@
+//! How many sales and held grants there are, data set by data set.
+//!
+//! A replica may load a new data set beside the one that it serves, and frees either of them later,
+//! on whatever thread. So each value knows the counts that counts it, and INFO shows the counts of
+//! the set that is served.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The numbers of one data set.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    sales: AtomicU64,
+    holds: AtomicU64,
+}
+
+impl Counts {
+    const fn new() -> Counts {
+        Counts { sales: AtomicU64::new(0), holds: AtomicU64::new(0) }
+    }
+
+    /// Counts a sale that joins the set.
+    pub(crate) fn add(&self, holds: u64) {
+        self.sales.fetch_add(1, Ordering::Relaxed);
+        self.holds_changed(0, holds);
+    }
+
+    /// Counts a sale that leaves the set, with the holds that it had last.
+    pub(crate) fn subtract(&self, holds: u64) {
+        self.holds_changed(holds, 0);
+        // Last, so that a counts without sales is at rest when `take` finds it.
+        self.sales.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Follows the held grants of a sale from `before` to `after`.
+    fn holds_changed(&self, before: u64, after: u64) {
+        self.holds.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    pub(crate) fn sales(&self) -> u64 {
+        self.sales.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn holds(&self) -> u64 {
+        self.holds.load(Ordering::Relaxed)
+    }
+}
+
+static FIRST: Counts = Counts::new();
+
+static SERVED: Mutex<&Counts> = Mutex::new(&FIRST);
+
+/// Tallies of sets that are served no more. One that counts no sale any more is used again, so
+/// there are as many as there were sets at the same time.
+static RETIRED: Mutex<Vec<&'static Counts>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The counts of the set that is served.
+pub(crate) fn served() -> &'static Counts {
+    *lock(&SERVED)
+}
+
+/// Follows the held grants of a served sale from `before` to `after`.
+pub(crate) fn holds_changed(before: u64, after: u64) {
+    if before != after {
+        served().holds_changed(before, after);
+    }
+}
+
+/// A counts for a set that begins to load.
+pub(crate) fn take() -> &'static Counts {
+    let mut retired = lock(&RETIRED);
+    let unused = retired.iter().position(|counts| counts.sales() == 0);
+    match unused.map(|place| retired.swap_remove(place)) {
+        Some(counts) => counts,
+        None => Box::leak(Box::default()),
+    }
+}
+
+/// Another set is served from now on.
+pub(crate) fn serve(counts: &'static Counts) {
+    let before = std::mem::replace(&mut *lock(&SERVED), counts);
+    retire(before);
+}
+
+/// A set is given up.
+pub(crate) fn retire(counts: &'static Counts) {
+    lock(&RETIRED).push(counts);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_that_is_served_no_more_counts_for_itself() {
+        let (old, new) = (served(), take());
+        old.add(2);
+        new.add(5);
+        new.add(1);
+        assert_eq!((served().sales(), served().holds()), (1, 2));
+        serve(new);
+        assert_eq!((served().sales(), served().holds()), (2, 6));
+        holds_changed(6, 4);
+        let other = take();
+        assert!(!std::ptr::eq(other, old), "one that still counts a sale is not used again");
+        old.subtract(2);
+        assert_eq!((served().sales(), served().holds()), (2, 4));
+        retire(other);
+        let again = [take(), take()];
+        assert!(again.iter().any(|counts| std::ptr::eq(*counts, old)));
+        assert!(again.iter().any(|counts| std::ptr::eq(*counts, other)));
+    }
+}

@@ -1,0 +1,197 @@
+//! The server's functions, and what goes to them and comes from them: panics, texts, strings.
+//!
+//! The server fills in a pointer for each function that it has; newer functions are missing on
+//! older servers. `api!` is for functions that Redis 7.0 has: loading ends with a log line where
+//! one of them is missing, so that no call can meet a missing one. Any other is looked at with
+//! `offered!` first.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::{ptr, slice};
+
+use redis_module::raw::RedisModuleString;
+
+use super::log;
+
+/// The pointer to a function of [`missing`]'s list. Used within `unsafe`.
+macro_rules! api {
+    // The server set the pointer before the module was loaded, and loading looked.
+    ($name:ident) => {
+        redis_module::raw::$name.unwrap_unchecked()
+    };
+}
+
+/// The pointer to a function that only newer servers have, or none.
+macro_rules! offered {
+    ($name:ident) => {
+        redis_module::raw::$name
+    };
+}
+
+/// Defines [`missing`].
+macro_rules! required {
+    ($($name:ident)*) => {
+        /// The first function that the module calls without asking and that the server lacks.
+        /// tests/tidy.rs sees to it that none of those is left out here.
+        pub(crate) fn missing() -> Option<&'static str> {
+            // SAFETY: reading function pointers that are written once, before the module is loaded.
+            let functions = unsafe { [$(({ offered!($name) }.is_some(), stringify!($name))),*] };
+            functions.iter().find(|(is_there, _)| !is_there).map(|(_, name)| *name)
+        }
+    };
+}
+
+required! {
+    RedisModule_Alloc
+    RedisModule_Call
+    RedisModule_CallReplyProto
+    RedisModule_CallReplyType
+    RedisModule_Calloc
+    RedisModule_CloseKey
+    RedisModule_CreateCommand
+    RedisModule_CreateDataType
+    RedisModule_CreateString
+    RedisModule_CreateTimer
+    RedisModule_DefragAlloc
+    RedisModule_DefragCursorGet
+    RedisModule_DefragCursorSet
+    RedisModule_DefragShouldStop
+    RedisModule_DigestAddStringBuffer
+    RedisModule_DigestEndSequence
+    RedisModule_EmitAOF
+    RedisModule_Free
+    RedisModule_FreeCallReply
+    RedisModule_FreeServerInfo
+    RedisModule_FreeString
+    RedisModule_GetCommand
+    RedisModule_GetContextFlags
+    RedisModule_GetContextFromIO
+    RedisModule_GetDbIdFromIO
+    RedisModule_GetDbIdFromOptCtx
+    RedisModule_GetKeyNameFromIO
+    RedisModule_GetKeyNameFromOptCtx
+    RedisModule_GetSelectedDb
+    RedisModule_GetServerInfo
+    RedisModule_InfoAddFieldCString
+    RedisModule_InfoAddFieldULongLong
+    RedisModule_InfoAddSection
+    RedisModule_IsKeysPositionRequest
+    RedisModule_KeyAtPosWithFlags
+    RedisModule_KeyType
+    RedisModule_LoadConfigs
+    RedisModule_LoadStringBuffer
+    RedisModule_MallocSize
+    RedisModule_Milliseconds
+    RedisModule_ModuleTypeGetType
+    RedisModule_ModuleTypeGetValue
+    RedisModule_ModuleTypeSetValue
+    RedisModule_NotifyKeyspaceEvent
+    RedisModule_OpenKey
+    RedisModule_Realloc
+    RedisModule_RegisterInfoFunc
+    RedisModule_RegisterNumericConfig
+    RedisModule_Replicate
+    RedisModule_ReplicateVerbatim
+    RedisModule_ReplyWithArray
+    RedisModule_ReplyWithError
+    RedisModule_ReplyWithLongLong
+    RedisModule_ReplyWithMap
+    RedisModule_ReplyWithNull
+    RedisModule_ReplyWithSimpleString
+    RedisModule_ReplyWithStringBuffer
+    RedisModule_SaveStringBuffer
+    RedisModule_SelectDb
+    RedisModule_ServerInfoGetFieldC
+    RedisModule_SetCommandInfo
+    RedisModule_SetModuleOptions
+    RedisModule_SignalModifiedKey
+    RedisModule_StopTimer
+    RedisModule_StreamAdd
+    RedisModule_StreamDelete
+    RedisModule_StringPtrLen
+    RedisModule_SubscribeToKeyspaceEvents
+    RedisModule_SubscribeToServerEvent
+}
+
+const PANICKED: &str = "a callback failed inside; see the line before this one";
+
+/// Runs a callback of the server. A panic must not unwind into C, where it would end the process:
+/// it is logged and `fallback` is answered instead.
+pub fn guarded<T>(fallback: T, body: impl FnOnce() -> T) -> T {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(answer) => answer,
+        Err(_) => {
+            log::warning(PANICKED);
+            fallback
+        }
+    }
+}
+
+/// Longest text that [`with_c_str`] passes on; the rest is cut off.
+const TEXT_BYTES_MAX: usize = 255;
+
+/// Lends `text` as a C string, without the heap. Our texts are short constants.
+pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) -> T {
+    let mut buffer = [0u8; TEXT_BYTES_MAX + 1];
+    for (slot, byte) in buffer.iter_mut().zip(text.bytes().take(TEXT_BYTES_MAX)) {
+        // A NUL would end the text early and nothing worse.
+        *slot = byte;
+    }
+    body(buffer.as_ptr().cast())
+}
+
+/// The bytes of a server's string.
+///
+/// # Safety
+/// The string must outlive `'s` and not be changed in it.
+pub(crate) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
+    let mut len = 0;
+    // SAFETY: the string is valid by the caller's word.
+    let start = unsafe { api!(RedisModule_StringPtrLen)(string, &mut len) };
+    if start.is_null() || len == 0 {
+        return &[];
+    }
+    // SAFETY: the server says where the bytes are and how many.
+    unsafe { slice::from_raw_parts(start.cast(), len) }
+}
+
+/// A string of the server with these bytes; whoever asks for it frees it.
+pub(crate) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
+    // SAFETY: strings may be made without a context; the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// The clock in Unix milliseconds.
+pub fn clock_ms() -> u64 {
+    // SAFETY: the function takes nothing and only reads the clock.
+    let clock = unsafe { api!(RedisModule_Milliseconds)() };
+    u64::try_from(clock).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_the_fallback() {
+        assert_eq!(guarded(1, || 2), 2);
+        assert_eq!(guarded(1, || panic!("seen by a test")), 1);
+    }
+
+    #[test]
+    fn without_a_server_functions_are_missing() {
+        assert!(missing().is_some());
+    }
+
+    #[test]
+    fn texts_are_lent_with_their_nul_and_cut_when_too_long() {
+        let copy = |text: *const libc::c_char| {
+            // SAFETY: `with_c_str` promises a NUL at the end.
+            unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()
+        };
+        assert_eq!(with_c_str("seckill.grant", copy), b"seckill.grant");
+        assert_eq!(with_c_str("", copy), b"");
+        assert_eq!(with_c_str(&"x".repeat(999), copy).len(), TEXT_BYTES_MAX);
+    }
+}

@@ -1,0 +1,174 @@
+//! The server's events: where sales go (to new names and databases, in from a payload or a
+//! primary, out of the data), and that this node is promoted.
+//!
+//! A sale that leaves its key is adrift until it is freed or comes to another one, and so is one
+//! that a payload brings. As long as none is, keys that change their names are not ours and are not
+//! opened.
+
+use std::ffi::CStr;
+use std::mem;
+use std::os::raw::{c_char, c_int, c_void};
+
+use redis_module::raw::{
+    self, RedisModuleCtx, RedisModuleEvent, RedisModuleFlushInfo, RedisModuleString,
+    RedisModuleSwapDbInfo,
+};
+
+use crate::server::data_set::timer;
+use crate::server::ffi::api::{bytes_of, guarded};
+use crate::server::ffi::ctx::{Ctx, Locked, ServerLock};
+use crate::server::propagation::epoch;
+use crate::server::value::datatype;
+use crate::server::value::key::Peek;
+use crate::server::value::stored;
+
+const NOT_SUBSCRIBED: &str = "the server refused a subscription to its events";
+
+/// The database that the last MOVE took its key from.
+static MOVED_FROM: Locked<c_int> = Locked::new(0);
+
+/// Subscribes to all of it.
+pub(super) fn subscribe(ctx: Ctx<'_>) -> Result<(), &'static str> {
+    let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
+    // SAFETY: the callback has the type that is asked for.
+    let keys =
+        unsafe { api!(RedisModule_SubscribeToKeyspaceEvents)(ctx.raw(), generic, Some(key_event)) };
+    let is_subscribed = keys as isize == raw::REDISMODULE_OK
+        && ctx.subscribe(raw::REDISMODULE_EVENT_SWAPDB, swapped)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_FLUSHDB, flushed)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_LOADING, loading)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed);
+    is_subscribed.then_some(()).ok_or(NOT_SUBSCRIBED)
+}
+
+unsafe extern "C" fn key_event(
+    ctx: *mut RedisModuleCtx,
+    _class: c_int,
+    event: *const c_char,
+    key: *mut RedisModuleString,
+) -> c_int {
+    guarded((), || {
+        // SAFETY: the server passes a text that ends in NUL.
+        let event = unsafe { CStr::from_ptr(event) }.to_bytes();
+        // SAFETY: the context is alive during the callback, and the server notifies under its lock.
+        let ctx = unsafe { Ctx::new(ctx) };
+        if matches!(event, b"rename_to" | b"move_to" | b"restore") {
+            // SAFETY: the key's name is alive during the callback.
+            unsafe { look_at(ctx, key) };
+        }
+        stay(ctx, event);
+    });
+    raw::REDISMODULE_OK as c_int
+}
+
+/// Brings the client of a MOVE back to its database. Valkey 8.1 notifies modules by means of that
+/// client itself and leaves it in the database where the key went (valkey pull request 4024): its
+/// next commands would go there, and on a replica all that the primary sends after it. Other
+/// servers notify by means of a client of their own, which no command uses.
+fn stay(ctx: Ctx<'_>, event: &[u8]) {
+    if event == b"move_from" {
+        MOVED_FROM.with(ctx.lock(), |from| *from = ctx.db());
+    } else if event == b"move_to" {
+        // The server says where it comes from first, and lets nothing run between the two.
+        ctx.select_db(MOVED_FROM.with(ctx.lock(), |from| *from));
+    }
+}
+
+/// A value came to this key: if it is a sale, it is watched here from now on.
+///
+/// # Safety
+/// The key's name is alive.
+unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
+    let lock = ctx.lock();
+    let may_be_ours =
+        stored::adrift() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
+    if !may_be_ours {
+        return;
+    }
+    // SAFETY: by the caller's word; the bytes are used before the callback returns.
+    let name = unsafe { bytes_of(key) };
+    // SAFETY: by the caller's word.
+    let mut peek = unsafe { Peek::at(ctx, key) };
+    if let Some(value) = peek.value() {
+        value.settle(lock);
+        timer::watch_sale(lock, ctx.db(), name, value.sale());
+    }
+}
+
+/// Two databases changed places: so do the deadlines.
+unsafe extern "C" fn swapped(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    _subevent: u64,
+    data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: with this event the server passes this struct, or null on other ones.
+        let Some(info) = (unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }) else { return };
+        // SAFETY: the server calls event handlers under its lock.
+        let lock = unsafe { ServerLock::held() };
+        timer::change(lock, |deadlines| deadlines.swap(info.dbnum_first, info.dbnum_second));
+    });
+}
+
+/// One database, or all of them, are about to be emptied. There is no event for their keys.
+unsafe extern "C" fn flushed(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    subevent: u64,
+    data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: with this event the server passes this struct, or null on other ones.
+        let info = unsafe { data.cast::<RedisModuleFlushInfo>().as_ref() };
+        let Some(info) = info.filter(|_| subevent == raw::REDISMODULE_SUBEVENT_FLUSHDB_START)
+        else {
+            return;
+        };
+        // SAFETY: the server calls event handlers under its lock.
+        let lock = unsafe { ServerLock::held() };
+        match info.dbnum {
+            ALL_DATABASES => timer::discard(lock, mem::take),
+            db => timer::discard(lock, |deadlines| deadlines.take(db)),
+        }
+    });
+}
+
+/// How the server says that every database is emptied.
+const ALL_DATABASES: c_int = -1;
+
+/// A primary's data set begins to load, or it is there, or it was given up. The server empties its
+/// own data before, or serves it until then, as it is set up.
+unsafe extern "C" fn loading(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: the server calls event handlers under its lock.
+        let lock = unsafe { ServerLock::held() };
+        match subevent {
+            raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => timer::begin_arrival(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_ENDED => timer::complete_arrival(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_FAILED => timer::abandon_arrival(lock),
+            _ => {}
+        }
+    });
+}
+
+/// A promoted node begins a new run, and sweeps from now on.
+unsafe extern "C" fn role_changed(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    guarded((), || {
+        if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
+            epoch::begin();
+            // SAFETY: the server calls event handlers under its lock.
+            timer::wake(unsafe { ServerLock::held() });
+        }
+    });
+}

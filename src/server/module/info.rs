@@ -1,0 +1,238 @@
+//! `INFO seckill`: what this node did since it started.
+
+use std::ffi::CStr;
+use std::os::raw::c_int;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use redis_module::raw::RedisModuleInfoCtx;
+
+use crate::server::data_set::{counts, timer};
+use crate::server::ffi::api::{clock_ms, guarded};
+use crate::server::ffi::ctx::{Ctx, ServerLock};
+use crate::server::ffi::log;
+use crate::server::{settings, sweeper};
+use seckill_domain::outcome::{Outcome, Refused};
+
+/// The module's version as text.
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    };
+
+/// A number that only grows.
+struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Counter {
+        Counter(AtomicU64::new(0))
+    }
+
+    /// Only the main thread counts, so no locked instruction is needed.
+    fn increment(&self) {
+        self.add(1);
+    }
+
+    fn add(&self, count: u64) {
+        self.0.store(self.get() + count, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+static GRANTED: Counter = Counter::new();
+static ALREADY: Counter = Counter::new();
+static REPLAYED: Counter = Counter::new();
+static OVERLIMIT: Counter = Counter::new();
+static SOLDOUT: Counter = Counter::new();
+static SHORT: Counter = Counter::new();
+static NOTOPEN: Counter = Counter::new();
+static CLOSED: Counter = Counter::new();
+static PAUSED: Counter = Counter::new();
+static DENIED: Counter = Counter::new();
+static BUSY: Counter = Counter::new();
+static EXPIRED: Counter = Counter::new();
+static APPLY_REFUSED: Counter = Counter::new();
+static OUTBOX_REFUSED: Counter = Counter::new();
+
+/// Follows the held grants of a sale of the served data from `before` to `after`.
+pub fn holds_changed(before: u64, after: u64) {
+    counts::holds_changed(before, after);
+}
+
+/// Counts holds that expired on this node by its own judgement.
+pub fn expired(holds: u64) {
+    EXPIRED.add(holds);
+}
+
+/// One line of the section.
+pub struct Field {
+    name: &'static CStr,
+    /// What it says, in a few words.
+    pub about: &'static str,
+    read: Read,
+}
+
+/// How a field's number is read.
+enum Read {
+    Counter(&'static Counter),
+    Number(fn() -> u64),
+    /// Not while the server writes its crash report: the crash may have come in the midst of it.
+    UnderLock(fn(ServerLock<'_>) -> u64),
+}
+
+impl Field {
+    const fn new(name: &'static CStr, about: &'static str, read: Read) -> Field {
+        Field { name, about, read }
+    }
+
+    const fn counter(name: &'static CStr, counter: &'static Counter, about: &'static str) -> Field {
+        Field::new(name, about, Read::Counter(counter))
+    }
+
+    /// As INFO shows it.
+    pub fn shown_name(&self) -> String {
+        format!("seckill_{}", self.name.to_string_lossy())
+    }
+}
+
+/// The lines of the section, in order; each is shown under the prefix `seckill_`.
+pub static FIELDS: [Field; 19] = [
+    Field::new(c"sales", "sales on this node", Read::Number(|| counts::served().sales())),
+    Field::new(c"holds", "live holds on this node", Read::Number(|| counts::served().holds())),
+    Field::new(
+        c"expiry_lag_ms",
+        "how long after its time the last due hold expired by timer, in milliseconds",
+        Read::Number(|| sweeper::lag_ms().0),
+    ),
+    Field::new(
+        c"expiry_lag_max_ms",
+        "the longest of these since the start",
+        Read::Number(|| sweeper::lag_ms().1),
+    ),
+    Field::new(
+        c"sweeper_backlog",
+        "sales with something due that the timer has not come to yet",
+        Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
+    ),
+    Field::counter(c"granted", &GRANTED, "calls that got units"),
+    Field::counter(c"already", &ALREADY, "calls of users who had all they may have"),
+    Field::counter(c"replayed", &REPLAYED, "calls whose REQ had been granted before"),
+    Field::counter(c"overlimit", &OVERLIMIT, "calls that asked for more than their allowance"),
+    Field::counter(c"soldout", &SOLDOUT, "calls that found nothing available"),
+    Field::counter(c"short", &SHORT, "calls that found less available than they asked for"),
+    Field::counter(c"notopen", &NOTOPEN, "calls before the sale or the round was open"),
+    Field::counter(c"closed", &CLOSED, "calls after the sale was closed"),
+    Field::counter(c"paused", &PAUSED, "calls while the sale was paused"),
+    Field::counter(c"denied", &DENIED, "calls of users who may not buy"),
+    Field::counter(c"busy", &BUSY, "calls of users who were not admitted"),
+    Field::counter(c"expired", &EXPIRED, "holds that expired by this node's own judgement"),
+    Field::counter(
+        c"apply_refused",
+        &APPLY_REFUSED,
+        "changes from a primary or a log that were refused: must be 0, else resync this node",
+    ),
+    Field::counter(
+        c"outbox_refused",
+        &OUTBOX_REFUSED,
+        "entries of such changes that their stream did not take: must be 0",
+    ),
+];
+
+/// Counts the outcome of a call decided on this node.
+pub fn count(outcome: &Outcome) {
+    let counter = match outcome {
+        Outcome::Granted { .. } => &GRANTED,
+        Outcome::Already(_) => &ALREADY,
+        Outcome::Replay(_) => &REPLAYED,
+        Outcome::OverLimit { .. } => &OVERLIMIT,
+        Outcome::SoldOut { .. } => &SOLDOUT,
+        Outcome::Short { .. } => &SHORT,
+        Outcome::NotOpen { .. } => &NOTOPEN,
+        Outcome::Closed => &CLOSED,
+        Outcome::Paused => &PAUSED,
+        Outcome::Denied => &DENIED,
+        Outcome::Busy => &BUSY,
+        Outcome::Done
+        | Outcome::Restocked { .. }
+        | Outcome::Stands(_)
+        | Outcome::NoGrant
+        | Outcome::Fenced
+        | Outcome::Changed { .. }
+        | Outcome::NextRound
+        | Outcome::ManyOwnEnding
+        | Outcome::ManyEnding
+        | Outcome::Misuse(_) => return,
+    };
+    counter.increment();
+}
+
+/// Counts an APPLY that was refused, and logs why. A replica that has lost its way refuses every
+/// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
+pub fn apply_refused(why: Refused) {
+    APPLY_REFUSED.increment();
+    warn(refusal(why));
+}
+
+/// Counts entries of an APPLY that its stream did not take, and logs it.
+pub fn outbox_refused(entries: u64) {
+    if entries > 0 {
+        OUTBOX_REFUSED.add(entries);
+        warn(NOT_APPENDED);
+    }
+}
+
+const NOT_APPENDED: &str =
+    "SECKILL.APPLY left entries out: the outbox is no stream here, or is ahead of its primary's";
+
+fn warn(why: &str) {
+    let per_second = settings::APPLY_WARNINGS_PER_SECOND.get();
+    log::warning_at_most(per_second, clock_ms() / 1000, why);
+}
+
+fn refusal(why: Refused) -> &'static str {
+    match why {
+        Refused::Unknown => "SECKILL.APPLY refused: an effect that this version does not know",
+        Refused::Gap => "SECKILL.APPLY refused: it does not follow the sale's version",
+        Refused::Law => "SECKILL.APPLY refused: it breaks the law of the sale or a bound",
+        Refused::Place => "SECKILL.APPLY refused: no sale at the key, or already one",
+    }
+}
+
+/// Registers the section with the server.
+pub(crate) fn register(ctx: Ctx<'_>) {
+    // SAFETY: the callback has the type that is asked for.
+    unsafe { api!(RedisModule_RegisterInfoFunc)(ctx.raw(), Some(write)) };
+}
+
+extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
+    guarded((), || {
+        // The section without a name of its own has the module's.
+        // SAFETY: the context is alive during the callback; null stands for no name.
+        unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
+        text(ctx, c"version", VERSION);
+        for Field { name, read, .. } in &FIELDS {
+            let number = match read {
+                Read::Counter(counter) => counter.get(),
+                Read::Number(read) => read(),
+                Read::UnderLock(_) if for_crash_report != 0 => continue,
+                // SAFETY: the server answers INFO under its lock.
+                Read::UnderLock(read) => read(unsafe { ServerLock::held() }),
+            };
+            field(ctx, name, number);
+        }
+    });
+}
+
+fn field(ctx: *mut RedisModuleInfoCtx, name: &CStr, number: u64) {
+    // SAFETY: the context is alive during the callback and the name ends in NUL.
+    unsafe { api!(RedisModule_InfoAddFieldULongLong)(ctx, name.as_ptr(), number) };
+}
+
+fn text(ctx: *mut RedisModuleInfoCtx, name: &CStr, value: &CStr) {
+    // SAFETY: the context is alive during the callback and both texts end in NUL.
+    unsafe { api!(RedisModule_InfoAddFieldCString)(ctx, name.as_ptr(), value.as_ptr()) };
+}

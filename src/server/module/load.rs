@@ -1,0 +1,194 @@
+//! Setting the module up when the server loads it.
+
+use std::ffi::CStr;
+use std::os::raw::c_int;
+use std::panic;
+use std::ptr;
+
+use redis_module::raw;
+pub use redis_module::{Context, RedisString, Status};
+
+use super::spec::Spec;
+use super::{config, events, info, register};
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::{api, log};
+use crate::server::propagation::epoch;
+use crate::server::sweeper::{self, Sweep};
+use crate::server::value::{datatype, fork_memory};
+
+/// Defines the module: its name, its version, and the function that sets it up. The SDK's own macro
+/// would do, but it logs a warning on every server that lacks callbacks of a defragmentation we
+/// don't take part in, and sends INFO to each.
+macro_rules! module {
+    (name: $name:literal, version: $version:literal, load: $load:path) => {
+        #[global_allocator]
+        static ALLOCATOR: crate::server::ffi::alloc::ServerAlloc =
+            crate::server::ffi::alloc::ServerAlloc;
+
+        /// Called by the server when it loads the file.
+        ///
+        /// # Safety
+        /// The arguments are those that the server passes.
+        #[no_mangle]
+        pub unsafe extern "C" fn RedisModule_OnLoad(
+            ctx: *mut redis_module::raw::RedisModuleCtx,
+            argv: *mut *mut redis_module::raw::RedisModuleString,
+            argc: std::os::raw::c_int,
+        ) -> std::os::raw::c_int {
+            // SAFETY: the context is alive while loading, and the name ends in NUL and is copied.
+            let status = unsafe {
+                redis_module::raw::Export_RedisModule_Init(
+                    ctx,
+                    concat!($name, "\0").as_ptr().cast(),
+                    $version,
+                    redis_module::raw::REDISMODULE_APIVER_1 as std::os::raw::c_int,
+                )
+            };
+            if status as isize != redis_module::raw::REDISMODULE_OK {
+                return status;
+            }
+            let args = redis_module::decode_args(ctx, argv, argc);
+            $load(&redis_module::Context::new(ctx), &args) as std::os::raw::c_int
+        }
+    };
+}
+
+pub(crate) use module;
+
+/// Oldest server that has all that is needed: Redis 7.0, as the server states its version.
+const SERVER_VERSION_MIN: c_int = 0x0007_0000;
+
+const TOO_OLD: &str = "seckill needs Redis 7.0 or newer, or Valkey: this server is older, so the \
+    module is not loaded";
+const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
+
+const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs out the server may \
+    evict a sale with all its grants; set it to noeviction, or to a volatile one";
+
+/// Sets the module up: what lib.rs calls when the server loads the file. `args` are those of
+/// loadmodule, `table` has the commands, and `sweep` lets due holds of one sale expire.
+///
+/// Everything that a newer server offers and this one lacks is left out; only a server below Redis
+/// 7.0, wrong arguments or a refusal of the server itself make it fail, with a log line that says
+/// why.
+pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: Sweep) -> Status {
+    // SAFETY: the server lends the context to the module that it loads, under its lock, until
+    // loading ends.
+    let ctx = unsafe { Ctx::new(ctx.ctx) };
+    let loaded = panic::catch_unwind(|| {
+        let args: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
+        set_up(ctx, &args, table, sweep)
+    });
+    let why = match loaded {
+        Ok(Ok(())) => return Status::Ok,
+        Ok(Err(why)) => why,
+        Err(_) => FAILED.to_owned(),
+    };
+    log::warning(&why);
+    give_context_back();
+    Status::Err
+}
+
+fn set_up(
+    ctx: Ctx<'_>,
+    args: &[&[u8]],
+    table: &'static [Spec],
+    sweep: Sweep,
+) -> Result<(), String> {
+    keep_context(ctx);
+    if server_version() < SERVER_VERSION_MIN {
+        return Err(TOO_OLD.to_owned());
+    }
+    if let Some(name) = api::missing() {
+        return Err(format!("seckill needs {name}, which this server lacks: it is not loaded"));
+    }
+    log_panics();
+    set_options(ctx);
+    config::register(ctx, args)?;
+    datatype::register(ctx)?;
+    register::register(ctx, table)?;
+    info::register(ctx);
+    epoch::begin();
+    sweeper::start(ctx.lock(), sweep);
+    events::subscribe(ctx)?;
+    fork_memory::follow(ctx);
+    if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
+        log::warning(MAY_EVICT);
+    }
+    Ok(())
+}
+
+/// Keeps a context that the log can be written with at any time. A server below 6.2 has none; it
+/// is refused next.
+fn keep_context(ctx: Ctx<'_>) {
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    if let Some(detached) = unsafe { offered!(RedisModule_GetDetachedThreadSafeContext) } {
+        // SAFETY: the new context is kept as long as the module.
+        log::set_context(unsafe { detached(ctx.raw()) });
+    }
+}
+
+/// Undoes [`keep_context`]: the server forgets the module now, and with it what the context belongs
+/// to.
+fn give_context_back() {
+    let kept = log::context();
+    log::set_context(ptr::null_mut());
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let free = unsafe { offered!(RedisModule_FreeThreadSafeContext) };
+    if let Some(free) = free.filter(|_| !kept.is_null()) {
+        // SAFETY: the context is the one that the server gave, and nobody has it any more.
+        unsafe { free(kept) };
+    }
+}
+
+/// The server's version as 0x00MMmmpp, 0 when it can't say.
+fn server_version() -> c_int {
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let version = unsafe { offered!(RedisModule_GetServerVersion) };
+    // SAFETY: the function takes nothing and only answers a constant.
+    version.map_or(0, |version| unsafe { version() })
+}
+
+/// Panics are caught where the server calls us; where they came from belongs into its log.
+fn log_panics() {
+    panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));
+}
+
+/// Valkey's flag for modules that can be moved by atomic slot migration, from Valkey 9 on.
+const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
+
+fn set_options(ctx: Ctx<'_>) {
+    let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS as c_int
+        | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int
+        | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD as c_int;
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let known = unsafe { offered!(RedisModule_GetModuleOptionsAll) };
+    // SAFETY: the function takes nothing and only answers a constant.
+    let known = known.map_or(0, |known| unsafe { known() });
+    // Redis may give the same bit another meaning, so Valkey must be asked for by name.
+    if known & VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION != 0
+        && server_field(ctx, c"server", c"server_name", |name| name == b"valkey")
+    {
+        options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
+    }
+    // SAFETY: a living context is all that the call needs.
+    unsafe { api!(RedisModule_SetModuleOptions)(ctx.raw(), options) };
+}
+
+/// Whether a field of the server's own INFO is there and `is` what is asked.
+fn server_field(
+    ctx: Ctx<'_>,
+    section: &CStr,
+    field: &CStr,
+    is: impl FnOnce(&[u8]) -> bool,
+) -> bool {
+    // SAFETY: the texts end in NUL, the field's text lives as long as the data, and the data is
+    // freed once.
+    unsafe {
+        let data = api!(RedisModule_GetServerInfo)(ctx.raw(), section.as_ptr());
+        let text = api!(RedisModule_ServerInfoGetFieldC)(data, field.as_ptr());
+        let answer = !text.is_null() && is(CStr::from_ptr(text).to_bytes());
+        api!(RedisModule_FreeServerInfo)(ctx.raw(), data);
+        answer
+    }
+}

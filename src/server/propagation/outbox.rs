@@ -1,0 +1,374 @@
+//! Appending to the outbox: the entries of a change, or neither them nor the change.
+//!
+//! Streams are made ready first, see [`super::stream`], and stay open while the sale is opened and
+//! changed. Entries are appended to the open stream, which runs no code of other modules: never by
+//! a call of XADD, and never to a stream that is missing, because the server would tell of `new` in
+//! the middle. The stream id of the first goes out with the change, and every other node appends
+//! the same entries under the same ids.
+
+use std::os::raw::c_int;
+use std::ptr;
+use std::sync::OnceLock;
+
+use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
+use smallvec::SmallVec;
+
+use super::stream::{self, found_at, Found};
+pub use super::stream::{NotTaken, Stream};
+use crate::server::ffi::api::create_string;
+use crate::server::ffi::ctx::{Ctx, Locked};
+use seckill_domain::event::{EventKind, EVENTS};
+use seckill_domain::outbox::{Entry, Field, FIELDS};
+use seckill_domain::plan::Plan;
+use seckill_domain::position::StreamId;
+use seckill_domain::Sale;
+
+/// The streams of a call. Taken before its key is opened, it can be used while that is open.
+#[derive(Clone, Copy)]
+pub struct Outbox<'c> {
+    ctx: Ctx<'c>,
+    /// The arguments of the call, and their bytes.
+    strings: &'c [*mut RedisModuleString],
+    args: &'c [&'c [u8]],
+}
+
+/// Streams and how many entries each is to take, in the order of the sales of a call.
+pub type Wanted<'c> = SmallVec<[Option<(Stream<'c>, usize)>; 1]>;
+
+/// Those streams once they are open.
+pub type OpenStreams<'c> = SmallVec<[Option<OpenStream<'c>>; 1]>;
+
+impl<'c> Outbox<'c> {
+    pub(crate) fn new(
+        ctx: Ctx<'c>,
+        strings: &'c [*mut RedisModuleString],
+        args: &'c [&'c [u8]],
+    ) -> Self {
+        Outbox { ctx, strings, args }
+    }
+
+    /// The stream of this name. `is_named`: the command names it as a key.
+    pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
+        Stream { ctx: self.ctx, name: create_string(name), is_named }
+    }
+
+    /// The argument that has these very bytes, if they are an argument's.
+    fn argument(self, bytes: &[u8]) -> Option<*mut RedisModuleString> {
+        let place = self.args.iter().position(|arg| ptr::eq(*arg, bytes))?;
+        self.strings.get(place).copied()
+    }
+}
+
+/// Makes the streams ready and opens them to append to them, or tells which takes nothing. No sale
+/// may be open: foreign code may run in it.
+pub fn open_all(mut wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
+    if let Some(open) = open_single(&mut wanted) {
+        return Ok(open);
+    }
+    stream::ready(&wanted)?;
+    open_ready(wanted)
+}
+
+/// The same for a single entry of a stream that is there, which takes it or not: nothing is to be
+/// asked before.
+fn open_single<'c>(wanted: &mut Wanted<'c>) -> Option<OpenStreams<'c>> {
+    let mut all = wanted.iter_mut().enumerate().filter(|(_, one)| one.is_some());
+    let (place, one) = all.next().filter(|(_, one)| matches!(one, Some((_, 1))))?;
+    if all.next().is_some() {
+        return None;
+    }
+    let (stream, entries) = one.take()?;
+    match stream.open() {
+        Ok(stream) => {
+            let mut open: OpenStreams<'c> = wanted.iter().map(|_| None).collect();
+            open[place] = Some(stream);
+            Some(open)
+        }
+        Err(stream) => {
+            wanted[place] = Some((stream, entries));
+            None
+        }
+    }
+}
+
+/// Opens streams that are ready.
+fn open_ready(wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
+    let mut open = OpenStreams::new();
+    for (place, one) in wanted.into_iter().enumerate() {
+        match one.map(|(stream, _)| stream.open()) {
+            None => open.push(None),
+            Some(Ok(stream)) => open.push(Some(stream)),
+            Some(Err(_)) => {
+                // It was there and is not: its time to live was over just now, foreign code ran,
+                // and nothing is known of the values of those that are open.
+                open.into_iter().flatten().for_each(OpenStream::abandon);
+                return Err((place, NotTaken::Changed));
+            }
+        }
+    }
+    Ok(open)
+}
+
+/// A stream that entries are appended to. What was appended is taken back when this is dropped
+/// before [`OpenStream::close`].
+pub struct OpenStream<'c> {
+    key: *mut RedisModuleKey,
+    /// Taken by `close` alone.
+    stream: Option<Stream<'c>>,
+    /// The id of the first entry that was appended.
+    first: Option<StreamId>,
+    /// How many were.
+    len: u64,
+}
+
+impl<'c> Stream<'c> {
+    /// Opens the stream to append to it; gives it back closed if it is not there. Foreign code may
+    /// run in it unless the stream is ready.
+    pub fn open(self) -> Result<OpenStream<'c>, Stream<'c>> {
+        let key = self.open_key();
+        if found_at(key) == Found::Stream {
+            return Ok(OpenStream { key, stream: Some(self), first: None, len: 0 });
+        }
+        // SAFETY: the key was opened above and is closed once.
+        unsafe { api!(RedisModule_CloseKey)(key) };
+        Err(self)
+    }
+}
+
+impl<'c> Stream<'c> {
+    /// Opens the stream to append what another node has appended, made if it is missing. Foreign
+    /// code may run in it.
+    pub fn open_to_follow(self) -> Option<OpenStream<'c>> {
+        self.open()
+            .or_else(|stream| {
+                stream.make_to_follow();
+                stream.open()
+            })
+            .ok()
+    }
+}
+
+impl<'c> OpenStream<'c> {
+    /// Appends all entries of `plan`, which is for `sale`, or none. Runs no foreign code: the
+    /// stream is there. `arg`: which argument of the call names the sale.
+    pub fn append(
+        &mut self,
+        outbox: Outbox<'_>,
+        arg: usize,
+        sale: &Sale,
+        plan: &Plan<'_>,
+    ) -> Result<(), NotTaken> {
+        let mut has_all = true;
+        each_entry(outbox, arg, sale, plan, |strings| {
+            let id = self.first.map(|first| first.after(self.len));
+            let added = has_all.then(|| self.add(id, strings)).flatten();
+            has_all &= added.is_some();
+            self.first = self.first.or(added);
+            self.len += u64::from(added.is_some());
+        });
+        if !has_all {
+            self.take_back();
+            return Err(NotTaken::Refused);
+        }
+        Ok(())
+    }
+
+    /// Appends the entries of `plan` as another node did, the first with the id `first`. Tells how
+    /// many the stream did not take.
+    pub fn follow(
+        &mut self,
+        outbox: Outbox<'_>,
+        arg: usize,
+        sale: &Sale,
+        plan: &Plan<'_>,
+        first: StreamId,
+    ) -> u64 {
+        let mut place = 0;
+        each_entry(outbox, arg, sale, plan, |strings| {
+            let added = self.add(Some(first.after(place)), strings);
+            place += 1;
+            self.len += u64::from(added.is_some());
+        });
+        place - self.len
+    }
+
+    /// Appends an entry under this id, or the server's own choice when there is none; `Some(None)`
+    /// is an id that can't be. Tells the id if the stream took it.
+    fn add(&mut self, id: Option<Option<StreamId>>, strings: &mut Strings) -> Option<StreamId> {
+        let (flags, StreamId { ms, seq }) = match id {
+            None => (raw::REDISMODULE_STREAM_ADD_AUTOID as c_int, StreamId { ms: 0, seq: 0 }),
+            Some(id) => (0, id?),
+        };
+        let mut id = RedisModuleStreamID { ms, seq };
+        // SAFETY: the key is open for writing and holds a stream, the strings are pairs and alive,
+        // and the server copies what it keeps.
+        let status = unsafe {
+            let (start, pairs) = (strings.pairs.as_mut_ptr(), strings.pairs.len() / 2);
+            let count = pairs as libc::c_long;
+            api!(RedisModule_StreamAdd)(self.key, flags, &mut id, start, count)
+        };
+        let is_added = status as isize == raw::REDISMODULE_OK;
+        is_added.then_some(StreamId { ms: id.ms, seq: id.seq })
+    }
+
+    /// Deletes what was appended.
+    fn take_back(&mut self) {
+        let Some(first) = self.first.take() else { return };
+        for StreamId { ms, seq } in (0..self.len).filter_map(|place| first.after(place)) {
+            let mut id = RedisModuleStreamID { ms, seq };
+            // SAFETY: the key is open for writing and the id is one that it gave.
+            unsafe { api!(RedisModule_StreamDelete)(self.key, &mut id) };
+        }
+        self.len = 0;
+    }
+
+    /// Closes the stream: what was appended stays and is to be replicated.
+    pub fn close(mut self) -> Option<Appended<'c>> {
+        let (first, len) = (self.first.take(), self.len);
+        self.stream.take().map(|stream| Appended { stream, first, len })
+    }
+
+    /// Leaves the stream open for good. For one whose value may be gone: closing looks at it.
+    pub fn abandon(mut self) {
+        self.key = ptr::null_mut();
+    }
+}
+
+impl Drop for OpenStream<'_> {
+    fn drop(&mut self) {
+        if !self.key.is_null() {
+            self.take_back();
+            // SAFETY: the key was opened for this struct and is closed once.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}
+
+/// Entries that were appended.
+pub struct Appended<'c> {
+    stream: Stream<'c>,
+    first: Option<StreamId>,
+    len: u64,
+}
+
+impl Appended<'_> {
+    /// The id of the first, unless another node gave it.
+    pub fn first(&self) -> Option<StreamId> {
+        self.first
+    }
+
+    /// Tells who watches the stream.
+    pub(crate) fn signal(&self) {
+        let Stream { ctx, name, .. } = self.stream;
+        // SAFETY: the name is alive.
+        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name) };
+    }
+
+    /// Notifies of the new entries, as XADD would.
+    pub(crate) fn notify(&self) {
+        let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
+        for _ in 0..self.len {
+            // SAFETY: the name is alive and the text ends in NUL.
+            unsafe {
+                let event = c"xadd".as_ptr();
+                api!(RedisModule_NotifyKeyspaceEvent)(stream.ctx.raw(), class, event, stream.name)
+            };
+        }
+    }
+}
+
+/// Where the data of an entry is written before the server copies it: kept between calls.
+static DATA: Locked<Vec<u8>> = Locked::new(Vec::new());
+
+/// Lends `add` the strings of each entry of `plan`, in order.
+fn each_entry(
+    outbox: Outbox<'_>,
+    arg: usize,
+    sale: &Sale,
+    plan: &Plan<'_>,
+    mut add: impl FnMut(&mut Strings),
+) {
+    let Some(name) = outbox.strings.get(arg) else { return };
+    let lock = outbox.ctx.lock();
+    let mut data = DATA.with(lock, std::mem::take);
+    sale.each_entry(plan, &mut data, |entry| add(&mut Strings::of(outbox, *name, entry)));
+    DATA.with(lock, |kept| *kept = data);
+}
+
+/// Names and values of an entry as strings of the server.
+struct Strings {
+    pairs: SmallVec<[*mut RedisModuleString; 2 * FIELDS.len()]>,
+    /// Those that were made for this entry alone.
+    own: SmallVec<[*mut RedisModuleString; FIELDS.len()]>,
+}
+
+impl Strings {
+    fn of(outbox: Outbox<'_>, sale: *mut RedisModuleString, entry: &Entry<'_>) -> Strings {
+        let words = WORDS.get_or_init(Words::new);
+        let mut strings = Strings { pairs: SmallVec::new(), own: SmallVec::new() };
+        strings.pair(words, Field::Event, words.events[entry.event as usize]);
+        strings.pair(words, Field::Sale, sale);
+        strings.bytes(words, Field::Data, None, entry.data);
+        let raw =
+            [(Field::User, entry.user), (Field::Req, entry.req), (Field::Outbox, entry.outbox)];
+        for (field, value) in raw {
+            if let Some(value) = value {
+                strings.bytes(words, field, outbox.argument(value), value);
+            }
+        }
+        strings
+    }
+
+    fn pair(&mut self, words: &Words, field: Field, value: *mut RedisModuleString) {
+        self.pairs.push(words.fields[field as usize]);
+        self.pairs.push(value);
+    }
+
+    /// A value that is `known` as a string, or becomes one for this entry.
+    fn bytes(
+        &mut self,
+        words: &Words,
+        field: Field,
+        known: Option<*mut RedisModuleString>,
+        bytes: &[u8],
+    ) {
+        let value = known.unwrap_or_else(|| {
+            let made = create_string(bytes);
+            self.own.push(made);
+            made
+        });
+        self.pair(words, field, value);
+    }
+}
+
+impl Drop for Strings {
+    fn drop(&mut self) {
+        for string in &self.own {
+            // SAFETY: each string was created for this entry and is freed once.
+            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
+        }
+    }
+}
+
+/// Words of ours as strings of the server, which are kept for good.
+struct Words {
+    fields: [*mut RedisModuleString; FIELDS.len()],
+    events: [*mut RedisModuleString; EVENTS.len()],
+}
+
+// SAFETY: whoever uses these strings has the server's lock, see `each_entry`, and nobody changes
+// or frees one.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+static WORDS: OnceLock<Words> = OnceLock::new();
+
+impl Words {
+    fn new() -> Words {
+        Words {
+            fields: FIELDS.map(|field| create_string(field.name().as_bytes())),
+            events: EVENTS.map(|event: EventKind| create_string(event.name().as_bytes())),
+        }
+    }
+}

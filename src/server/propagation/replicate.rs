@@ -1,0 +1,133 @@
+//! Handing changes to replicas and to the append-only file.
+
+use std::ffi::CStr;
+use std::mem;
+use std::ptr;
+
+use redis_module::raw::{self, RedisModuleString};
+
+use crate::server::ffi::api::create_string;
+use crate::server::ffi::ctx::{Ctx, Locked};
+use crate::server::ffi::log;
+use seckill_domain::effect::Change;
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::plan::Plan;
+use seckill_domain::position::EntriesAt;
+
+/// The command that carries effects.
+pub const APPLY: &CStr = c"SECKILL.APPLY";
+
+const NOT_REPLICATED: &str =
+    "the server refused to replicate a change: replicas and the append-only file lack it";
+
+/// Where effects are written before the server copies them: kept, so that a plain grant allocates
+/// nothing for it.
+static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
+
+/// Scratch space is kept between calls up to this size.
+const SCRATCH_BYTES_MAX: usize = 64 * 1024;
+
+/// Replicates the changes of `plan`, whose first entry has gone to `entries`, in commands of at
+/// most [`EFFECTS_PER_APPLY_MAX`] effects.
+pub(crate) fn changes(
+    ctx: Ctx<'_>,
+    key: *mut RedisModuleString,
+    plan: &Plan<'_>,
+    entries: Option<EntriesAt>,
+) {
+    let lock = ctx.lock();
+    let mut scratch = SCRATCH.with(lock, mem::take);
+    let mut done = 0;
+    for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
+        scratch.clear();
+        plan.position(done..done + part.len(), entries).encode(&mut scratch);
+        done += part.len();
+        let replicated = match part {
+            [change] => one(ctx, key, &mut scratch, change),
+            many => several(ctx, key, &mut scratch, many),
+        };
+        if !replicated {
+            log::warning(NOT_REPLICATED);
+        }
+    }
+    if scratch.capacity() <= SCRATCH_BYTES_MAX {
+        SCRATCH.with(lock, |kept| *kept = scratch);
+    }
+}
+
+/// Replicates one change; `scratch` holds its position.
+fn one(
+    ctx: Ctx<'_>,
+    key: *mut RedisModuleString,
+    scratch: &mut Vec<u8>,
+    change: &Change<'_>,
+) -> bool {
+    let split = scratch.len();
+    change.encode(scratch);
+    let (position, effect) = scratch.split_at(split);
+    // SAFETY: the key's name is alive, the format names one string and two buffers with their
+    // lengths, and the server copies all of them before it returns.
+    let status = unsafe {
+        api!(RedisModule_Replicate)(
+            ctx.raw(),
+            APPLY.as_ptr(),
+            c"sbb".as_ptr(),
+            key,
+            position.as_ptr(),
+            position.len(),
+            effect.as_ptr(),
+            effect.len(),
+        )
+    };
+    status as isize == raw::REDISMODULE_OK
+}
+
+/// Replicates several changes in one command; `scratch` holds their position.
+fn several(
+    ctx: Ctx<'_>,
+    key: *mut RedisModuleString,
+    scratch: &mut Vec<u8>,
+    changes: &[Change<'_>],
+) -> bool {
+    let split = scratch.len();
+    let mut effects = Effects { strings: Vec::with_capacity(changes.len()) };
+    for change in changes {
+        scratch.truncate(split);
+        change.encode(scratch);
+        effects.push(&scratch[split..]);
+    }
+    // SAFETY: as for one change; the vector is of strings that live until `effects` is dropped.
+    let status = unsafe {
+        api!(RedisModule_Replicate)(
+            ctx.raw(),
+            APPLY.as_ptr(),
+            c"sbv".as_ptr(),
+            key,
+            scratch.as_ptr(),
+            split,
+            effects.strings.as_ptr(),
+            effects.strings.len(),
+        )
+    };
+    status as isize == raw::REDISMODULE_OK
+}
+
+/// Strings of the server that are freed with this.
+struct Effects {
+    strings: Vec<*mut RedisModuleString>,
+}
+
+impl Effects {
+    fn push(&mut self, effect: &[u8]) {
+        self.strings.push(create_string(effect));
+    }
+}
+
+impl Drop for Effects {
+    fn drop(&mut self) {
+        for string in &self.strings {
+            // SAFETY: each string was created by `push` and is freed once.
+            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Making streams ready for the entries of a change.
+//!
+//! Opening a stream whose time to live is over, making one, and asking about one can all run code
+//! of other modules, which may call any command. It is done while no sale is open.
+
+use std::os::raw::c_int;
+use std::ptr;
+use std::slice;
+
+use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
+
+use super::outbox::Wanted;
+use crate::server::ffi::api::bytes_of;
+use crate::server::ffi::ctx::Ctx;
+
+/// Why entries can't be appended. Nothing of them is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The stream is missing and must not be made here: the server is a cluster node, and the slot
+    /// may be moving.
+    NotHere,
+    /// The key holds something else, or the stream takes no more entries.
+    Refused,
+    /// Foreign code took the stream away while it was made.
+    Changed,
+}
+
+/// The stream at a key, by its name.
+pub struct Stream<'c> {
+    pub(crate) ctx: Ctx<'c>,
+    pub(crate) name: *mut RedisModuleString,
+    /// The command names it as a key, so it may be made in cluster mode, too.
+    pub(crate) is_named: bool,
+}
+
+/// Who makes a stream.
+#[derive(Clone, Copy)]
+enum Maker {
+    /// By commands that replicate themselves.
+    Primary,
+    /// For itself: those that follow it do so, too.
+    Follower,
+}
+
+/// What is at a stream's key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Stream,
+    Nothing,
+    Other,
+}
+
+impl Stream<'_> {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the name lives as long as this struct and nobody changes it.
+        unsafe { bytes_of(self.name) }
+    }
+
+    /// Opens the key for writing; it is to be closed.
+    pub(crate) fn open_key(&self) -> *mut RedisModuleKey {
+        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+        // SAFETY: the name is alive as long as this struct.
+        unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode as c_int) }
+    }
+
+    fn is_in_cluster(&self) -> bool {
+        self.ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
+    }
+
+    /// Looks at the key. Foreign code may run in it.
+    fn look(&self) -> Found {
+        let key = self.open_key();
+        let found = found_at(key);
+        // SAFETY: the key was opened above and is closed once.
+        unsafe { api!(RedisModule_CloseKey)(key) };
+        found
+    }
+
+    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
+    fn make(&self, by: Maker) {
+        let (create, destroy) = match by {
+            Maker::Primary => (c"!csccc", c"!csc"),
+            Maker::Follower => (c"csccc", c"csc"),
+        };
+        let group = c"seckill".as_ptr();
+        // SAFETY: the name is alive and the format names what follows it.
+        let made = unsafe {
+            let (word, last, mkstream) = (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
+            let call = api!(RedisModule_Call);
+            call(
+                self.ctx.raw(),
+                c"XGROUP".as_ptr(),
+                create.as_ptr(),
+                word,
+                self.name,
+                group,
+                last,
+                mkstream,
+            )
+        };
+        // A group that was there by now is not ours to destroy.
+        if !is_refused(made) {
+            // SAFETY: as above.
+            let destroyed = unsafe {
+                let word = c"DESTROY".as_ptr();
+                let call = api!(RedisModule_Call);
+                let format = destroy.as_ptr();
+                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, word, self.name, group)
+            };
+            free(destroyed);
+        }
+        free(made);
+    }
+
+    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it:
+    /// where the command that made it is still to come here, code of another module ran there while
+    /// it was made. Foreign code may run in it.
+    pub(super) fn make_to_follow(&self) {
+        if self.look() == Found::Nothing {
+            self.make(Maker::Follower);
+        }
+    }
+
+    /// Whether the stream has room for `count` more entries: its last id may be near the end of all
+    /// ids. Foreign code may run in it.
+    fn has_room(&self, count: usize) -> bool {
+        // SAFETY: the name is alive and the format names what follows it.
+        let reply = unsafe {
+            let (stream, format) = (c"STREAM".as_ptr(), c"cs".as_ptr());
+            api!(RedisModule_Call)(self.ctx.raw(), c"XINFO".as_ptr(), format, stream, self.name)
+        };
+        let has_room = !is_refused(reply) && takes(proto(reply), count as u64);
+        free(reply);
+        has_room
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the name was created for this struct and is freed once.
+        unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.name) };
+    }
+}
+
+/// Sees to it that each of the streams is there and takes so many entries; or tells which is not.
+/// All are looked at before one is made. No sale may be open: foreign code may run in it.
+pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+    let all = || wanted.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?)));
+    // A single entry is taken or not. Of several the first ones, taken back, would have raised the
+    // stream's last id for nothing.
+    let is_single = all().map(|(_, (_, entries))| entries).sum::<usize>() == 1;
+    let mut missing = Vec::new();
+    for (place, (stream, _)) in all() {
+        match stream.look() {
+            Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
+            Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
+            Found::Nothing => return Err((place, NotTaken::NotHere)),
+            Found::Stream | Found::Other => return Err((place, NotTaken::Refused)),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    missing.iter().for_each(|stream| stream.make(Maker::Primary));
+    // What foreign code did meanwhile is seen here.
+    all().try_for_each(|(place, (stream, _))| match stream.look() {
+        Found::Stream => Ok(()),
+        Found::Nothing if stream.is_in_cluster() => Err((place, NotTaken::NotHere)),
+        Found::Nothing => Err((place, NotTaken::Changed)),
+        Found::Other => Err((place, NotTaken::Refused)),
+    })
+}
+
+/// How many entries one stream is to take in all.
+fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
+    let same = wanted.iter().flatten().filter(|(other, _)| other.bytes() == stream.bytes());
+    same.map(|(_, entries)| entries).sum()
+}
+
+pub(crate) fn found_at(key: *mut RedisModuleKey) -> Found {
+    // SAFETY: the key is open.
+    match unsafe { api!(RedisModule_KeyType)(key) } as isize {
+        raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
+        raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
+        _ => Found::Other,
+    }
+}
+
+/// Whether the server did not make the call, or answered with an error.
+fn is_refused(reply: *mut RedisModuleCallReply) -> bool {
+    // SAFETY: a reply that is there is alive.
+    reply.is_null()
+        || unsafe { api!(RedisModule_CallReplyType)(reply) } as isize
+            == raw::REDISMODULE_REPLY_ERROR
+}
+
+/// The reply as the server would send it; nothing if there is none.
+fn proto<'r>(reply: *mut RedisModuleCallReply) -> &'r [u8] {
+    let mut len = 0;
+    // SAFETY: the reply is alive.
+    let start = unsafe { api!(RedisModule_CallReplyProto)(reply, &mut len) };
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: the server says where the bytes are and how many; they live as long as the reply.
+    unsafe { slice::from_raw_parts(start.cast(), len) }
+}
+
+fn free(reply: *mut RedisModuleCallReply) {
+    if !reply.is_null() {
+        // SAFETY: the reply is alive and freed once.
+        unsafe { api!(RedisModule_FreeCallReply)(reply) };
+    }
+}
+
+/// Whether a stream that XINFO tells so of takes `count` more entries.
+fn takes(info: &[u8], count: u64) -> bool {
+    const FIELD: &[u8] = b"last-generated-id\r\n";
+    let place = info.windows(FIELD.len()).position(|window| window == FIELD);
+    let id = place.and_then(|place| info.get(place + FIELD.len()..)).and_then(|rest| {
+        let text = rest.split(|byte| *byte == b'\n').nth(1)?;
+        std::str::from_utf8(text).ok()?.trim_end().split_once('-')
+    });
+    let Some((Ok(ms), Ok(seq))) = id.map(|(ms, seq)| (ms.parse::<u64>(), seq.parse::<u64>()))
+    else {
+        return false;
+    };
+    ms < u64::MAX || u64::MAX - seq >= count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(id: &str) -> Vec<u8> {
+        let text = format!(
+            "*4\r\n$6\r\nlength\r\n:1\r\n$17\r\nlast-generated-id\r\n${}\r\n{id}\r\n",
+            id.len()
+        );
+        text.into_bytes()
+    }
+
+    #[test]
+    fn the_last_id_tells_how_many_entries_a_stream_takes() {
+        let last = u64::MAX;
+        for id in ["0-0".to_owned(), format!("7-{last}"), format!("{}-{last}", last - 1)] {
+            assert!(takes(&info(&id), 1000), "{id}");
+        }
+        let near = info(&format!("{last}-{}", last - 2));
+        assert!(takes(&near, 2) && !takes(&near, 3));
+        for told in [&b""[..], b"*0\r\n", &info("7"), &info("a-b")] {
+            assert!(!takes(told, 1));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What an operator can set, and the values in force.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazy_static::lazy_static;
+use seckill_domain::position::Form;
+
+/// One number of the configuration.
+#[derive(Debug)]
+pub struct Setting {
+    /// Without the prefix `seckill.`.
+    pub name: &'static str,
+    /// What it does, in sentences.
+    pub about: &'static str,
+    /// Its value when nothing sets it.
+    pub default: u64,
+    /// Smallest value accepted.
+    pub min: u64,
+    /// Largest value accepted.
+    pub max: u64,
+    value: AtomicU64,
+}
+
+impl Setting {
+    fn new(
+        (name, about): (&'static str, &'static str),
+        default: u64,
+        (min, max): (u64, u64),
+    ) -> Setting {
+        Setting { name, about, default, min, max, value: AtomicU64::new(default) }
+    }
+
+    /// The value in force.
+    pub fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    /// Sets the value, which is within the bounds.
+    pub(super) fn set(&self, value: u64) {
+        self.value.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Declares settings, a line each: name of the static, name for the operator, default, bounds.
+macro_rules! settings {
+    ($(
+        $(#[doc = $doc:literal])*
+        $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;
+    )*) => {
+        lazy_static! {
+            $(
+                $(#[doc = $doc])*
+                pub static ref $id: Setting =
+                    Setting::new(($name, concat!($($doc),*)), $default, ($min, $max));
+            )*
+
+            /// Every setting.
+            pub static ref ALL: Vec<&'static Setting> = vec![$(&*$id),*];
+        }
+    };
+}
+
+settings! {
+    /// Pause between two rounds of the sweeper, in milliseconds: how late an idle hold may expire.
+    SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
+    /// Holds that one round of the sweeper settles at the most.
+    SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
+    /// Log lines about refused APPLY commands and entries in one second. A replica that has lost
+    /// its way refuses every effect that follows; INFO counts them all.
+    APPLY_WARNINGS_PER_SECOND = "apply-warnings-per-second", 10, 0..=1_000_000;
+    /// The newest version of effects, of the form of outbox entries and of snapshots that is
+    /// written, for older modules among the replicas; 0 is all that this module knows.
+    EFFECTS_VERSION = "effects-version", 0, 0..=1;
+}
+
+/// The form in which entries are written on this node.
+pub fn entry_form() -> Form {
+    Form::known_to(EFFECTS_VERSION.get())
+}

@@ -1,0 +1,192 @@
+//! The one place where a value of the server becomes a sale of ours.
+
+use std::marker::PhantomData;
+use std::os::raw::c_int;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use redis_module::raw::{self, RedisModuleKey, RedisModuleString, RedisModuleType};
+
+use super::stored::{self, Value};
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::log;
+use seckill_domain::Sale;
+
+/// The type's handle, set while loading.
+static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
+
+/// The type's handle.
+pub(crate) fn type_handle() -> *mut RedisModuleType {
+    TYPE.load(Ordering::Relaxed)
+}
+
+/// Keeps the type's handle.
+pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
+    TYPE.store(handle, Ordering::Relaxed);
+}
+
+/// What is at a key; `S` is how its sale is borrowed.
+pub enum Slot<S> {
+    /// Nothing.
+    Missing,
+    /// Something that is not a sale.
+    Foreign,
+    /// A sale.
+    Sale(S),
+}
+
+const NOT_FILLED: &str = "the server refused a new sale";
+
+/// An open key. It borrows its call exclusively: what is called while it is open runs no code of
+/// other modules, and so the sale is borrowed once.
+pub struct Key<'c> {
+    key: *mut RedisModuleKey,
+    call: PhantomData<&'c mut ()>,
+}
+
+impl Key<'_> {
+    /// `key` may be null: then nothing is there and nothing can be put there.
+    pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
+        Key { key, call: PhantomData }
+    }
+
+    /// What is at the key now.
+    pub fn slot(&mut self) -> Slot<&mut Sale> {
+        match self.found() {
+            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
+            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
+            // only one of this call.
+            Slot::Sale(sale) => Slot::Sale(unsafe { &mut *sale.as_ptr() }),
+            Slot::Missing => Slot::Missing,
+            Slot::Foreign => Slot::Foreign,
+        }
+    }
+
+    /// What is at the key now, not yet borrowed.
+    fn found(&self) -> Slot<NonNull<Sale>> {
+        if self.key.is_null() {
+            return Slot::Missing;
+        }
+        // SAFETY: the key is open until this struct is dropped.
+        let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
+        if !kind.is_null() && kind == type_handle() {
+            // SAFETY: as above.
+            let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
+            return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
+        }
+        // SAFETY: as above.
+        match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
+            raw::REDISMODULE_KEYTYPE_EMPTY => Slot::Missing,
+            _ => Slot::Foreign,
+        }
+    }
+
+    /// Puts a sale at the key, which was opened for writing and holds nothing. Foreign code may run
+    /// in it: the server notifies of the new key.
+    pub fn fill(self, sale: Sale) {
+        if self.key.is_null() {
+            return log::warning(NOT_FILLED);
+        }
+        let value = stored::of(sale);
+        // SAFETY: the key is open, the type is ours and the value is one of its values.
+        let status =
+            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, type_handle(), value) };
+        if status as isize != raw::REDISMODULE_OK {
+            // The server promises to refuse only a key that was opened for reading.
+            log::warning(NOT_FILLED);
+            // SAFETY: the server refused the value, so it is still ours alone.
+            unsafe { stored::free(value) };
+        }
+    }
+
+    /// Leaves the key open for good. For a key whose value may be gone: closing looks at it.
+    pub fn abandon(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// A key that is open for reading alone: its sale can be looked at and not changed.
+pub struct View<'c>(Key<'c>);
+
+impl View<'_> {
+    /// `key` may be null: nothing is there.
+    pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
+        View(Key::new(key))
+    }
+
+    /// What is at the key now.
+    pub fn slot(&self) -> Slot<&Sale> {
+        match self.0.found() {
+            // SAFETY: as for a key that is open for writing; nobody changes the sale while this
+            // call stands still.
+            Slot::Sale(sale) => Slot::Sale(unsafe { &*sale.as_ptr() }),
+            Slot::Missing => Slot::Missing,
+            Slot::Foreign => Slot::Foreign,
+        }
+    }
+}
+
+impl Drop for Key<'_> {
+    fn drop(&mut self) {
+        if !self.key.is_null() {
+            // SAFETY: the key was opened by this call and is closed once; every borrow of its
+            // sale has ended.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}
+
+/// A look at a key that leaves no trace: not in its idle time, not in the server's statistics, and
+/// no notification is sent.
+pub(crate) struct Peek {
+    key: *mut RedisModuleKey,
+}
+
+impl Peek {
+    /// # Safety
+    /// The name is alive as long as this, and no other borrow of the key's value.
+    pub(crate) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Peek {
+        // SAFETY: by the caller's word; `drop` closes what is opened.
+        Peek { key: unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) } }
+    }
+
+    /// The value, if it is a sale.
+    pub(crate) fn value(&mut self) -> Option<&mut Value> {
+        if self.key.is_null() {
+            return None;
+        }
+        // SAFETY: the key is open until this struct is dropped.
+        let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
+        if kind.is_null() || kind != type_handle() {
+            return None;
+        }
+        // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is
+        // open, and by the word of `at` nobody else borrows it.
+        unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value>().as_mut() }
+    }
+}
+
+impl Drop for Peek {
+    fn drop(&mut self) {
+        if !self.key.is_null() {
+            // SAFETY: the key was opened by this struct and is closed once.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}
+
+/// How the key is opened: with all that this server knows of what leaves no trace. Redis 7.0 can't
+/// be asked; it knows how not to touch, and ignores the rest.
+fn mode() -> c_int {
+    let traceless = raw::REDISMODULE_OPEN_KEY_NOTOUCH
+        | raw::REDISMODULE_OPEN_KEY_NONOTIFY
+        | raw::REDISMODULE_OPEN_KEY_NOSTATS
+        | raw::REDISMODULE_OPEN_KEY_NOEXPIRE;
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let known = match unsafe { offered!(RedisModule_GetOpenKeyModesAll) } {
+        // SAFETY: the function takes nothing and only answers a constant.
+        Some(known) => unsafe { known() },
+        None => raw::REDISMODULE_OPEN_KEY_NOTOUCH as c_int,
+    };
+    raw::REDISMODULE_READ as c_int | (traceless as c_int & known)
+}
