@@ -64,7 +64,7 @@ order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, re
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
-	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @types/node@20
+	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
 	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy
 
 # CLIENTS="--skip Java" leaves one out that is not here.

@@ -21,9 +21,13 @@ function plain(name, value) {
   return value?.type === 'Buffer' ? { hex: Buffer.from(value.data).toString('hex') } : value;
 }
 
+// Ids may be any bytes, so entries are read as Buffers.
 async function outbox(client, key) {
-  if (client.xRange) return (await client.xRange(key, '-', '+')).map(({ message }) => decode(message));
-  return (await client.xrange(key, '-', '+')).map(([, fields]) => decode(fields));
+  if (client.xRange) {
+    const entries = await client.withTypeMapping({ 36: Buffer }).xRange(key, '-', '+');
+    return { events: entries.map(({ message }) => decode(message)) };
+  }
+  return { events: (await client.xrangeBuffer(key, '-', '+')).map(([, fields]) => decode(fields)) };
 }
 
 async function run(client, { call, key, user, ms, durable, ...options }) {

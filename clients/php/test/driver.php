@@ -22,7 +22,7 @@ function run(Closure $connect, array $order): mixed
     [$call, $key] = [$order['call'], $order['key']];
     $durable = $order['durable'] ?? ['mark' => null, 'replicas' => 1, 'timeout_ms' => 1];
     if ($call === 'outbox') {
-        return array_map([Sale::class, 'decode'], entries($connect(), $key));
+        return ['events' => array_map([Sale::class, 'decode'], entries($connect(), $key))];
     }
     unset($order['call'], $order['key'], $order['durable']);
     if (is_array($order['user'] ?? null)) {

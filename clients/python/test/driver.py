@@ -46,7 +46,7 @@ async def run(told: dict[str, Any], order: dict[str, Any]) -> Any:
     if call == "outbox":
         entries = client.xrange(key)
         entries = entries if isinstance(entries, list) else await entries
-        return [seckill.decode(fields) for _, fields in entries]
+        return {"events": [seckill.decode(fields) for _, fields in entries]}
     durable = seckill.Durable(**order.pop("durable")) if "durable" in order else None
     if isinstance(order.get("user"), dict):
         order["user"] = bytes.fromhex(order["user"]["hex"])
@@ -61,7 +61,8 @@ async def run(told: dict[str, Any], order: dict[str, Any]) -> Any:
 async def main() -> None:
     told = json.loads(sys.argv[1])
     kind = redis.asyncio.Redis if told["flavour"] == "async" else redis.Redis
-    client = kind(port=told["port"], protocol=told["resp"], decode_responses=told["text"])
+    client = kind(port=told["port"], protocol=told["resp"], decode_responses=told["text"],
+                  encoding_errors="surrogateescape")
     for line in sys.stdin:
         try:
             answer = plain(await run(told, {"client": client, **json.loads(line)}))

@@ -64,7 +64,17 @@ const NODE_REDIS: Client = Client {
     resends: false,
     ..IOREDIS
 };
-pub const CLIENTS: [Client; 10] = [
+const JEDIS: Client = Client {
+    name: "Jedis",
+    language: "Java",
+    present: &["javap", "redis.clients.jedis.UnifiedJedis"],
+    run: &["java", "Driver"],
+    flavour: "jedis",
+    prefix: "",
+    ..PHPREDIS
+};
+
+pub const CLIENTS: [Client; 12] = [
     PHPREDIS,
     Client {
         name: "Predis",
@@ -80,6 +90,8 @@ pub const CLIENTS: [Client; 10] = [
     Client { resp: 3, ..IOREDIS },
     NODE_REDIS,
     Client { resp: 3, ..NODE_REDIS },
+    JEDIS,
+    Client { resp: 3, ..JEDIS },
 ];
 
 /// Makes a new REQ for each attempt, which sells twice.
