@@ -14,18 +14,14 @@ use Predis\ClientInterface;
 final class SaleError extends \RuntimeException
 {
     public function __construct(string $message, public readonly string $errorCode)
-    {
-        parent::__construct($message);
-    }
+    { parent::__construct($message); }
 }
 
 /** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
 final class Unanswered extends \RuntimeException
 {
     public function __construct(public readonly string $req, \Throwable $why)
-    {
-        parent::__construct('ask again with the same REQ: ' . $why->getMessage(), 0, $why);
-    }
+    { parent::__construct('ask again with the same REQ: ' . $why->getMessage(), 0, $why); }
 }
 
 /** What GRAB, CONFIRM, CANCEL and EXTEND tell; what is not told is null. */
@@ -41,23 +37,17 @@ final class Answer
         public readonly ?int $available = null, public readonly ?int $held = null,
         public readonly ?int $allowance = null, public readonly ?int $opensIn = null,
         /** Attempts without an answer. After a refusal one of them may still arrive: cancel. */
-        public readonly int $lost = 0,
-        /** Whether enough replicas have it, if that was asked for. */
-        public readonly ?bool $durable = null,
-    ) {
-    }
+        public readonly int $lost = 0, public readonly ?bool $durable = null,
+    ) {}
 
     public function won(): bool
-    {
-        return in_array($this->state, ['HELD', 'SOLD'], true);
-    }
+    { return in_array($this->state, ['HELD', 'SOLD'], true); }
 }
 
 /**
- * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, at: int, deadline: int,
- *     req: ?string, epoch: int, round: int}
- * @phpstan-type Event array{event: string, sale: string, data: array<string, mixed>, user?: string,
- *     req?: string, outbox?: string, split?: string}
+ * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, at: int, deadline: int, req: ?string,
+ *     epoch: int, round: int}
+ * @phpstan-type Event array{event: string, sale: string, data: array<string, mixed>, user?: string, req?: string}
  */
 final class Sale
 {
@@ -80,8 +70,7 @@ final class Sale
         private readonly \Closure $connect, private readonly string $key,
         private readonly ?string $mark = null, private readonly int $replicas = 1,
         private readonly int $waitMs = 1000, private readonly int $attempts = 5,
-    ) {
-    }
+    ) {}
 
     /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
     public function grab(string $user, string $req = '', int $qty = 1, int $upto = 0): Answer
@@ -91,19 +80,13 @@ final class Sale
     }
 
     public function confirm(string $user, string $req = '', bool $reclaim = false): Answer
-    {
-        return $this->change('CONFIRM', $user, $req, $reclaim ? ['RECLAIM'] : []);
-    }
+    { return $this->change('CONFIRM', $user, $req, $reclaim ? ['RECLAIM'] : []); }
 
     public function cancel(string $user, string $req = ''): Answer
-    {
-        return $this->change('CANCEL', $user, $req, []);
-    }
+    { return $this->change('CANCEL', $user, $req, []); }
 
     public function extend(string $user, int $ms, string $req = ''): Answer
-    {
-        return $this->change('EXTEND', $user, $req, [$ms]);
-    }
+    { return $this->change('EXTEND', $user, $req, [$ms]); }
 
     /** @return array<string, mixed> */
     public function status(): array
@@ -130,11 +113,7 @@ final class Sale
         } while ($after !== 0);
     }
 
-    /**
-     * An entry of the outbox. What came twice is known by the id, epoch and rev in its data.
-     * @param array<string> $fields a map or a flat list
-     * @return Event
-     */
+    /** @return Event of a map or a flat list; what came twice is known by the id, epoch and rev in its data */
     public static function decode(array $fields): array
     {
         $told = array_is_list($fields) ? array_column(array_chunk($fields, 2), 1, 0) : $fields;
@@ -144,15 +123,14 @@ final class Sale
     private function change(string $name, string $user, string $req, array $more): Answer
     {
         $command = ["SECKILL.$name", $this->key, $user, ...$more, ...($req === '' ? [] : ['REQ', $req])];
-        [$told, , $lost] = $this->ask($req, [$command], self::told(...));
-        $durable = null;
+        [[$told, , $lost], $durable] = [$this->ask($req, [$command], self::told(...)), null];
         if ($this->mark !== null && ($told['state'] ?? 'NOGRANT') !== 'NOGRANT') {
             // The repeated call shows that this server has the grant, and the INCR comes after it, so
             // the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)
             $commands = [$command, ['INCR', $this->mark], ['WAIT', $this->replicas, $this->waitMs]];
             [$again, $replies] = $this->ask($req, $commands, self::told(...), 1);
-            $isSame = $again['seq'] === $told['seq'] && $again['state'] === $told['state'];
-            [$told, $durable] = [$isSame ? $told : $again, $replies[2] >= $this->replicas];
+            $told = [$again['seq'], $again['state']] === [$told['seq'], $told['state']] ? $told : $again;
+            $durable = $replies[2] >= $this->replicas;
         }
         return new Answer(...['req' => $req, ...$told, 'lost' => $lost, 'durable' => $durable]);
     }

@@ -108,6 +108,8 @@ impl Place {
     ) -> Result<(), String> {
         let name = format!("{}:{at}:{}", client.title().replace(' ', "_"), self.server.pid());
         let whole = format!("{}{name}", client.prefix);
+        // A case that failed may have left the server without memory.
+        self.prepare("CONFIG SET maxmemory 0", &whole)?;
         for command in &case.setup {
             self.prepare(command, &whole)?;
         }

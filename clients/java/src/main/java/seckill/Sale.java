@@ -14,46 +14,36 @@ import redis.clients.jedis.exceptions.JedisDataException;
 /**
  * Buys from one sale of seckill, a Redis module for flash sales, with Jedis. An answer is a value,
  * won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req,
- * which never takes twice. Durable may be null; as charset ISO_8859_1 keeps every byte of ids that
- * are not UTF-8. See docs/clients.md.
+ * which never takes twice. Durable may be null; ISO_8859_1 keeps every id. See docs/clients.md.
  */
+@SuppressWarnings("serial")
 public record Sale(UnifiedJedis client, String key, Durable durable, Charset charset) {
     public enum Outcome {
         GRANTED, ALREADY, REPLAY, OVERLIMIT, SOLDOUT, SHORT, NOTOPEN, CLOSED, PAUSED, DENIED, BUSY
     }
-
     public enum State { HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, NOGRANT }
 
-    /**
-     * What GRAB, CONFIRM, CANCEL and EXTEND tell; only GRAB has an outcome, refusals have no state.
-     * Of seq, qty, deadline, available, held, allowance and opensIn the numbers that it has. So many
-     * attempts were lost: after a refusal one of them may still arrive, so cancel.
-     */
+    /** Only GRAB has an outcome, refusals have no state; the numbers that there are of seq, qty,
+     *  deadline, available, held, allowance, opensIn. After lost attempts a refusal is not the end:
+     *  one of them may still arrive, so cancel. */
     public record Answer(String req, Outcome outcome, State state, Map<String, Long> numbers,
             int lost, Boolean durable) {
-        public boolean won() {
-            return state == State.HELD || state == State.SOLD;
-        }
+        public boolean won() { return state == State.HELD || state == State.SOLD; }
     }
 
     public record Row(long seq, String user, long qty, State state, long at, long deadline,
             String req, long epoch, long round) {}
-
     /** An allowance of -1 is no limit; admission is OK, DENIED or BUSY. */
     public record User(long allowance, String admission, List<Row> grants) {}
-
     /** An entry of the outbox. What came twice is known by the id, epoch and rev in its data. */
     public record Event(String event, String sale, JsonObject data, String user, String req,
             String outbox, String split) {}
-
     /** Answers say whether so many replicas have it; the mark is a counter on the sale's node. */
     public record Durable(String mark, int replicas, int timeoutMs) {}
 
     /** The server refused the call and nothing has happened; code is the error's first word. */
-    @SuppressWarnings("serial")
     public static final class SaleError extends RuntimeException {
         public final String code;
-
         SaleError(String code, Throwable cause) {
             super(cause.getMessage(), cause);
             this.code = code;
@@ -61,10 +51,8 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
     }
 
     /** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
-    @SuppressWarnings("serial")
     public static final class Unanswered extends RuntimeException {
         public final String req;
-
         Unanswered(String req, Throwable cause) {
             super("ask again with the same REQ: " + cause.getMessage(), cause);
             this.req = req;
@@ -73,9 +61,7 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
 
     private record Told<T>(T value, List<Object> replies, int lost) {}
     private record Page(long next, List<Row> rows) {}
-
     private static final String GRANT = "seq qty state deadline";
-    private static final String HOLD = "state seq qty deadline";
     private static final Map<String, String> NUMBERS = Map.of("GRANTED", GRANT + " available",
             "ALREADY", GRANT, "REPLAY", GRANT, "OVERLIMIT", "allowance", "SOLDOUT", "held",
             "SHORT", "available", "NOTOPEN", "opensIn");
@@ -88,7 +74,6 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
     public Answer grab(String user, String req, long qty) {
         return change("GRAB", user, req, "QTY", qty);
     }
-
     public Answer grabUpTo(String user, String req, long most) {
         return change("GRAB", user, req, "UPTO", most);
     }
@@ -98,13 +83,8 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
         return reclaim ? change("CONFIRM", user, req, "RECLAIM") : change("CONFIRM", user, req);
     }
 
-    public Answer cancel(String user, String req) {
-        return change("CANCEL", user, req);
-    }
-
-    public Answer extend(String user, long ms, String req) {
-        return change("EXTEND", user, req, ms);
-    }
+    public Answer cancel(String user, String req) { return change("CANCEL", user, req); }
+    public Answer extend(String user, long ms, String r) { return change("EXTEND", user, r, ms); }
 
     public JsonObject status() {
         return ask("", r -> json(text(r)), 0, List.of("SECKILL.STATUS", key, "JSON")).value();
@@ -115,7 +95,7 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
                 List.of("SECKILL.USER", key, user)).value();
     }
 
-    /** Page by page; state may be LIVE and ALL, too, and after the last seq of an earlier export. */
+    /** Page by page; state may be LIVE and ALL, too, after is the last seq of an earlier export. */
     public Stream<Row> winners(String state, long after) {
         return Stream.iterate(page(state, after), Objects::nonNull,
                 page -> page.next() == 0 ? null : page(state, page.next()))
@@ -154,13 +134,12 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
 
     /** Until there is an answer. An error after a lost attempt says nothing of that attempt. */
     @SafeVarargs
-    private <T> Told<T> ask(String req, Function<Object, T> read, int before,
-            List<Object>... commands) {
+    private <T> Told<T> ask(String req, Function<Object, T> read, int before, List<Object>... all) {
         RuntimeException why = null;
         for (int lost = before; lost < before + ATTEMPTS; lost++) {
             LockSupport.parkNanos(50_000_000L * (lost - before));
             try {
-                List<Object> replies = send(commands);
+                List<Object> replies = send(all);
                 return new Told<>(read.apply(replies.get(0)), replies, lost);
             } catch (RuntimeException error) {
                 String code = String.valueOf(error.getMessage()).split(" ", 2)[0];
@@ -192,14 +171,16 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
         String word = text(at(reply, 0));
         boolean isHold = Stream.of(State.values()).anyMatch(state -> state.name().equals(word));
         State state = null;
+        int place = 0;
         Map<String, Long> numbers = new HashMap<>();
-        String[] names = (isHold ? HOLD : "outcome " + NUMBERS.getOrDefault(word, "")).split(" ");
-        for (int place = 0; place < names.length; place++) {
-            if (names[place].equals("state")) {
+        String names = isHold ? "state seq qty deadline" : "outcome " + NUMBERS.getOrDefault(word, "");
+        for (String name : names.split(" ")) {
+            if (name.equals("state")) {
                 state = State.valueOf(text(at(reply, place)));
             } else if (place > 0) {
-                numbers.put(names[place], number(reply, place));
+                numbers.put(name, number(reply, place));
             }
+            place++;
         }
         return new Answer("", isHold ? null : Outcome.valueOf(word), state, numbers, 0, null);
     }
@@ -213,16 +194,7 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
     private static JsonObject json(String text) {
         return JsonParser.parseString(text).getAsJsonObject();
     }
-
-    private static Object at(Object reply, int place) {
-        return ((List<?>) reply).get(place);
-    }
-
-    private static long number(Object reply, int place) {
-        return (Long) at(reply, place);
-    }
-
-    private String text(Object value) {
-        return new String((byte[]) value, charset);
-    }
+    private static Object at(Object reply, int place) { return ((List<?>) reply).get(place); }
+    private static long number(Object reply, int place) { return (Long) at(reply, place); }
+    private String text(Object value) { return new String((byte[]) value, charset); }
 }
