@@ -1,42 +1,30 @@
 //! Where it was measured: what figures depend on, and nothing that names the machine.
 
 use std::fs;
-use std::process::Command;
 
 use rustix::thread::{sched_setaffinity, CpuSet};
 use serde::{Deserialize, Serialize};
 
 /// The core of the servers' main threads, where there are two.
 pub const SERVER_CORE: usize = 0;
-/// The core of everything else: load, replicas, children that save.
+/// The core of everything else: load, children that save.
 pub const OTHER_CORE: usize = 1;
 
-/// The machine and the programs.
+/// The machine.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Host {
     pub cores: usize,
     pub cpu: String,
     pub kernel: String,
-    pub redis: String,
-    pub module: String,
-    pub rustc: String,
-    /// Runnable processes, the average of one minute, at the start and at the end.
+    /// Runnable processes, the average of one minute, before and afterwards.
     pub load_before: f64,
     pub load_after: f64,
 }
 
 impl Host {
     pub fn look() -> Host {
-        Host {
-            cores: cores(),
-            cpu: cpu(),
-            kernel: file("/proc/sys/kernel/osrelease"),
-            redis: first_line("redis-server", "--version"),
-            module: env!("CARGO_PKG_VERSION").to_owned(),
-            rustc: first_line("rustc", "--version"),
-            load_before: load(),
-            load_after: 0.0,
-        }
+        let kernel = file("/proc/sys/kernel/osrelease");
+        Host { cores: cores(), cpu: cpu(), kernel, load_before: load(), load_after: 0.0 }
     }
 
     /// The machine's load when all is done.
@@ -65,18 +53,11 @@ fn cpu() -> String {
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// The load average of the last minute.
-pub fn load() -> f64 {
+fn load() -> f64 {
     let text = file("/proc/loadavg");
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
 fn file(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
-}
-
-fn first_line(program: &str, option: &str) -> String {
-    let output = Command::new(program).arg(option).output();
-    let text = output.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
-    text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{Connection, FromRedisValue, Value};
+use redis::{Connection, FromRedisValue, ToRedisArgs, Value};
+use seckill_harness::program::Server;
 
 use crate::host::{cores, SERVER_CORE};
-use seckill_harness::program::Server;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 const POLL_EVERY: Duration = Duration::from_millis(5);
@@ -16,34 +16,35 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 pub struct Control {
     server: Server,
     connection: Connection,
-    /// Error replies before anything was measured: the client library greets with commands that
-    /// older servers don't know.
-    errors_before: f64,
-}
-
-/// Processor time and clock of a server at one moment.
-#[derive(Clone, Copy)]
-pub struct Moment {
-    busy_seconds: f64,
 }
 
 impl Control {
-    /// Starts a server. Its main thread has a core of its own where there are two.
-    pub fn start(module: &Path, settings: &[&str]) -> Result<Control, String> {
+    /// Starts a server, with a module or without. Its main thread has a core of its own where there
+    /// are two.
+    pub fn start(module: Option<&Path>, settings: &[&str]) -> Result<Control, String> {
+        Control::start_through(&[], module, settings)
+    }
+
+    /// The same, run by the program `through`.
+    pub fn start_through(
+        through: &[&str],
+        module: Option<&Path>,
+        settings: &[&str],
+    ) -> Result<Control, String> {
         let core = SERVER_CORE.to_string();
         let mut all = vec!["--enable-debug-command", "yes", "--maxclients", "4000"];
-        all.extend(["--tcp-backlog", "2048", "--repl-diskless-sync-delay", "0"]);
-        all.extend(["--client-output-buffer-limit", "replica 0 0 0"]);
-        // A later setting of the same name wins, so a replica can be sent elsewhere.
+        all.extend(["--tcp-backlog", "2048"]);
+        // A later setting of the same name wins.
         if cores() > 1 {
             all.extend(["--server_cpulist", &core]);
         }
         all.extend(settings);
-        let server = Server::start(module, &all)?;
+        let server = match module {
+            Some(module) => Server::start_through(through, module, &all)?,
+            None => Server::start_without_module(&all)?,
+        };
         let connection = server.connect()?;
-        let mut control = Control { server, connection, errors_before: 0.0 };
-        control.errors_before = control.errors()?;
-        Ok(control)
+        Ok(Control { server, connection })
     }
 
     pub fn port(&self) -> u16 {
@@ -55,17 +56,21 @@ impl Control {
     }
 
     /// Sends one command and reads its reply.
-    pub fn ask<T: FromRedisValue>(&mut self, words: &[&str]) -> Result<T, String> {
+    pub fn ask<T: FromRedisValue>(&mut self, words: &[impl ToRedisArgs]) -> Result<T, String> {
         let mut command = redis::Cmd::new();
         for word in words {
             command.arg(word);
         }
-        let name = words.first().copied().unwrap_or_default();
-        command.query(&mut self.connection).map_err(|e| format!("{name} failed: {e}"))
+        let name = command.args_iter().next().map(|name| match name {
+            redis::Arg::Simple(name) => String::from_utf8_lossy(name).into_owned(),
+            _ => String::new(),
+        });
+        let reply = command.query(&mut self.connection);
+        reply.map_err(|e| format!("{} failed: {e}", name.unwrap_or_default()))
     }
 
     /// Sends one command whose reply does not matter, unless it is an error.
-    pub fn tell(&mut self, words: &[&str]) -> Result<(), String> {
+    pub fn tell(&mut self, words: &[impl ToRedisArgs]) -> Result<(), String> {
         self.ask::<Value>(words).map(drop)
     }
 
@@ -81,6 +86,20 @@ impl Control {
         let mut lines = text.lines();
         let found = lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         found.map(str::to_owned).ok_or_else(|| format!("INFO {section} has no {field}"))
+    }
+
+    /// What the server is and its version, `Redis 7.0.15`.
+    pub fn name(&mut self) -> Result<String, String> {
+        match self.info_word("server", "valkey_version") {
+            Ok(version) => Ok(format!("Valkey {version}")),
+            Err(_) => Ok(format!("Redis {}", self.info_word("server", "redis_version")?)),
+        }
+    }
+
+    /// Whether the server has a command.
+    pub fn knows(&mut self, command: &str) -> Result<bool, String> {
+        let found: Vec<Value> = self.ask(&["COMMAND", "INFO", command])?;
+        Ok(found.first().is_some_and(|found| *found != Value::Nil))
     }
 
     /// Waits until a field of INFO says `value`.
@@ -103,41 +122,9 @@ impl Control {
         number.ok_or_else(|| format!("INFO commandstats says {stat} of {command}"))
     }
 
-    /// Now, by the server's processor clock.
-    pub fn moment(&mut self) -> Result<Moment, String> {
+    /// Seconds that the server's main thread has worked.
+    pub fn worked_seconds(&mut self) -> Result<f64, String> {
         let user = self.info("cpu", "used_cpu_user_main_thread")?;
-        let system = self.info("cpu", "used_cpu_sys_main_thread")?;
-        Ok(Moment { busy_seconds: user + system })
-    }
-
-    /// Seconds that the main thread has worked since `then`.
-    pub fn worked_since(&mut self, then: Moment) -> Result<f64, String> {
-        Ok(self.moment()?.busy_seconds - then.busy_seconds)
-    }
-
-    /// A figure taken from errors would be a lie.
-    pub fn check_no_errors(&mut self) -> Result<(), String> {
-        match self.errors()? <= self.errors_before {
-            true => Ok(()),
-            false => Err(format!("Error replies: {}", self.error_kinds()?)),
-        }
-    }
-
-    fn errors(&mut self) -> Result<f64, String> {
-        self.info("stats", "total_error_replies")
-    }
-
-    fn error_kinds(&mut self) -> Result<String, String> {
-        let text: String = self.ask(&["INFO", "errorstats"])?;
-        Ok(text.lines().skip(1).collect::<Vec<_>>().join(" "))
-    }
-
-    /// How many units of a sale are sold or held.
-    pub fn taken(&mut self, key: &str) -> Result<f64, String> {
-        let json: String = self.ask(&["SECKILL.STATUS", key, "JSON"])?;
-        let status: serde_json::Value =
-            serde_json::from_str(&json).map_err(|e| format!("STATUS: {e}"))?;
-        let field = |name: &str| status.get(name).and_then(serde_json::Value::as_f64);
-        field("sold").zip(field("held")).map(|(a, b)| a + b).ok_or("STATUS lacks sold".into())
+        Ok(user + self.info("cpu", "used_cpu_sys_main_thread")?)
     }
 }
