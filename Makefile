@@ -58,18 +58,19 @@ order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, re
 	cargo build --release -p order_writer -p seckill-order-demo
 	target/release/order_demo
 
-# Installs what `make clients` runs: phpredis, redis-py, node-redis and ioredis. Jedis is up to you.
+# What `make clients` takes: the libraries below those of clients/, and what checks these. Jedis is up
+# to you: a CLASSPATH with it and what it needs.
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
-	npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6
-	python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9'
+	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
+	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy
 
 # CLIENTS="--skip Java" leaves one out that is not here.
-clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (CLIENTS="--skip Java")
+clients: deps clients-deps ## Run clients/ through its table on three servers (CLIENTS="--skip Java")
+	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients
-	NODE_PATH=$(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH) \
-		PYTHONPATH=$(CLIENT_LIBRARIES)/python:$(PYTHONPATH) target/release/clients $(CLIENTS)
+	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability
