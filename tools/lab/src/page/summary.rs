@@ -43,9 +43,9 @@ pub fn verdict(report: &Report, language: Language) -> String {
     let ours = rows().filter(|(one, proof)| one.is_ours() && proof.findings.is_empty()).count();
     match language {
         Language::English => format!(
-            "Of the {all} ways after the posts {broken} break in some order of their steps, {fallen} \
-             more when a process dies or an answer is lost, and {} hold: {holds}. The module's \
-             {ours} rows hold.",
+            "Of the {all} ways after the posts {broken} break in some order of their steps, \
+             {fallen} more when a process dies or an answer is lost, and {} hold: {holds}. The \
+             module's {ours} rows hold.",
             all - broken - fallen
         ),
         Language::Chinese => format!(
