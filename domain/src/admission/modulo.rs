@@ -7,7 +7,9 @@ use crate::model::outcome::Misuse;
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Modulo {
+    /// What the number of a user is divided by.
     pub modulus: u64,
+    /// The remainders that are let in, in order.
     pub residues: Box<[u64]>,
 }
 

@@ -38,12 +38,19 @@ pub const FORMAT_VERSION: u8 = 1;
 /// What a piece holds. The letter is the one of the effect that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Everything but what the other pieces hold; comes first.
     Base,
+    /// Request ids of RESTOCK that are remembered.
     RestockIds,
+    /// Request ids that were cancelled before they were granted.
     Fences,
+    /// Users on the lists and those admitted.
     Listed,
+    /// The amounts of DRAW LIST.
     Amounts,
+    /// Grants in seq order.
     Rows,
+    /// The next of the rounds that are kept: its rows follow.
     Turn,
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals,

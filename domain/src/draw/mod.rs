@@ -25,13 +25,31 @@ use crate::model::outcome::Misuse;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
     /// So many packets of at least `min`, uniform up to twice the mean of what is left.
-    Packets { packets: u64, min: u64 },
+    Packets {
+        /// How many packets there are.
+        packets: u64,
+        /// The least amount of each.
+        min: u64,
+    },
     /// Uniform in `low..=high`, cut to what is available.
-    Uniform { low: u64, high: u64 },
+    Uniform {
+        /// The least amount.
+        low: u64,
+        /// The largest amount.
+        high: u64,
+    },
     /// The supply in so many equal parts; the remainder one unit each to the first ones.
-    Equal { packets: u64 },
+    Equal {
+        /// How many packets there are.
+        packets: u64,
+    },
     /// The amounts of a list, in order. They are kept elsewhere; the fingerprint tells lists apart.
-    List { amounts: u64, fingerprint: [u8; 16] },
+    List {
+        /// How many there are.
+        amounts: u64,
+        /// A hash of all of them.
+        fingerprint: [u8; 16],
+    },
 }
 
 impl Draw {

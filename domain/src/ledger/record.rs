@@ -36,16 +36,22 @@ pub enum Asked {
 /// A request id and how it asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReqTag<'a> {
+    /// The request id, 1 to 128 bytes.
     pub id: &'a [u8],
+    /// How it asked for its amount.
     pub asked: Asked,
 }
 
 /// A grant to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
@@ -205,14 +211,19 @@ pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
 /// A grant as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant<'a> {
+    /// Its number, counted from 1.
     pub seq: u64,
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
     /// Unix ms until which it was or is held; 0 when it never was.
     pub held_until: u64,
+    /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
     /// The run of the primary that granted it.
     pub epoch: u64,
@@ -249,12 +260,19 @@ impl<'a> Grant<'a> {
 /// A grant to append.
 #[derive(Clone, Copy, Debug)]
 pub struct NewGrant<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
+    /// Unix ms of the grant.
     pub at: u64,
+    /// Unix ms; 0 for a grant that never was held.
     pub held_until: u64,
+    /// The epoch in which it was granted.
     pub epoch: u64,
 }
 

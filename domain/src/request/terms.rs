@@ -48,12 +48,19 @@ impl Default for Terms {
 /// What ALTER names, in the units of [`Terms`]; what it leaves out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TermsChange {
+    /// LIMIT.
     pub limit: Option<u64>,
+    /// GRABS.
     pub grabs: Option<u64>,
+    /// HOLD.
     pub hold_ms: Option<u64>,
+    /// OPENAT.
     pub open_at: Option<u64>,
+    /// CLOSEAT.
     pub close_at: Option<u64>,
+    /// OUTBOX, which a sale takes once.
     pub outbox: Option<Box<[u8]>>,
+    /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
     pub admission: AdmissionChange,
 }
 

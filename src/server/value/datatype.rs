@@ -10,7 +10,7 @@ use redis_module::raw::{
 };
 
 use super::stored::{self, Value};
-use super::{defrag, fork_memory};
+use super::{defrag, fork_memory, key};
 use crate::server::data_set::{counts, timer};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
@@ -64,7 +64,7 @@ pub(crate) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
     if created.is_null() {
         return Err(NOT_CREATED);
     }
-    stored::set_type_handle(created);
+    key::set_type_handle(created);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::disk::Disk;
 use crate::history::Reign;
 use crate::watch::Watch;
 use seckill_harness::link::Link;
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
