@@ -60,57 +60,79 @@ pub struct Change<'a> {
     pub elapsed_ms: u64,
     /// Set by the first change in a run of a primary.
     pub epoch: Option<u64>,
+    /// What changed.
     pub effect: Effect<'a>,
 }
 
 /// What changed. Effects carry results, never requests: whoever applies one judges nothing.
 #[derive(Clone, Debug)]
 pub enum Effect<'a> {
+    /// The sale begins.
     Init(Box<Start>),
+    /// Units are granted.
     Grant(Granting<'a>),
+    /// Units are added or withdrawn.
     Restock {
+        /// The request id, 1 to 128 bytes.
         req: &'a [u8],
+        /// Units that were asked for; negative: to withdraw.
         delta: i64,
+        /// Units that were added or withdrawn.
         applied: i64,
     },
+    /// The sale stops selling.
     Pause,
+    /// It sells again.
     Resume,
+    /// Terms of grants to come change.
     Alter(Box<TermsChange>),
     /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
     Expire(Seqs),
     /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
     Settle {
+        /// The grant's number.
         seq: u64,
+        /// Where it stands now.
         to: State,
     },
     /// An expired grant is sold after all.
     Reclaim {
+        /// The grant's number.
         seq: u64,
     },
     /// A new deadline, `ms` after T.
     Extend {
+        /// The grant's number.
         seq: u64,
+        /// Milliseconds after T.
         ms: u64,
     },
+    /// A grant that Redis lost is entered again.
     Import(Importing<'a>),
     /// An import of a request that is known: its grant is sold now.
     Reimport {
+        /// The grant's number.
         seq: u64,
     },
     /// A request id cancelled before it was granted.
     Fence {
+        /// The user's id, 1 to 256 bytes.
         user: &'a [u8],
+        /// The request id, 1 to 128 bytes.
         req: &'a [u8],
     },
     /// ALLOW or DENY.
     Users(UsersChange<'a>),
     /// ADMIT lets a user in.
     Admit {
+        /// The user's id, 1 to 256 bytes.
         user: &'a [u8],
     },
     /// A new round begins with so much supply. Comes alone.
     Round {
+        /// Its number.
         round: u64,
+        /// Units to sell.
         supply: u64,
     },
     /// First piece of a rewritten sale: everything but rows and restock ids.
@@ -134,16 +156,22 @@ pub enum Effect<'a> {
 pub struct UsersChange<'a> {
     /// `Allow` or `Deny`.
     pub list: List,
+    /// Added, else removed.
     pub add: bool,
+    /// The users, 1 to 256 bytes each.
     pub users: Vec<&'a [u8]>,
 }
 
 /// How a sale begins.
 #[derive(Clone, Debug)]
 pub struct Start {
+    /// Drawn at random by the primary.
     pub id: u64,
+    /// Keys what is drawn; drawn at random by the primary.
     pub secret: [u8; 16],
+    /// Units to sell.
     pub supply: u64,
+    /// The terms of INIT.
     pub terms: Terms,
     /// The amounts of DRAW LIST; else empty.
     pub amounts: Vec<u64>,
@@ -152,8 +180,11 @@ pub struct Start {
 /// A grant about to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Granting<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
     pub req: Option<ReqTag<'a>>,
+    /// Units.
     pub qty: u64,
     /// How long it is held, 0 when it is sold at once.
     pub hold_ms: u64,
@@ -187,8 +218,11 @@ impl Granting<'_> {
 /// A grant that the shop's database knows and Redis lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Importing<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
     pub req: &'a [u8],
+    /// Units.
     pub qty: u64,
     /// When it was granted, Unix ms.
     pub at: u64,
