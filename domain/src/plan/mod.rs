@@ -85,11 +85,6 @@ impl Plan<'_> {
         Position { version, entries: entries.filter(|_| has_some).and_then(own) }
     }
 
-    /// Whether some event is of this kind.
-    pub fn tells(&self, kind: EventKind) -> bool {
-        self.events.iter().any(|event| event.kind == kind)
-    }
-
     /// Kinds of its events in order; the same again and again is there once.
     pub fn kinds(&self) -> impl Iterator<Item = EventKind> + '_ {
         let mut last = None;
