@@ -3,6 +3,7 @@
 //! Opening a stream whose time to live is over, making one, and asking about one can all run code
 //! of other modules, which may call any command. It is done while no sale is open.
 
+use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::ptr;
 use std::slice;
@@ -36,7 +37,7 @@ pub struct Stream<'c> {
 /// Who makes a stream.
 #[derive(Clone, Copy)]
 enum Maker {
-    /// By commands that replicate themselves.
+    /// For all: the commands that make it are replicated.
     Primary,
     /// For itself: those that follow it do so, too.
     Follower,
@@ -76,45 +77,45 @@ impl Stream<'_> {
         found
     }
 
-    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
+    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream. The
+    /// server would hand a command over after what foreign code calls in it: each is handed over
+    /// before it is called, so that replicas do all of it in the same order.
     fn make(&self, by: Maker) {
-        let (create, destroy) = match by {
-            Maker::Primary => (c"!csccc", c"!csc"),
-            Maker::Follower => (c"csccc", c"csc"),
+        let (ctx, name, xgroup) = (self.ctx.raw(), self.name, c"XGROUP".as_ptr());
+        let (group, last, mkstream) = (c"seckill".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
+        let (create, destroy) = (c"CREATE".as_ptr(), c"DESTROY".as_ptr());
+        // `!` lets foreign code replicate what it calls, `A` and `R` withhold the command itself.
+        let (is_replicated, flags) = match by {
+            Maker::Primary => (true, [c"!ARcsccc", c"!ARcsc"]),
+            Maker::Follower => (false, [c"csccc", c"csc"]),
         };
-        let group = c"seckill".as_ptr();
-        // SAFETY: the name is alive and the format names what follows it.
+        let [creating, destroying] = flags.map(CStr::as_ptr);
+        // SAFETY: loading looked for both.
+        let (replicate, call) = unsafe { (api!(RedisModule_Replicate), api!(RedisModule_Call)) };
+        // SAFETY: the name is alive and the formats name what follows them.
         let made = unsafe {
-            let (word, last, mkstream) = (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
-            let call = api!(RedisModule_Call);
-            call(
-                self.ctx.raw(),
-                c"XGROUP".as_ptr(),
-                create.as_ptr(),
-                word,
-                self.name,
-                group,
-                last,
-                mkstream,
-            )
+            if is_replicated {
+                replicate(ctx, xgroup, c"csccc".as_ptr(), create, name, group, last, mkstream);
+            }
+            call(ctx, xgroup, creating, create, name, group, last, mkstream)
         };
-        // A group that was there by now is not ours to destroy.
-        if !is_refused(made) {
+        // A group that was there by now is not ours to destroy, and the stream may be gone.
+        if !is_refused(made) && self.look() == Found::Stream {
             // SAFETY: as above.
             let destroyed = unsafe {
-                let word = c"DESTROY".as_ptr();
-                let call = api!(RedisModule_Call);
-                let format = destroy.as_ptr();
-                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, word, self.name, group)
+                if is_replicated {
+                    replicate(ctx, xgroup, c"csc".as_ptr(), destroy, name, group);
+                }
+                call(ctx, xgroup, destroying, destroy, name, group)
             };
             free(destroyed);
         }
         free(made);
     }
 
-    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it:
-    /// where the command that made it is still to come here, code of another module ran there while
-    /// it was made. Foreign code may run in it.
+    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it;
+    /// but where code of another module appended to it in the middle of its end, the server handed
+    /// that end over afterwards. Foreign code may run in it.
     pub(super) fn make_to_follow(&self) {
         if self.look() == Found::Nothing {
             self.make(Maker::Follower);
