@@ -9,7 +9,10 @@ mod modulo;
 mod sample;
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use super::outcome::Misuse;
+use super::wire;
 
 pub use judge::Admittance;
 pub use list::{List, LISTS};
@@ -17,24 +20,26 @@ pub use modulo::Modulo;
 pub use sample::Sample;
 
 /// Terms of admission in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
     /// Only listed users.
     pub allowlist: bool,
     pub modulo: Option<Box<Modulo>>,
     pub sample: Option<Box<Sample>>,
     /// The first so many distinct users; 0 is all.
+    #[serde(deserialize_with = "wire::integer")]
     pub admit: u64,
     /// Refusals look like a sale that is sold out for now.
     pub mask: bool,
 }
 
 /// What ALTER names; what it leaves out stays as it is. `Some(None)` switches off.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionChange {
     pub allowlist: Option<bool>,
     pub modulo: Option<Option<Box<Modulo>>>,
     pub sample: Option<Option<Box<Sample>>>,
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub admit: Option<u64>,
     pub mask: Option<bool>,
 }
@@ -60,18 +65,5 @@ impl Admission {
     /// Whether everybody may ask.
     pub fn is_open(&self) -> bool {
         *self == Admission::default()
-    }
-}
-
-impl AdmissionChange {
-    /// The change from no terms at all to `terms`.
-    pub fn from_none_to(terms: &Admission) -> AdmissionChange {
-        AdmissionChange {
-            allowlist: terms.allowlist.then_some(true),
-            modulo: terms.modulo.is_some().then(|| terms.modulo.clone()),
-            sample: terms.sample.is_some().then(|| terms.sample.clone()),
-            admit: (terms.admit != 0).then_some(terms.admit),
-            mask: terms.mask.then_some(true),
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Checking changes that a primary, a log or a caller of APPLY says were made. Who decides needs
-//! none of this: what is checked here is what a decision can't come to.
+//! none of this: what is checked here is what a decision can't come to. The numbers and the ids of a
+//! change that was read are within their bounds, see [`Change::decode`].
 
 use std::collections::HashSet;
 
@@ -8,9 +9,7 @@ use super::amounts::PlannedAmounts;
 use super::balances::Balances;
 use super::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
 use super::ledger::Lookup;
-use super::limits::{
-    EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
-};
+use super::limits::EFFECTS_PER_APPLY_MAX;
 use super::outcome::{Refused, State};
 use super::plan::{Places, Plan, Planner};
 use super::{lists, rows, snapshot, Sale};
@@ -109,13 +108,12 @@ impl<'s> Checker<'s> {
                 self.takes_imports()
             }
             Effect::Restock { req, .. } => {
-                let is_new = is_req(req) && sale.restocks.find(req).is_none();
+                let is_new = sale.restocks.find(req).is_none();
                 check(is_new && balances.packets.is_none())
             }
             Effect::Alter(terms) => sale.terms.altered(terms).check().map_err(|_| Refused::Law),
-            Effect::Fence { user, req } => check(is_user(user) && is_req(req)),
             Effect::Users(users) => check_users(sale, users),
-            Effect::Admit { user } => check(is_user(user) && has_room_for(sale, List::Admitted, 1)),
+            Effect::Admit { .. } => check(has_room_for(sale, List::Admitted, 1)),
             Effect::Expire(seqs) => {
                 seqs.iter().try_for_each(|seq| self.follow_amount(*seq, State::Expired))
             }
@@ -124,9 +122,7 @@ impl<'s> Checker<'s> {
                 check(self.planner.look(*seq)?.0 == State::Expired)?;
                 self.follow_amount(*seq, State::Sold)
             }
-            Effect::Extend { seq, ms } => {
-                check(self.planner.look(*seq)?.0 == State::Held && *ms <= HOLD_MS_MAX)
-            }
+            Effect::Extend { seq, .. } => check(self.planner.look(*seq)?.0 == State::Held),
             Effect::Round { round, .. } => {
                 let schedule = sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
                 let can_begin = *round > balances.round;
@@ -138,7 +134,6 @@ impl<'s> Checker<'s> {
 
     fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
         let sale = self.sale();
-        check(is_user(grant.user) && grant.qty <= INTEGER_MAX && grant.hold_ms <= HOLD_MS_MAX)?;
         let supply = self.planner.balances.supply;
         check(sale.terms.draw.is_none_or(|draw| draw.can_draw(grant.qty, supply)))?;
         self.new_request(grant.user, grant.req.map(|req| req.id))?;
@@ -152,7 +147,6 @@ impl<'s> Checker<'s> {
     }
 
     fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
-        check(is_user(import.user) && import.qty <= INTEGER_MAX && import.at <= TIME_MS_MAX)?;
         self.new_request(import.user, Some(import.req))?;
         self.takes_imports()
     }
@@ -161,10 +155,7 @@ impl<'s> Checker<'s> {
     fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
         let ledger = &self.sale().ledger;
         let found = ledger.find(user);
-        let req = match req {
-            Some(req) if !is_req(req) => return Err(Refused::Law),
-            req => req.map(|req| ledger.find_req(user, &found, req)),
-        };
+        let req = req.map(|req| ledger.find_req(user, &found, req));
         check(req.as_ref().is_none_or(Lookup::is_vacant))?;
         self.new_grant = Some(Places { user: found, req });
         Ok(())
@@ -207,19 +198,9 @@ fn check(holds: bool) -> Result<(), Refused> {
     }
 }
 
-/// Whether it can be the id of a user.
-fn is_user(user: &[u8]) -> bool {
-    (1..=USER_BYTES_MAX).contains(&user.len())
-}
-
-/// Whether it can be the id of a request.
-fn is_req(id: &[u8]) -> bool {
-    (1..=REQ_BYTES_MAX).contains(&id.len())
-}
-
 /// Whether users can be added to a list or removed.
 fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
-    check(!change.users.is_empty() && change.users.iter().all(|user| is_user(user)))?;
+    check(!change.users.is_empty())?;
     check(!change.add || has_room_for(sale, change.list, change.users.len()))
 }
 

@@ -15,23 +15,42 @@ mod tests;
 
 use core::hash::Hasher;
 
+use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 use super::balances::Balances;
+use super::wire;
 
 pub use dice::Dice;
 
 /// How a sale draws its amounts. Fixed at INIT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Draw {
     /// So many packets of at least `min`, uniform up to twice the mean of what is left.
-    Packets { packets: u64, min: u64 },
+    Packets {
+        #[serde(deserialize_with = "wire::integer")]
+        packets: u64,
+        #[serde(deserialize_with = "wire::integer")]
+        min: u64,
+    },
     /// Uniform in `low..=high`, cut to what is available.
-    Uniform { low: u64, high: u64 },
+    Uniform {
+        #[serde(deserialize_with = "wire::integer")]
+        low: u64,
+        #[serde(deserialize_with = "wire::integer")]
+        high: u64,
+    },
     /// The supply in so many equal parts; the remainder one unit each to the first ones.
-    Equal { packets: u64 },
+    Equal {
+        #[serde(deserialize_with = "wire::integer")]
+        packets: u64,
+    },
     /// The amounts of a list, in order. They are kept elsewhere; the fingerprint tells lists apart.
-    List { amounts: u64, fingerprint: [u8; 16] },
+    List {
+        #[serde(deserialize_with = "wire::integer")]
+        amounts: u64,
+        fingerprint: [u8; 16],
+    },
 }
 
 impl Draw {

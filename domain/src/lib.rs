@@ -20,7 +20,6 @@ pub mod effect;
 pub mod event;
 pub mod extras;
 pub mod fences;
-pub mod further;
 mod gathered;
 mod grab;
 pub mod holds;
@@ -47,6 +46,7 @@ pub mod terms;
 mod testing;
 mod turn;
 pub mod users;
+mod wire;
 
 use self::balances::Balances;
 use amounts::Amounts;

@@ -8,9 +8,12 @@
 //! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write
 //! their rows in the same form, without `prev`.
 
+use serde::{Deserialize, Serialize};
+
 use super::bytes::{put_varint, Reader};
 use super::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
 use super::outcome::State;
+use super::wire;
 
 const STATE_BITS: u8 = 0b0000_0111;
 const HAS_QTY: u8 = 0b0000_1000;
@@ -23,7 +26,7 @@ const AT_IS_ABSOLUTE: u8 = 0b1000_0000;
 pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_MAX + 10 + 10;
 
 /// How a request id asked for its amount: what a repeat of it is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
     /// QTY: the repeat must name the same number.
     Exactly,
@@ -34,8 +37,9 @@ pub enum Asked {
 }
 
 /// A request id and how it asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReqTag<'a> {
+    #[serde(with = "wire::req")]
     pub id: &'a [u8],
     pub asked: Asked,
 }

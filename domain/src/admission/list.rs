@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::decide::Decision;
 use crate::effect::{Effect, UsersChange};
 use crate::limits::USERS_PER_EFFECT_MAX;
@@ -10,7 +12,7 @@ use crate::request::{ListChange, Now};
 use crate::Sale;
 
 /// A list of users that a sale keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum List {
     /// Those whom ALLOWLIST lets in.
     Allow,

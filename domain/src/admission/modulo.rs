@@ -1,13 +1,18 @@
 //! MOD: the users whose number leaves a certain remainder.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::keyed::{keyed, Purpose};
 use crate::limits::MOD_RESIDUES_MAX;
 use crate::outcome::Misuse;
+use crate::wire;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modulo {
+    #[serde(deserialize_with = "wire::integer")]
     pub modulus: u64,
+    #[serde(deserialize_with = "residues")]
     pub residues: Box<[u64]>,
 }
 
@@ -39,4 +44,9 @@ impl Modulo {
         };
         self.residues.binary_search(&residue).is_ok()
     }
+}
+
+fn residues<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u64]>, D::Error> {
+    let all: Vec<u64> = wire::several(from, MOD_RESIDUES_MAX, |wire::Integer(residue)| residue)?;
+    Ok(all.into())
 }

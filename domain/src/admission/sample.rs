@@ -1,11 +1,13 @@
 //! SAMPLE: a random share of the users.
 
+use serde::{Deserialize, Serialize};
+
 use crate::keyed::{keyed, Purpose};
 use crate::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
 use crate::outcome::Misuse;
 
 /// A share of the users; another salt is another share.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     pub permille: u64,
     pub salt: Box<[u8]>,

@@ -18,7 +18,8 @@ use crate::bytes::{put_bytes, put_varint, Reader};
 use crate::ledger::HashKey;
 use crate::outcome::Refused;
 use crate::status::Tallies;
-use crate::terms::{Terms, TermsChange};
+use crate::terms::Terms;
+use crate::wire;
 use crate::Sale;
 
 /// What a base says will follow, and where it must end.
@@ -67,8 +68,6 @@ impl Sale {
         // A sale with rounds writes the epochs of each of them in its place.
         let epochs = if self.rounds().is_some() { &[] } else { self.ledger.epochs() };
         put_epochs(&mut out, epochs);
-        put_outbox(&mut out, &self.told_terms);
-        put_outbox(&mut out, &self.terms);
         put_numbers(&mut out, [self.fences.len() as u64, self.fences.dropped()]);
         self.put_sections(&mut out);
         out
@@ -76,27 +75,13 @@ impl Sale {
 }
 
 fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
-    let fields = TermsChange::all_of(terms).fields();
-    put_numbers(out, fields.into_iter().map(|(_, number)| number.unwrap_or(0)));
-}
-
-fn put_outbox(out: &mut Vec<u8>, terms: &Terms) {
-    put_bytes(out, terms.outbox.as_deref().unwrap_or_default());
-}
-
-fn take_outbox(reader: &mut Reader<'_>) -> Option<Option<Box<[u8]>>> {
-    let name = reader.bytes()?;
-    Some((!name.is_empty()).then(|| name.into()))
+    let mut bytes = Vec::new();
+    wire::encode(terms, &mut bytes);
+    put_bytes(out, &bytes);
 }
 
 fn take_terms(reader: &mut Reader<'_>) -> Option<Terms> {
-    let mut complete = true;
-    let change = TermsChange::from_fields(|_| {
-        let number = take_number(reader);
-        complete &= number.is_some();
-        number
-    });
-    complete.then(|| Terms::default().altered(&change))
+    wire::decode(reader.bytes()?).ok()
 }
 
 /// Reads a base into a sale that has all its units available and no grant yet.
@@ -130,7 +115,7 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     let id = u64::from_be_bytes(reader.array()?);
     let secret = reader.array()?;
     let told_supply = take_number(reader)?;
-    let mut told_terms = take_terms(reader)?;
+    let told_terms = take_terms(reader)?;
     let terms = take_terms(reader)?;
     let mut number = || take_number(reader);
     let created_at = number()?;
@@ -161,8 +146,6 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     let tallies = Tallies::from_numbers(&mut number)?;
     let mut sale = Sale::blank(id, secret, terms, key);
     take_epochs(reader, &mut sale.ledger, balances.epoch)?;
-    told_terms.outbox = take_outbox(reader)?;
-    sale.terms.outbox = take_outbox(reader)?;
     stated.fences = take_number(reader)?;
     sale.fences.set_dropped(take_number(reader)?);
     sale.told_supply = told_supply;

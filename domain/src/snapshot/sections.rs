@@ -6,16 +6,10 @@ use super::{put_numbers, take_all, take_number};
 use crate::admission::{List, LISTS};
 use crate::amounts::Amounts;
 use crate::bytes::{put_bytes, put_varint, Reader};
-use crate::further::{self, Further};
 use crate::limits::ROUND_TOTALS_MAX;
 use crate::rounds::{Rounds, Total};
-use crate::terms::Terms;
 use crate::Sale;
 
-/// The further terms that INIT was told.
-const SECTION_TOLD: u8 = 1;
-/// The further terms in force.
-const SECTION_TERMS: u8 = 2;
 /// Packets left, one more than there are (0: none counted); amounts in the list.
 const SECTION_DRAW: u8 = 3;
 /// Users of every list: those in, all places.
@@ -27,8 +21,6 @@ impl Sale {
     /// How many sections there are, then each that has anything in it: tag and bytes.
     pub(super) fn put_sections(&self, out: &mut Vec<u8>) {
         let sections = [
-            (SECTION_TOLD, terms_section(&self.told_terms)),
-            (SECTION_TERMS, terms_section(&self.terms)),
             (SECTION_DRAW, self.draw_section()),
             (SECTION_LISTS, self.lists_section()),
             (SECTION_ROUNDS, self.rounds_section()),
@@ -78,12 +70,6 @@ impl Sale {
     }
 }
 
-fn terms_section(terms: &Terms) -> Vec<u8> {
-    let mut section = Vec::new();
-    further::put(&mut section, &Further::of(terms));
-    section
-}
-
 /// Reads the sections behind a base, tags ascending.
 pub fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stated) -> Option<()> {
     let mut last = 0;
@@ -92,8 +78,6 @@ pub fn take_sections(reader: &mut Reader<'_>, sale: &mut Sale, stated: &mut Stat
         let section = reader.bytes().filter(|section| !section.is_empty() && tag > last)?;
         last = tag;
         match tag {
-            SECTION_TOLD => further::take(section)?.set_in(&mut sale.told_terms),
-            SECTION_TERMS => further::take(section)?.set_in(&mut sale.terms),
             SECTION_DRAW => {
                 let (packets, amounts) = take_all(section, take_pair)?;
                 stated.balances.packets = packets.checked_sub(1);

@@ -1,5 +1,7 @@
 //! What is done to the bytes of every kind of sale.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 /// No piece of `dump` may be cut anywhere; then no sale is loaded.
@@ -71,14 +73,36 @@ pub fn apply_altered(
     applied
 }
 
+/// The bytes with each number in them at each edge: all that is no user's is a varint, and of what
+/// is a user's that does no harm either.
+pub fn at_edges(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    (0..bytes.len()).flat_map(move |from| {
+        let len = bytes[from..].iter().take_while(|byte| **byte >= 0x80).count() + 1;
+        let after = (from + len).min(bytes.len());
+        EDGES.into_iter().map(move |edge| {
+            let mut altered = bytes[..from].to_vec();
+            put_varint(&mut altered, edge);
+            altered.extend_from_slice(&bytes[after..]);
+            altered
+        })
+    })
+}
+
 /// Applies effects of these shapes with each of `numbers` for every `#`.
 pub fn apply_shapes(sale: &Sale, shapes: &[&str], numbers: &[String]) {
     for shape in shapes {
         for number in numbers {
             let text = shape.replace('#', number);
-            apply_to_copy(sale, &[&text.clone().into_bytes()], &text);
+            apply_to_copy(sale, &[&effect(&text)], &text);
         }
     }
+}
+
+/// Applies each of these effects with each of its numbers at each edge. Tells how often it was
+/// taken.
+pub fn apply_at_edges(sale: &Sale, texts: impl IntoIterator<Item = Vec<u8>>) -> u64 {
+    let altered = texts.into_iter().flat_map(|text| at_edges(&text).collect::<Vec<_>>());
+    altered.map(|text| u64::from(apply_to_copy(sale, &[&text], &format!("{text:?}")))).sum()
 }
 
 /// Whether a copy of the sale takes these effects. If it does, it is sound.
@@ -90,4 +114,13 @@ fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
         assert_sound(&other, how);
     }
     taken
+}
+
+/// What kinds of effects these are.
+pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<String> {
+    let kind = |text: &'a Vec<u8>| {
+        let shown = format!("{:?}", Change::decode(text).unwrap().effect);
+        shown.split(|byte: char| !byte.is_alphanumeric()).next().unwrap().to_owned()
+    };
+    texts.into_iter().map(kind).collect()
 }
