@@ -2,15 +2,15 @@
 
 use smallvec::SmallVec;
 
-use super::balances::Balances;
-use super::bytes::put_decimal;
-use super::effect::Effect;
-use super::event::{Event, EventKind};
-use super::limits::PERMILLE_ALL;
-use super::outcome::GrantView;
-use super::plan::Plan;
-use super::terms::Terms;
-use super::Sale;
+use crate::codec::effect::Effect;
+use crate::memory::bytes::put_decimal;
+use crate::model::balances::Balances;
+use crate::model::event::{Event, EventKind};
+use crate::model::limits::PERMILLE_ALL;
+use crate::model::outcome::GrantView;
+use crate::plan::Plan;
+use crate::request::terms::Terms;
+use crate::Sale;
 
 /// Fields of the longest entry, that of a grant.
 pub const FIELDS_INLINE: usize = 20;
@@ -174,8 +174,8 @@ fn put_terms(entry: &mut Entry, terms: &Terms) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::decide_new;
     use crate::request::{Amount, Grab, Init, Now, Request};
+    use crate::rules::decide::decide_new;
     use crate::testing::init;
 
     #[test]

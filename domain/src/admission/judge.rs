@@ -1,8 +1,8 @@
 //! Judging a user: which refusal, and how it looks.
 
 use super::List;
-use crate::extras::Extras;
-use crate::outcome::Outcome;
+use crate::model::outcome::Outcome;
+use crate::state::extras::Extras;
 use crate::Sale;
 
 /// What a masked refusal looks like: never 0, which app servers cache.

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Decision;
-use crate::effect::{Effect, UsersChange};
-use crate::limits::USERS_PER_EFFECT_MAX;
-use crate::outcome::{Misuse, Outcome};
+use crate::codec::effect::{Effect, UsersChange};
+use crate::model::limits::USERS_PER_EFFECT_MAX;
+use crate::model::outcome::{Misuse, Outcome};
 use crate::request::{ListChange, Now};
+use crate::rules::decide::Decision;
 use crate::Sale;
 
 /// A list of users that a sale keeps.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::MOD_RESIDUES_MAX;
-use crate::outcome::Misuse;
-use crate::wire;
+use crate::codec::wire;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::MOD_RESIDUES_MAX;
+use crate::model::outcome::Misuse;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

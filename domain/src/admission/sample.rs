@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
-use crate::outcome::Misuse;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
+use crate::model::outcome::Misuse;
 
 /// A share of the users; another salt is another share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

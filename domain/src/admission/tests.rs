@@ -3,11 +3,11 @@
 #![cfg(test)]
 
 use super::*;
-use crate::decide::decide_new;
-use crate::limits::INTEGER_MAX;
-use crate::outcome::{GrantView, Outcome, State};
+use crate::model::limits::INTEGER_MAX;
+use crate::model::outcome::{GrantView, Outcome, State};
+use crate::request::terms::{Terms, TermsChange};
 use crate::request::{Amount, Grab, ListChange, Request};
-use crate::terms::{Terms, TermsChange};
+use crate::rules::decide::decide_new;
 use crate::testing::{self, at, gated, init, reloaded, SECRET};
 use crate::Sale;
 

@@ -1,7 +1,7 @@
 //! Uniform numbers that nobody can guess.
 
-use crate::keyed::{keyed, Purpose};
-use crate::limits::INTEGER_MAX;
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::INTEGER_MAX;
 
 /// The draws of one grant.
 #[derive(Clone, Copy, Debug)]

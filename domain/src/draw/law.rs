@@ -1,9 +1,9 @@
 //! What a draw promises: what INIT can keep of it, and what holds after every change.
 
 use super::Draw;
-use crate::balances::Balances;
-use crate::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX};
-use crate::outcome::Misuse;
+use crate::model::balances::Balances;
+use crate::model::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX};
+use crate::model::outcome::Misuse;
 
 impl Draw {
     /// Whether a sale of `supply` can keep what this promises. `amounts` are those of the list.

@@ -6,11 +6,11 @@ mod law;
 mod lists;
 
 use super::*;
-use crate::decide::decide_new;
-use crate::effect::Change;
-use crate::outcome::{GrantView, Misuse, Outcome, State};
+use crate::codec::effect::Change;
+use crate::model::outcome::{GrantView, Misuse, Outcome, State};
+use crate::request::terms::{Terms, TermsChange};
 use crate::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
-use crate::terms::{Terms, TermsChange};
+use crate::rules::decide::decide_new;
 use crate::testing::{self, at, commit, created, grab, reloaded, run, SECRET};
 use crate::Sale;
 

@@ -4,7 +4,7 @@ use super::shard::{home_of, Shard};
 use super::slots::{homes_in, next_slots, slots_for};
 use super::word::{fragment_in, FRAGMENT_BITS};
 use super::{Index, DEPTH_MAX};
-use crate::limits::SLOTS_PER_SHARD_MAX;
+use crate::model::limits::SLOTS_PER_SHARD_MAX;
 
 /// How an index of `keys` keys is divided: leading bits that tell its shards apart, and slots that
 /// are enough for each of them.

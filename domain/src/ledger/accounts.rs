@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Block, Holding};
-use crate::holds::{tree_bytes, Holds};
-use crate::outcome::State;
+use crate::ledger::holds::{tree_bytes, Holds};
+use crate::model::outcome::State;
 
 /// Accounts in one block.
 const ACCOUNTS_PER_BLOCK: usize = 1024;

@@ -4,7 +4,7 @@ use siphasher::sip::SipHasher13;
 
 use super::{HashKey, Ledger};
 use crate::index::{Entry, Vacant, Value};
-use crate::record;
+use crate::ledger::record;
 
 /// What users are hashed with in ledgers of this key.
 #[inline]

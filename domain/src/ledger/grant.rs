@@ -1,7 +1,7 @@
 //! A grant, before and after it is in the ledger.
 
-use crate::outcome::{GrantView, State};
-use crate::record::ReqTag;
+use crate::ledger::record::ReqTag;
+use crate::model::outcome::{GrantView, State};
 
 /// A grant as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{Grant, Ledger, Lookup};
-use crate::outcome::State;
-use crate::record::Record;
+use crate::ledger::record::Record;
+use crate::model::outcome::State;
 
 /// What one user has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Grants of users who are all different, when a sale is loaded.
 
 use super::Ledger;
-use crate::gathered::Gathered;
-use crate::record;
+use crate::index::gathered::Gathered;
+use crate::ledger::record;
 
 impl Ledger {
     /// Begins to take grants of which each is said to be of another user: nobody is looked up

@@ -4,9 +4,9 @@
 //! time that theirs count from.
 
 use super::Block;
-use crate::limits::GRANTS_PER_CHUNK;
-use crate::pages::Pages;
-use crate::record::{self, Record, RECORD_BYTES_MAX};
+use crate::ledger::record::{self, Record, RECORD_BYTES_MAX};
+use crate::memory::pages::Pages;
+use crate::model::limits::GRANTS_PER_CHUNK;
 
 #[derive(Clone, Debug)]
 struct Chunk {

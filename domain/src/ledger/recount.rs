@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::accounts::Account;
 use super::Ledger;
-use crate::outcome::State;
+use crate::model::outcome::State;
 
 /// What a recount of all grants found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

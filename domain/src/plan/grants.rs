@@ -1,9 +1,9 @@
 //! New grants, and what becomes of grants.
 
 use super::Planner;
-use crate::effect::{Granting, Importing};
-use crate::event::EventKind;
-use crate::outcome::{GrantView, Refused, State};
+use crate::codec::effect::{Granting, Importing};
+use crate::model::event::EventKind;
+use crate::model::outcome::{GrantView, Refused, State};
 
 impl Planner<'_> {
     #[inline]

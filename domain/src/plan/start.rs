@@ -1,14 +1,14 @@
 //! How a sale begins, and a round of it.
 
 use super::{check_law, Edition, Plan, Planner};
-use crate::balances::Balances;
+use crate::codec::effect::{Change, Changes, Effect, Start};
+use crate::codec::snapshot;
 use crate::draw::Draw;
-use crate::effect::{Change, Changes, Effect, Start};
-use crate::event::{Event, EventKind, Events};
 use crate::ledger::{HashKey, Ledger};
-use crate::limits::AMOUNTS_PER_PIECE;
-use crate::outcome::Refused;
-use crate::snapshot;
+use crate::model::balances::Balances;
+use crate::model::event::{Event, EventKind, Events};
+use crate::model::limits::AMOUNTS_PER_PIECE;
+use crate::model::outcome::Refused;
 use crate::Sale;
 
 impl<'a> Plan<'a> {

@@ -3,13 +3,13 @@
 #![cfg(test)]
 
 use super::*;
-use crate::decide::decide_new;
+use crate::codec::effect::Change;
 use crate::draw::Draw;
-use crate::effect::Change;
-use crate::outcome::{Misuse, Outcome, State};
+use crate::model::outcome::{Misuse, Outcome, State};
+use crate::request::terms::Terms;
 use crate::request::{Amount, Deed, Grab, Import, Request, Restock, Settle, Which};
-use crate::schedule::Schedule;
-use crate::terms::Terms;
+use crate::rounds::schedule::Schedule;
+use crate::rules::decide::decide_new;
 use crate::testing::{at, commit, created, init, reloaded, run};
 
 /// Rounds of 1000 ms from 300 on, open for 100 ms.

@@ -3,10 +3,10 @@
 #![cfg(test)]
 
 use super::*;
-use crate::decide::decide_new;
-use crate::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
-use crate::outcome::Misuse;
+use crate::model::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
+use crate::model::outcome::Misuse;
 use crate::request::{Import, Restock};
+use crate::rules::decide::decide_new;
 
 #[test]
 fn what_can_not_be_kept_is_refused() {

@@ -3,9 +3,9 @@
 #![cfg(test)]
 
 use super::*;
-use crate::effect::Change;
-use crate::limits::DRAW_AMOUNTS_MAX;
-use crate::outcome::Misuse;
+use crate::codec::effect::Change;
+use crate::model::limits::DRAW_AMOUNTS_MAX;
+use crate::model::outcome::Misuse;
 
 #[test]
 fn a_list_is_drawn_in_order() {

@@ -1,0 +1,70 @@
+//! Who may ask at all: lists, number ranges, a random share, the first so many.
+//!
+//! Every hash here is keyed by the sale's secret, so nobody can choose an id that passes and all
+//! nodes agree. Refusing allocates nothing.
+
+mod judge;
+mod list;
+mod modulo;
+mod sample;
+mod tests;
+pub mod users;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::wire;
+use crate::model::outcome::Misuse;
+
+pub use judge::Admittance;
+pub use list::{List, LISTS};
+pub use modulo::Modulo;
+pub use sample::Sample;
+
+/// Terms of admission in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admission {
+    /// Only listed users.
+    pub allowlist: bool,
+    pub modulo: Option<Box<Modulo>>,
+    pub sample: Option<Box<Sample>>,
+    /// The first so many distinct users; 0 is all.
+    #[serde(deserialize_with = "wire::integer")]
+    pub admit: u64,
+    /// Refusals look like a sale that is sold out for now.
+    pub mask: bool,
+}
+
+/// What ALTER names; what it leaves out stays as it is. `Some(None)` switches off.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdmissionChange {
+    pub allowlist: Option<bool>,
+    pub modulo: Option<Option<Box<Modulo>>>,
+    pub sample: Option<Option<Box<Sample>>>,
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub admit: Option<u64>,
+    pub mask: Option<bool>,
+}
+
+impl Admission {
+    /// The terms after `change`.
+    pub fn altered(&self, change: &AdmissionChange) -> Admission {
+        Admission {
+            allowlist: change.allowlist.unwrap_or(self.allowlist),
+            modulo: change.modulo.clone().unwrap_or_else(|| self.modulo.clone()),
+            sample: change.sample.clone().unwrap_or_else(|| self.sample.clone()),
+            admit: change.admit.unwrap_or(self.admit),
+            mask: change.mask.unwrap_or(self.mask),
+        }
+    }
+
+    /// Whether these terms can be kept.
+    pub fn check(&self) -> Result<(), Misuse> {
+        self.modulo.as_ref().map_or(Ok(()), |modulo| modulo.check())?;
+        self.sample.as_ref().map_or(Ok(()), |sample| sample.check())
+    }
+
+    /// Whether everybody may ask.
+    pub fn is_open(&self) -> bool {
+        *self == Admission::default()
+    }
+}

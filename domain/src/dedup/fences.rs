@@ -1,0 +1,134 @@
+//! Request ids that were cancelled before they were granted.
+//!
+//! A CANCEL may overtake the GRAB that it cancels. It then leaves a fence, and the late GRAB takes
+//! nothing. Fences are forgotten after ten minutes, or when there are too many, and only while a
+//! new one is applied: so every node forgets the same ones.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use smallvec::SmallVec;
+
+use crate::model::limits::{FENCES_KEPT_MAX, FENCE_MS};
+
+/// What a tree entry costs beside its key, on average.
+const BYTES_PER_FENCE: usize = 64;
+
+/// User and request id in one string: the user's length, the user, the request id.
+type Key = SmallVec<[u8; 16]>;
+
+/// A fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence<'a> {
+    pub user: &'a [u8],
+    pub req: &'a [u8],
+    /// T at which it was set.
+    pub at: u64,
+}
+
+/// The fences of a sale.
+#[derive(Clone, Debug, Default)]
+pub struct Fences {
+    by_key: BTreeMap<Key, u64>,
+    /// In the order in which they were set.
+    order: VecDeque<Key>,
+    key_bytes: usize,
+    /// How many were forgotten before their time because there were too many.
+    dropped: u64,
+}
+
+fn key_of(user: &[u8], req: &[u8]) -> Key {
+    let mut key = Key::from_slice(&(user.len() as u16).to_be_bytes());
+    key.extend_from_slice(user);
+    key.extend_from_slice(req);
+    key
+}
+
+impl Fences {
+    /// Whether a fence stands at `t` before this request of this user.
+    pub fn stands(&self, user: &[u8], req: &[u8], t: u64) -> bool {
+        if self.by_key.is_empty() {
+            return false;
+        }
+        self.by_key.get(&key_of(user, req)).is_some_and(|at| t < at.saturating_add(FENCE_MS))
+    }
+
+    /// Sets a fence at `at` and forgets those whose time is over or that are too many.
+    pub fn insert(&mut self, user: &[u8], req: &[u8], at: u64) {
+        while let Some(oldest) = self.order.front() {
+            let since = self.by_key.get(oldest).copied().unwrap_or(0);
+            let over = since.saturating_add(FENCE_MS) <= at;
+            if !over && self.order.len() < FENCES_KEPT_MAX {
+                break;
+            }
+            self.dropped += u64::from(!over);
+            self.forget_oldest();
+        }
+        self.add(user, req, at);
+    }
+
+    /// Whether a saved fence can be added: it is new and there is room.
+    pub fn has_room_for(&self, fence: &Fence<'_>) -> bool {
+        let known = self.by_key.contains_key(&key_of(fence.user, fence.req));
+        !known && self.order.len() < FENCES_KEPT_MAX
+    }
+
+    /// Adds a fence as it was saved.
+    pub fn load(&mut self, fence: &Fence<'_>) {
+        self.add(fence.user, fence.req, fence.at);
+    }
+
+    fn add(&mut self, user: &[u8], req: &[u8], at: u64) {
+        let key = key_of(user, req);
+        self.key_bytes += key.len();
+        // A fence that is set anew after its time moves to the end of the order.
+        if self.by_key.insert(key.clone(), at).is_some() {
+            self.key_bytes -= key.len();
+            self.order.retain(|other| *other != key);
+        }
+        self.order.push_back(key);
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(key) = self.order.pop_front() {
+            self.by_key.remove(&key);
+            self.key_bytes -= key.len();
+        }
+    }
+
+    /// How many were forgotten before their time.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Takes over the count of a saved sale.
+    pub fn set_dropped(&mut self, dropped: u64) {
+        self.dropped = dropped;
+    }
+
+    /// How many stand or are not yet forgotten.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// `count` fences, or as many as there are, from the one at place `first`; the oldest first.
+    pub fn part(&self, first: usize, count: usize) -> impl Iterator<Item = Fence<'_>> {
+        self.order.iter().skip(first).take(count).filter_map(|key| {
+            let (len, ids) = key.split_first_chunk::<2>()?;
+            let (user, req) = ids.split_at_checked(u16::from_be_bytes(*len).into())?;
+            Some(Fence { user, req, at: *self.by_key.get(key)? })
+        })
+    }
+
+    /// Bytes of heap in use, about.
+    pub fn heap_bytes(&self) -> usize {
+        // Each key is kept twice: in the tree and in the order.
+        self.order.capacity() * size_of::<Key>()
+            + self.by_key.len() * (size_of::<Key>() + BYTES_PER_FENCE)
+            + 2 * self.key_bytes
+    }
+}

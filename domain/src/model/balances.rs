@@ -1,0 +1,179 @@
+//! The numbers of a sale, and the law over them.
+
+use crate::codec::effect::Change;
+use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
+use crate::model::outcome::{Refused, State};
+
+/// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balances {
+    /// Counts every change of the sale.
+    pub version: u64,
+    /// Numbers its outbox entries.
+    pub rev: u64,
+    /// The T of the last change, Unix ms.
+    pub t: u64,
+    /// The run of the primary that made the last change.
+    pub epoch: u64,
+    pub supply: u64,
+    pub available: u64,
+    pub held: u64,
+    pub sold: u64,
+    /// Units promised beyond the supply.
+    pub deficit: u64,
+    /// Packets left to draw; `None` when the sale counts none.
+    pub packets: Option<u64>,
+    /// The stored round, 0 in a sale without rounds.
+    pub round: u64,
+    /// Grants ever.
+    pub grants: u64,
+    /// T of the last grant, 0 when none.
+    pub last_grant_at: u64,
+}
+
+/// Where the units are, as far as buyers care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stock {
+    /// Some are available.
+    Available,
+    /// None is available, some are held and may come back.
+    AllHeld,
+    /// None is available, none is held.
+    SoldOut,
+}
+
+impl Balances {
+    /// Whether the law holds: `supply = available + held + sold`, all within bounds.
+    #[inline]
+    pub fn is_lawful(&self) -> bool {
+        let parts = [self.held, self.sold];
+        let sum = parts.iter().try_fold(self.available, |sum, part| sum.checked_add(*part));
+        sum == Some(self.supply)
+            && self.supply <= INTEGER_MAX
+            && self.deficit <= self.supply
+            && self.grants <= GRANTS_MAX
+            && self.t <= TIME_MS_MAX
+            && self.last_grant_at <= self.t
+            && self.version <= INTEGER_MAX
+            && self.rev <= INTEGER_MAX
+            && self.epoch <= INTEGER_MAX
+    }
+
+    /// Where the units are.
+    pub fn stock(&self) -> Stock {
+        match (self.available, self.held) {
+            (0, 0) => Stock::SoldOut,
+            (0, _) => Stock::AllHeld,
+            _ => Stock::Available,
+        }
+    }
+
+    /// Begins a change: its time, its epoch, its version.
+    pub fn begin(&mut self, change: &Change<'_>) -> Result<(), Refused> {
+        self.begin_at(change.elapsed_ms, change.epoch)
+    }
+
+    /// The same, for a change that is not put together yet.
+    #[inline]
+    pub fn begin_at(&mut self, elapsed_ms: u64, epoch: Option<u64>) -> Result<(), Refused> {
+        let t = self.t.checked_add(elapsed_ms).ok_or(Refused::Law)?;
+        if t > TIME_MS_MAX || self.version >= INTEGER_MAX || self.rev > REV_LAST {
+            return Err(Refused::Law);
+        }
+        if let Some(epoch) = epoch {
+            if epoch <= self.epoch || epoch > INTEGER_MAX {
+                return Err(Refused::Law);
+            }
+            self.epoch = epoch;
+        }
+        self.t = t;
+        self.version += 1;
+        Ok(())
+    }
+
+    /// Moves the units of a grant from one state to another.
+    pub fn transfer(&mut self, qty: u64, from: State, to: State) -> Result<(), Refused> {
+        match from {
+            State::Held => self.held = self.held.checked_sub(qty).ok_or(Refused::Law)?,
+            State::Sold => self.sold = self.sold.checked_sub(qty).ok_or(Refused::Law)?,
+            _ => self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?,
+        }
+        match to {
+            State::Held => self.held += qty,
+            State::Sold => self.sold += qty,
+            _ => self.give_back(qty),
+        }
+        match (from.is_live(), to.is_live()) {
+            (false, true) => self.take_packet(),
+            (true, false) => {
+                self.packets = self.packets.map(|packets| packets + 1);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_packet(&mut self) -> Result<(), Refused> {
+        if let Some(packets) = &mut self.packets {
+            *packets = packets.checked_sub(1).ok_or(Refused::Law)?;
+        }
+        Ok(())
+    }
+
+    /// Units come back. They pay off what was promised beyond the supply before any is available.
+    fn give_back(&mut self, qty: u64) {
+        let paid = self.deficit.min(qty);
+        self.deficit -= paid;
+        self.supply -= paid;
+        self.available += qty - paid;
+    }
+
+    /// Makes `qty` units available that were promised beyond the supply, if there are fewer.
+    pub fn cover(&mut self, qty: u64) -> Result<(), Refused> {
+        let missing = qty.saturating_sub(self.available);
+        let supply = self.supply.checked_add(missing).filter(|supply| *supply <= INTEGER_MAX);
+        self.supply = supply.ok_or(Refused::Law)?;
+        self.available += missing;
+        self.deficit += missing;
+        Ok(())
+    }
+
+    /// Takes the units of one new grant out of what is available.
+    #[inline]
+    pub fn place(&mut self, qty: u64, state: State) -> Result<(), Refused> {
+        if qty == 0 || self.grants >= GRANTS_MAX {
+            return Err(Refused::Law);
+        }
+        self.grants += 1;
+        let to = match state {
+            State::Held => &mut self.held,
+            State::Sold => &mut self.sold,
+            _ => return Ok(()),
+        };
+        self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?;
+        *to += qty;
+        self.take_packet()
+    }
+
+    /// Adds or withdraws units.
+    pub fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
+        if delta > 0 && applied == delta {
+            let paid = self.deficit.min(delta as u64);
+            let added = delta as u64 - paid;
+            self.deficit -= paid;
+            self.supply = self.supply.checked_add(added).ok_or(Refused::Law)?;
+            if self.supply > INTEGER_MAX {
+                return Err(Refused::Law);
+            }
+            self.available += added;
+            return Ok(());
+        }
+        if delta >= 0 || applied > 0 || applied < delta {
+            return Err(Refused::Law);
+        }
+        let withdrawn = applied.unsigned_abs();
+        self.available = self.available.checked_sub(withdrawn).ok_or(Refused::Law)?;
+        self.supply -= withdrawn;
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! Checking changes that a primary, a log or a caller of APPLY says were made. Who decides needs
+//! none of this: what is checked here is what a decision can't come to. The numbers and the ids of a
+//! change that was read are within their bounds, see [`Change::decode`].
+
+use std::collections::HashSet;
+
+use crate::admission::List;
+use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
+use crate::codec::{lists, rows, snapshot};
+use crate::draw::amounts::PlannedAmounts;
+use crate::ledger::Lookup;
+use crate::model::balances::Balances;
+use crate::model::limits::EFFECTS_PER_APPLY_MAX;
+use crate::model::outcome::{Refused, State};
+use crate::plan::{Places, Plan, Planner};
+use crate::Sale;
+
+impl Sale {
+    /// Checks changes that were decided elsewhere, and plans them: all of them, or none when any is
+    /// refused. `version` is the one that the first follows.
+    pub fn check<'a>(
+        &self,
+        version: u64,
+        changes: impl Into<Changes<'a>>,
+    ) -> Result<Plan<'a>, Refused> {
+        let changes = changes.into();
+        if version != self.balances.version {
+            return Err(Refused::Gap);
+        }
+        if changes.len() > EFFECTS_PER_APPLY_MAX || are_entangled(&changes) {
+            return Err(Refused::Law);
+        }
+        let planner = Planner::of(self);
+        let alone = changes.len() == 1;
+        let mut checker =
+            Checker { planner, amounts: PlannedAmounts::default(), new_grant: None, alone };
+        for (number, change) in changes.iter().enumerate() {
+            checker.change(number, change)?;
+        }
+        // Where several are made, one may move what was looked up for another.
+        let new_grant = checker.new_grant.filter(|_| alone);
+        Ok(checker.planner.finish(changes, new_grant, None))
+    }
+
+    /// Checks changes and commits them. The plan tells what happened.
+    pub fn apply<'a>(
+        &mut self,
+        version: u64,
+        changes: impl Into<Changes<'a>>,
+    ) -> Result<Plan<'a>, Refused> {
+        let plan = self.check(version, changes)?;
+        self.commit(&plan);
+        Ok(plan)
+    }
+}
+
+/// Changes that are checked, and where the sale would stand after them.
+struct Checker<'s> {
+    planner: Planner<'s>,
+    /// What becomes of the amounts of DRAW LIST.
+    amounts: PlannedAmounts,
+    new_grant: Option<Places>,
+    /// Whether the change is the only one of its command.
+    alone: bool,
+}
+
+impl<'s> Checker<'s> {
+    fn sale(&self) -> &'s Sale {
+        self.planner.sale
+    }
+
+    fn change(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
+        let (sale, effect) = (self.sale(), &change.effect);
+        // What a sale still awaits must come before anything else, and comes to no other one.
+        if effect.is_piece() != (sale.awaits > 0) {
+            return Err(Refused::Gap);
+        }
+        self.planner.begin(number, change)?;
+        if !effect.is_piece() {
+            self.effect(effect)?;
+            return self.planner.effect(effect);
+        }
+        // A piece is many rows at once: it comes alone and is checked as it is read.
+        check(self.alone)?;
+        let balances = &mut self.planner.balances;
+        match effect {
+            Effect::RestockIds(piece) => lists::check_restocks(sale, piece, balances)?,
+            Effect::Fences(piece) => lists::check_fences(sale, piece, balances)?,
+            Effect::Listed(piece) => lists::check_listed(sale, piece)?,
+            Effect::Amounts(piece) => lists::check_amounts(sale, piece)?,
+            Effect::Rows(piece) => rows::check(sale, piece, balances)?,
+            Effect::Turn(piece) => snapshot::check_turn(sale, piece, balances)?,
+            _ => return Err(Refused::Law),
+        }
+        match sale.awaits {
+            1 => check(snapshot::completes(sale, Some(effect), balances)),
+            _ => check(lists::is_in_order(sale, effect)),
+        }
+    }
+
+    fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
+        let (sale, balances) = (self.sale(), &self.planner.balances);
+        match effect {
+            Effect::Grant(grant) => self.grant(grant),
+            Effect::Import(import) => self.import(import),
+            Effect::Reimport { seq } => {
+                let (from, _) = self.planner.look(*seq)?;
+                check(!matches!(from, State::Sold | State::Refunded))?;
+                self.takes_imports()
+            }
+            Effect::Restock { req, .. } => {
+                let is_new = sale.restocks.find(req).is_none();
+                check(is_new && balances.packets.is_none())
+            }
+            Effect::Alter(terms) => sale.terms.altered(terms).check().map_err(|_| Refused::Law),
+            Effect::Users(users) => check_users(sale, users),
+            Effect::Admit { .. } => check(has_room_for(sale, List::Admitted, 1)),
+            Effect::Expire(seqs) => {
+                seqs.iter().try_for_each(|seq| self.follow_amount(*seq, State::Expired))
+            }
+            Effect::Settle { seq, to } => self.follow_amount(*seq, *to),
+            Effect::Reclaim { seq } => {
+                check(self.planner.look(*seq)?.0 == State::Expired)?;
+                self.follow_amount(*seq, State::Sold)
+            }
+            Effect::Extend { seq, .. } => check(self.planner.look(*seq)?.0 == State::Held),
+            Effect::Round { round, .. } => {
+                let schedule = sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
+                let can_begin = *round > balances.round;
+                check(self.alone && can_begin && *round <= schedule.round_at(balances.t))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
+        let sale = self.sale();
+        let supply = self.planner.balances.supply;
+        check(sale.terms.draw.is_none_or(|draw| draw.can_draw(grant.qty, supply)))?;
+        self.new_request(grant.user, grant.req.map(|req| req.id))?;
+        match sale.amounts() {
+            None => Ok(()),
+            Some(list) => {
+                self.list_agrees()?;
+                check(self.amounts.take_first(list) == Some(grant.qty))
+            }
+        }
+    }
+
+    fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
+        self.new_request(import.user, Some(import.req))?;
+        self.takes_imports()
+    }
+
+    /// Whether the user has no grant for this request id, if there is one.
+    fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
+        let ledger = &self.sale().ledger;
+        let found = ledger.find(user);
+        let req = req.map(|req| ledger.find_req(user, &found, req));
+        check(req.as_ref().is_none_or(Lookup::is_vacant))?;
+        self.new_grant = Some(Places { user: found, req });
+        Ok(())
+    }
+
+    /// Packets and rounds have a supply that is fixed.
+    fn takes_imports(&self) -> Result<(), Refused> {
+        let is_fixed = self.planner.balances.packets.is_some();
+        check(!is_fixed && self.sale().terms.schedule.is_none())
+    }
+
+    /// Follows an amount of DRAW LIST as its grant goes to another state.
+    fn follow_amount(&mut self, seq: u64, to: State) -> Result<(), Refused> {
+        let Some(list) = self.sale().amounts() else { return Ok(()) };
+        self.list_agrees()?;
+        let (from, qty) = self.planner.look(seq)?;
+        match (from.is_live(), to.is_live()) {
+            (false, true) => check(self.amounts.take(list, qty)),
+            (true, false) => {
+                self.amounts.push(qty);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the list is what is available.
+    fn list_agrees(&self) -> Result<(), Refused> {
+        let sale = self.sale();
+        let Some(list) = sale.amounts() else { return Ok(()) };
+        let Balances { packets, available, .. } = sale.balances;
+        check(Some(list.len()) == packets && list.sum() == available)
+    }
+}
+
+fn check(holds: bool) -> Result<(), Refused> {
+    match holds {
+        true => Ok(()),
+        false => Err(Refused::Law),
+    }
+}
+
+/// Whether users can be added to a list or removed.
+fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
+    check(!change.users.is_empty())?;
+    check(!change.add || has_room_for(sale, change.list, change.users.len()))
+}
+
+fn has_room_for(sale: &Sale, list: List, users: usize) -> bool {
+    let known = sale.extras.as_deref().map(|extras| extras.list(list));
+    known.is_none_or(|known| known.has_room_for(users))
+}
+
+/// Whether one of several changes can't be checked before the others are made: two bring the same
+/// new request id, or two change the terms.
+fn are_entangled(changes: &[Change<'_>]) -> bool {
+    if changes.len() < 2 {
+        return false;
+    }
+    let (mut grants, mut restocks, mut alters) = (HashSet::new(), HashSet::new(), 0);
+    !changes.iter().all(|change| match change.effect {
+        Effect::Grant(Granting { user, req: Some(req), .. }) => grants.insert((user, req.id)),
+        Effect::Import(Importing { user, req, .. }) => grants.insert((user, req)),
+        Effect::Restock { req, .. } => restocks.insert(req),
+        Effect::Alter(_) => {
+            alters += 1;
+            alters == 1
+        }
+        _ => true,
+    })
+}

@@ -1,0 +1,214 @@
+//! Changing a sale: what was planned is done. Nothing here is refused or judged.
+
+use crate::admission::List;
+use crate::codec::effect::{Change, Effect, Granting, Importing, UsersChange};
+use crate::codec::lists;
+use crate::codec::rows;
+use crate::codec::snapshot;
+use crate::dedup::restocks::Restocked;
+use crate::draw::amounts::Amounts;
+use crate::ledger::record::{Asked, ReqTag};
+use crate::ledger::{Ledger, NewGrant};
+use crate::model::outcome::State;
+use crate::plan::{Places, Plan};
+use crate::state::status::count;
+use crate::Sale;
+
+impl Sale {
+    /// Does what was planned for this sale as it still is. Primaries, replicas and logs all come
+    /// here, and nowhere else does a sale change.
+    pub fn commit(&mut self, plan: &Plan<'_>) {
+        debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
+        let mut restocked = plan.more.iter().flat_map(|more| more.restocked.iter().copied());
+        for change in &plan.changes {
+            let begun = self.balances.begin(change);
+            debug_assert_eq!(begun, Ok(()), "planning has begun it too");
+            self.make(change, plan.new_grant, &mut restocked);
+        }
+        self.balances = plan.balances;
+        if let Some(run) = plan.run {
+            self.run = run;
+        }
+        if self.extras.is_some() {
+            self.tidy_rounds(plan);
+        }
+        debug_assert!(self.balances.is_lawful(), "{:?}", self.balances);
+        debug_assert_eq!(self.balances.grants, self.ledger.len());
+    }
+
+    /// Makes a change. `new_grant`: where its grant belongs, if that is known; `restocked`: what is
+    /// available after each restock to come.
+    #[inline]
+    fn make(
+        &mut self,
+        change: &Change<'_>,
+        new_grant: Option<Places>,
+        restocked: &mut impl Iterator<Item = u64>,
+    ) {
+        self.awaits -= u64::from(change.effect.is_piece());
+        match &change.effect {
+            Effect::Grant(grant) => {
+                self.record(grant, new_grant);
+                if self.extras.is_some() {
+                    self.amounts_mut().and_then(Amounts::take_first);
+                }
+            }
+            Effect::Import(import) => self.import(import, new_grant),
+            Effect::Restock { req, delta, applied } => {
+                let (delta, applied) = (*delta, *applied);
+                let available = restocked.next().unwrap_or_default();
+                self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
+                if let Some(rounds) = self.rounds_mut() {
+                    rounds.base_supply = rounds.base_supply.saturating_add_signed(applied);
+                }
+            }
+            Effect::Pause => self.paused = true,
+            Effect::Resume => self.paused = false,
+            Effect::Alter(terms) => {
+                self.terms = self.terms.altered(terms);
+                if self.terms.has_extras() {
+                    self.extras_mut();
+                }
+            }
+            Effect::Users(change) => self.change_list(change),
+            Effect::Admit { user } => {
+                self.extras_mut().list_mut(List::Admitted).insert(user);
+            }
+            Effect::Fence { user, req } => self.fences.insert(user, req, self.balances.t),
+            Effect::Expire(seqs) => seqs.iter().for_each(|seq| self.settle(*seq, State::Expired)),
+            Effect::Settle { seq, to } => self.settle(*seq, *to),
+            Effect::Reclaim { seq } => self.retake(*seq),
+            Effect::Extend { seq, ms } => {
+                let deadline = self.balances.t + ms;
+                self.ledger_of(*seq).set_state(*seq, State::Held, deadline);
+            }
+            Effect::Reimport { seq } => {
+                self.ledger.set_state(*seq, State::Sold, 0);
+                count(&mut self.tallies.imported);
+            }
+            Effect::RestockIds(piece) => lists::take_restocks(self, piece),
+            Effect::Fences(piece) => lists::take_fences(self, piece),
+            Effect::Listed(piece) => lists::take_listed(self, piece),
+            Effect::Amounts(piece) => lists::take_amounts(self, piece),
+            Effect::Rows(piece) => rows::take(self, piece),
+            Effect::Turn(piece) => snapshot::take_turn(self, piece),
+            Effect::Round { round, .. } => self.begin_round(*round),
+            // Nobody plans these on a sale that exists.
+            Effect::Init(_) | Effect::Base(_) => {}
+        }
+    }
+
+    /// Records a grant that begins now.
+    #[inline]
+    fn record(&mut self, grant: &Granting<'_>, places: Option<Places>) {
+        let (state, held_until) = grant.state_at(self.balances.t);
+        let new = NewGrant {
+            user: grant.user,
+            req: grant.req,
+            qty: grant.qty,
+            state,
+            at: self.balances.t,
+            held_until,
+            epoch: self.balances.epoch,
+        };
+        self.ledger.forget_announced_epochs();
+        self.push(&new, places);
+        count(&mut self.tallies.granted);
+    }
+
+    #[inline]
+    fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) {
+        match places {
+            Some(Places { user, req }) => self.ledger.push_here(new, user, req),
+            None => self.ledger.push(new, None),
+        };
+    }
+
+    fn begin_round(&mut self, round: u64) {
+        self.turn(round, self.balances.grants + 1);
+        if let Some(rounds) = self.rounds_mut() {
+            rounds.note_total();
+        }
+    }
+
+    fn import(&mut self, import: &Importing<'_>, places: Option<Places>) {
+        let new = NewGrant {
+            user: import.user,
+            req: Some(ReqTag { id: import.req, asked: Asked::Either }),
+            qty: import.qty,
+            state: State::Sold,
+            at: import.at,
+            held_until: 0,
+            epoch: self.balances.epoch,
+        };
+        self.ledger.forget_announced_epochs();
+        self.push(&new, places);
+        count(&mut self.tallies.imported);
+    }
+
+    fn change_list(&mut self, change: &UsersChange<'_>) {
+        let list = self.extras_mut().list_mut(change.list);
+        for user in &change.users {
+            match change.add {
+                true => list.insert(user),
+                false => list.remove(user),
+            };
+        }
+    }
+
+    /// The ledger of the round that has `seq`.
+    fn ledger_of(&mut self, seq: u64) -> &mut Ledger {
+        let place = self.old_place_of(seq);
+        let rounds = self.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut());
+        let old = place.zip(rounds).and_then(|(place, rounds)| rounds.older.get_mut(place));
+        old.map_or(&mut self.ledger, |old| &mut old.ledger)
+    }
+
+    /// Takes over the numbers of older rounds and lets go of those that are not kept.
+    fn tidy_rounds(&mut self, plan: &Plan<'_>) {
+        let Some(rounds) = self.rounds_mut() else { return };
+        let touched = plan.more.iter().flat_map(|more| &more.older);
+        touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));
+        rounds.prune();
+        rounds.shed();
+    }
+
+    fn retake(&mut self, seq: u64) {
+        self.ledger_of(seq).set_state(seq, State::Sold, 0);
+        let qty = self.qty_of(seq);
+        if let Some(amounts) = self.amounts_mut() {
+            amounts.take(qty);
+        }
+        count(&mut self.tallies.reclaimed);
+    }
+
+    fn qty_of(&self, seq: u64) -> u64 {
+        self.stored_grant(seq).map_or(0, |grant| grant.qty)
+    }
+
+    /// In a sale with DRAW LIST an amount comes back to the end of the list.
+    fn return_amount(&mut self, seq: u64) {
+        if self.amounts().is_none() {
+            return;
+        }
+        let qty = self.qty_of(seq);
+        if let Some(amounts) = self.amounts_mut() {
+            amounts.push(qty);
+        }
+    }
+
+    fn settle(&mut self, seq: u64, to: State) {
+        self.ledger_of(seq).set_state(seq, to, 0);
+        if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
+            self.return_amount(seq);
+        }
+        let tallies = &mut self.tallies;
+        match to {
+            State::Sold => count(&mut tallies.confirmed),
+            State::Cancelled => count(&mut tallies.cancelled),
+            State::Expired => count(&mut tallies.expired),
+            State::Refunded => count(&mut tallies.refunded),
+            State::Held | State::Forfeited => {}
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What changes will come to, worked out once and before anything is touched: the numbers after
+//! them and what happens on the way.
+//!
+//! A primary plans what it decides. A replica, a log and APPLY first check what they are given, see
+//! [`Sale::check`], and plan it by the same functions. Either plan is made by [`Sale::commit`],
+//! which can't fail.
+
+mod check;
+mod commit;
+mod grants;
+mod start;
+
+use std::collections::BTreeMap;
+
+use crate::codec::effect::{Change, Changes, Effect};
+use crate::draw::Draw;
+use crate::ledger::{HashKey, Lookup};
+use crate::model::balances::Balances;
+use crate::model::event::{Event, EventKind, Events};
+use crate::model::outcome::{GrantView, Refused, State};
+use crate::request::terms::Terms;
+use crate::Sale;
+
+/// All that will happen to a sale, if it is still as it was when this was worked out.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    edition: Edition,
+    /// What changes, in order.
+    pub changes: Changes<'a>,
+    /// The numbers after it.
+    pub balances: Balances,
+    /// What happens, in order. Without an outbox nobody is told the numbers, so the same kind
+    /// several times in a row is there once.
+    pub events: Events,
+    /// Where the one grant that is new belongs, if it was looked up.
+    pub(crate) new_grant: Option<Places>,
+    /// What few plans have: a plain grant is planned without the heap.
+    pub(crate) more: Option<Box<More>>,
+    /// The run of the primary that decided it; none where it was decided elsewhere.
+    pub(crate) run: Option<u64>,
+}
+
+/// A sale at one version. No two sales and no two versions have the same, and a sale that was
+/// loaded again has another one, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Edition {
+    id: u64,
+    version: u64,
+    key: HashKey,
+}
+
+/// Where a new grant belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub(crate) user: Lookup,
+    pub(crate) req: Option<Lookup>,
+}
+
+/// What few changes do beside moving the sale's numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct More {
+    /// States of grants that were moved.
+    moved: BTreeMap<u64, State>,
+    /// Numbers of older rounds that were touched, by their place.
+    pub(crate) older: BTreeMap<usize, Balances>,
+    /// What is available after each restock: its repeat is told so.
+    pub(crate) restocked: Vec<u64>,
+}
+
+impl Plan<'_> {
+    /// Whether `sale` is the one that this is for, as it was then.
+    pub fn is_for(&self, sale: &Sale) -> bool {
+        self.edition == sale.edition()
+    }
+
+    /// The version that its first change follows.
+    pub fn version(&self) -> u64 {
+        self.edition.version
+    }
+
+    /// Whether some event is of this kind.
+    pub fn tells(&self, kind: EventKind) -> bool {
+        self.events.iter().any(|event| event.kind == kind)
+    }
+
+    /// Kinds of its events in order; the same several times in a row is there once.
+    pub fn kinds(&self) -> impl Iterator<Item = EventKind> + '_ {
+        let mut last = None;
+        let kinds = self.events.iter().map(|event| event.kind);
+        kinds.filter(move |kind| last.replace(*kind) != Some(*kind))
+    }
+}
+
+impl Sale {
+    fn edition(&self) -> Edition {
+        Edition { id: self.id, version: self.balances.version, key: self.ledger.key() }
+    }
+
+    /// Plans what was decided here, in the run `run`. Refused where numbers would leave their
+    /// bounds.
+    #[inline]
+    pub(crate) fn plan_changes<'a>(
+        &self,
+        changes: Changes<'a>,
+        new_grant: Option<Places>,
+        run: u64,
+    ) -> Result<Plan<'a>, Refused> {
+        let mut planner = Planner::of(self);
+        for (place, change) in changes.iter().enumerate() {
+            planner.begin(place, change)?;
+            planner.effect(&change.effect)?;
+        }
+        Ok(planner.finish(changes, new_grant, Some(run)))
+    }
+}
+
+/// Where a sale would stand after the changes planned so far.
+pub(crate) struct Planner<'s> {
+    pub(crate) sale: &'s Sale,
+    pub(crate) balances: Balances,
+    /// Whether entries are written, so that revs are counted.
+    has_outbox: bool,
+    events: Events,
+    /// Which change is planned.
+    change: usize,
+    more: Option<Box<More>>,
+}
+
+impl<'s> Planner<'s> {
+    /// Starts where the sale stands.
+    #[inline]
+    pub(crate) fn of(sale: &'s Sale) -> Planner<'s> {
+        let has_outbox = sale.terms.outbox.is_some();
+        let (balances, events) = (sale.balances, Events::new());
+        Planner { sale, balances, has_outbox, events, change: 0, more: None }
+    }
+
+    /// Begins the change numbered `change`.
+    #[inline]
+    pub(crate) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
+        self.change = number;
+        self.balances.begin(change)
+    }
+
+    /// Plans what the change that began does.
+    pub(crate) fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
+        match effect {
+            Effect::Grant(grant) => self.grant(grant),
+            Effect::Import(import) => self.import(import),
+            Effect::Reimport { seq } => self.reimport(*seq),
+            Effect::Restock { delta, applied, .. } => {
+                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))?;
+                let available = self.balances.available;
+                self.more_mut().restocked.push(available);
+                Ok(())
+            }
+            Effect::Pause => self.happen(EventKind::Pause, None, |_| Ok(())),
+            Effect::Resume => self.happen(EventKind::Resume, None, |_| Ok(())),
+            Effect::Alter(terms) => {
+                self.has_outbox |= terms.outbox.is_some();
+                self.happen(EventKind::Alter, None, |_| Ok(()))
+            }
+            Effect::Expire(seqs) => {
+                seqs.iter().try_for_each(|seq| self.settle(*seq, State::Expired))
+            }
+            Effect::Settle { seq, to } => self.settle(*seq, *to),
+            Effect::Reclaim { seq } => self.reclaim(*seq),
+            Effect::Extend { seq, ms } => self.extend(*seq, *ms),
+            Effect::Round { round, supply } => self.round(*round, *supply),
+            // Nobody is told of these, and no number moves.
+            Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
+            // A sale begins with these, and a log is rewritten as them: neither is planned here.
+            Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
+            Effect::RestockIds(_) | Effect::Fences(_) | Effect::Listed(_) => Err(Refused::Law),
+            Effect::Amounts(_) | Effect::Rows(_) | Effect::Turn(_) => Err(Refused::Law),
+        }
+    }
+
+    /// The plan of all `changes`.
+    #[inline]
+    pub(crate) fn finish<'a>(
+        self,
+        changes: Changes<'a>,
+        new_grant: Option<Places>,
+        run: Option<u64>,
+    ) -> Plan<'a> {
+        let edition = self.sale.edition();
+        let Planner { balances, events, more, .. } = self;
+        Plan { edition, changes, balances, events, new_grant, more, run }
+    }
+
+    fn more_mut(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
+    }
+
+    /// Moves the sale's numbers and emits the event, then the transition of the stock if there was
+    /// one.
+    #[inline]
+    fn happen(
+        &mut self,
+        kind: EventKind,
+        grant: Option<GrantView>,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let before = self.balances.stock();
+        work(&mut self.balances)?;
+        check_law(&self.sale.terms, &self.balances)?;
+        self.emit(kind, grant);
+        let after = self.balances.stock();
+        if before != after {
+            self.emit(EventKind::into_stock(after), None);
+        }
+        Ok(())
+    }
+
+    /// Like [`Planner::happen`] for a grant that may be of an older round: then it moves that
+    /// round's numbers, and the stock is not that round's.
+    fn happen_to(
+        &mut self,
+        kind: EventKind,
+        grant: GrantView,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let Some(place) = self.sale.old_place_of(grant.seq) else {
+            return self.happen(kind, Some(grant), work);
+        };
+        let stored = self.sale.rounds().and_then(|rounds| rounds.older.get(place));
+        let stored = stored.ok_or(Refused::Law)?.balances;
+        let touched = self.more.as_ref().and_then(|more| more.older.get(&place));
+        let mut older = touched.copied().unwrap_or(stored);
+        work(&mut older)?;
+        check_law(&self.sale.terms, &older)?;
+        self.more_mut().older.insert(place, older);
+        self.balances.rev += u64::from(self.has_outbox);
+        // What is not of a round is the sale's.
+        let Balances { round, supply, available, held, sold, packets, .. } = older;
+        let of_round = Balances { round, supply, available, held, sold, packets, ..self.balances };
+        self.push(kind, of_round, Some(grant));
+        Ok(())
+    }
+
+    #[inline]
+    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>) {
+        self.balances.rev += u64::from(self.has_outbox);
+        self.push(kind, self.balances, grant);
+    }
+
+    #[inline]
+    fn push(&mut self, kind: EventKind, balances: Balances, grant: Option<GrantView>) {
+        if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
+            self.events.push(Event { kind, change: self.change, balances, grant });
+        }
+    }
+
+    /// State and quantity of a grant after what was planned so far.
+    pub(crate) fn look(&self, seq: u64) -> Result<(State, u64), Refused> {
+        let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
+        let moved = self.more.as_ref().and_then(|more| more.moved.get(&seq));
+        Ok((moved.copied().unwrap_or(grant.state), grant.qty))
+    }
+}
+
+/// The law over the numbers of a round.
+#[inline]
+pub(crate) fn check_law(terms: &Terms, balances: &Balances) -> Result<(), Refused> {
+    let is_shared = match &terms.draw {
+        Some(draw) => Draw::is_lawful(draw, balances),
+        None => balances.packets.is_none(),
+    };
+    match is_shared && balances.is_lawful() {
+        true => Ok(()),
+        false => Err(Refused::Law),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Amount, Grab, Init, Request};
+    use crate::testing::{at, created, init, run};
+
+    fn sale() -> Sale {
+        created(&init(3, Terms { outbox: Some(b"s"[..].into()), ..Terms::default() }), 1)
+    }
+
+    #[test]
+    fn a_plan_is_for_one_version_of_one_sale() {
+        let mut sale = sale();
+        let plan = sale.decide(&Request::Pause, &at(2)).plan.unwrap();
+        assert!(plan.is_for(&sale));
+        assert_eq!(plan.events.len(), 1);
+        let other = created(&Init { id: 77, ..init(3, Terms::default()) }, 1);
+        assert!(!plan.is_for(&other), "another sale at the same version");
+        let grab = Grab { user: b"u", amount: Amount::Unsaid, req: None };
+        run(&mut sale, &Request::Grab(grab), 2);
+        assert!(!plan.is_for(&sale), "another version of the sale");
+    }
+
+    /// The common change needs no heap.
+    #[test]
+    fn a_plain_grant_is_planned_on_the_stack() {
+        let sale = sale();
+        let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
+        let plan = sale.decide(&Request::Grab(grab), &at(2)).plan.unwrap();
+        assert!(!plan.changes.spilled() && !plan.events.spilled() && plan.more.is_none());
+        assert_eq!((plan.changes.len(), plan.events.len()), (1, 1));
+    }
+}

@@ -1,0 +1,134 @@
+//! What the operator set: supply aside, everything that decides who may have how much and when.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::admission::{Admission, AdmissionChange};
+use crate::codec::wire;
+use crate::draw::Draw;
+use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
+use crate::model::outcome::Misuse;
+use crate::rounds::schedule::Schedule;
+
+/// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Units a user may have in live grants.
+    #[serde(deserialize_with = "wire::integer")]
+    pub limit: u64,
+    /// Live grants a user may have.
+    #[serde(deserialize_with = "wire::integer")]
+    pub grabs: u64,
+    /// How long a grant stays reserved before it returns by itself, in milliseconds.
+    #[serde(deserialize_with = "wire::integer")]
+    pub hold_ms: u64,
+    /// First moment a GRAB is taken.
+    #[serde(deserialize_with = "wire::integer")]
+    pub open_at: u64,
+    /// First moment a GRAB is no longer taken.
+    #[serde(deserialize_with = "wire::integer")]
+    pub close_at: u64,
+    /// The stream that every change is written to.
+    #[serde(deserialize_with = "name")]
+    pub outbox: Option<Box<[u8]>>,
+    /// How amounts are drawn, when callers don't name them. Fixed at INIT.
+    pub draw: Option<Draw>,
+    /// When rounds begin, in a sale that repeats. Fixed at INIT.
+    pub schedule: Option<Schedule>,
+    /// Who may ask at all.
+    pub admission: Admission,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms {
+            limit: 1,
+            grabs: 0,
+            hold_ms: 0,
+            open_at: 0,
+            close_at: 0,
+            outbox: None,
+            draw: None,
+            schedule: None,
+            admission: Admission::default(),
+        }
+    }
+}
+
+/// What ALTER names, in the units of [`Terms`]; what it leaves out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TermsChange {
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub limit: Option<u64>,
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub grabs: Option<u64>,
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub hold_ms: Option<u64>,
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub open_at: Option<u64>,
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub close_at: Option<u64>,
+    #[serde(deserialize_with = "name")]
+    pub outbox: Option<Box<[u8]>>,
+    pub admission: AdmissionChange,
+}
+
+impl Terms {
+    /// The terms after `change`.
+    pub fn altered(&self, change: &TermsChange) -> Terms {
+        Terms {
+            limit: change.limit.unwrap_or(self.limit),
+            grabs: change.grabs.unwrap_or(self.grabs),
+            hold_ms: change.hold_ms.unwrap_or(self.hold_ms),
+            open_at: change.open_at.unwrap_or(self.open_at),
+            close_at: change.close_at.unwrap_or(self.close_at),
+            outbox: change.outbox.clone().or_else(|| self.outbox.clone()),
+            draw: self.draw,
+            schedule: self.schedule,
+            admission: self.admission.altered(&change.admission),
+        }
+    }
+
+    /// Whether a user may not have whatever they ask for.
+    pub fn limits_users(&self) -> bool {
+        self.limit != 0 || self.grabs != 0
+    }
+
+    /// Whether a sale on these terms keeps what a plain one does not.
+    pub fn has_extras(&self) -> bool {
+        self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
+    }
+
+    /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
+    pub fn check(&self) -> Result<(), Misuse> {
+        if self.close_at != 0 && self.close_at <= self.open_at {
+            return Err(Misuse::WindowEmpty);
+        }
+        if self.hold_ms > HOLD_MS_MAX {
+            return Err(Misuse::HoldTooLong);
+        }
+        if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
+            return Err(Misuse::OutboxTooLong);
+        }
+        // A drawn amount above a limit could never be granted to anybody.
+        if self.draw.is_some() && self.limit != 0 {
+            return Err(Misuse::DrawTakesNoLimit);
+        }
+        if let Some(schedule) = &self.schedule {
+            schedule.check()?;
+            if self.draw.as_ref().is_some_and(Draw::is_list) {
+                return Err(Misuse::DrawListRepeats);
+            }
+        }
+        self.admission.check()
+    }
+}
+
+/// The name of a stream, if there is one.
+fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<[u8]>>, D::Error> {
+    let name: Option<&[u8]> = Option::deserialize(from)?;
+    match name.is_none_or(|name| (1..=OUTBOX_BYTES_MAX).contains(&name.len())) {
+        true => Ok(name.map(Box::from)),
+        false => Err(D::Error::custom("a name of no bytes, or of too many")),
+    }
+}

@@ -1,0 +1,216 @@
+//! One GRAB of several sales: all are granted, or none.
+//!
+//! Each sale judges its own part as it judges any GRAB; here the parts become one answer. Nothing
+//! is changed: the caller appends the outbox entries of all, and only then commits the changes of
+//! each.
+
+use crate::codec::effect::{Change, Effect};
+use crate::model::outcome::{GrantView, Misuse, Outcome};
+use crate::plan::Plan;
+use crate::request::{Grab, Now, Request};
+use crate::rules::decide::Decision;
+use crate::Sale;
+
+/// What a GRAB of several sales came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MultiOutcome {
+    /// All granted: each grant, and what is available after it.
+    Granted(Vec<(GrantView, u64)>),
+    /// The first sale that refuses, counted from 0, and what it says.
+    Refused { index: usize, outcome: Outcome },
+    /// The request id is known to all: each grant as it stands now.
+    Replayed(Vec<GrantView>),
+    /// Nothing was judged: the stored round of some sales is over. The caller commits their
+    /// changes and asks again with the same time.
+    NextRound,
+    /// The caller made a mistake; nothing happened.
+    Misuse(Misuse),
+}
+
+/// The answer, and what each sale is to do.
+#[derive(Debug)]
+pub struct MultiDecision<'a> {
+    pub outcome: MultiOutcome,
+    /// One for each sale that was judged, in order, with the changes to commit there. When nothing
+    /// is granted these are only the changes that happen even when the command is refused: expiry
+    /// of due holds and first admissions. After a mistake there are none. Outcomes are the sale's
+    /// own, for its counters; those of sales after the one that refused say nothing.
+    pub decisions: Vec<Decision<'a>>,
+}
+
+/// Judges `parts`, each sale once, in the order in which the caller named them. The request id,
+/// when there is one, is the same in all.
+pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDecision<'a> {
+    let judge = |(sale, grab): &(&Sale, Grab<'a>)| sale.decide(&Request::Grab(*grab), now);
+    let mut decisions: Vec<Decision<'a>> = parts.iter().map(judge).collect();
+    let is_turn = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;
+    if decisions.iter().any(is_turn) {
+        let others = decisions.iter_mut().filter(|decision| !is_turn(decision));
+        others.for_each(|decision| decision.plan = None);
+        return MultiDecision { outcome: MultiOutcome::NextRound, decisions };
+    }
+    let outcome = outcome_of(&decisions);
+    let judged = match &outcome {
+        MultiOutcome::Granted(_) => return MultiDecision { outcome, decisions },
+        MultiOutcome::Refused { index, .. } => index + 1,
+        MultiOutcome::Replayed(_) => decisions.len(),
+        MultiOutcome::Misuse(_) | MultiOutcome::NextRound => 0,
+    };
+    decisions.truncate(judged);
+    for (decision, (sale, _)) in decisions.iter_mut().zip(parts) {
+        decision.plan = decision.plan.take().and_then(|plan| sale.without_grant(plan, now));
+    }
+    MultiDecision { outcome, decisions }
+}
+
+fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
+    let misuse = decisions.iter().find_map(|decision| match decision.outcome {
+        Outcome::Misuse(misuse) => Some(misuse),
+        _ => None,
+    });
+    if let Some(misuse) = misuse {
+        return MultiOutcome::Misuse(misuse);
+    }
+    // Such a sale was not asked whether it knows the request id.
+    let ending = |decision: &Decision<'_>| decision.outcome == Outcome::ManyOwnEnding;
+    if let Some(index) = decisions.iter().position(ending) {
+        return MultiOutcome::Refused { index, outcome: Outcome::ManyOwnEnding };
+    }
+    let replayed: Vec<GrantView> = decisions
+        .iter()
+        .filter_map(|decision| match decision.outcome {
+            Outcome::Replay(grant) => Some(grant),
+            _ => None,
+        })
+        .collect();
+    match replayed.len() {
+        0 => {}
+        known if known == decisions.len() => return MultiOutcome::Replayed(replayed),
+        _ => return MultiOutcome::Misuse(Misuse::ReqMismatch),
+    }
+    let mut granted = Vec::with_capacity(decisions.len());
+    for (index, decision) in decisions.iter().enumerate() {
+        match &decision.outcome {
+            Outcome::Granted { grant, available } => granted.push((*grant, *available)),
+            outcome => return MultiOutcome::Refused { index, outcome: outcome.clone() },
+        }
+    }
+    MultiOutcome::Granted(granted)
+}
+
+impl Sale {
+    /// The same plan without its grant, which is the last change if there is one. What can be
+    /// planned with it can be planned without it.
+    fn without_grant<'a>(&self, mut plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
+        let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
+        if !plan.changes.last().is_some_and(is_grant) {
+            return Some(plan);
+        }
+        plan.changes.pop();
+        let changes = (!plan.changes.is_empty()).then_some(plan.changes)?;
+        self.plan_changes(changes, None, now.run).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::Admission;
+    use crate::draw::Draw;
+    use crate::model::outcome::State;
+    use crate::request::terms::Terms;
+    use crate::request::Amount;
+    use crate::testing::{at, created, init};
+
+    fn sale(supply: u64, terms: Terms) -> Sale {
+        created(&init(supply, terms), 1)
+    }
+
+    fn plain(supply: u64) -> Sale {
+        sale(supply, Terms { limit: 5, ..Terms::default() })
+    }
+
+    fn part<'a>(qty: u64, req: Option<&'a [u8]>) -> Grab<'a> {
+        Grab { user: b"u", amount: Amount::Exactly(qty), req }
+    }
+
+    /// Judges and commits as the caller must.
+    fn run(sales: &mut [Sale], grabs: &[Grab<'_>], clock_ms: u64) -> MultiOutcome {
+        let parts: Vec<(&Sale, Grab<'_>)> = sales.iter().zip(grabs.iter().copied()).collect();
+        let decided = decide_multi_grab(&parts, &at(clock_ms));
+        for (sale, decision) in sales.iter_mut().zip(&decided.decisions) {
+            if let Some(plan) = &decision.plan {
+                sale.commit(plan);
+            }
+            assert_eq!(sale.audit().differences, []);
+        }
+        decided.outcome
+    }
+
+    fn sold(sales: &[Sale]) -> Vec<u64> {
+        sales.iter().map(|sale| sale.balances().sold).collect()
+    }
+
+    #[test]
+    fn all_or_none() {
+        let mut sales = [plain(3), plain(1)];
+        let MultiOutcome::Granted(rows) = run(&mut sales, &[part(2, None), part(1, None)], 2)
+        else {
+            panic!()
+        };
+        assert_eq!(
+            rows.iter().map(|(grant, left)| (grant.qty, *left)).collect::<Vec<_>>(),
+            [(2, 1), (1, 0)]
+        );
+        let refused = run(&mut sales, &[part(1, None), part(1, None)], 3);
+        let outcome = Outcome::SoldOut { held: 0 };
+        assert_eq!(refused, MultiOutcome::Refused { index: 1, outcome });
+        assert_eq!(sold(&sales), [2, 1]);
+    }
+
+    #[test]
+    fn a_request_id_is_known_to_all_or_to_none() {
+        let mut sales = [plain(3), plain(3)];
+        let both = [part(2, Some(b"r")), part(1, Some(b"r"))];
+        let granted = run(&mut sales, &both, 2);
+        assert!(matches!(granted, MultiOutcome::Granted(_)));
+        let MultiOutcome::Replayed(rows) = run(&mut sales, &both, 3) else { panic!() };
+        assert_eq!(rows.iter().map(|grant| grant.qty).collect::<Vec<_>>(), [2, 1]);
+        let other = [part(2, Some(b"r")), part(2, Some(b"r"))];
+        assert_eq!(run(&mut sales, &other, 4), MultiOutcome::Misuse(Misuse::ReqMismatch));
+        // Known to one only, also when the other would refuse first.
+        let mut sales = [plain(0), sales[1].clone()];
+        let some = [part(1, Some(b"r")), part(1, Some(b"r"))];
+        assert_eq!(run(&mut sales, &some, 5), MultiOutcome::Misuse(Misuse::ReqMismatch));
+        assert_eq!(sold(&sales), [0, 1]);
+    }
+
+    #[test]
+    fn what_happens_anyway_happens_up_to_the_refusal() {
+        let first = Admission { admit: 1, ..Admission::default() };
+        let admitting = sale(3, Terms { admission: first, ..Terms::default() });
+        let held = sale(1, Terms { hold_ms: 10, ..Terms::default() });
+        let mut sales = [held, admitting.clone(), plain(0), admitting];
+        let held = run(&mut sales[..1], &[part(1, None)], 2);
+        assert!(matches!(held, MultiOutcome::Granted(_)));
+        let refused = run(&mut sales, &[part(1, None); 4], 20);
+        let outcome = Outcome::SoldOut { held: 0 };
+        assert_eq!(refused, MultiOutcome::Refused { index: 2, outcome });
+        let state = sales[0].ledger().grant(1).unwrap().state;
+        assert_eq!((state, sales[0].balances().grants), (State::Expired, 1));
+        assert_eq!(sales[1].balances().version, 2, "admitted");
+        assert_eq!(sales[3].balances().version, 1, "not judged");
+    }
+
+    #[test]
+    fn a_drawn_amount_is_not_named() {
+        let draw = Some(Draw::Packets { packets: 2, min: 1 });
+        let drawing = || sale(9, Terms { limit: 0, grabs: 1, draw, ..Terms::default() });
+        let mut sales = [plain(3), drawing()];
+        let named = run(&mut sales, &[part(1, None), part(1, None)], 2);
+        assert_eq!(named, MultiOutcome::Misuse(Misuse::DrawTakesNoAmount));
+        let unsaid = Grab { user: b"u", amount: Amount::Unsaid, req: None };
+        assert!(matches!(run(&mut sales, &[unsaid; 2], 2), MultiOutcome::Granted(_)));
+        assert_eq!(sales[0].balances().sold, 1);
+    }
+}

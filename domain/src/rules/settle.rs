@@ -1,0 +1,224 @@
+//! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND, IMPORT.
+
+use crate::codec::effect::{Effect, Importing};
+use crate::ledger::{Grant, Ledger};
+use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, LAPSES_PER_CALL_MAX};
+use crate::model::outcome::{GrantView, Misuse, Outcome, State};
+use crate::plan::Places;
+use crate::request::{Deed, Import, Now, Settle, Which};
+use crate::rules::decide::Decision;
+use crate::rules::grab::DueHolds;
+use crate::Sale;
+
+impl Sale {
+    pub(crate) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
+        let t = self.time(now);
+        let found = self.ledger.find(settle.user);
+        let mut due = self.own_due_holds(settle.user, &found, t);
+        let grant = match self.which(settle) {
+            Ok(Some(grant)) => grant,
+            Ok(None) => return self.decide_unknown(settle, &due, now),
+            Err(misuse) => return Decision::misuse(misuse),
+        };
+        let stands = grant.view_at(t);
+        let reclaims = settle.deed == Deed::Confirm { reclaim: true };
+        if reclaims && stands.state == State::Expired {
+            return self.decide_reclaim(&grant, &mut due, now);
+        }
+        let (effect, stands) = match (settle.deed, stands.state) {
+            (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
+            (Deed::Cancel, State::Held) => settled(stands, State::Cancelled),
+            (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
+            (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
+                let effect = Effect::Extend { seq: stands.seq, ms };
+                (Some(effect), GrantView { deadline: t + ms, ..stands })
+            }
+            _ => (None, stands),
+        };
+        self.change_after(&due, Outcome::Stands(stands), effect, None, now)
+    }
+
+    /// The grant that is meant: `None` when this user has no such grant.
+    fn which(&self, settle: &Settle<'_>) -> Result<Option<Grant<'_>>, Misuse> {
+        let seq = match settle.which {
+            Which::Seq(seq) => Some(seq),
+            Which::Req(req) => self.by_req(settle.user, req),
+            Which::Only => self.only_grant(settle.user)?,
+        };
+        let grant = seq.and_then(|seq| self.grant(seq));
+        Ok(grant.filter(|grant| grant.user == settle.user))
+    }
+
+    /// The user's only grant that is kept, in whatever round.
+    fn only_grant(&self, user: &[u8]) -> Result<Option<u64>, Misuse> {
+        let mut grants = self.grants_of(user);
+        match (grants.next(), grants.next()) {
+            (Some(_), Some(_)) => Err(Misuse::Ambiguous),
+            (only, _) => Ok(only.map(|grant| grant.seq)),
+        }
+    }
+
+    /// No such grant. A CANCEL that overtook its GRAB leaves a fence.
+    fn decide_unknown<'a>(
+        &self,
+        settle: &Settle<'a>,
+        due: &DueHolds<'a>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
+            return self.change_after(due, Outcome::NoGrant, None, None, now);
+        };
+        let stands = self.fences.stands(settle.user, req, self.time(now));
+        let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
+        self.change_after(due, Outcome::Fenced, fence, None, now)
+    }
+
+    /// A payment came late. The units are re-taken if they are there and the allowance permits;
+    /// else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
+    fn decide_reclaim<'a>(
+        &self,
+        grant: &Grant<'_>,
+        due: &mut DueHolds<'a>,
+        now: &Now,
+    ) -> Decision<'a> {
+        let (seq, qty, t) = (grant.seq, grant.qty, self.time(now));
+        let is_left = grant.is_due(t) && due.leaves(grant);
+        if due.own_left && (is_left || self.terms.limits_users()) {
+            return self.change_after(due, Outcome::ManyOwnEnding, None, None, now);
+        }
+        // An older round has its own numbers and its own allowances.
+        let side = self.side_of(seq);
+        due.switch_to(&side);
+        let found = side.ledger.find(grant.user);
+        let holding = self.holding_after(side.ledger, &found, &due.seqs);
+        let allowance = self.allowance(&holding);
+        let mut free = Free::new(self, side.ledger, qty);
+        let permitted = allowance.is_none_or(|allowance| qty <= allowance);
+        if permitted {
+            let most = due.seqs.len() + free.lapses_max();
+            self.expire_until(side.ledger, due, grant.user, t, |due| {
+                free.is_free(due) || due.seqs.len() >= most
+            });
+            if due.seqs.len() >= most && !free.is_free(due) {
+                return self.change_after(due, Outcome::ManyEnding, None, None, now);
+            }
+        }
+        let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
+        let (effect, state) = match permitted && free.is_free(due) {
+            true => (Effect::Reclaim { seq }, State::Sold),
+            false => (Effect::Settle { seq, to: State::Forfeited }, State::Expired),
+        };
+        let outcome = Outcome::Stands(GrantView { state, ..stands });
+        self.change_after(due, outcome, Some(effect), None, now)
+    }
+
+    pub(crate) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
+        if self.balances.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
+        if self.terms.schedule.is_some() {
+            return Decision::misuse(Misuse::RoundsTakeNoImport);
+        }
+        let found = self.ledger.find(import.user);
+        let known = self.ledger.find_req(import.user, &found, import.req);
+        if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
+            return self.decide_reimport(&grant, import, now);
+        }
+        let balances = &self.balances;
+        if let Err(outcome) = self.judge_cover(import) {
+            return Decision::refuse(outcome);
+        }
+        if balances.grants >= GRANTS_MAX {
+            return Decision::misuse(Misuse::GrantsFull);
+        }
+        let Import { user, qty, req, at, .. } = *import;
+        let at = at.unwrap_or_else(|| self.time(now));
+        let (seq, state) = (balances.grants + 1, State::Sold);
+        let grant = GrantView { seq, qty, state, deadline: 0 };
+        let available = balances.available.saturating_sub(qty);
+        let places = Some(Places { user: found, req: Some(known) });
+        let effect = Effect::Import(Importing { user, req, qty, at });
+        self.change_at(Outcome::Granted { grant, available }, effect, places, now)
+    }
+
+    /// Whether units for an import are there or may be promised beyond the supply.
+    fn judge_cover(&self, import: &Import<'_>) -> Result<(), Outcome> {
+        let missing = import.qty.saturating_sub(self.balances.available);
+        if missing > 0 && import.no_deficit {
+            return Err(Outcome::Short { available: self.balances.available });
+        }
+        if self.balances.supply + missing > INTEGER_MAX {
+            return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
+        }
+        Ok(())
+    }
+
+    fn decide_reimport<'a>(
+        &self,
+        grant: &Grant<'_>,
+        import: &Import<'_>,
+        now: &Now,
+    ) -> Decision<'a> {
+        if grant.qty != import.qty {
+            return Decision::misuse(Misuse::ReqMismatch);
+        }
+        let stands = grant.view();
+        match grant.state {
+            State::Sold | State::Refunded => return Decision::refuse(Outcome::Replay(stands)),
+            State::Held => {}
+            State::Cancelled | State::Expired | State::Forfeited => {
+                if let Err(outcome) = self.judge_cover(import) {
+                    return Decision::refuse(outcome);
+                }
+            }
+        }
+        let stands = GrantView { state: State::Sold, deadline: 0, ..stands };
+        self.change(Outcome::Replay(stands), Effect::Reimport { seq: grant.seq }, now)
+    }
+}
+
+/// The effect that moves a grant to `to`, and the grant after it.
+fn settled<'a>(stands: GrantView, to: State) -> (Option<Effect<'a>>, GrantView) {
+    let after = GrantView { state: to, deadline: 0, ..stands };
+    (Some(Effect::Settle { seq: stands.seq, to }), after)
+}
+
+/// Whether the units of an expired grant can be taken anew: in a sale that draws, also a packet,
+/// and every packet left still gets its share. Asked again and again while holds due, it looks at
+/// each of them once.
+struct Free<'s> {
+    sale: &'s Sale,
+    ledger: &'s Ledger,
+    qty: u64,
+    /// Holds that were looked at.
+    seen: usize,
+    /// Whether a list has the amount; true without a list.
+    is_listed: bool,
+}
+
+impl Free<'_> {
+    fn new<'s>(sale: &'s Sale, ledger: &'s Ledger, qty: u64) -> Free<'s> {
+        let is_listed = sale.amounts().is_none_or(|amounts| amounts.contains(qty));
+        Free { sale, ledger, qty, seen: 0, is_listed }
+    }
+
+    /// How many holds of others may due for it. Units add up to what is asked for, but among
+    /// drawn amounts none may be the one that is missing.
+    fn lapses_max(&self) -> usize {
+        match self.sale.balances.packets {
+            Some(_) => LAPSES_PER_CALL_MAX,
+            None => usize::MAX / 2,
+        }
+    }
+
+    fn is_free(&mut self, due: &DueHolds<'_>) -> bool {
+        let is_it = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == self.qty);
+        let fresh = due.seqs.get(self.seen..).unwrap_or_default();
+        self.is_listed = self.is_listed || fresh.iter().any(is_it);
+        self.seen = due.seqs.len();
+        let mut after = due.balances;
+        let Some(draw) = &self.sale.terms.draw else { return after.available >= self.qty };
+        let moved = after.transfer(self.qty, State::Expired, State::Sold);
+        self.is_listed && moved.is_ok() && draw.is_lawful(&after)
+    }
+}

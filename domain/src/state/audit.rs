@@ -1,0 +1,93 @@
+//! Recounting a sale from its grants.
+
+use crate::Sale;
+
+/// A number that is not what the grants say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub field: &'static str,
+    pub stored: u64,
+    pub counted: u64,
+}
+
+/// What a recount found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    pub grants: u64,
+    pub winners: u64,
+    pub supply: u64,
+    pub available: u64,
+    pub held: u64,
+    pub sold: u64,
+    /// Empty when every stored number is what was counted.
+    pub differences: Vec<Difference>,
+}
+
+impl Sale {
+    /// Recounts the older rounds that are kept: the sums over all of them.
+    fn audit_older(&self) -> [(&'static str, u64, u64); 5] {
+        let mut fields =
+            ["older_held", "older_sold", "older_supply", "older_holdings_wrong", "older_packets"]
+                .map(|field| (field, 0u64, 0u64));
+        for old in self.older() {
+            let (balances, count) = (&old.balances, old.ledger.recount());
+            let sum = balances.available + balances.held + balances.sold;
+            let packets = balances.packets.unwrap_or(0);
+            let begun = self.packets_begun().unwrap_or(0);
+            let pairs = [
+                (balances.held, count.held),
+                (balances.sold, count.sold),
+                (balances.supply, sum),
+                (0, count.holdings_wrong),
+                (packets, begun.saturating_sub(count.live)),
+            ];
+            for (field, (stored, counted)) in fields.iter_mut().zip(pairs) {
+                field.1 = field.1.saturating_add(stored);
+                field.2 = field.2.saturating_add(counted);
+            }
+        }
+        fields
+    }
+
+    /// Recounts everything from the grants and compares. Visits every grant once.
+    pub fn audit(&self) -> Audit {
+        let count = self.ledger.recount();
+        let balances = &self.balances;
+        // The supply is the operator's word; what the grants leave of it is available.
+        let available = balances.supply.saturating_sub(count.held.saturating_add(count.sold));
+        let pairs = [
+            ("grants", balances.grants, self.ledger.base() + count.grants),
+            ("winners", self.ledger.winners(), count.winners),
+            ("supply", balances.supply, balances.available + balances.held + balances.sold),
+            ("available", balances.available, available),
+            ("held", balances.held, count.held),
+            ("sold", balances.sold, count.sold),
+            ("users", self.ledger.users(), count.users),
+            ("requests", self.ledger.requests(), count.requests),
+            ("holds", self.ledger.holds().len() as u64, count.holds),
+            ("holdings_wrong", 0, count.holdings_wrong),
+            ("pieces_missing", 0, self.awaits),
+        ];
+        let packets = self.packets_begun().map(|all| all.saturating_sub(count.live));
+        let packets =
+            balances.packets.zip(packets).map(|(left, counted)| ("packets", left, counted));
+        let list = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
+        let differences = pairs
+            .into_iter()
+            .chain(packets)
+            .chain(list)
+            .chain(self.audit_older())
+            .filter(|(_, stored, counted)| stored != counted)
+            .map(|(field, stored, counted)| Difference { field, stored, counted })
+            .collect();
+        Audit {
+            grants: count.grants,
+            winners: count.winners,
+            supply: balances.supply,
+            available,
+            held: count.held,
+            sold: count.sold,
+            differences,
+        }
+    }
+}

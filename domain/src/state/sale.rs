@@ -1,0 +1,195 @@
+//! The sale: the value of one key.
+
+use crate::dedup::fences::Fences;
+use crate::dedup::restocks::Restocks;
+use crate::draw::amounts::Amounts;
+use crate::draw::Draw;
+use crate::ledger::{Block, HashKey, Ledger};
+use crate::model::balances::Balances;
+use crate::model::outcome::Outcome;
+use crate::request::terms::Terms;
+use crate::state::extras::Extras;
+use crate::state::status::{Refusals, Tallies};
+
+/// One sale: the value of one key.
+#[derive(Clone, Debug)]
+pub struct Sale {
+    /// Random, fixed at INIT: tells a re-created sale apart.
+    pub(crate) id: u64,
+    /// Random, fixed at INIT, replicated, never shown: what is drawn or shed is keyed by it.
+    pub(crate) secret: [u8; 16],
+    pub(crate) created_at: u64,
+    /// What INIT was told, so that a repeated INIT can be told from another one.
+    pub(crate) told_supply: u64,
+    pub(crate) told_terms: Box<Terms>,
+    pub(crate) terms: Terms,
+    pub(crate) paused: bool,
+    pub(crate) balances: Balances,
+    pub(crate) ledger: Ledger,
+    pub(crate) restocks: Restocks,
+    pub(crate) fences: Fences,
+    /// What only some sales keep.
+    pub(crate) extras: Option<Box<Extras>>,
+    /// Changes by kind: the same on every node.
+    pub(crate) tallies: Tallies,
+    /// Refusals by kind: of this node alone.
+    pub(crate) refusals: Refusals,
+    /// Whether the last entry for the outbox could not be appended. Not replicated.
+    pub(crate) outbox_failed: bool,
+    /// Pieces of a rewritten log that are still to come. Until then nothing may be sold.
+    pub(crate) awaits: u64,
+    /// The earliest time at which the sweeper was asked to look at this sale. Not replicated.
+    pub(crate) look_at: Option<u64>,
+    /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
+    pub(crate) run: u64,
+    /// When this value was restored from a dump on this node, 0 when it was not: a floor for the
+    /// next epoch. Not replicated.
+    pub(crate) arrived_at: u64,
+}
+
+impl Sale {
+    /// The sale's id as it is shown: sixteen hexadecimal digits.
+    pub fn id_text(&self) -> [u8; 16] {
+        ::core::array::from_fn(|place| {
+            let digit = self.id >> (60 - 4 * place) & 0xf;
+            b"0123456789abcdef"[digit as usize]
+        })
+    }
+
+    /// The numbers of the sale.
+    pub fn balances(&self) -> &Balances {
+        &self.balances
+    }
+
+    /// Changes by kind.
+    pub fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    /// Counts a refusal on this node. Changes count themselves when committed.
+    pub fn count(&mut self, outcome: &Outcome) {
+        self.refusals.count(outcome);
+    }
+
+    /// Remembers whether the outbox took the last entries: STATUS shows it.
+    pub fn set_outbox_failed(&mut self, failed: bool) {
+        self.outbox_failed = failed;
+    }
+
+    /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
+    #[inline]
+    pub fn next_look(&mut self) -> Option<u64> {
+        // Of a sale that awaits pieces nothing happens; the last piece asks again.
+        if self.awaits > 0 {
+            return None;
+        }
+        let deadline = match self.extras.is_some() {
+            true => self.next_due()?,
+            false => self.ledger.holds().next_deadline()?,
+        };
+        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
+            return None;
+        }
+        self.look_at = Some(deadline);
+        Some(deadline)
+    }
+
+    /// Whether all pieces that it was rebuilt from have come.
+    pub fn is_whole(&self) -> bool {
+        self.awaits == 0
+    }
+
+    /// Forgets that the sweeper was asked: it has looked, or the sale is elsewhere now.
+    pub fn forget_look(&mut self) {
+        self.look_at = None;
+    }
+
+    /// The grants of this sale.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The terms in force.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Bytes of memory in use, this struct included.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Sale>()
+            + size_of::<Terms>()
+            + self.ledger.heap_bytes()
+            + self.restocks.heap_bytes()
+            + self.fences.heap_bytes()
+            + self.extras.as_ref().map_or(0, |extras| size_of::<Extras>() + extras.heap_bytes())
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::blocks_mut);
+        self.ledger.blocks_mut().chain(extras)
+    }
+
+    /// The words of all indexes: what [`Sale::pieces`] does not look at.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::slots_mut);
+        self.ledger.slots_mut().chain(extras)
+    }
+
+    /// Blocks of memory in use: what freeing costs.
+    pub fn memory_blocks(&self) -> usize {
+        let extras = self.extras.as_ref().map_or(0, |extras| extras.heap_blocks());
+        1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len() + extras
+    }
+
+    /// What only some sales keep, made when it is missing.
+    pub(crate) fn extras_mut(&mut self) -> &mut Extras {
+        let key = self.ledger.key();
+        self.extras.get_or_insert_with(|| Box::new(Extras::new(key)))
+    }
+
+    /// The amounts of DRAW LIST that are still to be drawn.
+    pub(crate) fn amounts(&self) -> Option<&Amounts> {
+        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        self.extras.as_deref().filter(|_| is_list).map(|extras| &extras.amounts)
+    }
+
+    pub(crate) fn amounts_mut(&mut self) -> Option<&mut Amounts> {
+        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
+    }
+
+    /// Packets that a round begins with; `None` when the sale counts none.
+    pub(crate) fn packets_begun(&self) -> Option<u64> {
+        self.terms.draw.as_ref().and_then(Draw::packets)
+    }
+
+    /// An empty sale with the given identity; the numbers follow.
+    pub(crate) fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
+        let mut extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
+        if let Some(extras) = extras.as_mut().filter(|_| terms.schedule.is_some()) {
+            extras.rounds = Some(Box::default());
+        }
+        Sale {
+            id,
+            secret,
+            created_at: 0,
+            told_supply: 0,
+            told_terms: Box::new(terms.clone()),
+            terms,
+            paused: false,
+            balances: Balances::default(),
+            ledger: Ledger::new(key),
+            restocks: Restocks::default(),
+            fences: Fences::default(),
+            extras,
+            tallies: Tallies::default(),
+            refusals: Refusals::default(),
+            outbox_failed: false,
+            awaits: 0,
+            look_at: None,
+            run: 0,
+            arrived_at: 0,
+        }
+    }
+}

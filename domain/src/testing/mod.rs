@@ -1,0 +1,110 @@
+//! What unit tests share: sales, the clock they are judged by, and a run that every form of a sale
+//! must follow.
+
+#![cfg(test)]
+
+mod chance;
+
+use crate::admission::Admission;
+use crate::codec::effect::Change;
+use crate::codec::snapshot::Loader;
+use crate::model::outcome::Outcome;
+use crate::request::terms::Terms;
+use crate::request::{Amount, Grab, Init, Now, Request};
+use crate::rules::decide::{decide_new, Decision};
+use crate::Sale;
+
+pub(crate) const SECRET: [u8; 16] = *b"0123456789abcdef";
+
+/// The first run of a primary, at this Unix ms.
+pub(crate) fn at(clock_ms: u64) -> Now {
+    Now { clock_ms, run: 1 }
+}
+
+/// An INIT of `supply` units under `terms`.
+pub(crate) fn init(supply: u64, terms: Terms) -> Init {
+    Init { supply, terms, amounts: Vec::new(), id: 1, secret: SECRET }
+}
+
+/// The sale that `init` makes at `clock_ms`.
+pub(crate) fn created(init: &Init, clock_ms: u64) -> Sale {
+    let decision = decide_new(init, &at(clock_ms));
+    assert_eq!(decision.outcome, Outcome::Done);
+    decision.plan.unwrap().create([1, 2]).unwrap()
+}
+
+/// A sale made at 1 that has enough for everybody whom `admission` lets in.
+pub(crate) fn gated(admission: Admission) -> Sale {
+    created(&init(100_000, Terms { admission, ..Terms::default() }), 1)
+}
+
+/// Judges and applies, rounds that begin first. A copy, a sale that was reloaded and one from a
+/// rewritten log read the same text and come to the same.
+pub(crate) fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
+    loop {
+        let decision = sale.decide(request, &at(clock_ms));
+        let texts = texts_of(decision.changes());
+        let version = sale.balances().version;
+        let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
+        commit(sale, &decision);
+        for other in &mut others {
+            other.apply(version, read(&texts)).unwrap();
+            assert!(sale.pieces().eq(other.pieces()), "{request:?}");
+        }
+        assert_eq!(sale.audit().differences, []);
+        if decision.outcome != Outcome::NextRound {
+            return decision.outcome;
+        }
+    }
+}
+
+/// Commits what was decided, if anything.
+pub(crate) fn commit(sale: &mut Sale, decision: &Decision<'_>) {
+    if let Some(plan) = &decision.plan {
+        sale.commit(plan);
+    }
+}
+
+/// A GRAB of what is usual.
+pub(crate) fn grab(sale: &mut Sale, user: &str, clock_ms: u64) -> Outcome {
+    let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
+    run(sale, &Request::Grab(grab), clock_ms)
+}
+
+/// What is replicated of `changes`.
+pub(crate) fn texts_of(changes: &[Change<'_>]) -> Vec<Vec<u8>> {
+    let encode = |change: &Change<'_>| {
+        let mut text = Vec::new();
+        change.encode(&mut text);
+        text
+    };
+    changes.iter().map(encode).collect()
+}
+
+/// The changes as a replica reads them.
+pub(crate) fn read(texts: &[Vec<u8>]) -> Vec<Change<'_>> {
+    texts.iter().map(|text| Change::decode(text).unwrap()).collect()
+}
+
+/// The sale from its own dump.
+pub(crate) fn reloaded(sale: &Sale) -> Sale {
+    let mut pieces = sale.pieces().map(|(kind, piece)| [vec![kind.letter()], piece].concat());
+    let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
+    pieces.for_each(|piece| loader.add(&piece).unwrap());
+    loader.finish(0).unwrap()
+}
+
+/// The sale from a rewritten log: the pieces as effects.
+pub(crate) fn rewritten(sale: &Sale) -> Sale {
+    let pieces = sale.pieces();
+    let texts: Vec<Vec<u8>> =
+        pieces.map(|(kind, piece)| [&[kind.letter(), b':'], &piece[..]].concat()).collect();
+    let changes = read(&texts);
+    let mut changes = changes.into_iter();
+    let mut log = Sale::create(changes.next().unwrap(), [5, 6]).unwrap().0;
+    for change in changes {
+        let version = log.balances().version;
+        log.apply(version, [change]).unwrap();
+    }
+    log
+}
