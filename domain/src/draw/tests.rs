@@ -6,7 +6,7 @@ mod law;
 mod lists;
 
 use super::*;
-use crate::codec::effect::Change;
+use crate::codec::effect::{Change, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::terms::{Terms, TermsChange};
 use crate::request::{Amount, Deed, Grab, Init, Request, Settle, Which};
@@ -143,8 +143,8 @@ fn a_limit_on_drawn_amounts_is_refused() {
         assert_eq!(decide_new(&told, &at(1)).outcome, refused);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
-        let text = format!("Al{limit}");
-        let change = Change::decode(text.as_bytes()).unwrap();
+        let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
+        let change = Change::piece(Effect::Alter(Box::new(change)));
         assert!(sale.apply(sale.balances().version, [change]).is_err());
     }
     let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };

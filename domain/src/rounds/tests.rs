@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use super::*;
-use crate::codec::effect::Change;
+use crate::codec::effect::{Change, Effect};
 use crate::draw::Draw;
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::request::terms::Terms;
@@ -186,10 +186,11 @@ fn a_clock_that_steps_back_stays_in_the_round() {
     wins(&mut sale, "a", 2300);
     assert!(matches!(grab(&mut sale, "a", None, 2299), Outcome::Already(_)));
     assert_eq!(sale.balances().round, 2);
-    let early = Change::decode(b"Hn2s5").unwrap();
+    let early = Change::piece(Effect::Round { round: 2, supply: 5 });
     let mut broken = sale.clone();
     assert!(broken.apply(sale.balances().version, [early]).is_err());
-    let future = Change::decode(b"Ht10n9s5").unwrap();
+    let effect = Effect::Round { round: 9, supply: 5 };
+    let future = Change { elapsed_ms: 10, ..Change::piece(effect) };
     assert!(broken.apply(sale.balances().version, [future]).is_err());
 }
 

@@ -7,6 +7,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::admission::{Admission, AdmissionChange, List, Modulo, Sample};
+    use crate::codec::effect::Effect;
     use crate::draw::Draw;
     use crate::model::outcome::{Outcome, State};
     use crate::request::terms::{Terms, TermsChange};
@@ -145,7 +146,17 @@ mod tests {
         }
     }
 
-    type Seen = BTreeMap<(bool, u8), u32>;
+    /// How often there was each kind of effect, in sales that draw and in others.
+    type Seen = BTreeMap<(bool, String), u32>;
+
+    /// The kind of an effect: its name, or what it settles a grant to.
+    fn kind_of(effect: &Effect<'_>) -> String {
+        let shown = format!("{effect:?}");
+        match effect {
+            Effect::Settle { to, .. } => format!("{to:?}"),
+            _ => shown.split([' ', '(']).next().unwrap().to_owned(),
+        }
+    }
 
     fn step(
         sale: &mut Sale,
@@ -158,8 +169,9 @@ mod tests {
             let decision = sale.decide(request, now);
             let version = sale.balances().version;
             let texts = texts_of(decision.changes());
-            for text in &texts {
-                *seen.entry((sale.terms().draw.is_some(), text[0])).or_default() += 1;
+            for change in decision.changes() {
+                let kind = kind_of(&change.effect);
+                *seen.entry((sale.terms().draw.is_some(), kind)).or_default() += 1;
             }
             let plan = decision.plan.as_ref();
             let entries = plan.map_or(Vec::new(), |plan| sale.entries(plan, b"key"));
@@ -208,10 +220,14 @@ mod tests {
                 }
             }
         }
-        for (drawn, letters) in [(false, "GDCXFNYEMWRPUAQTHV"), (true, "GDCXFNYEMWRPUAQTH")] {
-            for letter in letters.bytes() {
-                assert!(seen.contains_key(&(drawn, letter)), "{drawn} {} {seen:?}", letter as char);
+        let kinds = "Grant Expire Sold Cancelled Refunded Forfeited Reclaim Extend Import Fence \
+            Restock Pause Resume Alter Users Admit Round";
+        for kind in kinds.split_whitespace() {
+            for drawn in [false, true] {
+                let key = (drawn, kind.to_owned());
+                assert!(seen.contains_key(&key), "{key:?} is not in {seen:?}");
             }
         }
+        assert!(seen.contains_key(&(false, "Reimport".to_owned())), "{seen:?}");
     }
 }

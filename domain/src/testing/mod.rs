@@ -7,7 +7,7 @@ mod chance;
 
 use crate::admission::Admission;
 use crate::codec::effect::Change;
-use crate::codec::snapshot::Loader;
+use crate::codec::snapshot::{Kind, Loader};
 use crate::model::outcome::Outcome;
 use crate::request::terms::Terms;
 use crate::request::{Amount, Grab, Init, Now, Request};
@@ -96,9 +96,9 @@ pub(crate) fn reloaded(sale: &Sale) -> Sale {
 
 /// The sale from a rewritten log: the pieces as effects.
 pub(crate) fn rewritten(sale: &Sale) -> Sale {
-    let pieces = sale.pieces();
-    let texts: Vec<Vec<u8>> =
-        pieces.map(|(kind, piece)| [&[kind.letter(), b':'], &piece[..]].concat()).collect();
+    let pieces: Vec<(Kind, Vec<u8>)> = sale.pieces().collect();
+    let effects = pieces.iter().filter_map(|(kind, piece)| kind.effect(piece));
+    let texts = texts_of(&effects.map(Change::piece).collect::<Vec<_>>());
     let changes = read(&texts);
     let mut changes = changes.into_iter();
     let mut log = Sale::create(changes.next().unwrap(), [5, 6]).unwrap().0;

@@ -267,7 +267,7 @@ fn every_field_of_every_effect_at_every_edge() {
         "g",
     ];
     apply_shapes(&sale, &shapes, &numbers);
-    let said = ["Gq2t1e501r3u1:reqnew", "Rp5a5:x", "Rm5a3:y", "Al5g5h0o1c0:s", "Pt1", "Q#p:x"];
+    let said = ["Gq2t1e501r3u1:reqnew", "Rp5a5:x", "Rm5a3:y", "Al5g5h0o1c0:s", "Pt1", "Q#p1:x"];
     let texts = said.map(|text| effect(&text.replace('#', "l1")));
     let taken = apply_at_edges(&sale, texts);
     assert!(taken > 50, "{taken} taken");

@@ -1,8 +1,8 @@
 //! The base of a sale: everything but its lists.
 //!
 //! ```text
-//! form  id  secret  supply told  terms told  terms  numbers  tallies  epochs
-//! outbox told  outbox  fences  fences dropped  sections
+//! form  id  secret  supply told  numbers  tallies  terms told  terms  epochs
+//! fences  fences dropped  sections
 //! ```
 //! The id has eight bytes, the secret sixteen. The numbers are those of the whole sale, how many
 //! there are of what follows, and how many pieces follow. The sections are what only some sales
@@ -41,8 +41,6 @@ impl Sale {
         out.extend_from_slice(&self.id.to_be_bytes());
         out.extend_from_slice(&self.secret);
         put_varint(&mut out, self.told_supply);
-        put_terms(&mut out, &self.told_terms);
-        put_terms(&mut out, &self.terms);
         let balances = &self.balances;
         let numbers = [
             self.created_at,
@@ -65,6 +63,8 @@ impl Sale {
         ];
         put_numbers(&mut out, numbers);
         put_numbers(&mut out, self.tallies.numbers());
+        put_terms(&mut out, &self.told_terms);
+        put_terms(&mut out, &self.terms);
         // A sale with rounds writes the epochs of each of them in its place.
         let epochs = if self.rounds().is_some() { &[] } else { self.ledger.epochs() };
         put_epochs(&mut out, epochs);
@@ -115,8 +115,6 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     let id = u64::from_be_bytes(reader.array()?);
     let secret = reader.array()?;
     let told_supply = take_number(reader)?;
-    let told_terms = take_terms(reader)?;
-    let terms = take_terms(reader)?;
     let mut number = || take_number(reader);
     let created_at = number()?;
     let paused = match number()? {
@@ -144,6 +142,8 @@ fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> 
     let mut stated = Stated { balances, winners, restocks, fences: 0, amounts: 0, lists };
     let pieces = number()?;
     let tallies = Tallies::from_numbers(&mut number)?;
+    let told_terms = take_terms(reader)?;
+    let terms = take_terms(reader)?;
     let mut sale = Sale::blank(id, secret, terms, key);
     take_epochs(reader, &mut sale.ledger, balances.epoch)?;
     stated.fences = take_number(reader)?;

@@ -116,11 +116,11 @@ fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
     taken
 }
 
-/// What kinds of effects these are.
+/// What kinds of effects these are: their names, or what they settle a grant to.
 pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<String> {
-    let kind = |text: &'a Vec<u8>| {
-        let shown = format!("{:?}", Change::decode(text).unwrap().effect);
-        shown.split(|byte: char| !byte.is_alphanumeric()).next().unwrap().to_owned()
+    let kind = |text: &'a Vec<u8>| match Change::decode(text).unwrap().effect {
+        Effect::Settle { to, .. } => format!("{to:?}"),
+        effect => format!("{effect:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     texts.into_iter().map(kind).collect()
 }

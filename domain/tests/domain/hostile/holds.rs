@@ -90,10 +90,8 @@ fn a_rich_sale_has_everything() {
         .collect();
     assert_eq!(states.len(), 6, "{states:?}");
     let kinds = kinds_of(texts.iter().map(|(_, text)| text));
-    let all = [
-        "Grant", "Settle", "Expire", "Extend", "Reclaim", "Reimport", "Import", "Fence", "Restock",
-    ];
-    all.iter().for_each(|kind| assert!(kinds.contains(*kind), "no {kind} in {kinds:?}"));
+    let all = "Grant Sold Cancelled Refunded Forfeited Expire Extend Reclaim Import Fence Restock";
+    all.split(' ').for_each(|kind| assert!(kinds.contains(kind), "no {kind} in {kinds:?}"));
     assert!(sale.balances().deficit > 0 && sale.balances().rev > 0);
     let pieces: Vec<u8> = rebuild::pieces(&sale).into_iter().map(|(letter, _)| letter).collect();
     assert_eq!(pieces, b"BKJL");
@@ -204,7 +202,7 @@ fn altered_effects() {
     let (sale, texts) = rich_sale(24);
     let texts = texts.into_iter().map(|(_, text)| text);
     let applied = apply_altered(&sale, texts, 4, 20_000, "rich");
-    assert!(applied > 300, "some alterations make another effect: {applied}");
+    assert!(applied > 200, "some alterations make another effect: {applied}");
 }
 
 /// Effects of one APPLY meet grants that the others have moved.

@@ -84,7 +84,9 @@ fn special_sales_have_all_pieces_and_effects() {
     });
     let pieces: Vec<u8> = pieces.into_iter().collect();
     assert_eq!(pieces.escape_ascii().to_string(), "BJLOSZ");
-    for kind in ["Grant", "Settle", "Expire", "Reclaim", "Admit", "Users", "Round", "Fence"] {
+    for kind in
+        ["Grant", "Sold", "Cancelled", "Expire", "Reclaim", "Admit", "Users", "Round", "Fence"]
+    {
         assert!(effects.contains(kind), "no {kind} in {effects:?}");
     }
 }

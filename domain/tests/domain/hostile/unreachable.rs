@@ -10,8 +10,8 @@ use seckill_domain::terms::Terms;
 use super::*;
 
 /// Places among the numbers of a base.
-const AVAILABLE: usize = 18;
-const DEFICIT: usize = 21;
+const AVAILABLE: usize = 8;
+const DEFICIT: usize = 11;
 
 /// A sale with two grants.
 fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
@@ -186,8 +186,9 @@ fn an_import_after_an_epoch_that_granted_nothing() {
     let world = World::open(9, Rules::default(), START, 500).unwrap().unwrap();
     let dump = rebuild::dump(&world.sale);
     let (head, mut numbers) = numbers_of(&dump[0]);
-    // Behind seven tallies: no epoch yet. Now one that granted from seq 1 on.
-    let epochs = 26 + 1 + 7;
+    // Behind seven tallies and both terms: no epoch yet. Now one that granted from seq 1 on.
+    let terms = 17 + 7;
+    let epochs = terms + 2 * (1 + numbers[terms] as usize);
     assert_eq!(numbers[epochs], 0);
     numbers.splice(epochs..=epochs, [1, 1, 500]);
     let text = encoded(&Change::piece(Effect::Base(&base_with(&head, &numbers)[1..])));
