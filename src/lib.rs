@@ -3,4 +3,4 @@
 pub mod command;
 pub mod server;
 
-server::entry::module! { name: "seckill", version: 100, load: command::load }
+server::module::entry::module! { name: "seckill", version: 100, load: command::load }

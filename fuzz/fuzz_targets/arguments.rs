@@ -2,7 +2,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-use seckill::command::parse::Words;
+use seckill::command::args::Words;
 use seckill::command::terms::{outbox_place, Options};
 
 seckill_fuzz::target!(check);

@@ -2,8 +2,8 @@
 
 use super::errors;
 use crate::server::call::Call;
-use crate::server::key::{Key, Slot};
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::value::key::{Key, Slot};
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 

@@ -1,12 +1,12 @@
 //! `SECKILL.ALTER key option [option ...]`: the terms of grants to come. Its options are those of
 //! [`terms`] that can be altered.
 
-use super::parse::{Parsed, Words};
+use super::args::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::register::Spec;
+use crate::server::module::register::Spec;
 use seckill_domain::request::Request;
 use seckill_domain::terms::TermsChange;
 

@@ -3,8 +3,8 @@
 use super::access;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
-use crate::server::register::Spec;
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::Spec;
 use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use super::pipeline;
 use super::table::TABLE;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::module::register::{Arg, ArgKind, Spec};
 
 /// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
 pub fn grammar(spec: &Spec) -> String {

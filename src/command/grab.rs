@@ -1,11 +1,11 @@
 //! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
 
+use super::args::{is, Parsed, Words};
 use super::errors;
-use super::parse::{is, Parsed, Words};
 use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Amount, Grab, Request};
 
 pub const SPEC: Spec = Spec {

@@ -3,7 +3,7 @@
 use super::docs;
 use super::table::{FIRST, TABLE};
 use crate::server::call::Call;
-use crate::server::register::Spec;
+use crate::server::module::register::Spec;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.HELP",

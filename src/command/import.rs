@@ -1,11 +1,11 @@
 //! `SECKILL.IMPORT key user qty REQ id [AT ms] [NODEFICIT]`: re-enters a grant that the shop's
 //! database knows and Redis lost.
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::TIME_MS_MAX;
 use seckill_domain::request::{Import, Request};
 

@@ -1,14 +1,14 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
-use super::parse::{Parsed, Words};
+use super::args::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::terms::{self, Options};
 use super::{errors, pipeline, reply};
 use crate::server::call::Call;
-use crate::server::key::Slot;
-use crate::server::random;
-use crate::server::register::Spec;
+use crate::server::ffi::random;
+use crate::server::module::register::Spec;
+use crate::server::value::key::Slot;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request};

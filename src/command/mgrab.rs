@@ -1,14 +1,14 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::pipeline::{self, Task, Tasks};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
-use crate::server::outbox::Stream;
-use crate::server::register::{Arg, ArgKind, Spec};
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::{Arg, ArgKind, Spec};
+use crate::server::propagation::outbox::Stream;
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};

@@ -2,8 +2,10 @@
 //! its arguments, then opens its key, then decides.
 
 mod access;
+mod allow_deny;
 mod alter;
 mod apply;
+pub mod args;
 mod audit;
 pub mod docs;
 pub mod errors;
@@ -12,9 +14,7 @@ mod grab;
 mod help;
 mod import;
 mod init;
-mod list;
 mod mgrab;
-pub mod parse;
 mod pause;
 mod pipeline;
 mod reply;
@@ -27,7 +27,7 @@ pub mod terms;
 mod user;
 mod winners;
 
-use crate::server::load::{self, Context, RedisString, Status};
+use crate::server::module::load::{self, Context, RedisString, Status};
 
 /// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
 pub fn load(ctx: &Context, args: &[RedisString]) -> Status {

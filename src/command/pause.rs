@@ -3,7 +3,7 @@
 use super::pipeline;
 use super::table::{self, FIRST};
 use crate::server::call::Call;
-use crate::server::register::Spec;
+use crate::server::module::register::Spec;
 use seckill_domain::request::Request;
 
 pub const PAUSE: Spec = Spec {

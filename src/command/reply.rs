@@ -3,7 +3,7 @@
 //! the server's, without building a value first.
 
 use super::errors;
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, State};
 

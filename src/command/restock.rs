@@ -1,10 +1,10 @@
 //! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Request, Restock};
 
 pub const SPEC: Spec = Spec {

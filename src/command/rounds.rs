@@ -1,12 +1,12 @@
 //! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
 
 use super::access;
+use super::args::{is, Parsed, Words};
 use super::errors;
-use super::parse::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use crate::server::call::Call;
-use crate::server::register::Spec;
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::Spec;
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
 

@@ -1,10 +1,10 @@
 //! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: what happens to a grant after it was grabbed.
 
-use super::parse::{Parsed, Words};
+use super::args::{Parsed, Words};
 use super::table::{self, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::HOLD_MS_MAX;
 use seckill_domain::request::{Deed, Request, Settle, Which};
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors};
 use crate::server::call::Call;
-use crate::server::register::{Arg, Spec};
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::{Arg, Spec};
 use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {

@@ -3,10 +3,10 @@
 //! Each command's entry stands in the command's own file, next to its parser and handler.
 
 use super::{
-    alter, apply, audit, errors, grab, help, import, init, list, mgrab, pause, restock, rounds,
-    settle, status, terms, user, winners,
+    allow_deny, alter, apply, audit, errors, grab, help, import, init, mgrab, pause, restock,
+    rounds, settle, status, terms, user, winners,
 };
-use crate::server::register::{
+use crate::server::module::register::{
     Arg, ArgKind, KeyOption, KeySpec, Spec, KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ,
     KEY_UPDATE,
 };
@@ -21,8 +21,8 @@ pub static TABLE: [Spec; 21] = [
     settle::REFUND,
     import::SPEC,
     audit::SPEC,
-    list::ALLOW,
-    list::DENY,
+    allow_deny::ALLOW,
+    allow_deny::DENY,
     grab::SPEC,
     mgrab::SPEC,
     settle::CONFIRM,

@@ -1,9 +1,9 @@
 //! The options of INIT and ALTER: everything that an operator can set.
 
+use super::args::{is, Parsed, Words};
 use super::errors;
-use super::parse::{is, Parsed, Words};
 use super::table;
-use crate::server::register::{Arg, ArgKind};
+use crate::server::module::register::{Arg, ArgKind};
 use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};

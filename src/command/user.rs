@@ -1,11 +1,11 @@
 //! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
-use crate::server::register::Spec;
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::Spec;
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::Sale;
 

@@ -1,12 +1,12 @@
 //! `SECKILL.WINNERS key cursor [COUNT n] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]
 //! [ROUND r]`: the grants in seq order, page by page.
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
-use crate::server::register::{Arg, ArgKind, Spec};
-use crate::server::reply::Reply;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::outcome::State;
 use seckill_domain::Sale;

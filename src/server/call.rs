@@ -9,13 +9,14 @@ use std::slice;
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 use smallvec::SmallVec;
 
-use super::api::guarded;
-use super::ctx::Ctx;
-use super::key::{Key, View};
-use super::outbox::{Appended, Outbox};
-use super::register::{KeySpec, Spec};
-use super::reply::Reply;
-use super::{events, replicate, run, sweeper};
+use super::sweeper;
+use crate::server::ffi::api::guarded;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::reply::Reply;
+use crate::server::module::register::{KeySpec, Spec};
+use crate::server::propagation::outbox::{Appended, Outbox};
+use crate::server::propagation::{epoch, notify, replicate};
+use crate::server::value::key::{Key, View};
 use seckill_domain::effect::Change;
 use seckill_domain::request::Now;
 
@@ -41,7 +42,7 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A call that no client made: a timer's or an event's. `args` are the bytes of `strings`.
-    pub(super) fn of_timer(
+    pub(crate) fn of_timer(
         ctx: Ctx<'a>,
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
@@ -56,7 +57,7 @@ impl<'a> Call<'a> {
 
     /// The moment of this call: the clock is read once.
     pub fn now(&mut self) -> Now {
-        *self.now.get_or_insert_with(run::now)
+        *self.now.get_or_insert_with(epoch::now)
     }
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
@@ -156,7 +157,7 @@ impl<'a> Call<'a> {
     /// before the reply.
     pub fn notify(&mut self, event: &'static CStr, key_arg: usize) {
         if let Some(key) = self.name(key_arg) {
-            events::notify(self.ctx, event, key);
+            notify::notify(self.ctx, event, key);
         }
     }
 
@@ -169,7 +170,7 @@ impl<'a> Call<'a> {
 
 /// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
 /// commands of clients, and stops when anybody else replicates something.
-pub(super) fn writes_are_paused() -> bool {
+pub(crate) fn writes_are_paused() -> bool {
     // SAFETY: reading a function pointer that is written once, while the module is loaded.
     let avoid = unsafe { offered!(RedisModule_AvoidReplicaTraffic) };
     // SAFETY: the function takes nothing and only looks.
@@ -234,7 +235,7 @@ fn places_of(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
 ///
 /// # Safety
 /// `argv` and `argc` are what the server passed to the command that is running.
-pub(super) unsafe fn run(
+pub(crate) unsafe fn run(
     ctx: Ctx<'_>,
     argv: *mut *mut RedisModuleString,
     argc: c_int,
@@ -289,7 +290,7 @@ unsafe fn handle<'a>(
 ///
 /// # Safety
 /// The string must outlive `'s` and not be changed in it.
-pub(super) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
+pub(crate) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
     let mut len = 0;
     // SAFETY: the string is valid by the caller's word.
     let start = unsafe { api!(RedisModule_StringPtrLen)(string, &mut len) };

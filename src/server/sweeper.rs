@@ -1,7 +1,7 @@
 //! Settling holds that run out on keys that nobody touches.
 //!
 //! Truth lies in the sales. What is kept here are hints: at this time, look at this key. A sale has
-//! one at the most, which goes where its key goes and ends when the sale ends; `whereabouts` hears
+//! one at the most, which goes where its key goes and ends when the sale ends; `events` hears
 //! of that. One timer serves all sales; it runs batches that are bounded by count and by time, and
 //! lets other clients in between. Only a primary has the timer, a replica keeps hints for the day
 //! when it is promoted.
@@ -13,15 +13,17 @@ use std::time::{Duration, Instant};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString, RedisModuleTimerID};
 
-use super::api::guarded;
 use super::call::{writes_are_paused, Call};
-use super::ctx::Ctx;
-use super::glance::Glance;
-use super::hints::Hints;
-use super::locked::{Locked, ServerLock};
-use super::replicate::create_string;
-use super::tally::{self, Tally};
-use super::{config, info, log, run};
+use crate::server::data_set::counts::{self, Tally};
+use crate::server::data_set::deadlines::Hints;
+use crate::server::ffi::api::guarded;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::{Locked, ServerLock};
+use crate::server::ffi::log;
+use crate::server::module::{config, info};
+use crate::server::propagation::epoch;
+use crate::server::propagation::replicate::create_string;
+use crate::server::value::glance::Glance;
 use seckill_domain::Sale;
 
 /// What a sweep of one sale came to.
@@ -75,7 +77,7 @@ static SWEEPER: Locked<Sweeper> = Locked::new(Sweeper {
 });
 
 /// Sales that are due and that this node is to sweep: INFO shows them as the sweeper's backlog.
-pub(super) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
+pub(crate) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
     match is_primary() {
         true => SWEEPER.with(lock, |sweeper| sweeper.hints.due(now_ms)),
         false => 0,
@@ -83,26 +85,26 @@ pub(super) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
 }
 
 /// Makes the sweeper ready.
-pub(super) fn start(lock: ServerLock<'_>, sweep: Sweep) {
+pub(crate) fn start(lock: ServerLock<'_>, sweep: Sweep) {
     SWEEPER.with(lock, |sweeper| sweeper.sweep = Some(sweep));
 }
 
 /// Looks at `key` of database `db` when `deadline` comes.
-pub(super) fn watch(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) {
+pub(crate) fn watch(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) {
     SWEEPER.with(lock, |sweeper| {
         sweeper.hints.set(db, key, deadline);
-        sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get());
+        sweeper.arm(epoch::clock_ms(), config::SWEEP_INTERVAL_MS.get());
     });
 }
 
 /// What may have changed when the timer must fire: a shorter interval takes force at once, not when
 /// the longer one is over, and a promoted node begins to sweep.
-pub(super) fn wake(lock: ServerLock<'_>) {
-    SWEEPER.with(lock, |sweeper| sweeper.arm(run::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
+pub(crate) fn wake(lock: ServerLock<'_>) {
+    SWEEPER.with(lock, |sweeper| sweeper.arm(epoch::clock_ms(), config::SWEEP_INTERVAL_MS.get()));
 }
 
 /// Watches a sale that has just come to this name.
-pub(super) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
+pub(crate) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();
     if let Some(deadline) = sale.next_look() {
         watch(lock, db, key, deadline);
@@ -110,12 +112,12 @@ pub(super) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut
 }
 
 /// Changes what is watched of the data set that is served.
-pub(super) fn change(lock: ServerLock<'_>, change: impl FnOnce(&mut Hints)) {
+pub(crate) fn change(lock: ServerLock<'_>, change: impl FnOnce(&mut Hints)) {
     SWEEPER.with(lock, |sweeper| change(&mut sweeper.hints));
 }
 
 /// Forgets what `taken` takes of the hints of the data set that is served.
-pub(super) fn forget(lock: ServerLock<'_>, taken: impl FnOnce(&mut Hints) -> Hints) {
+pub(crate) fn forget(lock: ServerLock<'_>, taken: impl FnOnce(&mut Hints) -> Hints) {
     SWEEPER.with(lock, |sweeper| {
         let hints = Some(taken(&mut sweeper.hints));
         sweeper.forgotten.extend(hints.filter(|hints| !hints.is_empty()));
@@ -124,36 +126,36 @@ pub(super) fn forget(lock: ServerLock<'_>, taken: impl FnOnce(&mut Hints) -> Hin
 }
 
 /// A data set begins to load. Until it is there, what is loaded is kept apart.
-pub(super) fn begin_arrival(lock: ServerLock<'_>) {
+pub(crate) fn begin_arrival(lock: ServerLock<'_>) {
     give_arrival_up(lock);
-    let arriving = Arriving { hints: Hints::new(), tally: tally::take() };
+    let arriving = Arriving { hints: Hints::new(), tally: counts::take() };
     SWEEPER.with(lock, |sweeper| sweeper.arriving = Some(arriving));
 }
 
 /// The data set that was loaded is the one that is served from now on.
-pub(super) fn complete_arrival(lock: ServerLock<'_>) {
+pub(crate) fn complete_arrival(lock: ServerLock<'_>) {
     let arrived = SWEEPER.with(lock, |sweeper| sweeper.arriving.take());
     if let Some(Arriving { hints, tally }) = arrived {
-        tally::serve(tally);
+        counts::serve(tally);
         forget(lock, |served| mem::replace(served, hints));
     }
 }
 
 /// The data set that was loading is forgotten.
-pub(super) fn give_arrival_up(lock: ServerLock<'_>) {
+pub(crate) fn give_arrival_up(lock: ServerLock<'_>) {
     if let Some(arriving) = SWEEPER.with(lock, |sweeper| sweeper.arriving.take()) {
-        tally::retire(arriving.tally);
+        counts::retire(arriving.tally);
         forget(lock, |_| arriving.hints);
     }
 }
 
 /// The tally of the data set that is being loaded, if one is.
-pub(super) fn arriving_tally(lock: ServerLock<'_>) -> Option<&'static Tally> {
+pub(crate) fn arriving_tally(lock: ServerLock<'_>) -> Option<&'static Tally> {
     SWEEPER.with(lock, |sweeper| sweeper.arriving.as_ref().map(|arriving| arriving.tally))
 }
 
 /// Watches a sale of the data set that is being loaded from the moment when that is served.
-pub(super) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
+pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     let Some(deadline) = sale.next_look() else { return };
     SWEEPER.with(lock, |sweeper| {
         if let Some(arriving) = &mut sweeper.arriving {
@@ -221,7 +223,7 @@ unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
                 true => BACKLOG_MS,
                 false => config::SWEEP_INTERVAL_MS.get(),
             };
-            sweeper.arm(run::clock_ms(), pause);
+            sweeper.arm(epoch::clock_ms(), pause);
         });
     });
 }
@@ -238,7 +240,7 @@ fn may_write(ctx: Ctx<'_>) -> bool {
 fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
     let lock = ctx.lock();
     let Some(sweep) = SWEEPER.with(lock, |sweeper| sweeper.sweep) else { return false };
-    let now_ms = run::clock_ms();
+    let now_ms = epoch::clock_ms();
     let mut left = usize::try_from(config::SWEEP_BATCH.get()).unwrap_or(usize::MAX);
     let take = || SWEEPER.with(lock, |sweeper| sweeper.hints.take_due(now_ms));
     while let Some((due, db, key)) = take() {
@@ -266,7 +268,7 @@ fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, db: c_int, key: &[u8], most: usize) -> 
         let swept = if owns(ctx, name) {
             sweep(&mut Call::of_timer(ctx, &[name], &[key]), most)
         } else {
-            let next_look = run::clock_ms() + FOREIGN_SLOT_MS;
+            let next_look = epoch::clock_ms() + FOREIGN_SLOT_MS;
             Swept { settled: 0, next_look: Glance::at(ctx, name).value().map(|_| next_look) }
         };
         api!(RedisModule_FreeString)(ptr::null_mut(), name);

@@ -4,10 +4,10 @@
 
 use std::time::Instant;
 
-use seckill::command::parse::Words;
+use seckill::command::args::Words;
 use seckill::command::table::TABLE;
 use seckill::command::terms::{outbox_place, Options as Terms};
-use seckill::server::register::{Arg, ArgKind};
+use seckill::server::module::register::{Arg, ArgKind};
 use seckill_domain::limits::MOMENT_MS_MIN;
 
 use crate::corpus::{corpus, pick};

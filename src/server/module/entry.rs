@@ -5,7 +5,8 @@
 macro_rules! module {
     (name: $name:literal, version: $version:literal, load: $load:path) => {
         #[global_allocator]
-        static ALLOCATOR: crate::server::alloc::ServerAlloc = crate::server::alloc::ServerAlloc;
+        static ALLOCATOR: crate::server::ffi::alloc::ServerAlloc =
+            crate::server::ffi::alloc::ServerAlloc;
 
         /// Called by the server when it loads the file.
         ///

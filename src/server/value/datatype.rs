@@ -10,13 +10,17 @@ use redis_module::raw::{
     RedisModuleType, RedisModuleTypeMethods,
 };
 
-use super::api::guarded;
-use super::call::bytes_of;
-use super::ctx::Ctx;
-use super::locked::ServerLock;
-use super::replicate::APPLY;
-use super::value::{self, Value};
-use super::{child, defrag, log, random, run, sweeper, tally};
+use super::stored::{self, Value};
+use super::{defrag, fork_memory};
+use crate::server::call::bytes_of;
+use crate::server::data_set::counts;
+use crate::server::ffi::api::guarded;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::ServerLock;
+use crate::server::ffi::{log, random};
+use crate::server::propagation::epoch;
+use crate::server::propagation::replicate::APPLY;
+use crate::server::sweeper;
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::outcome::Refused;
 use seckill_domain::snapshot::{Kind, Loader};
@@ -35,12 +39,12 @@ const UNKNOWN: &str = "a sale was not loaded: its data is altered, or of a newer
 const UNLAWFUL: &str = "a sale was not loaded: its data breaks the law of a sale";
 
 /// The type's handle.
-pub(super) fn handle() -> *mut RedisModuleType {
+pub(crate) fn handle() -> *mut RedisModuleType {
     TYPE.load(Ordering::Relaxed)
 }
 
 /// Creates the type.
-pub(super) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
+pub(crate) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
     // A COPY would double the stock: without a copy callback the server refuses it.
     let mut methods = RedisModuleTypeMethods {
         version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
@@ -87,7 +91,7 @@ unsafe fn sale_of<'v>(value: *const c_void) -> &'v Sale {
 unsafe extern "C" fn free(value: *mut c_void) {
     // A sale owns plain bytes alone, so it may be freed by a thread of the server's.
     // SAFETY: the server frees a value once, when no key holds it any more.
-    guarded((), || unsafe { value::free(value) });
+    guarded((), || unsafe { stored::free(value) });
 }
 
 /// The value leaves its key: it is deleted, or it comes to another key, which an event tells.
@@ -156,7 +160,7 @@ unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     guarded_writing(|| {
         // SAFETY: the server lends the value to this callback alone.
         let sale = unsafe { &mut *value.cast::<Sale>() };
-        child::saving(sale, |sale| save_pieces(io, sale));
+        fork_memory::saving(sale, |sale| save_pieces(io, sale));
     });
 }
 
@@ -224,7 +228,7 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
     loop {
         let piece = Loaded::read(io)?;
         if piece.bytes().is_empty() {
-            let sale = loader.finish(run::next_arrival()).map_err(reason)?;
+            let sale = loader.finish(epoch::next_arrival()).map_err(reason)?;
             // The server's own file keeps what is; a payload must be whole.
             if !sale.is_whole() && !is_of_file && !is_loading(context_of(io)) {
                 return Err(UNLAWFUL);
@@ -248,7 +252,7 @@ fn context_of<'c>(io: *mut RedisModuleIO) -> Ctx<'c> {
 
 /// Whether the server loads its own data, or its primary's in place of its own, and serves nobody
 /// meanwhile: then nothing is the payload of a client.
-pub(super) fn is_loading(ctx: Ctx<'_>) -> bool {
+pub(crate) fn is_loading(ctx: Ctx<'_>) -> bool {
     ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
 }
@@ -270,19 +274,19 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let (name, db) =
         unsafe { (api!(RedisModule_GetKeyNameFromIO)(io), api!(RedisModule_GetDbIdFromIO)(io)) };
     if name.is_null() {
-        return value::of(sale);
+        return stored::of(sale);
     }
     // SAFETY: as above.
     let name = unsafe { bytes_of(name) };
     if let Some(tally) = arriving {
         sweeper::watch_arriving(lock, db, name, &mut sale);
-        return value::boxed(sale, tally).cast();
+        return stored::boxed(sale, tally).cast();
     }
     if is_loading(context_of(io)) {
         sweeper::watch_sale(lock, db, name, &mut sale);
-        return value::of(sale);
+        return stored::of(sale);
     }
-    let value = value::boxed(sale, tally::served());
+    let value = stored::boxed(sale, counts::served());
     // SAFETY: the value was just made and nobody else has it.
     unsafe { &*value }.cast_off();
     value.cast()
@@ -327,7 +331,7 @@ unsafe extern "C" fn aof_rewrite(
     guarded_writing(|| {
         // SAFETY: the server lends the value to this callback alone.
         let sale = unsafe { &mut *value.cast::<Sale>() };
-        child::saving(sale, |sale| emit_pieces(io, key, sale));
+        fork_memory::saving(sale, |sale| emit_pieces(io, key, sale));
     });
 }
 

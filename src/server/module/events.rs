@@ -13,12 +13,13 @@ use redis_module::raw::{
     RedisModuleSwapDbInfo,
 };
 
-use super::api::guarded;
-use super::call::bytes_of;
-use super::ctx::Ctx;
-use super::glance::Glance;
-use super::locked::{Locked, ServerLock};
-use super::{datatype, sweeper, value};
+use crate::server::call::bytes_of;
+use crate::server::ffi::api::guarded;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::{Locked, ServerLock};
+use crate::server::sweeper;
+use crate::server::value::glance::Glance;
+use crate::server::value::{datatype, stored};
 
 const NOT_SUBSCRIBED: &str = "the server refused to tell where keys go";
 
@@ -26,7 +27,7 @@ const NOT_SUBSCRIBED: &str = "the server refused to tell where keys go";
 static MOVED_FROM: Locked<c_int> = Locked::new(0);
 
 /// Lets the sweeper hear where sales go.
-pub(super) fn follow(ctx: Ctx<'_>) -> Result<(), &'static str> {
+pub(crate) fn follow(ctx: Ctx<'_>) -> Result<(), &'static str> {
     let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
     // SAFETY: the callback has the type that is asked for.
     let keys =
@@ -77,8 +78,9 @@ fn stay(ctx: Ctx<'_>, event: &[u8]) {
 /// The key's name is alive.
 unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     let lock = ctx.lock();
-    let may_be_ours =
-        value::adrift() > 0 || sweeper::arriving_tally(lock).is_some() || datatype::is_loading(ctx);
+    let may_be_ours = stored::adrift() > 0
+        || sweeper::arriving_tally(lock).is_some()
+        || datatype::is_loading(ctx);
     if !may_be_ours {
         return;
     }

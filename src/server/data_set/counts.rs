@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The numbers of one data set.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     sales: AtomicU64,
     holds: AtomicU64,
 }
@@ -20,13 +20,13 @@ impl Tally {
     }
 
     /// Counts a sale that joins the set.
-    pub(super) fn add(&self, holds: u64) {
+    pub(crate) fn add(&self, holds: u64) {
         self.sales.fetch_add(1, Ordering::Relaxed);
         self.holds_changed(0, holds);
     }
 
     /// Counts a sale that leaves the set, with the holds that it had last.
-    pub(super) fn subtract(&self, holds: u64) {
+    pub(crate) fn subtract(&self, holds: u64) {
         self.holds_changed(holds, 0);
         // Last, so that a tally without sales is at rest when `take` finds it.
         self.sales.fetch_sub(1, Ordering::Release);
@@ -37,11 +37,11 @@ impl Tally {
         self.holds.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    pub(super) fn sales(&self) -> u64 {
+    pub(crate) fn sales(&self) -> u64 {
         self.sales.load(Ordering::Acquire)
     }
 
-    pub(super) fn holds(&self) -> u64 {
+    pub(crate) fn holds(&self) -> u64 {
         self.holds.load(Ordering::Relaxed)
     }
 }
@@ -59,19 +59,19 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 }
 
 /// The tally of the set that is served.
-pub(super) fn served() -> &'static Tally {
+pub(crate) fn served() -> &'static Tally {
     *lock(&SERVED)
 }
 
 /// Follows the held grants of a served sale from `before` to `after`.
-pub(super) fn holds_changed(before: u64, after: u64) {
+pub(crate) fn holds_changed(before: u64, after: u64) {
     if before != after {
         served().holds_changed(before, after);
     }
 }
 
 /// A tally for a set that begins to load.
-pub(super) fn take() -> &'static Tally {
+pub(crate) fn take() -> &'static Tally {
     let mut retired = lock(&RETIRED);
     let unused = retired.iter().position(|tally| tally.sales() == 0);
     match unused.map(|place| retired.swap_remove(place)) {
@@ -81,13 +81,13 @@ pub(super) fn take() -> &'static Tally {
 }
 
 /// Another set is served from now on.
-pub(super) fn serve(tally: &'static Tally) {
+pub(crate) fn serve(tally: &'static Tally) {
     let before = std::mem::replace(&mut *lock(&SERVED), tally);
     retire(before);
 }
 
 /// A set is given up.
-pub(super) fn retire(tally: &'static Tally) {
+pub(crate) fn retire(tally: &'static Tally) {
     lock(&RETIRED).push(tally);
 }
 

@@ -5,25 +5,25 @@ use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 
-use super::ctx::Ctx;
 use super::datatype;
-use super::value::Value;
+use super::stored::Value;
+use crate::server::ffi::ctx::Ctx;
 
 /// A key that is open for such a look.
-pub(super) struct Glance {
+pub(crate) struct Glance {
     key: *mut RedisModuleKey,
 }
 
 impl Glance {
     /// # Safety
     /// The name is alive as long as this, and no other borrow of the key's value.
-    pub(super) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Glance {
+    pub(crate) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Glance {
         // SAFETY: by the caller's word; `drop` closes what is opened.
         Glance { key: unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) } }
     }
 
     /// The value, if it is a sale.
-    pub(super) fn value(&mut self) -> Option<&mut Value> {
+    pub(crate) fn value(&mut self) -> Option<&mut Value> {
         if self.key.is_null() {
             return None;
         }

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 
 use redis_module::raw::{self, RedisModuleCommand, RedisModuleCtx, RedisModuleString};
 
-use super::api::with_c_str;
-use super::call::{self, Handler};
-use super::ctx::Ctx;
-use super::{docs, log};
+use super::docs;
+use crate::server::call::{self, Handler};
+use crate::server::ffi::api::with_c_str;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::log;
 
 /// One command: everything that the server, the docs and HELP are told about it.
 #[derive(Debug)]
@@ -76,18 +77,18 @@ impl KeySpec {
 
 impl Spec {
     /// Whether it may change data.
-    pub(super) fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         self.flags.starts_with("write")
     }
 
     /// Whether the server must ask for the keys of each call. Key specs that count are enough for
     /// clients, but Redis 7.0 routes by nothing but the first key unless it may ask.
-    pub(super) fn finds_keys(&self) -> bool {
+    pub(crate) fn finds_keys(&self) -> bool {
         self.has_varying_keys() || self.keys.iter().any(|key| key.counted)
     }
 
     /// Whether what is done to a key differs from call to call.
-    pub(super) fn has_varying_keys(&self) -> bool {
+    pub(crate) fn has_varying_keys(&self) -> bool {
         self.keys.iter().any(|key| key.option.is_some())
     }
 }
@@ -245,7 +246,7 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 
 /// Registers every command of `table` with its description and, where the server knows them, its
 /// ACL categories.
-pub(super) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), &'static str> {
+pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), &'static str> {
     if table.len() > COMMANDS_MAX {
         return Err(TOO_MANY);
     }

@@ -8,10 +8,13 @@ use std::ptr;
 use redis_module::raw;
 pub use redis_module::{Context, RedisString, Status};
 
-use super::ctx::Ctx;
 use super::register::{self, Spec};
-use super::sweeper::{self, Sweep};
-use super::{api, child, config, datatype, info, log, run, whereabouts};
+use super::{config, events, info};
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::{api, log};
+use crate::server::propagation::epoch;
+use crate::server::sweeper::{self, Sweep};
+use crate::server::value::{datatype, fork_memory};
 
 /// The module's version as text.
 pub const VERSION_TEXT: &CStr =
@@ -73,11 +76,11 @@ fn set_up(
     datatype::register(ctx)?;
     register::register(ctx, table)?;
     info::register(ctx);
-    run::begin();
-    run::follow_promotions(ctx)?;
+    epoch::begin();
+    epoch::follow_promotions(ctx)?;
     sweeper::start(ctx.lock(), sweep);
-    whereabouts::follow(ctx)?;
-    child::follow(ctx);
+    events::follow(ctx)?;
+    fork_memory::follow(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);
     }

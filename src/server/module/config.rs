@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazy_static::lazy_static;
 use redis_module::raw::{self, RedisModuleString};
 
-use super::ctx::Ctx;
-use super::locked::ServerLock;
-use super::sweeper;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::ServerLock;
+use crate::server::sweeper;
 
 /// One number of the configuration.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ const NOT_LOADED: &str = "a seckill line of the configuration file has a value o
 
 /// Registers every setting. Arguments of loadmodule are defaults, which the configuration file and
 /// CONFIG SET override.
-pub(super) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
+pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     for (setting, value) in parse(args)? {
         setting.set(value);
     }

@@ -5,7 +5,7 @@ use std::os::raw::c_int;
 use std::sync::Arc;
 
 /// The name of a key, kept once.
-pub(super) type Name = Arc<[u8]>;
+pub(crate) type Name = Arc<[u8]>;
 
 /// The hints of one database.
 #[derive(Default)]
@@ -28,17 +28,17 @@ impl Database {
 
 /// The hints of all databases. Those without any hint have no entry.
 #[derive(Default)]
-pub(super) struct Hints {
+pub(crate) struct Hints {
     databases: BTreeMap<c_int, Database>,
 }
 
 impl Hints {
-    pub(super) const fn new() -> Hints {
+    pub(crate) const fn new() -> Hints {
         Hints { databases: BTreeMap::new() }
     }
 
     /// Sets the hint of a key, unless it has an earlier one.
-    pub(super) fn set(&mut self, db: c_int, name: &[u8], due: u64) {
+    pub(crate) fn set(&mut self, db: c_int, name: &[u8], due: u64) {
         let database = self.databases.entry(db).or_default();
         if database.by_name.get(name).is_some_and(|earlier| *earlier <= due) {
             return;
@@ -50,7 +50,7 @@ impl Hints {
     }
 
     /// Forgets the hint of a key.
-    pub(super) fn remove(&mut self, db: c_int, name: &[u8]) {
+    pub(crate) fn remove(&mut self, db: c_int, name: &[u8]) {
         let Some(database) = self.databases.get_mut(&db) else { return };
         database.remove(name);
         if database.by_name.is_empty() {
@@ -59,13 +59,13 @@ impl Hints {
     }
 
     /// Takes the hints of a database away.
-    pub(super) fn take(&mut self, db: c_int) -> Hints {
+    pub(crate) fn take(&mut self, db: c_int) -> Hints {
         let database = self.databases.remove_entry(&db);
         Hints { databases: database.into_iter().collect() }
     }
 
     /// Frees so many of them, if there are.
-    pub(super) fn free_some(&mut self, count: usize) {
+    pub(crate) fn free_some(&mut self, count: usize) {
         for _ in 0..count {
             let Some(mut database) = self.databases.first_entry() else { return };
             let hints = database.get_mut();
@@ -76,24 +76,24 @@ impl Hints {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.databases.is_empty()
     }
 
     /// Two databases change places.
-    pub(super) fn swap(&mut self, first: c_int, second: c_int) {
+    pub(crate) fn swap(&mut self, first: c_int, second: c_int) {
         let (one, other) = (self.databases.remove(&first), self.databases.remove(&second));
         self.databases.extend(one.map(|database| (second, database)));
         self.databases.extend(other.map(|database| (first, database)));
     }
 
     /// The time of the earliest hint.
-    pub(super) fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         self.databases.values().filter_map(Database::first).min()
     }
 
     /// Takes the earliest hint that is due.
-    pub(super) fn take_due(&mut self, now_ms: u64) -> Option<(u64, c_int, Name)> {
+    pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<(u64, c_int, Name)> {
         let times = self.databases.iter().filter_map(|(db, hints)| Some((hints.first()?, *db)));
         let (due, db) = times.min().filter(|(due, _)| *due <= now_ms)?;
         let (_, name) = self.databases.get(&db)?.by_time.first().cloned()?;
@@ -102,7 +102,7 @@ impl Hints {
     }
 
     /// How many are due.
-    pub(super) fn due(&self, now_ms: u64) -> u64 {
+    pub(crate) fn due(&self, now_ms: u64) -> u64 {
         let count = |hints: &Database| {
             hints.by_time.iter().take_while(|(due, _)| *due <= now_ms).count() as u64
         };

@@ -16,25 +16,25 @@ impl ServerLock<'_> {
     /// The code that this is lent to runs inside a call that the server made under its lock. All
     /// callbacks are such calls but two: the one that frees a value, which may come on any thread,
     /// and those in a forked child, whose copy of the state nobody else uses.
-    pub(super) unsafe fn held() -> Self {
+    pub(crate) unsafe fn held() -> Self {
         ServerLock(PhantomData)
     }
 }
 
 /// A value that is reached with the server's lock alone.
-pub(super) struct Locked<T>(RefCell<T>);
+pub(crate) struct Locked<T>(RefCell<T>);
 
 // SAFETY: `with` asks for the word that the lock is held, so one thread at a time gets at the
 // value, and `T` may go from thread to thread.
 unsafe impl<T: Send> Sync for Locked<T> {}
 
 impl<T> Locked<T> {
-    pub(super) const fn new(value: T) -> Locked<T> {
+    pub(crate) const fn new(value: T) -> Locked<T> {
         Locked(RefCell::new(value))
     }
 
     /// Lends the value. `body` must call nothing that can run a callback of ours.
-    pub(super) fn with<R>(&self, _lock: ServerLock<'_>, body: impl FnOnce(&mut T) -> R) -> R {
+    pub(crate) fn with<R>(&self, _lock: ServerLock<'_>, body: impl FnOnce(&mut T) -> R) -> R {
         body(&mut self.0.borrow_mut())
     }
 }

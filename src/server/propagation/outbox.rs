@@ -14,10 +14,10 @@ use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleSt
 
 use smallvec::SmallVec;
 
-use super::ctx::Ctx;
 use super::replicate::create_string;
 use super::stream::{found_at, Found};
 pub use super::stream::{ready, NotTaken, Stream};
+use crate::server::ffi::ctx::Ctx;
 use seckill_domain::outbox::{Entry, FIELDS_INLINE};
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
@@ -27,7 +27,7 @@ pub struct Outbox<'c> {
 }
 
 impl<'c> Outbox<'c> {
-    pub(super) fn new(ctx: Ctx<'c>) -> Self {
+    pub(crate) fn new(ctx: Ctx<'c>) -> Self {
         Outbox { ctx }
     }
 
@@ -146,7 +146,7 @@ pub struct Appended<'c> {
 
 impl Appended<'_> {
     /// Replicates every entry with its id.
-    pub(super) fn replicate(&self) {
+    pub(crate) fn replicate(&self) {
         for Written { id, strings } in &self.entries {
             let id = format!("{}-{}", id.ms, id.seq);
             // SAFETY: the name is alive, the format names one string, one buffer with its
@@ -167,14 +167,14 @@ impl Appended<'_> {
     }
 
     /// Tells who watches the stream.
-    pub(super) fn signal(&self) {
+    pub(crate) fn signal(&self) {
         let Stream { ctx, name, .. } = self.stream;
         // SAFETY: the name is alive.
         unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name) };
     }
 
     /// Notifies of the new entries, as XADD would.
-    pub(super) fn notify(&self) {
+    pub(crate) fn notify(&self) {
         let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
         for _ in &self.entries {
             // SAFETY: the name is alive and the text ends in NUL.

@@ -18,7 +18,7 @@ pub struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    pub(super) fn new(ctx: Ctx<'a>) -> Self {
+    pub(crate) fn new(ctx: Ctx<'a>) -> Self {
         Reply { ctx }
     }
 

@@ -7,10 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleInfoCtx;
 
-use super::api::guarded;
-use super::ctx::Ctx;
-use super::locked::ServerLock;
-use super::{config, load, log, run, sweeper, tally};
+use super::{config, load};
+use crate::server::data_set::counts;
+use crate::server::ffi::api::guarded;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::ServerLock;
+use crate::server::ffi::log;
+use crate::server::propagation::epoch;
+use crate::server::sweeper;
 use seckill_domain::outcome::{Outcome, Refused};
 
 /// A number that only grows.
@@ -55,11 +59,11 @@ static LAG_MAX: AtomicU64 = AtomicU64::new(0);
 
 /// Follows the held grants of a sale of the served data from `before` to `after`.
 pub fn holds_changed(before: u64, after: u64) {
-    tally::holds_changed(before, after);
+    counts::holds_changed(before, after);
 }
 
 /// Notes how late the sweeper came to a sale.
-pub(super) fn expiry_lag(ms: u64) {
+pub(crate) fn expiry_lag(ms: u64) {
     LAG.store(ms, Ordering::Relaxed);
     LAG_MAX.fetch_max(ms, Ordering::Relaxed);
 }
@@ -119,7 +123,7 @@ pub fn count(outcome: &Outcome) {
 pub fn apply_refused(why: Refused) {
     APPLY_REFUSED.increment();
     let per_second = config::APPLY_WARNINGS_PER_SECOND.get();
-    log::warning_at_most(per_second, run::clock_ms() / 1000, refusal(why));
+    log::warning_at_most(per_second, epoch::clock_ms() / 1000, refusal(why));
 }
 
 fn refusal(why: Refused) -> &'static str {
@@ -132,7 +136,7 @@ fn refusal(why: Refused) -> &'static str {
 }
 
 /// Registers the section with the server.
-pub(super) fn register(ctx: Ctx<'_>) {
+pub(crate) fn register(ctx: Ctx<'_>) {
     // SAFETY: the callback has the type that is asked for.
     unsafe { api!(RedisModule_RegisterInfoFunc)(ctx.raw(), Some(write)) };
 }
@@ -143,7 +147,7 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
         text(ctx, c"version", load::VERSION_TEXT);
-        let tally = tally::served();
+        let tally = counts::served();
         field(ctx, c"sales", tally.sales());
         field(ctx, c"holds", tally.holds());
         field(ctx, c"expiry_lag_ms", LAG.load(Ordering::Relaxed));
@@ -152,7 +156,7 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         if for_crash_report == 0 {
             // SAFETY: the server answers INFO under its lock.
             let lock = unsafe { ServerLock::held() };
-            field(ctx, c"sweeper_backlog", sweeper::backlog(lock, run::clock_ms()));
+            field(ctx, c"sweeper_backlog", sweeper::backlog(lock, epoch::clock_ms()));
         }
         for (name, counter) in &LINES {
             field(ctx, name, counter.get());

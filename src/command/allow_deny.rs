@@ -1,10 +1,10 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
-use super::parse::{is, Parsed, Words};
+use super::args::{is, Parsed, Words};
 use super::table::{self, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::register::{Arg, ArgKind, Spec};
+use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::admission::List;
 use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
 use seckill_domain::request::{ListChange, Request};

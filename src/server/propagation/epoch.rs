@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
-use super::api::guarded;
-use super::ctx::Ctx;
-use super::locked::ServerLock;
-use super::sweeper;
+use crate::server::ffi::api::guarded;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::ServerLock;
+use crate::server::sweeper;
 use seckill_domain::request::Now;
 
 /// The name of this run.
@@ -40,14 +40,14 @@ fn next(clock_ms: u64) -> u64 {
 }
 
 /// Begins a run: at load, and when this node is promoted.
-pub(super) fn begin() {
+pub(crate) fn begin() {
     RUN.store(next(clock_ms()), Ordering::Relaxed);
 }
 
 const NOT_SUBSCRIBED: &str = "the server refused to tell of promotions";
 
 /// Lets a promotion of this node begin a new run.
-pub(super) fn follow_promotions(ctx: Ctx<'_>) -> Result<(), &'static str> {
+pub(crate) fn follow_promotions(ctx: Ctx<'_>) -> Result<(), &'static str> {
     match ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed) {
         true => Ok(()),
         false => Err(NOT_SUBSCRIBED),

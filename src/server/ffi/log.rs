@@ -10,12 +10,12 @@ use redis_module::raw::RedisModuleCtx;
 static CONTEXT: AtomicPtr<RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
 
 /// Keeps the context that log lines are written with.
-pub(super) fn set_context(context: *mut RedisModuleCtx) {
+pub(crate) fn set_context(context: *mut RedisModuleCtx) {
     CONTEXT.store(context, Ordering::Release);
 }
 
 /// The context that outlives calls.
-pub(super) fn context() -> *mut RedisModuleCtx {
+pub(crate) fn context() -> *mut RedisModuleCtx {
     CONTEXT.load(Ordering::Acquire)
 }
 
@@ -30,7 +30,7 @@ pub fn notice(message: &str) {
 }
 
 /// Logs a warning unless this second, a Unix time, has had `per_second` of them.
-pub(super) fn warning_at_most(per_second: u64, second: u64, message: &str) {
+pub(crate) fn warning_at_most(per_second: u64, second: u64, message: &str) {
     static SECOND: AtomicU64 = AtomicU64::new(0);
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     if SECOND.swap(second, Ordering::Relaxed) != second {

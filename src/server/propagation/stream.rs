@@ -9,8 +9,8 @@ use std::slice;
 
 use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
 
-use super::call::bytes_of;
-use super::ctx::Ctx;
+use crate::server::call::bytes_of;
+use crate::server::ffi::ctx::Ctx;
 
 /// Why entries can't be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,15 @@ pub enum NotTaken {
 
 /// The stream at a key, by its name.
 pub struct Stream<'c> {
-    pub(super) ctx: Ctx<'c>,
-    pub(super) name: *mut RedisModuleString,
+    pub(crate) ctx: Ctx<'c>,
+    pub(crate) name: *mut RedisModuleString,
     /// The command names it as a key, so it may be made in cluster mode, too.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
 }
 
 /// What is at a stream's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Stream,
     Nothing,
     Other,
@@ -47,7 +47,7 @@ impl Stream<'_> {
     }
 
     /// Opens the key for writing; it is to be closed.
-    pub(super) fn open_key(&self) -> *mut RedisModuleKey {
+    pub(crate) fn open_key(&self) -> *mut RedisModuleKey {
         let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
         // SAFETY: the name is alive as long as this struct.
         unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode as c_int) }
@@ -155,7 +155,7 @@ fn count_for(stream: &Stream<'_>, wanted: &[(&Stream<'_>, usize)]) -> usize {
     same.map(|(_, entries)| entries).sum()
 }
 
-pub(super) fn found_at(key: *mut RedisModuleKey) -> Found {
+pub(crate) fn found_at(key: *mut RedisModuleKey) -> Found {
     // SAFETY: the key is open.
     match unsafe { api!(RedisModule_KeyType)(key) } as isize {
         raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,

@@ -20,7 +20,7 @@ static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
 /// What every allocator that a server is built with aligns to. A block that needs no more is the
 /// server's own, from its first byte on.
-pub(super) const ALIGN_MAX: usize = 8;
+pub(crate) const ALIGN_MAX: usize = 8;
 
 /// Whether memory is the server's.
 pub fn is_servers() -> bool {
@@ -185,7 +185,7 @@ pub(crate) mod counted {
         static COUNT: Cell<u64> = const { Cell::new(0) };
     }
 
-    pub(super) fn note_block() {
+    pub(crate) fn note_block() {
         COUNT.set(COUNT.get() + 1);
     }
 

@@ -24,45 +24,45 @@ impl<'c> Ctx<'c> {
     /// # Safety
     /// The server gave the context, it is alive during the lifetime that is chosen here, and this
     /// thread holds the server's lock meanwhile.
-    pub(super) unsafe fn new(raw: *mut RedisModuleCtx) -> Self {
+    pub(crate) unsafe fn new(raw: *mut RedisModuleCtx) -> Self {
         Ctx { raw, alive: PhantomData }
     }
 
     /// As the server takes it.
     #[inline]
-    pub(super) fn raw(self) -> *mut RedisModuleCtx {
+    pub(crate) fn raw(self) -> *mut RedisModuleCtx {
         self.raw
     }
 
     /// The word that the server's lock is held, as whoever made this gave it.
     #[inline]
-    pub(super) fn lock(self) -> ServerLock<'c> {
+    pub(crate) fn lock(self) -> ServerLock<'c> {
         // SAFETY: by the word of `new`.
         unsafe { ServerLock::held() }
     }
 
     /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set.
-    pub(super) fn has_flag(self, flag: u32) -> bool {
+    pub(crate) fn has_flag(self, flag: u32) -> bool {
         // SAFETY: a living context is all that the call needs.
         let flags = unsafe { api!(RedisModule_GetContextFlags)(self.raw) };
         flags & flag as c_int != 0
     }
 
     /// The database that is selected.
-    pub(super) fn db(self) -> c_int {
+    pub(crate) fn db(self) -> c_int {
         // SAFETY: as above.
         unsafe { api!(RedisModule_GetSelectedDb)(self.raw) }
     }
 
     /// Selects a database; false where there is none of that number.
-    pub(super) fn select_db(self, db: c_int) -> bool {
+    pub(crate) fn select_db(self, db: c_int) -> bool {
         // SAFETY: as above; the server checks the number.
         let status = unsafe { api!(RedisModule_SelectDb)(self.raw, db) };
         status as isize == raw::REDISMODULE_OK
     }
 
     /// Has the server call `on_event`; false where it refuses.
-    pub(super) fn subscribe(self, event: u64, on_event: OnEvent) -> bool {
+    pub(crate) fn subscribe(self, event: u64, on_event: OnEvent) -> bool {
         let event = RedisModuleEvent { id: event, dataver: 1 };
         // SAFETY: the callback has the type that is asked for, and is a function, which stays.
         let status =

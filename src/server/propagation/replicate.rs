@@ -6,9 +6,9 @@ use std::ptr;
 
 use redis_module::raw::{self, RedisModuleString};
 
-use super::ctx::Ctx;
-use super::locked::Locked;
-use super::log;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::locked::Locked;
+use crate::server::ffi::log;
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 
@@ -27,7 +27,7 @@ const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
 /// Replicates `changes`, the first of which follows `version`, in commands of at most
 /// [`EFFECTS_PER_APPLY_MAX`] effects.
-pub(super) fn changes(
+pub(crate) fn changes(
     ctx: Ctx<'_>,
     key: *mut RedisModuleString,
     mut version: u64,
@@ -110,7 +110,7 @@ fn several(
 }
 
 /// A string of the server with these bytes; whoever asks for it frees it.
-pub(super) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
+pub(crate) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
     // SAFETY: strings may be made without a context; the server copies the bytes.
     unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }

@@ -5,9 +5,9 @@ use std::os::raw::{c_int, c_ulong, c_void};
 
 use redis_module::raw::{self, RedisModuleDefragCtx, RedisModuleString, RedisModuleTypeDefragFunc};
 
-use super::alloc;
-use super::api::guarded;
-use super::value::Value;
+use super::stored::Value;
+use crate::server::ffi::alloc;
+use crate::server::ffi::api::guarded;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
 
@@ -15,7 +15,7 @@ use seckill_domain::Sale;
 const _: () = assert!(align_of::<Value>() <= alloc::ALIGN_MAX);
 
 /// The callback of the type, where the server moves memory and the memory is the server's.
-pub(super) fn callback() -> RedisModuleTypeDefragFunc {
+pub(crate) fn callback() -> RedisModuleTypeDefragFunc {
     // SAFETY: reading a function pointer that is written once, while the module is loaded.
     let offered = unsafe { offered!(RedisModule_DefragAlloc) };
     match offered {

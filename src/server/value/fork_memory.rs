@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
-use super::ctx::Ctx;
-use super::log;
+use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::log;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
 
@@ -36,7 +36,7 @@ static SPENT: AtomicU32 = AtomicU32::new(0);
 const NOT_TOLD: &str = "the server does not tell when it saves: a fork copies more memory";
 
 /// Has the server tell when a child begins to save.
-pub(super) fn follow(ctx: Ctx<'_>) {
+pub(crate) fn follow(ctx: Ctx<'_>) {
     if ctx.subscribe(raw::REDISMODULE_EVENT_PERSISTENCE, changed) {
         HOME.store(process::id(), Ordering::Relaxed);
     } else {
@@ -73,7 +73,7 @@ fn is_saving() -> bool {
 }
 
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.
-pub(super) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
+pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     if SPENT.load(Ordering::Relaxed) == process::id() {
         // No server does that, but another module's child might: rather no file than a wrong one.
         // SAFETY: the child of a fork ends without running what belongs to its parent.

@@ -4,14 +4,14 @@ use std::os::raw::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::locked::ServerLock;
-use super::sweeper;
-use super::tally::{self, Tally};
+use crate::server::data_set::counts::{self, Tally};
+use crate::server::ffi::locked::ServerLock;
+use crate::server::sweeper;
 use seckill_domain::Sale;
 
 /// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
 #[repr(C)]
-pub(super) struct Value {
+pub(crate) struct Value {
     sale: Sale,
     /// What counts it.
     tally: &'static Tally,
@@ -23,16 +23,16 @@ pub(super) struct Value {
 static ADRIFT: AtomicU64 = AtomicU64::new(0);
 
 /// How many sales are in memory that lie at no key that we know of.
-pub(super) fn adrift() -> u64 {
+pub(crate) fn adrift() -> u64 {
     ADRIFT.load(Ordering::Relaxed)
 }
 
 impl Value {
-    pub(super) fn sale(&mut self) -> &mut Sale {
+    pub(crate) fn sale(&mut self) -> &mut Sale {
         &mut self.sale
     }
 
-    pub(super) fn cast_off(&self) {
+    pub(crate) fn cast_off(&self) {
         if !self.is_adrift.swap(true, Ordering::Relaxed) {
             ADRIFT.fetch_add(1, Ordering::Relaxed);
         }
@@ -46,22 +46,22 @@ impl Value {
 
     /// It lies at a key of the data that is served. A payload that came while a primary's data was
     /// loading may have been taken for a part of that.
-    pub(super) fn settle(&mut self, lock: ServerLock<'_>) {
+    pub(crate) fn settle(&mut self, lock: ServerLock<'_>) {
         self.land();
         if sweeper::arriving_tally(lock).is_some_and(|tally| ptr::eq(tally, self.tally)) {
             self.tally.subtract(self.sale.holds_len());
-            self.tally = tally::served();
+            self.tally = counts::served();
             self.tally.add(self.sale.holds_len());
         }
     }
 }
 
 /// Makes a sale a value of the server's.
-pub(super) fn of(sale: Sale) -> *mut c_void {
-    boxed(sale, tally::served()).cast()
+pub(crate) fn of(sale: Sale) -> *mut c_void {
+    boxed(sale, counts::served()).cast()
 }
 
-pub(super) fn boxed(sale: Sale, tally: &'static Tally) -> *mut Value {
+pub(crate) fn boxed(sale: Sale, tally: &'static Tally) -> *mut Value {
     tally.add(sale.holds_len());
     Box::into_raw(Box::new(Value { sale, tally, is_adrift: AtomicBool::new(false) }))
 }
@@ -70,7 +70,7 @@ pub(super) fn boxed(sale: Sale, tally: &'static Tally) -> *mut Value {
 ///
 /// # Safety
 /// `value` came from here and nobody uses it any more.
-pub(super) unsafe fn free(value: *mut c_void) {
+pub(crate) unsafe fn free(value: *mut c_void) {
     // SAFETY: by the caller's word the box is whole and ours.
     let mut value = unsafe { Box::from_raw(value.cast::<Value>()) };
     value.land();

@@ -23,7 +23,7 @@ static VERSION: RedisModuleCommandInfoVersion = RedisModuleCommandInfoVersion {
 };
 
 /// Tells the server about a command. `None` when it refuses, or when a text holds a NUL.
-pub(super) fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<()> {
+pub(crate) fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<()> {
     let mut store = Store::default();
     let tips = spec.tips.join(" ");
     let mut keys: Vec<_> = spec

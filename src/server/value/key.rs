@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 
 use redis_module::raw::{self, RedisModuleKey};
 
-use super::{datatype, log, value};
+use super::{datatype, stored};
+use crate::server::ffi::log;
 use seckill_domain::Sale;
 
 /// What is at a key; `S` is how its sale is borrowed.
@@ -29,7 +30,7 @@ pub struct Key<'c> {
 
 impl Key<'_> {
     /// `key` may be null: then nothing is there and nothing can be put there.
-    pub(super) fn new(key: *mut RedisModuleKey) -> Self {
+    pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
         Key { key, call: PhantomData }
     }
 
@@ -70,7 +71,7 @@ impl Key<'_> {
         if self.key.is_null() {
             return log::warning(NOT_FILLED);
         }
-        let value = value::of(sale);
+        let value = stored::of(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
         let status =
             unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, datatype::handle(), value) };
@@ -78,7 +79,7 @@ impl Key<'_> {
             // The server promises to refuse only a key that was opened for reading.
             log::warning(NOT_FILLED);
             // SAFETY: the server refused the value, so it is still ours alone.
-            unsafe { value::free(value) };
+            unsafe { stored::free(value) };
         }
     }
 
@@ -93,7 +94,7 @@ pub struct View<'c>(Key<'c>);
 
 impl View<'_> {
     /// `key` may be null: nothing is there.
-    pub(super) fn new(key: *mut RedisModuleKey) -> Self {
+    pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
         View(Key::new(key))
     }
 

@@ -1,0 +1,4 @@
+//! What is known of a data set as a whole: when to look at which key, and what is counted.
+
+pub(super) mod counts;
+pub(super) mod deadlines;

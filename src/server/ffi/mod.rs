@@ -1,0 +1,11 @@
+//! The server's C API as safe types: functions, memory, contexts, replies, the log.
+
+#[macro_use]
+pub(super) mod api;
+
+pub(crate) mod alloc;
+pub(super) mod ctx;
+pub(super) mod locked;
+pub(super) mod log;
+pub(crate) mod random;
+pub(crate) mod reply;

@@ -1,0 +1,7 @@
+//! How a change reaches those who must know of it: replicas and the log, streams, listeners.
+
+pub(crate) mod epoch;
+pub(super) mod notify;
+pub(crate) mod outbox;
+pub(super) mod replicate;
+mod stream;

@@ -1,0 +1,8 @@
+//! A sale as the server keeps it: the type, opening a key, saving, moving and freeing.
+
+pub(super) mod datatype;
+mod defrag;
+pub(super) mod fork_memory;
+pub(super) mod glance;
+pub(crate) mod key;
+pub(super) mod stored;
