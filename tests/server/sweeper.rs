@@ -1,5 +1,7 @@
 //! Holds run out on keys that nobody touches, wherever the key goes, and without a stall.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::shop::{
     assert_whole, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
@@ -175,13 +177,14 @@ fn small_sales_have_their_turn() {
     let (big, small) = (20_000, 100);
     assert_eq!(conn.call("SECKILL.INIT big 1000000 LIMIT 0"), "+OK");
     let held_ms = slowed(1500);
-    grow(&mut conn, "big", 0, big, |number| format!("Gd{held_ms}:user:{number}"));
+    grow(&mut conn, "big", 0, big, |number| effect(&format!("Gd{held_ms}:user:{number}")));
     let due = number(&mut conn, "big", "next_deadline");
     for sale in 0..small {
         let name = format!("small{sale}");
         conn.check(&[(&format!("SECKILL.INIT {name} 5"), "+OK")]);
         let created = number(&mut conn, &name, "created_at");
-        let words = ["SECKILL.APPLY", &name, "1", &format!("Gd{}:u", due - created)];
+        let held = effect(&format!("Gd{}:u", due - created));
+        let words = [b"SECKILL.APPLY", name.as_bytes(), b"1", &held];
         assert_eq!(conn.ask(&words).to_string(), "+OK");
     }
     assert_eq!(conn.call("CONFIG SET notify-keyspace-events Ed"), "+OK");

@@ -4,6 +4,8 @@
 //! The sale is sent ahead by APPLY, as in `clock`: then it judges by its own time, which a test can
 //! set to the millisecond, and the server's clock lies behind it, as after a step back.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::{base36, grow};
 use crate::support::shop::{check, clock_ms, number};
 use crate::support::{wait_until, Conn, Options, Server};
@@ -22,7 +24,9 @@ pub fn send_to(conn: &mut Conn, moment: i64) {
     // STATUS shows the later of both clocks; APPLY counts from the sale's own.
     let is_ahead = now > clock_ms(conn) + 1000;
     let from = if is_ahead { now } else { number(conn, "k", "created_at") };
-    let words = ["SECKILL.APPLY", "k", &base36(version as usize), &format!("Pt{}", moment - from)];
+    let pause = effect(&format!("Pt{}", moment - from));
+    let follows = base36(version as usize);
+    let words = [b"SECKILL.APPLY", &b"k"[..], follows.as_bytes(), &pause];
     assert_eq!(conn.ask(&words).to_string(), "+OK");
     assert_eq!(number(conn, "k", "now"), moment);
 }
@@ -118,7 +122,7 @@ fn micros_of(conn: &mut Conn, command: &str) -> i64 {
 
 /// Puts a million winners into the stored round of a sale that has had no change but INIT.
 fn fill(conn: &mut Conn, key: &str) {
-    grow(conn, key, 0, WINNERS, |number| format!("guser:{number:012}"));
+    grow(conn, key, 0, WINNERS, |number| effect(&format!("guser:{number:012}")));
     assert_eq!(number(conn, key, "winners"), WINNERS as i64);
 }
 

@@ -360,7 +360,7 @@ fn init_text() -> Vec<u8> {
 fn apply_all(texts: &[&str]) -> Result<(), Refused> {
     let (mut sale, _) = full_sale(12);
     let how = format!("{texts:?}");
-    let texts: Vec<Vec<u8>> = texts.iter().map(|text| effect(text)).collect();
+    let texts: Vec<Vec<u8>> = texts.iter().map(effect).collect();
     let version = sale.balances().version;
     let applied = try_apply(&mut sale, version, &texts.iter().collect::<Vec<_>>(), &how);
     assert_sound(&sale, &how);

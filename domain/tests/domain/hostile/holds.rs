@@ -242,7 +242,7 @@ fn effects_of_one_apply_see_each_other() {
     for (texts, taken) in cases {
         let mut sale = world.sale.clone();
         let (how, version) = (format!("{texts:?}"), sale.balances().version);
-        let texts: Vec<Vec<u8>> = texts.iter().map(|text| effect(text)).collect();
+        let texts: Vec<Vec<u8>> = texts.iter().map(effect).collect();
         let all: Vec<&Vec<u8>> = texts.iter().collect();
         assert_eq!(try_apply(&mut sale, version, &all, &how), taken, "{how}");
         assert_sound(&sale, &how);
