@@ -1,6 +1,6 @@
 //! seckill: a Redis module that makes overselling impossible.
 
 pub mod command;
-pub mod server;
+mod server;
 
-server::module::entry::module! { name: "seckill", version: 100, load: command::load }
+server::module::load::module! { name: "seckill", version: 100, load: command::load }

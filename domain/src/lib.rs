@@ -4,24 +4,80 @@
 //! `commit` makes it; a replica and a log `check` what was decided into a plan and commit it by the
 //! same function, so they can't come to another result.
 //!
-//! The rooms are described in ARCHITECTURE.md.
+//! The rooms, from the ground up: each uses those above it in this list alone.
 
 #![forbid(unsafe_code)]
 
-pub mod admission;
-mod codec;
-mod dedup;
-pub mod draw;
+/// What every room speaks of: the bounds, the numbers and their law, outcomes and events.
+mod model {
+    pub mod balances;
+    pub mod event;
+    pub(crate) mod keyed;
+    pub mod limits;
+    pub mod outcome;
+}
+
+/// Append-only pages, and values as bytes.
+mod memory {
+    pub mod bytes;
+    pub mod pages;
+    pub(crate) mod wire;
+}
+
 mod index;
+
 pub mod ledger;
-mod memory;
-mod model;
-pub mod outbox;
-pub mod plan;
+
+/// Request ids that are remembered beside the ledger's.
+mod dedup {
+    pub mod fences;
+    pub mod restocks;
+}
+
+pub mod draw;
+
+pub mod admission;
+
+/// Sales that repeat.
+mod rounds {
+    pub mod past;
+    pub mod schedule;
+}
+
 pub mod request;
-mod rounds;
-mod rules;
-mod state;
+
+/// The sale itself: what it keeps, and how it looks from outside.
+mod state {
+    pub mod audit;
+    pub mod rounds;
+    pub mod sale;
+    pub mod status;
+}
+
+/// Changes and sales as bytes.
+mod codec {
+    pub mod effect;
+    pub(crate) mod lists;
+    pub(crate) mod rows;
+    pub mod snapshot;
+}
+
+pub mod plan;
+
+/// What the contract says of each request. Nothing here changes a sale.
+mod rules {
+    pub mod admission;
+    pub mod decide;
+    pub(crate) mod expiry;
+    pub(crate) mod grab;
+    pub mod multi_grab;
+    mod operator;
+    mod rounds;
+    mod settle;
+}
+
+pub mod outbox;
+
 mod testing;
 
 pub use codec::{effect, snapshot};
@@ -31,4 +87,5 @@ pub use model::{event, limits, outcome};
 pub use request::terms;
 pub use rounds::schedule;
 pub use rules::{decide, multi_grab};
-pub use state::{audit, status, Sale};
+pub use state::sale::Sale;
+pub use state::{audit, status};

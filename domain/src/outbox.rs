@@ -1,4 +1,4 @@
-//! The entries of the outbox: events, told so that a database can follow.
+//! The entries of the outbox: events, in a form that a database can follow.
 
 use smallvec::SmallVec;
 
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(sale.entries(&plan, b"k").len(), 1);
         let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r") };
         let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
-        let told: Vec<String> = sale
+        let entries: Vec<String> = sale
             .entries(&decision.plan.unwrap(), b"k")
             .iter()
             .map(|entry| {
@@ -198,7 +198,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            entries,
             [
                 "event=GRANT sale=k id=00000000000000ab epoch=900 rev=2 t=1001 supply=1 \
                  available=0 held=1 sold=0 seq=1 user=u qty=1 state=HELD at=1001 deadline=1051 \

@@ -2,16 +2,16 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-use seckill::command::args::Words;
-use seckill::command::terms::{outbox_place, Options};
+use seckill::command::args::Args;
+use seckill::command::options::{outbox_index, Options};
 
 seckill_fuzz::target!(check);
 
 fn check(data: &[u8]) {
     let args: Vec<&[u8]> = data.split(|byte| *byte == 0).collect();
-    let words = || Words::after_key(&args);
+    let words = || Args::after_key(&args);
     for first in 0..3 {
-        assert!(outbox_place(&args, first).is_none_or(|place| place < args.len()));
+        assert!(outbox_index(&args, first).is_none_or(|place| place < args.len()));
     }
     if let Ok(options) = Options::parse(&mut words()) {
         // What was read can be asked whether it can be kept.
@@ -31,5 +31,5 @@ fn check(data: &[u8]) {
     assert!(integer.is_err() || delta.is_ok() || integer == Ok(0));
     let (user, req) = (words().user(), words().req());
     assert!(req.is_err() || user.is_ok());
-    let _ = (words().count_up_to(30), words().outbox(), words().several(args.len() / 2));
+    let _ = (words().count_up_to(30), words().outbox(), words().take(args.len() / 2));
 }

@@ -1,16 +1,15 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
-use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::admission::List;
 use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
 use seckill_domain::request::{ListChange, Request};
 
 const ARGS: &[Arg] = &[
-    table::KEY,
+    vocabulary::KEY,
     Arg::one_of("change", &[Arg::pure("add", "ADD"), Arg::pure("remove", "REMOVE")]),
     Arg::new("user", ArgKind::Str).multiple(),
 ];
@@ -32,8 +31,8 @@ pub const ALLOW: Spec = Spec {
     handler: allow,
     arity: -4,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::CHANGES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::CHANGES,
     summary: "Adds users to those whom ALLOWLIST lets in, or removes them",
     complexity: "O(N) where N is the number of users given",
     since: FIRST,
@@ -69,13 +68,13 @@ fn answer(call: &mut Call<'_>, list: List) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]], list: List) -> Parsed<ListChange<'a>> {
-    let mut words = Words::after_key(args);
-    let word = words.bytes()?;
+    let mut args = Args::after_key(args);
+    let word = args.bytes()?;
     let add = is(word, "ADD");
     if !add && !is(word, "REMOVE") {
         return Err(errors::SYNTAX);
     }
-    let users = words.all();
+    let users = args.rest();
     if users.is_empty() {
         return Err(errors::SYNTAX);
     }

@@ -1,12 +1,11 @@
 //! `SECKILL.ALTER key option [option ...]`: the terms of grants to come. Its options are those of
 //! [`terms`] that can be altered.
 
-use super::args::{Parsed, Words};
-use super::table::{self, FIRST};
-use super::terms::{self, Options};
-use super::{errors, pipeline};
+use super::args::{Args, Parsed};
+use super::options::Options;
+use super::vocabulary::{self, Spec, FIRST};
+use super::{errors, pipeline, terms};
 use crate::server::call::Call;
-use crate::server::module::register::Spec;
 use seckill_domain::request::Request;
 use seckill_domain::terms::TermsChange;
 
@@ -15,8 +14,8 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "write",
-    acl: table::ACL_OPERATOR,
-    keys: table::ALTERS,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: terms::ALTERS,
     summary: "Changes the terms of grants to come; at least one option is needed, 0 means none",
     complexity: "O(1)",
     since: FIRST,
@@ -52,8 +51,8 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {
-    let mut words = Words::after_key(args);
-    let Options { change, draw, schedule, .. } = Options::parse(&mut words)?;
+    let mut args = Args::after_key(args);
+    let Options { change, draw, schedule, .. } = Options::parse(&mut args)?;
     // How amounts are drawn and when rounds begin is fixed at INIT.
     if draw.is_some() || schedule.is_some() || change == TermsChange::default() {
         return Err(errors::SYNTAX);

@@ -4,11 +4,10 @@
 use super::access::KEY;
 use super::errors;
 use super::pipeline;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::module::info;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use crate::server::value::key::Slot;
 use seckill_domain::effect::{decode_version, Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
@@ -22,14 +21,14 @@ pub const SPEC: Spec = Spec {
     arity: -4,
     flags: "write",
     acl: "write slow admin dangerous",
-    keys: table::CHANGES,
+    keys: vocabulary::CHANGES,
     summary: "Applies changes that a primary decided; replicas and append-only files use it",
     complexity: "O(N) where N is the number of effects; a piece of a rewritten sale counts \
             as many as it has grants",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
+        vocabulary::KEY,
         Arg::new("version", ArgKind::Str).about("the one that the effects follow, in base 36"),
         Arg::new("effect", ArgKind::Str).multiple().about("one change; 1000 at most"),
     ],

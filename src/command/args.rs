@@ -15,14 +15,14 @@ pub type Parsed<T> = Result<T, &'static str>;
 
 /// The arguments that were not read yet.
 #[derive(Clone, Debug)]
-pub struct Words<'a> {
+pub struct Args<'a> {
     rest: &'a [&'a [u8]],
 }
 
-impl<'a> Words<'a> {
+impl<'a> Args<'a> {
     /// The arguments behind the key. The table's arity makes sure that there is a key.
-    pub fn after_key(args: &'a [&'a [u8]]) -> Words<'a> {
-        Words { rest: args.get(1..).unwrap_or(&[]) }
+    pub fn after_key(args: &'a [&'a [u8]]) -> Args<'a> {
+        Args { rest: args.get(1..).unwrap_or(&[]) }
     }
 
     /// The next argument as it is; a syntax error when there is none.
@@ -32,7 +32,7 @@ impl<'a> Words<'a> {
 
     /// The next argument, if it looks like a number: one more of a list of integers of 0 to 2^53-1.
     /// No option's name begins like one.
-    pub fn further_integer(&mut self) -> Parsed<Option<u64>> {
+    pub fn optional_integer(&mut self) -> Parsed<Option<u64>> {
         let begins = self.rest.first().and_then(|word| word.first());
         match begins.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
             true => self.integer().map(Some),
@@ -41,7 +41,7 @@ impl<'a> Words<'a> {
     }
 
     /// Whether the next argument is the word `name`; if so it is read.
-    pub fn takes(&mut self, name: &str) -> bool {
+    pub fn accept(&mut self, name: &str) -> bool {
         let next = self.rest.first().is_some_and(|word| is(word, name));
         if next {
             self.option();
@@ -50,25 +50,25 @@ impl<'a> Words<'a> {
     }
 
     /// The next `count` arguments; a syntax error when there are fewer.
-    pub fn several(&mut self, count: usize) -> Parsed<&'a [&'a [u8]]> {
-        let (several, rest) = self.rest.split_at_checked(count).ok_or(errors::SYNTAX)?;
+    pub fn take(&mut self, count: usize) -> Parsed<&'a [&'a [u8]]> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(errors::SYNTAX)?;
         self.rest = rest;
-        Ok(several)
+        Ok(taken)
     }
 
     /// How many arguments are left.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
     /// All arguments that are left.
-    pub fn all(&mut self) -> &'a [&'a [u8]] {
+    pub fn rest(&mut self) -> &'a [&'a [u8]] {
         core::mem::take(&mut self.rest)
     }
 
     /// The arguments of a command whose first is not a key.
-    pub fn of(args: &'a [&'a [u8]]) -> Words<'a> {
-        Words { rest: args }
+    pub fn of(args: &'a [&'a [u8]]) -> Args<'a> {
+        Args { rest: args }
     }
 
     /// The name of the next option; `None` at the end.
@@ -145,9 +145,9 @@ impl<'a> Words<'a> {
         let (mut which, mut reclaim) = (None, None);
         while let Some(name) = self.option() {
             if is(name, "SEQ") {
-                self.once(&mut which, |words| words.count().map(Which::Seq))?;
+                self.once(&mut which, |args| args.count().map(Which::Seq))?;
             } else if is(name, "REQ") {
-                self.once(&mut which, |words| words.req().map(Which::Req))?;
+                self.once(&mut which, |args| args.req().map(Which::Req))?;
             } else if may_reclaim && is(name, "RECLAIM") {
                 self.once(&mut reclaim, |_| Ok(()))?;
             } else {
@@ -210,14 +210,14 @@ fn integer(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn words<'a>(args: &'a [&'a [u8]]) -> Words<'a> {
-        Words::after_key(args)
+    fn read<'a>(args: &'a [&'a [u8]]) -> Args<'a> {
+        Args::after_key(args)
     }
 
     #[test]
     fn integers_are_plain_decimal() {
         for (text, number) in [("0", 0), ("17", 17), ("9007199254740991", INTEGER_MAX)] {
-            assert_eq!(words(&[b"k", text.as_bytes()]).integer(), Ok(number));
+            assert_eq!(read(&[b"k", text.as_bytes()]).integer(), Ok(number));
         }
         let wrong = [
             "",
@@ -239,22 +239,22 @@ mod tests {
         ];
         for text in wrong {
             let args: [&[u8]; 2] = [b"k", text.as_bytes()];
-            assert_eq!(words(&args).integer(), Err(errors::INTEGER), "{text:?}");
-            assert_eq!(words(&args).count(), Err(errors::INTEGER), "{text:?}");
+            assert_eq!(read(&args).integer(), Err(errors::INTEGER), "{text:?}");
+            assert_eq!(read(&args).count(), Err(errors::INTEGER), "{text:?}");
         }
     }
 
     #[test]
     fn counts_start_at_one() {
-        assert_eq!(words(&[b"k", b"0"]).count(), Err(errors::INTEGER));
-        assert_eq!(words(&[b"k", b"1"]).count(), Ok(1));
-        assert_eq!(words(&[b"k", b"11"]).count_up_to(10), Err(errors::INTEGER));
-        assert_eq!(words(&[b"k", b"10"]).count_up_to(10), Ok(10));
+        assert_eq!(read(&[b"k", b"0"]).count(), Err(errors::INTEGER));
+        assert_eq!(read(&[b"k", b"1"]).count(), Ok(1));
+        assert_eq!(read(&[b"k", b"11"]).count_up_to(10), Err(errors::INTEGER));
+        assert_eq!(read(&[b"k", b"10"]).count_up_to(10), Ok(10));
     }
 
     #[test]
     fn a_moment_is_not_in_seconds() {
-        let moment = |text: &str| words(&[b"k", text.as_bytes()]).moment(100_000_000_005, "wrong");
+        let moment = |text: &str| read(&[b"k", text.as_bytes()]).moment(100_000_000_005, "wrong");
         for (text, taken) in [("0", 0), ("100000000000", MOMENT_MS_MIN)] {
             assert_eq!(moment(text), Ok(taken));
         }
@@ -267,33 +267,33 @@ mod tests {
 
     #[test]
     fn a_delta_may_be_negative_but_not_zero() {
-        assert_eq!(words(&[b"k", b"5"]).delta(), Ok(5));
-        assert_eq!(words(&[b"k", b"-5"]).delta(), Ok(-5));
-        assert_eq!(words(&[b"k", b"-9007199254740991"]).delta(), Ok(-(INTEGER_MAX as i64)));
+        assert_eq!(read(&[b"k", b"5"]).delta(), Ok(5));
+        assert_eq!(read(&[b"k", b"-5"]).delta(), Ok(-5));
+        assert_eq!(read(&[b"k", b"-9007199254740991"]).delta(), Ok(-(INTEGER_MAX as i64)));
         for text in ["0", "-0", "-", "--1", "-01", "+1", "- 1", "-9007199254740992", ""] {
             let args: [&[u8]; 2] = [b"k", text.as_bytes()];
-            assert_eq!(words(&args).delta(), Err(errors::INTEGER), "{text:?}");
+            assert_eq!(read(&args).delta(), Err(errors::INTEGER), "{text:?}");
         }
     }
 
     #[test]
     fn ids_are_any_bytes_of_a_bounded_length() {
         for bytes in [&b"\0"[..], b"\xff%s%n", &[7; USER_BYTES_MAX]] {
-            assert_eq!(words(&[b"k", bytes]).user(), Ok(bytes));
+            assert_eq!(read(&[b"k", bytes]).user(), Ok(bytes));
         }
-        assert_eq!(words(&[b"k", b""]).user(), Err(errors::USER));
-        assert_eq!(words(&[b"k", &[7; USER_BYTES_MAX + 1]]).user(), Err(errors::USER));
-        assert_eq!(words(&[b"k", &[7; REQ_BYTES_MAX]]).req(), Ok(&[7; REQ_BYTES_MAX][..]));
-        assert_eq!(words(&[b"k", b""]).req(), Err(errors::REQ));
-        assert_eq!(words(&[b"k", &[7; REQ_BYTES_MAX + 1]]).req(), Err(errors::REQ));
+        assert_eq!(read(&[b"k", b""]).user(), Err(errors::USER));
+        assert_eq!(read(&[b"k", &[7; USER_BYTES_MAX + 1]]).user(), Err(errors::USER));
+        assert_eq!(read(&[b"k", &[7; REQ_BYTES_MAX]]).req(), Ok(&[7; REQ_BYTES_MAX][..]));
+        assert_eq!(read(&[b"k", b""]).req(), Err(errors::REQ));
+        assert_eq!(read(&[b"k", &[7; REQ_BYTES_MAX + 1]]).req(), Err(errors::REQ));
     }
 
     #[test]
     fn what_is_missing_is_a_syntax_error() {
-        assert_eq!(words(&[b"k"]).integer(), Err(errors::SYNTAX));
-        assert_eq!(words(&[]).user(), Err(errors::SYNTAX));
-        assert_eq!(words(&[b"k"]).option(), None);
-        assert_eq!(words(&[b"k", b"x"]).end(), Err(errors::SYNTAX));
-        assert_eq!(words(&[b"k"]).end(), Ok(()));
+        assert_eq!(read(&[b"k"]).integer(), Err(errors::SYNTAX));
+        assert_eq!(read(&[]).user(), Err(errors::SYNTAX));
+        assert_eq!(read(&[b"k"]).option(), None);
+        assert_eq!(read(&[b"k", b"x"]).end(), Err(errors::SYNTAX));
+        assert_eq!(read(&[b"k"]).end(), Ok(()));
     }
 }

@@ -1,10 +1,9 @@
 //! `SECKILL.AUDIT key`: recounts everything from the grants and compares.
 
 use super::access;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::Spec;
 use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {
@@ -13,16 +12,16 @@ pub const SPEC: Spec = Spec {
     arity: 2,
     flags: "readonly",
     acl: "read slow admin",
-    keys: table::READS,
+    keys: vocabulary::READS,
     summary: "Recounts a sale from its grants and compares",
     complexity: "O(N) where N is the number of grants",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY],
+    args: &[vocabulary::KEY],
     reply: "A map (a flat array in RESP2): `ok` 1 or 0, `grants`, `winners`, `supply`, \
         `available`, `held`, `sold` as counted, and `differences`, an array of `[field, stored, \
         counted]` that is empty when all is well.",
-    errors: table::NEEDS_SALE,
+    errors: vocabulary::NEEDS_SALE,
     example: "SECKILL.AUDIT drop",
     internal: false,
 };

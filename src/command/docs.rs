@@ -3,8 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::pipeline;
-use super::table::TABLE;
-use crate::server::module::register::{Arg, ArgKind, Spec};
+use super::vocabulary::{Arg, ArgKind, Spec};
 
 /// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
 pub fn grammar(spec: &Spec) -> String {
@@ -41,12 +40,12 @@ pub fn help_line(spec: &Spec) -> String {
     format!("{} -- {}", grammar(spec), spec.summary)
 }
 
-/// The page `docs/commands.md`.
-pub fn markdown() -> String {
+/// The page `docs/commands.md` on the commands of `table`.
+pub fn markdown(table: &[Spec]) -> String {
     let mut page = String::from(HEAD);
     // Writing to a string does not fail.
     let _ = list(&mut page, pipeline::ERRORS.iter().map(|error| format!("`{error}`")));
-    for spec in &TABLE {
+    for spec in table {
         let _ = section(&mut page, spec);
     }
     page
@@ -130,6 +129,7 @@ fn code_words(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::table::TABLE;
 
     fn grammar_named(name: &str) -> String {
         TABLE.iter().find(|spec| spec.name == name).map(grammar).unwrap_or_default()

@@ -33,7 +33,7 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let Ok(mut made) = pipeline::commit_one(call, task, &now) else {
         return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     };
-    // The sweeper keeps the hint itself: it comes back to this sale in its turn.
+    // The sweeper keeps the deadline itself.
     let swept = Swept { settled: made.settled as usize, next_look: made.take_look() };
     pipeline::propagate(call, KEY, plan, &made);
     pipeline::notify(call, KEY, plan, &made);

@@ -1,11 +1,10 @@
 //! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::errors;
 use super::pipeline;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Amount, Grab, Request};
 
 pub const SPEC: Spec = Spec {
@@ -14,14 +13,14 @@ pub const SPEC: Spec = Spec {
     arity: -3,
     flags: "write deny-oom fast",
     acl: "write fast",
-    keys: table::TAKES,
+    keys: vocabulary::TAKES,
     summary: "Takes units for a user, or says why not",
     complexity: "O(1)",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
-        table::USER,
+        vocabulary::KEY,
+        vocabulary::USER,
         Arg::one_of(
             "amount",
             &[
@@ -36,7 +35,7 @@ pub const SPEC: Spec = Spec {
             ],
         )
         .optional(),
-        table::REQ.optional(),
+        vocabulary::REQ.optional(),
     ],
     reply:
         "`[GRANTED, seq, qty, state, deadline, available]`: yours; `available` is what is left\n\
@@ -78,16 +77,16 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Grab<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
     let (mut amount, mut req) = (None, None);
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if is(name, "QTY") {
-            words.once(&mut amount, |words| words.count().map(Amount::Exactly))?;
+            args.once(&mut amount, |args| args.count().map(Amount::Exactly))?;
         } else if is(name, "UPTO") {
-            words.once(&mut amount, |words| words.count().map(Amount::UpTo))?;
+            args.once(&mut amount, |args| args.count().map(Amount::UpTo))?;
         } else if is(name, "REQ") {
-            words.once(&mut req, Words::req)?;
+            args.once(&mut req, Args::req)?;
         } else {
             return Err(errors::SYNTAX);
         }

@@ -1,11 +1,10 @@
 //! `SECKILL.IMPORT key user qty REQ id [AT ms] [NODEFICIT]`: re-enters a grant that the shop's
 //! database knows and Redis lost.
 
-use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::TIME_MS_MAX;
 use seckill_domain::request::{Import, Request};
 
@@ -14,17 +13,17 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -6,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::TAKES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::TAKES,
     summary: "Re-enters a sold grant that Redis lost, outside of window, pause and limits",
     complexity: "O(log N) where N is the number of held grants",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
-        table::USER,
+        vocabulary::KEY,
+        vocabulary::USER,
         Arg::new("qty", ArgKind::Integer),
-        table::REQ,
+        vocabulary::REQ,
         Arg::new("at", ArgKind::UnixTime)
             .shown("ms")
             .token("AT")
@@ -63,17 +62,17 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
-    let qty = words.count()?;
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    let qty = args.count()?;
     let (mut req, mut at, mut no_deficit) = (None, None, None);
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if is(name, "REQ") {
-            words.once(&mut req, Words::req)?;
+            args.once(&mut req, Args::req)?;
         } else if is(name, "AT") {
-            words.once(&mut at, |words| words.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE))?;
+            args.once(&mut at, |args| args.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE))?;
         } else if is(name, "NODEFICIT") {
-            words.once(&mut no_deficit, |_| Ok(()))?;
+            args.once(&mut no_deficit, |_| Ok(()))?;
         } else {
             return Err(errors::SYNTAX);
         }

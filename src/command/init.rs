@@ -1,13 +1,12 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::access::KEY;
-use super::args::{Parsed, Words};
-use super::table::{self, FIRST};
-use super::terms::{self, Options};
-use super::{errors, pipeline, reply};
+use super::args::{Args, Parsed};
+use super::options::Options;
+use super::vocabulary::{self, Spec, FIRST};
+use super::{errors, pipeline, reply, terms};
 use crate::server::call::Call;
 use crate::server::ffi::random;
-use crate::server::module::register::Spec;
 use crate::server::value::key::Slot;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
@@ -19,14 +18,14 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::CREATES,
-    summary: "Creates a sale; told the same again, changes nothing",
+    acl: vocabulary::ACL_OPERATOR,
+    keys: terms::CREATES,
+    summary: "Creates a sale; the same call again changes nothing",
     complexity: "O(1)",
     since: FIRST,
     tips: &[],
     args: terms::INIT_ARGS,
-    reply: "`OK`: the sale is there, created now or by an INIT that was told the same.",
+    reply: "`OK`: the sale is there, created now or by an INIT with the same arguments.",
     errors: &[
         errors::INTEGER,
         errors::SYNTAX,
@@ -76,9 +75,9 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<Init> {
-    let mut words = Words::after_key(args);
-    let supply = words.integer()?;
-    let Options { change, draw, amounts, schedule, .. } = Options::parse(&mut words)?;
+    let mut args = Args::after_key(args);
+    let supply = args.integer()?;
+    let Options { change, draw, amounts, schedule, .. } = Options::parse(&mut args)?;
     // Who draws red packets wants one for each user, whatever is in it.
     let usual = match draw {
         None => Terms::default(),

@@ -1,13 +1,12 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::pipeline::{self, Task, Tasks};
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use crate::server::propagation::outbox::Stream;
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
@@ -23,13 +22,13 @@ pub const SPEC: Spec = Spec {
     arity: -4,
     flags: "write deny-oom fast",
     acl: "write fast",
-    keys: table::COUNTED,
+    keys: vocabulary::COUNTED,
     summary: "Takes units of several sales for a user, of all or of none",
     complexity: "O(N) where N is the number of keys",
     since: FIRST,
     tips: &[],
     args: &[
-        table::USER,
+        vocabulary::USER,
         Arg::new("numkeys", ArgKind::Integer),
         Arg::new("key", ArgKind::Key).multiple(),
         Arg::block(
@@ -37,7 +36,7 @@ pub const SPEC: Spec = Spec {
             &[Arg::pure("qty", "QTY"), Arg::new("n", ArgKind::Integer).multiple()],
         )
         .optional(),
-        table::REQ.optional(),
+        vocabulary::REQ.optional(),
     ],
     reply: "`[GRANTED, [seq, qty, state, deadline, available] ...]`: a row for each distinct key, \
         in order of first mention\n\
@@ -82,17 +81,17 @@ fn run(call: &mut Call<'_>) {
 type Asked<'a> = (&'a [u8], Vec<Part>, Option<&'a [u8]>);
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
-    let mut words = Words::of(args);
-    let user = words.user()?;
-    let count = words.integer()?;
+    let mut args = Args::of(args);
+    let user = args.user()?;
+    let count = args.integer()?;
     let count = usize::try_from(count).ok().filter(|count| (1..=MGRAB_KEYS_MAX).contains(count));
-    let keys = words.several(count.ok_or(errors::KEYS_TOO_MANY)?)?;
+    let keys = args.take(count.ok_or(errors::KEYS_TOO_MANY)?)?;
     let (mut quantities, mut req) = (None, None);
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if is(name, "QTY") {
-            words.once(&mut quantities, |words| read_quantities(words, keys.len()))?;
+            args.once(&mut quantities, |args| read_quantities(args, keys.len()))?;
         } else if is(name, "REQ") {
-            words.once(&mut req, Words::req)?;
+            args.once(&mut req, Args::req)?;
         } else {
             return Err(errors::SYNTAX);
         }
@@ -101,10 +100,10 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
 }
 
 /// One quantity for all keys, or one for each.
-fn read_quantities(words: &mut Words<'_>, keys: usize) -> Parsed<Vec<u64>> {
-    let first = words.count()?;
+fn read_quantities(args: &mut Args<'_>, keys: usize) -> Parsed<Vec<u64>> {
+    let first = args.count()?;
     let mut quantities = vec![first];
-    while let Some(qty) = words.further_integer()? {
+    while let Some(qty) = args.optional_integer()? {
         if qty == 0 {
             return Err(errors::INTEGER);
         }
@@ -120,12 +119,12 @@ fn read_quantities(words: &mut Words<'_>, keys: usize) -> Parsed<Vec<u64>> {
 /// The distinct keys in order of first mention; a key named twice is asked for the sum.
 fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::with_capacity(keys.len());
-    for (place, key) in keys.iter().enumerate() {
-        let qty = quantities.and_then(|quantities| quantities.get(place).copied());
+    for (index, key) in keys.iter().enumerate() {
+        let qty = quantities.and_then(|quantities| quantities.get(index).copied());
         let known = parts.iter_mut().find(|part| keys.get(part.arg - FIRST_KEY) == Some(key));
         let Some(known) = known else {
             let amount = qty.map_or(Amount::Unsaid, Amount::Exactly);
-            parts.push(Part { arg: place + FIRST_KEY, amount });
+            parts.push(Part { arg: index + FIRST_KEY, amount });
             continue;
         };
         let before = match known.amount {
@@ -163,19 +162,19 @@ fn take(
 ) -> Result<MultiOutcome, &'static str> {
     call.let_expire(&parts.iter().map(|part| part.arg).collect::<Vec<_>>());
     let (decided, streams) = judge(call, user, parts, req, now)?;
-    let attempted = |place| match decided.outcome {
+    let attempted = |part: usize| match decided.outcome {
         // What came before a refusal was not granted, so only the refusal counts.
-        MultiOutcome::Refused { index, .. } => place == index,
+        MultiOutcome::Refused { index, .. } => part == index,
         // All is judged again.
         MultiOutcome::NextRound => false,
         _ => true,
     };
     let judged = parts.iter().zip(&decided.decisions).zip(streams).enumerate();
     let tasks: Tasks<'_, '_, '_> = judged
-        .map(|(place, ((part, Decision { outcome, plan }), stream))| Task {
+        .map(|(index, ((part, Decision { outcome, plan }), stream))| Task {
             arg: part.arg,
             plan: plan.as_ref(),
-            attempt: attempted(place).then_some(outcome),
+            attempt: attempted(index).then_some(outcome),
             stream,
         })
         .collect();
@@ -204,7 +203,7 @@ fn judge<'a, 'c>(
     now: &Now,
 ) -> Result<Judged<'a, 'c>, &'static str> {
     let outbox = call.outbox();
-    let mut keys = call.open_several(parts.iter().map(|part| part.arg));
+    let mut keys = call.open_all(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
         sales.push(access::sale(key)?);

@@ -1,5 +1,4 @@
-//! The language: what callers say and are told. A file for each command, each of which parses all
-//! its arguments, then opens its key, then decides.
+//! The commands, a file for each: it parses all its arguments, then opens its key, then decides.
 
 mod access;
 mod allow_deny;
@@ -8,13 +7,13 @@ mod apply;
 pub mod args;
 mod audit;
 pub mod docs;
-pub mod errors;
+mod errors;
 mod expire;
 mod grab;
-mod help;
 mod import;
 mod init;
 mod mgrab;
+pub mod options;
 mod pause;
 mod pipeline;
 mod reply;
@@ -23,8 +22,9 @@ mod rounds;
 mod settle;
 mod status;
 pub mod table;
-pub mod terms;
+mod terms;
 mod user;
+pub mod vocabulary;
 mod winners;
 
 use crate::server::module::load::{self, Context, RedisString, Status};

@@ -1,9 +1,8 @@
 //! `SECKILL.PAUSE key` and `SECKILL.RESUME key`: whether GRAB sells.
 
 use super::pipeline;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
-use crate::server::module::register::Spec;
 use seckill_domain::request::Request;
 
 pub const PAUSE: Spec = Spec {
@@ -11,15 +10,15 @@ pub const PAUSE: Spec = Spec {
     handler: pause,
     arity: 2,
     flags: "write",
-    acl: table::ACL_OPERATOR,
-    keys: table::CHANGES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::CHANGES,
     summary: "Stops a sale from selling until it is resumed",
     complexity: "O(1)",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY],
+    args: &[vocabulary::KEY],
     reply: "`OK`: the sale is paused, now or already.",
-    errors: table::NEEDS_SALE,
+    errors: vocabulary::NEEDS_SALE,
     example: "SECKILL.PAUSE drop",
     internal: false,
 };

@@ -143,7 +143,7 @@ pub fn commit_all<'c>(
 ) -> Result<SmallVec<[Made<'c>; 1]>, &'static str> {
     ready(call, &tasks)?;
     let args = call.args();
-    let mut keys = call.open_several(tasks.iter().map(|task| task.arg));
+    let mut keys = call.open_all(tasks.iter().map(|task| task.arg));
     let streams = tasks.iter_mut().map(|task| task.stream.take());
     let Some(mut streams) = outbox::open_all(streams) else {
         // A stream was there and is not: its time to live was over just now, foreign code ran, and

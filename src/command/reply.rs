@@ -1,6 +1,6 @@
 //! From outcomes to RESP. Words are bulk strings, because some clients turn a simple string into
-//! `true`; only a plain OK is a simple string. Replies go out element by element, each by a call of
-//! the server's, without building a value first.
+//! `true`; only a plain OK is a simple string. Outcomes go out element by element, each by a call
+//! of the server's, without building a value first.
 
 use super::errors;
 use crate::server::ffi::reply::Reply;
@@ -39,7 +39,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
             reply.int(*applied);
             reply.number(*available);
         }
-        // A caller that asks for judgement asks again after the round; nobody is told this.
+        // A caller that asks for judgement asks again after the round; nobody sees this.
         Outcome::NextRound => reply.ok(),
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
         Outcome::ManyEnding => reply.error(errors::MANY_ENDING),

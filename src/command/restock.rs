@@ -1,10 +1,9 @@
 //! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
 
-use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::request::{Request, Restock};
 
 pub const SPEC: Spec = Spec {
@@ -12,16 +11,16 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: 5,
     flags: "write deny-oom",
-    acl: table::ACL_OPERATOR,
-    keys: table::TAKES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::TAKES,
     summary: "Adds units to a sale, or withdraws available ones",
     complexity: "O(N) where N is the number of restock ids kept, at most 1024",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
+        vocabulary::KEY,
         Arg::new("delta", ArgKind::Integer).about("units to add; negative: to withdraw; not 0"),
-        table::REQ,
+        vocabulary::REQ,
     ],
     reply: "`[applied, available]`: by how much the supply changed, and what is available after \
         it. Withdrawing takes at most what is available, so `applied` may be smaller in size than \
@@ -48,12 +47,12 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Restock<'a>> {
-    let mut words = Words::after_key(args);
-    let delta = words.delta()?;
-    if !is(words.bytes()?, "REQ") {
+    let mut args = Args::after_key(args);
+    let delta = args.delta()?;
+    if !is(args.bytes()?, "REQ") {
         return Err(errors::SYNTAX);
     }
-    let req = words.req()?;
-    words.end()?;
+    let req = args.req()?;
+    args.end()?;
     Ok(Restock { delta, req })
 }

@@ -1,12 +1,11 @@
 //! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
 
 use super::access;
-use super::args::{is, Parsed, Words};
+use super::args::{is, Args, Parsed};
 use super::errors;
-use super::table::{self, FIRST};
+use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::Spec;
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
 
@@ -15,13 +14,13 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -2,
     flags: "readonly",
-    acl: table::ACL_READ,
-    keys: table::READS,
+    acl: vocabulary::ACL_READ,
+    keys: vocabulary::READS,
     summary: "Lists the totals of the last rounds, the stored one first",
     complexity: "O(N) where N is COUNT",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::COUNT],
+    args: &[vocabulary::KEY, vocabulary::COUNT],
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
         EVERY. COUNT is 1 to 100 (the default).",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
@@ -37,13 +36,13 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<usize> {
-    let mut words = Words::after_key(args);
+    let mut args = Args::after_key(args);
     let mut count = None;
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if !is(name, "COUNT") {
             return Err(errors::SYNTAX);
         }
-        words.once(&mut count, |words| words.count_up_to(ROUND_TOTALS_MAX as u64))?;
+        args.once(&mut count, |args| args.count_up_to(ROUND_TOTALS_MAX as u64))?;
     }
     Ok(count.map_or(ROUND_TOTALS_MAX, |count| count as usize))
 }

@@ -1,17 +1,18 @@
 //! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: what happens to a grant after it was grabbed.
 
-use super::args::{Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline};
 use crate::server::call::Call;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::HOLD_MS_MAX;
 use seckill_domain::request::{Deed, Request, Settle, Which};
 
 /// SEQ or REQ: which grant is meant.
-const WHICH: Arg =
-    Arg::one_of("grant", &[Arg::new("seq", ArgKind::Integer).shown("n").token("SEQ"), table::REQ])
-        .optional();
+const WHICH: Arg = Arg::one_of(
+    "grant",
+    &[Arg::new("seq", ArgKind::Integer).shown("n").token("SEQ"), vocabulary::REQ],
+)
+.optional();
 
 const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
     `[NOGRANT, 0, 0, 0]`: this user has no such grant";
@@ -32,12 +33,12 @@ pub const CONFIRM: Spec = Spec {
     arity: -3,
     flags: "write fast",
     acl: "write fast",
-    keys: table::TAKES,
+    keys: vocabulary::TAKES,
     summary: "Makes a held grant final: it is paid",
     complexity: "O(log N) where N is the number of held grants",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
+    args: &[vocabulary::KEY, vocabulary::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.CONFIRM drop alice",
@@ -50,12 +51,12 @@ pub const CANCEL: Spec = Spec {
     arity: -3,
     flags: "write fast",
     acl: "write fast",
-    keys: table::TAKES,
+    keys: vocabulary::TAKES,
     summary: "Gives a held grant back; for a request id that was never granted, fences it off",
     complexity: "O(log N) where N is the number of held grants",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::USER, WHICH],
+    args: &[vocabulary::KEY, vocabulary::USER, WHICH],
     reply: "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
         `[CANCELLED, 0, 0, 0]`: REQ was never granted; a GRAB with it that comes late takes \
         nothing\n\
@@ -71,13 +72,13 @@ pub const EXTEND: Spec = Spec {
     arity: -4,
     flags: "write fast",
     acl: "write fast",
-    keys: table::TAKES,
+    keys: vocabulary::TAKES,
     summary:
         "Moves the deadline of a held grant to so many milliseconds from now, if that is later",
     complexity: "O(log N) where N is the number of held grants",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::USER, Arg::new("ms", ArgKind::Integer), WHICH],
+    args: &[vocabulary::KEY, vocabulary::USER, Arg::new("ms", ArgKind::Integer), WHICH],
     reply: REPLY,
     errors: &[
         errors::USER,
@@ -100,13 +101,13 @@ pub const REFUND: Spec = Spec {
     handler: refund,
     arity: -3,
     flags: "write",
-    acl: table::ACL_OPERATOR,
-    keys: table::TAKES,
+    acl: vocabulary::ACL_OPERATOR,
+    keys: vocabulary::TAKES,
     summary: "Takes a sold grant back: its units are available again",
     complexity: "O(log N) where N is the number of the user's grants",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::USER, WHICH],
+    args: &[vocabulary::KEY, vocabulary::USER, WHICH],
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.REFUND drop alice",
@@ -114,41 +115,41 @@ pub const REFUND: Spec = Spec {
 };
 
 fn confirm(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| {
-        let (which, reclaim) = words.which(true)?;
+    let settle = parse(call.args(), |args| {
+        let (which, reclaim) = args.which(true)?;
         Ok((which, Deed::Confirm { reclaim }))
     });
     answer(call, settle);
 }
 
 fn cancel(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| Ok((words.which(false)?.0, Deed::Cancel)));
+    let settle = parse(call.args(), |args| Ok((args.which(false)?.0, Deed::Cancel)));
     answer(call, settle);
 }
 
 fn extend(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| {
-        let ms = words.count()?;
+    let settle = parse(call.args(), |args| {
+        let ms = args.count()?;
         if ms > HOLD_MS_MAX {
             return Err(errors::EXTEND_TOO_LONG);
         }
-        Ok((words.which(false)?.0, Deed::Extend { ms }))
+        Ok((args.which(false)?.0, Deed::Extend { ms }))
     });
     answer(call, settle);
 }
 
 fn refund(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |words| Ok((words.which(false)?.0, Deed::Refund)));
+    let settle = parse(call.args(), |args| Ok((args.which(false)?.0, Deed::Refund)));
     answer(call, settle);
 }
 
 fn parse<'a>(
     args: &'a [&'a [u8]],
-    rest: impl FnOnce(&mut Words<'a>) -> Parsed<(Which<'a>, Deed)>,
+    rest: impl FnOnce(&mut Args<'a>) -> Parsed<(Which<'a>, Deed)>,
 ) -> Parsed<Settle<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
-    let (which, deed) = rest(&mut words)?;
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    let (which, deed) = rest(&mut args)?;
     Ok(Settle { user, which, deed })
 }
 

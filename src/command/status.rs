@@ -2,12 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Arg, Spec, FIRST};
 use super::{access, errors};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::{Arg, Spec};
 use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
@@ -16,12 +15,12 @@ pub const SPEC: Spec = Spec {
     arity: -2,
     flags: "readonly fast",
     acl: "read fast",
-    keys: table::READS,
+    keys: vocabulary::READS,
     summary: "Shows a sale at a glance",
     complexity: "O(1)",
     since: FIRST,
     tips: &["nondeterministic_output"],
-    args: &[table::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
+    args: &[vocabulary::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
     reply: "A map (a flat array in RESP2), or with JSON a string that holds an object with the \
         same fields: `state` (`pending`, `open`, `allheld`, `soldout`, `paused` or `closed`), \
         `supply`, `available`, `held`, `sold`, `deficit`, `winners`, `grants`, `limit`, `grabs`, \
@@ -43,9 +42,9 @@ fn run(call: &mut Call<'_>) {
 
 /// Whether JSON is asked for.
 fn parse(args: &[&[u8]]) -> Parsed<bool> {
-    let mut words = Words::after_key(args);
-    let json = words.option();
-    words.end()?;
+    let mut args = Args::after_key(args);
+    let json = args.option();
+    args.end()?;
     match json {
         Some(name) if !is(name, "JSON") => Err(errors::SYNTAX),
         name => Ok(name.is_some()),

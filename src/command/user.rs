@@ -1,11 +1,10 @@
 //! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
 
-use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::Spec;
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::Sale;
 
@@ -14,13 +13,13 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "readonly",
-    acl: table::ACL_READ,
-    keys: table::READS,
+    acl: vocabulary::ACL_READ,
+    keys: vocabulary::READS,
     summary: "Shows what a user has and may still have",
     complexity: "O(N) where N is the number of grants listed",
     since: FIRST,
     tips: &[],
-    args: &[table::KEY, table::USER, table::COUNT],
+    args: &[vocabulary::KEY, vocabulary::USER, vocabulary::COUNT],
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
         limit), `OK`, and the newest grant rows, newest first (100, or COUNT of at most 10000).",
     errors: &[errors::USER, errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
@@ -30,8 +29,8 @@ pub const SPEC: Spec = Spec {
 
 struct Query<'a> {
     user: &'a [u8],
-    /// Rows to list at most.
-    rows: usize,
+    /// Grants to list at most.
+    count: usize,
 }
 
 fn run(call: &mut Call<'_>) {
@@ -42,16 +41,16 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
-    let mut words = Words::after_key(args);
-    let user = words.user()?;
-    let mut rows = None;
-    while let Some(name) = words.option() {
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    let mut count = None;
+    while let Some(name) = args.option() {
         if !is(name, "COUNT") {
             return Err(errors::SYNTAX);
         }
-        words.once(&mut rows, |words| words.count_up_to(PAGE_ROWS_MAX))?;
+        args.once(&mut count, |args| args.count_up_to(PAGE_ROWS_MAX))?;
     }
-    Ok(Query { user, rows: rows.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
+    Ok(Query { user, count: count.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
 }
 
 fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
@@ -61,7 +60,7 @@ fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
         None => out.int(-1),
     }
     out.text(sale.admittance(query.user).name());
-    let newest_first = || sale.grants_of(query.user).take(query.rows);
+    let newest_first = || sale.grants_of(query.user).take(query.count);
     out.array(newest_first().count());
     newest_first().for_each(|grant| reply::row(out, &grant));
 }

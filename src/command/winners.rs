@@ -1,12 +1,11 @@
 //! `SECKILL.WINNERS key cursor [COUNT n] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]
 //! [ROUND r]`: the grants in seq order, page by page.
 
-use super::args::{is, Parsed, Words};
-use super::table::{self, FIRST};
+use super::args::{is, Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{access, errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
-use crate::server::module::register::{Arg, ArgKind, Spec};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::outcome::State;
 use seckill_domain::Sale;
@@ -16,16 +15,16 @@ pub const SPEC: Spec = Spec {
     handler: run,
     arity: -3,
     flags: "readonly",
-    acl: table::ACL_READ,
-    keys: table::READS,
+    acl: vocabulary::ACL_READ,
+    keys: vocabulary::READS,
     summary: "Lists grants in seq order, page by page",
     complexity: "O(N) where N is COUNT",
     since: FIRST,
     tips: &[],
     args: &[
-        table::KEY,
+        vocabulary::KEY,
         Arg::new("cursor", ArgKind::Integer).about("the last seq looked at, 0 to start"),
-        table::COUNT,
+        vocabulary::COUNT,
         Arg::one_of(
             "state",
             &[
@@ -93,16 +92,16 @@ fn run(call: &mut Call<'_>) {
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<Page> {
-    let mut words = Words::after_key(args);
-    let cursor = words.integer()?;
+    let mut args = Args::after_key(args);
+    let cursor = args.integer()?;
     let (mut count, mut filter, mut round) = (None, None, None);
-    while let Some(name) = words.option() {
+    while let Some(name) = args.option() {
         if is(name, "COUNT") {
-            words.once(&mut count, |words| words.count_up_to(PAGE_ROWS_MAX))?;
+            args.once(&mut count, |args| args.count_up_to(PAGE_ROWS_MAX))?;
         } else if is(name, "ROUND") {
-            words.once(&mut round, Words::integer)?;
+            args.once(&mut round, Args::integer)?;
         } else if is(name, "STATE") {
-            words.once(&mut filter, |words| filter_of(words.bytes()?).ok_or(errors::SYNTAX))?;
+            args.once(&mut filter, |args| filter_of(args.bytes()?).ok_or(errors::SYNTAX))?;
         } else {
             return Err(errors::SYNTAX);
         }
@@ -128,20 +127,20 @@ fn write(sale: &Sale, page: &Page, out: Reply<'_>) {
         None => Some((1, sale.ledger().len())),
         Some(round) => sale.seqs_of_round(round),
     };
-    // A round that has no grant, or is not kept, is a list without rows.
+    // A round that has no grant, or is not kept, is an empty list.
     let (first, newest) = range.unwrap_or((1, 0));
     let mut cursor = page.cursor.max(first - 1);
-    let mut rows = Vec::new();
+    let mut grants = Vec::new();
     for _ in 0..page.count {
         match sale.next_seq(cursor).filter(|seq| *seq <= newest) {
             Some(seq) => cursor = seq,
             None => break,
         }
-        rows.extend(sale.grant(cursor).filter(|grant| page.filter.lets(grant.state)));
+        grants.extend(sale.grant(cursor).filter(|grant| page.filter.lets(grant.state)));
     }
     let is_done = sale.next_seq(cursor).is_none_or(|seq| seq > newest);
     out.array(2);
     out.number(if is_done { 0 } else { cursor });
-    out.array(rows.len());
-    rows.iter().for_each(|grant| reply::row(out, grant));
+    out.array(grants.len());
+    grants.iter().for_each(|grant| reply::row(out, grant));
 }

@@ -27,7 +27,7 @@ fn let_sell(run: &Run, grants: u64) {
     wait_until("buyers are served", || run.grants.load(Ordering::SeqCst) >= before + grants);
 }
 
-/// Waits for so many answers; each buyer may have one in his hands already.
+/// Waits for so many answers; each buyer may hold one already.
 fn let_ask(run: &Run, calls: u64) {
     let before = run.calls.load(Ordering::SeqCst) + BUYERS;
     wait_until("buyers are answered", || run.calls.load(Ordering::SeqCst) >= before + calls);

@@ -28,7 +28,7 @@ fn lists_let_in_and_keep_out() {
             ("SECKILL.GRAB k d", "['DENIED']"),
             ("SECKILL.DENY k ADD b a", "2"),
             ("SECKILL.GRAB k b", "['DENIED']"),
-            // A winner always learns that he won.
+            // Winners always learn that they won.
             ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
             ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
             ("SECKILL.DENY k remove b b", "1"),
@@ -197,7 +197,7 @@ fn each_impossible_gate_has_its_own_error() {
     server.assert_sound("k");
 }
 
-/// Whoever asks first is in, even when there is nothing for him; asking while closed is nothing.
+/// Whoever asks first is in, even when there is nothing for them; asking while closed is nothing.
 #[test]
 fn the_first_so_many_are_admitted() {
     let server = Server::start();

@@ -3,7 +3,7 @@
 
 use seckill_oracle::shorthand::effect;
 
-use super::turn::{hourly, send_to};
+use super::round_end::{hourly, send_to};
 use crate::support::bulk::{base36, grow};
 use crate::support::shop::number;
 use crate::support::{wait_until, Conn, Server};

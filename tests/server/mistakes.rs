@@ -2,7 +2,7 @@
 //! command, and nothing in the whole data set changes, nor does any counter of an outcome.
 
 use seckill::command::table::TABLE;
-use seckill::server::module::register::Arg;
+use seckill::command::vocabulary::Arg;
 
 use super::errors::assert_listed;
 use crate::support::client::{encode, words};

@@ -91,7 +91,7 @@ fn a_promoted_replica_expires_what_its_primary_would_have() {
     assert_eq!(all.iter().filter(|entry| entry.number("epoch") > epoch).count(), 9);
 }
 
-/// A buyer at whichever server is the primary, who notes each order's state that he was told.
+/// A buyer at whichever server is the primary, who notes each order's state as last answered.
 fn buy(ports: [u16; 2], stopped: &AtomicBool, name: &str) -> HashMap<String, String> {
     let mut told = HashMap::new();
     let mut conns = ports.map(|port| Conn::open(port).expect("a connection"));

@@ -106,7 +106,7 @@ fn each_unit_returns_once() {
     panic!("in twenty races only these took part: {seen:?}");
 }
 
-/// One order at its deadline: everybody wants something else, and exactly one gets his way.
+/// One order at its deadline: everybody wants something else, and exactly one gets their way.
 #[test]
 fn one_order_is_settled_once() {
     let server = Server::start();

@@ -1,5 +1,5 @@
 //! The users of redis.conf.example, attacked: each tries every command that the server has, keys
-//! that are not his, and every way to hide one. And callers who ask for more memory than they send.
+//! that are not theirs, and every way to hide one. And callers who ask for more memory than they send.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
 use crate::support::{Conn, Reply, Server};
 
-/// Commands that the server lets everybody run, whatever his permissions.
+/// Commands that the server lets everybody run, whatever their permissions.
 const FOR_ALL: &str = "no_auth";
 
 /// What a user of the shop must never get, in words that would do harm. `FLUSHALL` alone tells
@@ -251,7 +251,7 @@ fn an_outbox_needs_the_permission_to_write() {
     assert_eq!(events(&mut admin, "log:4"), ["INIT", "GRANT"]);
 }
 
-/// Neither a transaction nor a script gives a user more than he has.
+/// Neither a transaction nor a script gives users more than they have.
 #[test]
 fn detours_lead_nowhere() {
     let (server, mut admin) = with_two_sales();

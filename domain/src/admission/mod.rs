@@ -3,22 +3,31 @@
 //! Every hash here is keyed by the sale's secret, so nobody can choose an id that passes and all
 //! nodes agree. Refusing allocates nothing.
 
-mod judge;
-mod list;
 mod modulo;
 mod sample;
-mod tests;
 pub mod users;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::wire;
+use crate::memory::wire;
 use crate::model::outcome::Misuse;
 
-pub use judge::Admittance;
-pub use list::{List, LISTS};
 pub use modulo::Modulo;
 pub use sample::Sample;
+
+/// A list of users that a sale keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum List {
+    /// Those whom ALLOWLIST lets in.
+    Allow,
+    /// Those who never may.
+    Deny,
+    /// Those whom ADMIT has let in.
+    Admitted,
+}
+
+/// All lists, in the order of their numbers.
+pub const LISTS: [List; 3] = [List::Allow, List::Deny, List::Admitted];
 
 /// Terms of admission in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

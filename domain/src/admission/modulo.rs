@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::codec::wire;
+use crate::memory::wire;
 use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::MOD_RESIDUES_MAX;
 use crate::model::outcome::Misuse;
@@ -35,7 +35,7 @@ impl Modulo {
     }
 
     /// Whether this user is one of them.
-    pub(super) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let residue = match user.iter().all(u8::is_ascii_digit) {
             true => user
                 .iter()

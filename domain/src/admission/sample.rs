@@ -25,7 +25,7 @@ impl Sample {
     }
 
     /// Whether this user is one of them. A larger share has all users of a smaller one.
-    pub(super) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let bits = keyed(secret, Purpose::Sample, &[&[self.salt.len() as u8], &self.salt, user]);
         let place = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
         place < u128::from(self.permille)

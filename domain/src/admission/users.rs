@@ -1,8 +1,8 @@
 //! A set of users: the same pages and the same index as the ledger's, without grants.
 //!
-//! A user who is taken out keeps his place, marked, so that adding and removing him again and again
-//! costs nothing more; when the last one is taken out the set is empty for good reason and starts
-//! anew. The order of the places is part of the state, so equal nodes have equal pieces.
+//! Users who are taken out keep their place, marked, so that adding and removing them again and
+//! again costs nothing more; when the last one is taken out the set is empty for good reason and
+//! starts anew. The order of the places is part of the state, so equal nodes have equal pieces.
 
 use siphasher::sip::SipHasher13;
 
@@ -11,7 +11,7 @@ use crate::ledger::{Block, HashKey};
 use crate::memory::pages::Pages;
 use crate::model::limits::{LISTED_BYTES_MAX, PAGE_BYTES, USER_BYTES_MAX};
 
-/// Head of a record: whether he is in, and the length of the user less one.
+/// Head of a record: whether they are in, and the length of the user less one.
 const HEAD_BYTES: usize = 2;
 
 /// Longest record.
@@ -57,7 +57,7 @@ impl Users {
         self.index.len()
     }
 
-    /// Whether so many further users of any length fit.
+    /// Whether so many more users of any length fit.
     pub fn has_room_for(&self, users: usize) -> bool {
         let bytes = (users as u64).saturating_mul(2 * RECORD_BYTES_MAX as u64);
         self.end.saturating_add(bytes) <= LISTED_BYTES_MAX
@@ -75,8 +75,8 @@ impl Users {
         if self.index.is_empty() {
             return None;
         }
-        let is_he = |value| self.listed(value).is_some_and(|listed| listed.user == user);
-        self.index.find(self.hash(user), is_he)
+        let is_user = |value| self.listed(value).is_some_and(|listed| listed.user == user);
+        self.index.find(self.hash(user), is_user)
     }
 
     /// Whether the user is in.
@@ -85,7 +85,7 @@ impl Users {
         self.find(user).and_then(|value| self.listed(value)).is_some_and(|listed| listed.is_in)
     }
 
-    /// Takes a user of 1 to 256 bytes in. False when he was in.
+    /// Takes a user of 1 to 256 bytes in. False when they were in.
     pub fn insert(&mut self, user: &[u8]) -> bool {
         match self.find(user) {
             Some(value) => self.mark(value, true),
@@ -96,7 +96,7 @@ impl Users {
         }
     }
 
-    /// Takes a user out. False when he was not in.
+    /// Takes a user out. False when they were not in.
     pub fn remove(&mut self, user: &[u8]) -> bool {
         let removed = self.find(user).is_some_and(|value| self.mark(value, false));
         if removed && self.len == 0 {
@@ -110,7 +110,7 @@ impl Users {
         self.find(user).is_none()
     }
 
-    /// Adds a user who is new to the set, as he was saved.
+    /// Adds a user who is new to the set, as they were saved.
     pub fn append(&mut self, listed: &Listed<'_>) {
         let hash = self.hash(listed.user);
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
@@ -137,7 +137,7 @@ impl Users {
         true
     }
 
-    /// All who are in or were, each with his place, from the place `first` on.
+    /// All who are in or were, each with their place, from the place `first` on.
     pub fn iter_from(&self, first: u64) -> impl Iterator<Item = (u64, Listed<'_>)> {
         let mut place = first;
         core::iter::from_fn(move || {

@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::admission::{List, LISTS};
-use crate::codec::wire;
 use crate::ledger::record::{Asked, ReqTag};
+use crate::memory::wire;
 use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{Refused, State};
 use crate::request::terms::{Terms, TermsChange};
@@ -242,7 +242,7 @@ pub struct Importing<'a> {
 pub type Seqs = SmallVec<[u64; 2]>;
 
 impl<'a> Change<'a> {
-    /// A change that stores no time of its own: a piece of a rewritten log.
+    /// A change without a time or an epoch of its own: a piece of a rewritten log is one.
     pub fn piece(effect: Effect<'a>) -> Change<'a> {
         Change { elapsed_ms: 0, epoch: None, effect }
     }

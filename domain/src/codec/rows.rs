@@ -11,7 +11,7 @@ use std::hint::black_box;
 use crate::codec::snapshot::{can_be_drawn, counts_all};
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{self, Asked, Record};
-use crate::ledger::{Ledger, Lookup, NewGrant};
+use crate::ledger::{Ledger, Lookup, NewGrant, Places};
 use crate::memory::bytes::{put_varint, Reader};
 use crate::model::balances::Balances;
 use crate::model::limits::{
@@ -156,7 +156,7 @@ pub(crate) fn take(sale: &mut Sale, piece: &[u8]) {
     let Some(head) = Head::read(&mut reader) else { return };
     let ledger = &mut sale.ledger;
     let rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
-    match ledger.is_gathering() {
+    match ledger.is_bulk_loading() {
         true => gather(ledger, rows),
         false => take_records(ledger, rows),
     }
@@ -208,5 +208,5 @@ fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Lookup>) {
         held_until: row.deadline,
         epoch: ledger.epoch_of(ledger.len() + 1),
     };
-    ledger.push(&new, found);
+    ledger.push(&new, found.map(|user| Places { user, req: None }));
 }

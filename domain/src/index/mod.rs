@@ -8,20 +8,14 @@
 //! ("extendible hashing", Fagin et al., 1979): one shard grows or splits at a time, so no insert
 //! pays for the whole table.
 
-mod build;
-pub mod gathered;
+pub mod bulk;
 mod shard;
-mod slots;
 mod tests;
-mod word;
 
 use crate::model::limits::SLOTS_PER_SHARD_MAX;
-use shard::Shard;
-use slots::SLOTS_MIN;
-use word::{fragment_of, pack, value_in, FRAGMENT_BITS};
+use shard::{fragment_of, pack, value_in, Shard, FRAGMENT_BITS, SLOTS_MIN};
 
-pub use build::shape_of;
-pub use word::{word_of, Value};
+pub use shard::Value;
 
 /// Directory bits at the most; beyond it shards just grow.
 const DEPTH_MAX: u32 = 20;

@@ -1,7 +1,82 @@
-//! One shard of the index: a table of words that are sorted by fragment.
+//! One shard of the index: a table of words that are sorted by fragment. First what a word keeps of
+//! a key, then how many slots there are, then the table.
 
-use super::slots::{homes_in, is_full, next_slots, slots_for_half};
-use super::word::{fragment_in, value_in, Value, FRAGMENT_BITS};
+/// Bits of a hash that a slot keeps.
+pub(super) const FRAGMENT_BITS: u32 = 31;
+
+/// A value of the index: 32 bits and a mark that tells two kinds of value apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    pub number: u32,
+    pub marked: bool,
+}
+
+pub(super) fn fragment_of(hash: u64) -> u32 {
+    (hash >> (64 - FRAGMENT_BITS)) as u32
+}
+
+pub(super) fn pack(fragment: u32, value: Value) -> u64 {
+    u64::from(fragment) << 33 | u64::from(value.marked) << 32 | u64::from(value.number)
+}
+
+pub(super) fn fragment_in(word: u64) -> u32 {
+    (word >> 33) as u32
+}
+
+pub(super) fn value_in(word: u64) -> Value {
+    Value { number: word as u32, marked: word >> 32 & 1 == 1 }
+}
+
+/// What a slot keeps of a key.
+#[inline]
+pub fn word_of(hash: u64, value: Value) -> u64 {
+    pack(fragment_of(hash), value)
+}
+
+/// Words of the smallest shard.
+pub(super) const SLOTS_MIN: usize = 16;
+/// Words behind the last home position, for keys displaced past it.
+const SLACK_SLOTS_MAX: usize = 32;
+
+/// Slots that are somebody's home position; the rest is slack.
+pub(super) fn homes_in(slots: usize) -> usize {
+    slots - (slots / 8).min(SLACK_SLOTS_MAX)
+}
+
+/// Whether a shard with so many home positions takes no more than its `keys`.
+pub(super) fn is_full(keys: usize, homes: usize) -> bool {
+    // 3/4 of the home positions: beyond it runs grow past the cache line they begin in.
+    keys * 4 >= homes * 3
+}
+
+/// The next larger size: two steps to a doubling, both size classes of jemalloc, so that nothing is
+/// lost between what is asked for and what is given. With smaller steps each key is moved more
+/// often as the index grows, with larger ones more slots are empty.
+pub(super) fn next_slots(slots: usize) -> usize {
+    match slots.is_power_of_two() {
+        true => slots + slots / 2,
+        false => slots.next_power_of_two(),
+    }
+}
+
+/// Slots of the smallest shard whose home positions are enough.
+fn least_slots(is_enough: impl Fn(usize) -> bool) -> usize {
+    let mut slots = SLOTS_MIN;
+    while !is_enough(homes_in(slots)) {
+        slots = next_slots(slots);
+    }
+    slots
+}
+
+/// Slots of the smallest shard that is not full with `keys` keys.
+pub(super) fn slots_for(keys: usize) -> usize {
+    least_slots(|homes| !is_full(keys, homes))
+}
+
+/// Slots of the smallest shard that `keys` keys fill to 3/5 at the most: what a half begins with.
+pub(super) fn slots_for_half(keys: usize) -> usize {
+    least_slots(|homes| homes * 3 >= keys * 5)
+}
 
 /// One sorted open-addressing table. An empty word is 0.
 #[derive(Clone, Debug)]
@@ -17,14 +92,10 @@ impl Shard {
         Shard { words: vec![0; slots].into_boxed_slice(), used: 0, depth }
     }
 
-    fn homes(&self) -> usize {
-        homes_in(self.words.len())
-    }
-
     /// Where a search for this fragment begins.
     #[inline]
     pub(super) fn home(&self, fragment: u32) -> usize {
-        home_of(fragment, self.depth, self.homes())
+        home_of(fragment, self.depth, homes_in(self.words.len()))
     }
 
     /// Where the key is, or else where the order wants it.
@@ -78,8 +149,9 @@ impl Shard {
         true
     }
 
+    /// Whether it takes no more keys.
     pub(super) fn is_full(&self) -> bool {
-        is_full(self.used as usize, self.homes())
+        is_full(self.used as usize, homes_in(self.words.len()))
     }
 
     /// The same with the next larger number of slots.
@@ -146,5 +218,21 @@ fn built(mut slots: usize, depth: u32, words: impl Iterator<Item = u64> + Clone)
             return shard;
         }
         slots = next_slots(slots);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_the_size_classes_of_the_allocator() {
+        let mut slots = SLOTS_MIN;
+        let mut seen = vec![];
+        while slots <= 64 {
+            seen.push(slots * 8);
+            slots = next_slots(slots);
+        }
+        assert_eq!(seen, [128, 192, 256, 384, 512]);
     }
 }

@@ -2,8 +2,8 @@
 
 #![cfg(test)]
 
-use super::shard::occupied;
-use super::word::fragment_in;
+use super::bulk::shape_of;
+use super::shard::{fragment_in, occupied, word_of};
 use super::*;
 
 /// A good 64-bit mixer (the finaliser of SplitMix64).
@@ -80,8 +80,8 @@ fn an_index_is_built_at_once_as_it_would_have_grown() {
                 assert_eq!(built.find(mix(key.into()), |_| true), None);
                 built.insert(mix(key.into()), value(key));
             }
-            let further = built.heap_blocks() - blocks;
-            assert!(further <= 1 || keys < 100_000, "{further} shards were full");
+            let more = built.heap_blocks() - blocks;
+            assert!(more <= 1 || keys < 100_000, "{more} shards were full");
             for key in keys - keys / 2..=keys + 1000 {
                 let found = built.find(mix(key.into()), |v| v.number == key);
                 assert_eq!(found, Some(value(key)), "{keys} {depth}");

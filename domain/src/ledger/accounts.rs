@@ -1,4 +1,4 @@
-//! The sums of the users with several grants.
+//! The sums of the users with more than one grant.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ const ACCOUNTS_PER_BLOCK: usize = 1024;
 /// Bytes of one node of an account's set of seqs.
 const LIVE_NODE_BYTES: usize = 56;
 
-/// The sums of a user with several grants.
+/// The sums of a user with more than one grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     live_units: u64,
     newest: u32,
-    /// Seqs of his live grants.
+    /// Seqs of their live grants.
     live: BTreeSet<u32>,
     /// Those of them that are held.
     holds: Holds,
@@ -33,17 +33,17 @@ impl Account {
         }
     }
 
-    /// Seq of his newest grant.
+    /// Seq of their newest grant.
     pub(super) fn newest(&self) -> u32 {
         self.newest
     }
 
-    /// Seqs of his live grants.
+    /// Seqs of their live grants.
     pub(super) fn live(&self) -> &BTreeSet<u32> {
         &self.live
     }
 
-    /// His held grants.
+    /// Their held grants.
     pub(super) fn holds(&self) -> &Holds {
         &self.holds
     }

@@ -1,16 +1,12 @@
-//! Looking for a user, and for a request id.
+//! Looking for a user and for a request id, and what a user has.
 
 use siphasher::sip::SipHasher13;
+use smallvec::SmallVec;
 
-use super::{HashKey, Ledger};
+use super::record::{self, Grant, Record};
+use super::Ledger;
 use crate::index::{Entry, Vacant, Value};
-use crate::ledger::record;
-
-/// What users are hashed with in ledgers of this key.
-#[inline]
-pub(super) fn user_hasher(key: HashKey) -> SipHasher13 {
-    SipHasher13::new_with_keys(key[0], key[1])
-}
+use crate::model::outcome::State;
 
 /// What a look for a user or for a request id came to, so that a grant needn't look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +15,13 @@ pub struct Lookup {
     /// Of a user, unmarked: the seq of their only grant. Marked: the number of their account. Of a
     /// request id: the seq of its grant.
     pub(super) entry: Entry,
+}
+
+/// Where a new grant belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    pub user: Lookup,
+    pub req: Option<Lookup>,
 }
 
 impl Lookup {
@@ -48,7 +51,7 @@ impl Ledger {
     /// The hash that a user is looked for by.
     #[inline]
     pub fn hash_of(&self, user: &[u8]) -> u64 {
-        user_hasher(self.key).hash(user)
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
     }
 
     /// The memory that looking there begins with.
@@ -71,13 +74,11 @@ impl Ledger {
     /// Looks a user up whose hash is known.
     #[inline]
     pub fn find_at(&self, user: &[u8], hash: u64) -> Lookup {
-        let entry = self.users.entry(hash, |entry| self.is_user_of(self.newest_of(entry), user));
-        Lookup { hash, entry }
-    }
-
-    #[inline]
-    fn is_user_of(&self, seq: u32, user: &[u8]) -> bool {
-        self.records.get(seq).is_some_and(|(bytes, _)| record::user(bytes) == user)
+        let is_of_user = |value| {
+            let newest = self.records.get(self.newest_of(value));
+            newest.is_some_and(|(bytes, _)| record::user(bytes) == user)
+        };
+        Lookup { hash, entry: self.users.entry(hash, is_of_user) }
     }
 
     pub(super) fn newest_of(&self, entry: Value) -> u32 {
@@ -117,8 +118,87 @@ impl Ledger {
     }
 
     /// Where a request id of the user with this hash is looked for. It goes into the key, because
-    /// one piece is hashed several times faster than two.
+    /// one piece is hashed much faster than two.
     pub(super) fn req_hash(&self, user_hash: u64, req: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.key[1], self.key[0] ^ user_hash).hash(req)
+    }
+}
+
+/// What one user has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Units in live grants.
+    pub live_units: u64,
+    pub live_grants: u32,
+    /// Seq of their newest grant, 0 when none.
+    pub newest: u32,
+    /// Seq of their newest live grant, 0 when none.
+    pub newest_live: u32,
+}
+
+impl Ledger {
+    /// What the user found has.
+    #[inline]
+    pub fn holding(&self, found: &Lookup) -> Holding {
+        match found.value() {
+            None => Holding::default(),
+            Some(entry) if entry.marked => self.accounts.get(entry.number).holding(),
+            Some(entry) => self.holding_of_only(entry.number),
+        }
+    }
+
+    /// What a user has whose only grant is `seq`.
+    fn holding_of_only(&self, seq: u32) -> Holding {
+        match self.record(seq) {
+            Some(record) if record.state.is_live() => {
+                Holding { live_units: record.qty, live_grants: 1, newest: seq, newest_live: seq }
+            }
+            _ => Holding { newest: seq, ..Holding::default() },
+        }
+    }
+
+    /// Seq of the user's newest grant, 0 when none.
+    #[inline]
+    pub(super) fn newest(&self, found: &Lookup) -> u32 {
+        found.value().map_or(0, |entry| self.newest_of(entry))
+    }
+
+    /// The user's grants, newest first.
+    pub fn grants_of(&self, user: &[u8]) -> impl Iterator<Item = Grant<'_>> {
+        let mut next = self.newest(&self.find(user));
+        core::iter::from_fn(move || {
+            let record = self.record(next)?;
+            let grant = self.granted(next, record);
+            next = record.prev;
+            Some(grant)
+        })
+    }
+
+    /// The user's newest live grant that is not due at `t`.
+    pub fn newest_live(&self, found: &Lookup, t: u64) -> Option<Grant<'_>> {
+        let stays = |grant: &Grant<'_>| grant.state.is_live() && !grant.is_due(t);
+        match found.value()? {
+            entry if entry.marked => {
+                let live = self.accounts.get(entry.number).live().iter().rev();
+                live.filter_map(|seq| self.grant((*seq).into())).find(stays)
+            }
+            entry => self.grant(entry.number.into()).filter(stays),
+        }
+    }
+
+    /// The user's own holds that are due at `t`, earliest deadline first, `most` at the most: their
+    /// deadlines and seqs.
+    pub fn due_of(&self, found: &Lookup, t: u64, most: usize) -> SmallVec<[(u64, u32); 4]> {
+        match found.value() {
+            None => SmallVec::new(),
+            Some(entry) if entry.marked => {
+                self.accounts.get(entry.number).holds().due(t).take(most).collect()
+            }
+            Some(entry) => {
+                let held = |r: &Record<'_>| r.state == State::Held && r.deadline <= t;
+                let due = self.record(entry.number).filter(held);
+                due.map(|record| (record.deadline, entry.number)).into_iter().collect()
+            }
+        }
     }
 }

@@ -4,21 +4,16 @@
 //! grants keeps the offsets of its records. Neither is ever moved or copied when the sale grows, a
 //! fork copies only the pages written last, and freeing is a few large frees. Two indexes lead from
 //! a user and from a request id to a seq. A user with one grant, the common case, costs one index
-//! slot; only the second grant opens an account that keeps his sums.
+//! slot; only the second grant opens an account that keeps their sums.
 
 mod accounts;
-mod epochs;
 mod find;
-mod grant;
-mod holding;
 pub mod holds;
-mod loading;
-mod memory;
+mod inspect;
 pub mod record;
 mod records;
-mod recount;
 
-use crate::index::gathered::Gathered;
+use crate::index::bulk::BulkLoad;
 use crate::index::{Entry, Index, Value};
 use crate::memory::bytes::Reader;
 use crate::model::outcome::State;
@@ -27,10 +22,9 @@ use holds::Holds;
 use record::Record;
 use records::Records;
 
-pub use find::Lookup;
-pub use grant::{Grant, NewGrant};
-pub use holding::Holding;
-pub use memory::Block;
+pub use find::{Holding, Lookup, Places};
+pub use inspect::Block;
+pub use record::{Grant, NewGrant};
 
 /// Key of the index's hash: random for each process, never replicated or stored.
 pub type HashKey = [u64; 2];
@@ -50,7 +44,7 @@ pub struct Ledger {
     epochs: Vec<(u32, u64)>,
     winners: u64,
     /// Users who are not in the index yet, while a sale is loaded.
-    gathered: Option<Box<Gathered>>,
+    bulk_load: Option<Box<BulkLoad>>,
 }
 
 impl Ledger {
@@ -71,7 +65,7 @@ impl Ledger {
             holds: Holds::default(),
             epochs: Vec::new(),
             winners: 0,
-            gathered: None,
+            bulk_load: None,
         }
     }
 
@@ -164,16 +158,12 @@ impl Ledger {
     }
 
     /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
-    /// and that the request id is new for this user, who may have been looked up.
-    pub fn push(&mut self, new: &NewGrant<'_>, user: Option<Lookup>) -> u64 {
-        let user = user.unwrap_or_else(|| self.find(new.user));
-        self.push_here(new, user, None)
-    }
-
-    /// The same where the user was looked up, and the request id too if there is one and nothing
-    /// was appended since. Compiled into the caller, who knows more of the grant.
+    /// and that the request id is new for this user. `places` are where they belong if they were
+    /// looked up. Compiled into the caller, who knows more of the grant.
     #[inline(always)]
-    pub fn push_here(&mut self, new: &NewGrant<'_>, found: Lookup, req: Option<Lookup>) -> u64 {
+    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) -> u64 {
+        let Places { user: found, req } =
+            places.unwrap_or_else(|| Places { user: self.find(new.user), req: None });
         let prev = self.newest(&found);
         let seq = self.records.append(&Record {
             user: new.user,
@@ -203,9 +193,9 @@ impl Ledger {
         if new.state == State::Held {
             self.holds.insert(new.held_until, seq);
         }
-        if let Some(gathered) = &mut self.gathered {
+        if let Some(bulk_load) = &mut self.bulk_load {
             self.winners += u64::from(new.state.is_live());
-            return gathered.add(found.hash, seq);
+            return bulk_load.add(found.hash, seq);
         }
         let had_live = self.holding(found).live_grants > 0;
         self.winners += u64::from(new.state.is_live() && !had_live);
@@ -265,5 +255,77 @@ impl Ledger {
         self.winners += u64::from(has_live && !had_live);
         self.winners -= u64::from(had_live && !has_live);
         true
+    }
+}
+
+/// Which epoch granted which seqs.
+impl Ledger {
+    /// First seq here and epoch of every epoch that granted; not of those only announced.
+    pub fn epochs(&self) -> &[(u32, u64)] {
+        let granted = self.epochs.partition_point(|(first, _)| *first <= self.records.len());
+        &self.epochs[..granted]
+    }
+
+    /// Forgets epochs that were announced but did not grant: no rows came to a base, so the next
+    /// grant is of a new epoch.
+    pub fn forget_announced_epochs(&mut self) {
+        let len = self.records.len();
+        while self.epochs.pop_if(|(first, _)| *first > len).is_some() {}
+    }
+
+    /// Announces, before any grant is loaded, that `epoch` granted from seq `first` on. False when
+    /// the epochs announced are not ascending.
+    pub fn expect_epoch(&mut self, first: u32, epoch: u64) -> bool {
+        let ascending = match self.epochs.last() {
+            None => u64::from(first) == self.base() + 1,
+            Some((last_first, last_epoch)) => first > *last_first && epoch > *last_epoch,
+        };
+        if ascending {
+            self.epochs.push((first, epoch));
+        }
+        ascending
+    }
+
+    /// Whether every epoch has granted something: what loading must end with.
+    pub fn has_only_epochs_that_granted(&self) -> bool {
+        self.epochs.last().is_none_or(|(first, _)| *first <= self.records.len())
+    }
+
+    /// The epoch that granted `seq`, or would by what was announced.
+    pub fn epoch_of(&self, seq: u64) -> u64 {
+        let after = self.epochs.partition_point(|(first, _)| u64::from(*first) <= seq);
+        after.checked_sub(1).map_or(0, |last| self.epochs[last].1)
+    }
+
+    /// While loading, the epochs were announced; else a new one begins with its first grant, which
+    /// is `first`.
+    pub(super) fn begin_epoch(&mut self, first: u32, epoch: u64) {
+        if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
+            self.epochs.push((first, epoch));
+        }
+    }
+}
+
+/// Grants of users who are all different, when a sale is loaded.
+impl Ledger {
+    /// Begins to take grants of which each is said to be of another user: nobody is looked up
+    /// until [`Ledger::end_bulk_load`].
+    pub fn begin_bulk_load(&mut self, users: u64) {
+        self.bulk_load = Some(Box::new(BulkLoad::new(users)));
+    }
+
+    /// Enters the users, if they were kept back. False when one came twice.
+    pub fn end_bulk_load(&mut self) -> bool {
+        let Some(bulk_load) = self.bulk_load.take() else { return true };
+        let user_of = |seq| self.records.get(seq).map(|(bytes, _)| record::user(bytes));
+        let index = bulk_load.into_index(|one, other| user_of(one) == user_of(other));
+        let all_differ = index.is_some();
+        self.users = index.unwrap_or_default();
+        all_differ
+    }
+
+    /// Whether users are kept back, to be entered all at once.
+    pub fn is_bulk_loading(&self) -> bool {
+        self.bulk_load.is_some()
     }
 }

@@ -3,17 +3,17 @@
 //! ```text
 //! flags  user length - 1  [deadline 6]  [prev 4]  user  [req length - 1  req  asked]  [qty]  at
 //! ```
-//! `flags` holds the state and tells which optional parts are there. Numbers of fixed width are
+//! `flags` holds the state and which optional parts are there. Numbers of fixed width are
 //! little-endian and can be changed in place; `qty` and `at` are varints. `at` counts from the base
 //! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write
 //! their rows in the same form, without `prev`.
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::wire;
 use crate::memory::bytes::{put_varint, Reader};
+use crate::memory::wire;
 use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
-use crate::model::outcome::State;
+use crate::model::outcome::{GrantView, State};
 
 const STATE_BITS: u8 = 0b0000_0111;
 const HAS_QTY: u8 = 0b0000_1000;
@@ -55,7 +55,7 @@ pub struct Record<'a> {
     pub at: u64,
     /// Unix ms; 0 for a grant that never was held.
     pub deadline: u64,
-    /// Seq of the same user's grant before this one, 0 when it is his first.
+    /// Seq of the same user's grant before this one, 0 when it is their first.
     pub prev: u32,
 }
 
@@ -204,6 +204,62 @@ pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
         deadline: u64::from_le_bytes(deadline),
         prev,
     })
+}
+
+/// A grant as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant<'a> {
+    pub seq: u64,
+    pub user: &'a [u8],
+    pub qty: u64,
+    pub state: State,
+    /// Unix ms of the grant.
+    pub at: u64,
+    /// Unix ms until which it was or is held; 0 when it never was.
+    pub held_until: u64,
+    pub req: Option<ReqTag<'a>>,
+    /// The run of the primary that granted it.
+    pub epoch: u64,
+    /// The round in which it was granted, 0 in a sale without rounds.
+    pub round: u64,
+}
+
+impl<'a> Grant<'a> {
+    /// This grant's request id.
+    pub fn req_id(&self) -> Option<&'a [u8]> {
+        self.req.map(|req| req.id)
+    }
+
+    /// Whether it is a hold whose time is over at `t`.
+    pub fn is_due(&self, t: u64) -> bool {
+        self.state == State::Held && self.held_until <= t
+    }
+
+    /// The grant as replies show it, once the holds that are due at `t` have expired.
+    pub fn view_at(&self, t: u64) -> GrantView {
+        match self.is_due(t) {
+            true => GrantView { state: State::Expired, deadline: 0, ..self.view() },
+            false => self.view(),
+        }
+    }
+
+    /// The grant as replies show it.
+    pub fn view(&self) -> GrantView {
+        let deadline = if self.state == State::Held { self.held_until } else { 0 };
+        GrantView { seq: self.seq, qty: self.qty, state: self.state, deadline }
+    }
+}
+
+/// A grant to append.
+#[derive(Clone, Copy, Debug)]
+pub struct NewGrant<'a> {
+    pub user: &'a [u8],
+    pub req: Option<ReqTag<'a>>,
+    pub qty: u64,
+    pub state: State,
+    pub at: u64,
+    pub held_until: u64,
+    pub epoch: u64,
 }
 
 #[cfg(test)]

@@ -32,17 +32,7 @@ fn position(grants: usize) -> (usize, usize) {
     (grants / GRANTS_PER_CHUNK, grants % GRANTS_PER_CHUNK)
 }
 
-/// The chunk that the next grant belongs to. If it begins one, it was granted at `at` and its
-/// record is at `place`.
-#[inline(always)]
-fn open_chunk(chunks: &mut Vec<Chunk>, at: u64, place: u64) -> &mut Chunk {
-    if chunks.last().is_none_or(|chunk| chunk.places.len() == GRANTS_PER_CHUNK) {
-        begin_chunk(chunks, at, place);
-    }
-    let last = chunks.len() - 1;
-    &mut chunks[last]
-}
-
+/// Begins a chunk with a grant of `base_at` whose record is at `base_place`.
 fn begin_chunk(chunks: &mut Vec<Chunk>, base_at: u64, base_place: u64) {
     let places = if chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
     chunks.push(Chunk { base_at, base_place, places: Vec::with_capacity(places) });
@@ -117,7 +107,11 @@ impl Records {
     #[inline(always)]
     pub(super) fn append(&mut self, record: &Record<'_>) -> u32 {
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
-        let chunk = open_chunk(&mut self.chunks, record.at, place);
+        if self.chunks.last().is_none_or(|chunk| chunk.places.len() == GRANTS_PER_CHUNK) {
+            begin_chunk(&mut self.chunks, record.at, place);
+        }
+        let last = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[last];
         chunk.places.push((place - chunk.base_place) as u32);
         record::write(page, record, chunk.base_at);
         self.len += 1;

@@ -1,6 +1,5 @@
 //! The numbers of a sale, and the law over them.
 
-use crate::codec::effect::Change;
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
 
@@ -69,13 +68,8 @@ impl Balances {
     }
 
     /// Begins a change: its time, its epoch, its version.
-    pub fn begin(&mut self, change: &Change<'_>) -> Result<(), Refused> {
-        self.begin_at(change.elapsed_ms, change.epoch)
-    }
-
-    /// The same, for a change that is not put together yet.
     #[inline]
-    pub fn begin_at(&mut self, elapsed_ms: u64, epoch: Option<u64>) -> Result<(), Refused> {
+    pub fn begin(&mut self, elapsed_ms: u64, epoch: Option<u64>) -> Result<(), Refused> {
         let t = self.t.checked_add(elapsed_ms).ok_or(Refused::Law)?;
         if t > TIME_MS_MAX || self.version >= INTEGER_MAX || self.rev > REV_LAST {
             return Err(Refused::Law);

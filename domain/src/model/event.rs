@@ -74,7 +74,7 @@ impl EventKind {
         }
     }
 
-    /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one is not told.
+    /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one has none.
     pub fn notification(self) -> Option<&'static CStr> {
         Some(match self {
             EventKind::Init => c"seckill.init",

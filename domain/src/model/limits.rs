@@ -1,6 +1,6 @@
 //! Every bound of the domain, in one place. Names end in their unit.
 
-/// Largest integer a caller may send or be told: every client language holds it exactly.
+/// Largest integer a caller may send or receive: every client language holds it exactly.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// Longest user id.
@@ -93,7 +93,7 @@ pub const PIECE_BYTES_MAX: usize = 2 * PIECE_BYTES_TARGET;
 /// Rows a WINNERS page may look at, and rows USER may list.
 pub const PAGE_ROWS_MAX: u64 = 10_000;
 
-/// Rows a WINNERS page or USER lists when not told.
+/// Rows a WINNERS page or USER lists when no count is given.
 pub const PAGE_ROWS_DEFAULT: u64 = 100;
 
 /// Grants in one chunk of the log.
@@ -104,7 +104,7 @@ pub const PAGE_BYTES: usize = 64 * 1024;
 
 /// Slots of the user index whose room is made while loading, on the word of a snapshot alone: what
 /// a million users need, 13 MB.
-pub const GATHERED_SLOTS_MAX: usize = 3 << 19;
+pub const BULK_LOAD_SLOTS_MAX: usize = 3 << 19;
 
 /// Slots of the largest shard of the user index; a fuller one splits in two.
 pub const SLOTS_PER_SHARD_MAX: usize = 8192;

@@ -1,4 +1,4 @@
-//! Everything a caller can be told. What a buyer can meet is a variant with its numbers; what only
+//! All that can come of a request. What a buyer can meet is a variant with its numbers; what only
 //! a mistaken caller meets is a `Misuse`.
 
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ pub enum Misuse {
     OutboxTooLong,
     /// The sale has another outbox already.
     OutboxSet,
-    /// The user has several grants and none was named.
+    /// The user has more than one grant and none was named.
     Ambiguous,
     /// The supply would exceed the largest integer.
     SupplyTooLarge,
@@ -160,7 +160,7 @@ pub enum Misuse {
     SampleTooLarge,
     /// SALT is too long.
     SaltTooLong,
-    /// The list has no room for so many further users.
+    /// The list has no room for so many more users.
     ListFull,
     /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
     DrawFixesSupply,

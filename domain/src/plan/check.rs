@@ -8,11 +8,11 @@ use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
 use crate::codec::{lists, rows, snapshot};
 use crate::draw::amounts::PlannedAmounts;
-use crate::ledger::Lookup;
+use crate::ledger::{Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{Refused, State};
-use crate::plan::{Places, Plan, Planner};
+use crate::plan::{Plan, Planner};
 use crate::Sale;
 
 impl Sale {
@@ -37,12 +37,12 @@ impl Sale {
         for (number, change) in changes.iter().enumerate() {
             checker.change(number, change)?;
         }
-        // Where several are made, one may move what was looked up for another.
+        // Where more are made, one may move what was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
         Ok(checker.planner.finish(changes, new_grant, None))
     }
 
-    /// Checks changes and commits them. The plan tells what happened.
+    /// Checks changes and commits them. The plan says what happened.
     pub fn apply<'a>(
         &mut self,
         version: u64,
@@ -210,7 +210,7 @@ fn has_room_for(sale: &Sale, list: List, users: usize) -> bool {
     known.is_none_or(|known| known.has_room_for(users))
 }
 
-/// Whether one of several changes can't be checked before the others are made: two bring the same
+/// Whether one of many changes can't be checked before the others are made: two bring the same
 /// new request id, or two change the terms.
 fn are_entangled(changes: &[Change<'_>]) -> bool {
     if changes.len() < 2 {

@@ -8,9 +8,9 @@ use crate::codec::snapshot;
 use crate::dedup::restocks::Restocked;
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::{Ledger, NewGrant};
+use crate::ledger::{Ledger, NewGrant, Places};
 use crate::model::outcome::State;
-use crate::plan::{Places, Plan};
+use crate::plan::Plan;
 use crate::state::status::count;
 use crate::Sale;
 
@@ -21,7 +21,7 @@ impl Sale {
         debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
         let mut restocked = plan.more.iter().flat_map(|more| more.restocked.iter().copied());
         for change in &plan.changes {
-            let begun = self.balances.begin(change);
+            let begun = self.balances.begin(change.elapsed_ms, change.epoch);
             debug_assert_eq!(begun, Ok(()), "planning has begun it too");
             self.make(change, plan.new_grant, &mut restocked);
         }
@@ -112,20 +112,12 @@ impl Sale {
             epoch: self.balances.epoch,
         };
         self.ledger.forget_announced_epochs();
-        self.push(&new, places);
+        self.ledger.push(&new, places);
         count(&mut self.tallies.granted);
     }
 
-    #[inline]
-    fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) {
-        match places {
-            Some(Places { user, req }) => self.ledger.push_here(new, user, req),
-            None => self.ledger.push(new, None),
-        };
-    }
-
     fn begin_round(&mut self, round: u64) {
-        self.turn(round, self.balances.grants + 1);
+        self.start_round(round, self.balances.grants + 1);
         if let Some(rounds) = self.rounds_mut() {
             rounds.note_total();
         }
@@ -142,7 +134,7 @@ impl Sale {
             epoch: self.balances.epoch,
         };
         self.ledger.forget_announced_epochs();
-        self.push(&new, places);
+        self.ledger.push(&new, places);
         count(&mut self.tallies.imported);
     }
 

@@ -7,14 +7,13 @@
 
 mod check;
 mod commit;
-mod grants;
 mod start;
 
 use std::collections::BTreeMap;
 
-use crate::codec::effect::{Change, Changes, Effect};
+use crate::codec::effect::{Change, Changes, Effect, Granting, Importing};
 use crate::draw::Draw;
-use crate::ledger::{HashKey, Lookup};
+use crate::ledger::{HashKey, Places};
 use crate::model::balances::Balances;
 use crate::model::event::{Event, EventKind, Events};
 use crate::model::outcome::{GrantView, Refused, State};
@@ -29,8 +28,8 @@ pub struct Plan<'a> {
     pub changes: Changes<'a>,
     /// The numbers after it.
     pub balances: Balances,
-    /// What happens, in order. Without an outbox nobody is told the numbers, so the same kind
-    /// several times in a row is there once.
+    /// What happens, in order. Without an outbox nobody sees the numbers, so the same kind
+    /// again and again is there once.
     pub events: Events,
     /// Where the one grant that is new belongs, if it was looked up.
     pub(crate) new_grant: Option<Places>,
@@ -49,13 +48,6 @@ struct Edition {
     key: HashKey,
 }
 
-/// Where a new grant belongs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    pub(crate) user: Lookup,
-    pub(crate) req: Option<Lookup>,
-}
-
 /// What few changes do beside moving the sale's numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct More {
@@ -63,7 +55,7 @@ pub(crate) struct More {
     moved: BTreeMap<u64, State>,
     /// Numbers of older rounds that were touched, by their place.
     pub(crate) older: BTreeMap<usize, Balances>,
-    /// What is available after each restock: its repeat is told so.
+    /// What is available after each restock: its repeat is answered so.
     pub(crate) restocked: Vec<u64>,
 }
 
@@ -83,7 +75,7 @@ impl Plan<'_> {
         self.events.iter().any(|event| event.kind == kind)
     }
 
-    /// Kinds of its events in order; the same several times in a row is there once.
+    /// Kinds of its events in order; the same again and again is there once.
     pub fn kinds(&self) -> impl Iterator<Item = EventKind> + '_ {
         let mut last = None;
         let kinds = self.events.iter().map(|event| event.kind);
@@ -139,7 +131,7 @@ impl<'s> Planner<'s> {
     #[inline]
     pub(crate) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
         self.change = number;
-        self.balances.begin(change)
+        self.balances.begin(change.elapsed_ms, change.epoch)
     }
 
     /// Plans what the change that began does.
@@ -167,7 +159,7 @@ impl<'s> Planner<'s> {
             Effect::Reclaim { seq } => self.reclaim(*seq),
             Effect::Extend { seq, ms } => self.extend(*seq, *ms),
             Effect::Round { round, supply } => self.round(*round, *supply),
-            // Nobody is told of these, and no number moves.
+            // These emit nothing, and no number moves.
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
             // A sale begins with these, and a log is rewritten as them: neither is planned here.
             Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
@@ -205,10 +197,10 @@ impl<'s> Planner<'s> {
         let before = self.balances.stock();
         work(&mut self.balances)?;
         check_law(&self.sale.terms, &self.balances)?;
-        self.emit(kind, grant);
+        self.emit(kind, grant, None);
         let after = self.balances.stock();
         if before != after {
-            self.emit(EventKind::into_stock(after), None);
+            self.emit(EventKind::into_stock(after), None, None);
         }
         Ok(())
     }
@@ -231,22 +223,21 @@ impl<'s> Planner<'s> {
         work(&mut older)?;
         check_law(&self.sale.terms, &older)?;
         self.more_mut().older.insert(place, older);
-        self.balances.rev += u64::from(self.has_outbox);
-        // What is not of a round is the sale's.
-        let Balances { round, supply, available, held, sold, packets, .. } = older;
-        let of_round = Balances { round, supply, available, held, sold, packets, ..self.balances };
-        self.push(kind, of_round, Some(grant));
+        self.emit(kind, Some(grant), Some(older));
         Ok(())
     }
 
+    /// Emits an event. `older` are the numbers of its round if that is over.
     #[inline]
-    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>) {
+    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<Balances>) {
         self.balances.rev += u64::from(self.has_outbox);
-        self.push(kind, self.balances, grant);
-    }
-
-    #[inline]
-    fn push(&mut self, kind: EventKind, balances: Balances, grant: Option<GrantView>) {
+        let balances = match older {
+            None => self.balances,
+            // What is not of a round is the sale's.
+            Some(Balances { round, supply, available, held, sold, packets, .. }) => {
+                Balances { round, supply, available, held, sold, packets, ..self.balances }
+            }
+        };
         if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
             self.events.push(Event { kind, change: self.change, balances, grant });
         }
@@ -257,6 +248,92 @@ impl<'s> Planner<'s> {
         let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
         let moved = self.more.as_ref().and_then(|more| more.moved.get(&seq));
         Ok((moved.copied().unwrap_or(grant.state), grant.qty))
+    }
+}
+
+impl Planner<'_> {
+    #[inline]
+    fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
+        let (state, deadline) = grant.state_at(self.balances.t);
+        let view = GrantView { seq: self.balances.grants + 1, qty: grant.qty, state, deadline };
+        self.happen(EventKind::Grant, Some(view), |it| {
+            it.place(grant.qty, state)?;
+            it.last_grant_at = it.t;
+            Ok(())
+        })
+    }
+
+    fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
+        let (seq, state, qty) = (self.balances.grants + 1, State::Sold, import.qty);
+        let view = GrantView { seq, qty, state, deadline: 0 };
+        self.happen(EventKind::Import, Some(view), |it| {
+            it.cover(qty)?;
+            it.place(qty, state)
+        })
+    }
+
+    /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.
+    fn reimport(&mut self, seq: u64) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let view = self.moved(GrantView { seq, qty, state: State::Sold, deadline: 0 });
+        self.happen(EventKind::Import, Some(view), |it| {
+            if from != State::Held {
+                it.cover(qty)?;
+            }
+            it.transfer(qty, from, State::Sold)
+        })
+    }
+
+    /// Moves a grant and its units as an action of a buyer, the shop or the clock.
+    fn settle(&mut self, seq: u64, to: State) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let kind = match (from, to) {
+            (State::Held, State::Sold) => EventKind::Confirm,
+            (State::Held, State::Cancelled) => EventKind::Cancel,
+            (State::Held, State::Expired) => EventKind::Expire,
+            (State::Sold, State::Refunded) => EventKind::Refund,
+            (State::Expired, State::Forfeited) => EventKind::ReclaimRefused,
+            _ => return Err(Refused::Law),
+        };
+        self.transfer(kind, from, GrantView { seq, qty, state: to, deadline: 0 })
+    }
+
+    /// An expired grant is sold after all.
+    fn reclaim(&mut self, seq: u64) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let view = GrantView { seq, qty, state: State::Sold, deadline: 0 };
+        self.transfer(EventKind::Reclaim, from, view)
+    }
+
+    fn transfer(&mut self, kind: EventKind, from: State, view: GrantView) -> Result<(), Refused> {
+        let view = self.moved(view);
+        self.happen_to(kind, view, |it| match view.state {
+            // Its units have come back when it expired.
+            State::Forfeited => Ok(()),
+            to => it.transfer(view.qty, from, to),
+        })
+    }
+
+    fn extend(&mut self, seq: u64, ms: u64) -> Result<(), Refused> {
+        let (_, qty) = self.look(seq)?;
+        let deadline = self.balances.t + ms;
+        let view = self.moved(GrantView { seq, qty, state: State::Held, deadline });
+        self.happen_to(EventKind::Extend, view, |_| Ok(()))
+    }
+
+    /// Remembers where a grant stands now.
+    fn moved(&mut self, view: GrantView) -> GrantView {
+        self.more_mut().moved.insert(view.seq, view.state);
+        view
+    }
+    /// A new round, with all its units available.
+    fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
+        let packets = self.sale.packets_begun();
+        self.happen(EventKind::Round, None, |it| {
+            let (available, held, sold) = (supply, 0, 0);
+            *it = Balances { round, supply, available, held, sold, packets, ..*it };
+            Ok(())
+        })
     }
 }
 

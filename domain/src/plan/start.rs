@@ -1,6 +1,6 @@
 //! How a sale begins, and a round of it.
 
-use super::{check_law, Edition, Plan, Planner};
+use super::{check_law, Edition, Plan};
 use crate::codec::effect::{Change, Changes, Effect, Start};
 use crate::codec::snapshot;
 use crate::draw::Draw;
@@ -32,7 +32,7 @@ impl<'a> Plan<'a> {
         let packets = terms.draw.as_ref().and_then(Draw::packets);
         let (supply, available) = (*supply, *supply);
         let mut balances = Balances { supply, available, packets, ..Balances::default() };
-        balances.begin(&change)?;
+        balances.begin(change.elapsed_ms, change.epoch)?;
         balances.round = terms.schedule.map_or(0, |schedule| schedule.round_at(balances.t));
         // A list counts a version for each of its pieces, which a rewritten log counts too.
         balances.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
@@ -72,7 +72,7 @@ impl<'a> Plan<'a> {
 
 impl Sale {
     /// Makes a sale from the change that begins it: an INIT, or the base of a rewritten log, of
-    /// which nothing is told. `key` keys the hashes of its indexes. Refused when the change is
+    /// which nobody is notified. `key` keys the hashes of its indexes. Refused when the change is
     /// another one or breaks the law.
     pub fn create<'a>(
         change: Change<'a>,
@@ -84,17 +84,5 @@ impl Sale {
         let plan = Plan::first(change, None)?;
         let sale = plan.create(key).ok_or(Refused::Place)?;
         Ok((sale, Some(plan)))
-    }
-}
-
-impl Planner<'_> {
-    /// A new round, with all its units available.
-    pub(super) fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
-        let packets = self.sale.packets_begun();
-        self.happen(EventKind::Round, None, |it| {
-            let (available, held, sold) = (supply, 0, 0);
-            *it = Balances { round, supply, available, held, sold, packets, ..*it };
-            Ok(())
-        })
     }
 }

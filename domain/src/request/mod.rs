@@ -55,7 +55,7 @@ pub struct Restock<'a> {
 /// Which of a user's grants is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'a> {
-    /// His only grant.
+    /// Their only grant.
     Only,
     Seq(u64),
     Req(&'a [u8]),

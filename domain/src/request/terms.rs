@@ -4,8 +4,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::admission::{Admission, AdmissionChange};
-use crate::codec::wire;
 use crate::draw::Draw;
+use crate::memory::wire;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::rounds::schedule::Schedule;

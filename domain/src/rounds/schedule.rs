@@ -1,9 +1,9 @@
 //! When the rounds of a sale that repeats begin and end. What is kept of those that are over is in
-//! `rounds`, how the next one begins in `turn`.
+//! `past`.
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::wire;
+use crate::memory::wire;
 use crate::model::limits::TIME_MS_MAX;
 use crate::model::outcome::Misuse;
 

@@ -1,4 +1,4 @@
-//! One GRAB of several sales: all are granted, or none.
+//! One GRAB of many sales: all are granted, or none.
 //!
 //! Each sale judges its own part as it judges any GRAB; here the parts become one answer. Nothing
 //! is changed: the caller appends the outbox entries of all, and only then commits the changes of
@@ -11,7 +11,7 @@ use crate::request::{Grab, Now, Request};
 use crate::rules::decide::Decision;
 use crate::Sale;
 
-/// What a GRAB of several sales came to.
+/// What a GRAB of many sales came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultiOutcome {
     /// All granted: each grant, and what is available after it.
@@ -43,9 +43,9 @@ pub struct MultiDecision<'a> {
 pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDecision<'a> {
     let judge = |(sale, grab): &(&Sale, Grab<'a>)| sale.decide(&Request::Grab(*grab), now);
     let mut decisions: Vec<Decision<'a>> = parts.iter().map(judge).collect();
-    let is_turn = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;
-    if decisions.iter().any(is_turn) {
-        let others = decisions.iter_mut().filter(|decision| !is_turn(decision));
+    let begins_round = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;
+    if decisions.iter().any(begins_round) {
+        let others = decisions.iter_mut().filter(|decision| !begins_round(decision));
         others.for_each(|decision| decision.plan = None);
         return MultiDecision { outcome: MultiOutcome::NextRound, decisions };
     }

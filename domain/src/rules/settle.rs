@@ -1,13 +1,12 @@
-//! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND, IMPORT.
+//! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
 
-use crate::codec::effect::{Effect, Importing};
+use crate::codec::effect::Effect;
 use crate::ledger::{Grant, Ledger};
-use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, LAPSES_PER_CALL_MAX};
+use crate::model::limits::LAPSES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
-use crate::plan::Places;
-use crate::request::{Deed, Import, Now, Settle, Which};
+use crate::request::{Deed, Now, Settle, Which};
 use crate::rules::decide::Decision;
-use crate::rules::grab::DueHolds;
+use crate::rules::expiry::DueHolds;
 use crate::Sale;
 
 impl Sale {
@@ -87,16 +86,16 @@ impl Sale {
             return self.change_after(due, Outcome::ManyOwnEnding, None, None, now);
         }
         // An older round has its own numbers and its own allowances.
-        let side = self.side_of(seq);
-        due.switch_to(&side);
-        let found = side.ledger.find(grant.user);
-        let holding = self.holding_after(side.ledger, &found, &due.seqs);
+        let round = self.round_of(seq);
+        due.switch_to(&round);
+        let found = round.ledger.find(grant.user);
+        let holding = self.holding_after(round.ledger, &found, &due.seqs);
         let allowance = self.allowance(&holding);
-        let mut free = Free::new(self, side.ledger, qty);
+        let mut free = Free::new(self, round.ledger, qty);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
             let most = due.seqs.len() + free.lapses_max();
-            self.expire_until(side.ledger, due, grant.user, t, |due| {
+            self.expire_until(round.ledger, due, grant.user, t, |due| {
                 free.is_free(due) || due.seqs.len() >= most
             });
             if due.seqs.len() >= most && !free.is_free(due) {
@@ -110,70 +109,6 @@ impl Sale {
         };
         let outcome = Outcome::Stands(GrantView { state, ..stands });
         self.change_after(due, outcome, Some(effect), None, now)
-    }
-
-    pub(crate) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
-        if self.balances.packets.is_some() {
-            return Decision::misuse(Misuse::DrawFixesSupply);
-        }
-        if self.terms.schedule.is_some() {
-            return Decision::misuse(Misuse::RoundsTakeNoImport);
-        }
-        let found = self.ledger.find(import.user);
-        let known = self.ledger.find_req(import.user, &found, import.req);
-        if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
-            return self.decide_reimport(&grant, import, now);
-        }
-        let balances = &self.balances;
-        if let Err(outcome) = self.judge_cover(import) {
-            return Decision::refuse(outcome);
-        }
-        if balances.grants >= GRANTS_MAX {
-            return Decision::misuse(Misuse::GrantsFull);
-        }
-        let Import { user, qty, req, at, .. } = *import;
-        let at = at.unwrap_or_else(|| self.time(now));
-        let (seq, state) = (balances.grants + 1, State::Sold);
-        let grant = GrantView { seq, qty, state, deadline: 0 };
-        let available = balances.available.saturating_sub(qty);
-        let places = Some(Places { user: found, req: Some(known) });
-        let effect = Effect::Import(Importing { user, req, qty, at });
-        self.change_at(Outcome::Granted { grant, available }, effect, places, now)
-    }
-
-    /// Whether units for an import are there or may be promised beyond the supply.
-    fn judge_cover(&self, import: &Import<'_>) -> Result<(), Outcome> {
-        let missing = import.qty.saturating_sub(self.balances.available);
-        if missing > 0 && import.no_deficit {
-            return Err(Outcome::Short { available: self.balances.available });
-        }
-        if self.balances.supply + missing > INTEGER_MAX {
-            return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
-        }
-        Ok(())
-    }
-
-    fn decide_reimport<'a>(
-        &self,
-        grant: &Grant<'_>,
-        import: &Import<'_>,
-        now: &Now,
-    ) -> Decision<'a> {
-        if grant.qty != import.qty {
-            return Decision::misuse(Misuse::ReqMismatch);
-        }
-        let stands = grant.view();
-        match grant.state {
-            State::Sold | State::Refunded => return Decision::refuse(Outcome::Replay(stands)),
-            State::Held => {}
-            State::Cancelled | State::Expired | State::Forfeited => {
-                if let Err(outcome) = self.judge_cover(import) {
-                    return Decision::refuse(outcome);
-                }
-            }
-        }
-        let stands = GrantView { state: State::Sold, deadline: 0, ..stands };
-        self.change(Outcome::Replay(stands), Effect::Reimport { seq: grant.seq }, now)
     }
 }
 

@@ -3,8 +3,6 @@
 
 #![cfg(test)]
 
-mod chance;
-
 use crate::admission::Admission;
 use crate::codec::effect::Change;
 use crate::codec::snapshot::{Kind, Loader};

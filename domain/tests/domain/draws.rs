@@ -270,7 +270,7 @@ fn live(sale: &Sale) -> Vec<u64> {
     grants.filter(|grant| grant.state.is_live()).map(|grant| grant.qty).collect()
 }
 
-/// What a user does to his newest grant.
+/// What a user does to their newest grant.
 fn deed(sale: &mut Sale, user: u64, deed: Deed, clock_ms: u64) {
     let user = user.to_string();
     let newest = sale.grants_of(user.as_bytes()).next().map_or(0, |grant| grant.seq);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant};
+use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant, Places};
 use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
 
@@ -64,7 +64,7 @@ impl Plain {
             held_until: self.held_until,
             epoch: self.epoch,
         };
-        ledger.push(&new, found)
+        ledger.push(&new, found.map(|user| Places { user, req: None }))
     }
 }
 
@@ -84,7 +84,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
     assert_eq!(grant.view().deadline, deadline);
 }
 
-/// Compares what `user` has, from his grants in the list.
+/// Compares what `user` has, from their grants in the list.
 fn assert_user(ledger: &Ledger, user: &[u8], mine: &[(u64, &Plain)]) {
     let newest_first: Vec<u64> = mine.iter().rev().map(|(seq, _)| *seq).collect();
     assert_eq!(ledger.grants_of(user).map(|grant| grant.seq).collect::<Vec<_>>(), newest_first);
@@ -214,12 +214,12 @@ fn strangers_who_come_together_are_as_if_they_had_come_alone() {
             assert!(together.expect_epoch(seq, plain.epoch));
         }
     }
-    together.begin_gathering(COUNT);
+    together.begin_bulk_load(COUNT);
     for new in &plains {
         let stranger = together.stranger(&new.user);
         new.push(&mut together, Some(stranger));
     }
-    assert!(together.end_gathering());
+    assert!(together.end_bulk_load());
     assert_all(&together, &plains);
     for seq in 1..=COUNT {
         assert_eq!(together.bytes_between(1, seq), alone.bytes_between(1, seq), "{seq}");

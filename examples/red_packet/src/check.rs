@@ -115,7 +115,7 @@ fn in_order(grants: &[Grant], terms: &Terms, past: &Past) -> Result<(), String> 
     Ok(())
 }
 
-/// Who asks again learns of his own grant, and nobody is sent away while coins are left.
+/// Who asks again learns of their own grant, and nobody is sent away while coins are left.
 ///
 /// Before the opening the sale still speaks of the round before.
 fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {
@@ -130,7 +130,9 @@ fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {
             Reply::Already { seq, qty, state } | Reply::Replay { seq, qty, state } => {
                 let told = Some(&(*seq, *qty));
                 if state != "SOLD" || told != own && told != before {
-                    return Err(format!("{name} was told of a grant that is not his: {reply:?}."));
+                    return Err(format!(
+                        "{name} was told of a grant that is not theirs: {reply:?}."
+                    ));
                 }
             }
             Reply::SoldOut { .. } if own.is_some() => {

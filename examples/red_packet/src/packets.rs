@@ -127,7 +127,7 @@ pub fn check(answers: &[(Click, Reply)]) -> Result<Vec<Packet>, String> {
     Ok(packets)
 }
 
-/// Who asks again is told of his own packet, and all who have none were too late.
+/// Who asks again learns of their own packet, and all who have none were too late.
 fn others(answers: &[(Click, Reply)], opened: &HashMap<u32, Packet>) -> Result<(), String> {
     let mut late = HashSet::new();
     for (click, reply) in answers {

@@ -27,7 +27,7 @@ fn heard(heard: &Heard) -> Table {
     let rows = [
         ("GRANTED", heard.granted, "yours"),
         ("REPLAY", heard.replayed, "the same order again: told once more what it got"),
-        ("ALREADY", heard.already, "another order of a user who has his coins"),
+        ("ALREADY", heard.already, "another order of a user who has coins"),
         ("SOLDOUT", heard.soldout, "the budget is paid out"),
         ("NOTOPEN", heard.notopen, "too early, or too late for this round"),
     ];

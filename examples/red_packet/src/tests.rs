@@ -16,7 +16,7 @@ use seckill_harness::Server;
 
 const OPENED_AT: u64 = 1_000;
 const TERMS: Terms = Terms { budget: 200, lasts_ms: 50, amounts: Amounts { seed: 13 } };
-/// Who wins in both rounds. The third gets what is left, less than he was to get.
+/// Who wins in both rounds. The third gets what is left, less than was drawn.
 const USERS: [u32; 3] = [0, 1, 2];
 
 fn connect(server: &Server) -> (Client, Connection) {
@@ -162,7 +162,7 @@ fn perfect_rounds_pass() {
     assert_eq!(check(&second, &TERMS, &past).as_ref(), Ok(&later.grants));
     second.early = 0;
     let found = check(&second, &TERMS, &past);
-    assert!(found.is_err_and(|text| text.contains("a grant that is not his")));
+    assert!(found.is_err_and(|text| text.contains("a grant that is not theirs")));
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn a_seq_out_of_order_is_found() {
 
 #[test]
 fn a_user_who_is_told_wrong_is_found() {
-    assert_found("a grant that is not his", |round| round.answers[4].0.user = 1);
-    assert_found("a grant that is not his", |round| round.answers[5].0.user = 3);
+    assert_found("a grant that is not theirs", |round| round.answers[4].0.user = 1);
+    assert_found("a grant that is not theirs", |round| round.answers[5].0.user = 3);
     assert_found("has coins and was told SOLDOUT", |round| round.answers[6].0.user = 0);
     assert_found("was told SOLDOUT 1", |round| round.answers[6].1 = Reply::SoldOut { held: 1 });
     assert_found("and Some(", |round| {

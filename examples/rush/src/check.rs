@@ -80,7 +80,7 @@ fn owners(
     Ok(owners)
 }
 
-/// A winner who asks again learns that he won, and which grant is his; nobody else is told so.
+/// Winners who ask again learn that they won, and which grant is theirs; nobody else does.
 fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(), String> {
     for (click, reply) in answers {
         let owned = owners.get(&click.user);
@@ -89,7 +89,7 @@ fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(),
             Reply::Already { seq, qty: 1, state } | Reply::Replay { seq, qty: 1, state }
                 if state == "SOLD" && owned == Some(seq) => {}
             Reply::Already { .. } | Reply::Replay { .. } => {
-                return Err(format!("{name} was told of a grant that is not his: {reply:?}."));
+                return Err(format!("{name} was told of a grant that is not theirs: {reply:?}."));
             }
             Reply::SoldOut { .. } if owned.is_some() => {
                 return Err(format!("{name} holds a unit and was told SOLDOUT."));

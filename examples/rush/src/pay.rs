@@ -12,23 +12,23 @@ use redis::{Client, Connection};
 
 use seckill_crowd::wire::user_name;
 
-/// Every buyer is a thread here, for he sits and waits most of the time.
+/// Every buyer is a thread here, for they wait most of the time.
 pub const CLIENTS_MAX: u32 = 2_000;
 const STACK_BYTES: usize = 256 * 1024;
-/// Longest time a user takes to pay or to change his mind; shorter for shorter holds.
+/// Longest time a user takes to pay or to cancel; shorter for shorter holds.
 const THINKING_MS: u64 = 200;
 /// How long a user waits while everything that is left is held by others.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// After his deadline a late user pays, not at it: then it is known what he must be told.
+/// A late user pays after the deadline, not at it: then it is known what the answer must be.
 const LATE_MS: u64 = 20;
 
-/// What a user does with his hold: user n has habit n modulo their number.
+/// What a user does with a hold: user n has habit n modulo their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
     Pays,
     Forgets,
     Cancels,
-    /// Pays after his deadline. He gets a unit if one is free, else his money back.
+    /// Pays after the deadline, and gets a unit if one is free, else the money back.
     PaysLate,
 }
 
@@ -54,7 +54,7 @@ impl Habit {
 pub struct Ending {
     pub user: u32,
     pub seq: u64,
-    /// What he was told last. Who forgets is told nothing, and must be EXPIRED.
+    /// The last answer. Who forgets gets none, and must be EXPIRED.
     pub state: String,
 }
 
@@ -134,7 +134,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// The seq of his hold, or `None` when everything is sold for good.
+    /// The seq of the hold, or `None` when everything is sold for good.
     fn grab(
         &self,
         redis: &mut Connection,
@@ -153,7 +153,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// Does what this user does, and returns the state he was told.
+    /// Does what this user does, and returns the state of the answer.
     fn settle(&self, redis: &mut Connection, user: u32, seq: u64) -> Result<String, String> {
         let thinking = THINKING_MS.min(self.hold_ms / 2);
         let thinks = Duration::from_millis(u64::from(user).wrapping_mul(7_919) % thinking.max(1));

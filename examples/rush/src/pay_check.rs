@@ -33,8 +33,8 @@ fn count(paid: &Paid, state: &str) -> u64 {
     paid.endings.iter().filter(|end| end.state == state).count() as u64
 }
 
-/// Nobody was told what can't follow from what he did. A hold may always expire before its buyer
-/// comes: the machine may be slow.
+/// Nobody got an answer that can't follow from what they did. A hold may always expire before its
+/// buyer comes: the machine may be slow.
 fn habits(paid: &Paid) -> Result<(), String> {
     for end in &paid.endings {
         let possible = match Habit::of(end.user) {
@@ -85,7 +85,7 @@ fn status(paid: &Paid, status: &Value, stock: u64) -> Result<(), String> {
         ("/counters/granted", paid.endings.len() as u64),
         ("/counters/soldout", paid.waits + paid.too_late),
         ("/counters/cancelled", count(paid, "CANCELLED")),
-        // Who pays late was EXPIRED before, also if he got a unit after all.
+        // Who pays late was EXPIRED before, also if they got a unit after all.
         ("/counters/expired", count(paid, "EXPIRED") + reclaimed),
         ("/counters/reclaimed", reclaimed),
     ];

@@ -38,7 +38,7 @@ fn endings(paid: &Paid) -> Table {
         (paid.count(Habit::Cancels, "CANCELLED"), "cancelled", "CANCELLED, unit came back"),
         (paid.count(Habit::Forgets, "EXPIRED"), "forgot to pay", "EXPIRED, unit came back"),
         (paid.count(Habit::PaysLate, "SOLD"), "paid late, a unit was free", "SOLD (RECLAIM)"),
-        (paid.count(Habit::PaysLate, "EXPIRED"), "paid late, none was free", "EXPIRED, refund him"),
+        (paid.count(Habit::PaysLate, "EXPIRED"), "paid late, none was free", "EXPIRED, to refund"),
         (paid.waits, "all units held, asked again later", "SOLDOUT, some held"),
         (paid.too_late, "came when all was sold", "SOLDOUT 0"),
     ];
@@ -54,7 +54,7 @@ fn answers(heard: &Heard) -> Table {
     let rows = [
         ("GRANTED", heard.granted, "yours"),
         ("REPLAY", heard.replayed, "the same order again: told once more what it got"),
-        ("ALREADY", heard.already, "another order of a user who has his unit"),
+        ("ALREADY", heard.already, "another order of a user who has a unit"),
         ("SOLDOUT", heard.soldout, "nothing left"),
     ];
     for (answer, clicks, meaning) in rows {

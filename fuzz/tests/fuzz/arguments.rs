@@ -4,10 +4,10 @@
 
 use std::time::Instant;
 
-use seckill::command::args::Words;
+use seckill::command::args::Args;
+use seckill::command::options::{outbox_index, Options as Terms};
 use seckill::command::table::TABLE;
-use seckill::command::terms::{outbox_place, Options as Terms};
-use seckill::server::module::register::{Arg, ArgKind};
+use seckill::command::vocabulary::{Arg, ArgKind};
 use seckill_domain::limits::MOMENT_MS_MIN;
 
 use crate::corpus::{corpus, pick};
@@ -212,9 +212,9 @@ fn parse_all(rounds: u64, seed: u64) -> Figures {
     for _ in 0..rounds {
         let call = any_call(&mut random, &[b"\0\0\0\x05alice\0\x01\0".to_vec()]);
         let args: Vec<&[u8]> = call[1..].iter().map(Vec::as_slice).collect();
-        let place = outbox_place(&args, random.below(3) as usize);
+        let place = outbox_index(&args, random.below(3) as usize);
         assert!(place.is_none_or(|place| place < args.len()));
-        let words = || Words::after_key(&args);
+        let words = || Args::after_key(&args);
         figures.note(Terms::parse(&mut words()).is_ok());
         figures.note(words().which(random.below(2) == 0).is_ok());
         let (integer, delta) = (words().integer(), words().delta());

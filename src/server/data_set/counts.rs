@@ -1,7 +1,7 @@
 //! How many sales and held grants there are, data set by data set.
 //!
 //! A replica may load a new data set beside the one that it serves, and frees either of them later,
-//! on whatever thread. So each value knows the tally that counts it, and INFO shows the tally of
+//! on whatever thread. So each value knows the counts that counts it, and INFO shows the counts of
 //! the set that is served.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The numbers of one data set.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct Counts {
     sales: AtomicU64,
     holds: AtomicU64,
 }
 
-impl Tally {
-    const fn new() -> Tally {
-        Tally { sales: AtomicU64::new(0), holds: AtomicU64::new(0) }
+impl Counts {
+    const fn new() -> Counts {
+        Counts { sales: AtomicU64::new(0), holds: AtomicU64::new(0) }
     }
 
     /// Counts a sale that joins the set.
@@ -28,7 +28,7 @@ impl Tally {
     /// Counts a sale that leaves the set, with the holds that it had last.
     pub(crate) fn subtract(&self, holds: u64) {
         self.holds_changed(holds, 0);
-        // Last, so that a tally without sales is at rest when `take` finds it.
+        // Last, so that a counts without sales is at rest when `take` finds it.
         self.sales.fetch_sub(1, Ordering::Release);
     }
 
@@ -46,20 +46,20 @@ impl Tally {
     }
 }
 
-static FIRST: Tally = Tally::new();
+static FIRST: Counts = Counts::new();
 
-static SERVED: Mutex<&Tally> = Mutex::new(&FIRST);
+static SERVED: Mutex<&Counts> = Mutex::new(&FIRST);
 
 /// Tallies of sets that are served no more. One that counts no sale any more is used again, so
 /// there are as many as there were sets at the same time.
-static RETIRED: Mutex<Vec<&'static Tally>> = Mutex::new(Vec::new());
+static RETIRED: Mutex<Vec<&'static Counts>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The tally of the set that is served.
-pub(crate) fn served() -> &'static Tally {
+/// The counts of the set that is served.
+pub(crate) fn served() -> &'static Counts {
     *lock(&SERVED)
 }
 
@@ -70,25 +70,25 @@ pub(crate) fn holds_changed(before: u64, after: u64) {
     }
 }
 
-/// A tally for a set that begins to load.
-pub(crate) fn take() -> &'static Tally {
+/// A counts for a set that begins to load.
+pub(crate) fn take() -> &'static Counts {
     let mut retired = lock(&RETIRED);
-    let unused = retired.iter().position(|tally| tally.sales() == 0);
+    let unused = retired.iter().position(|counts| counts.sales() == 0);
     match unused.map(|place| retired.swap_remove(place)) {
-        Some(tally) => tally,
+        Some(counts) => counts,
         None => Box::leak(Box::default()),
     }
 }
 
 /// Another set is served from now on.
-pub(crate) fn serve(tally: &'static Tally) {
-    let before = std::mem::replace(&mut *lock(&SERVED), tally);
+pub(crate) fn serve(counts: &'static Counts) {
+    let before = std::mem::replace(&mut *lock(&SERVED), counts);
     retire(before);
 }
 
 /// A set is given up.
-pub(crate) fn retire(tally: &'static Tally) {
-    lock(&RETIRED).push(tally);
+pub(crate) fn retire(counts: &'static Counts) {
+    lock(&RETIRED).push(counts);
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!((served().sales(), served().holds()), (2, 4));
         retire(other);
         let again = [take(), take()];
-        assert!(again.iter().any(|tally| std::ptr::eq(*tally, old)));
-        assert!(again.iter().any(|tally| std::ptr::eq(*tally, other)));
+        assert!(again.iter().any(|counts| std::ptr::eq(*counts, old)));
+        assert!(again.iter().any(|counts| std::ptr::eq(*counts, other)));
     }
 }

@@ -1,4 +1,4 @@
-//! Hints: at this time, look at this key. One for each sale that has something to come.
+//! Deadlines: at this time, look at this key. One for each sale that has something to come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::raw::c_int;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The name of a key, kept once.
 pub(crate) type Name = Arc<[u8]>;
 
-/// The hints of one database.
+/// The deadlines of one database.
 #[derive(Default)]
 struct Database {
     by_name: BTreeMap<Name, u64>,
@@ -26,18 +26,18 @@ impl Database {
     }
 }
 
-/// The hints of all databases. Those without any hint have no entry.
+/// The deadlines of all databases. Those without any deadline have no entry.
 #[derive(Default)]
-pub(crate) struct Hints {
+pub(crate) struct Deadlines {
     databases: BTreeMap<c_int, Database>,
 }
 
-impl Hints {
-    pub(crate) const fn new() -> Hints {
-        Hints { databases: BTreeMap::new() }
+impl Deadlines {
+    pub(crate) const fn new() -> Deadlines {
+        Deadlines { databases: BTreeMap::new() }
     }
 
-    /// Sets the hint of a key, unless it has an earlier one.
+    /// Sets the deadline of a key, unless it has an earlier one.
     pub(crate) fn set(&mut self, db: c_int, name: &[u8], due: u64) {
         let database = self.databases.entry(db).or_default();
         if database.by_name.get(name).is_some_and(|earlier| *earlier <= due) {
@@ -49,7 +49,7 @@ impl Hints {
         database.by_time.insert((due, name));
     }
 
-    /// Forgets the hint of a key.
+    /// Forgets the deadline of a key.
     pub(crate) fn remove(&mut self, db: c_int, name: &[u8]) {
         let Some(database) = self.databases.get_mut(&db) else { return };
         database.remove(name);
@@ -58,18 +58,18 @@ impl Hints {
         }
     }
 
-    /// Takes the hints of a database away.
-    pub(crate) fn take(&mut self, db: c_int) -> Hints {
+    /// Takes the deadlines of a database away.
+    pub(crate) fn take(&mut self, db: c_int) -> Deadlines {
         let database = self.databases.remove_entry(&db);
-        Hints { databases: database.into_iter().collect() }
+        Deadlines { databases: database.into_iter().collect() }
     }
 
     /// Frees so many of them, if there are.
     pub(crate) fn free_some(&mut self, count: usize) {
         for _ in 0..count {
             let Some(mut database) = self.databases.first_entry() else { return };
-            let hints = database.get_mut();
-            let (named, timed) = (hints.by_name.pop_first(), hints.by_time.pop_first());
+            let deadlines = database.get_mut();
+            let (named, timed) = (deadlines.by_name.pop_first(), deadlines.by_time.pop_first());
             if named.is_none() && timed.is_none() {
                 database.remove();
             }
@@ -87,14 +87,15 @@ impl Hints {
         self.databases.extend(other.map(|database| (first, database)));
     }
 
-    /// The time of the earliest hint.
+    /// The time of the earliest deadline.
     pub(crate) fn first(&self) -> Option<u64> {
         self.databases.values().filter_map(Database::first).min()
     }
 
-    /// Takes the earliest hint that is due.
+    /// Takes the earliest deadline that is due.
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<(u64, c_int, Name)> {
-        let times = self.databases.iter().filter_map(|(db, hints)| Some((hints.first()?, *db)));
+        let times =
+            self.databases.iter().filter_map(|(db, deadlines)| Some((deadlines.first()?, *db)));
         let (due, db) = times.min().filter(|(due, _)| *due <= now_ms)?;
         let (_, name) = self.databases.get(&db)?.by_time.first().cloned()?;
         self.remove(db, &name);
@@ -103,8 +104,8 @@ impl Hints {
 
     /// How many are due.
     pub(crate) fn due(&self, now_ms: u64) -> u64 {
-        let count = |hints: &Database| {
-            hints.by_time.iter().take_while(|(due, _)| *due <= now_ms).count() as u64
+        let count = |deadlines: &Database| {
+            deadlines.by_time.iter().take_while(|(due, _)| *due <= now_ms).count() as u64
         };
         self.databases.values().map(count).sum()
     }
@@ -114,56 +115,56 @@ impl Hints {
 mod tests {
     use super::*;
 
-    fn taken(hints: &mut Hints, now_ms: u64) -> Vec<(u64, c_int, Vec<u8>)> {
-        let next = || hints.take_due(now_ms);
+    fn taken(deadlines: &mut Deadlines, now_ms: u64) -> Vec<(u64, c_int, Vec<u8>)> {
+        let next = || deadlines.take_due(now_ms);
         std::iter::from_fn(next).map(|(due, db, name)| (due, db, name.to_vec())).collect()
     }
 
     #[test]
-    fn a_key_has_one_hint_the_earliest() {
-        let mut hints = Hints::default();
+    fn a_key_has_one_deadline_the_earliest() {
+        let mut deadlines = Deadlines::default();
         for due in [30, 20, 40] {
-            hints.set(0, b"k", due);
+            deadlines.set(0, b"k", due);
         }
-        assert_eq!((hints.first(), hints.due(19), hints.due(20)), (Some(20), 0, 1));
-        assert_eq!(taken(&mut hints, 19), []);
-        assert_eq!(taken(&mut hints, 50), [(20, 0, b"k".to_vec())]);
-        assert!(hints.first().is_none() && hints.databases.is_empty());
+        assert_eq!((deadlines.first(), deadlines.due(19), deadlines.due(20)), (Some(20), 0, 1));
+        assert_eq!(taken(&mut deadlines, 19), []);
+        assert_eq!(taken(&mut deadlines, 50), [(20, 0, b"k".to_vec())]);
+        assert!(deadlines.first().is_none() && deadlines.databases.is_empty());
     }
 
     #[test]
     fn they_come_in_order_whatever_the_database() {
-        let mut hints = Hints::default();
+        let mut deadlines = Deadlines::default();
         for (db, name, due) in [(1, b"b", 3), (0, b"a", 2), (1, b"a", 1), (0, b"c", 9)] {
-            hints.set(db, name, due);
+            deadlines.set(db, name, due);
         }
-        assert_eq!(hints.due(3), 3);
+        assert_eq!(deadlines.due(3), 3);
         let expected = [(1, 1, b"a".to_vec()), (2, 0, b"a".to_vec()), (3, 1, b"b".to_vec())];
-        assert_eq!(taken(&mut hints, 5), expected);
-        assert_eq!(hints.first(), Some(9));
+        assert_eq!(taken(&mut deadlines, 5), expected);
+        assert_eq!(deadlines.first(), Some(9));
     }
 
     #[test]
     fn they_go_with_their_key_and_their_database() {
-        let mut hints = Hints::default();
+        let mut deadlines = Deadlines::default();
         for (db, name) in [(0, b"a"), (0, b"b"), (2, b"a")] {
-            hints.set(db, name, 1);
+            deadlines.set(db, name, 1);
         }
-        hints.remove(0, b"a");
-        hints.remove(0, b"none");
-        hints.remove(7, b"a");
-        hints.swap(0, 5);
-        assert_eq!(hints.due(1), 2);
-        let mut taken_away = hints.take(2);
-        assert_eq!((taken_away.due(1), hints.take(2).due(1)), (1, 0));
+        deadlines.remove(0, b"a");
+        deadlines.remove(0, b"none");
+        deadlines.remove(7, b"a");
+        deadlines.swap(0, 5);
+        assert_eq!(deadlines.due(1), 2);
+        let mut taken_away = deadlines.take(2);
+        assert_eq!((taken_away.due(1), deadlines.take(2).due(1)), (1, 0));
         taken_away.free_some(1);
         assert!(!taken_away.is_empty());
         taken_away.free_some(10);
         assert!(taken_away.is_empty());
-        assert_eq!(taken(&mut hints, 1), [(1, 5, b"b".to_vec())]);
-        hints.set(0, b"a", 1);
-        hints.set(1, b"b", 1);
-        hints.swap(0, 1);
-        assert_eq!(taken(&mut hints, 1), [(1, 0, b"b".to_vec()), (1, 1, b"a".to_vec())]);
+        assert_eq!(taken(&mut deadlines, 1), [(1, 5, b"b".to_vec())]);
+        deadlines.set(0, b"a", 1);
+        deadlines.set(1, b"b", 1);
+        deadlines.swap(0, 1);
+        assert_eq!(taken(&mut deadlines, 1), [(1, 0, b"b".to_vec()), (1, 1, b"a".to_vec())]);
     }
 }

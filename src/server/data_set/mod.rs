@@ -2,3 +2,4 @@
 
 pub(super) mod counts;
 pub(super) mod deadlines;
+pub(super) mod timer;

@@ -48,7 +48,7 @@ fn decide() -> bool {
 }
 
 // SAFETY: every block goes back to where it came from, see `SOURCE`. The server's functions have
-// malloc's contract, and a block that needs more alignment than they give is placed by `wide`.
+// malloc's contract, and a block that needs more alignment than they give comes from `wide`.
 unsafe impl GlobalAlloc for ServerAlloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -258,13 +258,13 @@ mod tests {
             for req in [None, Some(&b"order"[..])] {
                 let grab = Grab { user: user.as_bytes(), amount: Amount::Exactly(1), req };
                 let request = Request::Grab(grab);
-                let (told, blocks) = counted::blocks(|| {
+                let (shown, blocks) = counted::blocks(|| {
                     let decision = sale.decide(&request, &at(2));
                     assert!(decision.changes().is_empty());
                     sale.count(&decision.outcome);
                     sale.masked(decision.outcome)
                 });
-                assert_eq!(told, sale.masked(outcome.clone()));
+                assert_eq!(shown, sale.masked(outcome.clone()));
                 assert_eq!(blocks, 0, "{outcome:?} of {user}");
             }
         }

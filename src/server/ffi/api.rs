@@ -1,4 +1,4 @@
-//! The server's functions.
+//! The server's functions, and what goes to them and comes from them: panics, texts, strings.
 //!
 //! The server fills in a pointer for each function that it has; newer functions are missing on
 //! older servers. `api!` is for functions that Redis 7.0 has: loading ends with a log line where
@@ -6,6 +6,9 @@
 //! `offered!` first.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::{ptr, slice};
+
+use redis_module::raw::RedisModuleString;
 
 use super::log;
 
@@ -129,11 +132,39 @@ const TEXT_BYTES_MAX: usize = 255;
 /// Lends `text` as a C string, without the heap. Our texts are short constants.
 pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) -> T {
     let mut buffer = [0u8; TEXT_BYTES_MAX + 1];
-    for (place, byte) in buffer.iter_mut().zip(text.bytes().take(TEXT_BYTES_MAX)) {
+    for (slot, byte) in buffer.iter_mut().zip(text.bytes().take(TEXT_BYTES_MAX)) {
         // A NUL would end the text early and nothing worse.
-        *place = byte;
+        *slot = byte;
     }
     body(buffer.as_ptr().cast())
+}
+
+/// The bytes of a server's string.
+///
+/// # Safety
+/// The string must outlive `'s` and not be changed in it.
+pub(crate) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
+    let mut len = 0;
+    // SAFETY: the string is valid by the caller's word.
+    let start = unsafe { api!(RedisModule_StringPtrLen)(string, &mut len) };
+    if start.is_null() || len == 0 {
+        return &[];
+    }
+    // SAFETY: the server says where the bytes are and how many.
+    unsafe { slice::from_raw_parts(start.cast(), len) }
+}
+
+/// A string of the server with these bytes; whoever asks for it frees it.
+pub(crate) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
+    // SAFETY: strings may be made without a context; the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// The clock in Unix milliseconds.
+pub fn clock_ms() -> u64 {
+    // SAFETY: the function takes nothing and only reads the clock.
+    let clock = unsafe { api!(RedisModule_Milliseconds)() };
+    u64::try_from(clock).unwrap_or(0)
 }
 
 #[cfg(test)]

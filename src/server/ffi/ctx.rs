@@ -1,13 +1,16 @@
-//! A context of the server's as a type, made once where the server calls us. What takes one needs
-//! nobody's word that it is alive, and is run with the server's lock in hand: a context does not
-//! leave its thread.
+//! A context of the server's and its lock, as types. Both are made where the server calls us: what
+//! takes one needs nobody's word that the context is alive, or that the lock is held.
+//!
+//! The server runs one callback of ours at a time, but not always on the same thread: another
+//! module may call our commands from a thread of its own while it holds the lock. So nothing of
+//! the server's may be `thread_local`.
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::os::raw::{c_int, c_void};
+use std::ptr;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
-
-use super::locked::ServerLock;
 
 /// What the server calls when something happens that a module was subscribed to.
 type OnEvent =
@@ -43,9 +46,16 @@ impl<'c> Ctx<'c> {
 
     /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set.
     pub(crate) fn has_flag(self, flag: u32) -> bool {
-        // SAFETY: a living context is all that the call needs.
-        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.raw) };
-        flags & flag as c_int != 0
+        has_flag(self.raw, flag)
+    }
+
+    /// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
+    /// commands of clients, and stops when anybody else replicates something.
+    pub(crate) fn writes_are_paused(self) -> bool {
+        // SAFETY: reading a function pointer that is written once, while the module is loaded.
+        let avoid = unsafe { offered!(RedisModule_AvoidReplicaTraffic) };
+        // SAFETY: the function takes nothing and only looks.
+        avoid.is_some_and(|avoid| unsafe { avoid() } != 0)
     }
 
     /// The database that is selected.
@@ -68,5 +78,48 @@ impl<'c> Ctx<'c> {
         let status =
             unsafe { api!(RedisModule_SubscribeToServerEvent)(self.raw, event, Some(on_event)) };
         status as isize == raw::REDISMODULE_OK
+    }
+}
+
+fn has_flag(ctx: *mut RedisModuleCtx, flag: u32) -> bool {
+    // SAFETY: a context that is alive, or none, is all that the call needs.
+    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
+    flags & flag as c_int != 0
+}
+
+/// Whether a flag of `REDISMODULE_CTX_FLAGS` is set that does not depend on a context.
+pub(crate) fn server_has_flag(flag: u32) -> bool {
+    has_flag(ptr::null_mut(), flag)
+}
+
+/// The word that the server's lock is held for as long as this is there. It stays on its thread.
+#[derive(Clone, Copy)]
+pub struct ServerLock<'c>(PhantomData<(&'c (), *const ())>);
+
+impl ServerLock<'_> {
+    /// # Safety
+    /// The code that this is lent to runs inside a call that the server made under its lock. All
+    /// callbacks are such calls but two: the one that frees a value, which may come on any thread,
+    /// and those in a forked child, whose copy of the state nobody else uses.
+    pub(crate) unsafe fn held() -> Self {
+        ServerLock(PhantomData)
+    }
+}
+
+/// A value that is reached with the server's lock alone.
+pub(crate) struct Locked<T>(RefCell<T>);
+
+// SAFETY: `with` asks for the word that the lock is held, so one thread at a time gets at the
+// value, and `T` may go from thread to thread.
+unsafe impl<T: Send> Sync for Locked<T> {}
+
+impl<T> Locked<T> {
+    pub(crate) const fn new(value: T) -> Locked<T> {
+        Locked(RefCell::new(value))
+    }
+
+    /// Lends the value. `body` must call nothing that can run a callback of ours.
+    pub(crate) fn with<R>(&self, _lock: ServerLock<'_>, body: impl FnOnce(&mut T) -> R) -> R {
+        body(&mut self.0.borrow_mut())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleCtx;
 
-/// A context that outlives calls: it tells the log which module speaks.
+/// A context that outlives calls: the log shows by it which module speaks.
 static CONTEXT: AtomicPtr<RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
 
 /// Keeps the context that log lines are written with.

@@ -5,7 +5,6 @@ pub(super) mod api;
 
 pub(crate) mod alloc;
 pub(super) mod ctx;
-pub(super) mod locked;
 pub(super) mod log;
 pub(crate) mod random;
 pub(crate) mod reply;

@@ -1,72 +1,14 @@
-//! What an operator can set: `CONFIG SET seckill.<name> <number>`, a line of the configuration
-//! file, or `loadmodule <file> <name> <number> ...`.
+//! How an operator sets something: `CONFIG SET seckill.<name> <number>`, a line of the
+//! configuration file, or `loadmodule <file> <name> <number> ...`.
 
 use std::ffi::CString;
 use std::os::raw::{c_char, c_int, c_longlong, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazy_static::lazy_static;
 use redis_module::raw::{self, RedisModuleString};
 
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::ServerLock;
-use crate::server::sweeper;
-
-/// One number of the configuration.
-#[derive(Debug)]
-pub struct Setting {
-    /// Without the prefix `seckill.`.
-    pub name: &'static str,
-    /// Its value when nothing sets it.
-    pub default: u64,
-    /// Smallest value accepted.
-    pub min: u64,
-    /// Largest value accepted.
-    pub max: u64,
-    value: AtomicU64,
-}
-
-impl Setting {
-    fn new(name: &'static str, default: u64, min: u64, max: u64) -> Setting {
-        Setting { name, default, min, max, value: AtomicU64::new(default) }
-    }
-
-    /// The value in force.
-    pub fn get(&self) -> u64 {
-        self.value.load(Ordering::Relaxed)
-    }
-
-    fn set(&self, value: u64) {
-        self.value.store(value, Ordering::Relaxed);
-    }
-}
-
-/// Declares settings, a line each: name of the static, name for the operator, default, bounds.
-macro_rules! settings {
-    ($(
-        $(#[$doc:meta])*
-        $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;
-    )*) => {
-        lazy_static! {
-            $($(#[$doc])* pub static ref $id: Setting = Setting::new($name, $default, $min, $max);)*
-        }
-
-        /// Every setting.
-        pub fn all() -> Vec<&'static Setting> {
-            vec![$(&*$id),*]
-        }
-    };
-}
-
-settings! {
-    /// Pause between two rounds of the sweeper, in milliseconds: how late an idle hold may expire.
-    SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
-    /// Holds that one round of the sweeper settles at the most.
-    SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
-    /// Log lines about refused APPLY commands in one second. A replica that has lost its way
-    /// refuses every effect that follows; INFO counts them all.
-    APPLY_WARNINGS_PER_SECOND = "apply-warnings-per-second", 10, 0..=1_000_000;
-}
+use crate::server::data_set::timer;
+use crate::server::ffi::ctx::{Ctx, ServerLock};
+use crate::server::settings::{Setting, ALL};
 
 const PREFIX: &str = "seckill.";
 
@@ -80,7 +22,7 @@ pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     for (setting, value) in parse(args)? {
         setting.set(value);
     }
-    for setting in all() {
+    for setting in ALL {
         register_one(ctx, setting)?;
     }
     // SAFETY: a living context is all that the call needs.
@@ -90,7 +32,7 @@ pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     }
 }
 
-/// Reads pairs of name and value. What is wrong is told by what is allowed, not by echoing it.
+/// Reads pairs of name and value. An error says what is allowed and echoes nothing.
 fn parse(args: &[&[u8]]) -> Result<Vec<(&'static Setting, u64)>, String> {
     let mut chosen: Vec<(&'static Setting, u64)> = Vec::new();
     for pair in args.chunks(2) {
@@ -98,7 +40,7 @@ fn parse(args: &[&[u8]]) -> Result<Vec<(&'static Setting, u64)>, String> {
             return Err(NO_VALUE.to_owned());
         };
         let setting = find(name).ok_or_else(|| {
-            let names: Vec<&str> = all().iter().map(|setting| setting.name).collect();
+            let names: Vec<&str> = ALL.iter().map(|setting| setting.name).collect();
             format!("loadmodule: unknown setting; there are: {}", names.join(", "))
         })?;
         if chosen.iter().any(|(earlier, _)| std::ptr::eq(*earlier, setting)) {
@@ -120,7 +62,7 @@ fn find(name: &[u8]) -> Option<&'static Setting> {
         Some((prefix, bare)) if prefix.eq_ignore_ascii_case(PREFIX.as_bytes()) => bare,
         _ => name,
     };
-    all().into_iter().find(|setting| setting.name.as_bytes().eq_ignore_ascii_case(bare))
+    ALL.iter().copied().find(|setting| setting.name.as_bytes().eq_ignore_ascii_case(bare))
 }
 
 fn number(text: &[u8]) -> Option<u64> {
@@ -172,7 +114,7 @@ unsafe extern "C" fn set(
         Ok(value) => {
             setting.set(value);
             // SAFETY: the server sets its configuration under its lock.
-            sweeper::wake(unsafe { ServerLock::held() });
+            timer::wake(unsafe { ServerLock::held() });
             raw::REDISMODULE_OK as c_int
         }
         Err(_) => raw::REDISMODULE_ERR as c_int,
@@ -213,9 +155,8 @@ mod tests {
 
     #[test]
     fn defaults_are_within_bounds() {
-        for setting in all() {
-            assert!((setting.min..=setting.max).contains(&setting.default), "{}", setting.name);
-            assert_eq!(setting.get(), setting.default);
+        for setting in ALL {
+            assert!((setting.min..=setting.max).contains(&setting.get()), "{}", setting.name);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Where sales go: to new names and databases, in from a payload or a primary, out of the data.
+//! The server's events: where sales go (to new names and databases, in from a payload or a
+//! primary, out of the data), and that this node is promoted.
 //!
 //! A sale that leaves its key is adrift until it is freed or comes to another one, and so is one
 //! that a payload brings. As long as none is, keys that change their names are not ours and are not
@@ -13,30 +14,31 @@ use redis_module::raw::{
     RedisModuleSwapDbInfo,
 };
 
-use crate::server::call::bytes_of;
-use crate::server::ffi::api::guarded;
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::{Locked, ServerLock};
-use crate::server::sweeper;
-use crate::server::value::glance::Glance;
-use crate::server::value::{datatype, stored};
+use crate::server::data_set::timer;
+use crate::server::ffi::api::{bytes_of, guarded};
+use crate::server::ffi::ctx::{Ctx, Locked, ServerLock};
+use crate::server::propagation::epoch;
+use crate::server::value::datatype;
+use crate::server::value::key::Peek;
+use crate::server::value::stored;
 
-const NOT_SUBSCRIBED: &str = "the server refused to tell where keys go";
+const NOT_SUBSCRIBED: &str = "the server refused a subscription to its events";
 
 /// The database that the last MOVE took its key from.
 static MOVED_FROM: Locked<c_int> = Locked::new(0);
 
-/// Lets the sweeper hear where sales go.
-pub(crate) fn follow(ctx: Ctx<'_>) -> Result<(), &'static str> {
+/// Subscribes to all of it.
+pub(super) fn subscribe(ctx: Ctx<'_>) -> Result<(), &'static str> {
     let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
     // SAFETY: the callback has the type that is asked for.
     let keys =
         unsafe { api!(RedisModule_SubscribeToKeyspaceEvents)(ctx.raw(), generic, Some(key_event)) };
-    let is_told = keys as isize == raw::REDISMODULE_OK
+    let is_subscribed = keys as isize == raw::REDISMODULE_OK
         && ctx.subscribe(raw::REDISMODULE_EVENT_SWAPDB, swapped)
         && ctx.subscribe(raw::REDISMODULE_EVENT_FLUSHDB, flushed)
-        && ctx.subscribe(raw::REDISMODULE_EVENT_LOADING, loading);
-    is_told.then_some(()).ok_or(NOT_SUBSCRIBED)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_LOADING, loading)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed);
+    is_subscribed.then_some(()).ok_or(NOT_SUBSCRIBED)
 }
 
 unsafe extern "C" fn key_event(
@@ -59,10 +61,10 @@ unsafe extern "C" fn key_event(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Brings the client whose MOVE is told of back to its database. Valkey 8.1 tells modules by means
-/// of that client itself and leaves it in the database where the key went (valkey pull request
-/// 4024): its next commands would go there, and on a replica all that the primary sends after it.
-/// Other servers tell by means of a client of their own, which no command uses.
+/// Brings the client of a MOVE back to its database. Valkey 8.1 notifies modules by means of that
+/// client itself and leaves it in the database where the key went (valkey pull request 4024): its
+/// next commands would go there, and on a replica all that the primary sends after it. Other
+/// servers notify by means of a client of their own, which no command uses.
 fn stay(ctx: Ctx<'_>, event: &[u8]) {
     if event == b"move_from" {
         MOVED_FROM.with(ctx.lock(), |from| *from = ctx.db());
@@ -78,23 +80,22 @@ fn stay(ctx: Ctx<'_>, event: &[u8]) {
 /// The key's name is alive.
 unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     let lock = ctx.lock();
-    let may_be_ours = stored::adrift() > 0
-        || sweeper::arriving_tally(lock).is_some()
-        || datatype::is_loading(ctx);
+    let may_be_ours =
+        stored::adrift() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
     if !may_be_ours {
         return;
     }
     // SAFETY: by the caller's word; the bytes are used before the callback returns.
     let name = unsafe { bytes_of(key) };
     // SAFETY: by the caller's word.
-    let mut glance = unsafe { Glance::at(ctx, key) };
-    if let Some(value) = glance.value() {
+    let mut peek = unsafe { Peek::at(ctx, key) };
+    if let Some(value) = peek.value() {
         value.settle(lock);
-        sweeper::watch_sale(lock, ctx.db(), name, value.sale());
+        timer::watch_sale(lock, ctx.db(), name, value.sale());
     }
 }
 
-/// Two databases changed places: so do the hints.
+/// Two databases changed places: so do the deadlines.
 unsafe extern "C" fn swapped(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -104,13 +105,13 @@ unsafe extern "C" fn swapped(
     guarded((), || {
         // SAFETY: with this event the server passes this struct, or null on other ones.
         let Some(info) = (unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }) else { return };
-        // SAFETY: the server tells of its events under its lock.
+        // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
-        sweeper::change(lock, |hints| hints.swap(info.dbnum_first, info.dbnum_second));
+        timer::change(lock, |deadlines| deadlines.swap(info.dbnum_first, info.dbnum_second));
     });
 }
 
-/// One database, or all of them, are about to be emptied. No key of theirs is told of.
+/// One database, or all of them, are about to be emptied. There is no event for their keys.
 unsafe extern "C" fn flushed(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -124,11 +125,11 @@ unsafe extern "C" fn flushed(
         else {
             return;
         };
-        // SAFETY: the server tells of its events under its lock.
+        // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
         match info.dbnum {
-            ALL_DATABASES => sweeper::forget(lock, mem::take),
-            db => sweeper::forget(lock, |hints| hints.take(db)),
+            ALL_DATABASES => timer::discard(lock, mem::take),
+            db => timer::discard(lock, |deadlines| deadlines.take(db)),
         }
     });
 }
@@ -145,13 +146,29 @@ unsafe extern "C" fn loading(
     _data: *mut c_void,
 ) {
     guarded((), || {
-        // SAFETY: the server tells of its events under its lock.
+        // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
         match subevent {
-            raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => sweeper::begin_arrival(lock),
-            raw::REDISMODULE_SUBEVENT_LOADING_ENDED => sweeper::complete_arrival(lock),
-            raw::REDISMODULE_SUBEVENT_LOADING_FAILED => sweeper::give_arrival_up(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => timer::begin_arrival(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_ENDED => timer::complete_arrival(lock),
+            raw::REDISMODULE_SUBEVENT_LOADING_FAILED => timer::abandon_arrival(lock),
             _ => {}
+        }
+    });
+}
+
+/// A promoted node begins a new run, and sweeps from now on.
+unsafe extern "C" fn role_changed(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    guarded((), || {
+        if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
+            epoch::begin();
+            // SAFETY: the server calls event handlers under its lock.
+            timer::wake(unsafe { ServerLock::held() });
         }
     });
 }

@@ -7,15 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleInfoCtx;
 
-use super::{config, load};
-use crate::server::data_set::counts;
-use crate::server::ffi::api::guarded;
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::ServerLock;
+use crate::server::data_set::{counts, timer};
+use crate::server::ffi::api::{clock_ms, guarded};
+use crate::server::ffi::ctx::{Ctx, ServerLock};
 use crate::server::ffi::log;
-use crate::server::propagation::epoch;
-use crate::server::sweeper;
+use crate::server::{settings, sweeper};
 use seckill_domain::outcome::{Outcome, Refused};
+
+/// The module's version as text.
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    };
 
 /// A number that only grows.
 struct Counter(AtomicU64);
@@ -53,19 +57,9 @@ static BUSY: Counter = Counter::new();
 static EXPIRED: Counter = Counter::new();
 static APPLY_REFUSED: Counter = Counter::new();
 
-/// How long after its time the sweeper came to the last sale, and the longest so far, in ms.
-static LAG: AtomicU64 = AtomicU64::new(0);
-static LAG_MAX: AtomicU64 = AtomicU64::new(0);
-
 /// Follows the held grants of a sale of the served data from `before` to `after`.
 pub fn holds_changed(before: u64, after: u64) {
     counts::holds_changed(before, after);
-}
-
-/// Notes how late the sweeper came to a sale.
-pub(crate) fn expiry_lag(ms: u64) {
-    LAG.store(ms, Ordering::Relaxed);
-    LAG_MAX.fetch_max(ms, Ordering::Relaxed);
 }
 
 /// Counts holds that expired on this node by its own judgement.
@@ -122,8 +116,8 @@ pub fn count(outcome: &Outcome) {
 /// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
 pub fn apply_refused(why: Refused) {
     APPLY_REFUSED.increment();
-    let per_second = config::APPLY_WARNINGS_PER_SECOND.get();
-    log::warning_at_most(per_second, epoch::clock_ms() / 1000, refusal(why));
+    let per_second = settings::APPLY_WARNINGS_PER_SECOND.get();
+    log::warning_at_most(per_second, clock_ms() / 1000, refusal(why));
 }
 
 fn refusal(why: Refused) -> &'static str {
@@ -146,17 +140,18 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         // The section without a name of its own has the module's.
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
-        text(ctx, c"version", load::VERSION_TEXT);
-        let tally = counts::served();
-        field(ctx, c"sales", tally.sales());
-        field(ctx, c"holds", tally.holds());
-        field(ctx, c"expiry_lag_ms", LAG.load(Ordering::Relaxed));
-        field(ctx, c"expiry_lag_max_ms", LAG_MAX.load(Ordering::Relaxed));
+        text(ctx, c"version", VERSION);
+        let counts = counts::served();
+        field(ctx, c"sales", counts.sales());
+        field(ctx, c"holds", counts.holds());
+        let (lag_ms, lag_max_ms) = sweeper::lag_ms();
+        field(ctx, c"expiry_lag_ms", lag_ms);
+        field(ctx, c"expiry_lag_max_ms", lag_max_ms);
         // A crash may have come in the midst of the sweeper's work.
         if for_crash_report == 0 {
             // SAFETY: the server answers INFO under its lock.
             let lock = unsafe { ServerLock::held() };
-            field(ctx, c"sweeper_backlog", sweeper::backlog(lock, epoch::clock_ms()));
+            field(ctx, c"sweeper_backlog", timer::backlog(lock, clock_ms()));
         }
         for (name, counter) in &LINES {
             field(ctx, name, counter.get());

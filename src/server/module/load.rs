@@ -8,22 +8,54 @@ use std::ptr;
 use redis_module::raw;
 pub use redis_module::{Context, RedisString, Status};
 
-use super::register::{self, Spec};
-use super::{config, events, info};
+use super::spec::Spec;
+use super::{config, events, info, register};
 use crate::server::ffi::ctx::Ctx;
 use crate::server::ffi::{api, log};
 use crate::server::propagation::epoch;
 use crate::server::sweeper::{self, Sweep};
 use crate::server::value::{datatype, fork_memory};
 
-/// The module's version as text.
-pub const VERSION_TEXT: &CStr =
-    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(text) => text,
-        Err(_) => c"",
-    };
+/// Defines the module: its name, its version, and the function that sets it up. The SDK's own macro
+/// would do, but it logs a warning on every server that lacks callbacks of a defragmentation we
+/// don't take part in, and sends INFO to each.
+macro_rules! module {
+    (name: $name:literal, version: $version:literal, load: $load:path) => {
+        #[global_allocator]
+        static ALLOCATOR: crate::server::ffi::alloc::ServerAlloc =
+            crate::server::ffi::alloc::ServerAlloc;
 
-/// Oldest server that has all that is needed: Redis 7.0, as the server tells its version.
+        /// Called by the server when it loads the file.
+        ///
+        /// # Safety
+        /// The arguments are those that the server passes.
+        #[no_mangle]
+        pub unsafe extern "C" fn RedisModule_OnLoad(
+            ctx: *mut redis_module::raw::RedisModuleCtx,
+            argv: *mut *mut redis_module::raw::RedisModuleString,
+            argc: std::os::raw::c_int,
+        ) -> std::os::raw::c_int {
+            // SAFETY: the context is alive while loading, and the name ends in NUL and is copied.
+            let status = unsafe {
+                redis_module::raw::Export_RedisModule_Init(
+                    ctx,
+                    concat!($name, "\0").as_ptr().cast(),
+                    $version,
+                    redis_module::raw::REDISMODULE_APIVER_1 as std::os::raw::c_int,
+                )
+            };
+            if status as isize != redis_module::raw::REDISMODULE_OK {
+                return status;
+            }
+            let args = redis_module::decode_args(ctx, argv, argc);
+            $load(&redis_module::Context::new(ctx), &args) as std::os::raw::c_int
+        }
+    };
+}
+
+pub(crate) use module;
+
+/// Oldest server that has all that is needed: Redis 7.0, as the server states its version.
 const SERVER_VERSION_MIN: c_int = 0x0007_0000;
 
 const TOO_OLD: &str = "seckill needs Redis 7.0 or newer, or Valkey: this server is older, so the \
@@ -77,9 +109,8 @@ fn set_up(
     register::register(ctx, table)?;
     info::register(ctx);
     epoch::begin();
-    epoch::follow_promotions(ctx)?;
     sweeper::start(ctx.lock(), sweep);
-    events::follow(ctx)?;
+    events::subscribe(ctx)?;
     fork_memory::follow(ctx);
     if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
         log::warning(MAY_EVICT);

@@ -1,10 +1,10 @@
 //! The module as the server knows it: loading, commands and their descriptions, settings, INFO,
-//! and the events that the server tells of.
+//! and the server's events.
 
-pub mod config;
-mod docs;
-pub(crate) mod entry;
+mod config;
+mod dispatch;
 mod events;
 pub(crate) mod info;
 pub(crate) mod load;
-pub mod register;
+mod register;
+pub mod spec;

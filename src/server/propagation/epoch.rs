@@ -3,15 +3,9 @@
 //! A run begins when the process starts and when it is promoted, and is named by the Unix ms of
 //! that moment. Names are strictly increasing within a process, whatever the clock does.
 
-use std::os::raw::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
-
-use crate::server::ffi::api::guarded;
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::ServerLock;
-use crate::server::sweeper;
+use crate::server::ffi::api::clock_ms;
 use seckill_domain::request::Now;
 
 /// The name of this run.
@@ -20,16 +14,9 @@ static RUN: AtomicU64 = AtomicU64::new(0);
 /// The last moment that was given out as a name.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The clock in Unix milliseconds.
-pub fn clock_ms() -> u64 {
-    // SAFETY: the function takes nothing and only reads the clock.
-    let clock = unsafe { api!(RedisModule_Milliseconds)() };
-    u64::try_from(clock).unwrap_or(0)
-}
-
 /// The moment that a call is judged by.
 pub fn now() -> Now {
-    Now { clock_ms: clock_ms(), run: current() }
+    Now { clock_ms: clock_ms(), run: RUN.load(Ordering::Relaxed) }
 }
 
 /// A moment that was not given out before, not earlier than `clock_ms`.
@@ -42,36 +29,6 @@ fn next(clock_ms: u64) -> u64 {
 /// Begins a run: at load, and when this node is promoted.
 pub(crate) fn begin() {
     RUN.store(next(clock_ms()), Ordering::Relaxed);
-}
-
-const NOT_SUBSCRIBED: &str = "the server refused to tell of promotions";
-
-/// Lets a promotion of this node begin a new run.
-pub(crate) fn follow_promotions(ctx: Ctx<'_>) -> Result<(), &'static str> {
-    match ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed) {
-        true => Ok(()),
-        false => Err(NOT_SUBSCRIBED),
-    }
-}
-
-unsafe extern "C" fn role_changed(
-    _ctx: *mut RedisModuleCtx,
-    _event: RedisModuleEvent,
-    subevent: u64,
-    _data: *mut c_void,
-) {
-    guarded((), || {
-        if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
-            begin();
-            // SAFETY: the server tells of its events under its lock.
-            sweeper::wake(unsafe { ServerLock::held() });
-        }
-    });
-}
-
-/// The name of this run.
-pub fn current() -> u64 {
-    RUN.load(Ordering::Relaxed)
 }
 
 /// The moment that a restored sale arrives here: two restores of one dump must not go on under

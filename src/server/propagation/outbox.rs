@@ -14,9 +14,9 @@ use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleSt
 
 use smallvec::SmallVec;
 
-use super::replicate::create_string;
 use super::stream::{found_at, Found};
 pub use super::stream::{ready, NotTaken, Stream};
+use crate::server::ffi::api::create_string;
 use crate::server::ffi::ctx::Ctx;
 use seckill_domain::outbox::{Entry, FIELDS_INLINE};
 

@@ -6,8 +6,8 @@ use std::ptr;
 
 use redis_module::raw::{self, RedisModuleString};
 
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::Locked;
+use crate::server::ffi::api::create_string;
+use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::ffi::log;
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
@@ -107,12 +107,6 @@ fn several(
         )
     };
     status as isize == raw::REDISMODULE_OK
-}
-
-/// A string of the server with these bytes; whoever asks for it frees it.
-pub(crate) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
-    // SAFETY: strings may be made without a context; the server copies the bytes.
-    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// Strings of the server that are freed with this.

@@ -9,7 +9,7 @@ use std::slice;
 
 use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
 
-use crate::server::call::bytes_of;
+use crate::server::ffi::api::bytes_of;
 use crate::server::ffi::ctx::Ctx;
 
 /// Why entries can't be appended. Nothing of them is left.

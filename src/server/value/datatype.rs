@@ -3,24 +3,20 @@
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::slice;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use redis_module::raw::{
     self, RedisModuleDigest, RedisModuleIO, RedisModuleKeyOptCtx, RedisModuleString,
-    RedisModuleType, RedisModuleTypeMethods,
+    RedisModuleTypeMethods,
 };
 
 use super::stored::{self, Value};
 use super::{defrag, fork_memory};
-use crate::server::call::bytes_of;
-use crate::server::data_set::counts;
-use crate::server::ffi::api::guarded;
-use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::locked::ServerLock;
+use crate::server::data_set::{counts, timer};
+use crate::server::ffi::api::{bytes_of, guarded};
+use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
 use crate::server::ffi::{log, random};
 use crate::server::propagation::epoch;
 use crate::server::propagation::replicate::APPLY;
-use crate::server::sweeper;
 use seckill_domain::effect::{encode_version, Change};
 use seckill_domain::outcome::Refused;
 use seckill_domain::snapshot::{Kind, Loader};
@@ -29,19 +25,11 @@ use seckill_domain::Sale;
 /// Version of the frame around the pieces of a dump; the pieces have a version of their own.
 const ENCODING_VERSION: c_int = 1;
 
-/// The type's handle, set while loading.
-static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
-
 const NOT_CREATED: &str = "the server refused the type flashsale";
 const CUT_OFF: &str = "a sale was not loaded: its data is cut off";
 const NEWER: &str = "a sale was not loaded: a newer version of the module saved it";
 const UNKNOWN: &str = "a sale was not loaded: its data is altered, or of a newer version";
 const UNLAWFUL: &str = "a sale was not loaded: its data breaks the law of a sale";
-
-/// The type's handle.
-pub(crate) fn handle() -> *mut RedisModuleType {
-    TYPE.load(Ordering::Relaxed)
-}
 
 /// Creates the type.
 pub(crate) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
@@ -75,7 +63,7 @@ pub(crate) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
     if created.is_null() {
         return Err(NOT_CREATED);
     }
-    TYPE.store(created, Ordering::Relaxed);
+    stored::set_type_handle(created);
     Ok(())
 }
 
@@ -94,7 +82,7 @@ unsafe extern "C" fn free(value: *mut c_void) {
     guarded((), || unsafe { stored::free(value) });
 }
 
-/// The value leaves its key: it is deleted, or it comes to another key, which an event tells.
+/// The value leaves its key: it is deleted, or it comes to another key, which is another event.
 unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) {
     guarded((), || {
         // SAFETY: a value of the type is a boxed `Value`, which the server holds meanwhile.
@@ -105,7 +93,7 @@ unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void
             let name = api!(RedisModule_GetKeyNameFromOptCtx)(ctx);
             let db = api!(RedisModule_GetDbIdFromOptCtx)(ctx);
             let lock = ServerLock::held();
-            sweeper::change(lock, |hints| hints.remove(db, bytes_of(name)));
+            timer::change(lock, |deadlines| deadlines.remove(db, bytes_of(name)));
         }
     });
 }
@@ -178,7 +166,7 @@ fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
     save(io, &[]);
 }
 
-/// Runs a callback that writes a sale into a file. The server can't be told of a failure, but a
+/// Runs a callback that writes a sale into a file. There is no way to report a failure, but a
 /// forked child that ends early makes it keep the file that it has.
 fn guarded_writing(body: impl FnOnce()) {
     let written = guarded(false, || {
@@ -198,9 +186,7 @@ const OF_FILE: &[u8] = b"~";
 
 /// Whether this process is a fork of the server that writes a file.
 fn is_child() -> bool {
-    // SAFETY: the flags may be asked for without a context.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
-    flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0
+    server_has_flag(raw::REDISMODULE_CTX_FLAGS_IS_CHILD)
 }
 
 fn save(io: *mut RedisModuleIO, bytes: &[u8]) {
@@ -269,7 +255,7 @@ fn reason(refused: Refused) -> &'static str {
 fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let ctx = context_of(io);
     let lock = ctx.lock();
-    let arriving = sweeper::arriving_tally(lock);
+    let arriving = timer::arriving_counts(lock);
     // SAFETY: the stream is alive during the callback, and so is the name that it gives, if any.
     let (name, db) =
         unsafe { (api!(RedisModule_GetKeyNameFromIO)(io), api!(RedisModule_GetDbIdFromIO)(io)) };
@@ -278,12 +264,12 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     }
     // SAFETY: as above.
     let name = unsafe { bytes_of(name) };
-    if let Some(tally) = arriving {
-        sweeper::watch_arriving(lock, db, name, &mut sale);
-        return stored::boxed(sale, tally).cast();
+    if let Some(counts) = arriving {
+        timer::watch_arriving(lock, db, name, &mut sale);
+        return stored::boxed(sale, counts).cast();
     }
     if is_loading(context_of(io)) {
-        sweeper::watch_sale(lock, db, name, &mut sale);
+        timer::watch_sale(lock, db, name, &mut sale);
         return stored::of(sale);
     }
     let value = stored::boxed(sale, counts::served());
@@ -337,11 +323,11 @@ unsafe extern "C" fn aof_rewrite(
 
 fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale) {
     let pieces = sale.pieces();
-    // The base puts the sale at the version before all further pieces, each of which adds one.
+    // The base puts the sale at the version before all other pieces, each of which adds one.
     let (count, at_most) = pieces.size_hint();
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
-    let further = count.saturating_sub(1) as u64;
-    let mut version = sale.balances().version.saturating_sub(further);
+    let others = count.saturating_sub(1) as u64;
+    let mut version = sale.balances().version.saturating_sub(others);
     for (kind, piece) in pieces {
         let Some(effect) = kind.effect(&piece) else { continue };
         if kind == Kind::Base {

@@ -82,7 +82,7 @@ fn must_stop(ctx: *mut RedisModuleDefragCtx) -> bool {
     unsafe { api!(RedisModule_DefragShouldStop)(ctx) != 0 }
 }
 
-/// Moves the elements of a vector to a better place, if the server has one.
+/// Moves the elements of a vector to better memory, if the server has one.
 fn move_vec<T>(ctx: *mut RedisModuleDefragCtx, vec: &mut Vec<T>) {
     const { assert!(align_of::<T>() <= alloc::ALIGN_MAX) };
     if vec.capacity() == 0 {
@@ -96,7 +96,7 @@ fn move_vec<T>(ctx: *mut RedisModuleDefragCtx, vec: &mut Vec<T>) {
     *vec = unsafe { Vec::from_raw_parts(moved(ctx, start.cast()).cast(), len, capacity) };
 }
 
-/// Where a block is after the server had its chance to move it.
+/// Where a block is after the server was asked to move it.
 ///
 /// # Safety
 /// `block` is a block of the server's, and nothing refers to its old place afterwards.

@@ -6,22 +6,21 @@
 //! one and saving reads none, before a sale is saved, and the rest afterwards.
 //!
 //! It must never happen in a process that goes on with the sale. So three things must agree: this
-//! is not the process that loaded the module; the server has told, in this very process, that a
-//! child began to save (it tells of DUMP and DEBUG neither there nor in the parent, and of a SAVE
+//! is not the process that loaded the module; the server has announced, in this very process, that
+//! a child began to save (it announces DUMP and DEBUG neither there nor in the parent, and a SAVE
 //! in the parent by another name); and it calls itself a child. Such a child saves each key once
 //! and ends; one that begins to save again is ended. Should something look at a sale nevertheless,
 //! it finds zeros where numbers were: a grant of nobody or none, but no address, because only
 //! blocks of plain numbers are given back.
 
 use std::mem::size_of_val;
-use std::os::raw::{c_int, c_void};
+use std::os::raw::c_void;
 use std::process;
-use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
-use crate::server::ffi::ctx::Ctx;
+use crate::server::ffi::ctx::{server_has_flag, Ctx};
 use crate::server::ffi::log;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
@@ -33,14 +32,15 @@ static SAVING: AtomicU32 = AtomicU32::new(0);
 /// The child that saved and gave memory back: it must not save again.
 static SPENT: AtomicU32 = AtomicU32::new(0);
 
-const NOT_TOLD: &str = "the server does not tell when it saves: a fork copies more memory";
+const NOT_SUBSCRIBED: &str =
+    "the server does not announce when it saves: a fork copies more memory";
 
-/// Has the server tell when a child begins to save.
+/// Subscribes to the event that a child begins to save.
 pub(crate) fn follow(ctx: Ctx<'_>) {
     if ctx.subscribe(raw::REDISMODULE_EVENT_PERSISTENCE, changed) {
         HOME.store(process::id(), Ordering::Relaxed);
     } else {
-        log::notice(NOT_TOLD);
+        log::notice(NOT_SUBSCRIBED);
     }
 }
 
@@ -67,9 +67,7 @@ fn is_saving() -> bool {
     if home == 0 || here == home || here != SAVING.load(Ordering::Relaxed) {
         return false;
     }
-    // SAFETY: the flags may be asked for without a context.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) };
-    flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int != 0
+    server_has_flag(raw::REDISMODULE_CTX_FLAGS_IS_CHILD)
 }
 
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.

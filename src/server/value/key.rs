@@ -1,11 +1,13 @@
 //! The one place where a value of the server becomes a sale of ours.
 
 use std::marker::PhantomData;
+use std::os::raw::c_int;
 use std::ptr::NonNull;
 
-use redis_module::raw::{self, RedisModuleKey};
+use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 
-use super::{datatype, stored};
+use super::stored::{self, Value};
+use crate::server::ffi::ctx::Ctx;
 use crate::server::ffi::log;
 use seckill_domain::Sale;
 
@@ -53,7 +55,7 @@ impl Key<'_> {
         }
         // SAFETY: the key is open until this struct is dropped.
         let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        if !kind.is_null() && kind == datatype::handle() {
+        if !kind.is_null() && kind == stored::type_handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
             return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
@@ -66,7 +68,7 @@ impl Key<'_> {
     }
 
     /// Puts a sale at the key, which was opened for writing and holds nothing. Foreign code may run
-    /// in it: the server tells of the new key.
+    /// in it: the server notifies of the new key.
     pub fn fill(self, sale: Sale) {
         if self.key.is_null() {
             return log::warning(NOT_FILLED);
@@ -74,7 +76,7 @@ impl Key<'_> {
         let value = stored::of(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
         let status =
-            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, datatype::handle(), value) };
+            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, stored::type_handle(), value) };
         if status as isize != raw::REDISMODULE_OK {
             // The server promises to refuse only a key that was opened for reading.
             log::warning(NOT_FILLED);
@@ -118,4 +120,59 @@ impl Drop for Key<'_> {
             unsafe { api!(RedisModule_CloseKey)(self.key) };
         }
     }
+}
+
+/// A look at a key that leaves no trace: not in its idle time, not in the server's statistics, and
+/// no notification is sent.
+pub(crate) struct Peek {
+    key: *mut RedisModuleKey,
+}
+
+impl Peek {
+    /// # Safety
+    /// The name is alive as long as this, and no other borrow of the key's value.
+    pub(crate) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Peek {
+        // SAFETY: by the caller's word; `drop` closes what is opened.
+        Peek { key: unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) } }
+    }
+
+    /// The value, if it is a sale.
+    pub(crate) fn value(&mut self) -> Option<&mut Value> {
+        if self.key.is_null() {
+            return None;
+        }
+        // SAFETY: the key is open until this struct is dropped.
+        let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
+        if kind.is_null() || kind != stored::type_handle() {
+            return None;
+        }
+        // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is
+        // open, and by the word of `at` nobody else borrows it.
+        unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value>().as_mut() }
+    }
+}
+
+impl Drop for Peek {
+    fn drop(&mut self) {
+        if !self.key.is_null() {
+            // SAFETY: the key was opened by this struct and is closed once.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}
+
+/// How the key is opened: with all that this server knows of what leaves no trace. Redis 7.0 can't
+/// be asked; it knows how not to touch, and ignores the rest.
+fn mode() -> c_int {
+    let traceless = raw::REDISMODULE_OPEN_KEY_NOTOUCH
+        | raw::REDISMODULE_OPEN_KEY_NONOTIFY
+        | raw::REDISMODULE_OPEN_KEY_NOSTATS
+        | raw::REDISMODULE_OPEN_KEY_NOEXPIRE;
+    // SAFETY: reading a function pointer that is written once, while the module is loaded.
+    let known = match unsafe { offered!(RedisModule_GetOpenKeyModesAll) } {
+        // SAFETY: the function takes nothing and only answers a constant.
+        Some(known) => unsafe { known() },
+        None => raw::REDISMODULE_OPEN_KEY_NOTOUCH as c_int,
+    };
+    raw::REDISMODULE_READ as c_int | (traceless as c_int & known)
 }

@@ -3,6 +3,5 @@
 pub(super) mod datatype;
 mod defrag;
 pub(super) mod fork_memory;
-pub(super) mod glance;
 pub(crate) mod key;
 pub(super) mod stored;

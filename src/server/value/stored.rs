@@ -2,19 +2,34 @@
 
 use std::os::raw::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use crate::server::data_set::counts::{self, Tally};
-use crate::server::ffi::locked::ServerLock;
-use crate::server::sweeper;
+use redis_module::raw::RedisModuleType;
+
+use crate::server::data_set::counts::{self, Counts};
+use crate::server::data_set::timer;
+use crate::server::ffi::ctx::ServerLock;
 use seckill_domain::Sale;
+
+/// The type's handle, set while loading.
+static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
+
+/// The type's handle.
+pub(crate) fn type_handle() -> *mut RedisModuleType {
+    TYPE.load(Ordering::Relaxed)
+}
+
+/// Keeps the type's handle.
+pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
+    TYPE.store(handle, Ordering::Relaxed);
+}
 
 /// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
 #[repr(C)]
 pub(crate) struct Value {
     sale: Sale,
     /// What counts it.
-    tally: &'static Tally,
+    counts: &'static Counts,
     /// It lies at no key that we know of.
     is_adrift: AtomicBool,
 }
@@ -48,10 +63,10 @@ impl Value {
     /// loading may have been taken for a part of that.
     pub(crate) fn settle(&mut self, lock: ServerLock<'_>) {
         self.land();
-        if sweeper::arriving_tally(lock).is_some_and(|tally| ptr::eq(tally, self.tally)) {
-            self.tally.subtract(self.sale.holds_len());
-            self.tally = counts::served();
-            self.tally.add(self.sale.holds_len());
+        if timer::arriving_counts(lock).is_some_and(|counts| ptr::eq(counts, self.counts)) {
+            self.counts.subtract(self.sale.holds_len());
+            self.counts = counts::served();
+            self.counts.add(self.sale.holds_len());
         }
     }
 }
@@ -61,9 +76,9 @@ pub(crate) fn of(sale: Sale) -> *mut c_void {
     boxed(sale, counts::served()).cast()
 }
 
-pub(crate) fn boxed(sale: Sale, tally: &'static Tally) -> *mut Value {
-    tally.add(sale.holds_len());
-    Box::into_raw(Box::new(Value { sale, tally, is_adrift: AtomicBool::new(false) }))
+pub(crate) fn boxed(sale: Sale, counts: &'static Counts) -> *mut Value {
+    counts.add(sale.holds_len());
+    Box::into_raw(Box::new(Value { sale, counts, is_adrift: AtomicBool::new(false) }))
 }
 
 /// Frees a value.
@@ -74,7 +89,7 @@ pub(crate) unsafe fn free(value: *mut c_void) {
     // SAFETY: by the caller's word the box is whole and ours.
     let mut value = unsafe { Box::from_raw(value.cast::<Value>()) };
     value.land();
-    let (tally, holds) = (value.tally, value.sale.holds_len());
+    let (counts, holds) = (value.counts, value.sale.holds_len());
     drop(value);
-    tally.subtract(holds);
+    counts.subtract(holds);
 }

@@ -29,7 +29,7 @@ const PIPELINE: usize = 32;
 struct Case {
     name: &'static str,
     words: &'static [&'static str],
-    /// Whether a user of his own follows the words of each call.
+    /// Whether a fresh user follows the words of each call.
     with_user: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Who clicks what on which connection.
 //!
-//! Every user clicks once, and every second one is impatient: he clicks twice, or his app sends
+//! Every user clicks once, and every second one is impatient: they click twice, or their app sends
 //! the same order again because it saw no answer in time.
 
 use std::collections::VecDeque;
@@ -76,7 +76,7 @@ impl Plan {
         Plan::of(queues)
     }
 
-    /// One click of each of these users, each over a connection of his own.
+    /// One click of each of these users, each over a connection of their own.
     pub fn once(users: Range<u32>, order: u8) -> Plan {
         Plan::of(users.map(|user| VecDeque::from([Click { user, order }])).collect())
     }

@@ -470,14 +470,14 @@ impl Oracle {
         users
     }
 
-    /// What LIMIT and GRABS leave a user; `None` when neither limits him.
+    /// What LIMIT and GRABS leave a user; `None` when neither limits them.
     pub fn allowance(&self, user: &[u8]) -> Option<u64> {
         self.allowance_in(self.round, user)
     }
 
     fn allowance_in(&self, round: u64, user: &[u8]) -> Option<u64> {
-        let his = |row: &&Row| row.round == round && row.user == user && row.is_live();
-        let live: Vec<&Row> = self.rows.iter().filter(his).collect();
+        let own = |row: &&Row| row.round == round && row.user == user && row.is_live();
+        let live: Vec<&Row> = self.rows.iter().filter(own).collect();
         let units: u64 = live.iter().map(|row| row.qty).sum();
         if self.rules.grabs != 0 && live.len() as u64 >= self.rules.grabs {
             return Some(0);

@@ -23,7 +23,7 @@ impl Loader {
         let (mut sale, stated) = read_base(piece, key)?;
         // Every grant is of another winner, or that is found out.
         if sale.rounds().is_none() && stated.winners == stated.balances.grants {
-            sale.ledger.begin_gathering(stated.winners);
+            sale.ledger.begin_bulk_load(stated.winners);
         }
         Ok(Loader { sale, stated })
     }
@@ -52,7 +52,7 @@ impl Loader {
     /// Unix ms: its next epoch is not before it.
     pub fn finish(self, arrived_at: u64) -> Result<Sale, Refused> {
         let Loader { mut sale, mut stated } = self;
-        if !sale.ledger.end_gathering() {
+        if !sale.ledger.end_bulk_load() {
             return Err(Refused::Law);
         }
         stated.balances.version = stated.balances.version.saturating_sub(sale.awaits);

@@ -7,7 +7,7 @@ use crate::admission::{List, LISTS};
 use crate::draw::amounts::Amounts;
 use crate::memory::bytes::{put_bytes, put_varint, Reader};
 use crate::model::limits::ROUND_TOTALS_MAX;
-use crate::rounds::{Rounds, Total};
+use crate::rounds::past::{Rounds, Total};
 use crate::Sale;
 
 /// Packets left, one more than there are (0: none counted); amounts in the list.

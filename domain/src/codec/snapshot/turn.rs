@@ -7,7 +7,7 @@ use crate::memory::bytes::{put_varint, Reader};
 use crate::model::balances::Balances;
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::Refused;
-use crate::rounds::OldRound;
+use crate::rounds::past::OldRound;
 use crate::Sale;
 
 impl Sale {
@@ -95,7 +95,7 @@ pub fn check_turn(sale: &Sale, piece: &[u8], balances: &mut Balances) -> Result<
 /// Takes over a turn that was checked.
 pub fn take_turn(sale: &mut Sale, piece: &[u8]) {
     if let Some(next) = turn_in(piece, sale.ledger.key()) {
-        sale.turn(next.round, next.ledger.base() + 1);
+        sale.start_round(next.round, next.ledger.base() + 1);
         sale.ledger = next.ledger;
     }
 }

@@ -36,7 +36,7 @@ impl Sale {
             Part::Listed(list, first) => (Kind::Listed, self.write_listed(list, first)),
             Part::Amounts(first, count) => (Kind::Amounts, self.write_amounts(first, count)),
             Part::Rows(first, count) => {
-                (Kind::Rows, rows::write(self.side_of(first).ledger, first, count))
+                (Kind::Rows, rows::write(self.round_of(first).ledger, first, count))
             }
             Part::Turn(place) => (Kind::Turn, self.write_turn(place)),
         }))

@@ -84,8 +84,8 @@ fn a_winner_who_is_sent_away_is_found() {
 
 #[test]
 fn a_grant_of_somebody_else_is_found() {
-    assert_found("a grant that is not his", |answers, _| answers[2].0.user = 1);
-    assert_found("a grant that is not his", |answers, _| answers[3].0.user = 2);
+    assert_found("a grant that is not theirs", |answers, _| answers[2].0.user = 1);
+    assert_found("a grant that is not theirs", |answers, _| answers[3].0.user = 2);
 }
 
 #[test]

@@ -80,14 +80,14 @@ fn hash(parts: &[&[u8]]) -> u64 {
     hasher.finish()
 }
 
-/// Whether a user belongs to the share: his place among 2^64 is in its first part.
+/// Whether a user belongs to the share: their place among 2^64 is in its first part.
 fn is_in_sample(user: &[u8], permille: u64, salt: &str) -> bool {
     let place = hash(&[&[b's', salt.len() as u8], salt.as_bytes(), user]);
     u128::from(place) * 1000 / (1 << 64) < u128::from(permille)
 }
 
 impl Oracle {
-    /// Whether a user may ask: `Ok(true)` when ADMIT lets him in by this very call.
+    /// Whether a user may ask: `Ok(true)` when ADMIT lets them in by this very call.
     pub(super) fn may_ask(&self, user: &[u8]) -> Result<bool, &'static str> {
         let gates = &self.rules.gates;
         if gates.allowlist && !self.allowed.contains(user) || self.denied.contains(user) {

@@ -228,7 +228,7 @@ fn verify_users(sale: &Sale, oracle: &Oracle) -> Check {
     oracle.users().into_iter().try_for_each(|user| verify_user(sale, oracle, user))
 }
 
-/// The indexes of a user lead to what he has.
+/// The indexes of a user lead to what they have.
 fn verify_user(sale: &Sale, oracle: &Oracle, user: &Bytes) -> Check {
     let is: Vec<u64> = sale.grants_of(user).map(|grant| grant.seq).collect();
     same("grants of a user", &is, &oracle.rows_of(user).map(|row| row.seq).collect())?;

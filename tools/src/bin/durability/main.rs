@@ -53,9 +53,9 @@ enum Disaster {
     KillAfterSnapshot,
     /// The primary's host dies; its replica is promoted.
     HostDies,
-    /// As before, but every buyer waits until a replica has his grant.
+    /// As before, but every buyer waits until a replica has the grant.
     HostDiesWait,
-    /// As before, but every buyer waits until a replica has his grant on its disk.
+    /// As before, but every buyer waits until a replica has the grant on its disk.
     HostDiesWaitForDisk,
     /// The link is cut, the primary goes on for a while, then the replica is promoted.
     Partition,

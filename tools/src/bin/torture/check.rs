@@ -227,8 +227,8 @@ impl<'a> Checker<'a> {
             }
             Answer::Already { seq, state, deadline } => {
                 let tale = self.story.tales.get((*seq as usize).wrapping_sub(1));
-                let his = tale.filter(|tale| tale.row.user == op.user);
-                let step = his.and_then(|tale| step_of(tale, *seq, *state, *deadline));
+                let own = tale.filter(|tale| tale.row.user == op.user);
+                let step = own.and_then(|tale| step_of(tale, *seq, *state, *deadline));
                 return step.map_or(Ground::Missing, |step| Ground::Step(*seq, step));
             }
             Answer::Restocked { applied, available } => {
@@ -395,7 +395,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Who was sent away was sent away rightly, at some moment between his call and the reply.
+    /// Who was sent away was sent away rightly, at some moment between call and reply.
     fn refusals(&mut self, order: &Order) {
         for op in &self.evidence.ops {
             for (call, answered) in answers(op) {

@@ -247,7 +247,7 @@ fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Resu
 ///
 /// Redis (7.0 to 8.10, and Valkey) then cuts the broken end off at a wrong place, if the log was
 /// rewritten since the server started: zeros are left in the middle, and no server starts with that
-/// log again. So an operator has to do here what docs/reliability.md tells him: mend the log, or
+/// log again. So an operator has to do here what docs/reliability.md says: mend the log, or
 /// write it anew.
 fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;

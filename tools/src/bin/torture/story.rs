@@ -331,8 +331,8 @@ impl Story {
         Ok(())
     }
 
-    /// What the user has now. He may be over the limit, by ALTER or IMPORT, but what he takes
-    /// himself never takes him there.
+    /// What the user has now. That may be over the limit, by ALTER or IMPORT, but what users take
+    /// themselves never takes them there.
     fn count(&mut self, entry: &Entry, row: &Row, was_live: bool) -> Told {
         let Limits { limit, grabs, .. } = self.limits;
         let live = self.users.entry((row.round, row.user.clone())).or_default();

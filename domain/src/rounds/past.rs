@@ -1,0 +1,132 @@
+//! What is kept of rounds that are over.
+//!
+//! The stored round is an ordinary sale with a ledger of its own. When it is over, one effect puts
+//! that ledger aside as it is and starts an empty one: nothing is walked or copied, however many
+//! have won. The round before the stored one is kept, an older one while it has held grants; then
+//! its memory is given back in small steps.
+
+use std::collections::VecDeque;
+
+use crate::ledger::{Block, Ledger};
+use crate::model::balances::Balances;
+use crate::model::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP};
+
+/// What a round came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    pub round: u64,
+    pub supply: u64,
+    pub sold: u64,
+    /// Distinct users with a live grant.
+    pub winners: u64,
+}
+
+/// A round that is over but still kept, with its own numbers under the same law.
+#[derive(Clone, Debug)]
+pub struct OldRound {
+    /// Its supply, available, held, sold and packets; the rest is of no use any more.
+    pub balances: Balances,
+    pub ledger: Ledger,
+}
+
+impl OldRound {
+    fn total(&self) -> Total {
+        let Balances { round, supply, sold, .. } = self.balances;
+        Total { round, supply, sold, winners: self.ledger.winners() }
+    }
+}
+
+/// Everything of a sale with rounds that is not of the stored round.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// Units that a round begins with, before anything is carried.
+    pub base_supply: u64,
+    /// Rounds that are over and kept, the oldest first.
+    pub older: VecDeque<OldRound>,
+    /// Totals of the last rounds that are over, the oldest first.
+    pub totals: VecDeque<Total>,
+    /// Ledgers that nobody needs: given back in small steps.
+    dropping: Vec<Ledger>,
+}
+
+impl Rounds {
+    /// Puts the round aside that is over.
+    pub fn put_aside(&mut self, old: OldRound) {
+        self.older.push_back(old);
+    }
+
+    /// Notes the total of the newest round that is over.
+    pub fn note_total(&mut self) {
+        let Some(newest) = self.older.back() else { return };
+        self.totals.push_back(newest.total());
+        // The stored round is listed too.
+        while self.totals.len() >= ROUND_TOTALS_MAX {
+            self.totals.pop_front();
+        }
+    }
+
+    /// Takes over the numbers of an older round after a change.
+    pub fn set_balances(&mut self, place: usize, balances: Balances) {
+        let Some(old) = self.older.get_mut(place) else { return };
+        old.balances = balances;
+        let total = old.total();
+        if let Ok(at) = self.totals.binary_search_by_key(&total.round, |total| total.round) {
+            self.totals[at] = total;
+        }
+    }
+
+    /// Lets go of rounds before the previous one that have no held grant.
+    pub fn prune(&mut self) {
+        let previous = self.older.len().saturating_sub(1);
+        let is_needed = |place: usize, old: &OldRound| place >= previous || old.balances.held > 0;
+        if self.older.iter().enumerate().all(|(place, old)| is_needed(place, old)) {
+            return;
+        }
+        let all = core::mem::take(&mut self.older);
+        for (place, old) in all.into_iter().enumerate() {
+            if is_needed(place, &old) {
+                self.older.push_back(old);
+            } else {
+                self.dropping.push(old.ledger);
+            }
+        }
+    }
+
+    /// Gives back a little of the memory that nobody needs. False when there is none left.
+    pub fn shed(&mut self) -> bool {
+        if let Some(ledger) = self.dropping.last_mut() {
+            if !ledger.shed(SHED_BLOCKS_PER_STEP) {
+                self.dropping.pop();
+            }
+        }
+        !self.dropping.is_empty()
+    }
+
+    /// The blocks of all rounds that are over, for a defragmenter that moves them. Those that are
+    /// being given back are not worth a move.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        self.older.iter_mut().flat_map(|old| old.ledger.blocks_mut())
+    }
+
+    /// The words of the indexes of all rounds that are over.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        self.older.iter_mut().flat_map(|old| old.ledger.slots_mut())
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let kept = self.older.iter().map(|old| old.ledger.heap_bytes());
+        let dropping = self.dropping.iter().map(Ledger::heap_bytes);
+        kept.chain(dropping).sum::<usize>()
+            + self.older.capacity() * size_of::<OldRound>()
+            + self.totals.capacity() * size_of::<Total>()
+            + self.dropping.capacity() * size_of::<Ledger>()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        let kept = self.older.iter().map(|old| old.ledger.heap_blocks());
+        let dropping = self.dropping.iter().map(Ledger::heap_blocks);
+        kept.chain(dropping).sum::<usize>() + 3
+    }
+}

@@ -1,0 +1,253 @@
+//! Whether a user may ask at all: which refusal, and how it looks.
+
+use crate::admission::List;
+use crate::model::outcome::Outcome;
+use crate::state::sale::Extras;
+use crate::Sale;
+
+/// What a masked refusal looks like: never 0, which app servers cache.
+const MASKED: Outcome = Outcome::SoldOut { held: 1 };
+
+/// How a user would be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admittance {
+    Ok,
+    /// Not eligible.
+    Denied,
+    /// Shed.
+    Busy,
+}
+
+impl Admittance {
+    /// The word that USER shows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Admittance::Ok => "OK",
+            Admittance::Denied => "DENIED",
+            Admittance::Busy => "BUSY",
+        }
+    }
+}
+
+impl Sale {
+    /// How a GRAB of this user would be judged now as far as admission goes, never masked.
+    pub fn admittance(&self, user: &[u8]) -> Admittance {
+        let judged = self.extras.as_ref().map(|extras| self.judge_admission(extras, user));
+        match judged {
+            None | Some(Ok(_)) => Admittance::Ok,
+            Some(Err(Outcome::Denied)) => Admittance::Denied,
+            Some(Err(_)) => Admittance::Busy,
+        }
+    }
+
+    /// Whether this user may ask: `Ok(true)` when ADMIT lets them in by this very call.
+    pub(super) fn judge_admission(&self, extras: &Extras, user: &[u8]) -> Result<bool, Outcome> {
+        let terms = &self.terms.admission;
+        let secret = &self.secret;
+        let is_listed = !terms.allowlist || extras.list(List::Allow).contains(user);
+        let has_number = terms.modulo.as_ref().is_none_or(|modulo| modulo.admits(user, secret));
+        if !is_listed || !has_number || extras.list(List::Deny).contains(user) {
+            return Err(Outcome::Denied);
+        }
+        if !terms.sample.as_ref().is_none_or(|sample| sample.admits(user, secret)) {
+            return Err(Outcome::Busy);
+        }
+        let admitted = extras.list(List::Admitted);
+        if terms.admit == 0 || admitted.contains(user) {
+            return Ok(false);
+        }
+        if admitted.len() >= terms.admit || !admitted.has_room_for(1) {
+            return Err(Outcome::Busy);
+        }
+        Ok(true)
+    }
+
+    /// The outcome that the buyer sees: refusals of admission may be masked. Counters keep
+    /// the true one.
+    pub fn masked(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Denied | Outcome::Busy if self.terms.admission.mask => MASKED,
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::{Admission, AdmissionChange, Modulo, Sample};
+    use crate::model::limits::INTEGER_MAX;
+    use crate::model::outcome::{GrantView, Misuse, State};
+    use crate::request::terms::{Terms, TermsChange};
+    use crate::request::{Amount, Grab, ListChange, Request};
+    use crate::rules::decide::decide_new;
+    use crate::testing::{self, at, gated, init, reloaded, SECRET};
+    use crate::Sale;
+
+    fn run(sale: &mut Sale, request: &Request<'_>) -> Outcome {
+        testing::run(sale, request, 2)
+    }
+
+    fn grab(sale: &mut Sale, user: &str) -> Outcome {
+        testing::grab(sale, user, 2)
+    }
+
+    fn list(sale: &mut Sale, list: List, add: bool, users: &[&[u8]]) -> Outcome {
+        run(sale, &Request::List(ListChange { list, add, users }))
+    }
+
+    fn changed(users: u64) -> Outcome {
+        Outcome::Changed { users }
+    }
+
+    fn is_granted(outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Granted { .. })
+    }
+
+    #[test]
+    fn lists_let_in_and_keep_out() {
+        let mut sale = gated(Admission { allowlist: true, ..Admission::default() });
+        assert_eq!(grab(&mut sale, "a"), Outcome::Denied);
+        assert_eq!(list(&mut sale, List::Allow, true, &[b"a", b"b", b"a"]), changed(2));
+        assert_eq!(list(&mut sale, List::Allow, true, &[b"a"]), changed(0));
+        assert!(is_granted(&grab(&mut sale, "a")));
+        assert_eq!(list(&mut sale, List::Deny, true, &[b"b", b"a"]), changed(2));
+        assert_eq!(grab(&mut sale, "b"), Outcome::Denied);
+        let winner = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
+        assert_eq!(grab(&mut sale, "a"), Outcome::Already(winner), "winners learn that they won");
+        assert_eq!(list(&mut sale, List::Deny, false, &[b"b", b"c"]), changed(1));
+        assert!(is_granted(&grab(&mut sale, "b")));
+        assert_eq!(list(&mut sale, List::Deny, false, &[b"a"]), changed(1));
+        assert_eq!(list(&mut sale, List::Allow, false, &[b"a", b"b"]), changed(2));
+        assert_eq!(grab(&mut sale, "c"), Outcome::Denied);
+        let off = AdmissionChange { allowlist: Some(false), ..AdmissionChange::default() };
+        let alter = TermsChange { admission: off, ..TermsChange::default() };
+        assert_eq!(run(&mut sale, &Request::Alter(alter.clone())), Outcome::Done);
+        assert!(is_granted(&grab(&mut sale, "c")));
+        let version = sale.balances().version;
+        assert_eq!(run(&mut sale, &Request::Alter(alter)), Outcome::Done);
+        assert_eq!(
+            sale.balances().version,
+            version,
+            "an ALTER that changes nothing leaves no trace"
+        );
+    }
+
+    #[test]
+    fn a_plain_sale_can_deny() {
+        let mut sale = gated(Admission::default());
+        let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("u{n}").into_bytes()).collect();
+        let users: Vec<&[u8]> = users.iter().map(Vec::as_slice).collect();
+        assert_eq!(list(&mut sale, List::Deny, true, &users), changed(5000));
+        assert_eq!(grab(&mut sale, "u4999"), Outcome::Denied);
+        assert!(is_granted(&grab(&mut sale, "u5000")));
+        assert_eq!(list(&mut sale, List::Deny, false, &users), changed(5000));
+        assert!(is_granted(&grab(&mut sale, "u4999")));
+    }
+
+    #[test]
+    fn numbers_are_taken_modulo_digit_by_digit() {
+        let odd = Modulo::new(2, vec![1]);
+        let admission = Admission { modulo: Some(Box::new(odd)), ..Admission::default() };
+        let mut sale = gated(admission);
+        let long = "9".repeat(256);
+        for (user, odd) in [("1", true), ("2", false), ("007", true), ("0", false), (&long, true)] {
+            assert_eq!(is_granted(&grab(&mut sale, user)), odd, "{user}");
+        }
+        let named =
+            (0..1000).filter(|n| sale.admittance(format!("u{n}").as_bytes()) == Admittance::Ok);
+        assert!((400..600).contains(&named.count()));
+        let big = Modulo::new(INTEGER_MAX, vec![5]);
+        let number = (u128::from(big.modulus) * 1_000_000 + 5).to_string();
+        assert!(big.admits(number.as_bytes(), &SECRET));
+    }
+
+    #[test]
+    fn the_first_are_admitted_even_when_the_call_is_refused() {
+        let admission = Admission { admit: 2, mask: true, ..Admission::default() };
+        let mut sale = gated(admission);
+        let over = Grab { user: b"a", amount: Amount::Exactly(2), req: None };
+        let version = sale.balances().version;
+        let refused = run(&mut sale, &Request::Grab(over));
+        assert_eq!(refused, Outcome::OverLimit { allowance: 1 });
+        assert_eq!(sale.balances().version, version + 1, "the admission is a change");
+        assert!(is_granted(&grab(&mut sale, "b")));
+        let outcome = grab(&mut sale, "c");
+        sale.count(&outcome);
+        assert_eq!(outcome, Outcome::Busy);
+        assert_eq!(sale.masked(outcome), Outcome::SoldOut { held: 1 });
+        assert_eq!(sale.status(&at(2)).counters.busy, 1);
+        assert_eq!(sale.admittance(b"c"), Admittance::Busy);
+        assert!(is_granted(&grab(&mut sale, "a")));
+        let more =
+            AdmissionChange { admit: Some(3), mask: Some(false), ..AdmissionChange::default() };
+        let alter = TermsChange { admission: more, ..TermsChange::default() };
+        assert_eq!(run(&mut sale, &Request::Alter(alter)), Outcome::Done);
+        assert!(is_granted(&grab(&mut sale, "c")));
+        let outcome = grab(&mut sale, "d");
+        assert_eq!(sale.masked(outcome), Outcome::Busy);
+    }
+
+    #[test]
+    fn nobody_is_admitted_before_it_opens_or_in_a_pause() {
+        let mut sale = gated(Admission { admit: 1, ..Admission::default() });
+        run(&mut sale, &Request::Pause);
+        assert_eq!(grab(&mut sale, "a"), Outcome::Paused);
+        run(&mut sale, &Request::Resume);
+        let early = TermsChange { open_at: Some(10), ..TermsChange::default() };
+        run(&mut sale, &Request::Alter(early));
+        assert_eq!(grab(&mut sale, "a"), Outcome::NotOpen { in_ms: 8 });
+        run(&mut sale, &Request::Alter(TermsChange { open_at: Some(0), ..TermsChange::default() }));
+        assert!(is_granted(&grab(&mut sale, "b")));
+        assert_eq!(grab(&mut sale, "a"), Outcome::Busy);
+    }
+
+    #[test]
+    fn terms_that_can_not_be_kept_are_refused() {
+        let modulo = |modulus, residues: Vec<u64>| {
+            let modulo = Some(Box::new(Modulo::new(modulus, residues)));
+            Admission { modulo, ..Admission::default() }
+        };
+        let sample = |permille, salt: &[u8]| {
+            let sample = Some(Box::new(Sample { permille, salt: salt.into() }));
+            Admission { sample, ..Admission::default() }
+        };
+        let cases = [
+            (modulo(2, vec![2]), Misuse::ModResidueTooLarge),
+            (modulo(2, vec![]), Misuse::ModNoResidue),
+            (modulo(9999, (0..2000).collect()), Misuse::ModTooManyResidues),
+            (sample(1001, b""), Misuse::SampleTooLarge),
+            (sample(1, &[0; 129]), Misuse::SaltTooLong),
+        ];
+        for (admission, misuse) in cases {
+            let terms = Terms { admission, ..Terms::default() };
+            assert_eq!(decide_new(&init(1, terms), &at(1)).outcome, Outcome::Misuse(misuse));
+        }
+    }
+
+    #[test]
+    fn all_terms_of_admission_survive_every_form() {
+        let admission = Admission {
+            allowlist: true,
+            modulo: Some(Box::new(Modulo::new(7, vec![3, 1, 3]))),
+            sample: Some(Box::new(Sample { permille: 5, salt: b"OUTBOX"[..].into() })),
+            admit: 9,
+            mask: true,
+        };
+        let sale = gated(admission.clone());
+        assert_eq!(reloaded(&sale).terms(), sale.terms());
+        let off = AdmissionChange {
+            allowlist: Some(false),
+            modulo: Some(None),
+            sample: Some(None),
+            admit: Some(0),
+            mask: Some(false),
+        };
+        let alter =
+            TermsChange { admission: off, outbox: Some(b"s"[..].into()), ..TermsChange::default() };
+        let mut altered = sale.clone();
+        assert_eq!(run(&mut altered, &Request::Alter(alter)), Outcome::Done);
+        assert!(altered.terms().admission.is_open());
+        assert_eq!(altered.terms().outbox.as_deref(), Some(&b"s"[..]));
+    }
+}

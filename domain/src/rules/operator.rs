@@ -1,0 +1,181 @@
+//! Judging what operators ask: INIT, ALTER, RESTOCK, IMPORT, ALLOW and DENY.
+
+use std::collections::HashSet;
+
+use crate::codec::effect::{Change, Changes, Effect, Importing, Start, UsersChange};
+use crate::ledger::{Grant, Places};
+use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
+use crate::model::outcome::{GrantView, Misuse, Outcome, State};
+use crate::plan::Plan;
+use crate::request::terms::TermsChange;
+use crate::request::{Import, Init, ListChange, Now, Restock};
+use crate::rules::decide::Decision;
+use crate::Sale;
+
+/// Judges an INIT on a key that holds no sale.
+pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
+    if let Err(misuse) = check_init(init) {
+        return Decision::misuse(misuse);
+    }
+    let effect = Effect::Init(Box::new(Start {
+        id: init.id,
+        secret: init.secret,
+        supply: init.supply,
+        terms: init.terms.clone(),
+        amounts: init.amounts.clone(),
+    }));
+    let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
+    match Plan::first(change, Some(now.run)) {
+        Ok(plan) => Decision { outcome: Outcome::Done, plan: Some(plan) },
+        // What it promises was checked: only the clock can be beyond its bound.
+        Err(_) => Decision::misuse(Misuse::Exhausted),
+    }
+}
+
+/// Whether a sale can keep what this INIT promises.
+fn check_init(init: &Init) -> Result<(), Misuse> {
+    init.terms.check()?;
+    match &init.terms.draw {
+        Some(draw) => draw.check(init.supply, &init.amounts),
+        None => Ok(()),
+    }
+}
+
+impl Sale {
+    /// INIT never resets a sale: with the same arguments as the first time it is a retry.
+    pub(super) fn decide_again<'a>(&self, init: &Init) -> Decision<'a> {
+        if let Err(misuse) = check_init(init) {
+            return Decision::misuse(misuse);
+        }
+        if init.supply == self.told_supply && init.terms == *self.told_terms {
+            Decision::refuse(Outcome::Done)
+        } else {
+            Decision::misuse(Misuse::SaleExists)
+        }
+    }
+
+    pub(super) fn decide_alter<'a>(&self, change: &TermsChange, now: &Now) -> Decision<'a> {
+        let (wanted, set) = (&change.outbox, &self.terms.outbox);
+        if wanted.is_some() && set.is_some() && wanted != set {
+            return Decision::misuse(Misuse::OutboxSet);
+        }
+        let terms = self.terms.altered(change);
+        if let Err(misuse) = terms.check() {
+            return Decision::misuse(misuse);
+        }
+        if terms == self.terms {
+            return Decision::refuse(Outcome::Done);
+        }
+        self.change(Outcome::Done, Effect::Alter(Box::new(change.clone())), now)
+    }
+
+    pub(super) fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
+        let Restock { delta, req } = *restock;
+        if self.balances.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
+        if let Some(known) = self.restocks.find(req) {
+            return match known.delta == delta {
+                true => Decision::refuse(known.outcome()),
+                false => Decision::misuse(Misuse::ReqMismatch),
+            };
+        }
+        let balances = &self.balances;
+        let (applied, available) = if delta > 0 {
+            let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
+            if balances.supply + added > INTEGER_MAX {
+                return Decision::misuse(Misuse::SupplyTooLarge);
+            }
+            (delta, balances.available + added)
+        } else {
+            let withdrawn = delta.unsigned_abs().min(balances.available);
+            (-(withdrawn as i64), balances.available - withdrawn)
+        };
+        let outcome = Outcome::Restocked { applied, available };
+        self.change(outcome, Effect::Restock { req, delta, applied }, now)
+    }
+    pub(crate) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
+        if self.balances.packets.is_some() {
+            return Decision::misuse(Misuse::DrawFixesSupply);
+        }
+        if self.terms.schedule.is_some() {
+            return Decision::misuse(Misuse::RoundsTakeNoImport);
+        }
+        let found = self.ledger.find(import.user);
+        let known = self.ledger.find_req(import.user, &found, import.req);
+        if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
+            return self.decide_reimport(&grant, import, now);
+        }
+        let balances = &self.balances;
+        if let Err(outcome) = self.judge_cover(import) {
+            return Decision::refuse(outcome);
+        }
+        if balances.grants >= GRANTS_MAX {
+            return Decision::misuse(Misuse::GrantsFull);
+        }
+        let Import { user, qty, req, at, .. } = *import;
+        let at = at.unwrap_or_else(|| self.time(now));
+        let (seq, state) = (balances.grants + 1, State::Sold);
+        let grant = GrantView { seq, qty, state, deadline: 0 };
+        let available = balances.available.saturating_sub(qty);
+        let places = Some(Places { user: found, req: Some(known) });
+        let effect = Effect::Import(Importing { user, req, qty, at });
+        let changes = Changes::from_buf([Change::piece(effect)]);
+        self.changes(Outcome::Granted { grant, available }, changes, places, now)
+    }
+
+    /// Whether units for an import are there or may be promised beyond the supply.
+    fn judge_cover(&self, import: &Import<'_>) -> Result<(), Outcome> {
+        let missing = import.qty.saturating_sub(self.balances.available);
+        if missing > 0 && import.no_deficit {
+            return Err(Outcome::Short { available: self.balances.available });
+        }
+        if self.balances.supply + missing > INTEGER_MAX {
+            return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
+        }
+        Ok(())
+    }
+
+    fn decide_reimport<'a>(
+        &self,
+        grant: &Grant<'_>,
+        import: &Import<'_>,
+        now: &Now,
+    ) -> Decision<'a> {
+        if grant.qty != import.qty {
+            return Decision::misuse(Misuse::ReqMismatch);
+        }
+        let stands = grant.view();
+        match grant.state {
+            State::Sold | State::Refunded => return Decision::refuse(Outcome::Replay(stands)),
+            State::Held => {}
+            State::Cancelled | State::Expired | State::Forfeited => {
+                if let Err(outcome) = self.judge_cover(import) {
+                    return Decision::refuse(outcome);
+                }
+            }
+        }
+        let stands = GrantView { state: State::Sold, deadline: 0, ..stands };
+        self.change(Outcome::Replay(stands), Effect::Reimport { seq: grant.seq }, now)
+    }
+
+    pub(crate) fn decide_list<'a>(&self, change: &ListChange<'a>, now: &Now) -> Decision<'a> {
+        let known = self.extras.as_deref().map(|extras| extras.list(change.list));
+        let is_in = |user: &[u8]| known.is_some_and(|users| users.contains(user));
+        let mut seen = HashSet::new();
+        let changed: Vec<&'a [u8]> = change
+            .users
+            .iter()
+            .copied()
+            .filter(|user| is_in(user) != change.add && seen.insert(*user))
+            .collect();
+        if change.add && known.is_some_and(|users| !users.has_room_for(changed.len())) {
+            return Decision::misuse(Misuse::ListFull);
+        }
+        let effects = changed.chunks(USERS_PER_EFFECT_MAX).map(|users| {
+            let (list, add) = (change.list, change.add);
+            Change::piece(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
+        });
+        self.changes(Outcome::Changed { users: changed.len() as u64 }, effects.collect(), None, now)
+    }
+}

@@ -1,0 +1,167 @@
+//! A sale across its rounds: the stored one and those that are over but still kept.
+
+use crate::ledger::{Grant, HashKey, Holding, Ledger, Lookup};
+use crate::model::balances::Balances;
+use crate::model::outcome::State;
+use crate::request::Now;
+use crate::rounds::past::{OldRound, Rounds, Total};
+use crate::Sale;
+
+/// A round as a judge sees it: its grants and its numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct RoundView<'s> {
+    pub ledger: &'s Ledger,
+    pub balances: &'s Balances,
+}
+
+impl Sale {
+    pub(crate) fn rounds(&self) -> Option<&Rounds> {
+        self.extras.as_deref().and_then(|extras| extras.rounds.as_deref())
+    }
+
+    pub(crate) fn rounds_mut(&mut self) -> Option<&mut Rounds> {
+        self.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut())
+    }
+
+    /// Older rounds that are kept, the newest first.
+    pub(crate) fn older(&self) -> impl Iterator<Item = &OldRound> {
+        self.rounds().into_iter().flat_map(|rounds| rounds.older.iter().rev())
+    }
+
+    /// The place among the older rounds of the one that has `seq`; `None` for the stored round.
+    pub(crate) fn old_place_of(&self, seq: u64) -> Option<usize> {
+        if seq > self.ledger.base() {
+            return None;
+        }
+        let older = &self.rounds()?.older;
+        let after = older.partition_point(|old| old.ledger.base() < seq);
+        let place = after.checked_sub(1)?;
+        older.get(place).filter(|old| old.ledger.has(seq)).map(|_| place)
+    }
+
+    /// The round that has `seq`; the stored one when none has.
+    pub(crate) fn round_of(&self, seq: u64) -> RoundView<'_> {
+        let place = self.old_place_of(seq);
+        match place.and_then(|place| self.rounds()?.older.get(place)) {
+            Some(old) => RoundView { ledger: &old.ledger, balances: &old.balances },
+            None => RoundView { ledger: &self.ledger, balances: &self.balances },
+        }
+    }
+
+    /// The grant numbered `seq`, also one that is no longer shown.
+    #[inline]
+    pub(crate) fn stored_grant(&self, seq: u64) -> Option<Grant<'_>> {
+        self.round_of(seq).ledger.grant(seq)
+    }
+
+    /// Whether a grant is kept: of rounds before the previous one only held grants are.
+    fn is_kept(&self, grant: &Grant<'_>) -> bool {
+        let previous = self.older().next().map_or(0, |old| old.balances.round);
+        grant.round >= previous || grant.state == State::Held
+    }
+
+    /// The grant numbered `seq`, while it is kept.
+    pub fn grant(&self, seq: u64) -> Option<Grant<'_>> {
+        self.stored_grant(seq).filter(|grant| self.is_kept(grant))
+    }
+
+    /// The user's grants that are kept, newest first.
+    pub fn grants_of<'s>(&'s self, user: &'s [u8]) -> impl Iterator<Item = Grant<'s>> {
+        let older = self.older().flat_map(move |old| old.ledger.grants_of(user));
+        self.ledger.grants_of(user).chain(older).filter(|grant| self.is_kept(grant))
+    }
+
+    /// Seq of the kept grant that `user` got with `req`.
+    pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
+        let found = self.ledger.find_req(user, &self.ledger.find(user), req);
+        self.seq_of(user, req, &found)
+    }
+
+    /// Seq of the kept grant of `user` that has the request id `req`, which was looked up in the
+    /// stored round.
+    #[inline]
+    pub(crate) fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
+        if found.seq().is_some() || self.extras.is_none() {
+            return found.seq();
+        }
+        let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
+        older.find(|seq| self.grant(*seq).is_some())
+    }
+
+    /// What a user has in the stored round.
+    pub fn holding_of(&self, user: &[u8]) -> Holding {
+        self.ledger.holding(&self.ledger.find(user))
+    }
+
+    /// The smallest seq above `seq` of a round that is kept; `None` when there is none.
+    pub fn next_seq(&self, seq: u64) -> Option<u64> {
+        let ledgers = self.older().map(|old| &old.ledger).chain([&self.ledger]);
+        let next = |ledger: &Ledger| {
+            let next = seq.saturating_add(1).max(ledger.base() + 1);
+            (next <= ledger.len()).then_some(next)
+        };
+        ledgers.filter_map(next).min()
+    }
+
+    /// First and last seq of the stored or the previous round; an empty round has none.
+    pub fn seqs_of_round(&self, round: u64) -> Option<(u64, u64)> {
+        let previous = self.older().next().filter(|old| old.balances.round == round);
+        let stored = (self.balances.round == round).then_some(&self.ledger);
+        let ledger = stored.or(previous.map(|old| &old.ledger))?;
+        (!ledger.is_empty()).then(|| (ledger.base() + 1, ledger.len()))
+    }
+
+    /// The totals of the last rounds, the stored one first.
+    pub fn round_totals(&self) -> impl Iterator<Item = Total> + '_ {
+        let Balances { round, supply, sold, .. } = self.balances;
+        let stored = Total { round, supply, sold, winners: self.ledger.winners() };
+        let over = self.rounds().map(|rounds| rounds.totals.iter().rev().copied());
+        let stored = over.is_some().then_some(stored);
+        stored.into_iter().chain(over.into_iter().flatten())
+    }
+
+    /// The earliest deadline of any held grant, Unix ms.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let older = self.older().filter_map(|old| old.ledger.holds().next_deadline());
+        older.chain(self.ledger.holds().next_deadline()).min()
+    }
+
+    /// When the next round opens, Unix ms; `None` when the series is over or there are no rounds.
+    pub fn next_round_at(&self, now: &Now) -> Option<u64> {
+        let schedule = self.terms.schedule.as_ref()?;
+        let round = schedule.round_at(self.time(now)).max(self.balances.round);
+        let at = schedule.start(round + 1);
+        (self.terms.close_at == 0 || at < self.terms.close_at).then_some(at)
+    }
+
+    /// The next moment at which something happens by itself: a hold runs out or a round begins.
+    pub fn next_due(&self) -> Option<u64> {
+        let next_round =
+            self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
+        let next_round =
+            next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
+        self.next_deadline().into_iter().chain(next_round).min()
+    }
+
+    /// Held grants of all rounds.
+    pub fn holds_len(&self) -> u64 {
+        let older = self.older().map(|old| old.ledger.holds().len());
+        (older.sum::<usize>() + self.ledger.holds().len()) as u64
+    }
+
+    /// Gives back a little of the memory of rounds that are no longer kept. False when there is
+    /// none left to give back.
+    pub fn shed(&mut self) -> bool {
+        self.rounds_mut().is_some_and(Rounds::shed)
+    }
+    /// Puts the stored round aside and starts the next with an empty ledger. The numbers follow.
+    pub(crate) fn start_round(&mut self, round: u64, first_seq: u64) {
+        let key: HashKey = self.ledger.key();
+        let next = Ledger::starting(key, first_seq.saturating_sub(1) as u32, round);
+        let ledger = core::mem::replace(&mut self.ledger, next);
+        let balances = self.balances;
+        if let Some(rounds) = self.rounds_mut() {
+            rounds.put_aside(OldRound { balances, ledger });
+        }
+    }
+}

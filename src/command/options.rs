@@ -1,0 +1,242 @@
+//! Reading the options of INIT and ALTER.
+
+use super::args::{is, Args, Parsed};
+use super::errors;
+use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
+use seckill_domain::draw::Draw;
+use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
+use seckill_domain::schedule::Schedule;
+use seckill_domain::terms::{Terms, TermsChange};
+
+/// What the options said.
+#[derive(Debug, Default)]
+pub struct Options {
+    pub change: TermsChange,
+    pub draw: Option<Draw>,
+    /// The amounts of DRAW LIST.
+    pub amounts: Vec<u64>,
+    pub schedule: Option<Schedule>,
+    min: Option<u64>,
+    every: Option<u64>,
+    offset: Option<u64>,
+    lasts: Option<u64>,
+    carry: Option<()>,
+    permille: Option<u64>,
+    salt: Option<Box<[u8]>>,
+    /// How many arguments were left when the outbox's name was read.
+    left_at_outbox: Option<usize>,
+}
+
+impl Options {
+    /// Reads all options up to the end.
+    pub fn parse(args: &mut Args<'_>) -> Parsed<Options> {
+        let mut options = Options::default();
+        options.read(args)?;
+        options.finish()?;
+        Ok(options)
+    }
+
+    fn read(&mut self, args: &mut Args<'_>) -> Parsed<()> {
+        while let Some(name) = args.option() {
+            if !self.read_number(name, args)?
+                && !self.read_moment(name, args)?
+                && !self.read_admission(name, args)?
+            {
+                self.read_other(name, args)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A term that is one number. False when the option is another one.
+    fn read_number(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
+        let change = &mut self.change;
+        let slots = [
+            ("LIMIT", &mut change.limit),
+            ("GRABS", &mut change.grabs),
+            ("HOLD", &mut change.hold_ms),
+            ("ADMIT", &mut change.admission.admit),
+            ("MIN", &mut self.min),
+            ("EVERY", &mut self.every),
+            ("OFFSET", &mut self.offset),
+            ("LASTS", &mut self.lasts),
+        ];
+        match slots.into_iter().find(|(option, _)| is(name, option)) {
+            Some((_, slot)) => args.once(slot, Args::integer).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// A term that is one moment. False when the option is another one.
+    fn read_moment(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
+        let TermsChange { open_at, close_at, .. } = &mut self.change;
+        let slots = [("OPENAT", open_at), ("CLOSEAT", close_at)];
+        let Some((_, slot)) = slots.into_iter().find(|(option, _)| is(name, option)) else {
+            return Ok(false);
+        };
+        args.once(slot, |args| args.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS))?;
+        Ok(true)
+    }
+
+    fn read_admission(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
+        let AdmissionChange { allowlist, modulo, mask, .. } = &mut self.change.admission;
+        if is(name, "ALLOWLIST") {
+            args.once(allowlist, |args| Ok(!args.accept("OFF")))?;
+        } else if is(name, "MASK") {
+            args.once(mask, |args| Ok(!args.accept("OFF")))?;
+        } else if is(name, "MOD") {
+            args.once(modulo, read_modulo)?;
+        } else if is(name, "SAMPLE") {
+            args.once(&mut self.permille, Args::integer)?;
+        } else if is(name, "SALT") {
+            args.once(&mut self.salt, |args| args.bytes().map(Into::into))?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn read_other(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<()> {
+        if is(name, "OUTBOX") {
+            self.left_at_outbox.get_or_insert(args.remaining());
+            args.once(&mut self.change.outbox, Args::outbox)
+        } else if is(name, "CARRY") {
+            args.once(&mut self.carry, |_| Ok(()))
+        } else if is(name, "DRAW") {
+            let amounts = &mut self.amounts;
+            args.once(&mut self.draw, |args| read_draw(args, amounts))
+        } else {
+            Err(errors::SYNTAX)
+        }
+    }
+
+    /// Puts together what belongs together, and refuses terms that no sale could have. Whether
+    /// they go with those that a sale has is for the sale to say.
+    fn finish(&mut self) -> Parsed<()> {
+        match (&mut self.draw, self.min) {
+            (Some(Draw::Packets { min, .. }), Some(stated)) => *min = stated,
+            (_, Some(_)) => return Err(errors::SYNTAX),
+            (_, None) => {}
+        }
+        self.change.admission.sample = match (self.permille, self.salt.take()) {
+            (None, None) => None,
+            (None, Some(_)) => return Err(errors::SYNTAX),
+            (Some(PERMILLE_ALL), _) => Some(None),
+            (Some(permille), salt) => {
+                Some(Some(Box::new(Sample { permille, salt: salt.unwrap_or_default() })))
+            }
+        };
+        self.schedule = match self.every {
+            None if self.offset.or(self.lasts).is_some() || self.carry.is_some() => {
+                return Err(errors::SYNTAX);
+            }
+            None => None,
+            Some(period_ms) => Some(Schedule {
+                period_ms,
+                offset_ms: self.offset.unwrap_or(0),
+                lasts_ms: self.lasts.unwrap_or(period_ms),
+                carry: self.carry.is_some(),
+            }),
+        };
+        Terms::default().altered(&self.change).check().map_err(errors::misuse)
+    }
+}
+
+/// `m r [r ...]`; m 0 alone switches off.
+fn read_modulo(args: &mut Args<'_>) -> Parsed<Option<Box<Modulo>>> {
+    let modulus = args.integer()?;
+    let mut residues = Vec::new();
+    while let Some(residue) = args.optional_integer()? {
+        residues.push(residue);
+    }
+    if modulus == 0 && residues.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(Modulo::new(modulus, residues))))
+}
+
+/// `PACKETS n`, `UNIFORM lo hi`, `EQUAL n` or `LIST a1 a2 ...`; MIN is an option of its own.
+fn read_draw(args: &mut Args<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
+    let mode = args.bytes()?;
+    if is(mode, "PACKETS") {
+        Ok(Draw::Packets { packets: args.integer()?, min: 1 })
+    } else if is(mode, "UNIFORM") {
+        Ok(Draw::Uniform { low: args.integer()?, high: args.integer()? })
+    } else if is(mode, "EQUAL") {
+        Ok(Draw::Equal { packets: args.integer()? })
+    } else if is(mode, "LIST") {
+        amounts.push(args.integer()?);
+        while let Some(amount) = args.optional_integer()? {
+            amounts.push(amount);
+        }
+        Ok(Draw::list(amounts))
+    } else {
+        Err(errors::SYNTAX)
+    }
+}
+
+/// Where the outbox of INIT or ALTER is among the arguments, whose options begin at `first`. The
+/// options are read as the command reads them, so that an operand that happens to be the word
+/// does not mislead.
+pub fn outbox_index(args: &[&[u8]], first: usize) -> Option<usize> {
+    let mut rest = Args::of(args.get(first..)?);
+    let mut options = Options::default();
+    // What is wrong later on does not move the key that was found.
+    let _ = options.read(&mut rest);
+    args.len().checked_sub(options.left_at_outbox.filter(|left| *left > 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox_at(call: &str) -> Option<usize> {
+        let args: Vec<&[u8]> = call.split(' ').map(str::as_bytes).collect();
+        outbox_index(&args, 2)
+    }
+
+    #[test]
+    fn only_the_option_itself_is_the_outbox() {
+        assert_eq!(outbox_at("k 1 OUTBOX s"), Some(3));
+        assert_eq!(outbox_at("k 1 LIMIT 2 outbox s HOLD 5"), Some(5));
+        assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX OUTBOX s"), Some(7));
+        assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX"), None);
+        assert_eq!(outbox_at("k 1 MOD 3 0 1 MASK OUTBOX s"), Some(8));
+        assert_eq!(outbox_at("k 6 DRAW LIST 1 2 3 OUTBOX OUTBOX"), Some(8));
+        assert_eq!(outbox_at("k 1 OUTBOX"), None);
+        assert_eq!(outbox_at("k 1 LIMIT OUTBOX s"), None);
+        assert_eq!(outbox_at("k 1"), None);
+    }
+
+    fn parsed(call: &str) -> Parsed<Options> {
+        let args: Vec<&[u8]> = call.split(' ').map(str::as_bytes).collect();
+        Options::parse(&mut Args::of(&args))
+    }
+
+    #[test]
+    fn sub_options_need_their_option() {
+        for call in ["MIN 2", "DRAW EQUAL 2 MIN 1", "SALT s", "OFF", "DRAW", "DRAW NONE 1"] {
+            assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
+        }
+        for call in ["DRAW PACKETS x", "DRAW UNIFORM 1", "DRAW UNIFORM 1 x", "MOD x", "ADMIT -1"] {
+            assert!(parsed(call).is_err(), "{call}");
+        }
+    }
+
+    #[test]
+    fn switches_go_off() {
+        let options = parsed("ALLOWLIST OFF MOD 0 SAMPLE 1000 ADMIT 0 MASK OFF").unwrap();
+        let terms = Terms::default().altered(&options.change);
+        assert!(terms.admission.is_open());
+        assert_eq!(options.change.admission.allowlist, Some(false));
+        assert_eq!(options.change.admission.modulo, Some(None));
+        assert_eq!(options.change.admission.sample, Some(None));
+    }
+
+    #[test]
+    fn min_is_found_on_either_side() {
+        for call in ["DRAW PACKETS 3 MIN 2", "MIN 2 DRAW PACKETS 3"] {
+            assert_eq!(parsed(call).unwrap().draw, Some(Draw::Packets { packets: 3, min: 2 }));
+        }
+    }
+}

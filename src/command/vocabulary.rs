@@ -1,0 +1,45 @@
+//! What the entries of the table are made of: arguments, keys and errors that commands share. The
+//! types themselves are what the server registers.
+
+use super::errors;
+pub use crate::server::module::spec::{Arg, ArgKind, KeyOption, KeySpec, Spec};
+use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_READ, KEY_UPDATE};
+
+/// The module's first version: all of these commands came with it.
+pub const FIRST: &str = "0.1.0";
+
+/// ACL categories of commands that only read.
+pub const ACL_READ: &str = "read slow";
+/// ACL categories of commands by which an operator changes a sale.
+pub const ACL_OPERATOR: &str = "write slow admin";
+
+/// The key of a command that only reads.
+pub const READS: &[KeySpec] = &[KeySpec::at(1, KEY_READ | KEY_ACCESS)];
+/// The key of a command that changes a sale and shows nothing of it.
+pub const CHANGES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE)];
+/// The key of a command that changes a sale and shows what is there.
+pub const TAKES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE)];
+
+/// The keys of MGRAB: so many as the second argument says.
+pub const COUNTED: &[KeySpec] =
+    &[KeySpec { counted: true, ..KeySpec::at(2, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE) }];
+
+/// The argument that every command with a key begins with.
+pub const KEY: Arg = Arg::new("key", ArgKind::Key);
+/// Whose grants.
+pub const USER: Arg = Arg::new("user", ArgKind::Str).about("any bytes, 1 to 256");
+/// Names one request of a caller, so that sending it again does nothing twice.
+pub const REQ: Arg = Arg::new("req", ArgKind::Str)
+    .shown("id")
+    .token("REQ")
+    .about("names this request, so that sending it again does nothing twice");
+
+/// Rows to list or to look at.
+pub const COUNT: Arg = Arg::new("count", ArgKind::Integer)
+    .shown("n")
+    .token("COUNT")
+    .optional()
+    .about("rows at most, 1 to 10000 (default 100)");
+
+/// Errors of every command that needs a sale.
+pub const NEEDS_SALE: &[&str] = &[errors::NO_SALE, errors::WRONG_TYPE];

@@ -1,0 +1,54 @@
+//! What an operator can set, and the values in force.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One number of the configuration.
+#[derive(Debug)]
+pub struct Setting {
+    /// Without the prefix `seckill.`.
+    pub name: &'static str,
+    /// Smallest value accepted.
+    pub min: u64,
+    /// Largest value accepted.
+    pub max: u64,
+    value: AtomicU64,
+}
+
+impl Setting {
+    const fn new(name: &'static str, default: u64, min: u64, max: u64) -> Setting {
+        Setting { name, min, max, value: AtomicU64::new(default) }
+    }
+
+    /// The value in force.
+    pub fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    /// Sets the value, which is within the bounds.
+    pub(super) fn set(&self, value: u64) {
+        self.value.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Declares settings, a line each: name of the static, name for the operator, default, bounds.
+macro_rules! settings {
+    ($(
+        $(#[$doc:meta])*
+        $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;
+    )*) => {
+        $($(#[$doc])* pub static $id: Setting = Setting::new($name, $default, $min, $max);)*
+
+        /// Every setting.
+        pub static ALL: &[&Setting] = &[$(&$id),*];
+    };
+}
+
+settings! {
+    /// Pause between two rounds of the sweeper, in milliseconds: how late an idle hold may expire.
+    SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
+    /// Holds that one round of the sweeper settles at the most.
+    SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
+    /// Log lines about refused APPLY commands in one second. A replica that has lost its way
+    /// refuses every effect that follows; INFO counts them all.
+    APPLY_WARNINGS_PER_SECOND = "apply-warnings-per-second", 10, 0..=1_000_000;
+}
