@@ -15,7 +15,7 @@ LAB ?=
 NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
+	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
 	bench-core bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
@@ -114,6 +114,15 @@ lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed an
 test: deps ## Run all tests
 	cargo test --workspace
 
+test-domain: ## Run the tests of the sale itself: no server, no libclang
+	cargo test -p seckill-domain
+
+# SERVER=valkey-9.1.2 takes another server than the system's, one of those that .ci/servers fetches.
+test-server: deps ## Run the server tests (SERVER=valkey-9.1.2: on that server)
+	$(if $(SERVER),.ci/servers $(SERVER))
+	$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
+		cargo test --workspace --test server
+
 matrix: deps ## Run the server tests on nine servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/servers
 	cargo build --workspace --bin matrix
@@ -145,9 +154,8 @@ lint: deps ## Check formatting and warnings
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md from the command table, and draw docs/holds.svg if graphviz is there
+docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/holds.svg if graphviz is there
 	cargo build --quiet --workspace --bin commands_md
-	target/debug/commands_md > target/commands.md
-	mv target/commands.md docs/commands.md
+	target/debug/commands_md
 	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
 		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi

@@ -1,5 +1,7 @@
 //! The commands, a file for each: it parses all its arguments, then opens its key, then decides.
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod allow_deny;
 mod alter;
@@ -15,7 +17,7 @@ mod init;
 mod mgrab;
 pub mod options;
 mod pause;
-mod pipeline;
+pub mod pipeline;
 mod reply;
 mod restock;
 mod rounds;

@@ -11,10 +11,13 @@ use seckill_domain::terms::{Terms, TermsChange};
 /// What the options said.
 #[derive(Debug, Default)]
 pub struct Options {
+    /// The terms that were named; those that were not stay as they are.
     pub change: TermsChange,
+    /// DRAW with its mode, MIN included.
     pub draw: Option<Draw>,
     /// The amounts of DRAW LIST.
     pub amounts: Vec<u64>,
+    /// EVERY with OFFSET, LASTS and CARRY.
     pub schedule: Option<Schedule>,
     min: Option<u64>,
     every: Option<u64>,

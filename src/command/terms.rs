@@ -18,7 +18,10 @@ const HOLD: Arg = Arg::new("hold", ArgKind::Integer).shown("ms").token("HOLD").o
     "how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)",
 );
 const OUTBOX: Arg =
-    Arg::new("outbox", ArgKind::OutboxKey).shown("stream").token("OUTBOX").optional();
+    Arg::new("outbox", ArgKind::OutboxKey).shown("stream").token("OUTBOX").optional().about(
+        "every change appends an entry to this stream in the same step; the stream is made if it \
+         is missing. It can be given once and not be changed",
+    );
 const OPENAT: Arg = Arg::new("openat", ArgKind::UnixTime)
     .shown("ms")
     .token("OPENAT")
@@ -32,7 +35,11 @@ const CLOSEAT: Arg =
 /// Terms of admission, for the table.
 const ADMISSION: [Arg; 5] = [
     Arg::block("allowlist", &[Arg::pure("on", "ALLOWLIST"), Arg::pure("off", "OFF").optional()])
-        .optional(),
+        .optional()
+        .about(
+            "only users whom `SECKILL.ALLOW` has listed may buy; others are DENIED (OFF: \
+             everybody)",
+        ),
     Arg::block(
         "mod",
         &[
@@ -40,17 +47,38 @@ const ADMISSION: [Arg; 5] = [
             Arg::new("remainder", ArgKind::Integer).shown("r").multiple().optional(),
         ],
     )
-    .optional(),
+    .optional()
+    .about(
+        "only users whose number modulo m is one of the remainders may buy, others are DENIED: \
+         `MOD 2 1` is odd numbers. A decimal id is its own number, any other one a keyed hash \
+         (0: everybody)",
+    ),
     Arg::block(
         "sample",
         &[
             Arg::new("permille", ArgKind::Integer).token("SAMPLE"),
-            Arg::new("salt", ArgKind::Str).shown("s").token("SALT").optional(),
+            Arg::new("salt", ArgKind::Str)
+                .shown("s")
+                .token("SALT")
+                .optional()
+                .about("another salt draws another share of the users, at most 128 bytes"),
         ],
     )
-    .optional(),
-    Arg::new("admit", ArgKind::Integer).shown("n").token("ADMIT").optional(),
-    Arg::block("mask", &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()]).optional(),
+    .optional()
+    .about(
+        "this share of the users may buy, in thousandths, others are BUSY. A keyed hash of the id \
+         decides, so asking again does not help (1000: everybody)",
+    ),
+    Arg::new("admit", ArgKind::Integer).shown("n").token("ADMIT").optional().about(
+        "the first n users who ask while the sale is open may buy, later ones are BUSY (0: \
+         everybody)",
+    ),
+    Arg::block("mask", &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()])
+        .optional()
+        .about(
+            "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: they \
+             are told)",
+        ),
 ];
 
 /// How amounts are drawn, for the table.
@@ -62,8 +90,16 @@ const DRAW: Arg = Arg::one_of(
             &[
                 Arg::pure("draw", "DRAW"),
                 Arg::new("packets", ArgKind::Integer).shown("n").token("PACKETS"),
-                Arg::new("min", ArgKind::Integer).shown("m").token("MIN").optional(),
+                Arg::new("min", ArgKind::Integer)
+                    .shown("m")
+                    .token("MIN")
+                    .optional()
+                    .about("units that every packet has at least (default 1)"),
             ],
+        )
+        .about(
+            "the supply is cut into n packets of random size, one for each GRAB: at most twice the \
+             mean of what is left. With all n taken nothing is left",
         ),
         Arg::block(
             "uniform",
@@ -73,13 +109,18 @@ const DRAW: Arg = Arg::one_of(
                 Arg::new("lo", ArgKind::Integer),
                 Arg::new("hi", ArgKind::Integer),
             ],
-        ),
+        )
+        .about("each GRAB gets a random amount from lo to hi, until the supply is used up"),
         Arg::block(
             "equal",
             &[
                 Arg::pure("draw", "DRAW"),
                 Arg::new("packets", ArgKind::Integer).shown("n").token("EQUAL"),
             ],
+        )
+        .about(
+            "n packets of the same size, the first ones have one unit more if it does not \
+             divide",
         ),
         Arg::block(
             "list",
@@ -88,7 +129,8 @@ const DRAW: Arg = Arg::one_of(
                 Arg::pure("mode", "LIST"),
                 Arg::new("amount", ArgKind::Integer).multiple(),
             ],
-        ),
+        )
+        .about("each GRAB gets the next amount of the list; supply is their sum"),
     ],
 )
 .optional();
@@ -97,10 +139,20 @@ const DRAW: Arg = Arg::one_of(
 const ROUNDS: Arg = Arg::block(
     "rounds",
     &[
-        Arg::new("every", ArgKind::Integer).shown("period").token("EVERY"),
-        Arg::new("offset", ArgKind::Integer).shown("ms").token("OFFSET").optional(),
-        Arg::new("lasts", ArgKind::Integer).shown("ms").token("LASTS").optional(),
-        Arg::pure("carry", "CARRY").optional(),
+        Arg::new("every", ArgKind::Integer).shown("period").token("EVERY").about(
+            "the sale repeats with this period in milliseconds: each round begins with the whole \
+             supply and clean allowances",
+        ),
+        Arg::new("offset", ArgKind::Integer).shown("ms").token("OFFSET").optional().about(
+            "rounds begin so long after each multiple of the period in Unix time (default 0)",
+        ),
+        Arg::new("lasts", ArgKind::Integer).shown("ms").token("LASTS").optional().about(
+            "how long each round is open; then GRAB is NOTOPEN until the next (default: the \
+             period)",
+        ),
+        Arg::pure("carry", "CARRY")
+            .optional()
+            .about("what a round leaves unsold is added to the next, instead of dropped"),
     ],
 )
 .optional();
@@ -108,7 +160,8 @@ const ROUNDS: Arg = Arg::block(
 /// The arguments of INIT behind the supply, and of ALTER behind the key.
 pub const INIT_ARGS: &[Arg] = &[
     vocabulary::KEY,
-    Arg::new("supply", ArgKind::Integer),
+    Arg::new("supply", ArgKind::Integer)
+        .about("units for sale, of each round with EVERY; 0 or more"),
     LIMIT,
     GRABS,
     HOLD,

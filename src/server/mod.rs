@@ -9,6 +9,6 @@ pub(crate) mod call;
 mod data_set;
 pub mod module;
 pub(crate) mod propagation;
-pub(crate) mod settings;
+pub mod settings;
 pub(crate) mod sweeper;
 pub(crate) mod value;

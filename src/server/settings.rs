@@ -2,11 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lazy_static::lazy_static;
+
 /// One number of the configuration.
 #[derive(Debug)]
 pub struct Setting {
     /// Without the prefix `seckill.`.
     pub name: &'static str,
+    /// What it does, in sentences.
+    pub about: &'static str,
+    /// Its value when nothing sets it.
+    pub default: u64,
     /// Smallest value accepted.
     pub min: u64,
     /// Largest value accepted.
@@ -15,8 +21,12 @@ pub struct Setting {
 }
 
 impl Setting {
-    const fn new(name: &'static str, default: u64, min: u64, max: u64) -> Setting {
-        Setting { name, min, max, value: AtomicU64::new(default) }
+    fn new(
+        (name, about): (&'static str, &'static str),
+        default: u64,
+        (min, max): (u64, u64),
+    ) -> Setting {
+        Setting { name, about, default, min, max, value: AtomicU64::new(default) }
     }
 
     /// The value in force.
@@ -33,13 +43,19 @@ impl Setting {
 /// Declares settings, a line each: name of the static, name for the operator, default, bounds.
 macro_rules! settings {
     ($(
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         $id:ident = $name:literal, $default:literal, $min:literal ..= $max:literal;
     )*) => {
-        $($(#[$doc])* pub static $id: Setting = Setting::new($name, $default, $min, $max);)*
+        lazy_static! {
+            $(
+                $(#[doc = $doc])*
+                pub static ref $id: Setting =
+                    Setting::new(($name, concat!($($doc),*)), $default, ($min, $max));
+            )*
 
-        /// Every setting.
-        pub static ALL: &[&Setting] = &[$(&$id),*];
+            /// Every setting.
+            pub static ref ALL: Vec<&'static Setting> = vec![$(&*$id),*];
+        }
     };
 }
 

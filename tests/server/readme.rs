@@ -111,7 +111,9 @@ fn every_session_is_what_redis_cli_shows() {
         }
         replayed.push(path.file_name().unwrap().to_string_lossy().into_owned());
     }
-    for page in ["README.md", "red-packets.md", "admission.md", "failover.md", "outbox.md"] {
+    for page in
+        ["README.md", "commands.md", "red-packets.md", "admission.md", "failover.md", "outbox.md"]
+    {
         assert!(replayed.contains(&page.to_owned()), "{page} has no session");
     }
 }

@@ -50,51 +50,81 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Every kind, in the order in which pages list them.
+    pub const ALL: [EventKind; 18] = [
+        EventKind::Init,
+        EventKind::Grant,
+        EventKind::Confirm,
+        EventKind::Reclaim,
+        EventKind::ReclaimRefused,
+        EventKind::Cancel,
+        EventKind::Extend,
+        EventKind::Expire,
+        EventKind::Refund,
+        EventKind::Restock,
+        EventKind::Pause,
+        EventKind::Resume,
+        EventKind::Alter,
+        EventKind::Import,
+        EventKind::Round,
+        EventKind::SoldOut,
+        EventKind::AllHeld,
+        EventKind::Available,
+    ];
+
     /// The word in the outbox.
     pub fn name(self) -> &'static str {
-        match self {
-            EventKind::Init => "INIT",
-            EventKind::Grant => "GRANT",
-            EventKind::Confirm => "CONFIRM",
-            EventKind::Reclaim => "RECLAIM",
-            EventKind::ReclaimRefused => "RECLAIM-REFUSED",
-            EventKind::Cancel => "CANCEL",
-            EventKind::Extend => "EXTEND",
-            EventKind::Expire => "EXPIRE",
-            EventKind::Refund => "REFUND",
-            EventKind::Restock => "RESTOCK",
-            EventKind::Pause => "PAUSE",
-            EventKind::Resume => "RESUME",
-            EventKind::Alter => "ALTER",
-            EventKind::Import => "IMPORT",
-            EventKind::Round => "ROUND",
-            EventKind::SoldOut => "SOLDOUT",
-            EventKind::AllHeld => "ALLHELD",
-            EventKind::Available => "AVAILABLE",
-        }
+        self.described().0
     }
 
     /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one has none.
     pub fn notification(self) -> Option<&'static CStr> {
-        Some(match self {
-            EventKind::Init => c"seckill.init",
-            EventKind::Grant => c"seckill.grant",
-            EventKind::Confirm | EventKind::Reclaim => c"seckill.confirm",
-            EventKind::ReclaimRefused => return None,
-            EventKind::Cancel => c"seckill.cancel",
-            EventKind::Extend => c"seckill.extend",
-            EventKind::Expire => c"seckill.expire",
-            EventKind::Refund => c"seckill.refund",
-            EventKind::Restock => c"seckill.restock",
-            EventKind::Pause => c"seckill.pause",
-            EventKind::Resume => c"seckill.resume",
-            EventKind::Alter => c"seckill.alter",
-            EventKind::Import => c"seckill.import",
-            EventKind::Round => c"seckill.round",
-            EventKind::SoldOut => c"seckill.soldout",
-            EventKind::AllHeld => c"seckill.allheld",
-            EventKind::Available => c"seckill.available",
-        })
+        self.described().1
+    }
+
+    /// What happened, in a few words for people.
+    pub fn about(self) -> &'static str {
+        self.described().2
+    }
+
+    /// Word in the outbox, keyspace notification, what happened.
+    fn described(self) -> (&'static str, Option<&'static CStr>, &'static str) {
+        match self {
+            EventKind::Init => ("INIT", Some(c"seckill.init"), "a sale was created"),
+            EventKind::Grant => ("GRANT", Some(c"seckill.grant"), "a user got units"),
+            EventKind::Confirm => ("CONFIRM", Some(c"seckill.confirm"), "a held grant was paid"),
+            EventKind::Reclaim => {
+                ("RECLAIM", Some(c"seckill.confirm"), "a grant that had expired was paid late")
+            }
+            EventKind::ReclaimRefused => {
+                ("RECLAIM-REFUSED", None, "a late payment came in vain: give the money back")
+            }
+            EventKind::Cancel => ("CANCEL", Some(c"seckill.cancel"), "a held grant was given back"),
+            EventKind::Extend => ("EXTEND", Some(c"seckill.extend"), "a deadline was moved"),
+            EventKind::Expire => {
+                ("EXPIRE", Some(c"seckill.expire"), "a held grant was not paid in time")
+            }
+            EventKind::Refund => ("REFUND", Some(c"seckill.refund"), "a sold grant was given back"),
+            EventKind::Restock => {
+                ("RESTOCK", Some(c"seckill.restock"), "units were added or withdrawn")
+            }
+            EventKind::Pause => ("PAUSE", Some(c"seckill.pause"), "the sale was paused"),
+            EventKind::Resume => ("RESUME", Some(c"seckill.resume"), "the sale was resumed"),
+            EventKind::Alter => ("ALTER", Some(c"seckill.alter"), "terms were changed"),
+            EventKind::Import => {
+                ("IMPORT", Some(c"seckill.import"), "a grant was entered from the database")
+            }
+            EventKind::Round => ("ROUND", Some(c"seckill.round"), "a new round began"),
+            EventKind::SoldOut => {
+                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, nothing held")
+            }
+            EventKind::AllHeld => {
+                ("ALLHELD", Some(c"seckill.allheld"), "now nothing is available, but some is held")
+            }
+            EventKind::Available => {
+                ("AVAILABLE", Some(c"seckill.available"), "now something is available again")
+            }
+        }
     }
 
     /// The transition into `stock`.

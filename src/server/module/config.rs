@@ -22,7 +22,7 @@ pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     for (setting, value) in parse(args)? {
         setting.set(value);
     }
-    for setting in ALL {
+    for setting in ALL.iter() {
         register_one(ctx, setting)?;
     }
     // SAFETY: a living context is all that the call needs.
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn defaults_are_within_bounds() {
-        for setting in ALL {
+        for setting in ALL.iter() {
             assert!((setting.min..=setting.max).contains(&setting.get()), "{}", setting.name);
         }
     }

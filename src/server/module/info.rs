@@ -67,21 +67,73 @@ pub fn expired(holds: u64) {
     EXPIRED.add(holds);
 }
 
+/// One line of the section.
+pub struct Field {
+    name: &'static CStr,
+    /// What it says, in a few words.
+    pub about: &'static str,
+    read: Read,
+}
+
+/// How a field's number is read.
+enum Read {
+    Counter(&'static Counter),
+    Number(fn() -> u64),
+    /// Not while the server writes its crash report: the crash may have come in the midst of it.
+    UnderLock(fn(ServerLock<'_>) -> u64),
+}
+
+impl Field {
+    const fn new(name: &'static CStr, about: &'static str, read: Read) -> Field {
+        Field { name, about, read }
+    }
+
+    const fn counter(name: &'static CStr, counter: &'static Counter, about: &'static str) -> Field {
+        Field::new(name, about, Read::Counter(counter))
+    }
+
+    /// As INFO shows it.
+    pub fn shown_name(&self) -> String {
+        format!("seckill_{}", self.name.to_string_lossy())
+    }
+}
+
 /// The lines of the section, in order; each is shown under the prefix `seckill_`.
-static LINES: [(&CStr, &Counter); 13] = [
-    (c"granted", &GRANTED),
-    (c"already", &ALREADY),
-    (c"replayed", &REPLAYED),
-    (c"overlimit", &OVERLIMIT),
-    (c"soldout", &SOLDOUT),
-    (c"short", &SHORT),
-    (c"notopen", &NOTOPEN),
-    (c"closed", &CLOSED),
-    (c"paused", &PAUSED),
-    (c"denied", &DENIED),
-    (c"busy", &BUSY),
-    (c"expired", &EXPIRED),
-    (c"apply_refused", &APPLY_REFUSED),
+pub static FIELDS: [Field; 18] = [
+    Field::new(c"sales", "sales on this node", Read::Number(|| counts::served().sales())),
+    Field::new(c"holds", "live holds on this node", Read::Number(|| counts::served().holds())),
+    Field::new(
+        c"expiry_lag_ms",
+        "how long after its time the last due hold expired by timer, in milliseconds",
+        Read::Number(|| sweeper::lag_ms().0),
+    ),
+    Field::new(
+        c"expiry_lag_max_ms",
+        "the longest of these since the start",
+        Read::Number(|| sweeper::lag_ms().1),
+    ),
+    Field::new(
+        c"sweeper_backlog",
+        "sales with something due that the timer has not come to yet",
+        Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
+    ),
+    Field::counter(c"granted", &GRANTED, "calls that got units"),
+    Field::counter(c"already", &ALREADY, "calls of users who had all they may have"),
+    Field::counter(c"replayed", &REPLAYED, "calls whose REQ had been granted before"),
+    Field::counter(c"overlimit", &OVERLIMIT, "calls that asked for more than their allowance"),
+    Field::counter(c"soldout", &SOLDOUT, "calls that found nothing available"),
+    Field::counter(c"short", &SHORT, "calls that found less available than they asked for"),
+    Field::counter(c"notopen", &NOTOPEN, "calls before the sale or the round was open"),
+    Field::counter(c"closed", &CLOSED, "calls after the sale was closed"),
+    Field::counter(c"paused", &PAUSED, "calls while the sale was paused"),
+    Field::counter(c"denied", &DENIED, "calls of users who may not buy"),
+    Field::counter(c"busy", &BUSY, "calls of users who were not admitted"),
+    Field::counter(c"expired", &EXPIRED, "holds that expired by this node's own judgement"),
+    Field::counter(
+        c"apply_refused",
+        &APPLY_REFUSED,
+        "changes from a primary or a log that were refused: must be 0, else resync this node",
+    ),
 ];
 
 /// Counts the outcome of a call decided on this node.
@@ -141,20 +193,15 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
         text(ctx, c"version", VERSION);
-        let counts = counts::served();
-        field(ctx, c"sales", counts.sales());
-        field(ctx, c"holds", counts.holds());
-        let (lag_ms, lag_max_ms) = sweeper::lag_ms();
-        field(ctx, c"expiry_lag_ms", lag_ms);
-        field(ctx, c"expiry_lag_max_ms", lag_max_ms);
-        // A crash may have come in the midst of the sweeper's work.
-        if for_crash_report == 0 {
-            // SAFETY: the server answers INFO under its lock.
-            let lock = unsafe { ServerLock::held() };
-            field(ctx, c"sweeper_backlog", timer::backlog(lock, clock_ms()));
-        }
-        for (name, counter) in &LINES {
-            field(ctx, name, counter.get());
+        for Field { name, read, .. } in &FIELDS {
+            let number = match read {
+                Read::Counter(counter) => counter.get(),
+                Read::Number(read) => read(),
+                Read::UnderLock(_) if for_crash_report != 0 => continue,
+                // SAFETY: the server answers INFO under its lock.
+                Read::UnderLock(read) => read(unsafe { ServerLock::held() }),
+            };
+            field(ctx, name, number);
         }
     });
 }

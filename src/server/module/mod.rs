@@ -4,7 +4,7 @@
 mod config;
 mod dispatch;
 mod events;
-pub(crate) mod info;
+pub mod info;
 pub(crate) mod load;
 mod register;
 pub mod spec;

@@ -9,6 +9,7 @@ use crate::server::call::Handler;
 pub struct Spec {
     /// In capitals, with its prefix: `SECKILL.GRAB`.
     pub name: &'static str,
+    /// What a call runs once it may: it parses, decides and replies exactly once.
     pub handler: Handler,
     /// Words of a call, the name included; negative: at least so many.
     pub arity: i32,
@@ -17,6 +18,7 @@ pub struct Spec {
     /// ACL categories for servers that know them for module commands. The category `seckill` is
     /// added to every command where the server allows new ones.
     pub acl: &'static str,
+    /// Where its keys are; none for a command that touches no sale.
     pub keys: &'static [KeySpec],
     /// One line, no full stop.
     pub summary: &'static str,
@@ -26,6 +28,7 @@ pub struct Spec {
     pub since: &'static str,
     /// Command tips, such as `nondeterministic_output`.
     pub tips: &'static [&'static str],
+    /// Its arguments in the order of the docs, without the command's name.
     pub args: &'static [Arg],
     /// What it replies, a line for each form, for the generated docs.
     pub reply: &'static str,
@@ -99,7 +102,9 @@ pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
 /// One argument, for COMMAND DOCS and the hints of redis-cli.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg {
+    /// Its name in COMMAND DOCS, lower case.
     pub name: &'static str,
+    /// What its value is.
     pub kind: ArgKind,
     /// What it means, in a few words; empty where the name says all.
     pub about: &'static str,
@@ -107,7 +112,9 @@ pub struct Arg {
     pub shown: Option<&'static str>,
     /// The word that introduces it: `LIMIT`.
     pub token: Option<&'static str>,
+    /// It may be left out.
     pub optional: bool,
+    /// It may come more than once, its token once.
     pub multiple: bool,
     /// Of a block all in this order, of a one-of any one.
     pub children: &'static [Arg],
@@ -120,12 +127,17 @@ pub enum ArgKind {
     Key,
     /// The key of the second one.
     OutboxKey,
+    /// Bytes, as many as the argument takes.
     Str,
+    /// Plain decimal, at most 2^53-1.
     Integer,
+    /// A moment in Unix milliseconds.
     UnixTime,
     /// The token alone.
     PureToken,
+    /// Any one of its children.
     OneOf,
+    /// All its children, in this order.
     Block,
 }
 

@@ -1,25 +1,35 @@
-//! Prints docs/commands.md, written from the command table: `make docs`.
+//! Writes the pages that come from the module's own tables: `make docs`.
 
-use seckill::command::{docs, table::TABLE};
+mod commands;
+mod reference;
+mod sessions;
 
-fn main() {
-    print!("{}", docs::markdown(&TABLE));
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Each page and what belongs into it.
+fn pages() -> [(&'static str, String); 2] {
+    [("commands.md", commands::markdown()), ("reference.md", reference::markdown())]
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+fn main() -> io::Result<()> {
+    pages().into_iter().try_for_each(|(name, text)| fs::write(place(name), text))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
 
     #[test]
-    fn the_commands_page_is_up_to_date() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
-        let stored = fs::read_to_string(page).unwrap_or_default();
-        assert!(
-            stored == docs::markdown(&TABLE),
-            "docs/commands.md is stale: run `make docs` and commit it"
-        );
+    fn the_pages_are_up_to_date() {
+        for (name, text) in pages() {
+            let stored = fs::read_to_string(place(name)).unwrap_or_default();
+            assert!(stored == text, "docs/{name} is stale: run `make docs` and commit it");
+        }
     }
 }
