@@ -5,7 +5,7 @@
 
 mod modulo;
 mod sample;
-pub mod users;
+pub(crate) mod users;
 
 use serde::{Deserialize, Serialize};
 

@@ -47,11 +47,6 @@ impl Users {
         self.len
     }
 
-    /// Whether nobody is in.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// How many are in or were.
     pub fn places(&self) -> u64 {
         self.index.len()

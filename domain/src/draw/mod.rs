@@ -9,7 +9,7 @@
 //! PACKETS follows the double-mean method known from WeChat's red packets: each packet is uniform
 //! up to twice the mean of what is left.
 
-pub mod amounts;
+pub(crate) mod amounts;
 mod tests;
 
 use core::hash::Hasher;

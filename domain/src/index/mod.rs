@@ -8,7 +8,7 @@
 //! ("extendible hashing", Fagin et al., 1979): one shard grows or splits at a time, so no insert
 //! pays for the whole table.
 
-pub mod bulk;
+pub(super) mod bulk;
 mod shard;
 mod tests;
 

@@ -8,7 +8,7 @@
 
 mod accounts;
 mod find;
-pub mod holds;
+pub(crate) mod holds;
 mod inspect;
 pub mod record;
 mod records;

@@ -146,7 +146,10 @@ impl Sale {
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
-        let seq = self.seq_of(grab.user, req, found);
+        let seq = match found.seq() {
+            None if self.extras.is_some() => self.older_by_req(grab.user, req, found),
+            seq => seq,
+        };
         let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
             let fenced = self.fences.stands(grab.user, req, t);
             return fenced.then_some(Outcome::Replay(FENCED));

@@ -74,16 +74,11 @@ impl Sale {
     /// Seq of the kept grant that `user` got with `req`.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
         let found = self.ledger.find_req(user, &self.ledger.find(user), req);
-        self.seq_of(user, req, &found)
+        found.seq().or_else(|| self.older_by_req(user, req, &found))
     }
 
-    /// Seq of the kept grant of `user` that has the request id `req`, which was looked up in the
-    /// stored round.
-    #[inline]
-    pub(crate) fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
-        if found.seq().is_some() || self.extras.is_none() {
-            return found.seq();
-        }
+    /// The same in the rounds that are over. `found` is what the stored one has.
+    pub(crate) fn older_by_req(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
         let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
         older.find(|seq| self.grant(*seq).is_some())
     }

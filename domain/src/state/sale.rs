@@ -1,7 +1,7 @@
 //! The sale: the value of one key.
 
 use crate::admission::users::Users;
-use crate::admission::List;
+use crate::admission::{List, LISTS};
 use crate::dedup::fences::Fences;
 use crate::dedup::restocks::Restocks;
 use crate::draw::amounts::Amounts;
@@ -220,69 +220,51 @@ pub struct Extras {
     pub amounts: Amounts,
     /// What is kept of rounds that are over, in a sale that repeats.
     pub rounds: Option<Box<Rounds>>,
-    allowed: Users,
-    denied: Users,
-    admitted: Users,
+    /// The users on each list, in the order of [`LISTS`].
+    users: [Users; LISTS.len()],
 }
 
 impl Extras {
     /// Nothing yet. `key` keys the hashes of the indexes.
     pub fn new(key: HashKey) -> Extras {
-        Extras {
-            amounts: Amounts::default(),
-            rounds: None,
-            allowed: Users::new(key),
-            denied: Users::new(key),
-            admitted: Users::new(key),
-        }
+        let users = LISTS.map(|_| Users::new(key));
+        Extras { amounts: Amounts::default(), rounds: None, users }
     }
 
     /// The users on a list.
     pub fn list(&self, list: List) -> &Users {
-        match list {
-            List::Allow => &self.allowed,
-            List::Deny => &self.denied,
-            List::Admitted => &self.admitted,
-        }
+        &self.users[list as usize]
     }
 
     /// The users on a list, to be changed.
     pub fn list_mut(&mut self, list: List) -> &mut Users {
-        match list {
-            List::Allow => &mut self.allowed,
-            List::Deny => &mut self.denied,
-            List::Admitted => &mut self.admitted,
-        }
+        &mut self.users[list as usize]
     }
 
     /// The blocks of all lists and of all rounds that are over, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
-        let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
-        lists.into_iter().flat_map(Users::blocks_mut).chain(rounds)
+        self.users.iter_mut().flat_map(Users::blocks_mut).chain(rounds)
     }
 
     /// The words of the indexes of all lists and rounds that are over.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        let lists = [&mut self.allowed, &mut self.denied, &mut self.admitted];
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::slots_mut);
-        lists.into_iter().flat_map(Users::slots_mut).chain(rounds)
+        self.users.iter_mut().flat_map(Users::slots_mut).chain(rounds)
     }
 
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
-        let lists = [&self.allowed, &self.denied, &self.admitted];
-        let rounds =
-            self.rounds.as_ref().map_or(0, |rounds| size_of::<Rounds>() + rounds.heap_bytes());
-        self.amounts.heap_bytes() + rounds + lists.map(Users::heap_bytes).iter().sum::<usize>()
+        let rounds = self.rounds.as_ref();
+        let rounds = rounds.map_or(0, |rounds| size_of::<Rounds>() + rounds.heap_bytes());
+        let users: usize = self.users.iter().map(Users::heap_bytes).sum();
+        self.amounts.heap_bytes() + rounds + users
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
-        let lists = [&self.allowed, &self.denied, &self.admitted];
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.heap_blocks());
-        1 + rounds
-            + self.amounts.heap_blocks()
-            + lists.map(Users::heap_blocks).iter().sum::<usize>()
+        let users: usize = self.users.iter().map(Users::heap_blocks).sum();
+        1 + rounds + self.amounts.heap_blocks() + users
     }
 }

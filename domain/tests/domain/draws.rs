@@ -24,7 +24,13 @@ fn now(clock_ms: u64) -> Now {
 }
 
 /// What INIT says to a sale that draws; `list` is empty unless it draws from one.
-fn told(draw: Draw, list: &[u64], supply: u64, secret: u64, hold_ms: u64) -> Result<Sale, Misuse> {
+fn created(
+    draw: Draw,
+    list: &[u64],
+    supply: u64,
+    secret: u64,
+    hold_ms: u64,
+) -> Result<Sale, Misuse> {
     let terms = Terms { limit: 0, grabs: 1, hold_ms, draw: Some(draw), ..Terms::default() };
     let mut bytes = [5; 16];
     bytes[..8].copy_from_slice(&secret.to_le_bytes());
@@ -38,7 +44,7 @@ fn told(draw: Draw, list: &[u64], supply: u64, secret: u64, hold_ms: u64) -> Res
 }
 
 fn packets(packets: u64, min: u64, supply: u64, secret: u64) -> Sale {
-    told(Draw::Packets { packets, min }, &[], supply, secret, 0).unwrap()
+    created(Draw::Packets { packets, min }, &[], supply, secret, 0).unwrap()
 }
 
 /// The amount that the user with this number gets; `None` when nothing is left.
@@ -63,7 +69,7 @@ fn drained(mut sale: Sale) -> Vec<u64> {
     amounts
 }
 
-/// The double-mean method as it is told of WeChat's red packets, in the plainest form: a random
+/// The double-mean method as it is known of WeChat's red packets, in the plainest form: a random
 /// share of twice the mean, rounded down to a cent, a cent at least, and the last takes the rest.
 fn double_mean(random: &mut Random, packets: usize, mut total: u64) -> Vec<u64> {
     let mut amounts = Vec::new();
@@ -98,14 +104,14 @@ fn distance(mut one: Vec<u64>, mut other: Vec<u64>) -> f64 {
     one.iter().chain(&other).map(at).fold(0.0, f64::max)
 }
 
-/// The chi-square that a uniform sample exceeds with the chance of a normal deviate beyond `z`
+/// The chi-square that a uniform sample exceeds with the probability of a normal deviate beyond `z`
 /// (Wilson and Hilferty, 1931).
 fn chi_square_at(freedom: f64, z: f64) -> f64 {
     let spread = 2.0 / (9.0 * freedom);
     freedom * (1.0 - spread + z * spread.sqrt()).powi(3)
 }
 
-/// Fails when the counts are further from uniform, or closer to it, than a random sample is.
+/// Fails when the counts are farther from uniform, or closer to it, than a random sample is.
 #[track_caller]
 fn assert_uniform(counts: &[u64], what: &str) {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
@@ -163,7 +169,7 @@ fn uniform_amounts_are_uniform() {
     for (low, high) in [(3, 9), (1, 2), (1, 6), (10, 19), (1, 256), (100, 1099), (7, 7)] {
         let size = high - low + 1;
         let draws = 60_000.min(size * 12_000);
-        let mut sale = told(Draw::Uniform { low, high }, &[], draws * high, 9, 0).unwrap();
+        let mut sale = created(Draw::Uniform { low, high }, &[], draws * high, 9, 0).unwrap();
         let mut counts = vec![0u64; size as usize];
         let amounts: Vec<u64> = (0..draws).map(|user| draw(&mut sale, user, 2).unwrap()).collect();
         amounts.iter().for_each(|amount| counts[(amount - low) as usize] += 1);
@@ -187,7 +193,7 @@ fn huge_ranges_are_uniform_too() {
     for high in [INTEGER_MAX / 3 * 2, INTEGER_MAX] {
         let mut counts = [0u64; 48];
         for secret in 0..400 {
-            let mut sale = told(Draw::Uniform { low: 1, high }, &[], INTEGER_MAX, secret, 0);
+            let mut sale = created(Draw::Uniform { low: 1, high }, &[], INTEGER_MAX, secret, 0);
             let sale = sale.as_mut().unwrap();
             let amount = draw(sale, 0, 2).unwrap();
             counts[(u128::from(amount - 1) * 48 / u128::from(high)) as usize] += 1;
@@ -219,7 +225,7 @@ fn packets_are_exactly_the_total() {
         }
     }
     for (count, supply) in [(1, 1), (1, INTEGER_MAX), (3, 3), (7, 100), (64, INTEGER_MAX)] {
-        let amounts = drained(told(Draw::Equal { packets: count }, &[], supply, 1, 0).unwrap());
+        let amounts = drained(created(Draw::Equal { packets: count }, &[], supply, 1, 0).unwrap());
         let (share, rest) = (supply / count, supply % count);
         let expected = (0..count).map(|place| share + u64::from(place < rest));
         assert_eq!(amounts, expected.collect::<Vec<_>>());
@@ -228,12 +234,12 @@ fn packets_are_exactly_the_total() {
 
 #[test]
 fn what_can_not_be_kept_is_refused() {
-    let refused = |draw, supply| told(draw, &[], supply, 1, 0).unwrap_err();
+    let refused = |draw, supply| created(draw, &[], supply, 1, 0).unwrap_err();
     for count in [1, 2, 10] {
         for min in [1, 2, 997] {
             let draw = Draw::Packets { packets: count, min };
             assert_eq!(refused(draw, count * min - 1), Misuse::DrawSupplyTooSmall);
-            assert!(told(draw, &[], count * min, 1, 0).is_ok());
+            assert!(created(draw, &[], count * min, 1, 0).is_ok());
         }
         let none = Draw::Packets { packets: count, min: 0 };
         assert_eq!(refused(none, 5000), Misuse::DrawMinZero);
@@ -294,7 +300,7 @@ fn what_is_given_back_is_paid_out_in_the_end() {
         for seed in 0..60 {
             let is_list = draws_by.is_list();
             let amounts: &[u64] = if is_list { &list } else { &[] };
-            let mut sale = told(draws_by, amounts, supply, seed, HOLD).unwrap();
+            let mut sale = created(draws_by, amounts, supply, seed, HOLD).unwrap();
             let mut random = Random(seed);
             let mut clock = 10;
             for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! Every sequence of up to six operations on a small sale: two users, at most two units told. Up to
-//! five where the alphabet is large, or the simulation goes on: plain sales and repeating ones.
+//! Every sequence of up to six operations on a small sale: two users, at most two units in all. Up
+//! to five where the alphabet is large, or the simulation goes on: plain sales and repeating ones.
 //!
 //! The sequences form a tree that is walked by cloning the world, so that a common beginning is
 //! executed once. Two cuts lose nothing. An operation that changes nothing leaves the very world
@@ -86,7 +86,7 @@ fn alphabet(same: (u64, Rules)) -> Vec<Op> {
 }
 
 /// A hash of everything that tells two worlds apart: what replicates, clock, run, and the epochs to
-/// come. Of a million worlds two share one by chance in one run of forty million.
+/// come. Of a million worlds two share one accidentally in one run of forty million.
 fn place_of(world: &World) -> u64 {
     let mut hasher = DefaultHasher::new();
     rebuild::pieces(&world.sale).hash(&mut hasher);

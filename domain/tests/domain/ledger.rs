@@ -259,7 +259,7 @@ fn a_request_id_belongs_to_its_user() {
 
 /// Among so many users with the same request id some share what the index keeps of a hash.
 #[test]
-fn users_with_the_same_request_id_are_told_apart() {
+fn users_with_the_same_request_id_are_kept_apart() {
     let mut ledger = Ledger::new([1, 2]);
     let req = Some(ReqTag { id: b"1", asked: Asked::Exactly });
     for seq in 1..=200_000u64 {

@@ -89,8 +89,8 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         // The first brings units back, and with it the transition.
         assert_eq!(entries.len(), 2500 + usize::from(left == COUNT));
         sale.commit(plan);
-        let told: Vec<_> = plan.kinds().collect();
-        assert!(told.len() <= 3, "{told:?}");
+        let kinds: Vec<_> = plan.kinds().collect();
+        assert!(kinds.len() <= 3, "{kinds:?}");
         follow(&mut replica, version, &texts);
         left -= 2500;
         assert_eq!((sale.balances().held, sale.balances().available), (left, COUNT - left));
@@ -372,7 +372,7 @@ fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
     rebuild::check(&sale).unwrap();
 }
 
-/// Ten times as many due holds and amounts are no more work for one call. The shortest of several
+/// Ten times as many due holds and amounts are no more work for one call. The shortest of nine
 /// times is compared: what else the machine does only adds to it.
 #[test]
 fn a_late_payment_is_no_more_work_in_a_larger_sale() {

@@ -43,11 +43,11 @@ const OUTCOMES: [&str; 24] = [
     "refused",
     "fenced",
     "owing",
-    "told",
+    "outbox",
     "denied",
     "busy",
     "drawn",
-    "turned",
+    "round",
     "admitted",
 ];
 
@@ -180,12 +180,12 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn drawing() -> impl Strategy<Value = Drawing> {
-    let lists: Vec<&'static [u64]> = vec![&[4, 1, 2, 3, 2, 1], &[7], &[1, 1, 1], &[], &[3, 0]];
+    let listed: Vec<&'static [u64]> = vec![&[4, 1, 2, 3, 2, 1], &[7], &[1, 1, 1], &[], &[3, 0]];
     prop_oneof![
         2 => (1..7u64, 1..4u64).prop_map(|(packets, min)| Drawing::Packets { packets, min }),
         2 => (1..6u64, 0..9u64).prop_map(|(low, more)| Drawing::Uniform { low, high: low + more }),
         2 => (1..7u64).prop_map(|packets| Drawing::Equal { packets }),
-        3 => select(lists).prop_map(Drawing::List),
+        3 => select(listed).prop_map(Drawing::List),
         1 => (number(), number()).prop_map(|(low, high)| Drawing::Uniform { low, high }),
         1 => (0..7u64, number()).prop_map(|(packets, min)| Drawing::Packets { packets, min }),
     ]
@@ -267,7 +267,7 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
     )
 }
 
-/// What INIT is told.
+/// What INIT names.
 fn sale() -> impl Strategy<Value = (u64, Rules)> {
     prop_oneof![1 => (number(), rules()), 1 => special()]
 }
@@ -527,9 +527,9 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
         ("refused", oracle.rows().iter().any(|row| row.refused)),
         ("fenced", !oracle.fences().is_empty()),
         ("owing", oracle.numbers(0).contains(&("deficit", 1))),
-        ("told", oracle.rules().outbox.is_some()),
+        ("outbox", oracle.rules().outbox.is_some()),
         ("drawn", oracle.rules().drawing != Drawing::Named && !oracle.rows().is_empty()),
-        ("turned", oracle.totals().len() > 2),
+        ("round", oracle.totals().len() > 2),
         ("admitted", oracle.admitted() > 0),
     ];
     met.extend(others.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what));

@@ -29,7 +29,7 @@ fn nodes_agree_with_the_oracle_through_faults() {
     }
     for reply in ["GRANTED", "REPLAY", "SHORT", "GRANTED-ALL", "REFUSED", "DENIED", "BUSY"] {
         let word = |known: &&String| known.to_uppercase().starts_with(reply);
-        assert!(tally.replies.keys().any(|known| word(&known)), "nobody was told {reply}");
+        assert!(tally.replies.keys().any(|known| word(&known)), "nobody got {reply}");
     }
     assert!(tally.foretold > 10_000 && tally.compared > 10_000 && tally.entries > 10_000);
     assert!(tally.lost > 100, "{} lost", tally.lost);

@@ -13,9 +13,9 @@ Written from the module's own tables by `make docs`: change those, not this page
 
 ## Events
 
-What happens to a sale is an entry of its outbox ([outbox.md](outbox.md)) and a keyspace notification
-of class `d`, sent when `notify-keyspace-events` has `d` and `K` or `E`. The last three are
-transitions: they come once, when the sale gets there.
+What happens to a sale is an entry of its outbox ([outbox.md](outbox.md)) and a keyspace
+notification of class `d`, sent when `notify-keyspace-events` has `d` and `K` or `E`. The last three
+are transitions: they come once, when the sale gets there.
 
 | entry of the outbox | notification | what happened |
 | --- | --- | --- |

@@ -51,7 +51,7 @@ fn one_unit_two_buyers() {
 
 /// Several grants of one user, named by their request ids or not at all.
 #[test]
-fn two_units_several_grants_of_a_user() {
+fn two_units_many_grants_of_a_user() {
     let alphabet = vec![
         grab("a", Ask::Qty(1), Some("r")),
         grab("a", Ask::UpTo(2), Some("s")),
