@@ -1,7 +1,7 @@
 //! Saving a sale and loading it again, as a dump and as a rewritten log.
 
 use seckill_domain::bytes::Reader;
-use seckill_domain::effect::Change;
+use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
 use seckill_domain::snapshot::{Kind, Loader};
 use seckill_domain::Sale;
@@ -11,6 +11,20 @@ use super::oracle::Fence;
 /// Everything that replicates, as it is digested.
 pub fn pieces(sale: &Sale) -> Vec<(u8, Vec<u8>)> {
     sale.pieces().map(|(kind, piece)| (kind.letter(), piece)).collect()
+}
+
+/// The letter of the piece that an effect of a rewritten log brings.
+pub fn letter_of(effect: &[u8]) -> char {
+    match Change::decode(effect).map(|change| change.effect) {
+        Ok(Effect::Base(_)) => 'B',
+        Ok(Effect::RestockIds(_)) => 'K',
+        Ok(Effect::Fences(_)) => 'J',
+        Ok(Effect::Listed(_)) => 'S',
+        Ok(Effect::Amounts(_)) => 'O',
+        Ok(Effect::Rows(_)) => 'L',
+        Ok(Effect::Turn(_)) => 'Z',
+        other => panic!("no piece: {other:?}"),
+    }
 }
 
 /// The fences that are saved, the oldest first.
