@@ -15,7 +15,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use crate::admission::{List, LISTS};
+use crate::admission::List;
+use crate::codec::snapshot::Piece;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::memory::wire;
 use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
@@ -145,20 +146,8 @@ pub enum Effect<'a> {
         user: &'a [u8],
     },
     Init(Box<Start>),
-    /// First piece of a rewritten sale: everything but rows and restock ids.
-    Base(&'a [u8]),
-    /// Restock ids of a rewritten sale.
-    RestockIds(&'a [u8]),
-    /// Fences of a rewritten sale.
-    Fences(&'a [u8]),
-    /// Users on a list of a rewritten sale.
-    Listed(&'a [u8]),
-    /// Amounts of a rewritten sale that draws from a list.
-    Amounts(&'a [u8]),
-    /// Grant rows of a rewritten sale.
-    Rows(&'a [u8]),
-    /// The next of the rounds that a rewritten sale keeps: its rows follow.
-    Turn(&'a [u8]),
+    /// A piece of a rewritten sale: the base first, which begins it.
+    Piece(Piece<'a>),
 }
 
 /// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
@@ -202,15 +191,7 @@ pub struct Granting<'a> {
 impl Effect<'_> {
     /// Whether it is a further piece of a rewritten sale.
     pub fn is_piece(&self) -> bool {
-        matches!(
-            self,
-            Effect::RestockIds(_)
-                | Effect::Fences(_)
-                | Effect::Listed(_)
-                | Effect::Amounts(_)
-                | Effect::Turn(_)
-                | Effect::Rows(_)
-        )
+        matches!(self, Effect::Piece(piece) if !matches!(piece, Piece::Base(_)))
     }
 }
 
@@ -272,11 +253,11 @@ fn asked_by_grab<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReqTag<'de
 }
 
 fn users<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de [u8]>, D::Error> {
-    wire::several(from, USERS_PER_EFFECT_MAX, |wire::User(user)| user)
+    wire::several(from, USERS_PER_EFFECT_MAX, |wire::User(user)| Some(user))
 }
 
 fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
-    wire::several(from, DRAW_AMOUNTS_MAX as usize, |wire::Integer(amount)| amount)
+    wire::several(from, DRAW_AMOUNTS_MAX as usize, |wire::Integer(amount)| Some(amount))
 }
 
 mod seqs {
@@ -287,7 +268,7 @@ mod seqs {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Seqs, D::Error> {
-        wire::several(from, EFFECTS_PER_APPLY_MAX, |wire::Integer(seq)| seq)
+        wire::several(from, EFFECTS_PER_APPLY_MAX, |wire::Integer(seq)| Some(seq))
     }
 }
 
@@ -314,18 +295,4 @@ pub fn decode_version(text: &[u8]) -> Option<u64> {
         let digit = char::from(byte).to_digit(36).filter(|_| !byte.is_ascii_uppercase())?;
         number.checked_mul(36)?.checked_add(digit.into())
     })
-}
-
-/// The number that stands for a list in snapshots.
-pub fn list_code(list: List) -> u64 {
-    match list {
-        List::Allow => 1,
-        List::Deny => 2,
-        List::Admitted => 3,
-    }
-}
-
-/// Inverse of [`list_code`].
-pub fn list_of(code: u64) -> Option<List> {
-    LISTS.into_iter().find(|list| list_code(*list) == code)
 }

@@ -84,6 +84,19 @@ pub(crate) fn span<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> 
     within(HOLD_MS_MAX, u64::deserialize(from)?)
 }
 
+/// A moment until which something was held, or 0.
+pub(crate) fn deadline<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    within(TIME_MS_MAX + HOLD_MS_MAX, u64::deserialize(from)?)
+}
+
+/// How many units a grant has.
+pub(crate) fn quantity<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    match integer(from)? {
+        0 => Err(D::Error::custom("a grant of nothing")),
+        qty => Ok(qty),
+    }
+}
+
 fn within<E: Error>(most: u64, number: u64) -> Result<u64, E> {
     match number <= most {
         true => Ok(number),
@@ -138,12 +151,12 @@ pub(crate) mod req {
     }
 }
 
-/// Several values, at most `most`, each turned into what is kept of it. Room is made as they come,
-/// not for as many as are said to come.
+/// Several values, at most `most`, each turned into what is kept of it, if it can be. Room is made
+/// as they come, not for as many as are said to come.
 pub(crate) fn several<'de, D, T, U, C>(
     from: D,
     most: usize,
-    kept: impl Fn(T) -> U,
+    kept: impl Fn(T) -> Option<U>,
 ) -> Result<C, D::Error>
 where
     D: Deserializer<'de>,
@@ -163,7 +176,7 @@ impl<'de, T, U, C, F> Visitor<'de> for Several<T, C, F>
 where
     T: Deserialize<'de>,
     C: Default + Extend<U>,
-    F: Fn(T) -> U,
+    F: Fn(T) -> Option<U>,
 {
     type Value = C;
 
@@ -178,7 +191,8 @@ where
                 return Err(A::Error::custom("more than there can be"));
             }
             count += 1;
-            all.extend([(self.kept)(value)]);
+            let kept = (self.kept)(value).ok_or_else(|| A::Error::custom("not one of them"))?;
+            all.extend([kept]);
         }
         Ok(all)
     }

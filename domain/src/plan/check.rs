@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
-use crate::codec::{lists, rows, snapshot};
+use crate::codec::lists;
+use crate::codec::snapshot::{self, Piece};
 use crate::draw::amounts::PlannedAmounts;
 use crate::ledger::{Lookup, Places};
 use crate::model::balances::Balances;
@@ -83,19 +84,18 @@ impl<'s> Checker<'s> {
         // A piece is many rows at once: it comes alone and is checked as it is read.
         check(self.alone)?;
         let balances = &mut self.planner.balances;
-        match effect {
-            Effect::RestockIds(piece) => lists::check_restocks(sale, piece, balances)?,
-            Effect::Fences(piece) => lists::check_fences(sale, piece, balances)?,
-            Effect::Listed(piece) => lists::check_listed(sale, piece)?,
-            Effect::Amounts(piece) => lists::check_amounts(sale, piece)?,
-            Effect::Rows(piece) => rows::check(sale, piece, balances)?,
-            Effect::Turn(piece) => snapshot::check_turn(sale, piece, balances)?,
-            _ => return Err(Refused::Law),
+        let Effect::Piece(piece) = effect else { return Err(Refused::Law) };
+        match piece {
+            Piece::RestockIds(kept) => lists::check_restock_ids(sale, kept, balances)?,
+            Piece::Fences(added) => lists::check_fences(sale, added, balances)?,
+            Piece::Listed(users) => lists::check_listed(sale, users)?,
+            Piece::Amounts(added) => lists::check_amounts(sale, added)?,
+            Piece::Rows(rows) => rows.check(sale, balances)?,
+            Piece::Round(next) => next.check(sale, balances)?,
+            Piece::Base(_) | Piece::Refusals(_) => return Err(Refused::Law),
         }
-        match sale.awaits {
-            1 => check(snapshot::completes(sale, Some(effect), balances)),
-            _ => check(lists::is_in_order(sale, effect)),
-        }
+        check(snapshot::is_in_order(sale, piece))?;
+        check(sale.awaits > 1 || snapshot::completes(sale, Some(piece), balances))
     }
 
     fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {

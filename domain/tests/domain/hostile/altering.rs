@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use seckill_domain::snapshot::Piece;
+
 use super::*;
 
 /// No piece of `dump` may be cut anywhere; then no sale is loaded.
@@ -73,6 +75,44 @@ pub fn apply_altered(
     applied
 }
 
+/// Appends a number as every form has it.
+pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a number out of the front.
+pub fn take_varint(bytes: &mut &[u8]) -> u64 {
+    let (number, mut shift) = (0, 0);
+    let mut number = number;
+    loop {
+        let (first, rest) = bytes.split_first().unwrap();
+        *bytes = rest;
+        number |= u64::from(first & 0x7f) << shift;
+        shift += 7;
+        if *first < 0x80 {
+            return number;
+        }
+    }
+}
+
+/// The effect that brings a piece of a dump: the piece has the version of the effect.
+pub fn as_effect(piece: &[u8]) -> Vec<u8> {
+    let effect = encoded(&Change::piece(Effect::Piece(Piece::Amounts(Vec::new()))));
+    [&effect[..effect.len() - 2], &piece[1..]].concat()
+}
+
+/// Rows as a log brings them: each is one unit, sold to "u" when the world began.
+pub fn plain_rows(first: u64, count: u64) -> Vec<u8> {
+    let mut piece = vec![0, 5];
+    [first, START, count].iter().for_each(|number| put_varint(&mut piece, *number));
+    (0..count).for_each(|_| piece.extend([1, b'u', 0, 1, 1, 0, 0]));
+    as_effect(&piece)
+}
+
 /// The bytes with each number in them at each edge: all that is no user's is a varint, and of what
 /// is a user's that does no harm either.
 pub fn at_edges(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
@@ -123,4 +163,14 @@ pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<St
         effect => format!("{effect:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     texts.into_iter().map(kind).collect()
+}
+
+/// The letters of the pieces that a log brings.
+pub fn letters_of(log: &[Vec<u8>]) -> String {
+    log.iter().map(|text| rebuild::letter_of(text)).collect()
+}
+
+/// Amounts as a log brings them.
+pub fn amounts_of(amounts: &[u64]) -> Vec<u8> {
+    encoded(&Change::piece(Effect::Piece(Piece::Amounts(amounts.to_vec()))))
 }

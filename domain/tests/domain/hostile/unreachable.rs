@@ -9,10 +9,6 @@ use seckill_domain::terms::Terms;
 
 use super::*;
 
-/// Places among the numbers of a base.
-const AVAILABLE: usize = 8;
-const DEFICIT: usize = 11;
-
 /// A sale with two grants.
 fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
@@ -46,7 +42,7 @@ fn with_number(sale: &Sale, place: usize, number: u64) -> (bool, bool) {
     numbers[place] = number;
     dump[0] = base_with(&head, &numbers);
     let mut log = texts_of(sale);
-    log[0] = encoded(&Change::piece(Effect::Base(&dump[0][1..])));
+    log[0] = as_effect(&dump[0]);
     (try_load(&dump, "another number"), replays(&log))
 }
 
@@ -88,14 +84,14 @@ fn amounts_that_never_come() {
     let list = [5, 6, 7, 8];
     let sale = sale_on(drawing(Draw::list(&list)), &list, 26);
     let log = texts_of(&sale);
-    assert_eq!(kinds_of(&log), ["Amounts", "Base", "Rows"].map(String::from).into());
+    assert_eq!(letters_of(&log), "BOL");
     assert!(replays(&log));
     assert!(!replays(&log[..1]), "the rows and the amounts are to come");
     assert!(!replays(&log[..2]), "the rows are to come");
     // As many pieces as announced, but not those amounts.
-    for amounts in [&b"\x07"[..], b"\x08\x07\x01", b"\x08\x06"] {
+    for amounts in [&[7][..], &[8, 7, 1], &[8, 6]] {
         let mut other = log.clone();
-        other[1] = encoded(&Change::piece(Effect::Amounts(amounts)));
+        other[1] = amounts_of(amounts);
         assert!(!replays(&other), "{amounts:?}");
     }
 }
@@ -111,15 +107,8 @@ fn rows_that_leave_packets_without_a_share() {
     }
     let log = texts_of(&sale);
     assert!(replays(&log));
-    let rows = |count: u64| {
-        let mut text = Vec::new();
-        [1, count, START].iter().for_each(|number| put_varint(&mut text, *number));
-        // One unit SOLD to "u" at the base's time, as often as said.
-        (0..count).for_each(|_| text.extend([1, 0, b'u', 0]));
-        encoded(&Change::piece(Effect::Rows(&text)))
-    };
-    assert!(replays(&[log[0].clone(), rows(3)]), "one packet is left, with all the rest");
-    assert!(!replays(&[log[0].clone(), rows(4)]), "no packet is left for the rest");
+    assert!(replays(&[log[0].clone(), plain_rows(1, 3)]), "one packet is left, with all the rest");
+    assert!(!replays(&[log[0].clone(), plain_rows(1, 4)]), "no packet is left for the rest");
 }
 
 fn repeating() -> Sale {
@@ -171,7 +160,7 @@ fn a_total_of_a_round_to_come() {
 fn pieces_in_another_order() {
     let (sale, _) = holds::rich_sale(24);
     let log = texts_of(&sale);
-    assert_eq!(log.len(), 4, "base, restock ids, fences and rows");
+    assert_eq!(letters_of(&log), "BKJL");
     for (one, other) in [(1, 2), (1, 3), (2, 3)] {
         let mut swapped = log.clone();
         swapped.swap(one, other);
@@ -186,12 +175,10 @@ fn an_import_after_an_epoch_that_granted_nothing() {
     let world = World::open(9, Rules::default(), START, 500).unwrap().unwrap();
     let dump = rebuild::dump(&world.sale);
     let (head, mut numbers) = numbers_of(&dump[0]);
-    // Behind seven tallies and both terms: no epoch yet. Now one that granted from seq 1 on.
-    let terms = 17 + 7;
-    let epochs = terms + 2 * (1 + numbers[terms] as usize);
-    assert_eq!(numbers[epochs], 0);
-    numbers.splice(epochs..=epochs, [1, 1, 500]);
-    let text = encoded(&Change::piece(Effect::Base(&base_with(&head, &numbers)[1..])));
+    // No epoch yet. Now one that granted from seq 1 on.
+    assert_eq!(numbers[EPOCHS], 0);
+    numbers.splice(EPOCHS..=EPOCHS, [1, 1, 500]);
+    let text = as_effect(&base_with(&head, &numbers));
     let (mut sale, _) = Sale::create(Change::decode(&text).unwrap(), [1, 2]).unwrap();
     let import = effect("Me501r1a5:rpaid");
     let version = sale.balances().version;
