@@ -15,7 +15,7 @@ LAB ?=
 NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint fmt docs build-noop bench \
+	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs build-noop bench \
 	bench-core bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
@@ -151,11 +151,16 @@ lint: deps ## Check formatting and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
+	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
+	cargo deny check
+
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/holds.svg if graphviz is there
+docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/*.dot
 	cargo build --quiet --workspace --bin commands_md
 	target/debug/commands_md
-	@if command -v dot >/dev/null; then dot -Tsvg docs/holds.dot -o docs/holds.svg; \
-		else echo "docs/holds.svg is left as it is: drawing it takes graphviz (dot)"; fi
+	@if command -v dot >/dev/null; then \
+		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \
+		else echo "docs/*.svg are left as they are: drawing them takes graphviz (dot)"; fi

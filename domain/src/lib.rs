@@ -19,7 +19,7 @@ mod model {
 
 /// Append-only pages, and values as bytes.
 mod memory {
-    pub mod bytes;
+    pub(crate) mod bytes;
     pub mod pages;
     pub(crate) mod wire;
 }
@@ -57,7 +57,9 @@ mod state {
 /// Changes and sales as bytes.
 mod codec {
     pub mod effect;
+    pub(crate) mod json;
     pub(crate) mod lists;
+    pub mod position;
     pub(crate) mod rows;
     pub mod snapshot;
 }
@@ -80,9 +82,8 @@ pub mod outbox;
 
 mod testing;
 
-pub use codec::{effect, snapshot};
+pub use codec::{effect, position, snapshot};
 pub use ledger::record;
-pub use memory::bytes;
 pub use model::{event, limits, outcome};
 pub use request::terms;
 pub use rounds::schedule;

@@ -1,9 +1,11 @@
 //! The entries of the outbox: events, in a form that a database can follow.
-
-use smallvec::SmallVec;
+//!
+//! An entry is narrow, because it is written, logged and copied with every grant: the event, the
+//! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only
+//! where there is one. Every node writes it itself, from the change and from its own state.
 
 use crate::codec::effect::Effect;
-use crate::memory::bytes::put_decimal;
+use crate::codec::json::Object;
 use crate::model::balances::Balances;
 use crate::model::event::{Event, EventKind};
 use crate::model::limits::PERMILLE_ALL;
@@ -12,64 +14,73 @@ use crate::plan::Plan;
 use crate::request::terms::Terms;
 use crate::Sale;
 
-/// Fields of the longest entry, that of a grant.
-pub const FIELDS_INLINE: usize = 20;
-
-/// Bytes that the values of nearly every entry need.
-const VALUES_BYTES: usize = 256;
-
-/// One entry: names and values, in order.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    names: SmallVec<[&'static str; FIELDS_INLINE]>,
-    /// The values, one behind the other.
-    values: Vec<u8>,
-    /// Where each value ends.
-    ends: SmallVec<[usize; FIELDS_INLINE]>,
+/// One entry, but for the name of its sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'e> {
+    pub event: EventKind,
+    /// Numbers and words, as JSON.
+    pub data: &'e [u8],
+    /// Whom it is about.
+    pub user: Option<&'e [u8]>,
+    /// The request id of the grant or of the restock.
+    pub req: Option<&'e [u8]>,
+    /// The stream that the sale's terms name.
+    pub outbox: Option<&'e [u8]>,
 }
 
-impl Entry {
-    /// Names and values in order.
-    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
-        let starts = core::iter::once(0).chain(self.ends.iter().copied());
-        let spans = starts.zip(self.ends.iter().copied());
-        self.names.iter().copied().zip(spans.map(|(start, end)| &self.values[start..end]))
-    }
+/// Names of fields, in the order in which they stand in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Event,
+    Sale,
+    Data,
+    User,
+    Req,
+    Outbox,
+}
 
-    fn new() -> Entry {
-        let values = Vec::with_capacity(VALUES_BYTES);
-        Entry { names: SmallVec::new(), values, ends: SmallVec::new() }
-    }
+/// Every field, in order.
+pub const FIELDS: [Field; 6] =
+    [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox];
 
-    /// Adds a field whose value is what `write` appends.
-    #[inline]
-    fn field(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-        self.names.push(name);
-        write(&mut self.values);
-        self.ends.push(self.values.len());
+impl Field {
+    /// Its name in the stream.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Field::Event => "event",
+            Field::Sale => "sale",
+            Field::Data => "data",
+            Field::User => "user",
+            Field::Req => "req",
+            Field::Outbox => "outbox",
+        }
     }
+}
 
-    fn bytes(&mut self, name: &'static str, value: &[u8]) {
-        self.field(name, |values| values.extend_from_slice(value));
+impl<'e> Entry<'e> {
+    /// Names and values in order; `sale` is the sale's name at this moment.
+    pub fn fields<'f>(&'f self, sale: &'f [u8]) -> impl Iterator<Item = (Field, &'f [u8])> {
+        let Entry { event, data, user, req, outbox } = *self;
+        let values = [Some(event.name().as_bytes()), Some(sale), Some(data), user, req, outbox];
+        FIELDS.into_iter().zip(values).filter_map(|(field, value)| Some((field, value?)))
     }
+}
 
-    fn number(&mut self, name: &'static str, value: u64) {
-        self.field(name, |values| put_decimal(values, value));
-    }
-
-    fn signed(&mut self, name: &'static str, value: i64) {
-        self.field(name, |values| {
-            if value < 0 {
-                values.push(b'-');
-            }
-            put_decimal(values, value.unsigned_abs());
-        });
-    }
+/// What users chose and an event is about.
+#[derive(Default)]
+struct Raw<'e> {
+    user: Option<&'e [u8]>,
+    req: Option<&'e [u8]>,
+    outbox: Option<&'e [u8]>,
 }
 
 impl Sale {
-    /// The name of the stream that the entries of a plan are appended to.
+    /// The name of the stream that the entries of a plan are appended to; none where there are
+    /// none.
     pub fn outbox_after<'s>(&'s self, plan: &'s Plan<'_>) -> Option<&'s [u8]> {
+        if plan.events.is_empty() {
+            return None;
+        }
         let altered = plan.changes.iter().find_map(|change| match &change.effect {
             Effect::Alter(terms) => terms.outbox.as_deref(),
             _ => None,
@@ -77,98 +88,122 @@ impl Sale {
         altered.or(self.terms.outbox.as_deref())
     }
 
-    /// The entries of a plan for this sale as it is: one for each event, in order. `key` is the
-    /// sale's name at this moment.
-    pub fn entries(&self, plan: &Plan<'_>, key: &[u8]) -> Vec<Entry> {
-        let effect_of = |event: &Event| plan.changes.get(event.change).map(|change| &change.effect);
-        let events = plan.events.iter().filter_map(|event| Some((event, effect_of(event)?)));
-        events.map(|(event, effect)| self.entry(event, effect, key)).collect()
-    }
-
-    fn entry(&self, event: &Event, effect: &Effect<'_>, key: &[u8]) -> Entry {
-        let Event { kind, balances, .. } = event;
-        let mut entry = Entry::new();
-        entry.bytes("event", kind.name().as_bytes());
-        entry.bytes("sale", key);
-        entry.bytes("id", &self.id_text());
-        entry.number("epoch", balances.epoch);
-        entry.number("rev", balances.rev);
-        entry.number("t", balances.t);
-        entry.number("supply", balances.supply);
-        entry.number("available", balances.available);
-        entry.number("held", balances.held);
-        entry.number("sold", balances.sold);
-        if let Some(grant) = &event.grant {
-            self.put_grant(&mut entry, balances, effect, grant);
-        }
-        match (effect, kind) {
-            (Effect::Restock { req, delta, applied }, EventKind::Restock) => {
-                entry.signed("delta", *delta);
-                entry.signed("applied", *applied);
-                entry.bytes("req", req);
-            }
-            (Effect::Round { round, .. }, EventKind::Round) => entry.number("round", *round),
-            (Effect::Init(start), EventKind::Init) => put_terms(&mut entry, &start.terms),
-            (Effect::Alter(terms), EventKind::Alter) => {
-                put_terms(&mut entry, &self.terms.altered(terms));
-            }
-            _ => {}
-        }
-        entry
-    }
-
-    fn put_grant(
+    /// Shows `take` the entries of `plan`, which is for this sale as it is: one for each event, in
+    /// order. `data` is where they are written, one after the other.
+    pub fn each_entry(
         &self,
-        entry: &mut Entry,
-        balances: &Balances,
-        effect: &Effect<'_>,
-        view: &GrantView,
+        plan: &Plan<'_>,
+        data: &mut Vec<u8>,
+        mut take: impl FnMut(&Entry<'_>),
     ) {
+        plan.events.iter().for_each(|event| take(&self.entry(plan, event, data)));
+    }
+
+    fn entry<'e>(&'e self, plan: &'e Plan<'_>, event: &Event, data: &'e mut Vec<u8>) -> Entry<'e> {
+        let effect = plan.changes.get(event.change).map(|change| &change.effect);
+        let Event { kind, balances, .. } = event;
+        data.clear();
+        let mut object = Object::begin(data);
+        object.word(r#""id":""#, &self.id_text());
+        object.number(r#","epoch":"#, balances.epoch);
+        object.number(r#","rev":"#, balances.rev);
+        object.number(r#","t":"#, balances.t);
+        object.number(r#","supply":"#, balances.supply);
+        object.number(r#","available":"#, balances.available);
+        object.number(r#","held":"#, balances.held);
+        object.number(r#","sold":"#, balances.sold);
+        let raw = match &event.grant {
+            Some(grant) => self.put_grant(&mut object, balances, effect, grant),
+            None => self.put_other(&mut object, *kind, effect),
+        };
+        object.end();
+        let Raw { user, req, outbox } = raw;
+        Entry { event: *kind, data, user, req, outbox }
+    }
+
+    fn put_grant<'e>(
+        &'e self,
+        object: &mut Object<'_>,
+        balances: &Balances,
+        effect: Option<&'e Effect<'_>>,
+        view: &GrantView,
+    ) -> Raw<'e> {
         let (user, at, req, born) = match effect {
-            Effect::Grant(new) => (new.user, balances.t, new.req.map(|req| req.id), balances.epoch),
-            Effect::Import(new) => (new.user, new.at, Some(new.req), balances.epoch),
+            Some(Effect::Grant(new)) => {
+                (new.user, balances.t, new.req.map(|req| req.id), balances.epoch)
+            }
+            Some(Effect::Import(new)) => (new.user, new.at, Some(new.req), balances.epoch),
             _ => match self.stored_grant(view.seq) {
                 Some(grant) => (grant.user, grant.at, grant.req_id(), grant.epoch),
-                None => return,
+                None => return Raw::default(),
             },
         };
-        entry.number("seq", view.seq);
-        entry.bytes("user", user);
-        entry.number("qty", view.qty);
-        entry.bytes("state", view.state.name().as_bytes());
-        entry.number("at", at);
-        entry.number("deadline", view.deadline);
-        entry.bytes("req", req.unwrap_or_default());
-        entry.number("born", born);
-        entry.number("round", balances.round);
+        object.number(r#","seq":"#, view.seq);
+        object.number(r#","qty":"#, view.qty);
+        object.word(r#","state":""#, view.state.name().as_bytes());
+        object.number(r#","at":"#, at);
+        object.some(r#","deadline":"#, view.deadline);
+        object.some(r#","round":"#, balances.round);
+        object.number(r#","born":"#, born);
+        Raw { user: Some(user), req, outbox: None }
+    }
+
+    /// What is told of an event that is about no grant.
+    fn put_other<'e>(
+        &'e self,
+        object: &mut Object<'_>,
+        kind: EventKind,
+        effect: Option<&'e Effect<'_>>,
+    ) -> Raw<'e> {
+        let Some(effect) = effect else { return Raw::default() };
+        match (effect, kind) {
+            (Effect::Restock { req, delta, applied }, EventKind::Restock) => {
+                object.signed(r#","delta":"#, *delta);
+                object.signed(r#","applied":"#, *applied);
+                Raw { req: Some(req), ..Raw::default() }
+            }
+            (Effect::Round { round, .. }, EventKind::Round) => {
+                object.number(r#","round":"#, *round);
+                Raw::default()
+            }
+            (Effect::Init(start), EventKind::Init) => {
+                put_terms(object, &start.terms);
+                Raw { outbox: start.terms.outbox.as_deref(), ..Raw::default() }
+            }
+            (Effect::Alter(change), EventKind::Alter) => {
+                put_terms(object, &self.terms.altered(change));
+                let outbox = change.outbox.as_deref().or(self.terms.outbox.as_deref());
+                Raw { outbox, ..Raw::default() }
+            }
+            _ => Raw::default(),
+        }
     }
 }
 
-fn put_terms(entry: &mut Entry, terms: &Terms) {
-    entry.number("limit", terms.limit);
-    entry.number("grabs", terms.grabs);
-    entry.number("hold_ms", terms.hold_ms);
-    entry.number("open_at", terms.open_at);
-    entry.number("close_at", terms.close_at);
-    entry.bytes("outbox", terms.outbox.as_deref().unwrap_or_default());
+/// The terms; what there is none of is left out. SALT and the secret are never told.
+fn put_terms(object: &mut Object<'_>, terms: &Terms) {
+    object.some(r#","limit":"#, terms.limit);
+    object.some(r#","grabs":"#, terms.grabs);
+    object.some(r#","hold_ms":"#, terms.hold_ms);
+    object.some(r#","open_at":"#, terms.open_at);
+    object.some(r#","close_at":"#, terms.close_at);
     if let Some(draw) = &terms.draw {
-        entry.bytes("draw", draw.text().as_bytes());
+        object.word(r#","draw":""#, draw.text().as_bytes());
     }
     if let Some(schedule) = &terms.schedule {
-        entry.number("every_ms", schedule.period_ms);
-        entry.number("offset_ms", schedule.offset_ms);
-        entry.number("lasts_ms", schedule.lasts_ms);
-        entry.number("carry", schedule.carry.into());
+        object.number(r#","every_ms":"#, schedule.period_ms);
+        object.some(r#","offset_ms":"#, schedule.offset_ms);
+        object.number(r#","lasts_ms":"#, schedule.lasts_ms);
+        object.flag(r#","carry":"#, schedule.carry);
     }
     let admission = &terms.admission;
-    if !admission.is_open() {
-        entry.number("allowlist", admission.allowlist.into());
-        entry.number("mod", admission.modulo.as_ref().map_or(0, |modulo| modulo.modulus));
-        let sample = admission.sample.as_ref();
-        entry.number("sample", sample.map_or(PERMILLE_ALL, |sample| sample.permille));
-        entry.number("admit", admission.admit);
-        entry.number("mask", admission.mask.into());
+    object.flag(r#","allowlist":"#, admission.allowlist);
+    object.some(r#","mod":"#, admission.modulo.as_ref().map_or(0, |modulo| modulo.modulus));
+    if let Some(sample) = admission.sample.as_ref().filter(|it| it.permille != PERMILLE_ALL) {
+        object.number(r#","sample":"#, sample.permille);
     }
+    object.some(r#","admit":"#, admission.admit);
+    object.flag(r#","mask":"#, admission.mask);
 }
 
 #[cfg(test)]
@@ -178,6 +213,20 @@ mod tests {
     use crate::rules::decide::decide_new;
     use crate::testing::init;
 
+    /// Entries as they are read in a terminal.
+    fn told(sale: &Sale, plan: &Plan<'_>) -> Vec<String> {
+        let mut data = Vec::new();
+        let mut lines = Vec::new();
+        sale.each_entry(plan, &mut data, |entry| {
+            let text = |(field, value): (Field, &[u8])| {
+                format!("{}={}", field.name(), value.escape_ascii())
+            };
+            let line = entry.fields(b"k").map(text).collect::<Vec<_>>().join(" ");
+            lines.push(line.replace(r#"\""#, "'"));
+        });
+        lines
+    }
+
     #[test]
     fn a_grab_of_the_last_unit_is_two_entries() {
         let now = Now { clock_ms: 1000, run: 900 };
@@ -186,25 +235,25 @@ mod tests {
         let decision = decide_new(&init, &now);
         let plan = decision.plan.unwrap();
         let sale = plan.create([1, 2]).unwrap();
-        assert_eq!(sale.entries(&plan, b"k").len(), 1);
-        let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r") };
-        let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
-        let entries: Vec<String> = sale
-            .entries(&decision.plan.unwrap(), b"k")
-            .iter()
-            .map(|entry| {
-                let field = |(name, value)| format!("{name}={}", String::from_utf8_lossy(value));
-                entry.fields().map(field).collect::<Vec<_>>().join(" ")
-            })
-            .collect();
+        let head = "sale=k data={'id':'00000000000000ab','epoch':900";
         assert_eq!(
-            entries,
+            told(&sale, &plan),
+            [format!(
+                "event=INIT {head},'rev':1,'t':1000,'supply':1,'available':1,'held':0,'sold':0,\
+                 'limit':1,'hold_ms':50}} outbox=s"
+            )]
+        );
+        let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r\0\xff") };
+        let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
+        let numbers = "'t':1001,'supply':1,'available':0,'held':1,'sold':0";
+        assert_eq!(
+            told(&sale, &decision.plan.unwrap()),
             [
-                "event=GRANT sale=k id=00000000000000ab epoch=900 rev=2 t=1001 supply=1 \
-                 available=0 held=1 sold=0 seq=1 user=u qty=1 state=HELD at=1001 deadline=1051 \
-                 req=r born=900 round=0",
-                "event=ALLHELD sale=k id=00000000000000ab epoch=900 rev=3 t=1001 supply=1 \
-                 available=0 held=1 sold=0",
+                format!(
+                    "event=GRANT {head},'rev':2,{numbers},'seq':1,'qty':1,'state':'HELD',\
+                     'at':1001,'deadline':1051,'born':900}} user=u req=r\\x00\\xff"
+                ),
+                format!("event=ALLHELD {head},'rev':3,{numbers}}}"),
             ]
         );
     }

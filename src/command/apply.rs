@@ -1,18 +1,20 @@
-//! `SECKILL.APPLY key version effect [effect ...]`: what replicas and logs are sent. It carries
+//! `SECKILL.APPLY key position effect [effect ...]`: what replicas and logs are sent. It carries
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
 use super::access::KEY;
 use super::errors;
-use super::pipeline;
+use super::pipeline::{self, Made};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::module::info;
+use crate::server::propagation::outbox::{Appended, OpenStream, Outbox, Stream};
 use crate::server::value::key::Slot;
-use seckill_domain::effect::{decode_version, Change, Changes};
+use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::outcome::Refused;
 use seckill_domain::plan::Plan;
+use seckill_domain::position::{Position, StreamId};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -29,7 +31,10 @@ pub const SPEC: Spec = Spec {
     tips: &[],
     args: &[
         vocabulary::KEY,
-        Arg::new("version", ArgKind::Str).about("the one that the effects follow, in base 36"),
+        Arg::new("position", ArgKind::Str).about(
+            "the version that the effects follow, in base 36; behind colons, if they have outbox \
+                entries, the form of these and the stream id of the first",
+        ),
         Arg::new("effect", ArgKind::Str).multiple().about("one change; 1000 at most"),
     ],
     reply: "`OK`: all effects were applied.",
@@ -38,22 +43,21 @@ pub const SPEC: Spec = Spec {
     example: r#"SECKILL.APPLY drop 1z "\x00\x00\x00\x05alice\x01\x03o-7\x00\x02\x00""#,
 };
 
-/// What happened, unless it was a base, and when the sweeper of a promoted node must look at the
-/// sale.
-type Applied<'a> = (Option<Plan<'a>>, Option<u64>);
+/// What happened, unless it was a base, and what was made.
+type Applied<'a, 'c> = (Option<Plan<'a>>, Made<'c>);
+
+/// Why nothing was applied, and the error to reply.
+type Refusal = (Refused, &'static str);
 
 fn run(call: &mut Call<'_>) {
     let applied = parse(call.args())
-        .map_err(|refused| (refused, errors::APPLY_REFUSED))
-        .and_then(|(version, changes)| apply(call, version, changes));
+        .map_err(refusal)
+        .and_then(|(position, changes)| apply(call, position, changes));
     match applied {
-        Ok((plan, look_at)) => {
-            call.signal_modified(KEY);
-            if let Some(deadline) = look_at {
-                call.watch(KEY, deadline);
-            }
+        Ok((plan, made)) => {
+            pipeline::signal(call, KEY, &made);
             if let Some(plan) = &plan {
-                pipeline::notify_events(call, KEY, plan);
+                pipeline::notify(call, KEY, plan, &made);
             }
             call.reply().ok();
         }
@@ -64,63 +68,160 @@ fn run(call: &mut Call<'_>) {
     }
 }
 
-/// The version that the first effect follows, and all effects.
-fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(u64, Changes<'a>), Refused> {
-    let [_, version, effects @ ..] = args else {
+fn refusal(refused: Refused) -> Refusal {
+    (refused, errors::APPLY_REFUSED)
+}
+
+/// Where the effects belong, and all of them.
+fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(Position, Changes<'a>), Refused> {
+    let [_, position, effects @ ..] = args else {
         return Err(Refused::Unknown);
     };
     if effects.is_empty() || effects.len() > EFFECTS_PER_APPLY_MAX {
         return Err(Refused::Unknown);
     }
-    let version = decode_version(version).ok_or(Refused::Unknown)?;
+    let position = Position::decode(position).ok_or(Refused::Unknown)?;
     let changes = effects.iter().map(|effect| Change::decode(effect)).collect::<Result<_, _>>()?;
-    Ok((version, changes))
+    Ok((position, changes))
 }
 
-/// Applies all changes or none, and replicates them. Refusals come with the error to reply.
-fn apply<'a>(
-    call: &mut Call<'_>,
-    version: u64,
+/// Applies all changes or none, and replicates them.
+fn apply<'a, 'c>(
+    call: &mut Call<'c>,
+    position: Position,
     changes: Changes<'a>,
-) -> Result<Applied<'a>, (Refused, &'static str)> {
-    let refusal = |refused| (refused, errors::APPLY_REFUSED);
+) -> Result<Applied<'a, 'c>, Refusal> {
+    let outbox = call.outbox();
     let mut key = call.open(KEY);
-    match key.slot() {
+    let (plan, made) = match key.slot() {
         Slot::Sale(sale) => {
-            let holds = sale.holds_len();
-            let plan = sale.apply(version, changes).map_err(refusal)?;
-            info::holds_changed(holds, sale.holds_len());
-            // A replica has no sweeper, so what rounds leave is given back here, step by step.
-            sale.shed();
-            let look_at = sale.next_look();
-            drop(key);
-            call.replicate_verbatim();
-            return Ok((Some(plan), look_at));
+            let plan = sale.check(position.version, changes).map_err(refusal)?;
+            let made = match stream_of(sale, outbox, &plan, position)? {
+                None => {
+                    let made = commit(sale, &plan);
+                    drop(key);
+                    made
+                }
+                Some((stream, first)) => {
+                    drop(key);
+                    commit_with(call, &plan, stream, first)?
+                }
+            };
+            (plan, made)
         }
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
-        Slot::Missing => drop(key),
+        Slot::Missing => {
+            drop(key);
+            return begin(call, position, changes);
+        }
+    };
+    call.replicate_verbatim();
+    Ok((Some(plan), made))
+}
+
+/// Where the entries of a plan go, and the id of the first. The sale and the command must agree
+/// whether there are any.
+fn stream_of<'c>(
+    sale: &Sale,
+    outbox: Outbox<'c>,
+    plan: &Plan<'_>,
+    position: Position,
+) -> Result<Option<(Stream<'c>, StreamId)>, Refusal> {
+    match (sale.outbox_after(plan), position.entries) {
+        (None, None) => Ok(None),
+        (Some(name), Some(entries)) => Ok(Some((outbox.stream(name, false), entries.id))),
+        _ => Err(refusal(Refused::Law)),
     }
-    let (mut sale, plan) = create(version, changes).map_err(|refused| match refused {
+}
+
+/// Commits a plan whose entries go to `stream`. The sale is closed: opening the stream may run
+/// foreign code.
+fn commit_with<'c>(
+    call: &mut Call<'c>,
+    plan: &Plan<'_>,
+    stream: Stream<'c>,
+    first: StreamId,
+) -> Result<Made<'c>, Refusal> {
+    let (outbox, open) = (call.outbox(), stream.open_to_follow());
+    let mut key = call.open(KEY);
+    let Some(sale) = pipeline::same_sale(&mut key, Some(plan)) else {
+        // Nothing is known of the stream either.
+        open.into_iter().for_each(OpenStream::abandon);
+        return Err(refusal(Refused::Gap));
+    };
+    let entries = append(outbox, open, sale, plan, first);
+    Ok(Made { entries, ..commit(sale, plan) })
+}
+
+/// Appends the entries as the primary did, as far as the stream takes them: it is the sale that
+/// must not be lost.
+fn append<'c>(
+    outbox: Outbox<'c>,
+    mut stream: Option<OpenStream<'c>>,
+    sale: &Sale,
+    plan: &Plan<'_>,
+    first: StreamId,
+) -> Option<Appended<'c>> {
+    info::outbox_refused(match &mut stream {
+        Some(stream) => stream.follow(outbox, KEY, sale, plan, first),
+        None => plan.events.len() as u64,
+    });
+    stream.and_then(OpenStream::close)
+}
+
+fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Made<'c> {
+    let holds = sale.holds_len();
+    sale.commit(plan);
+    info::holds_changed(holds, sale.holds_len());
+    // A replica has no sweeper, so what rounds leave is given back here, step by step.
+    sale.shed();
+    Made { look_at: sale.next_look(), ..Made::default() }
+}
+
+/// Makes the sale that begins with the changes. It begins with an INIT or with the base of a
+/// rewritten log, which follow nothing.
+fn begin<'a, 'c>(
+    call: &mut Call<'c>,
+    position: Position,
+    changes: Changes<'a>,
+) -> Result<Applied<'a, 'c>, Refusal> {
+    let (mut sale, plan) = create(position, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),
         _ => refusal(refused),
     })?;
-    let look_at = sale.next_look();
+    let outbox = call.outbox();
+    let mut made = Made { look_at: sale.next_look(), ..Made::default() };
+    if let Some(plan) = &plan {
+        if let Some((stream, first)) = stream_of(&sale, outbox, plan, position)? {
+            let open = stream.open_to_follow();
+            if !matches!(call.open(KEY).slot(), Slot::Missing) {
+                open.into_iter().for_each(OpenStream::abandon);
+                return Err(refusal(Refused::Place));
+            }
+            made.entries = append(outbox, open, &sale, plan, first);
+        }
+    }
     // The server tells of the new key, in which foreign code may change the sale.
     call.replicate_verbatim();
     call.open(KEY).fill(sale);
-    Ok((plan, look_at))
+    Ok((plan, made))
 }
 
-/// A sale begins with an INIT or with the base of a rewritten log, which follow nothing.
-fn create(version: u64, mut changes: Changes<'_>) -> Result<(Sale, Option<Plan<'_>>), Refused> {
+fn create(
+    position: Position,
+    mut changes: Changes<'_>,
+) -> Result<(Sale, Option<Plan<'_>>), Refused> {
     let Some(change) = changes.pop().filter(|_| changes.is_empty()) else {
         return Err(Refused::Place);
     };
-    let made = Sale::create(change, random::hash_key())?;
-    if version != 0 {
+    let (sale, plan) = Sale::create(change, random::hash_key())?;
+    if position.version != 0 {
         return Err(Refused::Gap);
     }
-    Ok(made)
+    match plan.is_none() && position.entries.is_some() {
+        true => Err(Refused::Law),
+        false => Ok((sale, plan)),
+    }
 }
 
 #[cfg(test)]
@@ -131,13 +232,14 @@ mod tests {
     fn all_of_it_must_be_readable() {
         let pause = &b"\0\0\x0a"[..];
         let args = [&b"k"[..], b"1z", &b"\0\0\0\x05alice\0\x01\0"[..], pause];
-        let (version, changes) = parse(&args).unwrap();
-        assert_eq!((version, changes.len()), (71, 2));
-        let wrong: [&[&[u8]]; 6] = [
+        let (position, changes) = parse(&args).unwrap();
+        assert_eq!((position.version, changes.len()), (71, 2));
+        let wrong: [&[&[u8]]; 7] = [
             &[b"k"],
             &[b"k", b"1"],
             &[b"k", b"01", pause],
             &[b"k", b"-1", pause],
+            &[b"k", b"1:2:7-7", pause],
             &[b"k", b"1", pause, b"Z"],
             &[b"k", b"1", b""],
         ];

@@ -1,12 +1,12 @@
 //! The way of every command that may change a sale.
 //!
 //! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`]
-//! 2. Where entries are to be appended the sale is closed and their stream is made ready, in which
-//!    code of other modules may run and call any command. Then the sale is opened again. If it is
-//!    another one by now, or has changed, nothing happens. [`commit_all`]
+//! 2. Where entries are to be appended the sale is closed and their stream is made and opened, in
+//!    which code of other modules may run and call any command. Then the sale is opened again. If
+//!    it is another one by now, or has changed, nothing happens. [`commit_all`]
 //! 3. The entries are appended, or nothing happens. Then the plan is committed, which can't fail.
-//! 4. Commands are handed over, entries first. Nothing foreign runs from 3 until here.
-//!    [`propagate`]
+//! 4. One command is handed over that makes the change and its entries everywhere. Nothing foreign
+//!    runs from 3 until here. [`propagate`]
 //! 5. Notifications are sent, in which foreign code may run again, and the reply. [`notify`]
 
 use smallvec::SmallVec;
@@ -15,11 +15,15 @@ use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::server::call::Call;
 use crate::server::module::info;
-use crate::server::propagation::outbox::{self, Appended, NotTaken, OpenStream, Outbox, Stream};
+use crate::server::propagation::outbox::{
+    self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
+};
+use crate::server::settings;
 use crate::server::value::key::{Key, Slot};
 use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
+use seckill_domain::position::EntriesAt;
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
@@ -98,14 +102,21 @@ pub type Tasks<'p, 'a, 'c> = SmallVec<[Task<'p, 'a, 'c>; 1]>;
 /// What was made, beside the plan of it.
 #[derive(Default)]
 pub struct Made<'c> {
-    entries: Option<Appended<'c>>,
+    /// Entries that were appended.
+    pub entries: Option<Appended<'c>>,
     /// Holds that ended.
     pub settled: u64,
     /// When the sweeper must look at the sale.
-    look_at: Option<u64>,
+    pub look_at: Option<u64>,
 }
 
 impl Made<'_> {
+    /// Where its entries begin, and how they are written.
+    fn entries_at(&self) -> Option<EntriesAt> {
+        let id = self.entries.as_ref()?.first()?;
+        Some(EntriesAt { form: settings::entry_form(), id })
+    }
+
     /// When the sale must be looked at, for a caller that sees to it.
     pub fn take_look(&mut self) -> Option<u64> {
         self.look_at.take()
@@ -120,7 +131,7 @@ pub fn stream_of<'c>(
     plan: &Plan<'_>,
     named: Option<&[u8]>,
 ) -> Option<Stream<'c>> {
-    let stream = sale.outbox_after(plan).filter(|_| !plan.events.is_empty())?;
+    let stream = sale.outbox_after(plan)?;
     Some(outbox.stream(stream, named == Some(stream)))
 }
 
@@ -134,30 +145,27 @@ pub fn commit_one<'c>(
     made.ok_or(errors::BEING_CHANGED)
 }
 
-/// Makes all `tasks` or none: first all streams are made ready, in which foreign code may run; then
-/// the sales, which are closed, are opened, all entries are appended and all plans committed.
+/// Makes all `tasks` or none: first all streams are made ready and opened, in which foreign code
+/// may run; then the sales, which are closed, are opened, all entries are appended and all plans
+/// committed.
 pub fn commit_all<'c>(
     call: &mut Call<'c>,
     mut tasks: Tasks<'_, '_, 'c>,
     now: &Now,
 ) -> Result<SmallVec<[Made<'c>; 1]>, &'static str> {
-    ready(call, &tasks)?;
-    let args = call.args();
+    let (outbox, mut streams) = (call.outbox(), open_streams(call, &mut tasks)?);
     let mut keys = call.open_all(tasks.iter().map(|task| task.arg));
-    let streams = tasks.iter_mut().map(|task| task.stream.take());
-    let Some(mut streams) = outbox::open_all(streams) else {
-        // A stream was there and is not: its time to live was over just now, foreign code ran, and
-        // nothing is known of the values of the open keys. So the server is not led to them.
-        keys.into_iter().for_each(Key::abandon);
-        return Err(errors::BEING_CHANGED);
-    };
     let sales = keys.iter_mut().zip(&tasks).map(|(key, task)| same_sale(key, task.plan));
     let sales: Option<SmallVec<[&mut Sale; 1]>> = sales.collect();
-    let mut sales = sales.ok_or(errors::BEING_CHANGED)?;
+    let Some(mut sales) = sales else {
+        // Perhaps a sale's time to live was over just now and foreign code ran: nothing is known
+        // of the values of the open streams, so the server is not led to them.
+        streams.into_iter().flatten().for_each(OpenStream::abandon);
+        return Err(errors::BEING_CHANGED);
+    };
     for ((sale, task), stream) in sales.iter_mut().zip(&tasks).zip(&mut streams) {
         let (Some(plan), Some(stream)) = (task.plan, stream) else { continue };
-        let name = args.get(task.arg).copied().unwrap_or_default();
-        let appended = stream.append(&sale.entries(plan, name));
+        let appended = stream.append(outbox, task.arg, sale, plan);
         note_outbox(sale, appended.is_err());
         appended.map_err(not_taken)?;
     }
@@ -173,15 +181,18 @@ pub fn commit_all<'c>(
     Ok(parts.map(make).collect())
 }
 
-/// Sees to it that the streams of all tasks are there and take their entries. The sales are closed:
-/// foreign code may run in it.
-fn ready(call: &mut Call<'_>, tasks: &[Task<'_, '_, '_>]) -> Result<(), &'static str> {
+/// Opens the streams of all tasks. The sales are closed: foreign code may run in it.
+fn open_streams<'c>(
+    call: &mut Call<'c>,
+    tasks: &mut Tasks<'_, '_, 'c>,
+) -> Result<OpenStreams<'c>, &'static str> {
     let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
-    let of_stream = |task| -> Option<_> { Some((task, Task::stream(task)?, entries(task))) };
-    let tasks: SmallVec<[_; 1]> = tasks.iter().filter_map(of_stream).collect();
-    let wanted: SmallVec<[_; 1]> = tasks.iter().map(|(_, stream, len)| (*stream, *len)).collect();
-    let Err((place, why)) = outbox::ready(&wanted) else { return Ok(()) };
-    if let Some((task, ..)) = tasks.get(place).filter(|_| why != NotTaken::Changed) {
+    let wanted = tasks.iter_mut().map(|task| Some((task.stream.take()?, entries(task))));
+    let (place, why) = match outbox::open_all(wanted.collect()) {
+        Ok(streams) => return Ok(streams),
+        Err(refused) => refused,
+    };
+    if let Some(task) = tasks.get(place).filter(|_| why != NotTaken::Changed) {
         if let Some(sale) = same_sale(&mut call.open(task.arg), task.plan) {
             note_outbox(sale, true);
         }
@@ -189,14 +200,8 @@ fn ready(call: &mut Call<'_>, tasks: &[Task<'_, '_, '_>]) -> Result<(), &'static
     Err(not_taken(why))
 }
 
-impl<'c> Task<'_, '_, 'c> {
-    fn stream(&self) -> Option<&Stream<'c>> {
-        self.stream.as_ref()
-    }
-}
-
 /// The sale at the key, if it is still the one that was planned for.
-fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'k mut Sale> {
+pub fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'k mut Sale> {
     let sale = access::sale(key).ok()?;
     plan.is_none_or(|plan| plan.is_for(sale)).then_some(sale)
 }
@@ -243,68 +248,62 @@ pub fn append_first<'c>(
     sale: &Sale,
     plan: &Plan<'_>,
 ) -> Result<Made<'c>, &'static str> {
-    let look_at = sale.next_due();
-    let name = call.args().get(KEY).copied().unwrap_or_default();
-    let entries = match sale.terms().outbox.as_deref() {
-        None => None,
-        Some(stream) if stream == name => return Err(errors::OUTBOX_REFUSED),
-        Some(stream) => {
-            let stream = call.outbox().stream(stream, true);
-            let entries = sale.entries(plan, name);
-            outbox::ready(&[(&stream, entries.len())]).map_err(|(_, why)| not_taken(why))?;
-            if !matches!(call.open(KEY).slot(), Slot::Missing) {
-                return Err(errors::BEING_CHANGED);
-            }
-            let mut open = stream.open().ok_or(errors::BEING_CHANGED)?;
-            open.append(&entries).map_err(not_taken)?;
-            open.close()
-        }
+    let (outbox, look_at) = (call.outbox(), sale.next_due());
+    let Some(name) = sale.terms().outbox.as_deref() else {
+        return Ok(Made { look_at, ..Made::default() });
     };
-    Ok(Made { entries, settled: 0, look_at })
+    if call.args().get(KEY) == Some(&name) {
+        return Err(errors::OUTBOX_REFUSED);
+    }
+    let wanted = Wanted::from_buf([Some((outbox.stream(name, true), plan.events.len()))]);
+    let streams = outbox::open_all(wanted).map_err(|(_, why)| not_taken(why))?;
+    let is_free = matches!(call.open(KEY).slot(), Slot::Missing);
+    let mut entries = None;
+    for mut stream in streams.into_iter().flatten() {
+        if !is_free {
+            stream.abandon();
+            return Err(errors::BEING_CHANGED);
+        }
+        stream.append(outbox, KEY, sale, plan).map_err(not_taken)?;
+        entries = stream.close();
+    }
+    Ok(Made { entries, look_at, ..Made::default() })
 }
 
-/// Replicates what was made to the sale at the argument `key`, entries before the change, tells who
-/// watches the key, and has the sweeper look at it when it must.
+/// Replicates what was made to the sale at the argument `key`, tells who watches the key, and has
+/// the sweeper look at it when it must.
 #[inline]
 pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
-    replicate(call, key, plan, made);
+    call.replicate(key, plan, made.entries_at());
+    signal(call, key, made);
+}
+
+/// The same for the INIT that made `sale`, which it puts at its key. The server tells of the new
+/// key, in which foreign code may change the sale: so the INIT goes out before.
+pub fn propagate_first(call: &mut Call<'_>, plan: &Plan<'_>, made: &Made<'_>, sale: Sale) {
+    call.replicate(KEY, plan, made.entries_at());
+    call.open(KEY).fill(sale);
+    signal(call, KEY, made);
+}
+
+/// Tells who watches the key or its stream, and the sweeper.
+pub fn signal(call: &mut Call<'_>, key: usize, made: &Made<'_>) {
+    if let Some(entries) = &made.entries {
+        call.signal_outbox(entries);
+    }
     call.signal_modified(key);
     if let Some(deadline) = made.look_at {
         call.watch(key, deadline);
     }
 }
 
-/// The same for the INIT that made `sale`, which it puts at its key. The server tells of the new
-/// key, in which foreign code may change the sale: so the INIT goes out before.
-pub fn propagate_first(call: &mut Call<'_>, plan: &Plan<'_>, made: &Made<'_>, sale: Sale) {
-    replicate(call, KEY, plan, made);
-    call.open(KEY).fill(sale);
-    call.signal_modified(KEY);
-    if let Some(deadline) = made.look_at {
-        call.watch(KEY, deadline);
-    }
-}
-
-#[inline]
-fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
-    if let Some(entries) = &made.entries {
-        call.replicate_outbox(entries);
-    }
-    call.replicate(key, plan.version(), &plan.changes);
-}
-
 /// Notifies of what was made, in order.
 #[inline]
 pub fn notify(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
-    notify_events(call, key, plan);
-    if let Some(entries) = &made.entries {
-        call.notify_outbox(entries);
-    }
-}
-
-/// Notifies of what happened to the sale, in order.
-pub fn notify_events(call: &mut Call<'_>, key: usize, plan: &Plan<'_>) {
     for event in plan.kinds().filter_map(|kind| kind.notification()) {
         call.notify(event, key);
+    }
+    if let Some(entries) = &made.entries {
+        call.notify_outbox(entries);
     }
 }

@@ -24,10 +24,10 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::SoldOut { held } => pair(reply, "SOLDOUT", *held),
         Outcome::Short { available } => pair(reply, "SHORT", *available),
         Outcome::NotOpen { in_ms } => pair(reply, "NOTOPEN", *in_ms),
-        Outcome::Closed => word(reply, 1, "CLOSED"),
-        Outcome::Paused => word(reply, 1, "PAUSED"),
-        Outcome::Denied => word(reply, 1, "DENIED"),
-        Outcome::Busy => word(reply, 1, "BUSY"),
+        Outcome::Closed => word(reply, "CLOSED"),
+        Outcome::Paused => word(reply, "PAUSED"),
+        Outcome::Denied => word(reply, "DENIED"),
+        Outcome::Busy => word(reply, "BUSY"),
         Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
             settled(reply, state.name(), [*seq, *qty, *deadline]);
         }
@@ -47,21 +47,22 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     }
 }
 
-/// The header of an array of `len` elements and the first of them.
-fn word(reply: Reply<'_>, len: usize, word: &'static str) {
-    reply.array(len);
+fn word(reply: Reply<'_>, word: &'static str) {
+    reply.array(1);
     reply.text(word);
 }
 
 fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
-    word(reply, 2, first);
+    reply.array(2);
+    reply.text(first);
     reply.number(second);
 }
 
 /// The first five of `len` elements of an answer to a GRAB: the user has the units if and only if
 /// the state says so.
 fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
-    word(reply, len, first);
+    reply.array(len);
+    reply.text(first);
     reply.number(grant.seq);
     reply.number(grant.qty);
     reply.text(grant.state.name());
@@ -71,7 +72,8 @@ fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
 /// What CONFIRM, CANCEL, EXTEND and REFUND came to: a word, seq, quantity and deadline; zeros for
 /// what there is not.
 fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3]) {
-    word(reply, 4, first);
+    reply.array(4);
+    reply.text(first);
     numbers.into_iter().for_each(|number| reply.number(number));
 }
 

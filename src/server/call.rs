@@ -13,7 +13,8 @@ use super::ffi::reply::Reply;
 use super::propagation::outbox::{Appended, Outbox};
 use super::propagation::{epoch, replicate};
 use super::value::key::{Key, View};
-use seckill_domain::effect::Change;
+use seckill_domain::plan::Plan;
+use seckill_domain::position::EntriesAt;
 use seckill_domain::request::Now;
 
 /// What a command does: it replies exactly once.
@@ -97,24 +98,23 @@ impl<'a> Call<'a> {
         keys
     }
 
-    /// Replicates changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key version effect
-    /// ...`, where `version` is the one that the first change follows.
+    /// Replicates the changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key position
+    /// effect ...`. `entries`: where the first entry has gone.
     #[inline]
-    pub fn replicate(&mut self, key_arg: usize, version: u64, changes: &[Change<'_>]) {
+    pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, entries: Option<EntriesAt>) {
         if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, version, changes);
+            replicate::changes(self.ctx, key, plan, entries);
         }
     }
 
     /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
     /// open.
     pub fn outbox(&self) -> Outbox<'a> {
-        Outbox::new(self.ctx)
+        Outbox::new(self.ctx, self.strings, self.args)
     }
 
-    /// Replicates entries that were appended, with their ids.
-    pub fn replicate_outbox(&mut self, appended: &Appended<'_>) {
-        appended.replicate();
+    /// Tells clients that WATCH or cache the stream that it changed.
+    pub fn signal_outbox(&mut self, appended: &Appended<'_>) {
         appended.signal();
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazy_static::lazy_static;
+use seckill_domain::position::Form;
 
 /// One number of the configuration.
 #[derive(Debug)]
@@ -64,7 +65,15 @@ settings! {
     SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
     /// Holds that one round of the sweeper settles at the most.
     SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
-    /// Log lines about refused APPLY commands in one second. A replica that has lost its way
-    /// refuses every effect that follows; INFO counts them all.
+    /// Log lines about refused APPLY commands and entries in one second. A replica that has lost
+    /// its way refuses every effect that follows; INFO counts them all.
     APPLY_WARNINGS_PER_SECOND = "apply-warnings-per-second", 10, 0..=1_000_000;
+    /// The newest version of effects, of the form of outbox entries and of snapshots that is
+    /// written, for older modules among the replicas; 0 is all that this module knows.
+    EFFECTS_VERSION = "effects-version", 0, 0..=1;
+}
+
+/// The form in which entries are written on this node.
+pub fn entry_form() -> Form {
+    Form::known_to(EFFECTS_VERSION.get())
 }

@@ -138,4 +138,5 @@ pub fn assert_same(primary: &Server, replica: &Server) {
         assert_eq!(digest(conn.cmd(&line)), primary.digest(key), "{key}");
     }
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
 }

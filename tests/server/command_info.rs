@@ -82,7 +82,7 @@ const COMMANDS: [Known; 21] = [
          [ROUND round]",
     ),
     ("SECKILL.HELP", 1, "readonly loading stale module fast", "", ""),
-    ("SECKILL.APPLY", -4, "write module", "RW update", "key version effect [effect ...]"),
+    ("SECKILL.APPLY", -4, "write module", "RW update", "key position effect [effect ...]"),
 ];
 
 /// A call of each command whose key is `k`.

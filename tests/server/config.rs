@@ -5,10 +5,11 @@ use crate::support::{Options, Server};
 const NAME: &str = "seckill.apply-warnings-per-second";
 
 /// Every setting: name, default, bounds.
-const SETTINGS: [(&str, &str, [&str; 2]); 3] = [
+const SETTINGS: [(&str, &str, [&str; 2]); 4] = [
     ("seckill.sweep-interval-ms", "10", ["1", "60000"]),
     ("seckill.sweep-batch", "1000", ["1", "100000"]),
     (NAME, "10", ["0", "1000000"]),
+    ("seckill.effects-version", "0", ["0", "1"]),
 ];
 
 #[test]
@@ -100,7 +101,7 @@ fn info_shows_what_this_node_did() {
         let lines = info.lines().filter(|line| line.contains(':'));
         lines.map(|line| line.trim_start_matches("seckill_").to_owned()).collect::<Vec<_>>()
     };
-    let expected = |sales: u64, counts: [u64; 13]| {
+    let expected = |sales: u64, counts: [u64; 14]| {
         let names = [
             "granted",
             "already",
@@ -115,6 +116,7 @@ fn info_shows_what_this_node_did() {
             "busy",
             "expired",
             "apply_refused",
+            "outbox_refused",
         ];
         let mut lines =
             vec![format!("version:{}", env!("CARGO_PKG_VERSION")), format!("sales:{sales}")];
@@ -123,7 +125,7 @@ fn info_shows_what_this_node_did() {
         lines.extend(names.iter().zip(counts).map(|(name, count)| format!("{name}:{count}")));
         lines
     };
-    assert_eq!(section(&mut conn), expected(0, [0; 13]));
+    assert_eq!(section(&mut conn), expected(0, [0; 14]));
     for line in [
         "SECKILL.INIT k 5 LIMIT 3",
         "SECKILL.GRAB k a QTY 2 REQ o",
@@ -145,7 +147,7 @@ fn info_shows_what_this_node_did() {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
     assert!(conn.cmd("SECKILL.APPLY k 9 gu").is_error());
-    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1]));
+    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 0]));
     let everything = conn.cmd("INFO everything").text();
     assert!(everything.contains("seckill_granted:3"), "the section is in INFO everything");
 }

@@ -111,7 +111,7 @@ fn assert_told(server: &Server, all: &[Entry], states: &HashMap<String, String>)
     assert_eq!(all.first().map(|entry| entry.number("rev")), Some(1));
     assert_eq!(all.len() as i64, number(&mut conn, "k", "rev"), "an entry for every rev");
     let mut told: HashMap<String, String> = HashMap::new();
-    for entry in all.iter().filter(|entry| entry.fields.iter().any(|(name, _)| name == "user")) {
+    for entry in all.iter().filter(|entry| entry.has("user")) {
         told.insert(entry.text("user").to_owned(), entry.text("state").to_owned());
     }
     assert_eq!(told, *states);
@@ -147,6 +147,7 @@ pub fn kill_again_and_again(rounds: u64, options: Options) {
         book.extend(trade_until_killed(&mut server, round, orders));
         come_back(&mut server);
         assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0");
         assert_kept(&book, &listed(&server));
         server.assert_sound("k");
     }

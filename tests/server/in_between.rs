@@ -31,9 +31,11 @@ fn assert_same(server: &Server, replica: &Server, what: &str) {
     let before = digest(server);
     assert_eq!(digest(replica), before, "{what}");
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0", "{what}");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0", "{what}");
     assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
     assert_eq!(digest(server), before, "{what}: from the log");
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0", "{what}");
+    assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0", "{what}");
 }
 
 /// A sale with a hold, whose stream is missing, or there with its time over.

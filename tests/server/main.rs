@@ -37,6 +37,7 @@ mod mixed;
 mod no_trace;
 mod other_modules;
 mod outbox;
+mod outbox_copies;
 mod persistence;
 mod promotion;
 mod races;

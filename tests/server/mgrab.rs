@@ -202,6 +202,7 @@ fn replicas_and_logs_get_all_parts() {
     assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
     assert_eq!(all(&server), before);
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
 }
 
 /// A sale of the order whose round is over begins the next one first.

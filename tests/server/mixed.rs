@@ -147,6 +147,7 @@ fn replicate(from: &Kind, to: &Kind) -> &'static str {
     assert_eq!(state(&replica), state(&primary), "{} to {}", from.name, to.name);
     assert_eq!(replica.digest("brief"), primary.digest("brief"));
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
     let grants = number(&mut conn, "holds", "grants");
     primary.kill9();
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");

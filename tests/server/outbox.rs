@@ -10,103 +10,136 @@ use crate::support::{wait_until, Conn, Options, ReplicationStream, Reply, Server
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
 const LAST_ID: &str = "18446744073709551615-18446744073709551615";
 
-/// Commands, and the entries that each appends. Every entry goes on with the sale's name, id,
-/// epoch, rev and T, which are checked apart.
-const SESSION: [(&str, &[&str]); 21] = [
-    (
-        "INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s",
-        &["INIT 2 2 0 0 limit=2 grabs=0 hold_ms=900000 open_at=0 close_at=0 outbox=s"],
-    ),
+/// Commands, and the entries that each appends: the event, supply, available, held and sold, what
+/// follows them in the data, and behind a bar the raw fields.
+const SESSION: [(&str, &[&str]); 23] = [
+    ("INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s", &["INIT 2 2 0 0 limit:2,hold_ms:900000|outbox=s"]),
     ("INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s", &[]),
     (
         "GRAB k a REQ o",
-        &["GRANT 2 1 1 0 seq=1 user=a qty=1 state=HELD at=T deadline=T req=o born=T round=0"],
+        &["GRANT 2 1 1 0 seq:1,qty:1,state:HELD,at:T,deadline:T,born:T|user=a req=o"],
     ),
     ("GRAB k a REQ o", &[]),
     (
         "GRAB k b",
-        &[
-            "GRANT 2 0 2 0 seq=2 user=b qty=1 state=HELD at=T deadline=T req= born=T round=0",
-            "ALLHELD 2 0 2 0",
-        ],
+        &["GRANT 2 0 2 0 seq:2,qty:1,state:HELD,at:T,deadline:T,born:T|user=b", "ALLHELD 2 0 2 0"],
     ),
     ("GRAB k c", &[]),
-    (
-        "CONFIRM k a",
-        &["CONFIRM 2 0 1 1 seq=1 user=a qty=1 state=SOLD at=T deadline=0 req=o born=T round=0"],
-    ),
+    ("CONFIRM k a", &["CONFIRM 2 0 1 1 seq:1,qty:1,state:SOLD,at:T,born:T|user=a req=o"]),
     ("EXTEND k b 1", &[]),
-    (
-        "EXTEND k b 950000",
-        &["EXTEND 2 0 1 1 seq=2 user=b qty=1 state=HELD at=T deadline=T req= born=T round=0"],
-    ),
+    ("EXTEND k b 950000", &["EXTEND 2 0 1 1 seq:2,qty:1,state:HELD,at:T,deadline:T,born:T|user=b"]),
     (
         "CONFIRM k b",
-        &[
-            "CONFIRM 2 0 0 2 seq=2 user=b qty=1 state=SOLD at=T deadline=0 req= born=T round=0",
-            "SOLDOUT 2 0 0 2",
-        ],
+        &["CONFIRM 2 0 0 2 seq:2,qty:1,state:SOLD,at:T,born:T|user=b", "SOLDOUT 2 0 0 2"],
     ),
     (
         "REFUND k a",
         &[
-            "REFUND 2 1 0 1 seq=1 user=a qty=1 state=REFUNDED at=T deadline=0 req=o born=T round=0",
+            "REFUND 2 1 0 1 seq:1,qty:1,state:REFUNDED,at:T,born:T|user=a req=o",
             "AVAILABLE 2 1 0 1",
         ],
     ),
-    ("RESTOCK k 3 REQ r", &["RESTOCK 5 4 0 1 delta=3 applied=3 req=r"]),
-    ("RESTOCK k -9 REQ r2", &["RESTOCK 1 0 0 1 delta=-9 applied=-4 req=r2", "SOLDOUT 1 0 0 1"]),
+    ("RESTOCK k 3 REQ r", &["RESTOCK 5 4 0 1 delta:3,applied:3|req=r"]),
+    ("RESTOCK k -9 REQ r2", &["RESTOCK 1 0 0 1 delta:-9,applied:-4|req=r2", "SOLDOUT 1 0 0 1"]),
     ("RESTOCK k 3 REQ r", &[]),
     ("PAUSE k", &["PAUSE 1 0 0 1"]),
     ("PAUSE k", &[]),
     ("RESUME k", &["RESUME 1 0 0 1"]),
+    ("ALTER k LIMIT 0 CLOSEAT 0", &["ALTER 1 0 0 1 hold_ms:900000|outbox=s"]),
     (
-        "ALTER k LIMIT 5 CLOSEAT 0",
-        &["ALTER 1 0 0 1 limit=5 grabs=0 hold_ms=900000 open_at=0 close_at=0 outbox=s"],
+        "ALTER k LIMIT 5 GRABS 4 OPENAT 100000000000 CLOSEAT 4102444800000 ALLOWLIST MOD 2 1 \
+         SAMPLE 500 SALT pepper ADMIT 7 MASK",
+        &["ALTER 1 0 0 1 limit:5,grabs:4,hold_ms:900000,open_at:100000000000,close_at:T,\
+           allowlist:true,mod:2,sample:500,admit:7,mask:true|outbox=s"],
     ),
     (
         "IMPORT k x 2 REQ i AT 100000000007",
-        &["IMPORT 3 0 0 3 seq=3 user=x qty=2 state=SOLD at=100000000007 deadline=0 req=i born=T round=0"],
+        &["IMPORT 3 0 0 3 seq:3,qty:2,state:SOLD,at:100000000007,born:T|user=x req=i"],
     ),
     ("CANCEL k y REQ never", &[]),
     ("CANCEL k a", &[]),
+    ("ALLOW k ADD u", &[]),
+];
+
+/// As [`SESSION`], of a sale with rounds and drawn amounts.
+const ROUNDS: [(&str, &[&str]); 3] = [
+    (
+        "INIT k 9 HOLD 900000 DRAW PACKETS 3 MIN 2 EVERY 900000000 OFFSET 5 LASTS 800000000 CARRY \
+         OUTBOX s",
+        &["INIT 9 9 0 0 grabs:1,hold_ms:900000,draw:PACKETS 3 MIN 2,every_ms:900000000,\
+           offset_ms:5,lasts_ms:800000000,carry:true|outbox=s"],
+    ),
+    ("PAUSE k", &["PAUSE 9 9 0 0"]),
+    (
+        "ALTER k MASK",
+        &["ALTER 9 9 0 0 grabs:1,hold_ms:900000,draw:PACKETS 3 MIN 2,\
+        every_ms:900000000,offset_ms:5,lasts_ms:800000000,carry:true,mask:true|outbox=s"],
+    ),
 ];
 
 #[test]
 fn every_change_appends_its_entries_exactly() {
     let server = Server::start();
     let mut conn = server.conn();
-    let mut seen = 0;
-    for (line, expected) in SESSION {
-        let reply = conn.cmd(&format!("SECKILL.{line}"));
-        assert!(!reply.is_error(), "{line}: {reply}");
-        let status = conn.cmd("SECKILL.STATUS k");
-        let (id, epoch) = (status.field("id").text(), status.field("epoch").int());
-        let all = entries(&mut conn, "s");
-        let fresh = &all[seen..];
-        assert_eq!(fresh.len(), expected.len(), "{line}: {fresh:?}");
-        for (entry, expected) in fresh.iter().zip(expected) {
-            seen += 1;
-            let (words, tail) = split_after(expected, 5);
-            let [event, numbers @ ..] = &words[..] else { panic!("an event: {expected}") };
-            let names = ["supply", "available", "held", "sold"].iter().zip(numbers);
-            let stock: Vec<String> = names.map(|(name, n)| format!("{name}={n}")).collect();
-            let head = format!("event={event} sale=k id={id} epoch=T rev={seen} t=T");
-            let whole = format!("{head} {} {tail}", stock.join(" "));
-            assert_eq!(entry.line(), whole.trim_end(), "{line}");
-            assert_eq!(entry.number("epoch"), epoch, "{line}");
+    for session in [&SESSION[..], &ROUNDS] {
+        assert_eq!(conn.call("FLUSHALL"), "+OK");
+        let mut seen = 0;
+        for (line, expected) in session {
+            let reply = conn.cmd(&format!("SECKILL.{line}"));
+            assert!(!reply.is_error(), "{line}: {reply}");
+            let status = conn.cmd("SECKILL.STATUS k");
+            let (id, epoch) = (status.field("id").text(), status.field("epoch").int());
+            let all = entries(&mut conn, "s");
+            let fresh = &all[seen..];
+            assert_eq!(fresh.len(), expected.len(), "{line}: {fresh:?}");
+            for (entry, expected) in fresh.iter().zip(*expected) {
+                seen += 1;
+                assert_eq!(entry.line(), whole(expected, seen), "{line}");
+                assert_eq!((entry.text("id"), entry.number("epoch")), (id.as_str(), epoch));
+            }
         }
+        assert_eq!(number(&mut conn, "k", "rev"), seen as i64);
+        assert_whole(&entries(&mut conn, "s"));
+        server.assert_sound("k");
     }
-    assert_eq!(number(&mut conn, "k", "rev"), seen as i64);
-    assert_whole(&entries(&mut conn, "s"));
-    server.assert_sound("k");
 }
 
-/// The first `count` words, and what follows them.
-fn split_after(text: &str, count: usize) -> (Vec<&str>, String) {
-    let words: Vec<&str> = text.split(' ').collect();
-    let (head, tail) = words.split_at(count.min(words.len()));
-    (head.to_vec(), tail.join(" "))
+/// The line of the entry numbered `rev` that is written so in [`SESSION`].
+fn whole(short: &str, rev: usize) -> String {
+    let (numbers, raw) = short.split_once('|').unwrap_or((short, ""));
+    let words: Vec<&str> = numbers.splitn(6, ' ').collect();
+    let [event, supply, available, held, sold, rest @ ..] = &words[..] else {
+        panic!("an event: {short}")
+    };
+    let rest: String = rest.iter().map(|rest| format!(",{rest}")).collect();
+    let data = format!(
+        "{{id:ID,epoch:T,rev:{rev},t:T,supply:{supply},available:{available},held:{held},\
+         sold:{sold}{rest}}}"
+    );
+    format!("event={event} sale=k data={data} {raw}").trim_end().to_owned()
+}
+
+/// Data is JSON without blanks, its id and its words in quotes, a number as it is.
+#[test]
+fn the_data_of_an_entry_is_json() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000 OUTBOX s", "+OK"),
+            ("SECKILL.GRAB k a QTY 1", "['GRANTED' 1 1 'HELD' T 4]"),
+        ],
+    );
+    let status = conn.cmd("SECKILL.STATUS k");
+    let (id, epoch) = (status.field("id").text(), status.field("epoch").int());
+    let [t, deadline] = ["last_grant_at", "next_deadline"].map(|name| status.field(name).int());
+    let grant = entries(&mut conn, "s")[1].clone();
+    let expected = format!(
+        r#"{{"id":"{id}","epoch":{epoch},"rev":2,"t":{t},"supply":5,"available":4,"held":1,"sold":0,"seq":1,"qty":1,"state":"HELD","at":{t},"deadline":{deadline},"born":{epoch}}}"#
+    );
+    let fields = [("event", "GRANT"), ("sale", "k"), ("data", &expected), ("user", "a")];
+    assert_eq!(grant.fields, fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
 /// Times in entries are those that commands were told.
@@ -144,44 +177,63 @@ fn entries_keep_bytes_as_they_are() {
     }
 }
 
-/// On the link and in the log an entry and its change stand in one transaction, ids written out.
+/// On the link and in the log one command makes a change and its entries: it tells the form and the
+/// id of the first. Others take the next ids.
 #[test]
-fn an_entry_and_its_change_are_one_transaction() {
+fn one_command_makes_a_change_and_its_entries() {
     let server = Server::start();
     let mut conn = server.conn();
-    let init = format!("SECKILL.INIT k 2 HOLD {} OUTBOX s", slowed(150));
+    let init = format!("SECKILL.INIT k 2 HOLD {} LIMIT 2 OUTBOX s", slowed(150));
     assert_eq!(conn.call(&init), "+OK");
     let mut stream = ReplicationStream::attach(&server);
     conn.cmd("SECKILL.GRAB k a");
-    assert_transaction(&server, &mut stream, &["GRANT"]);
+    assert_one_command(&server, &mut stream, "1", &["GRANT"]);
     conn.cmd("SECKILL.GRAB k b REQ o");
-    assert_transaction(&server, &mut stream, &["GRANT", "ALLHELD"]);
+    assert_one_command(&server, &mut stream, "2", &["GRANT", "ALLHELD"]);
+    conn.cmd("SECKILL.CANCEL k b REQ o");
+    assert_one_command(&server, &mut stream, "3", &["CANCEL", "AVAILABLE"]);
+    conn.cmd("SECKILL.CANCEL k b REQ never");
+    assert_one_command(&server, &mut stream, "4", &[]);
     wait_for_no_holds(&server, "k");
-    let lines = stream.lines(&server);
-    let count = |word: &str| lines.iter().filter(|line| line.starts_with(word)).count();
-    assert_eq!(count("XADD"), 3, "EXPIRE, AVAILABLE and EXPIRE: {lines:?}");
-    assert_eq!((count("MULTI"), count("EXEC")), (count("SECKILL.APPLY"), count("MULTI")));
-    assert!(lines[0] == "MULTI" && lines.last().is_some_and(|line| line == "EXEC"), "{lines:?}");
-    conn.cmd("SECKILL.GRAB k c");
-    conn.check(&[("SECKILL.RESTOCK k -1 REQ r", "[-1 0]")]);
-    assert_eq!(stream.lines(&server).len(), 9, "two transactions, the second with a transition");
+    assert_one_command(&server, &mut stream, "5", &["EXPIRE"]);
+    for (version, line, events) in [
+        ("6", "RESTOCK k 1 REQ r", &["RESTOCK"][..]),
+        ("7", "PAUSE k", &["PAUSE"]),
+        ("8", "RESUME k", &["RESUME"]),
+        ("9", "ALTER k LIMIT 0 HOLD 0", &["ALTER"]),
+        ("a", "IMPORT k x 2 REQ i", &["IMPORT"]),
+        ("b", "RESTOCK k -1 REQ r2", &["RESTOCK", "SOLDOUT"]),
+        ("c", "REFUND k x", &["REFUND", "AVAILABLE"]),
+    ] {
+        let reply = conn.cmd(&format!("SECKILL.{line}"));
+        assert!(!reply.is_error(), "{line}: {reply}");
+        assert_one_command(&server, &mut stream, version, events);
+    }
 }
 
-/// What was replicated last is one MULTI with these events as XADDs, then the APPLY.
+/// What was replicated last is one APPLY that follows `version` and makes these entries, whose ids
+/// follow each other.
 #[track_caller]
-fn assert_transaction(server: &Server, stream: &mut ReplicationStream, wanted: &[&str]) {
+fn assert_one_command(
+    server: &Server,
+    stream: &mut ReplicationStream,
+    version: &str,
+    wanted: &[&str],
+) {
     let lines = stream.lines(server);
+    let [line] = &lines[..] else { panic!("one command was expected: {lines:?}") };
+    let words: Vec<&str> = line.splitn(4, ' ').collect();
+    assert_eq!(words[..2], ["SECKILL.APPLY", "k"]);
     let all = entries(&mut server.conn(), "s");
     let fresh = &all[all.len() - wanted.len()..];
-    let mut expected = vec!["MULTI".to_owned()];
-    for entry in fresh {
-        let pairs = entry.fields.iter().map(|(name, value)| format!("{name} {value}"));
-        expected.push(format!("XADD s {} {}", entry.id, pairs.collect::<Vec<_>>().join(" ")));
-    }
-    assert_eq!(lines[..expected.len()], expected);
-    assert!(lines[expected.len()].starts_with("SECKILL.APPLY k "), "{lines:?}");
-    assert_eq!(lines[expected.len() + 1..], ["EXEC"]);
     assert_eq!(fresh.iter().map(|entry| entry.text("event")).collect::<Vec<_>>(), wanted);
+    let Some(first) = fresh.first() else { return assert_eq!(words[2], version) };
+    assert_eq!(words[2], format!("{version}:1:{}", first.id));
+    let (ms, seq) = first.id.split_once('-').expect("an id");
+    let seq: u64 = seq.parse().expect("a number");
+    for (place, entry) in fresh.iter().enumerate() {
+        assert_eq!(entry.id, format!("{ms}-{}", seq + place as u64));
+    }
 }
 
 #[test]
@@ -326,7 +378,7 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     assert_eq!(replica.digest("k"), server.digest("k"));
 }
 
-/// A grab that lets others' holds run out tells of all of it, in order, in one transaction.
+/// A grab that lets others' holds run out tells of all of it, in order, in one command.
 #[test]
 fn a_grab_that_expires_others_tells_of_them_first() {
     let server = Options::new().module_args("sweep-interval-ms 60000").start();
@@ -342,7 +394,7 @@ fn a_grab_that_expires_others_tells_of_them_first() {
     assert_eq!(conn.cmd("SECKILL.GRAB k d QTY 2").items()[5], Reply::Int(0));
     let wanted = ["EXPIRE", "AVAILABLE", "EXPIRE", "GRANT", "ALLHELD"];
     assert_eq!(events(&mut conn, "s"), wanted);
-    assert_transaction(&server, &mut stream, &wanted);
+    assert_one_command(&server, &mut stream, "4", &wanted);
     assert_whole(&entries(&mut conn, "s"));
 }
 
@@ -357,7 +409,7 @@ fn a_missing_stream_is_made_in_the_same_transaction() {
         let kind = |line: &String| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
         lines.iter().map(kind).collect::<Vec<_>>()
     };
-    let made = |change| ["MULTI", "XGROUP CREATE", "XGROUP DESTROY", "XADD s", change, "EXEC"];
+    let made = |change| ["MULTI", "XGROUP CREATE", "XGROUP DESTROY", change, "EXEC"];
     assert_eq!(conn.call("SECKILL.INIT k 5 OUTBOX s"), "+OK");
     assert_eq!(kinds(&mut stream), made("SECKILL.APPLY k"));
     assert_eq!(conn.call("DEL s"), "1");

@@ -18,6 +18,7 @@ fn assert_equal(one: &Server, other: &Server) {
     assert_eq!(one.picture("k"), other.picture("k"));
     for server in [one, other] {
         assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0");
         server.assert_sound("k");
     }
 }

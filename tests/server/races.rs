@@ -24,7 +24,7 @@ const WAYS: [(&str, &str, &str); 8] = [
 /// Follows every order through the entries and counts units that came back.
 fn follow(all: &[Entry]) -> HashMap<i64, String> {
     let mut states: HashMap<i64, String> = HashMap::new();
-    for entry in all.iter().filter(|entry| entry.fields.iter().any(|(name, _)| name == "seq")) {
+    for entry in all.iter().filter(|entry| entry.has("seq")) {
         let (seq, event) = (entry.number("seq"), entry.text("event"));
         let from = states.get(&seq).map_or("", String::as_str);
         let way = WAYS.iter().find(|way| way.0 == from && way.1 == event);

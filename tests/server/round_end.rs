@@ -6,7 +6,7 @@
 
 use seckill_oracle::shorthand::effect;
 
-use crate::support::bulk::{base36, grow};
+use crate::support::bulk::{grow, position};
 use crate::support::shop::{check, clock_ms, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
@@ -24,9 +24,9 @@ pub fn send_to(conn: &mut Conn, moment: i64) {
     // STATUS shows the later of both clocks; APPLY counts from the sale's own.
     let is_ahead = now > clock_ms(conn) + 1000;
     let from = if is_ahead { now } else { number(conn, "k", "created_at") };
+    let position = position(conn, "k", version as usize);
     let pause = effect(&format!("Pt{}", moment - from));
-    let follows = base36(version as usize);
-    let words = [b"SECKILL.APPLY", &b"k"[..], follows.as_bytes(), &pause];
+    let words = [b"SECKILL.APPLY", &b"k"[..], position.as_bytes(), &pause];
     assert_eq!(conn.ask(&words).to_string(), "+OK");
     assert_eq!(number(conn, "k", "now"), moment);
 }

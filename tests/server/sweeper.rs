@@ -61,6 +61,7 @@ fn a_hold_runs_out_wherever_its_key_goes() {
         assert_eq!(conn.call("FLUSHALL"), "+OK");
     }
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
 }
 
 #[test]
@@ -108,6 +109,7 @@ fn a_restart_goes_on_where_it_stopped() {
         assert_eq!(counter(&mut conn, "k", "expired"), 2);
         assert_eq!(number(&mut conn, "k", "available"), 5);
         assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0");
         server.assert_sound("k");
     }
 }
@@ -233,4 +235,5 @@ fn a_pause_of_writes_is_kept() {
     assert_eq!(replica.digest("k"), server.digest("k"));
     assert_eq!(replica.digest("s"), server.digest("s"));
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
 }

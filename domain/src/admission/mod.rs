@@ -34,7 +34,9 @@ pub const LISTS: [List; 3] = [List::Allow, List::Deny, List::Admitted];
 pub struct Admission {
     /// Only listed users.
     pub allowlist: bool,
+    /// Only users whose number has one of some remainders.
     pub modulo: Option<Box<Modulo>>,
+    /// Only a random share of all users.
     pub sample: Option<Box<Sample>>,
     /// The first so many distinct users; 0 is all.
     #[serde(deserialize_with = "wire::integer")]
@@ -46,11 +48,16 @@ pub struct Admission {
 /// What ALTER names; what it leaves out stays as it is. `Some(None)` switches off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionChange {
+    /// Whether only listed users may ask.
     pub allowlist: Option<bool>,
+    /// Only users whose number has one of some remainders.
     pub modulo: Option<Option<Box<Modulo>>>,
+    /// Only a random share of all users.
     pub sample: Option<Option<Box<Sample>>>,
+    /// The first so many distinct users; 0 is all.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub admit: Option<u64>,
+    /// Whether refusals look like SOLDOUT.
     pub mask: Option<bool>,
 }
 

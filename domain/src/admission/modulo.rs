@@ -10,8 +10,10 @@ use crate::model::outcome::Misuse;
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modulo {
+    /// What the number of a user is divided by.
     #[serde(deserialize_with = "wire::integer")]
     pub modulus: u64,
+    /// The remainders that are let in, in order.
     #[serde(deserialize_with = "residues")]
     pub residues: Box<[u64]>,
 }

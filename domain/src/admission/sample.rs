@@ -9,7 +9,9 @@ use crate::model::outcome::Misuse;
 /// A share of the users; another salt is another share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
+    /// How many of a thousand users are let in.
     pub permille: u64,
+    /// Another salt is another share; at most 128 bytes.
     pub salt: Box<[u8]>,
 }
 

@@ -1,8 +1,8 @@
 //! The only way state changes, and what is replicated of it.
 //!
-//! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is the
-//! version that it follows, in base 36, and the effect the bytes of a [`Change`]. Times are absolute:
-//! a change has the distance from the T that the sale stored at that version, which both sides share.
+//! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is its
+//! position, see [`crate::position`], and the effect the bytes of a [`Change`]. Times are absolute: a
+//! change has the distance from the T that the sale stored at that version, which both sides share.
 //!
 //! What a log says may be anything. Reading it leads to a change that can be, its numbers and ids
 //! within their bounds, or to nothing; whether it can be of this sale is what [`Sale::check`] judges.
@@ -270,29 +270,4 @@ mod seqs {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Seqs, D::Error> {
         wire::several(from, EFFECTS_PER_APPLY_MAX, |wire::Integer(seq)| Some(seq))
     }
-}
-
-/// Appends the version that an APPLY follows: base 36, because every grant carries it.
-pub fn encode_version(version: u64, out: &mut Vec<u8>) {
-    let (start, mut rest) = (out.len(), version);
-    loop {
-        let digit = (rest % 36) as u8;
-        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
-        rest /= 36;
-        if rest == 0 {
-            break;
-        }
-    }
-    out[start..].reverse();
-}
-
-/// Reads what [`encode_version`] wrote.
-pub fn decode_version(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || (text.len() > 1 && text[0] == b'0') {
-        return None;
-    }
-    text.iter().try_fold(0u64, |number, &byte| {
-        let digit = char::from(byte).to_digit(36).filter(|_| !byte.is_ascii_uppercase())?;
-        number.checked_mul(36)?.checked_add(digit.into())
-    })
 }

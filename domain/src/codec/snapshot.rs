@@ -42,12 +42,17 @@ pub(crate) use law::{completes, is_in_order};
 /// comes behind them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Piece<'a> {
+    /// Everything but what the other pieces hold; comes first.
     Base(Box<Base>),
+    /// Request ids of RESTOCK that are remembered.
     RestockIds(#[serde(borrow, deserialize_with = "lists::restock_ids")] Vec<RestockId<'a>>),
+    /// Request ids that were cancelled before they were granted.
     Fences(#[serde(deserialize_with = "lists::fences")] Vec<Fence<'a>>),
+    /// Users on the lists and those admitted.
     Listed(ListedUsers<'a>),
     /// What is left of DRAW LIST.
     Amounts(#[serde(deserialize_with = "lists::amounts")] Vec<u64>),
+    /// Grants in seq order.
     Rows(Rows<'a>),
     /// The next of the rounds that are kept: its rows follow.
     Round(RoundStart),

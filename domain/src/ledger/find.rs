@@ -20,7 +20,9 @@ pub struct Lookup {
 /// Where a new grant belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
+    /// Where the user is in the index, or belongs.
     pub user: Lookup,
+    /// The same of the request id, if there is one.
     pub req: Option<Lookup>,
 }
 
@@ -129,6 +131,7 @@ impl Ledger {
 pub struct Holding {
     /// Units in live grants.
     pub live_units: u64,
+    /// Grants that are held or sold.
     pub live_grants: u32,
     /// Seq of their newest grant, 0 when none.
     pub newest: u32,

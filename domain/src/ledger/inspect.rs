@@ -10,9 +10,13 @@ use crate::model::outcome::State;
 /// A large block of the heap, lent to a defragmenter that moves it.
 #[derive(Debug)]
 pub enum Block<'a> {
+    /// Records of grants.
     Page(&'a mut Vec<u8>),
+    /// Where records begin.
     Places(&'a mut Vec<u32>),
+    /// Sums of users with several grants.
     Accounts(&'a mut Vec<Account>),
+    /// Words of an index.
     Slots(&'a mut Box<[u64]>),
 }
 

@@ -5,8 +5,8 @@
 //! ```
 //! `flags` holds the state and which optional parts are there. Numbers of fixed width are
 //! little-endian and can be changed in place; `qty` and `at` are varints. `at` counts from the base
-//! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write
-//! their rows in the same form, without `prev`.
+//! of the grant's chunk, or is an absolute varint when it lies before that base. Nothing but this
+//! process reads it: snapshots have a form of their own.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,17 +39,23 @@ pub enum Asked {
 /// A request id and how it asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReqTag<'a> {
+    /// The request id, 1 to 128 bytes.
     #[serde(with = "wire::req")]
     pub id: &'a [u8],
+    /// How it asked for its amount.
     pub asked: Asked,
 }
 
 /// A grant to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
@@ -59,7 +65,7 @@ pub struct Record<'a> {
     pub prev: u32,
 }
 
-/// The number that stands for a state in memory and in snapshots.
+/// The number that stands for a state in memory.
 pub fn state_code(state: State) -> u8 {
     match state {
         State::Held => 0,
@@ -84,7 +90,7 @@ pub fn state_of(code: u8) -> Option<State> {
     })
 }
 
-/// The number that stands for `asked` in memory, snapshots and effects.
+/// The number that stands for `asked` in memory.
 pub fn asked_code(asked: Asked) -> u8 {
     match asked {
         Asked::Exactly => 0,
@@ -209,14 +215,19 @@ pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
 /// A grant as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant<'a> {
+    /// Its number, counted from 1.
     pub seq: u64,
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
     /// Unix ms until which it was or is held; 0 when it never was.
     pub held_until: u64,
+    /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
     /// The run of the primary that granted it.
     pub epoch: u64,
@@ -253,12 +264,19 @@ impl<'a> Grant<'a> {
 /// A grant to append.
 #[derive(Clone, Copy, Debug)]
 pub struct NewGrant<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
+    /// Unix ms of the grant.
     pub at: u64,
+    /// Unix ms; 0 for a grant that never was held.
     pub held_until: u64,
+    /// The epoch in which it was granted.
     pub epoch: u64,
 }
 

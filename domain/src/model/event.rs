@@ -22,7 +22,7 @@ pub struct Event {
     pub grant: Option<GrantView>,
 }
 
-/// Kinds of events.
+/// Kinds of events. The order is that of [`EVENTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     Init,
@@ -48,6 +48,28 @@ pub enum EventKind {
     /// Some available again.
     Available,
 }
+
+/// Every kind of event.
+pub const EVENTS: [EventKind; 18] = [
+    EventKind::Init,
+    EventKind::Grant,
+    EventKind::Confirm,
+    EventKind::Reclaim,
+    EventKind::ReclaimRefused,
+    EventKind::Cancel,
+    EventKind::Extend,
+    EventKind::Expire,
+    EventKind::Refund,
+    EventKind::Restock,
+    EventKind::Pause,
+    EventKind::Resume,
+    EventKind::Alter,
+    EventKind::Import,
+    EventKind::Round,
+    EventKind::SoldOut,
+    EventKind::AllHeld,
+    EventKind::Available,
+];
 
 impl EventKind {
     /// Every kind, in the order in which pages list them.
@@ -134,5 +156,15 @@ impl EventKind {
             Stock::AllHeld => EventKind::AllHeld,
             Stock::Available => EventKind::Available,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_at_its_place() {
+        assert!(EVENTS.iter().enumerate().all(|(place, kind)| *kind as usize == place));
     }
 }

@@ -41,8 +41,11 @@ impl State {
 /// A grant as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantView {
+    /// The grant's number, counted from 1.
     pub seq: u64,
+    /// Units.
     pub qty: u64,
+    /// Where it stands.
     pub state: State,
     /// Unix ms, 0 unless HELD.
     pub deadline: u64,
@@ -54,19 +57,36 @@ pub enum Outcome {
     /// A plain OK.
     Done,
     /// Units were granted; `available` is what is left after it.
-    Granted { grant: GrantView, available: u64 },
+    Granted {
+        /// The new grant.
+        grant: GrantView,
+        /// Units left after it.
+        available: u64,
+    },
     /// The allowance is used up; this is the user's newest live grant.
     Already(GrantView),
     /// This request id was granted before; this is that grant as it stands now.
     Replay(GrantView),
     /// Some allowance is left but less than was asked for.
-    OverLimit { allowance: u64 },
+    OverLimit {
+        /// Units that are left to the user.
+        allowance: u64,
+    },
     /// Nothing is available; `held` units may come back.
-    SoldOut { held: u64 },
+    SoldOut {
+        /// Units that may come back.
+        held: u64,
+    },
     /// Fewer units are available than were asked for.
-    Short { available: u64 },
+    Short {
+        /// Units left after it.
+        available: u64,
+    },
     /// The window opens in so many milliseconds.
-    NotOpen { in_ms: u64 },
+    NotOpen {
+        /// Milliseconds until it opens.
+        in_ms: u64,
+    },
     /// The window is over.
     Closed,
     /// The operator paused the sale.
@@ -76,7 +96,10 @@ pub enum Outcome {
     /// The user is shed: others were lucky or faster.
     Busy,
     /// So many users were added to a list or removed.
-    Changed { users: u64 },
+    Changed {
+        /// How many changed.
+        users: u64,
+    },
     /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
     Stands(GrantView),
     /// The user has no such grant.
@@ -84,7 +107,12 @@ pub enum Outcome {
     /// A request id that was never granted is cancelled in advance.
     Fenced,
     /// Units were added or withdrawn.
-    Restocked { applied: i64, available: u64 },
+    Restocked {
+        /// Units that were added, or withdrawn when negative.
+        applied: i64,
+        /// Units left after it.
+        available: u64,
+    },
     /// Nothing was judged: very many holds of this user are due. Some are written, the caller asks
     /// again.
     ManyOwnEnding,

@@ -112,7 +112,13 @@ impl<'s> Checker<'s> {
                 let is_new = sale.restocks.find(req).is_none();
                 check(is_new && balances.packets.is_none())
             }
-            Effect::Alter(terms) => sale.terms.altered(terms).check().map_err(|_| Refused::Law),
+            Effect::Alter(terms) => {
+                // A sale keeps its outbox, and what comes before has no entries where it gets one.
+                let set = sale.terms.outbox.as_ref();
+                let begins = set.is_none() && self.alone;
+                check(terms.outbox.as_ref().is_none_or(|named| begins || set == Some(named)))?;
+                sale.terms.altered(terms).check().map_err(|_| Refused::Law)
+            }
             Effect::Users(users) => check_users(sale, users),
             Effect::Admit { .. } => check(has_room_for(sale, List::Admitted, 1)),
             Effect::Expire(seqs) => {

@@ -9,9 +9,11 @@ mod check;
 mod commit;
 mod start;
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing};
+use crate::codec::position::{EntriesAt, Position};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Places};
@@ -69,6 +71,19 @@ impl Plan<'_> {
     /// The version that its first change follows.
     pub fn version(&self) -> u64 {
         self.edition.version
+    }
+
+    /// Where those of its changes belong that one command carries, if the first entry of all goes
+    /// to `entries`.
+    pub fn position(&self, changes: Range<usize>, entries: Option<EntriesAt>) -> Position {
+        let version = self.version() + changes.start as u64;
+        let before = self.events.iter().take_while(|event| event.change < changes.start).count();
+        let has_some = self.events.get(before).is_some_and(|event| changes.contains(&event.change));
+        let own = |first: EntriesAt| {
+            let id = first.id.after(before as u64)?;
+            Some(EntriesAt { id, ..first })
+        };
+        Position { version, entries: entries.filter(|_| has_some).and_then(own) }
     }
 
     /// Whether some event is of this kind.
@@ -353,6 +368,8 @@ pub(crate) fn check_law(terms: &Terms, balances: &Balances) -> Result<(), Refuse
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::effect::Granting;
+    use crate::codec::position::{Form, StreamId};
     use crate::request::{Amount, Grab, Init, Request};
     use crate::testing::{at, created, init, run};
 
@@ -371,6 +388,29 @@ mod tests {
         let grab = Grab { user: b"u", amount: Amount::Unsaid, req: None };
         run(&mut sale, &Request::Grab(grab), 2);
         assert!(!plan.is_for(&sale), "another version of the sale");
+    }
+
+    /// Commands that carry parts of a plan say where their own entries begin.
+    #[test]
+    fn every_part_of_a_plan_has_its_position() {
+        let sale = sale();
+        let effects = (0..3).map(|n| Effect::Admit { user: &b"abc"[n..=n] });
+        let grant = |n: usize| Granting { user: &b"xyz"[n..=n], req: None, qty: 1, hold_ms: 0 };
+        let grants = (0..3).map(|n| Effect::Grant(grant(n)));
+        let changes: Changes<'_> = effects.chain(grants).map(Change::piece).collect();
+        let plan = sale.check(1, changes).unwrap();
+        let id = StreamId { ms: 7, seq: 5 };
+        let entries = Some(EntriesAt { form: Form::V1, id });
+        let at = |changes: Range<usize>, entries| {
+            let position = plan.position(changes, entries);
+            (position.version, position.entries.map(|entries| entries.id.seq))
+        };
+        assert_eq!(plan.events.len(), 4, "the last grant sells out");
+        assert_eq!(at(0..6, entries), (1, Some(5)));
+        assert_eq!(at(0..3, entries), (1, None));
+        assert_eq!(at(2..4, entries), (3, Some(5)));
+        assert_eq!(at(5..6, entries), (6, Some(7)));
+        assert_eq!(at(5..6, None), (6, None));
     }
 
     /// The common change needs no heap.

@@ -28,8 +28,11 @@ pub enum Amount {
 /// A buyer's GRAB.
 #[derive(Clone, Copy, Debug)]
 pub struct Grab<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// How much is asked for.
     pub amount: Amount,
+    /// The request id, 1 to 128 bytes.
     pub req: Option<&'a [u8]>,
 }
 
@@ -37,18 +40,24 @@ pub struct Grab<'a> {
 /// used only when the sale is new.
 #[derive(Clone, Debug)]
 pub struct Init {
+    /// Units to sell.
     pub supply: u64,
+    /// The terms of grants.
     pub terms: Terms,
     /// The amounts of DRAW LIST, whose fingerprint is in the terms; else empty.
     pub amounts: Vec<u64>,
+    /// The id of a new sale.
     pub id: u64,
+    /// Keys what a new sale draws.
     pub secret: [u8; 16],
 }
 
 /// An operator's RESTOCK; `delta` is not 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Restock<'a> {
+    /// Units to add; negative: to withdraw.
     pub delta: i64,
+    /// The request id, 1 to 128 bytes.
     pub req: &'a [u8],
 }
 
@@ -57,7 +66,9 @@ pub struct Restock<'a> {
 pub enum Which<'a> {
     /// Their only grant.
     Only,
+    /// The one of this number.
     Seq(u64),
+    /// The one of this request id.
     Req(&'a [u8]),
 }
 
@@ -65,11 +76,17 @@ pub enum Which<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// HELD to SOLD; with `reclaim` also EXPIRED to SOLD, if the units are there.
-    Confirm { reclaim: bool },
+    Confirm {
+        /// Whether an expired grant may be sold after all.
+        reclaim: bool,
+    },
     /// HELD to CANCELLED.
     Cancel,
     /// A later deadline, `ms` from now.
-    Extend { ms: u64 },
+    Extend {
+        /// Milliseconds from now.
+        ms: u64,
+    },
     /// SOLD to REFUNDED.
     Refund,
 }
@@ -77,16 +94,22 @@ pub enum Deed {
 /// CONFIRM, CANCEL, EXTEND or REFUND.
 #[derive(Clone, Copy, Debug)]
 pub struct Settle<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// Which of the user's grants.
     pub which: Which<'a>,
+    /// What is done to it.
     pub deed: Deed,
 }
 
 /// An operator's IMPORT.
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
+    /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
+    /// Units.
     pub qty: u64,
+    /// The request id, 1 to 128 bytes.
     pub req: &'a [u8],
     /// When it was granted, Unix ms; `None` is now.
     pub at: Option<u64>,
@@ -101,19 +124,29 @@ pub struct ListChange<'a> {
     pub list: List,
     /// ADD, else REMOVE.
     pub add: bool,
+    /// The users, 1 to 256 bytes each.
     pub users: &'a [&'a [u8]],
 }
 
 /// All that can be asked of a sale that exists.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
+    /// GRAB: units for a user.
     Grab(Grab<'a>),
+    /// INIT, on a key that holds a sale: is it the same one?
     Init(Init),
+    /// RESTOCK: more units, or fewer.
     Restock(Restock<'a>),
+    /// PAUSE: no GRAB sells until RESUME.
     Pause,
+    /// RESUME: GRAB sells again.
     Resume,
+    /// ALTER: the terms of grants to come.
     Alter(TermsChange),
+    /// CONFIRM, CANCEL, EXTEND or REFUND.
     Settle(Settle<'a>),
+    /// IMPORT: a grant that Redis lost.
     Import(Import<'a>),
+    /// ALLOW or DENY.
     List(ListChange<'a>),
 }

@@ -58,18 +58,25 @@ impl Default for Terms {
 /// What ALTER names, in the units of [`Terms`]; what it leaves out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsChange {
+    /// LIMIT.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub limit: Option<u64>,
+    /// GRABS.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub grabs: Option<u64>,
+    /// HOLD.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub hold_ms: Option<u64>,
+    /// OPENAT.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub open_at: Option<u64>,
+    /// CLOSEAT.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub close_at: Option<u64>,
+    /// OUTBOX, which a sale takes once.
     #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
+    /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
     pub admission: AdmissionChange,
 }
 

@@ -10,6 +10,7 @@ use crate::model::outcome::Misuse;
 /// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
+    /// From the beginning of a round to that of the next.
     #[serde(deserialize_with = "wire::integer")]
     pub period_ms: u64,
     /// Unix ms at which round 0 began.

@@ -15,6 +15,7 @@ pub use super::operator::decide_new;
 /// What a request comes to.
 #[derive(Debug)]
 pub struct Decision<'a> {
+    /// What the caller is answered.
     pub outcome: Outcome,
     /// `None` when nothing happens: then nothing is replicated, signalled or notified.
     pub plan: Option<Plan<'a>>,

@@ -17,7 +17,12 @@ pub enum MultiOutcome {
     /// All granted: each grant, and what is available after it.
     Granted(Vec<(GrantView, u64)>),
     /// The first sale that refuses, counted from 0, and what it says.
-    Refused { index: usize, outcome: Outcome },
+    Refused {
+        /// Which sale, counted from 0.
+        index: usize,
+        /// What it came to.
+        outcome: Outcome,
+    },
     /// The request id is known to all: each grant as it stands now.
     Replayed(Vec<GrantView>),
     /// Nothing was judged: the stored round of some sales is over. The caller commits their
@@ -30,6 +35,7 @@ pub enum MultiOutcome {
 /// The answer, and what each sale is to do.
 #[derive(Debug)]
 pub struct MultiDecision<'a> {
+    /// What it came to.
     pub outcome: MultiOutcome,
     /// One for each sale that was judged, in order, with the changes to commit there. When nothing
     /// is granted these are only the changes that happen even when the command is refused: expiry

@@ -5,19 +5,28 @@ use crate::Sale;
 /// A number that is not what the grants say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
+    /// Its name as AUDIT replies it.
     pub field: &'static str,
+    /// The number that the sale has.
     pub stored: u64,
+    /// What the grants say.
     pub counted: u64,
 }
 
 /// What a recount found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
+    /// Grants, whatever came of them.
     pub grants: u64,
+    /// Users with a grant.
     pub winners: u64,
+    /// Available, held and sold units together.
     pub supply: u64,
+    /// Units that can be granted.
     pub available: u64,
+    /// Units in held grants.
     pub held: u64,
+    /// Units in sold grants.
     pub sold: u64,
     /// Empty when every stored number is what was counted.
     pub differences: Vec<Difference>,

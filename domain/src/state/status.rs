@@ -18,18 +18,25 @@ pub(crate) fn count(counter: &mut u64) {
 /// Changes by kind. They replicate, so they are exact on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tallies {
+    /// Grants by GRAB and MGRAB.
     #[serde(deserialize_with = "wire::integer")]
     pub granted: u64,
+    /// Holds that were paid in time.
     #[serde(deserialize_with = "wire::integer")]
     pub confirmed: u64,
+    /// Holds that were given back.
     #[serde(deserialize_with = "wire::integer")]
     pub cancelled: u64,
+    /// Holds that ran out.
     #[serde(deserialize_with = "wire::integer")]
     pub expired: u64,
+    /// Sold grants that were taken back.
     #[serde(deserialize_with = "wire::integer")]
     pub refunded: u64,
+    /// Late payments that got their units after all.
     #[serde(deserialize_with = "wire::integer")]
     pub reclaimed: u64,
+    /// Grants that IMPORT entered.
     #[serde(deserialize_with = "wire::integer")]
     pub imported: u64,
 }
@@ -37,24 +44,34 @@ pub struct Tallies {
 /// Refusals by kind, of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusals {
+    /// The allowance was used up.
     #[serde(deserialize_with = "wire::integer")]
     pub already: u64,
+    /// The request id was known.
     #[serde(deserialize_with = "wire::integer")]
     pub replayed: u64,
+    /// More was asked for than the allowance left.
     #[serde(deserialize_with = "wire::integer")]
     pub overlimit: u64,
+    /// Nothing was available.
     #[serde(deserialize_with = "wire::integer")]
     pub soldout: u64,
+    /// Less was available than was asked for.
     #[serde(deserialize_with = "wire::integer")]
     pub short: u64,
+    /// The window was yet to open.
     #[serde(deserialize_with = "wire::integer")]
     pub notopen: u64,
+    /// The window was over.
     #[serde(deserialize_with = "wire::integer")]
     pub closed: u64,
+    /// The operator had paused the sale.
     #[serde(deserialize_with = "wire::integer")]
     pub paused: u64,
+    /// The user was not eligible.
     #[serde(deserialize_with = "wire::integer")]
     pub denied: u64,
+    /// The user was not let in.
     #[serde(deserialize_with = "wire::integer")]
     pub busy: u64,
 }
@@ -107,23 +124,41 @@ impl Refusals {
 /// The counters of one sale as STATUS shows them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counters {
+    /// GRABs and MGRABs that were judged: grants and refusals together.
     pub attempts: u64,
+    /// Grants by GRAB and MGRAB.
     pub granted: u64,
+    /// The allowance was used up.
     pub already: u64,
+    /// The request id was known.
     pub replayed: u64,
+    /// More was asked for than the allowance left.
     pub overlimit: u64,
+    /// Nothing was available.
     pub soldout: u64,
+    /// Less was available than was asked for.
     pub short: u64,
+    /// The window was yet to open.
     pub notopen: u64,
+    /// The window was over.
     pub closed: u64,
+    /// The operator had paused the sale.
     pub paused: u64,
+    /// The user was not eligible.
     pub denied: u64,
+    /// The user was not let in.
     pub busy: u64,
+    /// Holds that were paid in time.
     pub confirmed: u64,
+    /// Holds that were given back.
     pub cancelled: u64,
+    /// Holds that ran out.
     pub expired: u64,
+    /// Sold grants that were taken back.
     pub refunded: u64,
+    /// Late payments that got their units after all.
     pub reclaimed: u64,
+    /// Grants that IMPORT entered.
     pub imported: u64,
 }
 
@@ -162,30 +197,54 @@ fn as_text<S: Serializer>(name: &Option<Box<[u8]>>, serializer: S) -> Result<S::
 /// milliseconds, spans milliseconds; of both, and of what limits users, 0 says that there is none.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
+    /// `pending`, `open`, `allheld`, `soldout`, `paused` or `closed`.
     pub state: &'static str,
+    /// Units of the sale: available, held and sold together.
     pub supply: u64,
+    /// Units that can be granted now.
     pub available: u64,
+    /// Units in held grants.
     pub held: u64,
+    /// Units in sold grants.
     pub sold: u64,
+    /// Units that IMPORT promised beyond the supply of then.
     pub deficit: u64,
+    /// Users with a grant, whatever came of it.
     pub winners: u64,
+    /// Grants so far, whatever came of them.
     pub grants: u64,
+    /// Units a user may have in live grants.
     pub limit: u64,
+    /// Live grants a user may have.
     pub grabs: u64,
+    /// How long a grant is reserved.
     pub hold_ms: u64,
+    /// First moment a GRAB is taken.
     pub open_at: u64,
+    /// First moment a GRAB is no longer taken.
     pub close_at: u64,
+    /// The moment that this status is of.
     pub now: u64,
+    /// When the next hold runs out.
     pub next_deadline: u64,
+    /// When INIT created the sale.
     pub created_at: u64,
+    /// When the newest grant was made.
     pub last_grant_at: u64,
+    /// The id that was drawn when the sale began, as text.
     pub id: String,
+    /// The epoch of the last change.
     pub epoch: u64,
+    /// Changes so far.
     pub version: u64,
+    /// Outbox entries so far, for which the next number stands.
     pub rev: u64,
     #[serde(serialize_with = "as_text")]
+    /// The stream that entries go to.
     pub outbox: Option<Box<[u8]>>,
+    /// Whether the outbox took no entry when it was last asked.
     pub outbox_error: u64,
+    /// Fences that made room for newer ones.
     pub fences_dropped: u64,
     /// Packets left to draw, in sales that count them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,6 +258,7 @@ pub struct Status {
     /// When the next round opens, 0 when the series is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_round_at: Option<u64>,
+    /// What callers were answered, and what became of grants.
     pub counters: Counters,
 }
 

@@ -1,6 +1,6 @@
 //! One entry of the outbox as the writer needs it.
 
-use std::str::FromStr;
+use serde::Deserialize;
 
 /// What every entry tells.
 #[derive(Clone, Debug)]
@@ -17,69 +17,92 @@ pub struct Entry {
 }
 
 /// The grant as it stands after the event.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Grant {
     /// The epoch it was granted in. A seq that Redis lost is given out again, so a grant is
     /// (id, born, seq), never seq alone.
     pub born: u64,
     pub seq: u64,
+    #[serde(skip)]
     pub user: Vec<u8>,
     pub qty: u64,
     pub state: String,
     /// Unix ms of the grant.
     pub at: u64,
     /// Unix ms; 0 unless it is held.
+    #[serde(default)]
     pub deadline: u64,
     /// Empty when the GRAB had none.
+    #[serde(skip)]
     pub req: Vec<u8>,
 }
 
 /// Names and values in turn, as Redis gives them; `None` if this is no entry of a sale.
+///
+/// What users chose, and the sale's name, come raw: they may be any bytes. Everything else is in
+/// `data`, which is JSON.
 pub fn read(fields: &[Vec<u8>]) -> Option<Entry> {
-    let fields = Fields(fields);
+    let raw = |name: &str| {
+        let mut pairs = fields.chunks_exact(2);
+        pairs.find(|pair| pair[0] == name.as_bytes()).map(|pair| pair[1].clone())
+    };
+    let data: Data = serde_json::from_slice(&raw("data")?).ok()?;
+    let grant = data.grant.map(|grant| Grant {
+        user: raw("user").unwrap_or_default(),
+        req: raw("req").unwrap_or_default(),
+        ..grant
+    });
     Some(Entry {
-        event: fields.text("event")?,
-        sale: fields.bytes("sale")?.to_vec(),
-        id: fields.text("id")?,
-        epoch: fields.number("epoch")?,
-        rev: fields.number("rev")?,
-        grant: match fields.bytes("seq") {
-            Some(_) => Some(fields.grant()?),
-            None => None,
-        },
+        event: String::from_utf8(raw("event")?).ok()?,
+        sale: raw("sale")?,
+        id: data.id,
+        epoch: data.epoch,
+        rev: data.rev,
+        grant,
     })
 }
 
-/// Names and values in turn.
-pub struct Fields<'a>(pub &'a [Vec<u8>]);
+/// What the writer needs of `data`.
+#[derive(Deserialize)]
+struct Data {
+    id: String,
+    epoch: u64,
+    rev: u64,
+    /// All of its keys are there, or none.
+    #[serde(flatten)]
+    grant: Option<Grant>,
+}
 
-impl Fields<'_> {
-    /// The value of the field, if there is one.
-    pub fn bytes(&self, name: &str) -> Option<&[u8]> {
-        let mut pairs = self.0.chunks_exact(2);
-        pairs.find(|pair| pair[0] == name.as_bytes()).map(|pair| pair[1].as_slice())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry of the event with what follows its sale's numbers, and its raw fields.
+    fn entry(event: &str, rest: &str, raw: &[&str]) -> Option<Entry> {
+        let numbers = r#""t":8,"supply":5,"available":4,"held":1,"sold":0"#;
+        let data = format!(r#"{{"id":"00ab","epoch":9,"rev":2,{numbers}{rest}}}"#);
+        let words = [&["event", event, "sale", "drop", "data", &data], raw].concat();
+        read(&words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>())
     }
 
-    /// As [`Fields::bytes`], if it is text.
-    pub fn text(&self, name: &str) -> Option<String> {
-        String::from_utf8(self.bytes(name)?.to_vec()).ok()
+    #[test]
+    fn an_entry_is_read_whole() {
+        let rest = r#","seq":1,"qty":3,"state":"HELD","at":8,"deadline":77,"born":7"#;
+        let entry = entry("GRANT", rest, &["user", "a", "req", "o-7"]).expect("an entry");
+        assert_eq!((entry.event.as_str(), &entry.sale[..]), ("GRANT", &b"drop"[..]));
+        assert_eq!((entry.id.as_str(), entry.epoch, entry.rev), ("00ab", 9, 2));
+        let grant = entry.grant.expect("a grant");
+        assert_eq!((grant.born, grant.seq, grant.qty, grant.at, grant.deadline), (7, 1, 3, 8, 77));
+        assert_eq!((&grant.user[..], &grant.req[..]), (&b"a"[..], &b"o-7"[..]));
+        assert_eq!(grant.state, "HELD");
     }
 
-    /// As [`Fields::bytes`], if it is a number.
-    pub fn number<N: FromStr>(&self, name: &str) -> Option<N> {
-        self.text(name)?.parse().ok()
-    }
-
-    fn grant(&self) -> Option<Grant> {
-        Some(Grant {
-            born: self.number("born")?,
-            seq: self.number("seq")?,
-            user: self.bytes("user")?.to_vec(),
-            qty: self.number("qty")?,
-            state: self.text("state")?,
-            at: self.number("at")?,
-            deadline: self.number("deadline")?,
-            req: self.bytes("req")?.to_vec(),
-        })
+    #[test]
+    fn what_is_absent_is_none() {
+        let rest = r#","seq":1,"qty":3,"state":"SOLD","at":8,"born":9"#;
+        let paid = entry("CONFIRM", rest, &["user", "a"]).and_then(|entry| entry.grant);
+        assert!(paid.is_some_and(|grant| grant.deadline == 0 && grant.req.is_empty()));
+        assert!(entry("SOLDOUT", "", &[]).is_some_and(|entry| entry.grant.is_none()));
+        assert!(read(&[b"by".to_vec(), b"hand".to_vec()]).is_none());
     }
 }

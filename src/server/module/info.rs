@@ -56,6 +56,7 @@ static DENIED: Counter = Counter::new();
 static BUSY: Counter = Counter::new();
 static EXPIRED: Counter = Counter::new();
 static APPLY_REFUSED: Counter = Counter::new();
+static OUTBOX_REFUSED: Counter = Counter::new();
 
 /// Follows the held grants of a sale of the served data from `before` to `after`.
 pub fn holds_changed(before: u64, after: u64) {
@@ -99,7 +100,7 @@ impl Field {
 }
 
 /// The lines of the section, in order; each is shown under the prefix `seckill_`.
-pub static FIELDS: [Field; 18] = [
+pub static FIELDS: [Field; 19] = [
     Field::new(c"sales", "sales on this node", Read::Number(|| counts::served().sales())),
     Field::new(c"holds", "live holds on this node", Read::Number(|| counts::served().holds())),
     Field::new(
@@ -133,6 +134,11 @@ pub static FIELDS: [Field; 18] = [
         c"apply_refused",
         &APPLY_REFUSED,
         "changes from a primary or a log that were refused: must be 0, else resync this node",
+    ),
+    Field::counter(
+        c"outbox_refused",
+        &OUTBOX_REFUSED,
+        "entries of such changes that their stream did not take: must be 0",
     ),
 ];
 
@@ -168,8 +174,23 @@ pub fn count(outcome: &Outcome) {
 /// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
 pub fn apply_refused(why: Refused) {
     APPLY_REFUSED.increment();
+    warn(refusal(why));
+}
+
+/// Counts entries of an APPLY that its stream did not take, and logs it.
+pub fn outbox_refused(entries: u64) {
+    if entries > 0 {
+        OUTBOX_REFUSED.add(entries);
+        warn(NOT_APPENDED);
+    }
+}
+
+const NOT_APPENDED: &str =
+    "SECKILL.APPLY left entries out: the outbox is no stream here, or is ahead of its primary's";
+
+fn warn(why: &str) {
     let per_second = settings::APPLY_WARNINGS_PER_SECOND.get();
-    log::warning_at_most(per_second, clock_ms() / 1000, refusal(why));
+    log::warning_at_most(per_second, clock_ms() / 1000, why);
 }
 
 fn refusal(why: Refused) -> &'static str {

@@ -1,59 +1,112 @@
-//! Appending to the outbox: entries first, then the change, or neither.
+//! Appending to the outbox: the entries of a change, or neither them nor the change.
 //!
-//! The stream is there by now, see [`super::stream`]. It is opened beside the sale and entries are
-//! appended to the open stream, which runs no code of other modules: never by a call of XADD, and
-//! never to a stream that is missing, because the server would tell of `new` in the middle. Entries
-//! are replicated with their ids, together with the change.
+//! Streams are made ready first, see [`super::stream`], and stay open while the sale is opened and
+//! changed. Entries are appended to the open stream, which runs no code of other modules: never by
+//! a call of XADD, and never to a stream that is missing, because the server would tell of `new` in
+//! the middle. The stream id of the first goes out with the change, and every other node appends
+//! the same entries under the same ids.
 
-use std::mem;
 use std::os::raw::c_int;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
-
 use smallvec::SmallVec;
 
-use super::stream::{found_at, Found};
-pub use super::stream::{ready, NotTaken, Stream};
+use super::stream::{self, found_at, Found};
+pub use super::stream::{NotTaken, Stream};
 use crate::server::ffi::api::create_string;
-use crate::server::ffi::ctx::Ctx;
-use seckill_domain::outbox::{Entry, FIELDS_INLINE};
+use crate::server::ffi::ctx::{Ctx, Locked};
+use seckill_domain::event::{EventKind, EVENTS};
+use seckill_domain::outbox::{Entry, Field, FIELDS};
+use seckill_domain::plan::Plan;
+use seckill_domain::position::StreamId;
+use seckill_domain::Sale;
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
 #[derive(Clone, Copy)]
 pub struct Outbox<'c> {
     ctx: Ctx<'c>,
+    /// The arguments of the call, and their bytes.
+    strings: &'c [*mut RedisModuleString],
+    args: &'c [&'c [u8]],
 }
 
+/// Streams and how many entries each is to take, in the order of the sales of a call.
+pub type Wanted<'c> = SmallVec<[Option<(Stream<'c>, usize)>; 1]>;
+
+/// Those streams once they are open.
+pub type OpenStreams<'c> = SmallVec<[Option<OpenStream<'c>>; 1]>;
+
 impl<'c> Outbox<'c> {
-    pub(crate) fn new(ctx: Ctx<'c>) -> Self {
-        Outbox { ctx }
+    pub(crate) fn new(
+        ctx: Ctx<'c>,
+        strings: &'c [*mut RedisModuleString],
+        args: &'c [&'c [u8]],
+    ) -> Self {
+        Outbox { ctx, strings, args }
     }
 
     /// The stream of this name. `is_named`: the command names it as a key.
     pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
         Stream { ctx: self.ctx, name: create_string(name), is_named }
     }
+
+    /// The argument that has these very bytes, if they are an argument's.
+    fn argument(self, bytes: &[u8]) -> Option<*mut RedisModuleString> {
+        let place = self.args.iter().position(|arg| ptr::eq(*arg, bytes))?;
+        self.strings.get(place).copied()
+    }
 }
 
-/// Opens the streams, which are ready, to append to them. Nothing if one of them is not there.
-pub fn open_all<'c>(
-    streams: impl Iterator<Item = Option<Stream<'c>>>,
-) -> Option<SmallVec<[Option<OpenStream<'c>>; 1]>> {
-    let mut open = SmallVec::new();
-    for stream in streams {
-        match stream.map(Stream::open) {
+/// Makes the streams ready and opens them to append to them, or tells which takes nothing. No sale
+/// may be open: foreign code may run in it.
+pub fn open_all(mut wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
+    if let Some(open) = open_single(&mut wanted) {
+        return Ok(open);
+    }
+    stream::ready(&wanted)?;
+    open_ready(wanted)
+}
+
+/// The same for a single entry of a stream that is there, which takes it or not: nothing is to be
+/// asked before.
+fn open_single<'c>(wanted: &mut Wanted<'c>) -> Option<OpenStreams<'c>> {
+    let mut all = wanted.iter_mut().enumerate().filter(|(_, one)| one.is_some());
+    let (place, one) = all.next().filter(|(_, one)| matches!(one, Some((_, 1))))?;
+    if all.next().is_some() {
+        return None;
+    }
+    let (stream, entries) = one.take()?;
+    match stream.open() {
+        Ok(stream) => {
+            let mut open: OpenStreams<'c> = wanted.iter().map(|_| None).collect();
+            open[place] = Some(stream);
+            Some(open)
+        }
+        Err(stream) => {
+            wanted[place] = Some((stream, entries));
+            None
+        }
+    }
+}
+
+/// Opens streams that are ready.
+fn open_ready(wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
+    let mut open = OpenStreams::new();
+    for (place, one) in wanted.into_iter().enumerate() {
+        match one.map(|(stream, _)| stream.open()) {
             None => open.push(None),
-            Some(Some(stream)) => open.push(Some(stream)),
-            Some(None) => {
-                // Foreign code ran, and nothing is known of the values of those that are open.
-                open.into_iter().flatten().for_each(mem::forget::<OpenStream>);
-                return None;
+            Some(Ok(stream)) => open.push(Some(stream)),
+            Some(Err(_)) => {
+                // It was there and is not: its time to live was over just now, foreign code ran,
+                // and nothing is known of the values of those that are open.
+                open.into_iter().flatten().for_each(OpenStream::abandon);
+                return Err((place, NotTaken::Changed));
             }
         }
     }
-    Some(open)
+    Ok(open)
 }
 
 /// A stream that entries are appended to. What was appended is taken back when this is dropped
@@ -62,108 +115,146 @@ pub struct OpenStream<'c> {
     key: *mut RedisModuleKey,
     /// Taken by `close` alone.
     stream: Option<Stream<'c>>,
-    entries: Vec<Written>,
+    /// The id of the first entry that was appended.
+    first: Option<StreamId>,
+    /// How many were.
+    len: u64,
 }
 
-/// An entry that was appended, and its names and values; the values are its own.
-struct Written {
-    id: RedisModuleStreamID,
-    strings: Vec<*mut RedisModuleString>,
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        for value in self.strings.iter().skip(1).step_by(2) {
-            // SAFETY: each value was created for this entry and is freed once.
-            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *value) };
+impl<'c> Stream<'c> {
+    /// Opens the stream to append to it; gives it back closed if it is not there. Foreign code may
+    /// run in it unless the stream is ready.
+    pub fn open(self) -> Result<OpenStream<'c>, Stream<'c>> {
+        let key = self.open_key();
+        if found_at(key) == Found::Stream {
+            return Ok(OpenStream { key, stream: Some(self), first: None, len: 0 });
         }
+        // SAFETY: the key was opened above and is closed once.
+        unsafe { api!(RedisModule_CloseKey)(key) };
+        Err(self)
     }
 }
 
 impl<'c> Stream<'c> {
-    /// Opens the stream to append to it. Nothing if it is not there, which after [`ready`] means
-    /// that foreign code ran while it was opened.
-    pub fn open(self) -> Option<OpenStream<'c>> {
-        let key = self.open_key();
-        let open = OpenStream { key, stream: Some(self), entries: Vec::new() };
-        (found_at(key) == Found::Stream).then_some(open)
+    /// Opens the stream to append what another node has appended, made if it is missing. Foreign
+    /// code may run in it.
+    pub fn open_to_follow(self) -> Option<OpenStream<'c>> {
+        self.open()
+            .or_else(|stream| {
+                stream.make_to_follow();
+                stream.open()
+            })
+            .ok()
     }
 }
 
 impl<'c> OpenStream<'c> {
-    /// Appends all `entries`, or none. Runs no foreign code: the stream is there.
-    pub fn append(&mut self, entries: &[Entry]) -> Result<(), NotTaken> {
-        let before = self.entries.len();
-        for entry in entries {
-            let mut written =
-                Written { id: RedisModuleStreamID { ms: 0, seq: 0 }, strings: pairs(entry) };
-            // SAFETY: the key is open for writing and holds a stream, the strings are pairs and
-            // alive, and the server copies what it keeps.
-            let status = unsafe {
-                let auto_id = raw::REDISMODULE_STREAM_ADD_AUTOID as c_int;
-                let (start, pairs) = (written.strings.as_mut_ptr(), written.strings.len() / 2);
-                let count = pairs as libc::c_long;
-                api!(RedisModule_StreamAdd)(self.key, auto_id, &mut written.id, start, count)
-            };
-            if status as isize != raw::REDISMODULE_OK {
-                self.take_back(before);
-                return Err(NotTaken::Refused);
-            }
-            self.entries.push(written);
+    /// Appends all entries of `plan`, which is for `sale`, or none. Runs no foreign code: the
+    /// stream is there. `arg`: which argument of the call names the sale.
+    pub fn append(
+        &mut self,
+        outbox: Outbox<'_>,
+        arg: usize,
+        sale: &Sale,
+        plan: &Plan<'_>,
+    ) -> Result<(), NotTaken> {
+        let mut has_all = true;
+        each_entry(outbox, arg, sale, plan, |strings| {
+            let id = self.first.map(|first| first.after(self.len));
+            let added = has_all.then(|| self.add(id, strings)).flatten();
+            has_all &= added.is_some();
+            self.first = self.first.or(added);
+            self.len += u64::from(added.is_some());
+        });
+        if !has_all {
+            self.take_back();
+            return Err(NotTaken::Refused);
         }
         Ok(())
     }
 
-    /// Deletes what was appended after the first `kept` entries.
-    fn take_back(&mut self, kept: usize) {
-        for written in self.entries.drain(kept..) {
-            let mut id = written.id;
+    /// Appends the entries of `plan` as another node did, the first with the id `first`. Tells how
+    /// many the stream did not take.
+    pub fn follow(
+        &mut self,
+        outbox: Outbox<'_>,
+        arg: usize,
+        sale: &Sale,
+        plan: &Plan<'_>,
+        first: StreamId,
+    ) -> u64 {
+        let mut place = 0;
+        each_entry(outbox, arg, sale, plan, |strings| {
+            let added = self.add(Some(first.after(place)), strings);
+            place += 1;
+            self.len += u64::from(added.is_some());
+        });
+        place - self.len
+    }
+
+    /// Appends an entry under this id, or the server's own choice when there is none; `Some(None)`
+    /// is an id that can't be. Tells the id if the stream took it.
+    fn add(&mut self, id: Option<Option<StreamId>>, strings: &mut Strings) -> Option<StreamId> {
+        let (flags, StreamId { ms, seq }) = match id {
+            None => (raw::REDISMODULE_STREAM_ADD_AUTOID as c_int, StreamId { ms: 0, seq: 0 }),
+            Some(id) => (0, id?),
+        };
+        let mut id = RedisModuleStreamID { ms, seq };
+        // SAFETY: the key is open for writing and holds a stream, the strings are pairs and alive,
+        // and the server copies what it keeps.
+        let status = unsafe {
+            let (start, pairs) = (strings.pairs.as_mut_ptr(), strings.pairs.len() / 2);
+            let count = pairs as libc::c_long;
+            api!(RedisModule_StreamAdd)(self.key, flags, &mut id, start, count)
+        };
+        let is_added = status as isize == raw::REDISMODULE_OK;
+        is_added.then_some(StreamId { ms: id.ms, seq: id.seq })
+    }
+
+    /// Deletes what was appended.
+    fn take_back(&mut self) {
+        let Some(first) = self.first.take() else { return };
+        for StreamId { ms, seq } in (0..self.len).filter_map(|place| first.after(place)) {
+            let mut id = RedisModuleStreamID { ms, seq };
             // SAFETY: the key is open for writing and the id is one that it gave.
             unsafe { api!(RedisModule_StreamDelete)(self.key, &mut id) };
         }
+        self.len = 0;
     }
 
     /// Closes the stream: what was appended stays and is to be replicated.
     pub fn close(mut self) -> Option<Appended<'c>> {
-        let entries = mem::take(&mut self.entries);
-        self.stream.take().map(|stream| Appended { stream, entries })
+        let (first, len) = (self.first.take(), self.len);
+        self.stream.take().map(|stream| Appended { stream, first, len })
+    }
+
+    /// Leaves the stream open for good. For one whose value may be gone: closing looks at it.
+    pub fn abandon(mut self) {
+        self.key = ptr::null_mut();
     }
 }
 
 impl Drop for OpenStream<'_> {
     fn drop(&mut self) {
-        self.take_back(0);
-        // SAFETY: the key was opened for this struct and is closed once.
-        unsafe { api!(RedisModule_CloseKey)(self.key) };
+        if !self.key.is_null() {
+            self.take_back();
+            // SAFETY: the key was opened for this struct and is closed once.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
     }
 }
 
-/// Entries that were appended and are still to be replicated.
+/// Entries that were appended.
 pub struct Appended<'c> {
     stream: Stream<'c>,
-    entries: Vec<Written>,
+    first: Option<StreamId>,
+    len: u64,
 }
 
 impl Appended<'_> {
-    /// Replicates every entry with its id.
-    pub(crate) fn replicate(&self) {
-        for Written { id, strings } in &self.entries {
-            let id = format!("{}-{}", id.ms, id.seq);
-            // SAFETY: the name is alive, the format names one string, one buffer with its
-            // length and one vector with its length, and the server copies all of them.
-            unsafe {
-                api!(RedisModule_Replicate)(
-                    self.stream.ctx.raw(),
-                    c"XADD".as_ptr(),
-                    c"sbv".as_ptr(),
-                    self.stream.name,
-                    id.as_ptr(),
-                    id.len(),
-                    strings.as_ptr(),
-                    strings.len(),
-                );
-            }
-        }
+    /// The id of the first, unless another node gave it.
+    pub fn first(&self) -> Option<StreamId> {
+        self.first
     }
 
     /// Tells who watches the stream.
@@ -176,7 +267,7 @@ impl Appended<'_> {
     /// Notifies of the new entries, as XADD would.
     pub(crate) fn notify(&self) {
         let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
-        for _ in &self.entries {
+        for _ in 0..self.len {
             // SAFETY: the name is alive and the text ends in NUL.
             unsafe {
                 let event = c"xadd".as_ptr();
@@ -186,44 +277,98 @@ impl Appended<'_> {
     }
 }
 
-/// The names and the values of an entry; the values are to be freed.
-fn pairs(entry: &Entry) -> Vec<*mut RedisModuleString> {
-    let mut strings = Vec::with_capacity(2 * FIELDS_INLINE);
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut next = 0;
-    for (name, value) in entry.fields() {
-        strings.push(name_string(&mut names, name, &mut next));
-        strings.push(create_string(value));
-    }
-    strings
+/// Where the data of an entry is written before the server copies it: kept between calls.
+static DATA: Locked<Vec<u8>> = Locked::new(Vec::new());
+
+/// Lends `add` the strings of each entry of `plan`, in order.
+fn each_entry(
+    outbox: Outbox<'_>,
+    arg: usize,
+    sale: &Sale,
+    plan: &Plan<'_>,
+    mut add: impl FnMut(&mut Strings),
+) {
+    let Some(name) = outbox.strings.get(arg) else { return };
+    let lock = outbox.ctx.lock();
+    let mut data = DATA.with(lock, std::mem::take);
+    sale.each_entry(plan, &mut data, |entry| add(&mut Strings::of(outbox, *name, entry)));
+    DATA.with(lock, |kept| *kept = data);
 }
 
-/// A name and its string.
-struct Name(&'static str, *mut RedisModuleString);
+/// Names and values of an entry as strings of the server.
+struct Strings {
+    pairs: SmallVec<[*mut RedisModuleString; 2 * FIELDS.len()]>,
+    /// Those that were made for this entry alone.
+    own: SmallVec<[*mut RedisModuleString; FIELDS.len()]>,
+}
 
-// SAFETY: only the server's one thread makes and uses these strings.
-unsafe impl Send for Name {}
-
-/// Names of fields as strings of the server, in the order of their first use. They are kept for
-/// good: an entry has twenty, and making them anew took a seventh of its time.
-static NAMES: Mutex<Vec<Name>> = Mutex::new(Vec::new());
-
-/// The string of a name. Fields come in the same order each time, so `next` is nearly always where
-/// it is kept.
-#[inline]
-fn name_string(
-    names: &mut Vec<Name>,
-    name: &'static str,
-    next: &mut usize,
-) -> *mut RedisModuleString {
-    let is_it = |known: &Name| ptr::eq(known.0, name);
-    let place = match names.get(*next) {
-        Some(expected) if is_it(expected) => *next,
-        _ => names.iter().position(is_it).unwrap_or(names.len()),
-    };
-    if place == names.len() {
-        names.push(Name(name, create_string(name.as_bytes())));
+impl Strings {
+    fn of(outbox: Outbox<'_>, sale: *mut RedisModuleString, entry: &Entry<'_>) -> Strings {
+        let words = WORDS.get_or_init(Words::new);
+        let mut strings = Strings { pairs: SmallVec::new(), own: SmallVec::new() };
+        strings.pair(words, Field::Event, words.events[entry.event as usize]);
+        strings.pair(words, Field::Sale, sale);
+        strings.bytes(words, Field::Data, None, entry.data);
+        let raw =
+            [(Field::User, entry.user), (Field::Req, entry.req), (Field::Outbox, entry.outbox)];
+        for (field, value) in raw {
+            if let Some(value) = value {
+                strings.bytes(words, field, outbox.argument(value), value);
+            }
+        }
+        strings
     }
-    *next = place + 1;
-    names[place].1
+
+    fn pair(&mut self, words: &Words, field: Field, value: *mut RedisModuleString) {
+        self.pairs.push(words.fields[field as usize]);
+        self.pairs.push(value);
+    }
+
+    /// A value that is `known` as a string, or becomes one for this entry.
+    fn bytes(
+        &mut self,
+        words: &Words,
+        field: Field,
+        known: Option<*mut RedisModuleString>,
+        bytes: &[u8],
+    ) {
+        let value = known.unwrap_or_else(|| {
+            let made = create_string(bytes);
+            self.own.push(made);
+            made
+        });
+        self.pair(words, field, value);
+    }
+}
+
+impl Drop for Strings {
+    fn drop(&mut self) {
+        for string in &self.own {
+            // SAFETY: each string was created for this entry and is freed once.
+            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
+        }
+    }
+}
+
+/// Words of ours as strings of the server, which are kept for good.
+struct Words {
+    fields: [*mut RedisModuleString; FIELDS.len()],
+    events: [*mut RedisModuleString; EVENTS.len()],
+}
+
+// SAFETY: whoever uses these strings has the server's lock, see `each_entry`, and nobody changes
+// or frees one.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+static WORDS: OnceLock<Words> = OnceLock::new();
+
+impl Words {
+    fn new() -> Words {
+        Words {
+            fields: FIELDS.map(|field| create_string(field.name().as_bytes())),
+            events: EVENTS.map(|event: EventKind| create_string(event.name().as_bytes())),
+        }
+    }
 }

@@ -9,8 +9,10 @@ use redis_module::raw::{self, RedisModuleString};
 use crate::server::ffi::api::create_string;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::ffi::log;
-use seckill_domain::effect::{encode_version, Change};
+use seckill_domain::effect::Change;
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
+use seckill_domain::plan::Plan;
+use seckill_domain::position::EntriesAt;
 
 /// The command that carries effects.
 pub const APPLY: &CStr = c"SECKILL.APPLY";
@@ -25,19 +27,21 @@ static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
 /// Scratch space is kept between calls up to this size.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// Replicates `changes`, the first of which follows `version`, in commands of at most
-/// [`EFFECTS_PER_APPLY_MAX`] effects.
+/// Replicates the changes of `plan`, whose first entry has gone to `entries`, in commands of at
+/// most [`EFFECTS_PER_APPLY_MAX`] effects.
 pub(crate) fn changes(
     ctx: Ctx<'_>,
     key: *mut RedisModuleString,
-    mut version: u64,
-    changes: &[Change<'_>],
+    plan: &Plan<'_>,
+    entries: Option<EntriesAt>,
 ) {
     let lock = ctx.lock();
     let mut scratch = SCRATCH.with(lock, mem::take);
-    for part in changes.chunks(EFFECTS_PER_APPLY_MAX) {
+    let mut done = 0;
+    for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
         scratch.clear();
-        encode_version(version, &mut scratch);
+        plan.position(done..done + part.len(), entries).encode(&mut scratch);
+        done += part.len();
         let replicated = match part {
             [change] => one(ctx, key, &mut scratch, change),
             many => several(ctx, key, &mut scratch, many),
@@ -45,14 +49,13 @@ pub(crate) fn changes(
         if !replicated {
             log::warning(NOT_REPLICATED);
         }
-        version += part.len() as u64;
     }
     if scratch.capacity() <= SCRATCH_BYTES_MAX {
         SCRATCH.with(lock, |kept| *kept = scratch);
     }
 }
 
-/// Replicates one change; `scratch` holds its version.
+/// Replicates one change; `scratch` holds its position.
 fn one(
     ctx: Ctx<'_>,
     key: *mut RedisModuleString,
@@ -61,7 +64,7 @@ fn one(
 ) -> bool {
     let split = scratch.len();
     change.encode(scratch);
-    let (version, effect) = scratch.split_at(split);
+    let (position, effect) = scratch.split_at(split);
     // SAFETY: the key's name is alive, the format names one string and two buffers with their
     // lengths, and the server copies all of them before it returns.
     let status = unsafe {
@@ -70,8 +73,8 @@ fn one(
             APPLY.as_ptr(),
             c"sbb".as_ptr(),
             key,
-            version.as_ptr(),
-            version.len(),
+            position.as_ptr(),
+            position.len(),
             effect.as_ptr(),
             effect.len(),
         )
@@ -79,7 +82,7 @@ fn one(
     status as isize == raw::REDISMODULE_OK
 }
 
-/// Replicates several changes in one command; `scratch` holds their version.
+/// Replicates several changes in one command; `scratch` holds their position.
 fn several(
     ctx: Ctx<'_>,
     key: *mut RedisModuleString,

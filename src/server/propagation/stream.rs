@@ -9,6 +9,7 @@ use std::slice;
 
 use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
 
+use super::outbox::Wanted;
 use crate::server::ffi::api::bytes_of;
 use crate::server::ffi::ctx::Ctx;
 
@@ -30,6 +31,15 @@ pub struct Stream<'c> {
     pub(crate) name: *mut RedisModuleString,
     /// The command names it as a key, so it may be made in cluster mode, too.
     pub(crate) is_named: bool,
+}
+
+/// Who makes a stream.
+#[derive(Clone, Copy)]
+enum Maker {
+    /// By commands that replicate themselves.
+    Primary,
+    /// For itself: those that follow it do so, too.
+    Follower,
 }
 
 /// What is at a stream's key.
@@ -66,21 +76,22 @@ impl Stream<'_> {
         found
     }
 
-    /// Makes an empty stream, here and, by commands that replicate themselves, everywhere. Foreign
-    /// code may run in it, and in the end there may be no stream.
-    fn make(&self) {
+    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
+    fn make(&self, by: Maker) {
+        let (create, destroy) = match by {
+            Maker::Primary => (c"!csccc", c"!csc"),
+            Maker::Follower => (c"csccc", c"csc"),
+        };
         let group = c"seckill".as_ptr();
         // SAFETY: the name is alive and the format names what follows it.
         let made = unsafe {
-            let (create, last, mkstream) =
-                (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
-            let format = c"!csccc".as_ptr();
+            let (word, last, mkstream) = (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
             let call = api!(RedisModule_Call);
             call(
                 self.ctx.raw(),
                 c"XGROUP".as_ptr(),
-                format,
-                create,
+                create.as_ptr(),
+                word,
                 self.name,
                 group,
                 last,
@@ -91,13 +102,23 @@ impl Stream<'_> {
         if !is_refused(made) {
             // SAFETY: as above.
             let destroyed = unsafe {
-                let (destroy, format) = (c"DESTROY".as_ptr(), c"!csc".as_ptr());
+                let word = c"DESTROY".as_ptr();
                 let call = api!(RedisModule_Call);
-                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, destroy, self.name, group)
+                let format = destroy.as_ptr();
+                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, word, self.name, group)
             };
             free(destroyed);
         }
         free(made);
+    }
+
+    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it:
+    /// where the command that made it is still to come here, code of another module ran there while
+    /// it was made. Foreign code may run in it.
+    pub(super) fn make_to_follow(&self) {
+        if self.look() == Found::Nothing {
+            self.make(Maker::Follower);
+        }
     }
 
     /// Whether the stream has room for `count` more entries: its last id may be near the end of all
@@ -123,12 +144,13 @@ impl Drop for Stream<'_> {
 
 /// Sees to it that each of the streams is there and takes so many entries; or tells which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
-pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
+pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+    let all = || wanted.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?)));
     // A single entry is taken or not. Of several the first ones, taken back, would have raised the
     // stream's last id for nothing.
-    let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
+    let is_single = all().map(|(_, (_, entries))| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
-    for (place, (stream, _)) in wanted.iter().enumerate() {
+    for (place, (stream, _)) in all() {
         match stream.look() {
             Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
             Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
@@ -139,9 +161,9 @@ pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
     if missing.is_empty() {
         return Ok(());
     }
-    missing.iter().for_each(|stream| stream.make());
+    missing.iter().for_each(|stream| stream.make(Maker::Primary));
     // What foreign code did meanwhile is seen here.
-    wanted.iter().enumerate().try_for_each(|(place, (stream, _))| match stream.look() {
+    all().try_for_each(|(place, (stream, _))| match stream.look() {
         Found::Stream => Ok(()),
         Found::Nothing if stream.is_in_cluster() => Err((place, NotTaken::NotHere)),
         Found::Nothing => Err((place, NotTaken::Changed)),
@@ -150,8 +172,8 @@ pub fn ready(wanted: &[(&Stream<'_>, usize)]) -> Result<(), (usize, NotTaken)> {
 }
 
 /// How many entries one stream is to take in all.
-fn count_for(stream: &Stream<'_>, wanted: &[(&Stream<'_>, usize)]) -> usize {
-    let same = wanted.iter().filter(|(other, _)| other.bytes() == stream.bytes());
+fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
+    let same = wanted.iter().flatten().filter(|(other, _)| other.bytes() == stream.bytes());
     same.map(|(_, entries)| entries).sum()
 }
 

@@ -10,15 +10,16 @@ use redis_module::raw::{
 };
 
 use super::stored::{self, Value};
-use super::{defrag, fork_memory};
+use super::{defrag, fork_memory, key};
 use crate::server::data_set::{counts, timer};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
 use crate::server::ffi::{log, random};
 use crate::server::propagation::epoch;
 use crate::server::propagation::replicate::APPLY;
-use seckill_domain::effect::{encode_version, Change, Effect};
+use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
+use seckill_domain::position::Position;
 use seckill_domain::snapshot::{Loader, Piece};
 use seckill_domain::Sale;
 
@@ -63,7 +64,7 @@ pub(crate) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
     if created.is_null() {
         return Err(NOT_CREATED);
     }
-    stored::set_type_handle(created);
+    key::set_type_handle(created);
     Ok(())
 }
 
@@ -331,10 +332,10 @@ fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale)
 
 fn emit(io: *mut RedisModuleIO, key: *mut RedisModuleString, version: u64, change: &Change<'_>) {
     let mut text = Vec::new();
-    encode_version(version, &mut text);
+    Position { version, entries: None }.encode(&mut text);
     let split = text.len();
     change.encode(&mut text);
-    let (version, effect) = text.split_at(split);
+    let (position, effect) = text.split_at(split);
     // SAFETY: the stream and the key are alive during the callback, the format names one string
     // and two buffers with their lengths, and the server copies all of them.
     unsafe {
@@ -343,8 +344,8 @@ fn emit(io: *mut RedisModuleIO, key: *mut RedisModuleString, version: u64, chang
             APPLY.as_ptr(),
             c"sbb".as_ptr(),
             key,
-            version.as_ptr(),
-            version.len(),
+            position.as_ptr(),
+            position.len(),
             effect.as_ptr(),
             effect.len(),
         )

@@ -2,14 +2,28 @@
 
 use std::marker::PhantomData;
 use std::os::raw::c_int;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleKey, RedisModuleString, RedisModuleType};
 
 use super::stored::{self, Value};
 use crate::server::ffi::ctx::Ctx;
 use crate::server::ffi::log;
 use seckill_domain::Sale;
+
+/// The type's handle, set while loading.
+static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
+
+/// The type's handle.
+pub(crate) fn type_handle() -> *mut RedisModuleType {
+    TYPE.load(Ordering::Relaxed)
+}
+
+/// Keeps the type's handle.
+pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
+    TYPE.store(handle, Ordering::Relaxed);
+}
 
 /// What is at a key; `S` is how its sale is borrowed.
 pub enum Slot<S> {
@@ -55,7 +69,7 @@ impl Key<'_> {
         }
         // SAFETY: the key is open until this struct is dropped.
         let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        if !kind.is_null() && kind == stored::type_handle() {
+        if !kind.is_null() && kind == type_handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
             return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
@@ -76,7 +90,7 @@ impl Key<'_> {
         let value = stored::of(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
         let status =
-            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, stored::type_handle(), value) };
+            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, type_handle(), value) };
         if status as isize != raw::REDISMODULE_OK {
             // The server promises to refuse only a key that was opened for reading.
             log::warning(NOT_FILLED);
@@ -143,7 +157,7 @@ impl Peek {
         }
         // SAFETY: the key is open until this struct is dropped.
         let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        if kind.is_null() || kind != stored::type_handle() {
+        if kind.is_null() || kind != type_handle() {
             return None;
         }
         // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is

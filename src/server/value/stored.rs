@@ -2,27 +2,12 @@
 
 use std::os::raw::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-
-use redis_module::raw::RedisModuleType;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::server::data_set::counts::{self, Counts};
 use crate::server::data_set::timer;
 use crate::server::ffi::ctx::ServerLock;
 use seckill_domain::Sale;
-
-/// The type's handle, set while loading.
-static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
-
-/// The type's handle.
-pub(crate) fn type_handle() -> *mut RedisModuleType {
-    TYPE.load(Ordering::Relaxed)
-}
-
-/// Keeps the type's handle.
-pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
-    TYPE.store(handle, Ordering::Relaxed);
-}
 
 /// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
 #[repr(C)]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use redis::{Connection, Pipeline};
 use tempfile::TempDir;
 
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 pub const WINNING: &str = "GRAB: GRANTED";
 pub const SOLDOUT: &str = "GRAB: SOLDOUT";

@@ -1,6 +1,7 @@
 //! Filling a sale fast: thousands of grants in one command, as a replica would get them.
 
 use super::client::Conn;
+use super::Reply;
 
 /// Grants in one command.
 const BATCH: usize = 1000;
@@ -11,12 +12,25 @@ const BATCH: usize = 1000;
 pub fn grow(conn: &mut Conn, key: &str, from: usize, to: usize, effect: impl Fn(usize) -> Vec<u8>) {
     for start in (from..to).step_by(BATCH) {
         let end = to.min(start + BATCH);
-        let mut words = ["SECKILL.APPLY", key, &base36(1 + start)]
-            .map(|word| word.as_bytes().to_vec())
-            .to_vec();
+        let position = position(conn, key, 1 + start);
+        let mut words = ["SECKILL.APPLY", key, &position].map(|it| it.as_bytes().to_vec()).to_vec();
         words.extend((start..end).map(&effect));
         assert_eq!(conn.ask(&words).to_string(), "+OK");
     }
+}
+
+/// Where changes belong that follow this version of a sale: their entries, if they have any, come
+/// next in its outbox.
+#[track_caller]
+pub fn position(conn: &mut Conn, key: &str, version: usize) -> String {
+    let version = base36(version);
+    let Reply::Bulk(stream) = conn.cmd(&format!("SECKILL.STATUS {key}")).field("outbox") else {
+        return version;
+    };
+    let words: [&[u8]; 3] = [b"XINFO", b"STREAM", &stream];
+    let last = conn.ask(&words).field("last-generated-id").text();
+    let (ms, seq) = last.split_once('-').expect("an id");
+    format!("{version}:1:{ms}-{}", seq.parse::<u64>().expect("a number") + 1)
 }
 
 /// A number as versions are written.

@@ -57,4 +57,5 @@ pub fn assert_survives<P: PartialEq + Debug>(server: &Server, picture: impl Fn(&
     assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
     assert_eq!(picture(server), before, "from a rewritten log");
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0");
 }

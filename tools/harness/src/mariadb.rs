@@ -6,13 +6,10 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::process::{
-    clean_up_on_signals, command, end, last_lines, lock, Running, Slot, ALL, SIGNALS,
-};
+use crate::process::{command, last_lines, Process};
 
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(10);
@@ -28,9 +25,9 @@ const SETTINGS: [&str; 6] = [
     "--skip-name-resolve",
 ];
 
-/// A running MariaDB that belongs to this example.
+/// A running MariaDB that belongs to this program.
 pub struct MariaDb {
-    slot: Slot,
+    process: Process,
     socket: PathBuf,
 }
 
@@ -40,26 +37,20 @@ impl MariaDb {
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start() -> Result<MariaDb, String> {
-        SIGNALS.call_once(clean_up_on_signals);
-        let folder = tempfile::Builder::new()
-            .prefix("seckill-db-")
-            .tempdir()
-            .map_err(|e| format!("No temporary folder: {e}"))?;
-        let (data, socket) = (folder.path().join("data"), folder.path().join("sock"));
-        let log = folder.path().join("server.log");
+        let process = Process::in_folder(&std::env::temp_dir(), "seckill-db-")?;
+        let folder = process.folder();
+        let (data, socket) = (folder.join("data"), folder.join("sock"));
+        let log = folder.join("server.log");
         make_empty(&data)?;
-        let child = configured(command(&program("mariadbd")), &data)
-            .arg("--skip-networking")
-            .args([flag("--socket=", &socket), flag("--log-error=", &log)])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| format!("mariadbd does not start: {e}"))?;
-        let slot = Slot::default();
-        *lock(&slot) = Some(Running { child, folder });
-        lock(&ALL).push(Arc::clone(&slot));
-        let database = MariaDb { slot, socket };
+        process.spawn(
+            configured(command(&program("mariadbd")), &data)
+                .arg("--skip-networking")
+                .args([flag("--socket=", &socket), flag("--log-error=", &log)])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        )?;
+        let database = MariaDb { process, socket };
         database.wait_until_ready().map_err(|why| format!("{why}\n{}", last_lines(&log, 8)))?;
         Ok(database)
     }
@@ -71,17 +62,15 @@ impl MariaDb {
 
     /// The process id, 0 when it was stopped.
     pub fn pid(&self) -> u32 {
-        lock(&self.slot).as_ref().map_or(0, |running| running.child.id())
+        self.process.pid().unwrap_or(0)
     }
 
     /// Ready means that it greets who connects.
     fn wait_until_ready(&self) -> Result<(), String> {
         let deadline = Instant::now() + START_DEADLINE;
         while Instant::now() < deadline {
-            if let Some(running) = lock(&self.slot).as_mut() {
-                if let Ok(Some(status)) = running.child.try_wait() {
-                    return Err(format!("mariadbd ended at once ({status}). Its log:"));
-                }
+            if let Some(status) = self.process.ended() {
+                return Err(format!("mariadbd ended at once ({status}). Its log:"));
             }
             if greets(&self.socket) {
                 return Ok(());
@@ -89,14 +78,6 @@ impl MariaDb {
             thread::sleep(POLL_EVERY);
         }
         Err("mariadbd does not answer. Its log:".into())
-    }
-}
-
-impl Drop for MariaDb {
-    fn drop(&mut self) {
-        if let Some(mut running) = lock(&self.slot).take() {
-            end(&mut running.child);
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Asking about sales and orders in words that don't change from run to run.
 
+use serde_json::Value;
+
 use super::client::Conn;
 use super::reply::Reply;
 use super::server::Server;
@@ -71,35 +73,56 @@ pub fn state_of(conn: &mut Conn, key: &str, user: &str) -> String {
     rows.items().first().map_or_else(String::new, |row| row.items()[3].text())
 }
 
-/// An entry of an outbox: its id, its names and values in order.
+/// An entry of an outbox: its id, its fields in order, and what its data says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub id: String,
     pub fields: Vec<(String, String)>,
+    data: Value,
 }
 
 impl Entry {
-    /// The value under `name`.
+    /// Whether it has a field, or a key in its data, of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(field, _)| field == name) || self.data.get(name).is_some()
+    }
+
+    /// The field, or the word in its data, of this name.
     #[track_caller]
     pub fn text(&self, name: &str) -> &str {
-        let found = self.fields.iter().find(|(field, _)| field == name);
-        found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no {name} in {self:?}"))
+        let field = self.fields.iter().find(|(field, _)| field == name);
+        let value = field.map(|(_, value)| value.as_str());
+        let value = value.or_else(|| self.data.get(name)?.as_str());
+        value.unwrap_or_else(|| panic!("no {name} in {self:?}"))
     }
 
-    /// The number under `name`.
+    /// The number in its data under `name`.
     #[track_caller]
     pub fn number(&self, name: &str) -> i64 {
-        self.text(name).parse().expect("a number")
+        let number = self.data.get(name).and_then(Value::as_i64);
+        number.unwrap_or_else(|| panic!("no number {name} in {self:?}"))
     }
 
-    /// `name=value` for each field, with `T` for moments.
+    /// `name=value` for each field, with `T` for moments and `ID` for the sale's id, and without
+    /// the quotes of its data.
     pub fn line(&self) -> String {
-        let shown = |value: &String| match value.parse::<u64>() {
-            Ok(number) if MOMENTS.contains(&number) => "T".to_owned(),
-            _ => value.clone(),
+        let shown = |(name, value): &(String, String)| match name.as_str() {
+            "data" => format!("data={}", self.shown_data(value)),
+            _ => format!("{name}={value}"),
         };
-        let fields = self.fields.iter().map(|(name, value)| format!("{name}={}", shown(value)));
-        fields.collect::<Vec<_>>().join(" ")
+        self.fields.iter().map(shown).collect::<Vec<_>>().join(" ")
+    }
+
+    fn shown_data(&self, data: &str) -> String {
+        let data = data.replace(self.text("id"), "ID");
+        let words = data.split_inclusive([',', ':', '}']).map(|word| {
+            let bare = word.trim_end_matches([',', ':', '}']);
+            match bare.parse::<u64>() {
+                Ok(number) if MOMENTS.contains(&number) => word.replace(bare, "T"),
+                _ => word.replace('"', ""),
+            }
+        });
+        words.collect()
     }
 }
 
@@ -114,7 +137,10 @@ pub fn entries(conn: &mut Conn, stream: &str) -> Vec<Entry> {
 #[track_caller]
 pub fn entry(reply: &Reply) -> Entry {
     let fields = reply.items()[1].pairs().into_iter().map(|(name, value)| (name, value.text()));
-    Entry { id: reply.items()[0].text(), fields: fields.collect() }
+    let fields: Vec<(String, String)> = fields.collect();
+    let data = fields.iter().find(|(name, _)| name == "data").map(|(_, data)| data.as_str());
+    let data = serde_json::from_str(data.unwrap_or("{}")).expect("JSON");
+    Entry { id: reply.items()[0].text(), fields, data }
 }
 
 /// The events in a stream, in order.

@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use redis::Connection;
-use seckill_harness::process::{command, Server};
+use seckill_harness::process::command;
+use seckill_harness::program::Server;
 
 use crate::strategies::count;
 

@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 use redis::Connection;
 use seckill_harness::mariadb::MariaDb;
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 use crate::buyer::{Buyer, House};
 use crate::gate::Gate;

@@ -16,6 +16,7 @@ pub mod sales;
 pub mod shorthand;
 pub mod sim;
 pub mod sound;
+pub mod stored_entry;
 pub mod world;
 
 use seckill_random as random;

@@ -5,9 +5,8 @@ use std::fmt::Debug;
 use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
 use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
-use seckill_domain::effect::{decode_version, encode_version, Change};
+use seckill_domain::effect::Change;
 use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::outbox::Entry;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, State};
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
@@ -23,6 +22,7 @@ use super::oracle::{
     self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,
 };
 use super::rebuild;
+use super::stored_entry::{texts, StoredEntry};
 
 /// What was found wrong, in words.
 pub type Check = Result<(), String>;
@@ -77,13 +77,14 @@ impl World {
         let plan = decision.plan.ok_or("an INIT without a plan")?;
         let sale = plan.create([1, 2]).ok_or("no plan of an INIT")?;
         same!("events", words(&plan), oracle.events());
-        if sale.terms().outbox.is_some() {
-            same!("entries", texts(&sale.entries(&plan, KEY)), oracle.entries().to_vec());
-        }
+        same!("entries", texts(&StoredEntry::all(&sale, &plan, KEY)), oracle.entries().to_vec());
         let text = encoded(&plan.changes[0]);
         let change = Change::decode(&text).map_err(refused)?;
         let (replica, plan) = Sale::create(change, [3, 4]).map_err(refused)?;
-        same!("events on the replica", plan.as_ref().map(words), Some(oracle.events()));
+        let plan = plan.ok_or("an INIT that tells nothing")?;
+        same!("events on the replica", words(&plan), oracle.events());
+        let entries = texts(&StoredEntry::all(&replica, &plan, KEY));
+        same!("entries on the replica", entries, oracle.entries().to_vec());
         let world = World { clock, run, sale, replica, oracle };
         world.verify()?;
         Ok(Some(world))
@@ -201,28 +202,26 @@ impl World {
         let wire: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
         let plan = decision.plan.as_ref().ok_or("nothing to make")?;
         same!("version of the plan", plan.version(), version);
-        if self.sale.outbox_after(plan).is_some() {
-            entries.extend(texts(&self.sale.entries(plan, KEY)));
-        }
+        let told = StoredEntry::all(&self.sale, plan, KEY);
+        entries.extend(texts(&told));
         self.sale.commit(plan);
         events.extend(words(plan));
-        self.replicate(&wire, plan)
+        self.replicate(&wire, plan, &told)
     }
 
-    /// The way of the effects: version and texts are bytes on the wire.
-    fn replicate(&mut self, texts: &[Vec<u8>], made: &Plan<'_>) -> Check {
+    /// The way of the effects: texts are bytes on the wire. The replica writes the same entries.
+    fn replicate(&mut self, texts: &[Vec<u8>], made: &Plan<'_>, entries: &[StoredEntry]) -> Check {
         let version = made.version();
-        let mut wire = Vec::new();
-        encode_version(version, &mut wire);
-        same!("version on the wire", decode_version(&wire), Some(version));
         let mut changes = Vec::new();
         for text in texts {
             let change = Change::decode(text).map_err(|why| format!("{text:?}: {why:?}"))?;
             same!("text", encoded(&change), *text);
             changes.push(change);
         }
-        let plan = self.replica.apply(version, changes.clone());
+        let plan = self.replica.check(version, changes.clone());
         let plan = plan.map_err(|why| format!("the replica refuses: {why:?}"))?;
+        same!("entries on the replica", &StoredEntry::all(&self.replica, &plan, KEY)[..], entries);
+        self.replica.commit(&plan);
         same!("events on the replica", plan.events, made.events);
         same!("numbers on the replica", plan.balances, made.balances);
         let repeated = self.replica.apply(version, changes);
@@ -348,13 +347,6 @@ pub fn commit(sale: &mut Sale, decision: &Decision<'_>) {
 /// Events in words.
 pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
     plan.kinds().map(|kind| kind.name()).collect()
-}
-
-/// Entries in the oracle's form.
-pub fn texts(entries: &[Entry]) -> Vec<String> {
-    let field = |(name, value): (&str, &[u8])| format!("{name}={}", value.escape_ascii());
-    let text = |entry: &Entry| entry.fields().map(field).collect::<Vec<_>>().join(" ");
-    entries.iter().map(text).collect()
 }
 
 fn loaded(sale: &Sale, arrived_at: u64) -> Result<Sale, String> {

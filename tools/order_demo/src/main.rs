@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use loss::First;
 use seckill_harness::mariadb::MariaDb;
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 use writer::Writer;
 
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use redis::{Connection, FromRedisValue, Value};
 
 use crate::host::{cores, SERVER_CORE};
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 const POLL_EVERY: Duration = Duration::from_millis(5);

@@ -65,10 +65,12 @@ impl Drawing {
     pub(super) fn text(&self) -> String {
         match *self {
             Drawing::Named => String::new(),
-            Drawing::Packets { packets, min } => format!(" draw=PACKETS {packets} MIN {min}"),
-            Drawing::Uniform { low, high } => format!(" draw=UNIFORM {low} {high}"),
-            Drawing::Equal { packets } => format!(" draw=EQUAL {packets}"),
-            Drawing::List(amounts) => format!(" draw=LIST of {}", amounts.len()),
+            Drawing::Packets { packets, min } => {
+                format!(",\"draw\":\"PACKETS {packets} MIN {min}\"")
+            }
+            Drawing::Uniform { low, high } => format!(",\"draw\":\"UNIFORM {low} {high}\""),
+            Drawing::Equal { packets } => format!(",\"draw\":\"EQUAL {packets}\""),
+            Drawing::List(amounts) => format!(",\"draw\":\"LIST of {}\"", amounts.len()),
         }
     }
 }

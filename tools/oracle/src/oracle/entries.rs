@@ -1,6 +1,8 @@
 //! What happened, in order, and what the outbox is told of it.
 
-use super::{Gates, Oracle};
+use std::fmt::Display;
+
+use super::Oracle;
 
 /// The name of the sale's key, and its id as it is shown.
 pub const KEY: &str = "k";
@@ -21,72 +23,59 @@ impl Oracle {
 
     /// An event that is told with nothing but the numbers.
     pub(super) fn happen(&mut self, event: &'static str) {
-        self.happen_with(event, String::new());
+        self.happen_with(event, String::new(), String::new());
     }
 
     /// An event of a grant, as it stands after it.
     pub(super) fn happen_to(&mut self, seq: u64, event: &'static str) {
         let row = self.row(seq).clone();
-        let fields = format!(
-            " seq={} user={} qty={} state={} at={} deadline={} req={} born={} round={}",
-            row.seq,
-            row.user.escape_ascii(),
-            row.qty,
-            row.state,
-            row.at,
-            row.deadline,
-            row.req.as_deref().unwrap_or_default().escape_ascii(),
-            row.epoch,
-            row.round
-        );
+        let mut data = number("seq", row.seq) + &number("qty", row.qty);
+        data += &format!(",\"state\":\"{}\"", row.state);
+        data += &number("at", row.at);
+        data += &unless_0("deadline", row.deadline);
+        data += &unless_0("round", row.round);
+        data += &number("born", row.epoch);
+        let mut raw = format!(" user={}", row.user.escape_ascii());
+        if let Some(req) = &row.req {
+            raw += &format!(" req={}", req.escape_ascii());
+        }
         if row.round == self.round {
-            return self.happen_with(event, fields);
+            return self.happen_with(event, data, raw);
         }
         // An older round has numbers of its own, and its stock is nobody's news.
         *self.tallies.entry(event).or_default() += 1;
-        self.tell(row.round, event, &fields);
+        self.tell(row.round, event, &data, &raw);
     }
 
     /// An event that is told with the terms.
     pub(super) fn happen_with_terms(&mut self, event: &'static str) {
         let rules = &self.rules;
-        let mut fields = format!(
-            " limit={} grabs={} hold_ms={} open_at={} close_at={} outbox={}",
-            rules.limit,
-            rules.grabs,
-            rules.hold_ms,
-            rules.open_at,
-            rules.close_at,
-            rules.outbox.map(String::from).unwrap_or_default()
-        );
-        fields += &rules.drawing.text();
+        let mut data = unless_0("limit", rules.limit);
+        data += &unless_0("grabs", rules.grabs);
+        data += &unless_0("hold_ms", rules.hold_ms);
+        data += &unless_0("open_at", rules.open_at);
+        data += &unless_0("close_at", rules.close_at);
+        data += &rules.drawing.text();
         if let Some(every) = rules.every {
-            fields += &format!(
-                " every_ms={} offset_ms={} lasts_ms={} carry={}",
-                every.period,
-                every.offset,
-                every.lasts,
-                u64::from(every.carry)
-            );
+            data += &number("every_ms", every.period);
+            data += &unless_0("offset_ms", every.offset);
+            data += &number("lasts_ms", every.lasts);
+            data += if every.carry { ",\"carry\":true" } else { "" };
         }
         let gates = &rules.gates;
-        if *gates != Gates::default() {
-            fields += &format!(
-                " allowlist={} mod={} sample={} admit={} mask={}",
-                u64::from(gates.allowlist),
-                gates.modulo.map_or(0, |(modulus, _)| modulus),
-                gates.sample.map_or(1000, |(permille, _)| permille),
-                gates.admit,
-                u64::from(gates.mask)
-            );
-        }
-        self.happen_with(event, fields);
+        data += if gates.allowlist { ",\"allowlist\":true" } else { "" };
+        data += &gates.modulo.map_or(String::new(), |(modulus, _)| number("mod", modulus));
+        data += &gates.sample.map_or(String::new(), |(permille, _)| number("sample", permille));
+        data += &unless_0("admit", gates.admit);
+        data += if gates.mask { ",\"mask\":true" } else { "" };
+        let outbox = rules.outbox.map(|stream| format!(" outbox={stream}"));
+        self.happen_with(event, data, outbox.unwrap_or_default());
     }
 
-    /// An event, and the transition that it caused.
-    pub(super) fn happen_with(&mut self, event: &'static str, fields: String) {
+    /// An event, and the transition that it caused. `data` is what follows the sale's numbers.
+    pub(super) fn happen_with(&mut self, event: &'static str, data: String, raw: String) {
         *self.tallies.entry(event).or_default() += 1;
-        self.tell(self.round, event, &fields);
+        self.tell(self.round, event, &data, &raw);
         let stock = match (self.available(), self.units("HELD")) {
             (0, 0) => "SOLDOUT",
             (0, _) => "ALLHELD",
@@ -94,26 +83,41 @@ impl Oracle {
         };
         if stock != self.stock {
             self.stock = stock;
-            self.tell(self.round, stock, "");
+            self.tell(self.round, stock, "", "");
         }
     }
 
-    fn tell(&mut self, round: u64, event: &'static str, fields: &str) {
+    fn tell(&mut self, round: u64, event: &'static str, data: &str, raw: &str) {
         self.events.push(event);
         if self.rules.outbox.is_none() {
             return;
         }
         self.rev += 1;
-        self.entries.push(format!(
-            "event={event} sale={KEY} id={ID} epoch={} rev={} t={} supply={} available={} held={} \
-             sold={}{fields}",
-            self.epoch,
-            self.rev,
-            self.t,
-            self.supply_in(round),
-            self.available_in(round),
-            self.units_in(round, "HELD"),
-            self.units_in(round, "SOLD")
-        ));
+        let numbers = [
+            ("epoch", self.epoch),
+            ("rev", self.rev),
+            ("t", self.t),
+            ("supply", self.supply_in(round)),
+            ("available", self.available_in(round)),
+            ("held", self.units_in(round, "HELD")),
+            ("sold", self.units_in(round, "SOLD")),
+        ];
+        let numbers: String = numbers.map(|(name, value)| number(name, value)).concat();
+        let data = format!("{{\"id\":\"{ID}\"{numbers}{data}}}");
+        self.entries.push(format!("event={event} sale={KEY} data={data}{raw}"));
+    }
+}
+
+/// A number in an object that has begun.
+pub(super) fn number(name: &str, value: impl Display) -> String {
+    format!(",\"{name}\":{value}")
+}
+
+/// The same for one that is left out where there is none.
+fn unless_0(name: &str, value: u64) -> String {
+    if value == 0 {
+        String::new()
+    } else {
+        number(name, value)
     }
 }

@@ -1,5 +1,6 @@
 //! The operator's commands.
 
+use super::entries::number;
 use super::{Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, RESTOCKS_KNOWN};
 
 impl Oracle {
@@ -42,8 +43,8 @@ impl Oracle {
         self.base = self.base.saturating_add_signed(applied);
         let reply = format!("{applied} {}", self.available());
         self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
-        let fields = format!(" delta={delta} applied={applied} req={}", req.escape_ascii());
-        self.happen_with("RESTOCK", fields);
+        let data = number("delta", delta) + &number("applied", applied);
+        self.happen_with("RESTOCK", data, format!(" req={}", req.escape_ascii()));
         reply
     }
 

@@ -1,5 +1,6 @@
 //! Sales that repeat.
 
+use super::entries::number;
 use super::{Moment, Oracle, Row, INTEGER_MAX};
 
 /// When rounds begin, all in milliseconds.
@@ -49,7 +50,7 @@ impl Oracle {
         self.change(now);
         self.older.push((self.round, self.supply));
         (self.round, self.supply) = (round, supply);
-        self.happen_with("ROUND", format!(" round={round}"));
+        self.happen_with("ROUND", number("round", round), String::new());
     }
 
     /// Told round by round: with CARRY each leaves what it has to the next, if anybody could ask

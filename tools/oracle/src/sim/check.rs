@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use seckill_domain::ledger::Grant;
 use seckill_domain::multi_grab::{MultiDecision, MultiOutcome};
-use seckill_domain::outbox::Entry;
+use seckill_domain::outbox::Field;
 use seckill_domain::outcome::{Outcome, State};
 use seckill_domain::record::Asked;
 use seckill_domain::status::Status;
@@ -12,11 +12,11 @@ use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
 use super::cluster::Cluster;
-use super::follower::{field, number};
 use super::node::Held;
 use super::{same, Check};
 use crate::oracle::{Bytes, Op, Oracle, Row};
 use crate::rebuild;
+use crate::stored_entry::StoredEntry;
 use crate::world::{counters, numbers};
 
 /// The counters that are the same on every node come behind those of refusals.
@@ -114,18 +114,19 @@ impl Cluster {
     }
 
     /// (epoch, rev) and (epoch, seq) never name two things, also when histories are lost.
-    pub fn check_names(&mut self, sale: usize, entries: &[Entry]) -> Check {
+    pub fn check_names(&mut self, sale: usize, entries: &[StoredEntry]) -> Check {
         let names = &mut self.names[sale];
         for entry in entries {
-            let (epoch, rev) = (number(entry, "epoch")?, number(entry, "rev")?);
-            let print = fingerprint(entry.fields().map(|(_, value)| value));
+            let (epoch, rev) = (entry.number("epoch")?, entry.number("rev")?);
+            let print = fingerprint(entry.fields.iter().map(|(_, value)| &value[..]));
             let named = *names.revs.entry((epoch, rev)).or_insert(print);
             same("what an epoch and a rev name", &named, &print)?;
-            if field(entry, "seq").is_empty() {
+            if !entry.has("seq") {
                 continue;
             }
-            let key = (number(entry, "born")?, number(entry, "seq")?);
-            let values = ["user", "qty", "req", "at"].map(|name| field(entry, name));
+            let key = (entry.number("born")?, entry.number("seq")?);
+            let numbers = [entry.number("qty")?, entry.number("at")?].map(u64::to_be_bytes);
+            let values = [entry.raw(Field::User), entry.raw(Field::Req), &numbers[0], &numbers[1]];
             let print = fingerprint(values.into_iter());
             let named = *names.seqs.entry(key).or_insert(print);
             same("what an epoch and a seq name", &named, &print)?;

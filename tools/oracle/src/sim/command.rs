@@ -7,7 +7,6 @@ use seckill_domain::decide::Decision;
 use seckill_domain::draw::Draw;
 use seckill_domain::event::EventKind;
 use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
-use seckill_domain::outbox::Entry;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Request};
@@ -20,15 +19,16 @@ use super::step::Step;
 use super::tally::Tally;
 use super::{same, Check};
 use crate::oracle::{Ask, Bytes, Op};
-use crate::world::{encoded, reply, request, texts, words};
+use crate::stored_entry::{texts, StoredEntry};
+use crate::world::{encoded, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
-const KEY: &[u8] = b"k";
+pub const KEY: &[u8] = b"k";
 
 /// What a command changed: its part of the history, its entries, the kinds of its events.
 struct Made {
     part: Part,
-    entries: Vec<Entry>,
+    entries: Vec<StoredEntry>,
     kinds: Vec<EventKind>,
 }
 
@@ -191,10 +191,7 @@ impl Cluster {
         let held = &mut self.primary.held[sale];
         let (version, rev) = (held.sale.balances().version, held.sale.balances().rev);
         let texts: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
-        let entries = match held.sale.outbox_after(plan) {
-            None => Vec::new(),
-            Some(_) => held.sale.entries(plan, KEY),
-        };
+        let entries = StoredEntry::all(&held.sale, plan, KEY);
         entries.iter().try_for_each(|entry| held.follower.read(entry))?;
         held.sale.commit(plan);
         held.follow();

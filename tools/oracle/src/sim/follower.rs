@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use seckill_domain::ledger::Grant;
-use seckill_domain::outbox::Entry;
+use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
 
 use super::{same, Check};
+use crate::stored_entry::StoredEntry;
 
 /// A grant as entries tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,17 +75,6 @@ pub struct Follower {
     grants: u64,
 }
 
-/// The value under `name`, empty when there is none.
-pub fn field<'e>(entry: &'e Entry, name: &str) -> &'e [u8] {
-    entry.fields().find(|(field, _)| *field == name).map_or(&[], |(_, value)| value)
-}
-
-/// The number under `name`.
-pub fn number(entry: &Entry, name: &str) -> Result<u64, String> {
-    let value = std::str::from_utf8(field(entry, name)).ok();
-    value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("no {name} in {entry:?}"))
-}
-
 impl Follower {
     /// Starts from the sale as it stands: what a shop exports when it begins to follow.
     pub fn export(sale: &Sale) -> Follower {
@@ -111,8 +101,8 @@ impl Follower {
     }
 
     /// Reads the next entry of the stream.
-    pub fn read(&mut self, entry: &Entry) -> Check {
-        let (rev, epoch, t) = (number(entry, "rev")?, number(entry, "epoch")?, number(entry, "t")?);
+    pub fn read(&mut self, entry: &StoredEntry) -> Check {
+        let (rev, epoch, t) = (entry.number("rev")?, entry.number("epoch")?, entry.number("t")?);
         if self.is_on {
             same("rev of an entry", &rev, &(self.rev + 1))?;
         }
@@ -123,30 +113,29 @@ impl Follower {
         let names = ["supply", "available", "held", "sold"];
         let mut numbers = [0; 4];
         for (slot, name) in numbers.iter_mut().zip(names) {
-            *slot = number(entry, name)?;
+            *slot = entry.number(name)?;
         }
         same("law of an entry", &numbers[0], &numbers[1..].iter().sum())?;
         self.numbers = numbers;
-        let bytes = |name| field(entry, name).to_vec();
-        if !field(entry, "seq").is_empty() {
-            self.round = number(entry, "round")?;
+        if entry.has("seq") {
+            self.round = entry.number_or_0("round")?;
             let line = Line {
-                user: bytes("user"),
-                qty: number(entry, "qty")?,
-                state: bytes("state"),
-                at: number(entry, "at")?,
-                deadline: number(entry, "deadline")?,
-                req: bytes("req"),
-                born: number(entry, "born")?,
+                user: entry.raw(Field::User).to_vec(),
+                qty: entry.number("qty")?,
+                state: entry.word("state").into(),
+                at: entry.number("at")?,
+                deadline: entry.number_or_0("deadline")?,
+                req: entry.raw(Field::Req).to_vec(),
+                born: entry.number("born")?,
                 round: self.round,
             };
-            let seq = number(entry, "seq")?;
+            let seq = entry.number("seq")?;
             self.grants = self.grants.max(seq);
             self.lines.insert(seq, line);
             return Ok(());
         }
-        if field(entry, "event") == b"ROUND" {
-            self.stored_round = number(entry, "round")?;
+        if entry.raw(Field::Event) == b"ROUND" {
+            self.stored_round = entry.number("round")?;
         }
         self.round = self.stored_round;
         Ok(())

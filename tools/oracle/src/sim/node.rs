@@ -3,15 +3,16 @@
 use std::hash::Hasher;
 use std::rc::Rc;
 
-use seckill_domain::effect::{decode_version, encode_version, Change};
-use seckill_domain::outbox::Entry;
+use seckill_domain::effect::Change;
 use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
+use super::command::KEY;
 use super::follower::Follower;
 use super::model::Heard;
 use super::{same, Check};
 use crate::rebuild;
+use crate::stored_entry::StoredEntry;
 
 /// A sale on one node.
 #[derive(Clone, Debug)]
@@ -52,8 +53,8 @@ pub struct Part {
 /// How a sale changed.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// XADDs, then one APPLY.
-    Apply { version: u64, texts: Vec<Vec<u8>>, entries: Vec<Entry> },
+    /// One APPLY, and the entries that it makes everywhere.
+    Apply { version: u64, texts: Vec<Vec<u8>>, entries: Vec<StoredEntry> },
     /// A RESTORE.
     Arrive { dump: Rc<Vec<Vec<u8>>>, at: u64 },
 }
@@ -85,14 +86,14 @@ impl Held {
     }
 
     /// Applies what was replicated.
-    fn apply(&mut self, version: u64, texts: &[Vec<u8>], entries: &[Entry]) -> Check {
-        let mut wire = Vec::new();
-        encode_version(version, &mut wire);
-        same("version on the wire", &decode_version(&wire), &Some(version))?;
+    fn apply(&mut self, version: u64, texts: &[Vec<u8>], entries: &[StoredEntry]) -> Check {
         let changes = decoded(texts)?;
-        entries.iter().try_for_each(|entry| self.follower.read(entry))?;
-        let told = self.sale.apply(version, changes);
-        told.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
+        let plan = self.sale.check(version, changes);
+        let plan = plan.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
+        let own = StoredEntry::all(&self.sale, &plan, KEY);
+        same("entries of a replica", &own, &entries.to_vec())?;
+        own.iter().try_for_each(|entry| self.follower.read(entry))?;
+        self.sale.commit(&plan);
         self.follow();
         self.follower.check(&self.sale)
     }

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Parser;
 
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 /// Buys with real client libraries.
 #[derive(Parser)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use redis::Connection;
 
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 pub const KEY: &str = "sale:durability";
 const BUYERS: usize = 16;

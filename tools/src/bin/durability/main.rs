@@ -20,7 +20,7 @@ use comfy_table::{presets, Table};
 
 use buyers::{listed, Buyers, Wait, KEY};
 use seckill_harness::link::Link;
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 const STOCK: u64 = 100_000_000;
 const DEADLINE: Duration = Duration::from_secs(60);

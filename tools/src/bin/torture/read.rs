@@ -1,7 +1,6 @@
 //! What the server says when all is quiet: the sale, its grants and its outbox.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use redis::{Connection, Value};
 use serde_json::Value as Json;
@@ -77,55 +76,82 @@ fn entries(redis: &mut Connection, stream: &str) -> Result<Vec<Entry>, String> {
         let Some((last, _)) = page.last() else { return Ok(all) };
         from = format!("({last}");
         for (id, fields) in &page {
-            all.push(entry(Fields(fields)).ok_or_else(|| format!("Entry {id} can't be read."))?);
+            let entry = Fields::of(fields).and_then(|fields| entry(&fields));
+            all.push(entry.ok_or_else(|| format!("Entry {id} can't be read."))?);
         }
     }
 }
 
-/// What an entry of the outbox says, by name.
-struct Fields<'a>(&'a HashMap<String, String>);
+/// What an entry of the outbox says.
+struct Fields<'a> {
+    raw: &'a HashMap<String, String>,
+    data: Json,
+}
 
 impl Fields<'_> {
-    fn text(&self, name: &str) -> Option<String> {
-        self.0.get(name).cloned()
+    fn of(raw: &HashMap<String, String>) -> Option<Fields<'_>> {
+        Some(Fields { raw, data: serde_json::from_str(raw.get("data")?).ok()? })
     }
 
-    fn number<N: FromStr>(&self, name: &str) -> Option<N> {
-        self.0.get(name)?.parse().ok()
+    /// A field as it came.
+    fn raw(&self, name: &str) -> Option<String> {
+        self.raw.get(name).cloned()
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.data.get(key).is_some()
+    }
+
+    fn word(&self, key: &str) -> Option<&str> {
+        self.data.get(key)?.as_str()
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.data.get(key)?.as_u64()
+    }
+
+    /// A number that is left out where it is 0.
+    fn number_or_0(&self, key: &str) -> Option<u64> {
+        if self.has(key) {
+            self.number(key)
+        } else {
+            Some(0)
+        }
     }
 }
 
-fn entry(fields: Fields<'_>) -> Option<Entry> {
-    let restock = match fields.number("applied") {
-        Some(applied) => Some((fields.text("req")?, applied)),
+fn entry(fields: &Fields<'_>) -> Option<Entry> {
+    let restock = match fields.data.get("applied") {
+        Some(applied) => Some((fields.raw("req")?, applied.as_i64()?)),
         None => None,
     };
-    let grant = match fields.0.get("seq") {
-        Some(_) => Some(Row {
+    let grant = match fields.has("seq") {
+        true => Some(Row {
             seq: fields.number("seq")?,
-            user: fields.text("user")?,
+            user: fields.raw("user")?,
             qty: fields.number("qty")?,
-            state: State::read(&fields.text("state")?)?,
+            state: State::read(fields.word("state")?)?,
             at: fields.number("at")?,
-            deadline: fields.number("deadline")?,
-            req: fields.text("req")?,
+            deadline: fields.number_or_0("deadline")?,
+            req: fields.raw("req").unwrap_or_default(),
             born: fields.number("born")?,
-            round: fields.number("round")?,
+            round: fields.number_or_0("round")?,
         }),
-        None => None,
+        false => None,
     };
-    let limits = match fields.0.get("limit") {
-        Some(_) => Some(Limits {
-            limit: fields.number("limit")?,
-            grabs: fields.number("grabs")?,
-            hold_ms: fields.number("hold_ms")?,
-            close_at: fields.number("close_at")?,
+    let event = fields.raw("event")?;
+    let limits = match event.as_str() {
+        "INIT" | "ALTER" => Some(Limits {
+            limit: fields.number_or_0("limit")?,
+            grabs: fields.number_or_0("grabs")?,
+            hold_ms: fields.number_or_0("hold_ms")?,
+            close_at: fields.number_or_0("close_at")?,
         }),
-        None => None,
+        _ => None,
     };
     Some(Entry {
-        event: fields.text("event")?,
-        id: fields.text("id")?,
+        event,
+        id: fields.word("id")?.to_owned(),
         epoch: fields.number("epoch")?,
         rev: fields.number("rev")?,
         t: fields.number("t")?,

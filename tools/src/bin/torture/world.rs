@@ -18,7 +18,7 @@ use crate::disk::Disk;
 use crate::history::Reign;
 use crate::watch::Watch;
 use seckill_harness::link::Link;
-use seckill_harness::process::Server;
+use seckill_harness::program::Server;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
@@ -181,15 +181,17 @@ impl<'a> World<'a> {
         self.disks[number].watch.as_ref().filter(|watch| watch.works())
     }
 
-    /// Notes how many APPLYs it has refused; a restart counts from 0 again.
+    /// Notes how many APPLYs it has refused, and how many entries of the others its streams have; a
+    /// restart counts from 0 again.
     fn count_refused(&mut self, number: usize) -> Result<(), String> {
-        let refused: u64 =
-            self.info(number, "seckill", "seckill_apply_refused")?.parse().unwrap_or(0);
-        self.refused += refused;
+        for field in ["seckill_apply_refused", "seckill_outbox_refused"] {
+            let refused: u64 = self.info(number, "seckill", field)?.parse().unwrap_or(0);
+            self.refused += refused;
+        }
         Ok(())
     }
 
-    /// APPLYs that any server has refused. Asked once, at the end.
+    /// APPLYs and entries that any server has refused. Asked once, at the end.
     pub fn refused(&mut self) -> Result<u64, String> {
         for number in 0..self.servers.len() {
             self.count_refused(number)?;

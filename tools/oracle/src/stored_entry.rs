@@ -1,0 +1,78 @@
+//! Entries of the outbox as a reader keeps them.
+
+use seckill_domain::outbox::{Entry, Field};
+use seckill_domain::plan::Plan;
+use seckill_domain::Sale;
+use serde_json::{Map, Value};
+
+/// An entry that was read: its fields as they came, and what `data` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    pub fields: Vec<(Field, Vec<u8>)>,
+    data: Map<String, Value>,
+}
+
+impl StoredEntry {
+    /// The entries of `plan`, which is for `sale` as it is. None where there is no outbox.
+    pub fn all(sale: &Sale, plan: &Plan<'_>, key: &[u8]) -> Vec<StoredEntry> {
+        let mut all = Vec::new();
+        if sale.outbox_after(plan).is_some() {
+            sale.each_entry(plan, &mut Vec::new(), |entry| all.push(StoredEntry::of(entry, key)));
+        }
+        all
+    }
+
+    fn of(entry: &Entry<'_>, key: &[u8]) -> StoredEntry {
+        let fields = entry.fields(key).map(|(field, value)| (field, value.to_vec()));
+        let data = serde_json::from_slice(entry.data).unwrap_or_default();
+        StoredEntry { fields: fields.collect(), data }
+    }
+
+    /// A raw field, empty when there is none.
+    pub fn raw(&self, field: Field) -> &[u8] {
+        let found = self.fields.iter().find(|(name, _)| *name == field);
+        found.map_or(&[], |(_, value)| value)
+    }
+
+    /// Whether `data` has this key.
+    pub fn has(&self, key: &str) -> bool {
+        self.data.contains_key(key)
+    }
+
+    /// The word in `data` under `key`, empty when there is none.
+    pub fn word(&self, key: &str) -> &str {
+        self.data.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The number in `data` under `key`, which must be there.
+    pub fn number(&self, key: &str) -> Result<u64, String> {
+        let number = self.data.get(key).and_then(Value::as_u64);
+        number.ok_or_else(|| format!("no number {key} in {self:?}"))
+    }
+
+    /// The number in `data` under `key`, 0 when it is left out.
+    pub fn number_or_0(&self, key: &str) -> Result<u64, String> {
+        if self.has(key) {
+            self.number(key)
+        } else {
+            Ok(0)
+        }
+    }
+
+    /// `name=value` for each field, bytes escaped: the oracle's form.
+    pub fn text(&self) -> String {
+        let field = |(field, value): &(Field, Vec<u8>)| {
+            let value = match field {
+                Field::Data => String::from_utf8_lossy(value).into_owned(),
+                _ => value.escape_ascii().to_string(),
+            };
+            format!("{}={value}", field.name())
+        };
+        self.fields.iter().map(field).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Entries in the oracle's form.
+pub fn texts(entries: &[StoredEntry]) -> Vec<String> {
+    entries.iter().map(StoredEntry::text).collect()
+}
