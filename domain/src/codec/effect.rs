@@ -1,53 +1,26 @@
-//! The only way state changes, and the text that is replicated.
+//! The only way state changes, and what is replicated of it.
 //!
-//! An effect is one byte string: a letter, fields of one lower-case letter and a decimal number
-//! each, and behind a colon the bytes that users chose. `GRAB sale alice QTY 2 REQ o-7` replicates
-//! as
+//! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is its
+//! position, see [`crate::position`], and the effect the bytes of a [`Change`]. Times are absolute: a
+//! change has the distance from the T that the sale stored at that version, which both sides share.
 //!
-//! ```text
-//! SECKILL.APPLY sale 1z Gq2r3:o-7alice
-//! ```
-//! where `1z` is its position, see [`crate::position`], and `r3` says that the first three bytes
-//! behind the colon are the request id. The most common effect, one unit sold within the
-//! millisecond of the change before it, is just `galice`. Times are absolute: they are written as
-//! the distance `t` from the T that the sale stored at that version, which both sides share.
+//! What a log says may be anything. Reading it leads to a change that can be, its numbers and ids
+//! within their bounds, or to nothing; whether it can be of this sale is what [`Sale::check`] judges.
 //!
-//! | effect | fields |
-//! | --- | --- |
-//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close, `x` length of
-//! | | further terms, `y` length of amounts; id, secret, further terms, amounts, outbox |
-//! | `G` grant | `q` qty (1), `r` length of req, `u` 1 if asked with UPTO; req, user |
-//! | | `d` hold: HELD until so many ms after T |
-//! | `C` confirm, `X` cancel, `F` refund, `N` reclaim refused, `Y` reclaim | `s` seq |
-//! | `E` extend | `s` seq, `d` the new deadline in ms after T |
-//! | `D` expire | the seqs, with commas |
-//! | `M` import | `q` qty (1), `r` length of req, `a` when it was granted; req, user |
-//! | `V` import of a known request | `s` seq |
-//! | `W` fence | `r` length of req; req, user |
-//! | `Q` allow or deny | `l` 1 allow, 2 deny; `p` or `m` (1) added or removed; users, each after |
-//! | | its length |
-//! | `T` admit | user |
-//! | `R` restock | `p` or `m` delta, `a` applied (both without sign); req |
-//! | `P` pause, `U` resume | |
-//! | `A` alter | `l` `g` `h` `o` `c`: those that were given; `x` length of further terms; further
-//! | | terms, outbox |
-//! | `H` round | `n` its number, `s` its supply, `l` how often the list is added (DRAW LIST) |
-//! | `B` base, `K` restock ids, `J` fences, `S` users of a list, `O` amounts, `L` rows, `Z` next |
-//! | | of the rounds kept, `o` what a round has left of a list: pieces of a snapshot, which is |
-//! | | how a log is rewritten |
-//!
-//! Any of them may carry `t` (ms since the stored T, 0 when left out) and `e` (a new epoch).
-//! A letter or field that a build does not know is refused, never skipped.
+//! [`Sale::check`]: super::Sale::check
 
-mod read;
 mod tests;
-mod write;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use crate::admission::{List, LISTS};
-use crate::ledger::record::ReqTag;
-use crate::model::outcome::State;
+use crate::admission::List;
+use crate::codec::snapshot::Piece;
+use crate::ledger::record::{Asked, ReqTag};
+use crate::memory::wire;
+use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
+use crate::model::outcome::{Refused, State};
 use crate::request::terms::{Terms, TermsChange};
 
 /// Changes in order. Most commands make one.
@@ -63,114 +36,162 @@ pub struct Change<'a> {
     pub effect: Effect<'a>,
 }
 
+/// The forms of a change. What is here stays readable, and a later version adds its own behind it.
+/// `E` is the effect, or lends it.
+#[derive(Serialize, Deserialize)]
+enum Form<E> {
+    /// Version 1.
+    V1 {
+        #[serde(deserialize_with = "wire::integer")]
+        elapsed_ms: u64,
+        effect: E,
+    },
+    /// Version 1, of the first change in a run of a primary.
+    V1Begins {
+        #[serde(deserialize_with = "wire::integer")]
+        elapsed_ms: u64,
+        #[serde(deserialize_with = "wire::integer")]
+        epoch: u64,
+        effect: E,
+    },
+}
+
+impl<'a> Change<'a> {
+    /// Appends the bytes of this change.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let Change { elapsed_ms, epoch, effect } = self;
+        let elapsed_ms = *elapsed_ms;
+        let form = match *epoch {
+            None => Form::V1 { elapsed_ms, effect },
+            Some(epoch) => Form::V1Begins { elapsed_ms, epoch, effect },
+        };
+        wire::encode(&form, out);
+    }
+
+    /// Reads what [`Change::encode`] wrote, or tells that it is something else.
+    pub fn decode(bytes: &'a [u8]) -> Result<Change<'a>, Refused> {
+        Ok(match wire::decode(bytes)? {
+            Form::V1 { elapsed_ms, effect } => Change { elapsed_ms, epoch: None, effect },
+            Form::V1Begins { elapsed_ms, epoch, effect } => {
+                Change { elapsed_ms, epoch: Some(epoch), effect }
+            }
+        })
+    }
+}
+
 /// What changed. Effects carry results, never requests: whoever applies one judges nothing.
-#[derive(Clone, Debug)]
+///
+/// The order of the variants, and of the fields of each, is their form: both may only grow at the
+/// end, variants with a later version, fields never.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Effect<'a> {
-    Init(Box<Start>),
-    Grant(Granting<'a>),
-    Restock {
+    Grant(#[serde(borrow)] Granting<'a>),
+    /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
+    Settle {
+        #[serde(deserialize_with = "wire::integer")]
+        seq: u64,
+        #[serde(deserialize_with = "settled")]
+        to: State,
+    },
+    /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
+    Expire(#[serde(with = "seqs")] Seqs),
+    /// A new deadline, `ms` after T.
+    Extend {
+        #[serde(deserialize_with = "wire::integer")]
+        seq: u64,
+        #[serde(deserialize_with = "wire::span")]
+        ms: u64,
+    },
+    /// An expired grant is sold after all.
+    Reclaim {
+        #[serde(deserialize_with = "wire::integer")]
+        seq: u64,
+    },
+    Import(Importing<'a>),
+    /// An import of a request that is known: its grant is sold now.
+    Reimport {
+        #[serde(deserialize_with = "wire::integer")]
+        seq: u64,
+    },
+    /// A request id cancelled before it was granted.
+    Fence {
+        #[serde(with = "wire::user")]
+        user: &'a [u8],
+        #[serde(with = "wire::req")]
         req: &'a [u8],
+    },
+    /// A new round begins with so much supply. Comes alone.
+    Round {
+        #[serde(deserialize_with = "wire::integer")]
+        round: u64,
+        #[serde(deserialize_with = "wire::integer")]
+        supply: u64,
+    },
+    Restock {
+        #[serde(with = "wire::req")]
+        req: &'a [u8],
+        #[serde(deserialize_with = "wire::signed")]
         delta: i64,
+        #[serde(deserialize_with = "wire::signed")]
         applied: i64,
     },
     Pause,
     Resume,
     Alter(Box<TermsChange>),
-    /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
-    Expire(Seqs),
-    /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
-    Settle {
-        seq: u64,
-        to: State,
-    },
-    /// An expired grant is sold after all.
-    Reclaim {
-        seq: u64,
-    },
-    /// A new deadline, `ms` after T.
-    Extend {
-        seq: u64,
-        ms: u64,
-    },
-    Import(Importing<'a>),
-    /// An import of a request that is known: its grant is sold now.
-    Reimport {
-        seq: u64,
-    },
-    /// A request id cancelled before it was granted.
-    Fence {
-        user: &'a [u8],
-        req: &'a [u8],
-    },
     /// ALLOW or DENY.
     Users(UsersChange<'a>),
     /// ADMIT lets a user in.
     Admit {
+        #[serde(with = "wire::user")]
         user: &'a [u8],
     },
-    /// A new round begins with so much supply. Comes alone.
-    Round {
-        round: u64,
-        supply: u64,
-    },
-    /// First piece of a rewritten sale: everything but rows and restock ids.
-    Base(&'a [u8]),
-    /// Restock ids of a rewritten sale.
-    RestockIds(&'a [u8]),
-    /// Fences of a rewritten sale.
-    Fences(&'a [u8]),
-    /// Users on a list of a rewritten sale.
-    Listed(&'a [u8]),
-    /// Amounts of a rewritten sale that draws from a list.
-    Amounts(&'a [u8]),
-    /// Grant rows of a rewritten sale.
-    Rows(&'a [u8]),
-    /// The next of the rounds that a rewritten sale keeps: its rows follow.
-    Turn(&'a [u8]),
+    Init(Box<Start>),
+    /// A piece of a rewritten sale: the base first, which begins it.
+    Piece(Piece<'a>),
 }
 
 /// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UsersChange<'a> {
     /// `Allow` or `Deny`.
+    #[serde(deserialize_with = "operators_list")]
     pub list: List,
     pub add: bool,
+    #[serde(borrow, deserialize_with = "users")]
     pub users: Vec<&'a [u8]>,
 }
 
 /// How a sale begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
     pub id: u64,
     pub secret: [u8; 16],
+    #[serde(deserialize_with = "wire::integer")]
     pub supply: u64,
     pub terms: Terms,
     /// The amounts of DRAW LIST; else empty.
+    #[serde(deserialize_with = "amounts")]
     pub amounts: Vec<u64>,
 }
 
 /// A grant about to be recorded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Granting<'a> {
+    #[serde(with = "wire::user")]
     pub user: &'a [u8],
+    #[serde(borrow, deserialize_with = "asked_by_grab")]
     pub req: Option<ReqTag<'a>>,
+    #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
     /// How long it is held, 0 when it is sold at once.
+    #[serde(deserialize_with = "wire::span")]
     pub hold_ms: u64,
 }
 
 impl Effect<'_> {
     /// Whether it is a further piece of a rewritten sale.
     pub fn is_piece(&self) -> bool {
-        matches!(
-            self,
-            Effect::RestockIds(_)
-                | Effect::Fences(_)
-                | Effect::Listed(_)
-                | Effect::Amounts(_)
-                | Effect::Turn(_)
-                | Effect::Rows(_)
-        )
+        matches!(self, Effect::Piece(piece) if !matches!(piece, Piece::Base(_)))
     }
 }
 
@@ -185,12 +206,16 @@ impl Granting<'_> {
 }
 
 /// A grant that the shop's database knows and Redis lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Importing<'a> {
+    #[serde(with = "wire::user")]
     pub user: &'a [u8],
+    #[serde(with = "wire::req")]
     pub req: &'a [u8],
+    #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
     /// When it was granted, Unix ms.
+    #[serde(deserialize_with = "wire::moment")]
     pub at: u64,
 }
 
@@ -204,16 +229,45 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The number that stands for a list in effects and snapshots.
-pub fn list_code(list: List) -> u64 {
-    match list {
-        List::Allow => 1,
-        List::Deny => 2,
-        List::Admitted => 3,
+/// What a grant can be settled to.
+fn settled<'de, D: Deserializer<'de>>(from: D) -> Result<State, D::Error> {
+    match State::deserialize(from)? {
+        State::Held | State::Expired => Err(D::Error::custom("nobody settles a grant to this")),
+        to => Ok(to),
     }
 }
 
-/// Inverse of [`list_code`].
-pub fn list_of(code: u64) -> Option<List> {
-    LISTS.into_iter().find(|list| list_code(*list) == code)
+/// A list that operators write.
+fn operators_list<'de, D: Deserializer<'de>>(from: D) -> Result<List, D::Error> {
+    match List::deserialize(from)? {
+        List::Admitted => Err(D::Error::custom("no operator admits")),
+        list => Ok(list),
+    }
+}
+
+fn asked_by_grab<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReqTag<'de>>, D::Error> {
+    match Option::deserialize(from)? {
+        Some(ReqTag { asked: Asked::Either, .. }) => Err(D::Error::custom("no GRAB asks so")),
+        req => Ok(req),
+    }
+}
+
+fn users<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de [u8]>, D::Error> {
+    wire::several(from, USERS_PER_EFFECT_MAX, |wire::User(user)| Some(user))
+}
+
+fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    wire::several(from, DRAW_AMOUNTS_MAX as usize, |wire::Integer(amount)| Some(amount))
+}
+
+mod seqs {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(seqs: &Seqs, to: S) -> Result<S::Ok, S::Error> {
+        seqs.as_slice().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Seqs, D::Error> {
+        wire::several(from, EFFECTS_PER_APPLY_MAX, |wire::Integer(seq)| Some(seq))
+    }
 }

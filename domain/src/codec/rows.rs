@@ -1,36 +1,111 @@
-//! Grants in a snapshot: rows in pieces, written, checked and taken over.
-//!
-//! ```text
-//! first seq  number of rows  base of their times  rows
-//! ```
-//! A row has the form of `record`.
+//! Grants in a snapshot: rows in pieces, written, checked and added.
 
 use std::collections::HashSet;
 use std::hint::black_box;
 
+use serde::de::Error;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::codec::snapshot::{can_be_drawn, counts_all};
 use crate::draw::amounts::Amounts;
-use crate::ledger::record::{self, Asked, Record};
-use crate::ledger::{Ledger, Lookup, NewGrant, Places};
-use crate::memory::bytes::{put_varint, Reader};
+use crate::ledger::record::{Asked, NewGrant, Record, ReqTag};
+use crate::ledger::{Ledger, Lookup, Places};
+use crate::memory::wire;
 use crate::model::balances::Balances;
-use crate::model::limits::{
-    HOLD_MS_MAX, INTEGER_MAX, PIECE_BYTES_MAX, PIECE_BYTES_TARGET, REQ_BYTES_MAX,
-    ROWS_PER_PIECE_MAX, TIME_MS_MAX,
-};
+use crate::model::limits::{PIECE_BYTES_TARGET, ROWS_PER_PIECE_MAX, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
 use crate::Sale;
 
-/// Rows that are taken over together: their places in the index are asked for before the first is
+/// Rows that are added together: their places in the index are asked for before the first is
 /// needed.
-const TAKEN_TOGETHER: usize = 64;
+const ADDED_TOGETHER: usize = 64;
 
 /// Longest row without its ids, whatever its neighbours are.
 const ROW_BYTES_MAX: usize = 24;
 
+/// Grants in seq order.
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    /// Seq of the first.
+    first: u64,
+    rows: Vec<Row<'a>>,
+}
+
+/// A grant as it stands.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Row<'a> {
+    #[serde(with = "wire::user")]
+    user: &'a [u8],
+    #[serde(borrow)]
+    req: Option<ReqTag<'a>>,
+    #[serde(deserialize_with = "wire::quantity")]
+    qty: u64,
+    state: State,
+    /// Unix ms of the grant; on the wire the distance from that of the first, which wraps around
+    /// for one that is older.
+    at: u64,
+    /// Unix ms; 0 for a grant that never was held.
+    #[serde(deserialize_with = "wire::deadline")]
+    held_until: u64,
+}
+
+/// Rows on the wire.
+#[derive(Deserialize)]
+struct Form<'a> {
+    #[serde(deserialize_with = "wire::integer")]
+    first: u64,
+    #[serde(deserialize_with = "wire::moment")]
+    base_at: u64,
+    #[serde(borrow, deserialize_with = "several_rows")]
+    rows: Vec<Row<'a>>,
+}
+
+fn several_rows<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Row<'de>>, D::Error> {
+    let is_possible = |row: &Row<'_>| row.state != State::Held || row.held_until != 0;
+    wire::several(from, ROWS_PER_PIECE_MAX, |row| Some(row).filter(is_possible))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Rows<'a>, D::Error> {
+        let Form { first, base_at, mut rows } = Form::deserialize(from)?;
+        for row in &mut rows {
+            row.at = base_at.wrapping_add(row.at);
+        }
+        match rows.iter().all(|row| row.at <= TIME_MS_MAX) {
+            true => Ok(Rows { first, rows }),
+            false => Err(D::Error::custom("a time out of bounds")),
+        }
+    }
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let base_at = self.rows.first().map_or(0, |row| row.at);
+        let mut form = to.serialize_struct("Form", 3)?;
+        form.serialize_field("first", &self.first)?;
+        form.serialize_field("base_at", &base_at)?;
+        form.serialize_field("rows", &Since { base_at, rows: &self.rows })?;
+        form.end()
+    }
+}
+
+/// Rows whose times count from `base_at`.
+struct Since<'r, 'a> {
+    base_at: u64,
+    rows: &'r [Row<'a>],
+}
+
+impl Serialize for Since<'_, '_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let since = |row: &Row<'_>| row.at.wrapping_sub(self.base_at);
+        to.collect_seq(self.rows.iter().map(|row| Row { at: since(row), ..*row }))
+    }
+}
+
 /// Cuts the grants of a ledger into bounded parts: first seq and number. Depends on the grants
 /// alone, so that equal sales have equal pieces.
-pub(crate) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
+pub(super) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
     let mut first = ledger.base() + 1;
     core::iter::from_fn(move || {
         let (mut count, mut bytes) = (0, 0);
@@ -59,48 +134,39 @@ fn are_short(ledger: &Ledger, first: u64) -> bool {
     span.is_some_and(|span| span + before_last * (ROW_BYTES_MAX as u64) < PIECE_BYTES_TARGET as u64)
 }
 
-/// A piece of `count` rows from the grant `first` on.
-pub(crate) fn write(ledger: &Ledger, first: u64, count: usize) -> Vec<u8> {
-    let rows = || ledger.records(first).take(count);
-    let base_at = rows().next().map_or(0, |row| row.at);
-    let mut out = Vec::with_capacity(PIECE_BYTES_TARGET / 2);
-    put_varint(&mut out, first);
-    put_varint(&mut out, count as u64);
-    put_varint(&mut out, base_at);
-    rows().for_each(|row| record::write(&mut out, &Record { prev: 0, ..row }, base_at));
-    out
-}
-
-/// The beginning of a piece.
-struct Head {
-    first: u64,
-    count: u64,
-    base_at: u64,
-}
-
-impl Head {
-    fn read(reader: &mut Reader<'_>) -> Option<Head> {
-        Some(Head { first: reader.varint()?, count: reader.varint()?, base_at: reader.varint()? })
+impl<'a> Rows<'a> {
+    /// `count` grants from `first` on.
+    pub(super) fn of(ledger: &'a Ledger, first: u64, count: usize) -> Rows<'a> {
+        let rows = ledger.records(first).take(count).map(|record| {
+            let Record { user, req, qty, state, at, deadline, .. } = record;
+            Row { user, req, qty, state, at, held_until: deadline }
+        });
+        // A piece is one of many: its room is made at once.
+        let mut all = Vec::with_capacity(count);
+        all.extend(rows);
+        Rows { first, rows: all }
     }
-}
 
-/// Checks grant rows that follow those the sale has, and moves the numbers along.
-pub(crate) fn check(sale: &Sale, piece: &[u8], balances: &mut Balances) -> Result<(), Refused> {
-    let mut reader = Reader::new(piece);
-    let head = Head::read(&mut reader).ok_or(Refused::Unknown)?;
-    let in_bounds = (1..=ROWS_PER_PIECE_MAX as u64).contains(&head.count);
-    if head.first != balances.grants + 1 || !in_bounds || piece.len() > PIECE_BYTES_MAX {
-        return Err(Refused::Law);
-    }
-    check_records(sale, &mut reader, &head, balances)?;
-    // Rows that are still to come leave every packet its share, so that is so before them too.
-    let fits = can_be_drawn(sale, balances)
-        && has_room_for_list(sale, balances)
-        && counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
-    match (reader.is_empty(), fits) {
-        (true, true) => Ok(()),
-        (false, _) => Err(Refused::Unknown),
-        (true, false) => Err(Refused::Law),
+    /// Checks that they can follow those that the sale has, and moves the numbers along.
+    pub(crate) fn check(&self, sale: &Sale, balances: &mut Balances) -> Result<(), Refused> {
+        if self.first != balances.grants + 1 || self.rows.is_empty() {
+            return Err(Refused::Law);
+        }
+        let mut reqs = HashSet::new();
+        for row in &self.rows {
+            let is_new = |req: ReqTag<'a>| {
+                reqs.insert((row.user, req.id)) && sale.ledger.by_req(row.user, req.id).is_none()
+            };
+            if !row.is_drawn(sale, balances) || !row.req.is_none_or(is_new) {
+                return Err(Refused::Law);
+            }
+            balances.place(row.qty, row.state)?;
+        }
+        // Rows that are still to come leave every packet its share, so that is so before them too.
+        let fits = can_be_drawn(sale, balances)
+            && has_room_for_list(sale, balances)
+            && counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
+        fits.then_some(()).ok_or(Refused::Law)
     }
 }
 
@@ -111,81 +177,34 @@ fn has_room_for_list(sale: &Sale, balances: &Balances) -> bool {
     sale.amounts().is_none_or(fits)
 }
 
-fn check_records(
-    sale: &Sale,
-    reader: &mut Reader<'_>,
-    head: &Head,
-    balances: &mut Balances,
-) -> Result<(), Refused> {
-    let mut ids = HashSet::new();
-    for _ in 0..head.count {
-        let row = record::read(reader, head.base_at).ok_or(Refused::Unknown)?;
-        check_row(sale, &row, balances)?;
-        if let Some(req) = row.req {
-            let known = sale.ledger.by_req(row.user, req.id).is_some();
-            if known || !ids.insert((row.user, req.id)) {
-                return Err(Refused::Law);
-            }
+impl Row<'_> {
+    /// Whether the sale can have drawn this amount, or it was imported.
+    fn is_drawn(&self, sale: &Sale, balances: &Balances) -> bool {
+        let imported = self.req.is_some_and(|req| req.asked == Asked::Either);
+        sale.terms.draw.is_none_or(|draw| draw.can_draw(self.qty, balances.supply))
+            || imported && balances.packets.is_none()
+    }
+}
+
+impl Sale {
+    /// Adds rows that were checked.
+    pub(crate) fn add_rows(&mut self, rows: &Rows<'_>) {
+        let ledger = &mut self.ledger;
+        if !ledger.is_bulk_loading() {
+            return rows.rows.chunks(ADDED_TOGETHER).for_each(|rows| add(ledger, rows));
         }
-        balances.place(row.qty, row.state)?;
-    }
-    Ok(())
-}
-
-fn check_row(sale: &Sale, row: &Record<'_>, balances: &Balances) -> Result<(), Refused> {
-    let drawn = sale.terms.draw.is_none_or(|draw| draw.can_draw(row.qty, balances.supply));
-    let imported = row.req.is_some_and(|req| req.asked == Asked::Either);
-    match is_possible(row) && (drawn || imported && balances.packets.is_none()) {
-        true => Ok(()),
-        false => Err(Refused::Law),
-    }
-}
-
-fn is_possible(row: &Record<'_>) -> bool {
-    row.prev == 0
-        && (1..=INTEGER_MAX).contains(&row.qty)
-        && row.at <= TIME_MS_MAX
-        && row.deadline <= TIME_MS_MAX + HOLD_MS_MAX
-        && row.req.is_none_or(|req| req.id.len() <= REQ_BYTES_MAX)
-        && (row.state != State::Held || row.deadline != 0)
-}
-
-/// Takes over a piece of rows that was checked.
-pub(crate) fn take(sale: &mut Sale, piece: &[u8]) {
-    let mut reader = Reader::new(piece);
-    let Some(head) = Head::read(&mut reader) else { return };
-    let ledger = &mut sale.ledger;
-    let rows = (0..head.count).map_while(|_| record::read(&mut reader, head.base_at));
-    match ledger.is_bulk_loading() {
-        true => gather(ledger, rows),
-        false => take_records(ledger, rows),
-    }
-}
-
-/// Appends rows whose users are gathered: none of them is looked up.
-fn gather<'a>(ledger: &mut Ledger, rows: impl Iterator<Item = Record<'a>>) {
-    for row in rows {
-        let stranger = ledger.stranger(row.user);
-        push_row(ledger, &row, Some(stranger));
-    }
-}
-
-fn take_records<'a>(ledger: &mut Ledger, mut rows: impl Iterator<Item = Record<'a>>) {
-    let mut together: Vec<Record<'_>> = Vec::with_capacity(TAKEN_TOGETHER);
-    loop {
-        together.extend(rows.by_ref().take(TAKEN_TOGETHER));
-        if together.is_empty() {
-            return;
+        // All users are said to be different: none of them is looked up.
+        for row in &rows.rows {
+            let stranger = ledger.stranger(row.user);
+            push(ledger, row, Some(stranger));
         }
-        push(ledger, &together);
-        together.clear();
     }
 }
 
 /// Appends rows. Where a user is looked for is nowhere near where the one before was, so all places
 /// are touched before the first is looked at: the processor fetches them side by side.
-fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
-    let mut hashes = [None; TAKEN_TOGETHER];
+fn add(ledger: &mut Ledger, rows: &[Row<'_>]) {
+    let mut hashes = [None; ADDED_TOGETHER];
     for (hash, row) in hashes.iter_mut().zip(rows) {
         *hash = Some(ledger.hash_of(row.user));
     }
@@ -193,20 +212,23 @@ fn push(ledger: &mut Ledger, rows: &[Record<'_>]) {
     black_box(touched.fold(0, |all, word| all ^ word));
     for (row, hash) in rows.iter().zip(hashes) {
         let found = hash.map(|hash| ledger.find_at(row.user, hash));
-        push_row(ledger, row, found);
+        push(ledger, row, found);
     }
 }
 
 #[inline]
-fn push_row(ledger: &mut Ledger, row: &Record<'_>, found: Option<Lookup>) {
-    let new = NewGrant {
-        user: row.user,
-        req: row.req,
-        qty: row.qty,
-        state: row.state,
-        at: row.at,
-        held_until: row.deadline,
-        epoch: ledger.epoch_of(ledger.len() + 1),
-    };
+fn push(ledger: &mut Ledger, row: &Row<'_>, found: Option<Lookup>) {
+    let Row { user, req, qty, state, at, held_until } = *row;
+    let epoch = ledger.epoch_of(ledger.len() + 1);
+    let new = NewGrant { user, req, qty, state, at, held_until, epoch };
     ledger.push(&new, found.map(|user| Places { user, req: None }));
+}
+
+#[cfg(test)]
+impl Rows<'_> {
+    /// The first of them, so often and each of `qty`.
+    pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
+        let rows = (0..count).map(|_| Row { qty, ..self.rows[0] }).collect();
+        Rows { first: self.first, rows }
+    }
 }

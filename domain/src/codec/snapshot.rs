@@ -6,114 +6,76 @@
 //! rows then moves units as grants did, and each piece advances the version by one, so that a
 //! rewritten log is an ordinary sequence of effects that ends at the sale's version.
 //!
-//! The letters of the pieces in the order in which they are written, `*` any number of them:
+//! The pieces come in the order of the variants, `*` any number of them:
 //!
 //! ```text
-//! B  K?  J*  S*  O*  L*  (Z  L*)*  C
+//! Base  RestockIds?  Fences*  Listed*  Amounts*  Rows*  (Round  Rows*)*  Refusals
 //! ```
-//! The rows come round by round, the oldest that is kept first; `C` is in dumps alone. `base` and
-//! `sections` tell what is in a base, `write` in a piece of a list, `turn` in one that begins a
-//! round and `rows` in one of grants.
+//! The rows come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
 
 mod base;
 mod law;
 mod load;
-mod sections;
+mod round;
 mod tests;
-mod turn;
 mod write;
 
-use crate::codec::effect::Effect;
-use crate::memory::bytes::{put_varint, Reader};
-use crate::model::limits::INTEGER_MAX;
+use serde::{Deserialize, Serialize};
 
-pub use base::{read_base, Stated};
-pub(crate) use law::{can_be_drawn, completes, counts_all};
+use crate::codec::lists::{self, ListedUsers, RestockId};
+use crate::codec::rows::Rows;
+use crate::dedup::fences::Fence;
+use crate::memory::wire;
+use crate::model::outcome::Refused;
+use crate::state::status::Refusals;
+
+pub use base::Base;
 pub use load::Loader;
-pub(crate) use turn::{check_turn, take_turn};
+pub use round::RoundStart;
 
-/// Version of the form. From the first release on older ones stay readable; newer ones are refused.
-pub const FORMAT_VERSION: u8 = 1;
+pub(super) use law::{can_be_drawn, counts_all};
+pub(crate) use law::{completes, is_in_order};
 
-/// What a piece holds. The letter is the one of the effect that carries it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+/// A piece of a sale.
+///
+/// The order of the variants, and of the fields of each, is their form: what a later version adds
+/// comes behind them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Piece<'a> {
     /// Everything but what the other pieces hold; comes first.
-    Base,
+    Base(Box<Base>),
     /// Request ids of RESTOCK that are remembered.
-    RestockIds,
+    RestockIds(#[serde(borrow, deserialize_with = "lists::restock_ids")] Vec<RestockId<'a>>),
     /// Request ids that were cancelled before they were granted.
-    Fences,
+    Fences(#[serde(deserialize_with = "lists::fences")] Vec<Fence<'a>>),
     /// Users on the lists and those admitted.
-    Listed,
-    /// The amounts of DRAW LIST.
-    Amounts,
+    Listed(ListedUsers<'a>),
+    /// What is left of DRAW LIST.
+    Amounts(#[serde(deserialize_with = "lists::amounts")] Vec<u64>),
     /// Grants in seq order.
-    Rows,
+    Rows(Rows<'a>),
     /// The next of the rounds that are kept: its rows follow.
-    Turn,
+    Round(RoundStart),
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
-    Refusals,
+    Refusals(Refusals),
 }
 
-impl Kind {
-    /// The effect that carries such a piece in a rewritten log; `None` for what is of one node.
-    pub fn effect(self, piece: &[u8]) -> Option<Effect<'_>> {
-        Some(match self {
-            Kind::Base => Effect::Base(piece),
-            Kind::RestockIds => Effect::RestockIds(piece),
-            Kind::Fences => Effect::Fences(piece),
-            Kind::Listed => Effect::Listed(piece),
-            Kind::Amounts => Effect::Amounts(piece),
-            Kind::Rows => Effect::Rows(piece),
-            Kind::Turn => Effect::Turn(piece),
-            Kind::Refusals => return None,
-        })
+/// The forms of a piece in a dump. What is here stays readable, and a later version adds its own
+/// behind it. `P` is the piece, or lends it.
+#[derive(Serialize, Deserialize)]
+enum Form<P> {
+    V1(P),
+}
+
+impl<'a> Piece<'a> {
+    /// Appends the bytes of this piece, as dumps and digests have it.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        wire::encode(&Form::V1(self), out);
     }
 
-    /// The letter that marks a piece in a dump.
-    pub fn letter(self) -> u8 {
-        match self {
-            Kind::Base => b'B',
-            Kind::RestockIds => b'K',
-            Kind::Fences => b'J',
-            Kind::Listed => b'S',
-            Kind::Amounts => b'O',
-            Kind::Rows => b'L',
-            Kind::Turn => b'Z',
-            Kind::Refusals => b'C',
-        }
+    /// Reads what [`Piece::encode`] wrote, or tells that it is something else.
+    pub fn decode(bytes: &'a [u8]) -> Result<Piece<'a>, Refused> {
+        let Form::V1(piece) = wire::decode(bytes)?;
+        Ok(piece)
     }
-
-    /// The kind that a letter marks.
-    fn of(letter: u8) -> Option<Kind> {
-        KINDS.into_iter().find(|kind| kind.letter() == letter)
-    }
-}
-
-const KINDS: [Kind; 8] = [
-    Kind::Base,
-    Kind::RestockIds,
-    Kind::Fences,
-    Kind::Listed,
-    Kind::Amounts,
-    Kind::Rows,
-    Kind::Turn,
-    Kind::Refusals,
-];
-
-/// Appends these numbers.
-fn put_numbers(out: &mut Vec<u8>, numbers: impl IntoIterator<Item = u64>) {
-    numbers.into_iter().for_each(|number| put_varint(out, number));
-}
-
-/// The next number, within the bounds of an integer.
-pub(crate) fn take_number(reader: &mut Reader<'_>) -> Option<u64> {
-    reader.varint().filter(|number| *number <= INTEGER_MAX)
-}
-
-/// What `take` reads, if that is all there is.
-fn take_all<'a, T>(bytes: &'a [u8], take: impl FnOnce(&mut Reader<'a>) -> Option<T>) -> Option<T> {
-    let mut reader = Reader::new(bytes);
-    take(&mut reader).filter(|_| reader.is_empty())
 }

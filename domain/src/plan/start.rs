@@ -2,7 +2,7 @@
 
 use super::{check_law, Edition, Plan};
 use crate::codec::effect::{Change, Changes, Effect, Start};
-use crate::codec::snapshot;
+use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Ledger};
 use crate::model::balances::Balances;
@@ -78,8 +78,8 @@ impl Sale {
         change: Change<'a>,
         key: HashKey,
     ) -> Result<(Sale, Option<Plan<'a>>), Refused> {
-        if let Effect::Base(piece) = &change.effect {
-            return snapshot::read_base(piece, key).map(|(sale, _)| (sale, None));
+        if let Effect::Piece(Piece::Base(base)) = &change.effect {
+            return base.begin(key).map(|sale| (sale, None));
         }
         let plan = Plan::first(change, None)?;
         let sale = plan.create(key).ok_or(Refused::Place)?;
