@@ -58,9 +58,7 @@ mod state {
 mod codec {
     pub mod effect;
     pub(crate) mod json;
-    pub(crate) mod lists;
     pub mod position;
-    pub(crate) mod rows;
     pub mod snapshot;
 }
 

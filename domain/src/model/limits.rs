@@ -84,7 +84,7 @@ pub const ROUND_TOTALS_MAX: usize = 100;
 pub const SHED_BLOCKS_PER_STEP: usize = 16;
 
 /// Grant rows in one piece of a snapshot.
-pub const ROWS_PER_PIECE_MAX: usize = 1000;
+pub const GRANTS_PER_PIECE_MAX: usize = 1000;
 
 /// A piece of a snapshot is closed when it reaches this size, so that neither saving, loading nor
 /// rewriting ever handles one huge string.

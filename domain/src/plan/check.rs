@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
-use crate::codec::lists;
+use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Piece};
 use crate::draw::amounts::PlannedAmounts;
 use crate::ledger::{Lookup, Places};
@@ -81,16 +81,16 @@ impl<'s> Checker<'s> {
             self.effect(effect)?;
             return self.planner.effect(effect);
         }
-        // A piece is many rows at once: it comes alone and is checked as it is read.
+        // A piece is many changes at once: it comes alone and is checked as it is read.
         check(self.alone)?;
         let balances = &mut self.planner.balances;
         let Effect::Piece(piece) = effect else { return Err(Refused::Law) };
         match piece {
-            Piece::RestockIds(kept) => lists::check_restock_ids(sale, kept, balances)?,
-            Piece::Fences(added) => lists::check_fences(sale, added, balances)?,
-            Piece::Listed(users) => lists::check_listed(sale, users)?,
-            Piece::Amounts(added) => lists::check_amounts(sale, added)?,
-            Piece::Rows(rows) => rows.check(sale, balances)?,
+            Piece::RestockIds(kept) => pieces::check_restock_ids(sale, kept, balances)?,
+            Piece::Fences(added) => pieces::check_fences(sale, added, balances)?,
+            Piece::Listed(users) => pieces::check_listed(sale, users)?,
+            Piece::Amounts(added) => pieces::check_amounts(sale, added)?,
+            Piece::Grants(rows) => rows.check(sale, balances)?,
             Piece::Round(next) => next.check(sale, balances)?,
             Piece::Base(_) | Piece::Refusals(_) => return Err(Refused::Law),
         }

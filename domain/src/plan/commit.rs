@@ -98,7 +98,7 @@ impl Sale {
             Piece::Fences(added) => added.iter().for_each(|fence| self.fences.load(fence)),
             Piece::Listed(users) => self.add_listed(users),
             Piece::Amounts(added) => self.add_amounts(added),
-            Piece::Rows(rows) => self.add_rows(rows),
+            Piece::Grants(rows) => self.add_grants(rows),
             Piece::Round(next) => self.follow_round(next),
             // Nobody plans these on a sale that exists.
             Piece::Base(_) | Piece::Refusals(_) => {}

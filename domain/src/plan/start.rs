@@ -55,7 +55,7 @@ impl<'a> Plan<'a> {
     pub fn create(&self, key: HashKey) -> Option<Sale> {
         let [Change { effect: Effect::Init(start), .. }] = &self.changes[..] else { return None };
         let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
-        sale.told_supply = start.supply;
+        sale.initial_supply = start.supply;
         if let Some(amounts) = sale.amounts_mut() {
             *amounts = start.amounts.iter().copied().collect();
         }

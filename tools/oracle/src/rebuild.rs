@@ -27,7 +27,7 @@ fn letter(piece: &Piece<'_>) -> char {
         Piece::Fences(_) => 'J',
         Piece::Listed(_) => 'S',
         Piece::Amounts(_) => 'O',
-        Piece::Rows(_) => 'L',
+        Piece::Grants(_) => 'L',
         Piece::Round(_) => 'Z',
         Piece::Refusals(_) => 'C',
     }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::law::{completes, counts_all, draw_holds};
+use super::law::counts_all;
+use super::order::completes;
 use super::round::RoundStart;
 use crate::admission::LISTS;
 use crate::draw::amounts::Amounts;
@@ -27,7 +28,7 @@ pub struct Base {
     created_at: u64,
     paused: bool,
     #[serde(deserialize_with = "wire::integer")]
-    pub(super) told_supply: u64,
+    pub(super) initial_supply: u64,
     #[serde(deserialize_with = "wire::integer")]
     pub(super) winners: u64,
     #[serde(deserialize_with = "wire::integer")]
@@ -47,7 +48,7 @@ pub struct Base {
     /// How the oldest round begins that is kept; in a sale without rounds there is one.
     start: RoundStart,
     pub(super) rounds: Option<RoundsOver>,
-    told_terms: Terms,
+    initial_terms: Terms,
     terms: Terms,
 }
 
@@ -80,7 +81,7 @@ impl Sale {
             balances: Balances { version: self.balances.version + self.awaits, ..self.balances },
             created_at: self.created_at,
             paused: self.paused,
-            told_supply: self.told_supply,
+            initial_supply: self.initial_supply,
             winners: self.ledger.winners(),
             restocks: self.restocks.len() as u64,
             fences: self.fences.len() as u64,
@@ -91,7 +92,7 @@ impl Sale {
             tallies: self.tallies,
             start: self.round_start(0),
             rounds: self.rounds().map(over),
-            told_terms: (*self.told_terms).clone(),
+            initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
         }
     }
@@ -103,8 +104,8 @@ impl Base {
         let mut sale = Sale::blank(self.id, self.secret, self.terms.clone(), key);
         sale.ledger = self.start.ledger(key).ok_or(Refused::Law)?;
         sale.fences.set_dropped(self.fences_dropped);
-        sale.told_supply = self.told_supply;
-        sale.told_terms = Box::new(self.told_terms.clone());
+        sale.initial_supply = self.initial_supply;
+        sale.initial_terms = Box::new(self.initial_terms.clone());
         sale.created_at = self.created_at;
         sale.paused = self.paused;
         sale.tallies = self.tallies;
@@ -134,8 +135,8 @@ impl Base {
             && counts_all(stated, self.restocks, self.fences)
             && counts_all(begun, 0, 0);
         let terms_hold = self.terms.check().is_ok()
-            && self.told_terms.check().is_ok()
-            && self.told_terms.schedule == self.terms.schedule
+            && self.initial_terms.check().is_ok()
+            && self.initial_terms.schedule == self.terms.schedule
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);
         match numbers_hold && terms_hold && self.rounds_hold() && is_complete {
@@ -157,4 +158,18 @@ impl Base {
         };
         follows && fits
     }
+}
+
+/// Whether the packets that a base states are those of its terms.
+fn draw_holds(sale: &Sale, base: &Base) -> bool {
+    let Some(draw) = &sale.terms.draw else {
+        return base.balances.packets.is_none() && base.amounts == 0;
+    };
+    let list = if draw.is_list() { base.balances.packets.unwrap_or(0) } else { 0 };
+    sale.initial_terms.draw == sale.terms.draw
+        && draw.check_numbers(base.initial_supply).is_ok()
+        && draw.is_lawful(&base.balances)
+        && draw.is_lawful(&sale.balances)
+        // Fewer only in a sale that itself awaited pieces: its last piece finds that out.
+        && base.amounts <= list
 }

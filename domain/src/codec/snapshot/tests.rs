@@ -203,7 +203,8 @@ fn a_round_without_its_packets_is_refused() {
 fn rows_of_an_old_round_are_checked() {
     let sale = with_rounds(None);
     let all: Vec<_> = sale.pieces().collect();
-    let [Piece::Base(base), Piece::Rows(rows), Piece::Round(_), Piece::Rows(_)] = &all[..] else {
+    let [Piece::Base(base), Piece::Grants(rows), Piece::Round(_), Piece::Grants(_)] = &all[..]
+    else {
         panic!("other pieces: {all:?}");
     };
     let with_room = |version: u64| {
@@ -211,7 +212,7 @@ fn rows_of_an_old_round_are_checked() {
         base.balances.version = version;
         begun([Piece::Base(base)])
     };
-    let several = |count: u64, qty: u64| Piece::Rows(rows.repeated(count, qty));
+    let several = |count: u64, qty: u64| Piece::Grants(rows.repeated(count, qty));
     assert_eq!(after(&with_room(9), several(1, 9)), Ok(()));
     assert_eq!(after(&with_room(9), several(1, 10)), Err(Refused::Law), "9 units were there");
     assert_eq!(after(&with_room(9), several(2, 5)), Err(Refused::Law), "9 units were there");
@@ -230,9 +231,9 @@ fn rows_of_an_old_round_are_checked() {
 fn amounts_behind_rows_are_refused() {
     let list = [5, 6, 7];
     let terms = Terms { limit: 0, draw: Some(Draw::list(&list)), ..Terms::default() };
-    let mut told = init(18, terms);
-    told.amounts = list.to_vec();
-    let mut sale = created(&told, 1);
+    let mut wanted = init(18, terms);
+    wanted.amounts = list.to_vec();
+    let mut sale = created(&wanted, 1);
     grab(&mut sale, "u", 2);
     let all: Vec<_> = sale.pieces().collect();
     let [base, amounts, rows] = &all[..] else { panic!("other pieces: {all:?}") };

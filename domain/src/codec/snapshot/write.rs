@@ -1,9 +1,9 @@
 //! The pieces of a sale: which there are, and what is in each.
 
+use super::grants::{self, Grants};
+use super::pieces::{ListedUsers, RestockId};
 use super::Piece;
 use crate::admission::{List, LISTS};
-use crate::codec::lists::{ListedUsers, RestockId};
-use crate::codec::rows::{self, Rows};
 use crate::draw::amounts::Amounts;
 use crate::model::limits::{AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE};
 use crate::Sale;
@@ -11,12 +11,12 @@ use crate::Sale;
 /// A piece that is to be written.
 enum Part {
     RestockIds,
-    /// The first and how many, as of amounts and rows.
+    /// The first and how many, as of amounts and grants.
     Fences(usize, usize),
     /// From this place on.
     Listed(List, u64),
     Amounts(usize, usize),
-    Rows(u64, usize),
+    Grants(u64, usize),
     /// The round at this place among all that are kept.
     Round(usize),
 }
@@ -45,8 +45,8 @@ impl Sale {
                 let left = self.amounts().into_iter().flat_map(Amounts::iter);
                 Piece::Amounts(left.skip(first).take(count).collect())
             }
-            Part::Rows(first, count) => {
-                Piece::Rows(Rows::of(self.round_of(first).ledger, first, count))
+            Part::Grants(first, count) => {
+                Piece::Grants(Grants::of(self.round_of(first).ledger, first, count))
             }
             Part::Round(place) => Piece::Round(self.round_start(place)),
         }
@@ -75,7 +75,7 @@ impl Sale {
             if place > 0 {
                 parts.push(Part::Round(place));
             }
-            parts.extend(rows::cut(ledger).map(|(first, count)| Part::Rows(first, count)));
+            parts.extend(grants::cut(ledger).map(|(first, count)| Part::Grants(first, count)));
         }
         parts
     }

@@ -1,13 +1,13 @@
-//! The lists of a snapshot: restock ids, fences, users, drawn amounts. What is in a piece of one is
-//! checked as a whole before any of it is added.
+//! Restock ids, fences, users and amounts in a snapshot. What is in a piece of them is checked as a
+//! whole before any of it is added.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::law::counts_all;
 use crate::admission::users::Listed;
 use crate::admission::List;
-use crate::codec::snapshot::{counts_all, Piece};
 use crate::dedup::fences::Fence;
 use crate::dedup::restocks::Restocked;
 use crate::memory::wire;
@@ -120,17 +120,6 @@ pub(crate) fn check_amounts(sale: &Sale, added: &[u64]) -> Result<(), Refused> {
     let fits = list.len() + added.len() as u64 <= sale.balances.packets.unwrap_or(0)
         && sum.is_some_and(|sum| sum <= sale.balances.available);
     check(!added.is_empty() && fits)
-}
-
-/// What is listed once the last piece has come, which was checked: how many amounts, and their sum.
-pub(super) fn amounts_with(sale: &Sale, last: Option<&Piece<'_>>) -> Option<(u64, u64)> {
-    let list = sale.amounts()?;
-    let further: &[u64] = match last {
-        Some(Piece::Amounts(amounts)) => amounts,
-        _ => &[],
-    };
-    let sum = list.sum().saturating_add(further.iter().sum());
-    Some((list.len() + further.len() as u64, sum))
 }
 
 impl Sale {

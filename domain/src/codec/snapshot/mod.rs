@@ -3,38 +3,41 @@
 //!
 //! The base has everything but the lists; every further piece is a bounded part of a list. A sale
 //! rebuilt from its base alone is lawful with all units available and none granted; each piece of
-//! rows then moves units as grants did, and each piece advances the version by one, so that a
+//! grants then moves units as grants did, and each piece advances the version by one, so that a
 //! rewritten log is an ordinary sequence of effects that ends at the sale's version.
 //!
 //! The pieces come in the order of the variants, `*` any number of them:
 //!
 //! ```text
-//! Base  RestockIds?  Fences*  Listed*  Amounts*  Rows*  (Round  Rows*)*  Refusals
+//! Base  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Refusals
 //! ```
-//! The rows come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
+//! The grants come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
 
 mod base;
+mod grants;
 mod law;
 mod load;
+mod order;
+pub(crate) mod pieces;
 mod round;
 mod tests;
 mod write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::lists::{self, ListedUsers, RestockId};
-use crate::codec::rows::Rows;
 use crate::dedup::fences::Fence;
 use crate::memory::wire;
 use crate::model::outcome::Refused;
 use crate::state::status::Refusals;
 
+use grants::Grants;
+use pieces::{ListedUsers, RestockId};
+
 pub use base::Base;
 pub use load::Loader;
 pub use round::RoundStart;
 
-pub(super) use law::{can_be_drawn, counts_all};
-pub(crate) use law::{completes, is_in_order};
+pub(crate) use order::{completes, is_in_order};
 
 /// A piece of a sale.
 ///
@@ -45,16 +48,16 @@ pub enum Piece<'a> {
     /// Everything but what the other pieces hold; comes first.
     Base(Box<Base>),
     /// Request ids of RESTOCK that are remembered.
-    RestockIds(#[serde(borrow, deserialize_with = "lists::restock_ids")] Vec<RestockId<'a>>),
+    RestockIds(#[serde(borrow, deserialize_with = "pieces::restock_ids")] Vec<RestockId<'a>>),
     /// Request ids that were cancelled before they were granted.
-    Fences(#[serde(deserialize_with = "lists::fences")] Vec<Fence<'a>>),
+    Fences(#[serde(deserialize_with = "pieces::fences")] Vec<Fence<'a>>),
     /// Users on the lists and those admitted.
     Listed(ListedUsers<'a>),
     /// What is left of DRAW LIST.
-    Amounts(#[serde(deserialize_with = "lists::amounts")] Vec<u64>),
+    Amounts(#[serde(deserialize_with = "pieces::amounts")] Vec<u64>),
     /// Grants in seq order.
-    Rows(Rows<'a>),
-    /// The next of the rounds that are kept: its rows follow.
+    Grants(Grants<'a>),
+    /// The next of the rounds that are kept: its grants follow.
     Round(RoundStart),
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals(Refusals),
