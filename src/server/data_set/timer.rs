@@ -158,8 +158,8 @@ pub(crate) fn take_due(lock: ServerLock<'_>, now_ms: u64) -> Option<(u64, c_int,
     TIMER.with(lock, |timer| timer.deadlines.take_due(now_ms))
 }
 
-/// Sets the next deadline, if there is one, of the key whose deadline was taken, wherever that is by
-/// now. The tick arms the timer when it ends.
+/// Sets the next deadline, if there is one, of the key whose deadline was taken, wherever that is
+/// by now. The tick arms the timer when it ends.
 pub(crate) fn put_back(lock: ServerLock<'_>, next: Option<u64>) {
     TIMER.with(lock, |timer| timer.deadlines.put_back(next));
 }
