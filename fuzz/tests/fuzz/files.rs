@@ -99,8 +99,12 @@ fn fill(server: &Server, seed: u64) {
 fn values(server: &Server) -> Vec<Vec<u8>> {
     let mut conn = server.conn();
     let keys = conn.cmd("KEYS *");
-    let sales = keys.items().iter().filter(|key| key.bytes() != b"out");
-    let dumps = sales.map(|key| conn.ask(&[b"DUMP" as &[u8], key.bytes()]).bytes().to_vec());
+    let mut ask = |verb: &[u8], key: &Reply| conn.ask(&[verb, key.bytes()]);
+    // Streams are the server's own. Besides the one of `like` there are those of sales of the
+    // corpus, as soon as one of their holds has run out.
+    let mut sales = keys.items().to_vec();
+    sales.retain(|key| ask(b"TYPE", key).to_string() == "+flashsale");
+    let dumps = sales.iter().map(|key| ask(b"DUMP", key).bytes().to_vec());
     dumps.map(|dump| dump[HEADER_BYTES..dump.len() - TRAILER_BYTES].to_vec()).collect()
 }
 
