@@ -17,6 +17,7 @@ use crate::Sale;
 /// One entry, but for the name of its sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'e> {
+    /// What happened.
     pub event: EventKind,
     /// Numbers and words, as JSON.
     pub data: &'e [u8],
@@ -31,11 +32,17 @@ pub struct Entry<'e> {
 /// Names of fields, in the order in which they stand in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
+    /// What happened, a word.
     Event,
+    /// The key of the sale.
     Sale,
+    /// Numbers and words, as JSON.
     Data,
+    /// Whom it is about.
     User,
+    /// The request id of the grant or of the restock.
     Req,
+    /// The stream that the sale's terms name.
     Outbox,
 }
 

@@ -1,11 +1,12 @@
 //! `SECKILL.APPLY key position effect [effect ...]`: what replicas and logs are sent. It carries
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
-use super::access::KEY;
 use super::errors;
-use super::pipeline::{self, Made};
+use super::pipeline::KEY;
+use super::pipeline::{self, Committed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
+use crate::server::data_set::counts;
 use crate::server::ffi::random;
 use crate::server::module::info;
 use crate::server::propagation::outbox::{Appended, OpenStream, Outbox, Stream};
@@ -43,8 +44,8 @@ pub const SPEC: Spec = Spec {
     example: r#"SECKILL.APPLY drop 1z "\x00\x00\x00\x05alice\x01\x03o-7\x00\x02\x00""#,
 };
 
-/// What happened, unless it was a base, and what was made.
-type Applied<'a, 'c> = (Option<Plan<'a>>, Made<'c>);
+/// What happened, unless it was a base, and what was committed.
+type Applied<'a, 'c> = (Option<Plan<'a>>, Committed<'c>);
 
 /// Why nothing was applied, and the error to reply.
 type Refusal = (Refused, &'static str);
@@ -54,10 +55,10 @@ fn run(call: &mut Call<'_>) {
         .map_err(refusal)
         .and_then(|(position, changes)| apply(call, position, changes));
     match applied {
-        Ok((plan, made)) => {
-            pipeline::signal(call, KEY, &made);
+        Ok((plan, committed)) => {
+            pipeline::signal(call, KEY, &committed);
             if let Some(plan) = &plan {
-                pipeline::notify(call, KEY, plan, &made);
+                pipeline::notify(call, KEY, plan, &committed);
             }
             call.reply().ok();
         }
@@ -93,21 +94,21 @@ fn apply<'a, 'c>(
 ) -> Result<Applied<'a, 'c>, Refusal> {
     let outbox = call.outbox();
     let mut key = call.open(KEY);
-    let (plan, made) = match key.slot() {
+    let (plan, committed) = match key.slot() {
         Slot::Sale(sale) => {
             let plan = sale.check(position.version, changes).map_err(refusal)?;
-            let made = match stream_of(sale, outbox, &plan, position)? {
+            let committed = match stream_of(sale, outbox, &plan, position)? {
                 None => {
-                    let made = commit(sale, &plan);
+                    let committed = commit(sale, &plan);
                     drop(key);
-                    made
+                    committed
                 }
                 Some((stream, first)) => {
                     drop(key);
                     commit_with(call, &plan, stream, first)?
                 }
             };
-            (plan, made)
+            (plan, committed)
         }
         Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
         Slot::Missing => {
@@ -116,7 +117,7 @@ fn apply<'a, 'c>(
         }
     };
     call.replicate_verbatim();
-    Ok((Some(plan), made))
+    Ok((Some(plan), committed))
 }
 
 /// Where the entries of a plan go, and the id of the first. The sale and the command must agree
@@ -141,7 +142,7 @@ fn commit_with<'c>(
     plan: &Plan<'_>,
     stream: Stream<'c>,
     first: StreamId,
-) -> Result<Made<'c>, Refusal> {
+) -> Result<Committed<'c>, Refusal> {
     let (outbox, open) = (call.outbox(), stream.open_to_follow());
     let mut key = call.open(KEY);
     let Some(sale) = pipeline::same_sale(&mut key, Some(plan)) else {
@@ -150,7 +151,7 @@ fn commit_with<'c>(
         return Err(refusal(Refused::Gap));
     };
     let entries = append(outbox, open, sale, plan, first);
-    Ok(Made { entries, ..commit(sale, plan) })
+    Ok(Committed { entries, ..commit(sale, plan) })
 }
 
 /// Appends the entries as the primary did, as far as the stream takes them: it is the sale that
@@ -169,13 +170,13 @@ fn append<'c>(
     stream.and_then(OpenStream::close)
 }
 
-fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Made<'c> {
+fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
     let holds = sale.holds_len();
     sale.commit(plan);
-    info::holds_changed(holds, sale.holds_len());
+    counts::holds_changed(holds, sale.holds_len());
     // A replica has no sweeper, so what rounds leave is given back here, step by step.
     sale.shed();
-    Made { look_at: sale.next_look(), ..Made::default() }
+    Committed { look_at: sale.next_look(), ..Committed::default() }
 }
 
 /// Makes the sale that begins with the changes. It begins with an INIT or with the base of a
@@ -190,7 +191,7 @@ fn begin<'a, 'c>(
         _ => refusal(refused),
     })?;
     let outbox = call.outbox();
-    let mut made = Made { look_at: sale.next_look(), ..Made::default() };
+    let mut committed = Committed { look_at: sale.next_look(), ..Committed::default() };
     if let Some(plan) = &plan {
         if let Some((stream, first)) = stream_of(&sale, outbox, plan, position)? {
             let open = stream.open_to_follow();
@@ -198,13 +199,13 @@ fn begin<'a, 'c>(
                 open.into_iter().for_each(OpenStream::abandon);
                 return Err(refusal(Refused::Place));
             }
-            made.entries = append(outbox, open, &sale, plan, first);
+            committed.entries = append(outbox, open, &sale, plan, first);
         }
     }
-    // The server tells of the new key, in which foreign code may change the sale.
+    // The server notifies of the new key, in which foreign code may change the sale.
     call.replicate_verbatim();
     call.open(KEY).fill(sale);
-    Ok((plan, made))
+    Ok((plan, committed))
 }
 
 fn create(

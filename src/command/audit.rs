@@ -1,6 +1,6 @@
 //! `SECKILL.AUDIT key`: recounts everything from the grants and compares.
 
-use super::access;
+use super::pipeline;
 use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
@@ -27,7 +27,7 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    access::show(call, |sale, _, reply| write(&sale.audit(), reply));
+    pipeline::show(call, |sale, _, reply| write(&sale.audit(), reply));
 }
 
 fn write(audit: &Audit, reply: Reply<'_>) {

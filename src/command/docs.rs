@@ -57,7 +57,7 @@ mod tests {
             "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]",
             "SECKILL.RESTOCK key delta REQ id",
             "SECKILL.STATUS key [JSON]",
-            "SECKILL.APPLY key version effect [effect ...]",
+            "SECKILL.APPLY key position effect [effect ...]",
             "SECKILL.HELP",
         ] {
             let name = line.split(' ').next().unwrap_or_default();

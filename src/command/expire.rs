@@ -1,7 +1,7 @@
 //! What happens by itself: holds expire that are due, rounds begin. The sweeper does it, sale by
 //! sale.
 
-use super::access::{self, KEY};
+use super::pipeline::KEY;
 use super::pipeline::{self, Task};
 use crate::server::call::Call;
 use crate::server::sweeper::Swept;
@@ -15,7 +15,7 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let mut key = call.open(KEY);
     // A key that is gone, or that holds something else by now, costs this look and no more.
-    let Ok(sale) = access::sale(&mut key) else {
+    let Ok(sale) = pipeline::sale(key.slot()) else {
         return Swept::default();
     };
     sale.forget_look();
@@ -30,12 +30,12 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let stream = pipeline::stream_of(sale, outbox, plan, None);
     drop(key);
     let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream };
-    let Ok(mut made) = pipeline::commit_one(call, task, &now) else {
+    let Ok(mut committed) = pipeline::commit_one(call, task, &now) else {
         return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     };
     // The sweeper keeps the deadline itself.
-    let swept = Swept { settled: made.settled as usize, next_look: made.take_look() };
-    pipeline::propagate(call, KEY, plan, &made);
-    pipeline::notify(call, KEY, plan, &made);
+    let swept = Swept { settled: committed.settled as usize, next_look: committed.look_at.take() };
+    pipeline::propagate(call, KEY, plan, &committed);
+    pipeline::notify(call, KEY, plan, &committed);
     swept
 }

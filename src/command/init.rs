@@ -1,8 +1,8 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
-use super::access::KEY;
 use super::args::{Args, Parsed};
 use super::options::Options;
+use super::pipeline::KEY;
 use super::vocabulary::{self, Spec, FIRST};
 use super::{errors, pipeline, reply, terms};
 use crate::server::call::Call;
@@ -98,8 +98,8 @@ fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
         return Ok(decision.outcome);
     };
     let sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
-    let made = pipeline::append_first(call, &sale, plan)?;
-    pipeline::propagate_first(call, plan, &made, sale);
-    pipeline::notify(call, KEY, plan, &made);
+    let committed = pipeline::append_first(call, &sale, plan)?;
+    pipeline::propagate_first(call, plan, &committed, sale);
+    pipeline::notify(call, KEY, plan, &committed);
     Ok(decision.outcome)
 }

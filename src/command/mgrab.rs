@@ -4,7 +4,7 @@
 use super::args::{is, Args, Parsed};
 use super::pipeline::{self, Task, Tasks};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
-use super::{access, errors, reply};
+use super::{errors, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::Stream;
@@ -178,15 +178,16 @@ fn take(
             stream,
         })
         .collect();
-    let made = pipeline::commit_all(call, tasks, now)?;
-    let all = parts.iter().zip(&decided.decisions).zip(&made);
-    let changed =
-        all.filter_map(|((part, decision), made)| Some((part.arg, decision.plan.as_ref()?, made)));
-    for (arg, plan, made) in changed.clone() {
-        pipeline::propagate(call, arg, plan, made);
+    let committed = pipeline::commit_all(call, tasks, now)?;
+    let all = parts.iter().zip(&decided.decisions).zip(&committed);
+    let changed = all.filter_map(|((part, decision), committed)| {
+        Some((part.arg, decision.plan.as_ref()?, committed))
+    });
+    for (arg, plan, committed) in changed.clone() {
+        pipeline::propagate(call, arg, plan, committed);
     }
-    for (arg, plan, made) in changed {
-        pipeline::notify(call, arg, plan, made);
+    for (arg, plan, committed) in changed {
+        pipeline::notify(call, arg, plan, committed);
     }
     Ok(decided.outcome)
 }
@@ -206,7 +207,7 @@ fn judge<'a, 'c>(
     let mut keys = call.open_all(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
-        sales.push(access::sale(key)?);
+        sales.push(pipeline::sale(key.slot())?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
@@ -230,18 +231,18 @@ fn judge<'a, 'c>(
 
 fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
     match outcome {
-        MultiOutcome::Granted(rows) => {
-            out.array(1 + rows.len());
+        MultiOutcome::Granted(grants) => {
+            out.array(1 + grants.len());
             out.text("GRANTED");
-            for (grant, available) in rows {
+            for (grant, available) in grants {
                 row(out, 5, grant);
                 out.number(*available);
             }
         }
-        MultiOutcome::Replayed(rows) => {
-            out.array(1 + rows.len());
+        MultiOutcome::Replayed(grants) => {
+            out.array(1 + grants.len());
             out.text("REPLAY");
-            rows.iter().for_each(|grant| row(out, 4, grant));
+            grants.iter().for_each(|grant| row(out, 4, grant));
         }
         MultiOutcome::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
             reply::outcome(out, &Outcome::ManyOwnEnding);

@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-mod access;
 mod allow_deny;
 mod alter;
 mod apply;

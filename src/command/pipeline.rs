@@ -1,9 +1,11 @@
-//! The way of every command that may change a sale.
+//! How a command gets at the sale of its key: [`show`] for those that only read, and the way of
+//! every command that may change it.
 //!
 //! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`]
-//! 2. Where entries are to be appended the sale is closed and their stream is made and opened, in
-//!    which code of other modules may run and call any command. Then the sale is opened again. If
-//!    it is another one by now, or has changed, nothing happens. [`commit_all`]
+//! 2. Where entries are to be appended the sale is closed and their stream is created, if it is
+//!    missing, and opened, in which code of other modules may run and call any command. Then the
+//!    sale is opened again. If it is another one by now, or has changed, nothing happens.
+//!    [`commit_all`]
 //! 3. The entries are appended, or nothing happens. Then the plan is committed, which can't fail.
 //! 4. One command is handed over that makes the change and its entries everywhere. Nothing foreign
 //!    runs from 3 until here. [`propagate`]
@@ -11,10 +13,10 @@
 
 use smallvec::SmallVec;
 
-use super::access::{self, KEY};
 use super::{errors, reply};
 use crate::server::call::Call;
-use crate::server::module::info;
+use crate::server::data_set::counts;
+use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
 };
@@ -27,6 +29,27 @@ use seckill_domain::position::EntriesAt;
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
+/// Where the key is among the arguments of every command that has one.
+pub const KEY: usize = 0;
+
+/// The sale that is at a key, or the error to reply.
+pub fn sale<S>(slot: Slot<S>) -> Result<S, &'static str> {
+    match slot {
+        Slot::Sale(sale) => Ok(sale),
+        Slot::Missing => Err(errors::NO_SALE),
+        Slot::Foreign => Err(errors::WRONG_TYPE),
+    }
+}
+
+/// Shows something of the sale at the key, or replies why not. Leaves no trace.
+pub fn show(call: &mut Call<'_>, show: impl FnOnce(&Sale, &Now, Reply<'_>)) {
+    let (now, reply) = (call.now(), call.reply());
+    match sale(call.view(KEY).slot()) {
+        Ok(sale) => show(sale, &now, reply),
+        Err(error) => reply.error(error),
+    }
+}
+
 /// What every command that changes a sale can answer, beside its own errors: a round that is over
 /// ends first, whatever is asked, and with it come its entries.
 pub const ERRORS: &[&str] = &[
@@ -37,7 +60,7 @@ pub const ERRORS: &[&str] = &[
     errors::BEING_CHANGED,
 ];
 
-/// Judges `request` by the sale at the key, makes it so and replies.
+/// Judges `request` by the sale at the key, commits what was decided and replies.
 pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     let (out, now) = (call.reply(), call.now());
     loop {
@@ -51,14 +74,14 @@ pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
     }
 }
 
-/// Judges the request once and makes what was decided. Tells what the caller is shown.
+/// Judges the request once and commits what was decided. Answers with what the caller is shown.
 fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome, &'static str> {
     let outbox = call.outbox();
     let mut key = call.open(KEY);
-    let sale = access::sale(&mut key)?;
+    let sale = sale(key.slot())?;
     let Decision { outcome, plan } = &sale.decide(request, now);
     let shown = sale.masked(outcome.clone());
-    // Attempts are GRABs: an IMPORT is told GRANTED or REPLAY, too, but nobody tried to buy.
+    // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
     let attempt = matches!(request, Request::Grab(_)).then_some(outcome);
     let Some(plan) = plan else {
         count(sale, attempt);
@@ -68,23 +91,23 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         Request::Alter(change) => change.outbox.as_deref(),
         _ => None,
     };
-    let made = match stream_of(sale, outbox, plan, named) {
+    let committed = match stream_of(sale, outbox, plan, named) {
         None => {
-            let made = commit(sale, plan, attempt, now);
+            let committed = commit(sale, plan, attempt, now);
             drop(key);
-            made
+            committed
         }
         stream => {
             drop(key);
             commit_one(call, Task { arg: KEY, plan: Some(plan), attempt, stream }, now)?
         }
     };
-    propagate(call, KEY, plan, &made);
-    notify(call, KEY, plan, &made);
+    propagate(call, KEY, plan, &committed);
+    notify(call, KEY, plan, &committed);
     Ok(shown)
 }
 
-/// What is to be made of one sale.
+/// What is to be done to one sale.
 pub struct Task<'p, 'a, 'c> {
     /// Where its key is among the arguments.
     pub arg: usize,
@@ -99,28 +122,15 @@ pub struct Task<'p, 'a, 'c> {
 /// Tasks of one command. All but MGRAB have one.
 pub type Tasks<'p, 'a, 'c> = SmallVec<[Task<'p, 'a, 'c>; 1]>;
 
-/// What was made, beside the plan of it.
+/// What was committed, beside the plan of it.
 #[derive(Default)]
-pub struct Made<'c> {
+pub struct Committed<'c> {
     /// Entries that were appended.
     pub entries: Option<Appended<'c>>,
     /// Holds that ended.
     pub settled: u64,
     /// When the sweeper must look at the sale.
     pub look_at: Option<u64>,
-}
-
-impl Made<'_> {
-    /// Where its entries begin, and how they are written.
-    fn entries_at(&self) -> Option<EntriesAt> {
-        let id = self.entries.as_ref()?.first()?;
-        Some(EntriesAt { form: settings::entry_form(), id })
-    }
-
-    /// When the sale must be looked at, for a caller that sees to it.
-    pub fn take_look(&mut self) -> Option<u64> {
-        self.look_at.take()
-    }
 }
 
 /// The stream that the entries of `plan` go to, if it has any. `named` is the stream that the
@@ -140,19 +150,19 @@ pub fn commit_one<'c>(
     call: &mut Call<'c>,
     task: Task<'_, '_, 'c>,
     now: &Now,
-) -> Result<Made<'c>, &'static str> {
-    let made = commit_all(call, Tasks::from_buf([task]), now)?.pop();
-    made.ok_or(errors::BEING_CHANGED)
+) -> Result<Committed<'c>, &'static str> {
+    let committed = commit_all(call, Tasks::from_buf([task]), now)?.pop();
+    committed.ok_or(errors::BEING_CHANGED)
 }
 
-/// Makes all `tasks` or none: first all streams are made ready and opened, in which foreign code
+/// Commits all `tasks` or none: first all streams are made ready and opened, in which foreign code
 /// may run; then the sales, which are closed, are opened, all entries are appended and all plans
 /// committed.
 pub fn commit_all<'c>(
     call: &mut Call<'c>,
     mut tasks: Tasks<'_, '_, 'c>,
     now: &Now,
-) -> Result<SmallVec<[Made<'c>; 1]>, &'static str> {
+) -> Result<SmallVec<[Committed<'c>; 1]>, &'static str> {
     let (outbox, mut streams) = (call.outbox(), open_streams(call, &mut tasks)?);
     let mut keys = call.open_all(tasks.iter().map(|task| task.arg));
     let sales = keys.iter_mut().zip(&tasks).map(|(key, task)| same_sale(key, task.plan));
@@ -172,10 +182,10 @@ pub fn commit_all<'c>(
     let entries = streams.into_iter().map(|stream| stream.and_then(OpenStream::close));
     let parts = sales.into_iter().zip(&tasks).zip(entries);
     let make = |((sale, task), entries): ((&mut Sale, &Task<'_, '_, 'c>), _)| match task.plan {
-        Some(plan) => Made { entries, ..commit(sale, plan, task.attempt, now) },
+        Some(plan) => Committed { entries, ..commit(sale, plan, task.attempt, now) },
         None => {
             count(sale, task.attempt);
-            Made::default()
+            Committed::default()
         }
     };
     Ok(parts.map(make).collect())
@@ -188,11 +198,11 @@ fn open_streams<'c>(
 ) -> Result<OpenStreams<'c>, &'static str> {
     let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
     let wanted = tasks.iter_mut().map(|task| Some((task.stream.take()?, entries(task))));
-    let (place, why) = match outbox::open_all(wanted.collect()) {
+    let (index, why) = match outbox::open_all(wanted.collect()) {
         Ok(streams) => return Ok(streams),
         Err(refused) => refused,
     };
-    if let Some(task) = tasks.get(place).filter(|_| why != NotTaken::Changed) {
+    if let Some(task) = tasks.get(index).filter(|_| why != NotTaken::Changed) {
         if let Some(sale) = same_sale(&mut call.open(task.arg), task.plan) {
             note_outbox(sale, true);
         }
@@ -202,7 +212,7 @@ fn open_streams<'c>(
 
 /// The sale at the key, if it is still the one that was planned for.
 pub fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'k mut Sale> {
-    let sale = access::sale(key).ok()?;
+    let sale = sale(key.slot()).ok()?;
     plan.is_none_or(|plan| plan.is_for(sale)).then_some(sale)
 }
 
@@ -223,21 +233,26 @@ fn not_taken(why: NotTaken) -> &'static str {
 }
 
 /// Commits a plan to the open sale it is for, once its entries are appended.
-fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>, attempt: Option<&Outcome>, now: &Now) -> Made<'c> {
+fn commit<'c>(
+    sale: &mut Sale,
+    plan: &Plan<'_>,
+    attempt: Option<&Outcome>,
+    now: &Now,
+) -> Committed<'c> {
     let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
     sale.commit(plan);
-    info::holds_changed(holds, sale.holds_len());
-    info::expired(sale.tallies().expired - expired);
+    counts::holds_changed(holds, sale.holds_len());
+    counts::EXPIRED.add(sale.tallies().expired - expired);
     count(sale, attempt);
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
     let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
-    Made { entries: None, settled: holds.saturating_sub(sale.holds_len()), look_at }
+    Committed { entries: None, settled: holds.saturating_sub(sale.holds_len()), look_at }
 }
 
 fn count(sale: &mut Sale, attempt: Option<&Outcome>) {
     if let Some(outcome) = attempt {
         sale.count(outcome);
-        info::count(outcome);
+        counts::count(outcome);
     }
 }
 
@@ -247,10 +262,10 @@ pub fn append_first<'c>(
     call: &mut Call<'c>,
     sale: &Sale,
     plan: &Plan<'_>,
-) -> Result<Made<'c>, &'static str> {
+) -> Result<Committed<'c>, &'static str> {
     let (outbox, look_at) = (call.outbox(), sale.next_due());
     let Some(name) = sale.terms().outbox.as_deref() else {
-        return Ok(Made { look_at, ..Made::default() });
+        return Ok(Committed { look_at, ..Committed::default() });
     };
     if call.args().get(KEY) == Some(&name) {
         return Err(errors::OUTBOX_REFUSED);
@@ -267,43 +282,53 @@ pub fn append_first<'c>(
         stream.append(outbox, KEY, sale, plan).map_err(not_taken)?;
         entries = stream.close();
     }
-    Ok(Made { entries, look_at, ..Made::default() })
+    Ok(Committed { entries, look_at, ..Committed::default() })
 }
 
-/// Replicates what was made to the sale at the argument `key`, tells who watches the key, and has
-/// the sweeper look at it when it must.
+/// Replicates what was committed to the sale at the argument `key`, signals to who watches the key,
+/// and has the sweeper look at it when it must.
 #[inline]
-pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
-    call.replicate(key, plan, made.entries_at());
-    signal(call, key, made);
+pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
+    replicate(call, key, plan, committed);
+    signal(call, key, committed);
 }
 
-/// The same for the INIT that made `sale`, which it puts at its key. The server tells of the new
-/// key, in which foreign code may change the sale: so the INIT goes out before.
-pub fn propagate_first(call: &mut Call<'_>, plan: &Plan<'_>, made: &Made<'_>, sale: Sale) {
-    call.replicate(KEY, plan, made.entries_at());
+fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
+    let first = committed.entries.as_ref().and_then(Appended::first);
+    call.replicate(key, plan, first.map(|id| EntriesAt { form: settings::entry_form(), id }));
+}
+
+/// The same for the INIT that created `sale`, which it puts at its key. The server notifies of the
+/// new key, in which foreign code may change the sale: so the INIT goes out before.
+pub fn propagate_first(
+    call: &mut Call<'_>,
+    plan: &Plan<'_>,
+    committed: &Committed<'_>,
+    sale: Sale,
+) {
+    replicate(call, KEY, plan, committed);
     call.open(KEY).fill(sale);
-    signal(call, KEY, made);
+    signal(call, KEY, committed);
 }
 
-/// Tells who watches the key or its stream, and the sweeper.
-pub fn signal(call: &mut Call<'_>, key: usize, made: &Made<'_>) {
-    if let Some(entries) = &made.entries {
-        call.signal_outbox(entries);
+/// Signals to who watches the key or its stream, and to the sweeper.
+pub fn signal(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
+    if let Some(entries) = &committed.entries {
+        entries.signal();
     }
     call.signal_modified(key);
-    if let Some(deadline) = made.look_at {
+    if let Some(deadline) = committed.look_at {
         call.watch(key, deadline);
     }
 }
 
-/// Notifies of what was made, in order.
+/// Notifies of what was committed, in order.
 #[inline]
-pub fn notify(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, made: &Made<'_>) {
+pub fn notify(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
     for event in plan.kinds().filter_map(|kind| kind.notification()) {
         call.notify(event, key);
     }
-    if let Some(entries) = &made.entries {
-        call.notify_outbox(entries);
+    if let Some(entries) = &committed.entries {
+        entries.notify();
     }
 }

@@ -1,8 +1,8 @@
 //! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
 
-use super::access;
 use super::args::{is, Args, Parsed};
 use super::errors;
+use super::pipeline;
 use super::vocabulary::{self, Spec, FIRST};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
@@ -30,7 +30,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(count) => access::show(call, |sale, _, reply| write(sale, count, reply)),
+        Ok(count) => pipeline::show(call, |sale, _, reply| write(sale, count, reply)),
         Err(error) => call.reply().error(error),
     }
 }

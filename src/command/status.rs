@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, Spec, FIRST};
-use super::{access, errors};
+use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
 use seckill_domain::status::Status;
@@ -35,7 +35,7 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(json) => access::show(call, |sale, now, reply| write(&sale.status(now), json, reply)),
+        Ok(json) => pipeline::show(call, |sale, now, reply| write(&sale.status(now), json, reply)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Spec, FIRST};
-use super::{access, errors, reply};
+use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
@@ -35,7 +35,7 @@ struct Query<'a> {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(query) => access::show(call, |sale, _, reply| write(sale, &query, reply)),
+        Ok(query) => pipeline::show(call, |sale, _, reply| write(sale, &query, reply)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
-use super::{access, errors, reply};
+use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::ffi::reply::Reply;
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
@@ -86,7 +86,7 @@ struct Page {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(page) => access::show(call, |sale, _, reply| write(sale, &page, reply)),
+        Ok(page) => pipeline::show(call, |sale, _, reply| write(sale, &page, reply)),
         Err(error) => call.reply().error(error),
     }
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::data_set::timer;
 use super::ffi::ctx::Ctx;
 use super::ffi::reply::Reply;
-use super::propagation::outbox::{Appended, Outbox};
+use super::propagation::outbox::Outbox;
 use super::propagation::{epoch, replicate};
 use super::value::key::{Key, View};
 use seckill_domain::plan::Plan;
@@ -111,16 +111,6 @@ impl<'a> Call<'a> {
     /// open.
     pub fn outbox(&self) -> Outbox<'a> {
         Outbox::new(self.ctx, self.strings, self.args)
-    }
-
-    /// Tells clients that WATCH or cache the stream that it changed.
-    pub fn signal_outbox(&mut self, appended: &Appended<'_>) {
-        appended.signal();
-    }
-
-    /// Notifies of entries that were appended. Foreign code may run in it, as in `notify`.
-    pub fn notify_outbox(&mut self, appended: &Appended<'_>) {
-        appended.notify();
     }
 
     /// Has the sweeper look at `args()[key_arg]` when `deadline` comes.

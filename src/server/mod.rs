@@ -6,7 +6,7 @@
 pub(crate) mod ffi;
 
 pub(crate) mod call;
-mod data_set;
+pub(crate) mod data_set;
 pub mod module;
 pub(crate) mod propagation;
 pub mod settings;

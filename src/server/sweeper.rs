@@ -89,10 +89,8 @@ fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
             false => Swept::default(),
         };
         left -= swept.settled.min(left);
-        if let Some(next) = swept.next_look {
-            // One that is due again waits until the others were swept.
-            timer::watch_again(lock, db, &key, next.max(now_ms + 1));
-        }
+        // One that is due again waits until the others were swept.
+        timer::put_back(lock, swept.next_look.map(|next| next.max(now_ms + 1)));
         if left == 0 || started.elapsed() > TICK_BUDGET {
             break;
         }

@@ -38,6 +38,21 @@ fn assert_same(server: &Server, replica: &Server, what: &str) {
     assert_eq!(server.info("seckill", "seckill_outbox_refused"), "0", "{what}");
 }
 
+/// The sale is the same on the replica, and the replica is what the log makes of the primary.
+#[track_caller]
+fn assert_same_but_for_streams(server: &Server, replica: &Server, what: &str) {
+    replica.wait_in_sync(server);
+    let (sale, all) = (replica.digest("s"), replica.call("DEBUG DIGEST"));
+    assert_eq!(sale, server.digest("s"), "{what}");
+    assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+    assert_eq!(server.digest("s"), sale, "{what}: from the log");
+    assert_eq!(server.call("DEBUG DIGEST"), all, "{what}: the log and the replica");
+    for node in [server, replica] {
+        assert_eq!(node.info("seckill", "seckill_apply_refused"), "0", "{what}");
+        assert_eq!(node.info("seckill", "seckill_outbox_refused"), "0", "{what}");
+    }
+}
+
 /// A sale with a hold, whose stream is missing, or there with its time over.
 fn prepare(conn: &mut Conn, is_over: bool) {
     check(
@@ -110,18 +125,23 @@ fn a_stream_is_made_before_the_sale_is_judged_for_good() {
     grab_around("new", false, &CALLS);
 }
 
+/// What takes the stream away as well, or the whole data set, or begins a transaction. A call of
+/// another module's is a client of its own, so that its MULTI holds nothing of ours up.
+const FURTHER_CALLS: [(&str, &str, &str); 5] = [
+    ("FLUSHALL", "+OK", CHANGED),
+    ("SWAPDB 0 1", "+OK", CHANGED),
+    ("DEL o", "1", CHANGED),
+    ("SET o text", "+OK", REFUSED),
+    ("MULTI", "+OK", GRANTED),
+];
+
 #[test]
 fn a_sale_may_go_while_its_stream_is_made() {
-    grab_around("xgroup-create", false, &CALLS);
-    let more = [
-        ("FLUSHALL", "+OK", CHANGED),
-        ("SWAPDB 0 1", "+OK", CHANGED),
-        ("DEL o", "1", CHANGED),
-        ("SET o text", "+OK", REFUSED),
-        ("MULTI", "+OK", GRANTED),
-    ];
-    grab_around("xgroup-destroy", false, &CALLS);
-    grab_around("xgroup-destroy", false, &more);
+    for event in ["xgroup-create", "xgroup-destroy"] {
+        grab_around(event, false, &CALLS);
+        grab_around(event, false, &FURTHER_CALLS);
+    }
+    grab_around("new", false, &[("MULTI", "+OK", GRANTED)]);
 }
 
 /// Seen before: signal 11.
@@ -129,7 +149,8 @@ fn a_sale_may_go_while_its_stream_is_made() {
 fn a_stream_may_run_out_when_it_is_opened() {
     let (server, replica) = start();
     let mut conn = server.conn();
-    for (call, answer, outcome) in CALLS {
+    let further = [("FLUSHALL", "+OK", CHANGED), ("MULTI", "+OK", GRANTED)];
+    for (call, answer, outcome) in CALLS.into_iter().chain(further) {
         prepare(&mut conn, true);
         let hook = format!("OTHER.ONCE expired o {call}");
         check(&mut conn, &[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
@@ -141,9 +162,12 @@ fn a_stream_may_run_out_when_it_is_opened() {
             }
         }
         // Servers hand the DEL of a key that ran out over after they told of it: what was written
-        // there meanwhile, by whomever, is gone on replicas.
-        if !["SECKILL.GRAB s intruder", "SECKILL.CANCEL s holder"].contains(&call) {
-            assert_same(&server, &replica, call);
+        // there meanwhile, by whomever, is gone on replicas and from the log.
+        match call {
+            "SECKILL.GRAB s intruder" | "SECKILL.CANCEL s holder" => {
+                assert_same_but_for_streams(&server, &replica, call);
+            }
+            _ => assert_same(&server, &replica, call),
         }
     }
 }
@@ -173,8 +197,13 @@ fn another_sale_of_the_same_name_is_not_the_one_that_was_judged() {
 fn an_init_finds_its_key_taken() {
     let (server, replica) = start();
     let mut conn = server.conn();
-    for (call, kind) in [("SECKILL.INIT s 7", "+flashsale"), ("SET s text", "+string")] {
-        let hook = format!("OTHER.ONCE new o {call}");
+    for (event, call, kind) in [
+        ("new", "SECKILL.INIT s 7", "+flashsale"),
+        ("new", "SET s text", "+string"),
+        ("xgroup-create", "FLUSHALL", "+none"),
+        ("xgroup-create", "SWAPDB 0 1", "+none"),
+    ] {
+        let hook = format!("OTHER.ONCE {event} o {call}");
         check(
             &mut conn,
             &[
@@ -226,6 +255,8 @@ fn several_sales_are_granted_as_they_were_judged() {
         ("xgroup-destroy", "oy", "DEL x"),
         ("xgroup-destroy", "oy", "DEL ox"),
         ("xgroup-destroy", "oy", "RENAME y z"),
+        ("xgroup-destroy", "ox", "FLUSHALL"),
+        ("xgroup-create", "oy", "SWAPDB 0 1"),
     ] {
         let hook = format!("OTHER.ONCE {event} {key} {call}");
         check(
@@ -282,6 +313,36 @@ fn an_expiry_by_timer_makes_its_stream_first() {
     assert_eq!(state_of(&mut conn, "s", "holder"), "EXPIRED");
     server.assert_sound("s");
     assert_same(&server, &replica, "the timer");
+}
+
+/// A sale that goes to another database while the timer makes its stream is swept there.
+#[test]
+fn an_expiry_by_timer_follows_its_sale() {
+    let (server, replica) = start();
+    let mut conn = server.conn();
+    let init = format!("SECKILL.INIT s 5 HOLD {} OUTBOX o", slowed(300));
+    for (event, call) in [("xgroup-create", "SWAPDB 0 1"), ("xgroup-destroy", "SWAPDB 1 0")] {
+        let hook = format!("OTHER.ONCE {event} o {call}");
+        check(
+            &mut conn,
+            &[
+                ("OTHER.OFF", "+OK"),
+                ("FLUSHALL", "+OK"),
+                (&init, "+OK"),
+                ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
+                ("DEL o", "1"),
+                (&hook, "+OK"),
+            ],
+        );
+        wait_until("the timer ran", || !said(&mut conn).is_empty());
+        assert_eq!(said(&mut conn), ["+OK"]);
+        wait_until("it has run out", || server.info("seckill", "seckill_holds") == "0");
+        check(&mut conn, &[("EXISTS s", "0"), ("SELECT 1", "+OK")]);
+        assert_eq!(state_of(&mut conn, "s", "holder"), "EXPIRED", "{call} at {event}");
+        assert_eq!(events(&mut conn, "o"), ["EXPIRE"], "{call} at {event}");
+        check(&mut conn, &[("SELECT 0", "+OK")]);
+        assert_same(&server, &replica, call);
+    }
 }
 
 /// The server holds clients back while writes are paused; it stops when a module replicates then.

@@ -31,7 +31,9 @@ impl Form {
 /// The id of a stream's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId {
+    /// Milliseconds: the part before the dash.
     pub ms: u64,
+    /// The part behind it, which counts within the millisecond.
     pub seq: u64,
 }
 
@@ -50,6 +52,7 @@ impl StreamId {
 /// Where entries belong, and how they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntriesAt {
+    /// How they are written.
     pub form: Form,
     /// Of the first one.
     pub id: StreamId,

@@ -13,6 +13,7 @@ pub type Events = SmallVec<[Event; 1]>;
 /// One thing that happens to a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
+    /// What happened.
     pub kind: EventKind,
     /// Which of its plan's changes makes it happen.
     pub change: usize,
@@ -25,19 +26,33 @@ pub struct Event {
 /// Kinds of events. The order is that of [`EVENTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
+    /// The sale was created.
     Init,
+    /// Units were granted.
     Grant,
+    /// A hold was paid.
     Confirm,
+    /// An expired grant was sold after all.
     Reclaim,
+    /// A late payment was refused for good.
     ReclaimRefused,
+    /// A hold was given back.
     Cancel,
+    /// A deadline was moved.
     Extend,
+    /// A hold ran out.
     Expire,
+    /// A sold grant was taken back.
     Refund,
+    /// Units were added or withdrawn.
     Restock,
+    /// The operator paused the sale.
     Pause,
+    /// The operator let it sell again.
     Resume,
+    /// Terms of grants to come changed.
     Alter,
+    /// A grant that Redis lost was entered again.
     Import,
     /// A new round began.
     Round,

@@ -38,7 +38,7 @@ pub const MGRAB_KEYS_MAX: usize = 64;
 pub const EFFECTS_PER_APPLY_MAX: usize = 1000;
 
 /// Due holds that one call of a buyer writes as expired where what it asks for does not bound them.
-pub const LAPSES_PER_CALL_MAX: usize = 1000;
+pub const EXPIRIES_PER_CALL_MAX: usize = 1000;
 
 /// Fences a sale keeps.
 pub const FENCES_KEPT_MAX: usize = 65_536;

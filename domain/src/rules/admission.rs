@@ -77,9 +77,9 @@ mod tests {
     use super::*;
     use crate::admission::{Admission, AdmissionChange, Modulo, Sample};
     use crate::model::limits::INTEGER_MAX;
-    use crate::model::outcome::{GrantView, Misuse, State};
+    use crate::model::outcome::Misuse;
     use crate::request::terms::{Terms, TermsChange};
-    use crate::request::{Amount, Grab, ListChange, Request};
+    use crate::request::{ListChange, Request};
     use crate::rules::decide::decide_new;
     use crate::testing::{self, at, gated, init, reloaded, SECRET};
     use crate::Sale;
@@ -102,35 +102,6 @@ mod tests {
 
     fn is_granted(outcome: &Outcome) -> bool {
         matches!(outcome, Outcome::Granted { .. })
-    }
-
-    #[test]
-    fn lists_let_in_and_keep_out() {
-        let mut sale = gated(Admission { allowlist: true, ..Admission::default() });
-        assert_eq!(grab(&mut sale, "a"), Outcome::Denied);
-        assert_eq!(list(&mut sale, List::Allow, true, &[b"a", b"b", b"a"]), changed(2));
-        assert_eq!(list(&mut sale, List::Allow, true, &[b"a"]), changed(0));
-        assert!(is_granted(&grab(&mut sale, "a")));
-        assert_eq!(list(&mut sale, List::Deny, true, &[b"b", b"a"]), changed(2));
-        assert_eq!(grab(&mut sale, "b"), Outcome::Denied);
-        let winner = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
-        assert_eq!(grab(&mut sale, "a"), Outcome::Already(winner), "winners learn that they won");
-        assert_eq!(list(&mut sale, List::Deny, false, &[b"b", b"c"]), changed(1));
-        assert!(is_granted(&grab(&mut sale, "b")));
-        assert_eq!(list(&mut sale, List::Deny, false, &[b"a"]), changed(1));
-        assert_eq!(list(&mut sale, List::Allow, false, &[b"a", b"b"]), changed(2));
-        assert_eq!(grab(&mut sale, "c"), Outcome::Denied);
-        let off = AdmissionChange { allowlist: Some(false), ..AdmissionChange::default() };
-        let alter = TermsChange { admission: off, ..TermsChange::default() };
-        assert_eq!(run(&mut sale, &Request::Alter(alter.clone())), Outcome::Done);
-        assert!(is_granted(&grab(&mut sale, "c")));
-        let version = sale.balances().version;
-        assert_eq!(run(&mut sale, &Request::Alter(alter)), Outcome::Done);
-        assert_eq!(
-            sale.balances().version,
-            version,
-            "an ALTER that changes nothing leaves no trace"
-        );
     }
 
     #[test]
@@ -160,46 +131,6 @@ mod tests {
         let big = Modulo::new(INTEGER_MAX, vec![5]);
         let number = (u128::from(big.modulus) * 1_000_000 + 5).to_string();
         assert!(big.admits(number.as_bytes(), &SECRET));
-    }
-
-    #[test]
-    fn the_first_are_admitted_even_when_the_call_is_refused() {
-        let admission = Admission { admit: 2, mask: true, ..Admission::default() };
-        let mut sale = gated(admission);
-        let over = Grab { user: b"a", amount: Amount::Exactly(2), req: None };
-        let version = sale.balances().version;
-        let refused = run(&mut sale, &Request::Grab(over));
-        assert_eq!(refused, Outcome::OverLimit { allowance: 1 });
-        assert_eq!(sale.balances().version, version + 1, "the admission is a change");
-        assert!(is_granted(&grab(&mut sale, "b")));
-        let outcome = grab(&mut sale, "c");
-        sale.count(&outcome);
-        assert_eq!(outcome, Outcome::Busy);
-        assert_eq!(sale.masked(outcome), Outcome::SoldOut { held: 1 });
-        assert_eq!(sale.status(&at(2)).counters.busy, 1);
-        assert_eq!(sale.admittance(b"c"), Admittance::Busy);
-        assert!(is_granted(&grab(&mut sale, "a")));
-        let more =
-            AdmissionChange { admit: Some(3), mask: Some(false), ..AdmissionChange::default() };
-        let alter = TermsChange { admission: more, ..TermsChange::default() };
-        assert_eq!(run(&mut sale, &Request::Alter(alter)), Outcome::Done);
-        assert!(is_granted(&grab(&mut sale, "c")));
-        let outcome = grab(&mut sale, "d");
-        assert_eq!(sale.masked(outcome), Outcome::Busy);
-    }
-
-    #[test]
-    fn nobody_is_admitted_before_it_opens_or_in_a_pause() {
-        let mut sale = gated(Admission { admit: 1, ..Admission::default() });
-        run(&mut sale, &Request::Pause);
-        assert_eq!(grab(&mut sale, "a"), Outcome::Paused);
-        run(&mut sale, &Request::Resume);
-        let early = TermsChange { open_at: Some(10), ..TermsChange::default() };
-        run(&mut sale, &Request::Alter(early));
-        assert_eq!(grab(&mut sale, "a"), Outcome::NotOpen { in_ms: 8 });
-        run(&mut sale, &Request::Alter(TermsChange { open_at: Some(0), ..TermsChange::default() }));
-        assert!(is_granted(&grab(&mut sale, "b")));
-        assert_eq!(grab(&mut sale, "a"), Outcome::Busy);
     }
 
     #[test]

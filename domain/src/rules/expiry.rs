@@ -3,7 +3,7 @@
 use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::ledger::{Grant, Holding, Ledger, Lookup};
 use crate::model::balances::Balances;
-use crate::model::limits::{EFFECTS_PER_APPLY_MAX, LAPSES_PER_CALL_MAX};
+use crate::model::limits::{EFFECTS_PER_APPLY_MAX, EXPIRIES_PER_CALL_MAX};
 use crate::model::outcome::State;
 use crate::state::rounds::RoundView;
 use crate::Sale;
@@ -83,13 +83,13 @@ impl Sale {
     fn add_own_due(&self, due: &mut DueHolds<'_>, user: &[u8], found: &Lookup, t: u64) {
         let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
         let older = ledgers.map(|ledger| {
-            ledger.due_of(&ledger.find_at(user, found.hash()), t, LAPSES_PER_CALL_MAX + 1)
+            ledger.due_of(&ledger.find_at(user, found.hash()), t, EXPIRIES_PER_CALL_MAX + 1)
         });
-        let mut own = self.ledger.due_of(found, t, LAPSES_PER_CALL_MAX + 1);
+        let mut own = self.ledger.due_of(found, t, EXPIRIES_PER_CALL_MAX + 1);
         older.for_each(|its| own.extend(its));
         own.sort_unstable();
-        due.own_left = own.len() > LAPSES_PER_CALL_MAX;
-        own.truncate(LAPSES_PER_CALL_MAX);
+        due.own_left = own.len() > EXPIRIES_PER_CALL_MAX;
+        own.truncate(EXPIRIES_PER_CALL_MAX);
         due.own_to = own.last().copied().unwrap_or_default();
         for (_, seq) in own {
             match self.ledger.has(seq.into()) {
@@ -101,7 +101,7 @@ impl Sale {
     }
 
     /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
-    /// Their own have lapsed before, or most of them.
+    /// Their own have expired before, or most of them.
     #[inline]
     pub(crate) fn expire_until(
         &self,
@@ -125,11 +125,16 @@ impl Sale {
         }
     }
 
-    /// What the user has once `lapsed` are gone.
+    /// What the user has once `expired` are gone.
     #[inline]
-    pub(crate) fn holding_after(&self, ledger: &Ledger, found: &Lookup, lapsed: &[u64]) -> Holding {
+    pub(crate) fn holding_after(
+        &self,
+        ledger: &Ledger,
+        found: &Lookup,
+        expired: &[u64],
+    ) -> Holding {
         let mut holding = ledger.holding(found);
-        for grant in lapsed.iter().filter_map(|seq| ledger.grant(*seq)) {
+        for grant in expired.iter().filter_map(|seq| ledger.grant(*seq)) {
             holding.live_units = holding.live_units.saturating_sub(grant.qty);
             holding.live_grants = holding.live_grants.saturating_sub(1);
         }

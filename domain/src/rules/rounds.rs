@@ -53,10 +53,9 @@ impl Sale {
 mod tests {
     use super::*;
     use crate::codec::effect::Change;
-    use crate::draw::Draw;
-    use crate::model::outcome::{Misuse, Outcome, State};
+    use crate::model::outcome::{Misuse, Outcome};
     use crate::request::terms::Terms;
-    use crate::request::{Amount, Deed, Grab, Import, Request, Restock, Settle, Which};
+    use crate::request::{Amount, Grab, Import, Request};
     use crate::rounds::schedule::Schedule;
     use crate::rules::decide::decide_new;
     use crate::testing::{at, bytes_of, commit, created, init, reloaded, run};
@@ -83,18 +82,6 @@ mod tests {
         match grab(sale, user, None, clock_ms) {
             Outcome::Granted { grant, .. } => grant.seq,
             other => panic!("{user}: {other:?}"),
-        }
-    }
-
-    fn settle(sale: &mut Sale, user: &str, seq: u64, deed: Deed, clock_ms: u64) -> Outcome {
-        let which = Which::Seq(seq);
-        run(sale, &Request::Settle(Settle { user: user.as_bytes(), which, deed }), clock_ms)
-    }
-
-    fn state(outcome: Outcome) -> State {
-        match outcome {
-            Outcome::Stands(standing) => standing.state,
-            other => panic!("{other:?}"),
         }
     }
 
@@ -127,111 +114,6 @@ mod tests {
     }
 
     #[test]
-    fn an_older_round_has_its_own_numbers() {
-        let mut sale = sale_from(1300, 2, terms(SCHEDULE, 5000));
-        let (a, b) = (wins(&mut sale, "a", 1300), wins(&mut sale, "b", 1300));
-        let c = wins(&mut sale, "c", 2300);
-        assert_eq!(
-            state(settle(&mut sale, "a", a, Deed::Confirm { reclaim: false }, 2301)),
-            State::Sold
-        );
-        assert_eq!((sale.balances().held, sale.balances().sold), (1, 0));
-        assert_eq!(state(settle(&mut sale, "b", b, Deed::Cancel, 2302)), State::Cancelled);
-        let old = sale.older().next().unwrap().balances;
-        assert_eq!((old.available, old.held, old.sold, sale.balances().available), (1, 0, 1, 1));
-        assert_eq!(state(settle(&mut sale, "a", a, Deed::Refund, 2303)), State::Refunded);
-        let totals: Vec<_> = sale.round_totals().map(|t| (t.round, t.sold, t.winners)).collect();
-        assert_eq!(totals, [(2, 0, 0), (1, 0, 0)].map(|(r, s, _)| (r, s, u64::from(r == 2))));
-        // Two rounds on, the held grant of round 2 is still there, the settled ones are not.
-        let d = wins(&mut sale, "d", 4300);
-        assert_eq!(wins(&mut sale, "e", 5300), d + 1);
-        assert_eq!(settle(&mut sale, "a", a, Deed::Refund, 5301), Outcome::NoGrant);
-        assert_eq!(sale.older().count(), 2);
-        assert_eq!(
-            state(settle(&mut sale, "c", c, Deed::Confirm { reclaim: false }, 5302)),
-            State::Sold
-        );
-        assert_eq!(sale.older().count(), 1, "the settled round is let go");
-        assert_eq!(settle(&mut sale, "c", c, Deed::Refund, 5303), Outcome::NoGrant);
-        let sold: Vec<_> = sale.round_totals().map(|t| (t.round, t.sold)).collect();
-        assert_eq!(sold, [(5, 0), (4, 0), (2, 1), (1, 0)]);
-    }
-
-    #[test]
-    fn holds_of_older_rounds_expire_and_can_be_reclaimed_there() {
-        let mut sale = sale_from(1300, 1, terms(SCHEDULE, 1500));
-        let a = wins(&mut sale, "a", 1300);
-        let b = wins(&mut sale, "b", 2300);
-        assert_eq!((sale.next_deadline(), sale.next_due()), (Some(2800), Some(2800)));
-        assert_eq!(
-            state(settle(&mut sale, "a", a, Deed::Confirm { reclaim: false }, 2800)),
-            State::Expired
-        );
-        let reclaim = Deed::Confirm { reclaim: true };
-        assert_eq!(state(settle(&mut sale, "a", a, reclaim, 2801)), State::Sold);
-        assert_eq!((sale.balances().available, sale.balances().held), (0, 1));
-        let decision = sale.decide_expiry(10, &at(3299));
-        assert!(decision.changes().is_empty());
-        let expiry = |clock_ms: u64, sale: &mut Sale| {
-            let decision = sale.decide_expiry(10, &at(clock_ms));
-            commit(sale, &decision);
-        };
-        wins(&mut sale, "c", 3300);
-        expiry(3800, &mut sale);
-        assert_eq!(sale.grant(b).unwrap().state, State::Expired);
-        assert_eq!((sale.balances().available, sale.balances().held), (0, 1));
-        assert_eq!(sale.audit().differences, []);
-    }
-
-    #[test]
-    fn a_request_id_is_known_while_its_grant_is_kept() {
-        let mut sale = sale_from(1300, 5, terms(SCHEDULE, 0));
-        let Outcome::Granted { grant, .. } = grab(&mut sale, "a", Some("r"), 1300) else {
-            panic!()
-        };
-        assert_eq!(grab(&mut sale, "a", Some("r"), 2300), Outcome::Replay(grant));
-        assert!(matches!(grab(&mut sale, "a", Some("r"), 3300), Outcome::Granted { .. }));
-        assert!(matches!(grab(&mut sale, "a", Some("r"), 3301), Outcome::Replay(_)));
-        let only = Settle { user: b"a", which: Which::Only, deed: Deed::Refund };
-        assert_eq!(state(run(&mut sale, &Request::Settle(only), 3302)), State::Refunded);
-    }
-
-    #[test]
-    fn what_is_left_is_carried_and_restocks_stay() {
-        let carrying = Schedule { carry: true, ..SCHEDULE };
-        // Created when the window of round 1 is over: round 1 has nothing to leave.
-        let mut sale = sale_from(1500, 10, terms(carrying, 0));
-        wins(&mut sale, "a", 2300);
-        assert_eq!(sale.balances().supply, 10);
-        wins(&mut sale, "a", 3300);
-        assert_eq!(sale.balances().supply, 19);
-        let restock = |delta: i64, req: &'static [u8]| Request::Restock(Restock { delta, req });
-        run(&mut sale, &restock(5, b"r1"), 3301);
-        wins(&mut sale, "a", 4300);
-        assert_eq!(sale.balances().supply, 15 + 23);
-        // Two rounds pass with nobody awake: they leave all they would have had.
-        wins(&mut sale, "a", 7300);
-        assert_eq!(sale.balances().supply, 15 + 37 + 2 * 15);
-        let mut plain = sale_from(1300, 10, terms(SCHEDULE, 0));
-        run(&mut plain, &restock(-4, b"r1"), 1301);
-        wins(&mut plain, "a", 3300);
-        assert_eq!(plain.balances().supply, 6);
-    }
-
-    #[test]
-    fn the_series_is_bounded_as_a_whole() {
-        let bounded = Terms { open_at: 2350, close_at: 3350, ..terms(SCHEDULE, 0) };
-        let mut sale = sale_from(1300, 10, bounded);
-        assert_eq!(grab(&mut sale, "a", None, 1301), Outcome::NotOpen { in_ms: 1049 });
-        wins(&mut sale, "a", 2350);
-        assert_eq!(grab(&mut sale, "b", None, 2400), Outcome::NotOpen { in_ms: 900 });
-        wins(&mut sale, "a", 3349);
-        assert_eq!(grab(&mut sale, "b", None, 3350), Outcome::Closed);
-        assert_eq!(grab(&mut sale, "b", None, 9350), Outcome::Closed);
-        assert_eq!((sale.balances().round, sale.next_due()), (3, None));
-    }
-
-    #[test]
     fn a_clock_that_steps_back_stays_in_the_round() {
         let mut sale = sale_from(1300, 10, terms(SCHEDULE, 0));
         wins(&mut sale, "a", 2300);
@@ -243,20 +125,6 @@ mod tests {
         let effect = Effect::Round { round: 9, supply: 5 };
         let future = Change { elapsed_ms: 10, ..Change::piece(effect) };
         assert!(broken.apply(sale.balances().version, [future]).is_err());
-    }
-
-    #[test]
-    fn packets_are_drawn_anew_in_every_round() {
-        let draw = Some(Draw::Packets { packets: 3, min: 1 });
-        let mut sale =
-            sale_from(1300, 100, Terms { limit: 0, grabs: 1, draw, ..terms(SCHEDULE, 0) });
-        for clock_ms in [1300, 2300, 4300] {
-            for user in ["a", "b", "c"] {
-                wins(&mut sale, user, clock_ms);
-            }
-            assert_eq!((sale.balances().sold, sale.balances().packets), (100, Some(0)));
-            assert_eq!(grab(&mut sale, "d", None, clock_ms), Outcome::SoldOut { held: 0 });
-        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::codec::effect::Effect;
 use crate::ledger::{Grant, Ledger};
-use crate::model::limits::LAPSES_PER_CALL_MAX;
+use crate::model::limits::EXPIRIES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::{Deed, Now, Settle, Which};
 use crate::rules::decide::Decision;
@@ -94,7 +94,7 @@ impl Sale {
         let mut free = Free::new(self, round.ledger, qty);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
         if permitted {
-            let most = due.seqs.len() + free.lapses_max();
+            let most = due.seqs.len() + free.expiries_max();
             self.expire_until(round.ledger, due, grant.user, t, |due| {
                 free.is_free(due) || due.seqs.len() >= most
             });
@@ -119,7 +119,7 @@ fn settled<'a>(stands: GrantView, to: State) -> (Option<Effect<'a>>, GrantView) 
 }
 
 /// Whether the units of an expired grant can be taken anew: in a sale that draws, also a packet,
-/// and every packet left still gets its share. Asked again and again while holds due, it looks at
+/// and every packet left still gets its share. Asked again and again as holds expire, it looks at
 /// each of them once.
 struct Free<'s> {
     sale: &'s Sale,
@@ -137,11 +137,11 @@ impl Free<'_> {
         Free { sale, ledger, qty, seen: 0, is_listed }
     }
 
-    /// How many holds of others may due for it. Units add up to what is asked for, but among
+    /// How many holds of others may expire for it. Units add up to what is asked for, but among
     /// drawn amounts none may be the one that is missing.
-    fn lapses_max(&self) -> usize {
+    fn expiries_max(&self) -> usize {
         match self.sale.balances.packets {
-            Some(_) => LAPSES_PER_CALL_MAX,
+            Some(_) => EXPIRIES_PER_CALL_MAX,
             None => usize::MAX / 2,
         }
     }

@@ -6,7 +6,7 @@
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::draw::Draw;
-use seckill_domain::limits::INTEGER_MAX;
+use seckill_domain::limits::{DRAW_AMOUNTS_MAX, INTEGER_MAX};
 use seckill_domain::outcome::{Misuse, Outcome};
 use seckill_domain::request::{Amount, Deed, Grab, Init, Now, Request, Settle, Which};
 use seckill_domain::terms::Terms;
@@ -251,6 +251,26 @@ fn what_can_not_be_kept_is_refused() {
     }
     let overflows = Draw::Packets { packets: 1 << 32, min: 1 << 32 };
     assert_eq!(refused(overflows, INTEGER_MAX), Misuse::DrawTooManyPackets);
+    let cases = [
+        (Draw::Packets { packets: 2, min: INTEGER_MAX }, Misuse::DrawSupplyTooSmall),
+        (Draw::Equal { packets: 6 }, Misuse::DrawSupplyTooSmall),
+        (Draw::Uniform { low: 0, high: 5 }, Misuse::DrawAmountZero),
+        (Draw::Uniform { low: 6, high: 5 }, Misuse::DrawRangeEmpty),
+        (Draw::list(&[]), Misuse::DrawNoPackets),
+    ];
+    for (draw, misuse) in cases {
+        assert_eq!(refused(draw, 5), misuse, "{draw:?}");
+    }
+    let too_many = vec![1; DRAW_AMOUNTS_MAX as usize + 1];
+    let listed = [
+        (&[5, 1][..], Misuse::DrawSumDiffers),
+        (&[5, 0], Misuse::DrawAmountZero),
+        (&too_many, Misuse::DrawListTooLong),
+    ];
+    for (amounts, misuse) in listed {
+        let supply = amounts.len().max(5) as u64;
+        assert_eq!(created(Draw::list(amounts), amounts, supply, 1, 0).unwrap_err(), misuse);
+    }
 }
 
 #[test]

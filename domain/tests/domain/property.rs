@@ -587,7 +587,7 @@ impl Done {
             _ => return None,
         };
         let until = if decision.changes().iter().any(fences) { t + FENCE_MS } else { u64::MAX };
-        let did = decision.changes().iter().any(|change| !lapses(change));
+        let did = decision.changes().iter().any(|change| !expires(change));
         did.then(|| Done { op: op.clone(), deadline, until })
     }
 
@@ -599,14 +599,14 @@ impl Done {
             *ms = self.deadline.saturating_sub(t).max(1);
         }
         let decision = world.decide(&op).ok_or("not a command")?;
-        match t >= self.until || decision.changes().iter().all(lapses) {
+        match t >= self.until || decision.changes().iter().all(expires) {
             true => Ok(()),
             false => Err(format!("{op:?} does something again: {:?}", decision.changes())),
         }
     }
 }
 
-fn lapses(change: &Change<'_>) -> bool {
+fn expires(change: &Change<'_>) -> bool {
     matches!(change.effect, Effect::Expire(_))
 }
 

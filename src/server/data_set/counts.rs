@@ -1,11 +1,81 @@
-//! How many sales and held grants there are, data set by data set.
+//! What is counted: calls by what came of them since this node started, and how many sales and held
+//! grants there are, data set by data set.
 //!
 //! A replica may load a new data set beside the one that it serves, and frees either of them later,
-//! on whatever thread. So each value knows the counts that counts it, and INFO shows the counts of
-//! the set that is served.
+//! on whatever thread. So each value knows the counts of its set, and INFO shows those of the set
+//! that is served.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use seckill_domain::outcome::Outcome;
+
+/// A number that only grows.
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Counter {
+        Counter(AtomicU64::new(0))
+    }
+
+    /// One more. Only the main thread counts, so no locked instruction is needed.
+    pub(crate) fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Adds so many.
+    pub(crate) fn add(&self, count: u64) {
+        self.0.store(self.get() + count, Ordering::Relaxed);
+    }
+
+    /// The number now.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) static GRANTED: Counter = Counter::new();
+pub(crate) static ALREADY: Counter = Counter::new();
+pub(crate) static REPLAYED: Counter = Counter::new();
+pub(crate) static OVERLIMIT: Counter = Counter::new();
+pub(crate) static SOLDOUT: Counter = Counter::new();
+pub(crate) static SHORT: Counter = Counter::new();
+pub(crate) static NOTOPEN: Counter = Counter::new();
+pub(crate) static CLOSED: Counter = Counter::new();
+pub(crate) static PAUSED: Counter = Counter::new();
+pub(crate) static DENIED: Counter = Counter::new();
+pub(crate) static BUSY: Counter = Counter::new();
+pub(crate) static EXPIRED: Counter = Counter::new();
+pub(crate) static APPLY_REFUSED: Counter = Counter::new();
+pub(crate) static OUTBOX_REFUSED: Counter = Counter::new();
+
+/// Counts the outcome of a call decided on this node.
+pub(crate) fn count(outcome: &Outcome) {
+    let counter = match outcome {
+        Outcome::Granted { .. } => &GRANTED,
+        Outcome::Already(_) => &ALREADY,
+        Outcome::Replay(_) => &REPLAYED,
+        Outcome::OverLimit { .. } => &OVERLIMIT,
+        Outcome::SoldOut { .. } => &SOLDOUT,
+        Outcome::Short { .. } => &SHORT,
+        Outcome::NotOpen { .. } => &NOTOPEN,
+        Outcome::Closed => &CLOSED,
+        Outcome::Paused => &PAUSED,
+        Outcome::Denied => &DENIED,
+        Outcome::Busy => &BUSY,
+        Outcome::Done
+        | Outcome::Restocked { .. }
+        | Outcome::Stands(_)
+        | Outcome::NoGrant
+        | Outcome::Fenced
+        | Outcome::Changed { .. }
+        | Outcome::NextRound
+        | Outcome::ManyOwnEnding
+        | Outcome::ManyEnding
+        | Outcome::Misuse(_) => return,
+    };
+    counter.increment();
+}
 
 /// The numbers of one data set.
 #[derive(Debug, Default)]
@@ -28,7 +98,7 @@ impl Counts {
     /// Counts a sale that leaves the set, with the holds that it had last.
     pub(crate) fn subtract(&self, holds: u64) {
         self.holds_changed(holds, 0);
-        // Last, so that a counts without sales is at rest when `take` finds it.
+        // Last, so that counts without sales are at rest when `take` finds it.
         self.sales.fetch_sub(1, Ordering::Release);
     }
 
@@ -37,10 +107,12 @@ impl Counts {
         self.holds.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
+    /// Sales of the set.
     pub(crate) fn sales(&self) -> u64 {
         self.sales.load(Ordering::Acquire)
     }
 
+    /// Held grants of the set.
     pub(crate) fn holds(&self) -> u64 {
         self.holds.load(Ordering::Relaxed)
     }
@@ -50,7 +122,7 @@ static FIRST: Counts = Counts::new();
 
 static SERVED: Mutex<&Counts> = Mutex::new(&FIRST);
 
-/// Tallies of sets that are served no more. One that counts no sale any more is used again, so
+/// Counts of sets that are served no more. Those without any sale left are used again, so
 /// there are as many as there were sets at the same time.
 static RETIRED: Mutex<Vec<&'static Counts>> = Mutex::new(Vec::new());
 
@@ -70,7 +142,7 @@ pub(crate) fn holds_changed(before: u64, after: u64) {
     }
 }
 
-/// A counts for a set that begins to load.
+/// Counts for a set that begins to load.
 pub(crate) fn take() -> &'static Counts {
     let mut retired = lock(&RETIRED);
     let unused = retired.iter().position(|counts| counts.sales() == 0);

@@ -30,11 +30,13 @@ impl Database {
 #[derive(Default)]
 pub(crate) struct Deadlines {
     databases: BTreeMap<c_int, Database>,
+    /// The key whose deadline was taken last, until it is put back.
+    taken: Option<(c_int, Name)>,
 }
 
 impl Deadlines {
     pub(crate) const fn new() -> Deadlines {
-        Deadlines { databases: BTreeMap::new() }
+        Deadlines { databases: BTreeMap::new(), taken: None }
     }
 
     /// Sets the deadline of a key, unless it has an earlier one.
@@ -61,7 +63,7 @@ impl Deadlines {
     /// Takes the deadlines of a database away.
     pub(crate) fn take(&mut self, db: c_int) -> Deadlines {
         let database = self.databases.remove_entry(&db);
-        Deadlines { databases: database.into_iter().collect() }
+        Deadlines { databases: database.into_iter().collect(), taken: None }
     }
 
     /// Frees so many of them, if there are.
@@ -85,6 +87,13 @@ impl Deadlines {
         let (one, other) = (self.databases.remove(&first), self.databases.remove(&second));
         self.databases.extend(one.map(|database| (second, database)));
         self.databases.extend(other.map(|database| (first, database)));
+        if let Some((db, _)) = &mut self.taken {
+            *db = match *db {
+                db if db == first => second,
+                db if db == second => first,
+                other => other,
+            };
+        }
     }
 
     /// The time of the earliest deadline.
@@ -92,14 +101,23 @@ impl Deadlines {
         self.databases.values().filter_map(Database::first).min()
     }
 
-    /// Takes the earliest deadline that is due.
+    /// Takes the earliest deadline that is due. See [`Deadlines::put_back`].
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<(u64, c_int, Name)> {
         let times =
             self.databases.iter().filter_map(|(db, deadlines)| Some((deadlines.first()?, *db)));
         let (due, db) = times.min().filter(|(due, _)| *due <= now_ms)?;
         let (_, name) = self.databases.get(&db)?.by_time.first().cloned()?;
         self.remove(db, &name);
+        self.taken = Some((db, name.clone()));
         Some((due, db, name))
+    }
+
+    /// Sets the next deadline of the key whose deadline was taken, if it has one. Its database may
+    /// have changed its place meanwhile.
+    pub(crate) fn put_back(&mut self, next: Option<u64>) {
+        if let (Some((db, name)), Some(due)) = (self.taken.take(), next) {
+            self.set(db, &name, due);
+        }
     }
 
     /// How many are due.
@@ -142,6 +160,21 @@ mod tests {
         let expected = [(1, 1, b"a".to_vec()), (2, 0, b"a".to_vec()), (3, 1, b"b".to_vec())];
         assert_eq!(taken(&mut deadlines, 5), expected);
         assert_eq!(deadlines.first(), Some(9));
+    }
+
+    #[test]
+    fn one_that_was_taken_goes_with_its_database() {
+        let mut deadlines = Deadlines::default();
+        for (swapped, db) in [((7, 8), 1), ((1, 5), 5), ((5, 1), 5)] {
+            deadlines.set(1, b"k", 1);
+            assert_eq!(deadlines.take_due(1), Some((1, 1, Name::from(&b"k"[..]))));
+            deadlines.swap(swapped.0, swapped.1);
+            deadlines.put_back(Some(2));
+            deadlines.put_back(Some(2));
+            assert_eq!(taken(&mut deadlines, 2), [(2, db, b"k".to_vec())]);
+            deadlines.put_back(None);
+            assert!(deadlines.is_empty());
+        }
     }
 
     #[test]

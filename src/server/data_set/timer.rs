@@ -73,11 +73,6 @@ pub(crate) fn watch(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) 
     });
 }
 
-/// The same within a tick, which arms the timer when it ends.
-pub(crate) fn watch_again(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) {
-    TIMER.with(lock, |timer| timer.deadlines.set(db, key, deadline));
-}
-
 /// What may have changed when the timer must fire: a shorter interval takes force at once, not when
 /// the longer one is over, and a promoted node begins to sweep.
 pub(crate) fn wake(lock: ServerLock<'_>) {
@@ -161,6 +156,12 @@ pub(crate) fn begin_tick(lock: ServerLock<'_>) {
 /// Takes the earliest deadline that is due: when it was, the database, the key.
 pub(crate) fn take_due(lock: ServerLock<'_>, now_ms: u64) -> Option<(u64, c_int, Name)> {
     TIMER.with(lock, |timer| timer.deadlines.take_due(now_ms))
+}
+
+/// Sets the next deadline, if there is one, of the key whose deadline was taken, wherever that is
+/// by now. The tick arms the timer when it ends.
+pub(crate) fn put_back(lock: ServerLock<'_>, next: Option<u64>) {
+    TIMER.with(lock, |timer| timer.deadlines.put_back(next));
 }
 
 /// The earliest deadline.

@@ -1,18 +1,18 @@
-//! `INFO seckill`: what this node did since it started.
+//! `INFO seckill`: what this node did since it started, and why changes were refused.
 
 use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleInfoCtx;
 
-use crate::server::data_set::{counts, timer};
+use crate::server::data_set::counts::{self, Counter};
+use crate::server::data_set::timer;
 use crate::server::ffi::api::{clock_ms, guarded};
 use crate::server::ffi::ctx::{Ctx, ServerLock};
 use crate::server::ffi::log;
 use crate::server::{settings, sweeper};
-use seckill_domain::outcome::{Outcome, Refused};
+use seckill_domain::outcome::Refused;
 
 /// The module's version as text.
 const VERSION: &CStr =
@@ -20,53 +20,6 @@ const VERSION: &CStr =
         Ok(text) => text,
         Err(_) => c"",
     };
-
-/// A number that only grows.
-struct Counter(AtomicU64);
-
-impl Counter {
-    const fn new() -> Counter {
-        Counter(AtomicU64::new(0))
-    }
-
-    /// Only the main thread counts, so no locked instruction is needed.
-    fn increment(&self) {
-        self.add(1);
-    }
-
-    fn add(&self, count: u64) {
-        self.0.store(self.get() + count, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-static GRANTED: Counter = Counter::new();
-static ALREADY: Counter = Counter::new();
-static REPLAYED: Counter = Counter::new();
-static OVERLIMIT: Counter = Counter::new();
-static SOLDOUT: Counter = Counter::new();
-static SHORT: Counter = Counter::new();
-static NOTOPEN: Counter = Counter::new();
-static CLOSED: Counter = Counter::new();
-static PAUSED: Counter = Counter::new();
-static DENIED: Counter = Counter::new();
-static BUSY: Counter = Counter::new();
-static EXPIRED: Counter = Counter::new();
-static APPLY_REFUSED: Counter = Counter::new();
-static OUTBOX_REFUSED: Counter = Counter::new();
-
-/// Follows the held grants of a sale of the served data from `before` to `after`.
-pub fn holds_changed(before: u64, after: u64) {
-    counts::holds_changed(before, after);
-}
-
-/// Counts holds that expired on this node by its own judgement.
-pub fn expired(holds: u64) {
-    EXPIRED.add(holds);
-}
 
 /// One line of the section.
 pub struct Field {
@@ -118,69 +71,45 @@ pub static FIELDS: [Field; 19] = [
         "sales with something due that the timer has not come to yet",
         Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
     ),
-    Field::counter(c"granted", &GRANTED, "calls that got units"),
-    Field::counter(c"already", &ALREADY, "calls of users who had all they may have"),
-    Field::counter(c"replayed", &REPLAYED, "calls whose REQ had been granted before"),
-    Field::counter(c"overlimit", &OVERLIMIT, "calls that asked for more than their allowance"),
-    Field::counter(c"soldout", &SOLDOUT, "calls that found nothing available"),
-    Field::counter(c"short", &SHORT, "calls that found less available than they asked for"),
-    Field::counter(c"notopen", &NOTOPEN, "calls before the sale or the round was open"),
-    Field::counter(c"closed", &CLOSED, "calls after the sale was closed"),
-    Field::counter(c"paused", &PAUSED, "calls while the sale was paused"),
-    Field::counter(c"denied", &DENIED, "calls of users who may not buy"),
-    Field::counter(c"busy", &BUSY, "calls of users who were not admitted"),
-    Field::counter(c"expired", &EXPIRED, "holds that expired by this node's own judgement"),
+    Field::counter(c"granted", &counts::GRANTED, "calls that got units"),
+    Field::counter(c"already", &counts::ALREADY, "calls of users who had all they may have"),
+    Field::counter(c"replayed", &counts::REPLAYED, "calls whose REQ had been granted before"),
+    Field::counter(
+        c"overlimit",
+        &counts::OVERLIMIT,
+        "calls that asked for more than their allowance",
+    ),
+    Field::counter(c"soldout", &counts::SOLDOUT, "calls that found nothing available"),
+    Field::counter(c"short", &counts::SHORT, "calls that found less available than they asked for"),
+    Field::counter(c"notopen", &counts::NOTOPEN, "calls before the sale or the round was open"),
+    Field::counter(c"closed", &counts::CLOSED, "calls after the sale was closed"),
+    Field::counter(c"paused", &counts::PAUSED, "calls while the sale was paused"),
+    Field::counter(c"denied", &counts::DENIED, "calls of users who may not buy"),
+    Field::counter(c"busy", &counts::BUSY, "calls of users who were not admitted"),
+    Field::counter(c"expired", &counts::EXPIRED, "holds that expired by this node's own judgement"),
     Field::counter(
         c"apply_refused",
-        &APPLY_REFUSED,
+        &counts::APPLY_REFUSED,
         "changes from a primary or a log that were refused: must be 0, else resync this node",
     ),
     Field::counter(
         c"outbox_refused",
-        &OUTBOX_REFUSED,
+        &counts::OUTBOX_REFUSED,
         "entries of such changes that their stream did not take: must be 0",
     ),
 ];
 
-/// Counts the outcome of a call decided on this node.
-pub fn count(outcome: &Outcome) {
-    let counter = match outcome {
-        Outcome::Granted { .. } => &GRANTED,
-        Outcome::Already(_) => &ALREADY,
-        Outcome::Replay(_) => &REPLAYED,
-        Outcome::OverLimit { .. } => &OVERLIMIT,
-        Outcome::SoldOut { .. } => &SOLDOUT,
-        Outcome::Short { .. } => &SHORT,
-        Outcome::NotOpen { .. } => &NOTOPEN,
-        Outcome::Closed => &CLOSED,
-        Outcome::Paused => &PAUSED,
-        Outcome::Denied => &DENIED,
-        Outcome::Busy => &BUSY,
-        Outcome::Done
-        | Outcome::Restocked { .. }
-        | Outcome::Stands(_)
-        | Outcome::NoGrant
-        | Outcome::Fenced
-        | Outcome::Changed { .. }
-        | Outcome::NextRound
-        | Outcome::ManyOwnEnding
-        | Outcome::ManyEnding
-        | Outcome::Misuse(_) => return,
-    };
-    counter.increment();
-}
-
 /// Counts an APPLY that was refused, and logs why. A replica that has lost its way refuses every
 /// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
 pub fn apply_refused(why: Refused) {
-    APPLY_REFUSED.increment();
+    counts::APPLY_REFUSED.increment();
     warn(refusal(why));
 }
 
 /// Counts entries of an APPLY that its stream did not take, and logs it.
 pub fn outbox_refused(entries: u64) {
     if entries > 0 {
-        OUTBOX_REFUSED.add(entries);
+        counts::OUTBOX_REFUSED.add(entries);
         warn(NOT_APPENDED);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Streams are made ready first, see [`super::stream`], and stay open while the sale is opened and
 //! changed. Entries are appended to the open stream, which runs no code of other modules: never by
-//! a call of XADD, and never to a stream that is missing, because the server would tell of `new` in
-//! the middle. The stream id of the first goes out with the change, and every other node appends
+//! a call of XADD, and never to a stream that is missing, because the server would notify of `new`
+//! in the middle. The stream id of the first goes out with the change, and every other node appends
 //! the same entries under the same ids.
 
 use std::os::raw::c_int;
@@ -14,7 +14,7 @@ use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleSt
 use smallvec::SmallVec;
 
 use super::stream::{self, found_at, Found};
-pub use super::stream::{NotTaken, Stream};
+pub use super::stream::{NotTaken, Stream, Wanted};
 use crate::server::ffi::api::create_string;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use seckill_domain::event::{EventKind, EVENTS};
@@ -31,9 +31,6 @@ pub struct Outbox<'c> {
     strings: &'c [*mut RedisModuleString],
     args: &'c [&'c [u8]],
 }
-
-/// Streams and how many entries each is to take, in the order of the sales of a call.
-pub type Wanted<'c> = SmallVec<[Option<(Stream<'c>, usize)>; 1]>;
 
 /// Those streams once they are open.
 pub type OpenStreams<'c> = SmallVec<[Option<OpenStream<'c>>; 1]>;
@@ -54,12 +51,12 @@ impl<'c> Outbox<'c> {
 
     /// The argument that has these very bytes, if they are an argument's.
     fn argument(self, bytes: &[u8]) -> Option<*mut RedisModuleString> {
-        let place = self.args.iter().position(|arg| ptr::eq(*arg, bytes))?;
-        self.strings.get(place).copied()
+        let index = self.args.iter().position(|arg| ptr::eq(*arg, bytes))?;
+        self.strings.get(index).copied()
     }
 }
 
-/// Makes the streams ready and opens them to append to them, or tells which takes nothing. No sale
+/// Makes the streams ready and opens them to append to them, or says which takes nothing. No sale
 /// may be open: foreign code may run in it.
 pub fn open_all(mut wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
     if let Some(open) = open_single(&mut wanted) {
@@ -73,7 +70,7 @@ pub fn open_all(mut wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTa
 /// asked before.
 fn open_single<'c>(wanted: &mut Wanted<'c>) -> Option<OpenStreams<'c>> {
     let mut all = wanted.iter_mut().enumerate().filter(|(_, one)| one.is_some());
-    let (place, one) = all.next().filter(|(_, one)| matches!(one, Some((_, 1))))?;
+    let (index, one) = all.next().filter(|(_, one)| matches!(one, Some((_, 1))))?;
     if all.next().is_some() {
         return None;
     }
@@ -81,11 +78,11 @@ fn open_single<'c>(wanted: &mut Wanted<'c>) -> Option<OpenStreams<'c>> {
     match stream.open() {
         Ok(stream) => {
             let mut open: OpenStreams<'c> = wanted.iter().map(|_| None).collect();
-            open[place] = Some(stream);
+            open[index] = Some(stream);
             Some(open)
         }
         Err(stream) => {
-            wanted[place] = Some((stream, entries));
+            wanted[index] = Some((stream, entries));
             None
         }
     }
@@ -94,7 +91,7 @@ fn open_single<'c>(wanted: &mut Wanted<'c>) -> Option<OpenStreams<'c>> {
 /// Opens streams that are ready.
 fn open_ready(wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
     let mut open = OpenStreams::new();
-    for (place, one) in wanted.into_iter().enumerate() {
+    for (index, one) in wanted.into_iter().enumerate() {
         match one.map(|(stream, _)| stream.open()) {
             None => open.push(None),
             Some(Ok(stream)) => open.push(Some(stream)),
@@ -102,7 +99,7 @@ fn open_ready(wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> 
                 // It was there and is not: its time to live was over just now, foreign code ran,
                 // and nothing is known of the values of those that are open.
                 open.into_iter().flatten().for_each(OpenStream::abandon);
-                return Err((place, NotTaken::Changed));
+                return Err((index, NotTaken::Changed));
             }
         }
     }
@@ -133,10 +130,8 @@ impl<'c> Stream<'c> {
         unsafe { api!(RedisModule_CloseKey)(key) };
         Err(self)
     }
-}
 
-impl<'c> Stream<'c> {
-    /// Opens the stream to append what another node has appended, made if it is missing. Foreign
+    /// Opens the stream to append what another node has appended, created if it is missing. Foreign
     /// code may run in it.
     pub fn open_to_follow(self) -> Option<OpenStream<'c>> {
         self.open()
@@ -173,8 +168,8 @@ impl<'c> OpenStream<'c> {
         Ok(())
     }
 
-    /// Appends the entries of `plan` as another node did, the first with the id `first`. Tells how
-    /// many the stream did not take.
+    /// Appends the entries of `plan` as another node did, the first with the id `first`. Answers
+    /// how many the stream did not take.
     pub fn follow(
         &mut self,
         outbox: Outbox<'_>,
@@ -183,17 +178,17 @@ impl<'c> OpenStream<'c> {
         plan: &Plan<'_>,
         first: StreamId,
     ) -> u64 {
-        let mut place = 0;
+        let mut index = 0;
         each_entry(outbox, arg, sale, plan, |strings| {
-            let added = self.add(Some(first.after(place)), strings);
-            place += 1;
+            let added = self.add(Some(first.after(index)), strings);
+            index += 1;
             self.len += u64::from(added.is_some());
         });
-        place - self.len
+        index - self.len
     }
 
     /// Appends an entry under this id, or the server's own choice when there is none; `Some(None)`
-    /// is an id that can't be. Tells the id if the stream took it.
+    /// is an id that can't be. Answers the id if the stream took it.
     fn add(&mut self, id: Option<Option<StreamId>>, strings: &mut Strings) -> Option<StreamId> {
         let (flags, StreamId { ms, seq }) = match id {
             None => (raw::REDISMODULE_STREAM_ADD_AUTOID as c_int, StreamId { ms: 0, seq: 0 }),
@@ -214,7 +209,7 @@ impl<'c> OpenStream<'c> {
     /// Deletes what was appended.
     fn take_back(&mut self) {
         let Some(first) = self.first.take() else { return };
-        for StreamId { ms, seq } in (0..self.len).filter_map(|place| first.after(place)) {
+        for StreamId { ms, seq } in (0..self.len).filter_map(|index| first.after(index)) {
             let mut id = RedisModuleStreamID { ms, seq };
             // SAFETY: the key is open for writing and the id is one that it gave.
             unsafe { api!(RedisModule_StreamDelete)(self.key, &mut id) };
@@ -257,7 +252,7 @@ impl Appended<'_> {
         self.first
     }
 
-    /// Tells who watches the stream.
+    /// Signals to who watches the stream.
     pub(crate) fn signal(&self) {
         let Stream { ctx, name, .. } = self.stream;
         // SAFETY: the name is alive.
@@ -298,7 +293,7 @@ fn each_entry(
 /// Names and values of an entry as strings of the server.
 struct Strings {
     pairs: SmallVec<[*mut RedisModuleString; 2 * FIELDS.len()]>,
-    /// Those that were made for this entry alone.
+    /// Those that were created for this entry alone.
     own: SmallVec<[*mut RedisModuleString; FIELDS.len()]>,
 }
 
@@ -333,9 +328,9 @@ impl Strings {
         bytes: &[u8],
     ) {
         let value = known.unwrap_or_else(|| {
-            let made = create_string(bytes);
-            self.own.push(made);
-            made
+            let string = create_string(bytes);
+            self.own.push(string);
+            string
         });
         self.pair(words, field, value);
     }

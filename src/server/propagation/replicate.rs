@@ -43,8 +43,27 @@ pub(crate) fn changes(
         plan.position(done..done + part.len(), entries).encode(&mut scratch);
         done += part.len();
         let replicated = match part {
-            [change] => one(ctx, key, &mut scratch, change),
-            many => several(ctx, key, &mut scratch, many),
+            [change] => {
+                let split = scratch.len();
+                change.encode(&mut scratch);
+                let (position, effect) = scratch.split_at(split);
+                // SAFETY: the key's name is alive, the format names one string and two buffers with
+                // their lengths, and the server copies all of them before it returns.
+                let status = unsafe {
+                    api!(RedisModule_Replicate)(
+                        ctx.raw(),
+                        APPLY.as_ptr(),
+                        c"sbb".as_ptr(),
+                        key,
+                        position.as_ptr(),
+                        position.len(),
+                        effect.as_ptr(),
+                        effect.len(),
+                    )
+                };
+                status as isize == raw::REDISMODULE_OK
+            }
+            part => many(ctx, key, &mut scratch, part),
         };
         if !replicated {
             log::warning(NOT_REPLICATED);
@@ -55,35 +74,8 @@ pub(crate) fn changes(
     }
 }
 
-/// Replicates one change; `scratch` holds its position.
-fn one(
-    ctx: Ctx<'_>,
-    key: *mut RedisModuleString,
-    scratch: &mut Vec<u8>,
-    change: &Change<'_>,
-) -> bool {
-    let split = scratch.len();
-    change.encode(scratch);
-    let (position, effect) = scratch.split_at(split);
-    // SAFETY: the key's name is alive, the format names one string and two buffers with their
-    // lengths, and the server copies all of them before it returns.
-    let status = unsafe {
-        api!(RedisModule_Replicate)(
-            ctx.raw(),
-            APPLY.as_ptr(),
-            c"sbb".as_ptr(),
-            key,
-            position.as_ptr(),
-            position.len(),
-            effect.as_ptr(),
-            effect.len(),
-        )
-    };
-    status as isize == raw::REDISMODULE_OK
-}
-
-/// Replicates several changes in one command; `scratch` holds their position.
-fn several(
+/// Replicates changes in one command; `scratch` holds their position.
+fn many(
     ctx: Ctx<'_>,
     key: *mut RedisModuleString,
     scratch: &mut Vec<u8>,

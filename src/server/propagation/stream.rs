@@ -3,13 +3,14 @@
 //! Opening a stream whose time to live is over, making one, and asking about one can all run code
 //! of other modules, which may call any command. It is done while no sale is open.
 
+use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::ptr;
 use std::slice;
 
 use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
+use smallvec::SmallVec;
 
-use super::outbox::Wanted;
 use crate::server::ffi::api::bytes_of;
 use crate::server::ffi::ctx::Ctx;
 
@@ -33,10 +34,13 @@ pub struct Stream<'c> {
     pub(crate) is_named: bool,
 }
 
+/// Streams and how many entries each is to take, in the order of the sales of a call.
+pub type Wanted<'c> = SmallVec<[Option<(Stream<'c>, usize)>; 1]>;
+
 /// Who makes a stream.
 #[derive(Clone, Copy)]
 enum Maker {
-    /// By commands that replicate themselves.
+    /// For all: the commands that make it are replicated.
     Primary,
     /// For itself: those that follow it do so, too.
     Follower,
@@ -77,44 +81,44 @@ impl Stream<'_> {
     }
 
     /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
+    /// The server would hand a command over after what foreign code calls in it: each is handed
+    /// over before it is called, so that replicas do all of it in the same order.
     fn make(&self, by: Maker) {
-        let (create, destroy) = match by {
-            Maker::Primary => (c"!csccc", c"!csc"),
-            Maker::Follower => (c"csccc", c"csc"),
+        let (ctx, name, xgroup) = (self.ctx.raw(), self.name, c"XGROUP".as_ptr());
+        let (group, last, mkstream) = (c"seckill".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
+        let (create, destroy) = (c"CREATE".as_ptr(), c"DESTROY".as_ptr());
+        // `!` lets foreign code replicate what it calls, `A` and `R` withhold the command itself.
+        let (is_replicated, flags) = match by {
+            Maker::Primary => (true, [c"!ARcsccc", c"!ARcsc"]),
+            Maker::Follower => (false, [c"csccc", c"csc"]),
         };
-        let group = c"seckill".as_ptr();
-        // SAFETY: the name is alive and the format names what follows it.
-        let made = unsafe {
-            let (word, last, mkstream) = (c"CREATE".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
-            let call = api!(RedisModule_Call);
-            call(
-                self.ctx.raw(),
-                c"XGROUP".as_ptr(),
-                create.as_ptr(),
-                word,
-                self.name,
-                group,
-                last,
-                mkstream,
-            )
+        let [creating, destroying] = flags.map(CStr::as_ptr);
+        // SAFETY: loading looked for both.
+        let (replicate, call) = unsafe { (api!(RedisModule_Replicate), api!(RedisModule_Call)) };
+        // SAFETY: the name is alive and the formats name what follows them.
+        let created = unsafe {
+            if is_replicated {
+                replicate(ctx, xgroup, c"csccc".as_ptr(), create, name, group, last, mkstream);
+            }
+            call(ctx, xgroup, creating, create, name, group, last, mkstream)
         };
-        // A group that was there by now is not ours to destroy.
-        if !is_refused(made) {
+        // A group that was there by now is not ours to destroy, and the stream may be gone.
+        if !is_refused(created) && self.look() == Found::Stream {
             // SAFETY: as above.
             let destroyed = unsafe {
-                let word = c"DESTROY".as_ptr();
-                let call = api!(RedisModule_Call);
-                let format = destroy.as_ptr();
-                call(self.ctx.raw(), c"XGROUP".as_ptr(), format, word, self.name, group)
+                if is_replicated {
+                    replicate(ctx, xgroup, c"csc".as_ptr(), destroy, name, group);
+                }
+                call(ctx, xgroup, destroying, destroy, name, group)
             };
             free(destroyed);
         }
-        free(made);
+        free(created);
     }
 
-    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it:
-    /// where the command that made it is still to come here, code of another module ran there while
-    /// it was made. Foreign code may run in it.
+    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it;
+    /// but where code of another module appended to it in the middle of its end, the server handed
+    /// that end over afterwards. Foreign code may run in it.
     pub(super) fn make_to_follow(&self) {
         if self.look() == Found::Nothing {
             self.make(Maker::Follower);
@@ -142,20 +146,20 @@ impl Drop for Stream<'_> {
     }
 }
 
-/// Sees to it that each of the streams is there and takes so many entries; or tells which is not.
+/// Sees to it that each of the streams is there and takes so many entries; or says which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
 pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
-    let all = || wanted.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?)));
-    // A single entry is taken or not. Of several the first ones, taken back, would have raised the
+    let all = || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.as_ref()?)));
+    // A single entry is taken or not. Of more the first ones, taken back, would have raised the
     // stream's last id for nothing.
     let is_single = all().map(|(_, (_, entries))| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
-    for (place, (stream, _)) in all() {
+    for (index, (stream, _)) in all() {
         match stream.look() {
             Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
             Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
-            Found::Nothing => return Err((place, NotTaken::NotHere)),
-            Found::Stream | Found::Other => return Err((place, NotTaken::Refused)),
+            Found::Nothing => return Err((index, NotTaken::NotHere)),
+            Found::Stream | Found::Other => return Err((index, NotTaken::Refused)),
         }
     }
     if missing.is_empty() {
@@ -163,11 +167,11 @@ pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
     }
     missing.iter().for_each(|stream| stream.make(Maker::Primary));
     // What foreign code did meanwhile is seen here.
-    all().try_for_each(|(place, (stream, _))| match stream.look() {
+    all().try_for_each(|(index, (stream, _))| match stream.look() {
         Found::Stream => Ok(()),
-        Found::Nothing if stream.is_in_cluster() => Err((place, NotTaken::NotHere)),
-        Found::Nothing => Err((place, NotTaken::Changed)),
-        Found::Other => Err((place, NotTaken::Refused)),
+        Found::Nothing if stream.is_in_cluster() => Err((index, NotTaken::NotHere)),
+        Found::Nothing => Err((index, NotTaken::Changed)),
+        Found::Other => Err((index, NotTaken::Refused)),
     })
 }
 
@@ -213,11 +217,11 @@ fn free(reply: *mut RedisModuleCallReply) {
     }
 }
 
-/// Whether a stream that XINFO tells so of takes `count` more entries.
+/// Whether a stream that XINFO describes so takes `count` more entries.
 fn takes(info: &[u8], count: u64) -> bool {
     const FIELD: &[u8] = b"last-generated-id\r\n";
-    let place = info.windows(FIELD.len()).position(|window| window == FIELD);
-    let id = place.and_then(|place| info.get(place + FIELD.len()..)).and_then(|rest| {
+    let index = info.windows(FIELD.len()).position(|window| window == FIELD);
+    let id = index.and_then(|index| info.get(index + FIELD.len()..)).and_then(|rest| {
         let text = rest.split(|byte| *byte == b'\n').nth(1)?;
         std::str::from_utf8(text).ok()?.trim_end().split_once('-')
     });
@@ -241,15 +245,15 @@ mod tests {
     }
 
     #[test]
-    fn the_last_id_tells_how_many_entries_a_stream_takes() {
+    fn the_last_id_says_how_many_entries_a_stream_takes() {
         let last = u64::MAX;
         for id in ["0-0".to_owned(), format!("7-{last}"), format!("{}-{last}", last - 1)] {
             assert!(takes(&info(&id), 1000), "{id}");
         }
         let near = info(&format!("{last}-{}", last - 2));
         assert!(takes(&near, 2) && !takes(&near, 3));
-        for told in [&b""[..], b"*0\r\n", &info("7"), &info("a-b")] {
-            assert!(!takes(told, 1));
+        for other in [&b""[..], b"*0\r\n", &info("7"), &info("a-b")] {
+            assert!(!takes(other, 1));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Runs the server tests on every server that `.ci/servers` fetched, then servers of different
-//! versions with each other, and writes the tables of docs/servers.md; README.md has the first one.
+//! versions with each other, and writes the tables of docs/servers.md.
 //!
 //! ```text
 //! target/debug/matrix --servers "$(.ci/servers --where)" [--only redis-8]
@@ -29,8 +29,6 @@ struct Options {
 
 /// Where the tables stand, and where the output of each run is kept.
 const PAGE: &str = "docs/servers.md";
-/// The front page has the first of them.
-const README: &str = "README.md";
 const LOGS: &str = "target/matrix";
 
 /// The tests of servers with each other.
@@ -56,13 +54,12 @@ fn run(options: &Options) -> Result<bool, String> {
     eprint!("servers with each other ... ");
     let (mixed, pairs) = mixed(&tests, &options.servers)?;
     eprintln!("{mixed}");
-    let (results, text) = (table::results(&outcomes, &pairs), table::page(&outcomes, &pairs));
+    let text = table::page(&outcomes, &pairs);
     println!("{text}");
     outcomes.push(mixed);
     let all_passed = outcomes.iter().all(Outcome::is_clean);
     if options.only.is_none() {
         write_into(PAGE, &text)?;
-        write_into(README, &format!("{results}\n"))?;
     }
     Ok(all_passed)
 }

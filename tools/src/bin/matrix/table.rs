@@ -128,7 +128,7 @@ fn markdown() -> Table {
 }
 
 /// What each server came to.
-pub fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
+fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
     let mut table = markdown();
     table.set_header([
         "server",
