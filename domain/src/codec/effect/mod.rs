@@ -33,6 +33,7 @@ pub struct Change<'a> {
     pub elapsed_ms: u64,
     /// Set by the first change in a run of a primary.
     pub epoch: Option<u64>,
+    /// What changed.
     pub effect: Effect<'a>,
 }
 
@@ -85,11 +86,14 @@ impl<'a> Change<'a> {
 /// end, variants with a later version, fields never.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Effect<'a> {
+    /// Units are granted.
     Grant(#[serde(borrow)] Granting<'a>),
     /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
     Settle {
+        /// The grant's number.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
+        /// Where it stands now.
         #[serde(deserialize_with = "settled")]
         to: State,
     },
@@ -97,54 +101,72 @@ pub enum Effect<'a> {
     Expire(#[serde(with = "seqs")] Seqs),
     /// A new deadline, `ms` after T.
     Extend {
+        /// The grant's number.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
+        /// Milliseconds after T.
         #[serde(deserialize_with = "wire::span")]
         ms: u64,
     },
     /// An expired grant is sold after all.
     Reclaim {
+        /// The grant's number.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
     },
+    /// A grant that Redis lost is entered again.
     Import(Importing<'a>),
     /// An import of a request that is known: its grant is sold now.
     Reimport {
+        /// The grant's number.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
     },
     /// A request id cancelled before it was granted.
     Fence {
+        /// The user's id, 1 to 256 bytes.
         #[serde(with = "wire::user")]
         user: &'a [u8],
+        /// The request id, 1 to 128 bytes.
         #[serde(with = "wire::req")]
         req: &'a [u8],
     },
     /// A new round begins with so much supply. Comes alone.
     Round {
+        /// Its number.
         #[serde(deserialize_with = "wire::integer")]
         round: u64,
+        /// Units to sell.
         #[serde(deserialize_with = "wire::integer")]
         supply: u64,
     },
+    /// Units are added or withdrawn.
     Restock {
+        /// The request id, 1 to 128 bytes.
         #[serde(with = "wire::req")]
         req: &'a [u8],
+        /// Units that were asked for; negative: to withdraw.
         #[serde(deserialize_with = "wire::signed")]
         delta: i64,
+        /// Units that were added or withdrawn.
         #[serde(deserialize_with = "wire::signed")]
         applied: i64,
     },
+    /// The sale stops selling.
     Pause,
+    /// It sells again.
     Resume,
+    /// Terms of grants to come change.
     Alter(Box<TermsChange>),
     /// ALLOW or DENY.
     Users(UsersChange<'a>),
     /// ADMIT lets a user in.
     Admit {
+        /// The user's id, 1 to 256 bytes.
         #[serde(with = "wire::user")]
         user: &'a [u8],
     },
+    /// The sale begins.
     Init(Box<Start>),
     /// A piece of a rewritten sale: the base first, which begins it.
     Piece(Piece<'a>),
@@ -156,7 +178,9 @@ pub struct UsersChange<'a> {
     /// `Allow` or `Deny`.
     #[serde(deserialize_with = "operators_list")]
     pub list: List,
+    /// Added, else removed.
     pub add: bool,
+    /// The users, 1 to 256 bytes each.
     #[serde(borrow, deserialize_with = "users")]
     pub users: Vec<&'a [u8]>,
 }
@@ -164,10 +188,14 @@ pub struct UsersChange<'a> {
 /// How a sale begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
+    /// Drawn at random by the primary.
     pub id: u64,
+    /// Keys what is drawn; drawn at random by the primary.
     pub secret: [u8; 16],
+    /// Units to sell.
     #[serde(deserialize_with = "wire::integer")]
     pub supply: u64,
+    /// The terms of INIT.
     pub terms: Terms,
     /// The amounts of DRAW LIST; else empty.
     #[serde(deserialize_with = "amounts")]
@@ -177,10 +205,13 @@ pub struct Start {
 /// A grant about to be recorded.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Granting<'a> {
+    /// The user's id, 1 to 256 bytes.
     #[serde(with = "wire::user")]
     pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
     #[serde(borrow, deserialize_with = "asked_by_grab")]
     pub req: Option<ReqTag<'a>>,
+    /// Units.
     #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
     /// How long it is held, 0 when it is sold at once.
@@ -208,10 +239,13 @@ impl Granting<'_> {
 /// A grant that the shop's database knows and Redis lost.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Importing<'a> {
+    /// The user's id, 1 to 256 bytes.
     #[serde(with = "wire::user")]
     pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
     #[serde(with = "wire::req")]
     pub req: &'a [u8],
+    /// Units.
     #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
     /// When it was granted, Unix ms.
