@@ -1,12 +1,12 @@
 //! Values as bytes: what replicas, logs and dumps are sent.
 //!
 //! The codec is postcard, whose format is specified and stays as it is: numbers are varints, byte
-//! strings have their length before them, enums the place of their variant. Here is what every form
-//! needs beside it: bytes behind a value are refused, no memory is taken on the word of a length, and
-//! what can't be (an id of no bytes, a number that no client could hold) is no value.
+//! strings have their length before them, enums the place of their variant. Here is what every
+//! form needs beside it: bytes behind a value are refused, no memory is taken on the word of a
+//! length, and what can't be (an id of no bytes, a number that no client could hold) is no value.
 //!
-//! The first byte of a form is the place of its version. A later version adds a variant behind those
-//! that are there, which stay readable; a build refuses a variant that it does not know.
+//! The first byte of a form is the place of its version. A later version adds a variant behind
+//! those that are there, which stay readable; a build refuses a variant that it does not know.
 
 use core::fmt;
 use core::marker::PhantomData;

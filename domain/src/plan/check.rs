@@ -1,6 +1,6 @@
 //! Checking changes that a primary, a log or a caller of APPLY says were made. Who decides needs
-//! none of this: what is checked here is what a decision can't come to. The numbers and the ids of a
-//! change that was read are within their bounds, see [`Change::decode`].
+//! none of this: what is checked here is what a decision can't come to. The numbers and the ids of
+//! a change that was read are within their bounds, see [`Change::decode`].
 
 use std::collections::HashSet;
 

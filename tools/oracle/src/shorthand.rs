@@ -1,11 +1,11 @@
-//! Effects as tests write them: a letter, fields of one lower-case letter and a decimal number each,
-//! and behind a colon the bytes that users chose. `Gq2r3:o-7alice` grants two units to `alice` with
-//! the request id `o-7`, whose three bytes come first; `galice` is one unit, sold at once.
+//! Effects as tests write them: a letter, fields of one lower-case letter and a decimal number
+//! each, and behind a colon the bytes that users chose. `Gq2r3:o-7alice` grants two units to `alice`
+//! with the request id `o-7`, whose three bytes come first; `galice` is one unit, sold at once.
 //!
 //! | effect | fields |
 //! | --- | --- |
-//! | `I` init | `s` supply, `l` limit, `g` grabs, `h` hold, `o` open, `c` close; id, secret, outbox |
-//! | `G` grant | `q` qty (1), `d` hold, `r` length of req, `u` 1 for UPTO, 2 for IMPORT; req, user |
+//! | `I` init | `s` supply `l` limit `g` grabs `h` hold `o` open `c` close; id, secret, outbox |
+//! | `G` grant | `q` qty (1) `d` hold `r` length of req `u` 1 for UPTO, 2 for IMPORT; req, user |
 //! | `C` confirm, `X` cancel, `F` refund, `N` reclaim refused, `Y` reclaim | `s` seq |
 //! | `E` extend | `s` seq, `d` the new deadline in ms after T |
 //! | `D` expire | the seqs, with commas |
@@ -19,8 +19,8 @@
 //! | `A` alter | `l` `g` `h` `o` `c`: those that are given; outbox |
 //! | `H` round | `n` its number, `s` its supply |
 //!
-//! Any of them may have `t` (ms since the stored T) and `e` (a new epoch). Numbers may be beyond every
-//! bound: what reads them must refuse them.
+//! Any of them may have `t` (ms since the stored T) and `e` (a new epoch). Numbers may be beyond
+//! every bound: what reads them must refuse them.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,13 @@
 //! The only way state changes, and what is replicated of it.
 //!
 //! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is its
-//! position, see [`crate::position`], and the effect the bytes of a [`Change`]. Times are absolute: a
-//! change has the distance from the T that the sale stored at that version, which both sides share.
+//! position, see [`crate::position`], and the effect the bytes of a [`Change`]. Times are
+//! absolute: a change has the distance from the T that the sale stored at that version, which both
+//! sides share.
 //!
 //! What a log says may be anything. Reading it leads to a change that can be, its numbers and ids
-//! within their bounds, or to nothing; whether it can be of this sale is what [`Sale::check`] judges.
+//! within their bounds, or to nothing; whether it can be of this sale is what [`Sale::check`]
+//! judges.
 //!
 //! [`Sale::check`]: super::Sale::check
 
