@@ -3,8 +3,8 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
-# What `make bench` is told: BENCH="--quick", BENCH="--only wins", BENCH="--help". A full run writes
-# its figures into docs/ and README.md.
+# What `make bench` is told: BENCH="--quick", BENCH="--only recommended", BENCH="--help". A full run
+# writes its figures into docs/ and README.md.
 BENCH ?=
 # The same for `make sim`, `make fuzz` and `make torture`.
 SIM ?=
@@ -12,11 +12,10 @@ FUZZ ?=
 TORTURE ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
 LAB ?=
-NOOP := $(CURDIR)/target/release/libseckill_noop.so
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs build-noop bench \
-	bench-core bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
+	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs bench \
+	bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -59,18 +58,19 @@ order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, re
 	cargo build --release -p order_writer -p seckill-order-demo
 	target/release/order_demo
 
-# Installs what `make clients` runs: phpredis, redis-py, node-redis and ioredis. Jedis is up to you.
+# What `make clients` takes: the libraries below those of clients/, and what checks these. Jedis is up
+# to you: a CLASSPATH with it and what it needs.
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
-	npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6
-	python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9'
+	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
+	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy
 
 # CLIENTS="--skip Java" leaves one out that is not here.
-clients: deps ## Buy with real client libraries of PHP, Python, Node, Java (CLIENTS="--skip Java")
+clients: deps clients-deps ## Run clients/ through its table on three servers (CLIENTS="--skip Java")
+	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients
-	NODE_PATH=$(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH) \
-		PYTHONPATH=$(CLIENT_LIBRARIES)/python:$(PYTHONPATH) target/release/clients $(CLIENTS)
+	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability
@@ -81,20 +81,16 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture $(TORTURE)
 
-build-noop: deps
-	$(BUILD) -p rush -p seckill-noop
+# SECKILL_TEST_SERVER names another server; docs/ keeps a run of each.
+bench: deps ## Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
+	$(BUILD) -p seckill-noop -p seckill-bench --bin bench
+	target/release/bench --docs $(BENCH)
 
-bench: build build-noop ## Measure next to sets, scripts and functions (about 10 minutes)
-	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --docs $(BENCH)
+bench-instructions: ## Count the server's instructions for one call (valgrind)
+	@$(MAKE) bench BENCH="--only instructions"
 
-bench-profile: build build-noop ## Write where the server spends its time into docs/ (perf)
-	cargo bench -p seckill-bench --bench peers -- --module $(MODULE) --noop-module $(NOOP) --profile
-
-bench-core: deps ## Measure the domain alone, without a server
-	cargo bench -p seckill-bench --bench core
-
-bench-instructions: build build-noop ## Count the server's instructions for one call (valgrind)
-	SECKILL_MODULE=$(MODULE) SECKILL_NOOP_MODULE=$(NOOP) cargo bench -p seckill-bench --bench instructions
+bench-profile: ## Show where the server spends its time (perf)
+	@$(MAKE) bench BENCH="--profile"
 
 lab: deps orders-deps ## Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)
 	cargo build --release -p seckill -p seckill-lab --lib --bin lab

@@ -1,32 +1,26 @@
-// Buys one unit with node-redis:  buy.js URL KEY USER ORDER
+// Buys one unit with node-redis and clients/node:  buy.js URL KEY USER ORDER
 'use strict';
 
-const { createClient, ErrorReply } = require('redis');
+const { createClient } = require('redis');
 
-// Asks for one unit. The order id makes it safe to ask again: it never takes two.
-async function grab(server, key, user, order) {
-  const command = ['SECKILL.GRAB', key, user, 'REQ', order];
-  const [outcome, seq, qty, state] = await server.sendCommand(command);
-  if (['GRANTED', 'REPLAY', 'ALREADY'].includes(outcome)) {
-    const won = ['SOLD', 'HELD'].includes(state);
-    return won ? `${outcome} ${qty} unit, number ${seq}` : `${outcome} but ${state}`;
-  }
-  return `no unit: ${outcome}`;
-}
+const { Sale, SaleError, Unanswered } = require('../../clients/node');
 
 async function main() {
   const [url, key, user, order] = process.argv.slice(2);
-  const server = createClient({ url, socket: { reconnectStrategy: false } });
-  server.on('error', () => {}); // Shown below, where the command fails.
+  const client = createClient({ url });
+  client.on('error', () => {}); // Shown below, where the call has no answer.
+  await client.connect();
   try {
-    await server.connect();
-    console.log(await grab(server, key, user, order));
-    await server.close();
+    const answer = await new Sale(client, key).grab(user, { req: order });
+    const { won, outcome, qty, seq, state } = answer;
+    console.log(won ? `${outcome} ${qty} unit, number ${seq}` : `no unit: ${state ?? outcome}`);
   } catch (error) {
-    const prefix = error instanceof ErrorReply ? 'mistake: ' : 'unknown, ask again with the same order id: ';
-    console.error(prefix + error.message);
     process.exitCode = 1;
-    server.destroy();
+    if (error instanceof SaleError) console.error(`mistake: ${error.message}`);
+    else if (error instanceof Unanswered) console.error(`unknown, ask again with the order ${error.req}`);
+    else throw error;
+  } finally {
+    client.destroy();
   }
 }
 

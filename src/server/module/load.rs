@@ -154,7 +154,9 @@ fn log_panics() {
     panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));
 }
 
-/// Valkey's flag for modules that can be moved by atomic slot migration, from Valkey 9 on.
+/// Valkey's flags for a module that names only commands that exist when it replicates, so that they
+/// need not be looked up; and for one that atomic slot migration can move, from Valkey 9 on.
+const VALKEY_SKIP_COMMAND_VALIDATION: c_int = 1 << 4;
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 fn set_options(ctx: Ctx<'_>) {
@@ -165,11 +167,10 @@ fn set_options(ctx: Ctx<'_>) {
     let known = unsafe { offered!(RedisModule_GetModuleOptionsAll) };
     // SAFETY: the function takes nothing and only answers a constant.
     let known = known.map_or(0, |known| unsafe { known() });
-    // Redis may give the same bit another meaning, so Valkey must be asked for by name.
-    if known & VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION != 0
-        && server_field(ctx, c"server", c"server_name", |name| name == b"valkey")
-    {
-        options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
+    // Redis may give the same bits another meaning, so Valkey must be asked for by name.
+    if server_field(ctx, c"server", c"server_name", |name| name == b"valkey") {
+        let valkey = VALKEY_SKIP_COMMAND_VALIDATION | VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
+        options |= known & valkey;
     }
     // SAFETY: a living context is all that the call needs.
     unsafe { api!(RedisModule_SetModuleOptions)(ctx.raw(), options) };

@@ -74,14 +74,14 @@ fn beside_this_program() -> Result<PathBuf, String> {
     Ok(here.with_file_name(name))
 }
 
-/// A running server with a module, in a temporary folder.
+/// A running server, mostly with a module, in a temporary folder.
 pub struct Server {
     process: Process,
     port: u16,
     /// What the server is run by, such as a profiler with its options; mostly nothing.
     through: Vec<String>,
     program: OsString,
-    module: PathBuf,
+    module: Option<PathBuf>,
     settings: Vec<String>,
 }
 
@@ -93,6 +93,14 @@ impl Server {
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
         Server::start_through(&[], module, settings)
+    }
+
+    /// As [`Server::start`] without a module.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_without_module(settings: &[&str]) -> Result<Server, String> {
+        Server::start_with(&std::env::temp_dir(), &[], None, settings)
     }
 
     /// As [`Server::start`], but what runs is `through` with the server's command line behind it.
@@ -117,12 +125,21 @@ impl Server {
         module: &Path,
         settings: &[&str],
     ) -> Result<Server, String> {
+        Server::start_with(place, through, Some(module), settings)
+    }
+
+    fn start_with(
+        place: &Path,
+        through: &[&str],
+        module: Option<&Path>,
+        settings: &[&str],
+    ) -> Result<Server, String> {
         let mut server = Server {
             process: Process::in_folder(place, "seckill-")?,
             port: 0,
             through: owned(through),
             program: server_program(),
-            module: module.to_owned(),
+            module: module.map(Path::to_owned),
             settings: owned(settings),
         };
         server.launch(None)?;
@@ -139,8 +156,9 @@ impl Server {
                 .args(["--save", "", "--dir"])
                 .arg(self.process.folder())
                 .args(&self.settings)
-                .arg("--loadmodule")
-                .arg(&self.module);
+                .args(
+                    self.module.iter().flat_map(|file| ["--loadmodule".as_ref(), file.as_os_str()]),
+                );
             command
         });
         self.port = launched.map_err(|failure| {

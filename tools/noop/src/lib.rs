@@ -1,41 +1,62 @@
-//! Commands that judge nothing, for the benches: what a module command costs on this server before
-//! it does anything, and what GRAB's own calls of the server cost without GRAB. It is loaded beside
+//! Commands that judge nothing, for the bench: they make the calls of the server's API that GRAB
+//! makes, in its order and with as many bytes, and nothing else. The module is loaded beside
 //! seckill, whose sales these commands open and whose APPLY they replicate.
 
 use std::ffi::CStr;
-use std::os::raw::{c_char, c_int, c_longlong};
-use std::slice;
+use std::os::raw::{c_char, c_int, c_long, c_longlong};
+use std::{ptr, slice};
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{
+    self, RedisModuleCtx, RedisModuleKey, RedisModuleStreamID, RedisModuleString,
+};
 
 /// Kinds of GRAB, by what it comes to.
 const SOLD_OUT: u8 = 0;
 const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
+/// In a sale with HOLD and OUTBOX, with a request id.
+const HELD: u8 = 3;
 
 /// What the replies say: of a sale of a hundred million that has sold some.
 const SEQ: c_longlong = 10_000;
 const AVAILABLE: c_longlong = 90_000_000;
+const DEADLINE: c_longlong = 1_800_000_900_000;
 
 /// The command that carries effects.
 const APPLY: &CStr = c"SECKILL.APPLY";
-/// A version of four digits, as most of a large sale have.
-const VERSION: &[u8] = b"zzzz";
+/// Where a change belongs: a version as most of a large sale have, and in the second the id of the
+/// entry.
+const POSITION: &[u8] = b"zzz";
+const POSITION_WITH_ENTRY: &[u8] = b"zzz:1:1800000000000-0";
+/// What an effect has beside user and request id, plain and with both and a deadline.
+const EFFECT_BYTES: usize = 4;
+const EFFECT_BYTES_HELD: usize = 12;
 /// Bytes of an effect in the load, at most.
-const EFFECT_LEN_MAX: usize = 64;
+const EFFECT_LEN_MAX: usize = 96;
+
+/// The stream of the bench's sale, and what its entries say of a hold.
+const STREAM: &[u8] = b"orders";
+const DATA: &[u8] = b"{\"id\":\"0123456789abcdef\",\"epoch\":1800000000000,\"rev\":10000,\
+    \"t\":1800000000000,\"supply\":900000000,\"available\":899990000,\"held\":10000,\"sold\":0,\
+    \"seq\":10000,\"qty\":1,\"state\":\"HELD\",\"at\":1800000000000,\
+    \"deadline\":1800000900000,\"born\":1800000000000}";
+
+/// The names of an entry's fields, and its event: strings that are made once.
+static mut WORDS: [*mut RedisModuleString; 6] = [ptr::null_mut(); 6];
+const WORD_TEXTS: [&[u8]; 6] = [b"event", b"GRANT", b"sale", b"data", b"user", b"req"];
 
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
-/// Each is `NAME key user`, with the flags and the key of GRAB, so that the server does for it what
-/// it does for GRAB before the call.
+/// Each is called as GRAB is, with its flags and its key, so that the server does for it what it
+/// does for GRAB before the call.
 const COMMANDS: [(&CStr, Entry); 4] = [
-    (c"SECKILL.NOOP", nothing),
-    (c"SECKILL.NOOPSOLD", answer::<SOLD_OUT>),
-    (c"SECKILL.NOOPMINE", answer::<ALREADY>),
-    (c"SECKILL.NOOPGRAB", answer::<GRANTED>),
+    (c"NOOP.SOLD", answer::<SOLD_OUT>),
+    (c"NOOP.MINE", answer::<ALREADY>),
+    (c"NOOP.GRAB", answer::<GRANTED>),
+    (c"NOOP.HOLD", answer::<HELD>),
 ];
 
-/// A function of the server's. Used within `unsafe`: every server that the benches run on has it.
+/// A function of the server's. Used within `unsafe`: every server that the bench runs on has it.
 macro_rules! api {
     ($name:ident) => {
         raw::$name.unwrap_unchecked()
@@ -58,6 +79,13 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     if status != raw::REDISMODULE_OK as c_int {
         return status;
     }
+    // As seckill has it: who writes says so.
+    let options = raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int;
+    // SAFETY: the context is alive; nobody else runs while a module is loaded.
+    unsafe {
+        api!(RedisModule_SetModuleOptions)(ctx, options);
+        WORDS = WORD_TEXTS.map(|text| string(text));
+    }
     for (name, entry) in COMMANDS {
         let flags = c"write fast deny-oom".as_ptr();
         // SAFETY: the context is alive while loading, and the server copies both texts.
@@ -71,37 +99,153 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Replies OK: no less can be asked of a module.
-extern "C" fn nothing(
-    ctx: *mut RedisModuleCtx,
-    _argv: *mut *mut RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    // SAFETY: the context is alive during the call, and the text is constant.
-    unsafe { api!(RedisModule_ReplyWithSimpleString)(ctx, c"OK".as_ptr()) }
-}
-
 /// Makes the calls of one kind of GRAB and replies with as much as it does.
 extern "C" fn answer<const KIND: u8>(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
     argc: c_int,
 ) -> c_int {
-    if argc != 3 {
+    let wanted = if KIND == HELD { 5 } else { 3 };
+    if argc != wanted {
         return raw::REDISMODULE_ERR as c_int;
     }
-    // SAFETY: the context and the three words are alive during the call, and texts are constant.
+    // SAFETY: the context and the words are alive during the call, and texts are constant.
     unsafe {
-        let (key, user) = (*argv.add(1), *argv.add(2));
-        touch(ctx, key);
-        let user = bytes_of(user);
-        if KIND == GRANTED {
-            api!(RedisModule_Milliseconds)();
-            replicate(ctx, key, user);
-            api!(RedisModule_SignalModifiedKey)(ctx, key);
-            let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
-            api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, c"seckill.grant".as_ptr(), key);
+        let words = slice::from_raw_parts(argv, argc as usize);
+        let args = [1, 2, 3, 4].map(|at| words.get(at).map_or(&[][..], |word| bytes_of(*word)));
+        if let Some(avoid) = raw::RedisModule_AvoidReplicaTraffic {
+            avoid();
         }
+        api!(RedisModule_Milliseconds)();
+        let (key, sale) = (words[1], open_sale(ctx, words[1]));
+        if KIND == HELD {
+            hold(ctx, words, sale);
+        } else {
+            api!(RedisModule_CloseKey)(sale);
+        }
+        match KIND {
+            HELD => {
+                replicate(ctx, key, POSITION_WITH_ENTRY, [args[1], args[3]], EFFECT_BYTES_HELD);
+            }
+            GRANTED => replicate(ctx, key, POSITION, [args[1], &[]], EFFECT_BYTES),
+            _ => {}
+        }
+        if KIND == HELD || KIND == GRANTED {
+            tell(ctx, key, KIND == HELD);
+        }
+        reply::<KIND>(ctx);
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+/// Opens the key for writing and asks what is there.
+///
+/// # Safety
+/// The context and the key's name are alive.
+unsafe fn open_sale(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> *mut RedisModuleKey {
+    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+    // SAFETY: the caller's word; whoever asked closes the key.
+    unsafe {
+        let key = api!(RedisModule_OpenKey)(ctx, name, mode as c_int);
+        api!(RedisModule_ModuleTypeGetType)(key);
+        api!(RedisModule_ModuleTypeGetValue)(key);
+        key
+    }
+}
+
+/// Closes the sale, opens the stream and the sale again, and appends an entry.
+///
+/// # Safety
+/// The context and the words are alive, the key is open.
+unsafe fn hold(
+    ctx: *mut RedisModuleCtx,
+    words: &[*mut RedisModuleString],
+    sale: *mut RedisModuleKey,
+) {
+    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+    // SAFETY: the caller's word; the server copies what it keeps, and each key and string that is
+    // made here is closed or freed once. The server's lock is held.
+    unsafe {
+        let name = string(STREAM);
+        api!(RedisModule_CloseKey)(sale);
+        let stream = api!(RedisModule_OpenKey)(ctx, name, mode as c_int);
+        api!(RedisModule_KeyType)(stream);
+        let sale = open_sale(ctx, words[1]);
+        let data = string(DATA);
+        let [event, grant, sale_word, data_word, user, req] = WORDS;
+        let mut pairs =
+            [event, grant, sale_word, words[1], data_word, data, user, words[2], req, words[4]];
+        let mut id = RedisModuleStreamID { ms: 0, seq: 0 };
+        let (flags, count) = (raw::REDISMODULE_STREAM_ADD_AUTOID as c_int, pairs.len() / 2);
+        let start = pairs.as_mut_ptr();
+        api!(RedisModule_StreamAdd)(stream, flags, &mut id, start, count as c_long);
+        api!(RedisModule_FreeString)(ptr::null_mut(), data);
+        api!(RedisModule_CloseKey)(stream);
+        api!(RedisModule_CloseKey)(sale);
+        api!(RedisModule_SignalModifiedKey)(ctx, name);
+        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
+        api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, c"xadd".as_ptr(), name);
+        api!(RedisModule_FreeString)(ptr::null_mut(), name);
+    }
+}
+
+/// Hands over as many bytes as a grant does.
+///
+/// # Safety
+/// The context and the key's name are alive.
+unsafe fn replicate(
+    ctx: *mut RedisModuleCtx,
+    key: *mut RedisModuleString,
+    position: &[u8],
+    texts: [&[u8]; 2],
+    more: usize,
+) {
+    let mut effect = [b'g'; EFFECT_LEN_MAX];
+    let mut len = more;
+    for text in texts {
+        let room = &mut effect[len..];
+        let copied = text.len().min(room.len());
+        room[..copied].copy_from_slice(&text[..copied]);
+        len += copied;
+    }
+    // SAFETY: the format names one string and two buffers with their lengths, and the server copies
+    // all of them before it returns.
+    unsafe {
+        api!(RedisModule_Replicate)(
+            ctx,
+            APPLY.as_ptr(),
+            c"sbb".as_ptr(),
+            key,
+            position.as_ptr(),
+            position.len(),
+            effect.as_ptr(),
+            len,
+        );
+    }
+}
+
+/// Signals and notifies; a sale with a deadline asks for the database and the time once more.
+///
+/// # Safety
+/// The context and the key's name are alive.
+unsafe fn tell(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString, has_deadline: bool) {
+    // SAFETY: the caller's word.
+    unsafe {
+        api!(RedisModule_SignalModifiedKey)(ctx, key);
+        if has_deadline {
+            api!(RedisModule_GetSelectedDb)(ctx);
+            api!(RedisModule_Milliseconds)();
+        }
+        let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
+        api!(RedisModule_NotifyKeyspaceEvent)(ctx, class, c"seckill.grant".as_ptr(), key);
+    }
+}
+
+/// # Safety
+/// The context is alive, here and below.
+unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
+    // SAFETY: the caller's word, here and below.
+    unsafe {
         match KIND {
             SOLD_OUT => {
                 begin(ctx, 2, "SOLDOUT");
@@ -109,24 +253,23 @@ extern "C" fn answer<const KIND: u8>(
             }
             ALREADY => {
                 begin(ctx, 5, "ALREADY");
-                standing(ctx);
+                standing(ctx, "SOLD", 0);
             }
             _ => {
                 begin(ctx, 6, "GRANTED");
-                standing(ctx);
+                match KIND {
+                    HELD => standing(ctx, "HELD", DEADLINE),
+                    _ => standing(ctx, "SOLD", 0),
+                }
                 number(ctx, AVAILABLE);
             }
         }
     }
-    raw::REDISMODULE_OK as c_int
 }
 
 /// The header of a reply and its first word.
-///
-/// # Safety
-/// The context is alive, here and below.
 unsafe fn begin(ctx: *mut RedisModuleCtx, elements: u8, first: &str) {
-    // SAFETY: the caller's word, here and below.
+    // SAFETY: as above.
     unsafe {
         api!(RedisModule_ReplyWithArray)(ctx, elements.into());
         word(ctx, first);
@@ -145,60 +288,26 @@ unsafe fn number(ctx: *mut RedisModuleCtx, number: c_longlong) {
 }
 
 /// Seq, quantity, state and deadline.
-unsafe fn standing(ctx: *mut RedisModuleCtx) {
+unsafe fn standing(ctx: *mut RedisModuleCtx, state: &str, deadline: c_longlong) {
     // SAFETY: as above.
     unsafe {
         number(ctx, SEQ);
         number(ctx, 1);
-        word(ctx, "SOLD");
-        number(ctx, 0);
+        word(ctx, state);
+        number(ctx, deadline);
     }
 }
 
-/// Hands over as many bytes as a grant does in a sale of 46,656 to 1,679,615 of them.
+/// A string of the server's that belongs to no call.
 ///
 /// # Safety
-/// The context and the key's name are alive.
-unsafe fn replicate(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString, user: &[u8]) {
-    let mut effect = [0; EFFECT_LEN_MAX];
-    let (first, rest) = effect.split_at_mut(1);
-    let len = user.len().min(rest.len());
-    first.fill(b'g');
-    rest[..len].copy_from_slice(&user[..len]);
-    let (version, format) = (VERSION.as_ptr(), c"sbb".as_ptr());
-    // SAFETY: the format names one string and two buffers with their lengths, and the server copies
-    // all of them before it returns.
-    unsafe {
-        api!(RedisModule_Replicate)(
-            ctx,
-            APPLY.as_ptr(),
-            format,
-            key,
-            version,
-            VERSION.len(),
-            effect.as_ptr(),
-            len + 1,
-        );
-    }
+/// The server's lock is held.
+unsafe fn string(bytes: &[u8]) -> *mut RedisModuleString {
+    // SAFETY: the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
-/// Looks the key's bytes up, opens it for writing, asks what is there and closes it.
-///
-/// # Safety
-/// The context and the key's name are alive.
-unsafe fn touch(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) {
-    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-    // SAFETY: the caller's word; the key is open until it is closed.
-    unsafe {
-        bytes_of(name);
-        let key = api!(RedisModule_OpenKey)(ctx, name, mode as c_int);
-        api!(RedisModule_ModuleTypeGetType)(key);
-        api!(RedisModule_ModuleTypeGetValue)(key);
-        api!(RedisModule_CloseKey)(key);
-    }
-}
-
-/// The bytes of a string of the server's.
+/// The bytes of a string of the server.
 ///
 /// # Safety
 /// The string is alive during `'s`.

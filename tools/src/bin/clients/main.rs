@@ -1,16 +1,20 @@
-//! Runs the programs of `examples/clients/` against servers of its own: what the README shows for
-//! PHP, Python, Node and Java is what really happens, and the users of redis.conf.example can do
-//! their whole work with each library. A language whose runtime or client library is not here is a
+//! Runs the client libraries of `clients/` against servers of its own: all that is in the table
+//! `clients/cases.json`, then the programs of `examples/clients/`, and with three of the libraries
+//! below them the whole work of the users of redis.conf.example. A library that is not here is a
 //! failure, unless it is named with --skip.
 
+mod buy;
+mod driver;
+mod proxy;
+mod table;
 mod work;
 
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use clap::Parser;
 
-use seckill_harness::program::Server;
+use driver::{Client, Driver, CLIENTS, WRONG};
+use table::Place;
 
 /// Buys with real client libraries.
 #[derive(Parser)]
@@ -18,138 +22,86 @@ struct Options {
     /// Leave this language or library out; may be given several times
     #[arg(long, value_name = "NAME")]
     skip: Vec<String>,
+    /// Only this language or library, and of it only the table
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
 }
-
-/// One language: how its program is started, and a command that succeeds when that can work.
-struct Language {
-    name: &'static str,
-    library: &'static str,
-    run: &'static [&'static str],
-    program: &'static str,
-    present: &'static [&'static str],
-    /// phpredis wants host and port, the others a URL.
-    takes_url: bool,
-}
-
-const LANGUAGES: [Language; 4] = [
-    Language {
-        name: "PHP",
-        library: "phpredis",
-        run: &["php"],
-        program: "buy.php",
-        present: &["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"],
-        takes_url: false,
-    },
-    Language {
-        name: "Python",
-        library: "redis-py",
-        run: &["python3"],
-        program: "buy.py",
-        present: &["python3", "-c", "import redis"],
-        takes_url: true,
-    },
-    Language {
-        name: "Node",
-        library: "node-redis (npm package redis)",
-        run: &["node"],
-        program: "buy.js",
-        present: &["node", "-e", "require('redis')"],
-        takes_url: true,
-    },
-    Language {
-        name: "Java",
-        library: "Jedis in CLASSPATH",
-        run: &["java"],
-        program: "Buy.java",
-        present: &["javap", "redis.clients.jedis.JedisPooled"],
-        takes_url: true,
-    },
-];
-
-/// Who buys in a sale of one unit, and what they must be told.
-const SCENES: [(&str, &str, &str); 4] = [
-    ("alice", "order-1", "GRANTED 1 unit, number 1"),
-    ("alice", "order-1", "REPLAY 1 unit, number 1"),
-    ("alice", "order-2", "ALREADY 1 unit, number 1"),
-    ("bob", "order-3", "no unit: SOLDOUT"),
-];
-const NO_SALE: &str = "mistake: NOSALE no sale at this key";
 
 fn main() -> ExitCode {
     seckill_harness::program::exit(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let server = Server::start(&seckill_harness::program::module_file(None)?, &[])?;
-    for language in &LANGUAGES {
-        if may_run(options, language.name, language.present, language.library)? {
-            play(language, &server)?;
-            println!("{}: OK", language.name);
+    let place = Place::start(&seckill_harness::program::module_file(None)?)?;
+    println!("{}", place.title()?);
+    for client in &CLIENTS {
+        let is_wanted = |only: &String| is_named(only, client.name, client.language);
+        if options.only.as_ref().is_none_or(is_wanted)
+            && may_run(options, client.name, client.language, client.present)?
+        {
+            let failed = play(&place, client)?;
+            let said: Vec<String> =
+                failed.iter().map(|(case, why)| format!("{case}: {why}")).collect();
+            if !said.is_empty() {
+                return Err(format!("{}:\n{}", client.title(), said.join("\n")));
+            }
+            println!("{}: OK", client.title());
         }
     }
+    if options.only.is_some() {
+        return Ok(());
+    }
+    if may_run(options, WRONG.name, WRONG.language, WRONG.present)? {
+        catches_the_wrong_client(&place)?;
+    }
+    buy::run(options)?;
     work::run(options)
+}
+
+/// The cases that failed, and why.
+fn play(place: &Place, client: &Client) -> Result<Vec<(String, String)>, String> {
+    let mut driver = Driver::start(client, place.port())?;
+    let mut failed = Vec::new();
+    for (at, case) in table::cases()?.iter().enumerate() {
+        if let Err(why) = place.play(client, &mut driver, at, case) {
+            failed.push((case.name.clone(), why));
+        }
+    }
+    Ok(failed)
+}
+
+/// The table is worth something if a client that makes the common mistake fails where it must.
+fn catches_the_wrong_client(place: &Place) -> Result<(), String> {
+    let failed: Vec<String> = play(place, &WRONG)?.into_iter().map(|(case, _)| case).collect();
+    let cases = table::cases()?.into_iter().filter(|case| case.catches_the_wrong_client);
+    let expected: Vec<String> = cases.map(|case| case.name).collect();
+    if failed != expected {
+        return Err(format!("{} fails in {failed:?}, not in {expected:?}", WRONG.title()));
+    }
+    println!("{}: fails in {} cases, as it must", WRONG.title(), failed.len());
+    Ok(())
+}
+
+fn is_named(told: &str, name: &str, language: &str) -> bool {
+    [name, language].iter().any(|known| known.eq_ignore_ascii_case(told))
 }
 
 /// False when it shall be skipped.
 ///
 /// # Errors
 /// A sentence that says what is missing.
-fn may_run(options: &Options, name: &str, present: &[&str], library: &str) -> Result<bool, String> {
-    if options.skip.iter().any(|skipped| skipped.eq_ignore_ascii_case(name)) {
+fn may_run(
+    options: &Options,
+    name: &str,
+    language: &str,
+    present: &[&str],
+) -> Result<bool, String> {
+    if options.skip.iter().any(|skipped| is_named(skipped, name, language)) {
         println!("{name}: SKIPPED, as told");
         return Ok(false);
     }
-    if is_present(present) {
+    if driver::is_present(present) {
         return Ok(true);
     }
-    Err(format!("{name}: {library} is not installed: make clients-deps, or --skip {name}"))
-}
-
-fn is_present(present: &[&str]) -> bool {
-    let Some((program, rest)) = present.split_first() else { return false };
-    let quiet =
-        Command::new(program).args(rest).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    quiet.is_ok_and(|status| status.success())
-}
-
-/// All scenes in a sale of this language's own, then a mistake.
-fn play(language: &Language, server: &Server) -> Result<(), String> {
-    let key = format!("sale:{}", language.name);
-    let mut connection = server.connect()?;
-    redis::cmd("SECKILL.INIT")
-        .arg(&key)
-        .arg(1)
-        .query::<()>(&mut connection)
-        .map_err(|e| format!("INIT failed: {e}"))?;
-    for (user, order, expected) in SCENES {
-        expect(language, server, &[&key, user, order], true, expected)?;
-    }
-    expect(language, server, &["sale:none", "alice", "order-1"], false, NO_SALE)
-}
-
-fn expect(
-    language: &Language,
-    server: &Server,
-    words: &[&str],
-    success: bool,
-    expected: &str,
-) -> Result<(), String> {
-    let address =
-        if language.takes_url { server.url() } else { format!("127.0.0.1:{}", server.port()) };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/clients");
-    let Some((runtime, rest)) = language.run.split_first() else { return Ok(()) };
-    let output = Command::new(runtime)
-        .args(rest)
-        .arg(folder.join(language.program))
-        .arg(address)
-        .args(words)
-        .output()
-        .map_err(|e| format!("{runtime} does not start: {e}"))?;
-    let said = if success { &output.stdout } else { &output.stderr };
-    let said = String::from_utf8_lossy(said);
-    if output.status.success() == success && said.trim() == expected {
-        return Ok(());
-    }
-    let (name, all) = (language.name, String::from_utf8_lossy(&output.stderr));
-    Err(format!("{name} {}: {} instead of {expected}. {all}", words.join(" "), said.trim()))
+    Err(format!("{name} is not installed: make clients-deps, or --skip {language}"))
 }

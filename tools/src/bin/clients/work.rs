@@ -62,7 +62,7 @@ pub fn run(told: &Options) -> Result<(), String> {
     thread::scope(|scope| {
         let ticker = scope.spawn(|| tick(&mut operator, &is_over));
         let done = LIBRARIES.iter().try_for_each(|library| {
-            match may_run(told, library.name, library.present, "it")? {
+            match may_run(told, library.name, library.name, library.present)? {
                 true => work_with(library, &server, &work),
                 false => Ok(()),
             }

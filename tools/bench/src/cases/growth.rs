@@ -1,0 +1,146 @@
+//! A sale that grows to ten million winners, and a set beside it: memory, the slowest call on the
+//! way, a page of winners, and how long it takes to remove.
+
+use redis::Value;
+
+use super::Bench;
+use crate::contenders::{sadd, GRANTED, MODULE, PLENTY, SADD, SALE, SET, USER};
+use crate::control::Control;
+use crate::figures::{BYTES, MS, US};
+use crate::load::{random, send, spread, Request, PIPELINED, USERS};
+
+pub const SLOWEST: &str = "slowest call while growing";
+pub const DEL: &str = "DEL of the largest";
+pub const UNLINK: &str = "UNLINK of the largest";
+/// Calls that keep nothing: how long the machine itself stands still meanwhile.
+pub const NOOP: &str = "no-op";
+
+/// The case of memory at a size.
+pub fn memory(winners: u64) -> String {
+    format!("memory of {winners}")
+}
+
+/// The case of a page out of so many.
+pub fn page(winners: u64) -> String {
+    format!("WINNERS COUNT 1000 of {winners}")
+}
+
+const SMALL: &str = "tiny";
+const PAGE_ROWS: u64 = 1_000;
+const PAGES: usize = 300;
+
+/// Every call that takes longer is kept with its time; the rest costs nothing.
+const SLOWLOG: [&str; 4] = ["--slowlog-log-slower-than", "50", "--slowlog-max-len", "100000"];
+
+/// One of the two rounds removes by DEL, the other by UNLINK.
+const ROUNDS: usize = 2;
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    for round in 0..ROUNDS {
+        bench.step("a large sale", round);
+        grow_sale(bench, round)?;
+        bench.step("as many calls that keep nothing", round);
+        grow_nothing(bench)?;
+        bench.step("a large set", round);
+        grow_set(bench, round)?;
+    }
+    Ok(())
+}
+
+fn grow_nothing(bench: &mut Bench) -> Result<(), String> {
+    let [.., large] = bench.plan.sizes;
+    let mut control = bench.server_with_noop(&[], &SLOWLOG)?;
+    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
+    let request = Request::new(&["NOOP.GRAB", SALE, USER], GRANTED);
+    send(control.port(), &request, spread(large, USERS), PIPELINED)?;
+    let slowest = slowest_us(&mut control, "NOOP.GRAB")?;
+    bench.figures.add(SLOWEST, NOOP, MS, slowest / 1e3);
+    Ok(())
+}
+
+fn grow_sale(bench: &mut Bench, round: usize) -> Result<(), String> {
+    let [small, .., large] = bench.plan.sizes;
+    let grab = |key| Request::new(&["SECKILL.GRAB", key, USER], GRANTED);
+    let mut control = bench.server(&SLOWLOG)?;
+    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
+    grow(bench, &mut control, (MODULE, SALE), &grab(SALE))?;
+    let slowest = slowest_us(&mut control, "SECKILL.GRAB")?;
+    bench.figures.add(SLOWEST, MODULE, MS, slowest / 1e3);
+    if round == 0 {
+        control.tell(&["SECKILL.INIT", SMALL, &PLENTY.to_string()])?;
+        send(control.port(), &grab(SMALL), spread(small, USERS), PIPELINED)?;
+        pages(bench, &mut control, [(SMALL, small), (SALE, large)])?;
+    }
+    remove(bench, &mut control, (MODULE, SALE), round)
+}
+
+fn grow_set(bench: &mut Bench, round: usize) -> Result<(), String> {
+    let mut control = bench.server(&[])?;
+    grow(bench, &mut control, (SADD, SET), &sadd())?;
+    remove(bench, &mut control, (SADD, SET), round)
+}
+
+/// Grows to the largest size and notes memory on the way.
+fn grow(
+    bench: &mut Bench,
+    control: &mut Control,
+    (who, key): (&str, &str),
+    request: &Request,
+) -> Result<(), String> {
+    let [_, middle, large] = bench.plan.sizes;
+    let mut users = spread(large, USERS);
+    for (size, more) in [(middle, middle), (large, large - middle)] {
+        send(control.port(), request, users.by_ref().take(more as usize), PIPELINED)?;
+        let bytes: f64 = control.ask(&["MEMORY", "USAGE", key, "SAMPLES", "1000"])?;
+        bench.figures.add(&memory(size), who, BYTES, bytes / size as f64);
+    }
+    Ok(())
+}
+
+/// The longest of the calls that the server logged as slow, 0 if there were none.
+fn slowest_us(control: &mut Control, name: &str) -> Result<f64, String> {
+    let entries: Vec<Vec<Value>> = control.ask(&["SLOWLOG", "GET", "-1"])?;
+    let mut slowest: f64 = 0.0;
+    for entry in entries {
+        let [_, _, took, words, ..] = entry.as_slice() else { continue };
+        let words: Vec<String> =
+            redis::from_redis_value_ref(words).map_err(|e| format!("SLOWLOG: {e}"))?;
+        if let (Value::Int(took), Some(true)) = (took, words.first().map(|word| word == name)) {
+            slowest = slowest.max(*took as f64);
+        }
+    }
+    Ok(slowest)
+}
+
+/// Pages from anywhere, in a small sale and in a large one by turns.
+fn pages(bench: &mut Bench, control: &mut Control, sales: [(&str, u64); 2]) -> Result<(), String> {
+    for round in 0..bench.plan.rounds {
+        for (key, winners) in sales {
+            control.tell(&["CONFIG", "RESETSTAT"])?;
+            for cursor in random(round as u64, winners - PAGE_ROWS).take(PAGES) {
+                let (cursor, rows) = (cursor.to_string(), PAGE_ROWS.to_string());
+                control.tell(&["SECKILL.WINNERS", key, &cursor, "COUNT", &rows])?;
+            }
+            let took = control.call_us("SECKILL.WINNERS")?;
+            bench.figures.add(&page(winners), MODULE, US, took);
+        }
+    }
+    Ok(())
+}
+
+fn remove(
+    bench: &mut Bench,
+    control: &mut Control,
+    (who, key): (&str, &str),
+    round: usize,
+) -> Result<(), String> {
+    let (case, command, stat) = match round {
+        0 => (DEL, "DEL", "del"),
+        _ => (UNLINK, "UNLINK", "unlink"),
+    };
+    control.tell(&["CONFIG", "RESETSTAT"])?;
+    control.tell(&[command, key])?;
+    let took = control.call_us(stat)?;
+    bench.figures.add(case, who, MS, took / 1e3);
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Instructions of the server for one call, counted by callgrind: they depend on the build and on
+//! the server, but not on the machine's mood. A command that makes the same promised calls of the
+//! server as the module does, and nothing else, is taken off: what is left is ours.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::sale::AOF;
+use super::Bench;
+use crate::contenders::{GRANTED, PLENTY, REQ, SALE, USER};
+use crate::control::Control;
+use crate::figures::{BYTES, INSTRUCTIONS};
+use crate::load::{send, spread, Manner, Request, USERS};
+
+pub const CASE: &str = "instructions of a call";
+
+/// What the bars are for: other servers and processors need other numbers.
+const SERVER: &str = "Redis 7.0";
+const ARCH: &str = "x86_64";
+
+/// The timer's work depends on how long a run takes, so there is as little as there can be.
+const QUIET: [&str; 4] = ["--hz", "1", "--dynamic-hz", "no"];
+const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
+
+/// How far the bytes that a command logs may be from those of the one whose calls it makes.
+const SAME_BYTES: f64 = 0.05;
+
+/// One kind of call, and the same calls of the server without it.
+struct Kind {
+    name: &'static str,
+    words: &'static [&'static str],
+    promised: &'static [&'static str],
+    reply: &'static str,
+}
+
+/// Names, as tables know them; the promised calls of each have the second.
+pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
+pub const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
+pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
+pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
+pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: RECOMMENDED[0],
+        words: &["SECKILL.GRAB", SALE, USER, "REQ", REQ],
+        promised: &["NOOP.HOLD", SALE, USER, "REQ", REQ],
+        reply: GRANTED,
+    },
+    Kind {
+        name: WINNER[0],
+        words: &["SECKILL.GRAB", "plain", USER],
+        promised: &["NOOP.GRAB", "plain", USER],
+        reply: GRANTED,
+    },
+    Kind {
+        name: SOLD_OUT[0],
+        words: &["SECKILL.GRAB", "gone", USER],
+        promised: &["NOOP.SOLD", "gone", USER],
+        reply: "*2\r\n$7\r\nSOLDOUT",
+    },
+    Kind {
+        name: ALREADY[0],
+        words: &["SECKILL.GRAB", "mine", "me"],
+        promised: &["NOOP.MINE", "mine", "me"],
+        reply: "*5\r\n$7\r\nALREADY",
+    },
+];
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    bench.step(CASE, 0);
+    if let Some(why) = reason_to_skip(&bench.server) {
+        eprintln!("{CASE}: skipped, {why}");
+        return Ok(());
+    }
+    let mut meter = Meter::start(bench)?;
+    let supply = PLENTY.to_string();
+    let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
+    meter.control.tell(&init)?;
+    for (key, supply) in [("plain", supply.as_str()), ("gone", "0"), ("mine", "1")] {
+        meter.control.tell(&["SECKILL.INIT", key, supply])?;
+    }
+    meter.control.tell(&["SECKILL.GRAB", "mine", "me"])?;
+    let mut differ = Vec::new();
+    for (kind, [_, promised]) in KINDS.iter().zip(ALL) {
+        let ours = meter.measure(&Request::new(kind.words, kind.reply))?;
+        let theirs = meter.measure(&Request::new(kind.promised, kind.reply))?;
+        for (name, Count { instructions, logged }) in [(kind.name, ours), (promised, theirs)] {
+            bench.figures.add(CASE, name, INSTRUCTIONS, instructions);
+            bench.figures.add(CASE, name, BYTES, logged);
+        }
+        if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
+            let (ours, theirs) = (ours.logged, theirs.logged);
+            differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
+        }
+    }
+    match differ.is_empty() {
+        true => Ok(()),
+        false => Err(differ.join("; ")),
+    }
+}
+
+fn reason_to_skip(server: &str) -> Option<String> {
+    let mut programs = ["valgrind", "vgdb"].iter();
+    if let Some(missing) = programs.find(|program| {
+        let mut command = Command::new(program);
+        command.arg("--help").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_err()
+    }) {
+        return Some(format!("{missing} is missing"));
+    }
+    let is_theirs = server.starts_with(SERVER) && std::env::consts::ARCH == ARCH;
+    (!is_theirs).then(|| format!("the bars are for {SERVER} on {ARCH}"))
+}
+
+/// What one call takes.
+#[derive(Clone, Copy)]
+struct Count {
+    instructions: f64,
+    /// Bytes in the log.
+    logged: f64,
+}
+
+/// A server under callgrind.
+struct Meter {
+    control: Control,
+    folder: PathBuf,
+    calls: u64,
+    users: Box<dyn Iterator<Item = u64>>,
+    /// Removes the folder.
+    _folder: tempfile::TempDir,
+}
+
+impl Meter {
+    fn start(bench: &Bench) -> Result<Meter, String> {
+        let kept = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
+        let folder = kept.path().to_owned();
+        let out = format!("--callgrind-out-file={}", folder.join("calls").display());
+        let through = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
+        let control = bench.server_with_noop(&through, &[&QUIET[..], &AOF].concat())?;
+        let users = Box::new(spread(USERS, USERS));
+        Ok(Meter { control, folder, calls: bench.plan.counted_calls, users, _folder: kept })
+    }
+
+    fn measure(&mut self, request: &Request) -> Result<Count, String> {
+        // What is looked up or allocated once belongs to no call.
+        self.call(request, self.calls / 2)?;
+        let logged = self.control.info("persistence", "aof_current_size")?;
+        self.tell_valgrind(&["instrumentation", "on"])?;
+        self.call(request, self.calls)?;
+        self.tell_valgrind(&["instrumentation", "off"])?;
+        let logged = self.control.info("persistence", "aof_current_size")? - logged;
+        let before = dumps(&self.folder)?;
+        self.tell_valgrind(&["dump"])?;
+        let after = dumps(&self.folder)?;
+        let new = after.iter().find(|file| !before.contains(file));
+        let text = fs::read_to_string(new.ok_or("callgrind wrote no profile")?);
+        let text = text.map_err(|e| format!("No profile: {e}"))?;
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        let total: f64 = total
+            .and_then(|number| number.trim().parse().ok())
+            .ok_or("callgrind's profile has no total")?;
+        let calls = self.calls as f64;
+        Ok(Count { instructions: total / calls, logged: logged / calls })
+    }
+
+    fn call(&mut self, request: &Request, calls: u64) -> Result<(), String> {
+        let users = self.users.by_ref().take(calls as usize);
+        send(self.control.port(), request, users, MANNER).map(drop)
+    }
+
+    fn tell_valgrind(&self, words: &[&str]) -> Result<(), String> {
+        let output = Command::new("vgdb")
+            .arg(format!("--pid={}", self.control.pid()))
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| format!("vgdb does not start: {e}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("vgdb says: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+}
+
+fn dumps(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let files = fs::read_dir(folder).map_err(|e| format!("No profiles: {e}"))?;
+    Ok(files.filter_map(|file| Some(file.ok()?.path())).collect())
+}

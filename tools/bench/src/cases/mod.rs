@@ -1,0 +1,67 @@
+//! What is measured, a case a file.
+
+pub mod crowd;
+pub mod fork;
+pub mod growth;
+pub mod instructions;
+pub mod others;
+pub mod restore;
+pub mod sale;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::control::Control;
+use crate::figures::Figures;
+use crate::plan::Plan;
+
+/// What every case works with.
+pub struct Bench {
+    pub module: PathBuf,
+    /// The file of the module whose commands judge nothing.
+    pub noop: PathBuf,
+    /// The server, `Redis 7.0.15`.
+    pub server: String,
+    pub plan: Plan,
+    pub figures: Figures,
+    pub start: Instant,
+}
+
+impl Bench {
+    /// Tells who waits what is running now, also where there is no terminal.
+    pub fn step(&self, case: &str, round: usize) {
+        let seconds = self.start.elapsed().as_secs();
+        eprintln!("{}:{:02}  {case}, round {}", seconds / 60, seconds % 60, round + 1);
+    }
+
+    /// A server with the module.
+    pub fn server(&self, settings: &[&str]) -> Result<Control, String> {
+        Control::start(Some(&self.module), settings)
+    }
+
+    /// The same with the module whose commands judge nothing beside it.
+    pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
+        let noop = self.noop.to_string_lossy();
+        let settings = [settings, &["--loadmodule", &noop]].concat();
+        Control::start_through(through, Some(&self.module), &settings)
+    }
+}
+
+/// One case by its name.
+pub struct Case {
+    pub name: &'static str,
+    pub run: fn(&mut Bench) -> Result<(), String>,
+}
+
+/// All cases, in the order they run.
+pub const CASES: [Case; 9] = [
+    Case { name: "recommended", run: sale::recommended },
+    Case { name: "plain", run: sale::plain },
+    Case { name: "io-threads", run: sale::io_threads },
+    Case { name: "crowd", run: crowd::run },
+    Case { name: "others", run: others::run },
+    Case { name: "instructions", run: instructions::run },
+    Case { name: "fork", run: fork::run },
+    Case { name: "restore", run: restore::run },
+    Case { name: "growth", run: growth::run },
+];

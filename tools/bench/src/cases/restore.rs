@@ -1,0 +1,47 @@
+//! AUDIT and RESTORE of a sale whose grants have holds and request ids, beside a hash and a sorted
+//! set of the same.
+
+use super::Bench;
+use crate::contenders::{GRANTED, MODULE, PLENTY, REQ, SALE, USER};
+use crate::control::Control;
+use crate::figures::MS;
+use crate::load::{send, spread, Request, PIPELINED, USERS};
+
+pub const AUDIT: &str = "AUDIT";
+pub const RESTORE: &str = "RESTORE";
+pub const HASH_AND_ZSET: &str = "hash and sorted set";
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    let [_, winners, _] = bench.plan.sizes;
+    let mut control = bench.server(&[])?;
+    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string(), "HOLD", "9000000"])?;
+    for request in [
+        Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ], GRANTED),
+        Request::new(&["HSET", "hash", USER, REQ], ":1"),
+        // A deadline in milliseconds has 13 digits.
+        Request::new(&["ZADD", "zset", "1000number000", USER], ":1"),
+    ] {
+        send(control.port(), &request, spread(winners, USERS), PIPELINED)?;
+    }
+    for round in 0..bench.plan.few_rounds {
+        bench.step("AUDIT and RESTORE", round);
+        control.tell(&["CONFIG", "RESETSTAT"])?;
+        control.tell(&["SECKILL.AUDIT", SALE])?;
+        let took = control.call_us("SECKILL.AUDIT")?;
+        bench.figures.add(AUDIT, MODULE, MS, took / 1e3);
+        let took = restore(&mut control, SALE)?;
+        bench.figures.add(RESTORE, MODULE, MS, took);
+        let took = restore(&mut control, "hash")? + restore(&mut control, "zset")?;
+        bench.figures.add(RESTORE, HASH_AND_ZSET, MS, took);
+    }
+    Ok(())
+}
+
+/// Dumps a key, removes it and restores it; the milliseconds of the last.
+fn restore(control: &mut Control, key: &str) -> Result<f64, String> {
+    let payload: Vec<u8> = control.ask(&["DUMP", key])?;
+    control.tell(&["DEL", key])?;
+    control.tell(&["CONFIG", "RESETSTAT"])?;
+    control.tell(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", &payload])?;
+    Ok(control.call_us("restore")? / 1e3)
+}

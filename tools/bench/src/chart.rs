@@ -1,0 +1,94 @@
+//! The picture: the server's processor time a call, a panel for each kind of call, a bar for each
+//! server and contender. Shorter is better.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+
+use crate::cases::sale;
+use crate::contenders::{FUNCTION, MODULE, SCRIPT};
+use crate::figures::{Spread, SERVER_US};
+use crate::report::Runs;
+use crate::rows::short;
+
+const WIDTH: u32 = 860;
+const MARGIN: i32 = 20;
+const NAME_WIDTH: i32 = 190;
+const NUMBER_WIDTH: i32 = 60;
+const ROW: i32 = 20;
+const TITLE: i32 = 34;
+const HEAD: i32 = 66;
+
+const OURS: RGBColor = RGBColor(9, 105, 218);
+const PEER: RGBColor = RGBColor(175, 184, 193);
+
+struct Panel {
+    title: &'static str,
+    bars: Vec<(String, bool, Spread)>,
+}
+
+/// Writes the chart.
+///
+/// # Errors
+/// A sentence.
+pub fn write(file: &Path, runs: &Runs) -> Result<(), String> {
+    let panels: Vec<Panel> =
+        [sale::GRAB, sale::CONFIRM, sale::PLAIN, sale::SOLD_OUT, sale::ALREADY]
+            .map(|what| Panel { title: what, bars: bars(runs, what) })
+            .into_iter()
+            .filter(|panel| !panel.bars.is_empty())
+            .collect();
+    let rows: usize = panels.iter().map(|panel| panel.bars.len()).sum();
+    let height = HEAD + panels.len() as i32 * TITLE + rows as i32 * ROW + MARGIN;
+    let area = SVGBackend::new(file, (WIDTH, height as u32)).into_drawing_area();
+    draw(&area, &panels).map_err(|e| format!("The chart can't be drawn: {e}"))
+}
+
+fn bars(runs: &Runs, what: &str) -> Vec<(String, bool, Spread)> {
+    let case = sale::case(what, sale::LOGGED);
+    let mut bars = Vec::new();
+    for run in &runs.runs {
+        for who in [MODULE, SCRIPT, FUNCTION] {
+            if let Some(spread) = run.figures.spread((&case, who), SERVER_US) {
+                bars.push((format!("{}, {who}", run.server), who == MODULE, spread));
+            }
+        }
+    }
+    bars
+}
+
+fn draw(area: &Area<'_>, panels: &[Panel]) -> Drawn {
+    area.fill(&WHITE)?;
+    let left = HPos::Left;
+    text(area, "Microseconds of the server for one call", (MARGIN, 24), 19, INK, left)?;
+    let below = "AOF everysec, 50 connections, 32 requests in a write, no replica; line: least to \
+        most of the rounds; shorter is better";
+    text(area, below, (MARGIN, 47), 12, PALE_INK, left)?;
+    let most = panels.iter().flat_map(|panel| &panel.bars).map(|(.., spread)| spread.most);
+    let most = most.fold(0.0, f64::max);
+    let mut y = HEAD;
+    for panel in panels {
+        text(area, panel.title, (MARGIN, y + TITLE / 2 + 4), 14, INK, left)?;
+        y += TITLE;
+        for (name, is_ours, spread) in &panel.bars {
+            bar(area, name, if *is_ours { OURS } else { PEER }, spread, most, y)?;
+            y += ROW;
+        }
+    }
+    area.present()
+}
+
+fn bar(area: &Area<'_>, name: &str, color: RGBColor, us: &Spread, most: f64, y: i32) -> Drawn {
+    let start = MARGIN + NAME_WIDTH;
+    let room = f64::from(WIDTH as i32 - start - NUMBER_WIDTH - MARGIN);
+    let place = |us: f64| start + (room * us / most).round() as i32;
+    let middle = y + ROW / 2;
+    text(area, name, (start - 8, middle), 13, INK, HPos::Right)?;
+    let corners = [(start, y + 3), (place(us.median), y + ROW - 3)];
+    area.draw(&Rectangle::new(corners, color.filled()))?;
+    let range = [(place(us.least), middle), (place(us.most), middle)];
+    area.draw(&PathElement::new(range, INK.stroke_width(1)))?;
+    text(area, &short(us.median), (place(us.most) + 8, middle), 13, INK, HPos::Left)
+}

@@ -1,0 +1,126 @@
+//! Who is asked: the module, what does the same work, and what does less and is named for it.
+
+use crate::control::Control;
+use crate::load::Request;
+
+/// The sale's key, its stream, and who asks.
+pub const SALE: &str = "sale";
+pub const USER: &str = "user:000number000";
+pub const REQ: &str = "req:000number000";
+/// Users who never won anything, and request ids that were never used.
+const LATE: &str = "late:000number000";
+const NEW_REQ: &str = "new:000number000";
+/// More units than are asked for.
+pub const PLENTY: u64 = 900_000_000;
+/// How long a hold lasts: nobody's ends while it is measured.
+const HOLD_MS: &str = "900000";
+
+/// How replies begin.
+pub const GRANTED: &str = "*6\r\n$7\r\nGRANTED";
+const SOLD: &str = "*4\r\n$4\r\nSOLD";
+
+/// Names, as tables know them.
+pub const MODULE: &str = "the module";
+pub const SCRIPT: &str = "Lua script";
+pub const FUNCTION: &str = "FUNCTION";
+pub const INCR: &str = "INCR";
+pub const SADD: &str = "SADD";
+pub const MULTI: &str = "MULTI DECR SADD";
+pub const INCREX: &str = "INCREX with LBOUND";
+
+/// A sale with holds and an outbox: the path that the README advises.
+pub struct Recommended {
+    pub grab: Request,
+    pub confirm: Request,
+}
+
+/// The module's.
+pub fn module_recommended(control: &mut Control) -> Result<Recommended, String> {
+    let supply = PLENTY.to_string();
+    control.tell(&["SECKILL.INIT", SALE, &supply, "HOLD", HOLD_MS, "OUTBOX", "orders"])?;
+    Ok(Recommended {
+        grab: Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ], GRANTED),
+        confirm: Request::new(&["SECKILL.CONFIRM", SALE, USER, "REQ", REQ], SOLD),
+    })
+}
+
+/// The scripts'.
+pub fn script_recommended(control: &mut Control) -> Result<Recommended, String> {
+    control.tell(&["SET", "sale:stock", &PLENTY.to_string()])?;
+    let mut load = |text: &str| control.ask::<String>(&["SCRIPT", "LOAD", text]);
+    let grab = load(include_str!("../scripts/hold.lua"))?;
+    let confirm = load(include_str!("../scripts/confirm.lua"))?;
+    let (stock, seq, orders) = ("sale:stock", "sale:seq", "sale:orders");
+    let (deadlines, events) = ("sale:deadlines", "sale:events");
+    let grab = ["EVALSHA", &grab, "5", stock, seq, orders, deadlines, events, USER, REQ, HOLD_MS];
+    let confirm = ["EVALSHA", &confirm, "4", stock, orders, deadlines, events, USER, REQ];
+    Ok(Recommended { grab: Request::new(&grab, GRANTED), confirm: Request::new(&confirm, SOLD) })
+}
+
+/// A plain sale: those who win, who come too late, and who have won and ask again.
+pub struct Plain {
+    pub win: Request,
+    pub late: Request,
+    pub again: Request,
+}
+
+/// The module's, with so many units.
+pub fn module_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
+    control.tell(&["SECKILL.INIT", SALE, &units.to_string()])?;
+    let grab = |user, req, reply| Request::new(&["SECKILL.GRAB", SALE, user, "REQ", req], reply);
+    Ok(Plain {
+        win: grab(USER, REQ, GRANTED),
+        late: grab(LATE, NEW_REQ, "*2\r\n$7\r\nSOLDOUT"),
+        again: grab(USER, NEW_REQ, "*5\r\n$7\r\nALREADY"),
+    })
+}
+
+/// The script's.
+pub fn script_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
+    let text = include_str!("../scripts/plain.lua");
+    let sha: String = control.ask(&["SCRIPT", "LOAD", text])?;
+    plain_lua(control, units, ["EVALSHA", &sha])
+}
+
+/// The function's.
+pub fn function_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
+    control.tell(&["FUNCTION", "LOAD", include_str!("../scripts/plain_function.lua")])?;
+    plain_lua(control, units, ["FCALL", "grab"])
+}
+
+fn plain_lua(control: &mut Control, units: u64, begin: [&str; 2]) -> Result<Plain, String> {
+    control.tell(&["SET", "sale:stock", &units.to_string()])?;
+    let call = |user, req, reply| {
+        let words = [begin[0], begin[1], "2", "sale:stock", "sale:orders", user, req];
+        Request::new(&words, reply)
+    };
+    Ok(Plain {
+        win: call(USER, REQ, "*2\r\n$7\r\nGRANTED"),
+        late: call(LATE, NEW_REQ, "*1\r\n$7\r\nSOLDOUT"),
+        again: call(USER, NEW_REQ, "*2\r\n$7\r\nALREADY"),
+    })
+}
+
+/// What does less than a sale, and is on this server: a counter, one that stops at zero, a set, and
+/// both at once without a condition.
+pub fn less(control: &mut Control) -> Result<Vec<(&'static str, Request)>, String> {
+    control.tell(&["SET", "stock", &PLENTY.to_string()])?;
+    let increx = ["INCREX", "stock", "BYINT", "-1", "LBOUND", "0"];
+    let multi: [&[&str]; 4] = [&["MULTI"], &["DECR", "stock"], &["SADD", "both", USER], &["EXEC"]];
+    let mut all = vec![(INCR, incr()), (SADD, sadd()), (MULTI, Request::of(&multi, "*2\r\n:"))];
+    if control.knows("INCREX")? {
+        all.push((INCREX, Request::new(&increx, "*2\r\n:")));
+    }
+    Ok(all)
+}
+
+pub fn incr() -> Request {
+    Request::new(&["INCR", "count"], ":")
+}
+
+/// The key of [`sadd`].
+pub const SET: &str = "oset";
+
+pub fn sadd() -> Request {
+    Request::new(&["SADD", SET, USER], ":1")
+}

@@ -1,0 +1,130 @@
+//! A server of one contender, and a connection beside the load: sets up, asks, checks.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{Connection, FromRedisValue, ToRedisArgs, Value};
+use seckill_harness::program::Server;
+
+use crate::host::{cores, SERVER_CORE};
+
+const DEADLINE: Duration = Duration::from_secs(120);
+const POLL_EVERY: Duration = Duration::from_millis(5);
+
+/// A server with the connection that looks after it.
+pub struct Control {
+    server: Server,
+    connection: Connection,
+}
+
+impl Control {
+    /// Starts a server, with a module or without. Its main thread has a core of its own where there
+    /// are two.
+    pub fn start(module: Option<&Path>, settings: &[&str]) -> Result<Control, String> {
+        Control::start_through(&[], module, settings)
+    }
+
+    /// The same, run by the program `through`.
+    pub fn start_through(
+        through: &[&str],
+        module: Option<&Path>,
+        settings: &[&str],
+    ) -> Result<Control, String> {
+        let core = SERVER_CORE.to_string();
+        let mut all = vec!["--enable-debug-command", "yes", "--maxclients", "4000"];
+        all.extend(["--tcp-backlog", "2048"]);
+        // A later setting of the same name wins.
+        if cores() > 1 {
+            all.extend(["--server_cpulist", &core]);
+        }
+        all.extend(settings);
+        let server = match module {
+            Some(module) => Server::start_through(through, module, &all)?,
+            None => Server::start_without_module(&all)?,
+        };
+        let connection = server.connect()?;
+        Ok(Control { server, connection })
+    }
+
+    pub fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Sends one command and reads its reply.
+    pub fn ask<T: FromRedisValue>(&mut self, words: &[impl ToRedisArgs]) -> Result<T, String> {
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        let name = command.args_iter().next().map(|name| match name {
+            redis::Arg::Simple(name) => String::from_utf8_lossy(name).into_owned(),
+            _ => String::new(),
+        });
+        let reply = command.query(&mut self.connection);
+        reply.map_err(|e| format!("{} failed: {e}", name.unwrap_or_default()))
+    }
+
+    /// Sends one command whose reply does not matter, unless it is an error.
+    pub fn tell(&mut self, words: &[impl ToRedisArgs]) -> Result<(), String> {
+        self.ask::<Value>(words).map(drop)
+    }
+
+    /// One number of INFO.
+    pub fn info(&mut self, section: &str, field: &str) -> Result<f64, String> {
+        let word = self.info_word(section, field)?;
+        word.parse().map_err(|_| format!("INFO {field} is {word}"))
+    }
+
+    /// One field of INFO as it stands there.
+    pub fn info_word(&mut self, section: &str, field: &str) -> Result<String, String> {
+        let text: String = self.ask(&["INFO", section])?;
+        let mut lines = text.lines();
+        let found = lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        found.map(str::to_owned).ok_or_else(|| format!("INFO {section} has no {field}"))
+    }
+
+    /// What the server is and its version, `Redis 7.0.15`.
+    pub fn name(&mut self) -> Result<String, String> {
+        match self.info_word("server", "valkey_version") {
+            Ok(version) => Ok(format!("Valkey {version}")),
+            Err(_) => Ok(format!("Redis {}", self.info_word("server", "redis_version")?)),
+        }
+    }
+
+    /// Whether the server has a command.
+    pub fn knows(&mut self, command: &str) -> Result<bool, String> {
+        let found: Vec<Value> = self.ask(&["COMMAND", "INFO", command])?;
+        Ok(found.first().is_some_and(|found| *found != Value::Nil))
+    }
+
+    /// Waits until a field of INFO says `value`.
+    pub fn wait_for(&mut self, section: &str, field: &str, value: &str) -> Result<(), String> {
+        let deadline = Instant::now() + DEADLINE;
+        while self.info_word(section, field)? != value {
+            if Instant::now() > deadline {
+                return Err(format!("INFO {field} does not become {value}"));
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Time that one call of a command took on the server, in microseconds, since CONFIG RESETSTAT.
+    pub fn call_us(&mut self, command: &str) -> Result<f64, String> {
+        let stat = self.info_word("commandstats", &format!("cmdstat_{command}"))?;
+        let field = stat.split(',').find_map(|part| part.strip_prefix("usec_per_call="));
+        let number = field.and_then(|text| text.parse().ok());
+        number.ok_or_else(|| format!("INFO commandstats says {stat} of {command}"))
+    }
+
+    /// Seconds that the server's main thread has worked.
+    pub fn worked_seconds(&mut self) -> Result<f64, String> {
+        let user = self.info("cpu", "used_cpu_user_main_thread")?;
+        Ok(user + self.info("cpu", "used_cpu_sys_main_thread")?)
+    }
+}

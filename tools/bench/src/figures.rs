@@ -1,0 +1,104 @@
+//! What was measured, and what it comes to.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing measured again and again, a value a round.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Series {
+    pub case: String,
+    pub who: String,
+    pub unit: String,
+    pub values: Vec<f64>,
+}
+
+/// Processor time of the server's main thread for one call.
+pub const SERVER_US: &str = "us a call";
+/// Calls a second.
+pub const PER_SECOND: &str = "calls/s";
+/// How much of the time the server's main thread was at work, 0 to 1.
+pub const BUSY: &str = "busy";
+pub const BYTES: &str = "bytes";
+pub const MS: &str = "ms";
+pub const US: &str = "us";
+pub const INSTRUCTIONS: &str = "instructions";
+
+/// A middle value with the range it was seen in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+impl Spread {
+    /// `None` of no values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        let median = match values.len() {
+            0 => return None,
+            length if length % 2 == 1 => values[middle],
+            _ => (values[middle - 1] + values[middle]) / 2.0,
+        };
+        Some(Spread { median, least: values[0], most: values[values.len() - 1] })
+    }
+
+    pub fn in_parts_of(self, scale: f64) -> Spread {
+        let Spread { median, least, most } = self;
+        Spread { median: median / scale, least: least / scale, most: most / scale }
+    }
+}
+
+/// A place in the figures: case and contender.
+pub type Place<'a> = (&'a str, &'a str);
+
+/// All that was measured, in the order in which it first was.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Figures {
+    pub series: Vec<Series>,
+}
+
+impl Figures {
+    /// Notes one value.
+    pub fn add(&mut self, case: &str, who: &str, unit: &str, value: f64) {
+        match self.series.iter_mut().find(|series| series.is((case, who), unit)) {
+            Some(series) => series.values.push(value),
+            None => self.series.push(Series {
+                case: case.to_owned(),
+                who: who.to_owned(),
+                unit: unit.to_owned(),
+                values: vec![value],
+            }),
+        }
+    }
+
+    fn values(&self, place: Place<'_>, unit: &str) -> &[f64] {
+        let found = self.series.iter().find(|series| series.is(place, unit));
+        found.map_or(&[], |series| &series.values)
+    }
+
+    pub fn spread(&self, place: Place<'_>, unit: &str) -> Option<Spread> {
+        Spread::of(self.values(place, unit).iter().copied())
+    }
+
+    /// How often one figure goes into the other, round by round: a machine that others share
+    /// changes its mood between rounds.
+    pub fn ratio(&self, unit: &str, of: Place<'_>, to: Place<'_>) -> Option<Spread> {
+        let (ours, theirs) = (self.values(of, unit), self.values(to, unit));
+        Spread::of(ours.iter().zip(theirs).map(|(a, b)| a / b))
+    }
+
+    /// How much more one figure is than the other, round by round.
+    pub fn difference(&self, unit: &str, of: Place<'_>, to: Place<'_>) -> Option<Spread> {
+        let (ours, theirs) = (self.values(of, unit), self.values(to, unit));
+        Spread::of(ours.iter().zip(theirs).map(|(a, b)| a - b))
+    }
+}
+
+impl Series {
+    fn is(&self, place: Place<'_>, unit: &str) -> bool {
+        (self.case.as_str(), self.who.as_str()) == place && self.unit == unit
+    }
+}

@@ -1,0 +1,63 @@
+//! Where it was measured: what figures depend on, and nothing that names the machine.
+
+use std::fs;
+
+use rustix::thread::{sched_setaffinity, CpuSet};
+use serde::{Deserialize, Serialize};
+
+/// The core of the servers' main threads, where there are two.
+pub const SERVER_CORE: usize = 0;
+/// The core of everything else: load, children that save.
+pub const OTHER_CORE: usize = 1;
+
+/// The machine.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Host {
+    pub cores: usize,
+    pub cpu: String,
+    pub kernel: String,
+    /// Runnable processes, the average of one minute, before and afterwards.
+    pub load_before: f64,
+    pub load_after: f64,
+}
+
+impl Host {
+    pub fn look() -> Host {
+        let kernel = file("/proc/sys/kernel/osrelease");
+        Host { cores: cores(), cpu: cpu(), kernel, load_before: load(), load_after: 0.0 }
+    }
+
+    /// The machine's load when all is done.
+    pub fn look_again(&mut self) {
+        self.load_after = load();
+    }
+}
+
+/// Keeps this program and what it starts off the servers' core. False on a machine with one core.
+pub fn leave_the_servers_core() -> bool {
+    let mut set = CpuSet::new();
+    set.set(OTHER_CORE);
+    cores() > 1 && sched_setaffinity(None, &set).is_ok()
+}
+
+/// Processors of the machine.
+pub fn cores() -> usize {
+    let text = file("/proc/cpuinfo");
+    text.lines().filter(|line| line.starts_with("processor")).count().max(1)
+}
+
+fn cpu() -> String {
+    let text = file("/proc/cpuinfo");
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| line.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn load() -> f64 {
+    let text = file("/proc/loadavg");
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
+fn file(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}

@@ -1,3 +1,0 @@
-//! What the benches share.
-
-pub mod callgrind;

@@ -1,0 +1,227 @@
+//! The load: commands with a number in them, over some connections, some of them in one write. Each
+//! number is used once, and each reply is looked at, so what was measured is what was meant.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::control::Control;
+use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
+
+/// Numbers are below this.
+pub const USERS: u64 = 100_000_000;
+/// What stands for the number: twelve digits.
+pub const NUMBER: &str = "000number000";
+const READ_BYTES: usize = 64 * 1024;
+const TIME_OUT: Duration = Duration::from_secs(120);
+
+/// A request: one command or several, written once, with another number in it each time.
+pub struct Request {
+    bytes: Vec<u8>,
+    places: Vec<usize>,
+    /// How many replies it has, and how the last of them must begin.
+    replies: usize,
+    expected: &'static str,
+}
+
+impl Request {
+    /// One command, whose reply begins with `expected`.
+    pub fn new<W: AsRef<str>>(words: &[W], expected: &'static str) -> Request {
+        Request::of(&[words], expected)
+    }
+
+    /// Several, which are sent together.
+    pub fn of<W: AsRef<str>>(commands: &[&[W]], expected: &'static str) -> Request {
+        let mut bytes = Vec::new();
+        for words in commands {
+            bytes.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+            for word in words.iter().map(AsRef::as_ref) {
+                bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
+            }
+        }
+        let starts = 0..bytes.len().saturating_sub(NUMBER.len() - 1);
+        let places = starts.filter(|at| bytes[*at..].starts_with(NUMBER.as_bytes())).collect();
+        Request { bytes, places, replies: commands.len(), expected }
+    }
+
+    /// Appends it with this number.
+    fn write(&self, number: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.bytes);
+        for place in &self.places {
+            let digits = &mut out[start + place..start + place + NUMBER.len()];
+            let mut rest = number;
+            for digit in digits.iter_mut().rev() {
+                *digit = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+        }
+    }
+}
+
+/// How it is sent.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    pub connections: usize,
+    pub pipeline: usize,
+    /// Requests a second, as fast as it goes when `None`.
+    pub pace: Option<f64>,
+}
+
+/// As most rows have it.
+pub const PIPELINED: Manner = Manner { connections: 50, pipeline: 32, pace: None };
+
+/// Sends the request with each number and waits for all replies.
+///
+/// # Errors
+/// When a reply is not what was expected, or a connection breaks.
+pub fn send(
+    port: u16,
+    request: &Request,
+    numbers: impl Iterator<Item = u64>,
+    manner: Manner,
+) -> Result<Duration, String> {
+    let mut numbers = numbers.peekable();
+    let lanes = (0..manner.connections).map(|_| Lane::open(port));
+    let mut lanes = lanes.collect::<Result<Vec<Lane>, String>>()?;
+    let start = Instant::now();
+    let mut sent = 0;
+    while numbers.peek().is_some() {
+        for lane in &mut lanes {
+            lane.finish(request)?;
+            sent += lane.start(request, numbers.by_ref().take(manner.pipeline))?;
+            let due = manner.pace.map(|pace| start + Duration::from_secs_f64(sent as f64 / pace));
+            if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
+                std::thread::sleep(wait);
+            }
+        }
+    }
+    lanes.iter_mut().try_for_each(|lane| lane.finish(request))?;
+    Ok(start.elapsed())
+}
+
+/// What a load came to.
+#[derive(Clone, Copy)]
+pub struct Rate {
+    per_second: f64,
+    server_seconds: f64,
+}
+
+/// Sends, and says what it came to.
+///
+/// # Errors
+/// As [`send`].
+pub fn measure(
+    control: &mut Control,
+    request: &Request,
+    numbers: impl Iterator<Item = u64>,
+    manner: Manner,
+) -> Result<Rate, String> {
+    let before = control.worked_seconds()?;
+    let mut calls = 0.0;
+    let took = send(control.port(), request, numbers.inspect(|_| calls += 1.0), manner)?;
+    let worked = control.worked_seconds()? - before;
+    Ok(Rate { per_second: calls / took.as_secs_f64(), server_seconds: worked / calls })
+}
+
+impl Rate {
+    pub fn note(self, figures: &mut Figures, case: &str, who: &str) {
+        figures.add(case, who, SERVER_US, self.server_seconds * 1e6);
+        figures.add(case, who, PER_SECOND, self.per_second);
+        figures.add(case, who, BUSY, self.server_seconds * self.per_second);
+    }
+}
+
+/// One connection with at most one block under way.
+struct Lane {
+    stream: TcpStream,
+    out: Vec<u8>,
+    seen: Vec<u8>,
+    /// Requests of the block.
+    waits_for: usize,
+}
+
+impl Lane {
+    fn open(port: u16) -> Result<Lane, String> {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(said)?;
+        stream.set_nodelay(true).map_err(said)?;
+        stream.set_read_timeout(Some(TIME_OUT)).map_err(said)?;
+        Ok(Lane { stream, out: Vec::new(), seen: Vec::new(), waits_for: 0 })
+    }
+
+    /// Sends a block, if there is one; returns how many requests it has.
+    fn start(
+        &mut self,
+        request: &Request,
+        numbers: impl Iterator<Item = u64>,
+    ) -> Result<usize, String> {
+        self.out.clear();
+        self.waits_for = numbers.map(|number| request.write(number, &mut self.out)).count();
+        if self.waits_for > 0 {
+            self.stream.write_all(&self.out).map_err(said)?;
+        }
+        Ok(self.waits_for)
+    }
+
+    /// Reads the replies of the block under way.
+    fn finish(&mut self, request: &Request) -> Result<(), String> {
+        let (mut length, mut place, mut replies) = (0, 0, 0);
+        while replies < self.waits_for * request.replies {
+            self.seen.resize(length + READ_BYTES, 0);
+            length += match self.stream.read(&mut self.seen[length..]).map_err(said)? {
+                0 => return Err("The server closed a connection.".into()),
+                count => count,
+            };
+            while let Some(end) = reply_end(&self.seen[place..length]) {
+                let reply = &self.seen[place..place + end];
+                place += end;
+                replies += 1;
+                let is_last = replies % request.replies == 0;
+                if reply[0] == b'-' || (is_last && !reply.starts_with(request.expected.as_bytes()))
+                {
+                    let reply = String::from_utf8_lossy(&reply[..reply.len().min(80)]);
+                    return Err(format!("Not {:?} but {reply:?}", request.expected));
+                }
+            }
+        }
+        self.waits_for = 0;
+        Ok(())
+    }
+}
+
+/// Where the reply at the beginning of `bytes` ends; `None` if it is not there as a whole.
+fn reply_end(bytes: &[u8]) -> Option<usize> {
+    let line = bytes.iter().position(|byte| *byte == b'\n')? + 1;
+    let number = || std::str::from_utf8(bytes.get(1..line - 2)?).ok()?.parse::<i64>().ok();
+    match bytes[0] {
+        b'$' => match usize::try_from(number()?) {
+            Ok(len) => Some(line + len + 2).filter(|end| *end <= bytes.len()),
+            Err(_) => Some(line),
+        },
+        b'*' => (0..number()?).try_fold(line, |at, _| Some(at + reply_end(&bytes[at..])?)),
+        _ => Some(line),
+    }
+}
+
+fn said(error: std::io::Error) -> String {
+    format!("The load can't be sent: {error}")
+}
+
+/// So many numbers below `below`, no two alike and far from their neighbours.
+pub fn spread(count: u64, below: u64) -> impl Iterator<Item = u64> {
+    // A prime larger than any `below` in use shares no factor with it.
+    const STEP: u64 = 2_654_435_761;
+    (0..count).map(move |at| at * STEP % below)
+}
+
+/// Numbers below `below`, drawn with SplitMix64.
+pub fn random(seed: u64, below: u64) -> impl Iterator<Item = u64> {
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % below
+    })
+}

@@ -1,0 +1,158 @@
+//! `make bench`: what a call of the module costs the server, beside scripts and functions that do
+//! the same work, in one run on servers of its own. Contenders take turns, so that whatever else
+//! the machine does falls on all of them; ratios are taken round by round.
+//!
+//! ```text
+//! make bench
+//! make bench BENCH="--quick --only recommended"
+//! ```
+
+mod cases;
+mod chart;
+mod contenders;
+mod control;
+mod figures;
+mod host;
+mod load;
+mod page;
+mod plan;
+mod profile;
+mod report;
+mod rows;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use seckill_harness::program::module_file;
+
+use cases::{Bench, Case, CASES};
+use control::Control;
+use figures::Figures;
+use host::Host;
+use report::{Report, Runs, Took};
+
+/// Connections of the largest case, and of everything else.
+const CONNECTIONS: usize = 1_200;
+
+/// Where full runs are kept, one of each server.
+const RUNS: &str = "docs/bench.json";
+
+/// Measures what a call of the module costs the server that SECKILL_TEST_SERVER names, or the one
+/// on the path, beside what does the same work, and says which bars hold.
+#[derive(Parser)]
+struct Options {
+    /// Little of everything, for trying
+    #[arg(long)]
+    quick: bool,
+    /// Only cases of these names; --list shows them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// List the cases
+    #[arg(long)]
+    list: bool,
+    /// Write what a full run found into docs/ and README.md
+    #[arg(long)]
+    docs: bool,
+    /// Measure nothing, write the tables of the runs that are in docs/
+    #[arg(long)]
+    tables: bool,
+    /// Measure nothing, show where the server spends its time (perf); --docs writes it there
+    #[arg(long)]
+    profile: bool,
+    /// The module's file [default: the one built here, or $SECKILL_MODULE]
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+    /// The file of the module whose commands judge nothing
+    #[arg(long, value_name = "FILE", default_value = "target/release/libseckill_noop.so")]
+    noop_module: PathBuf,
+}
+
+fn main() -> ExitCode {
+    seckill_harness::program::exit(run(&Options::parse()))
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let chosen = chosen(options)?;
+    if options.list {
+        chosen.iter().for_each(|case| println!("{}", case.name));
+        return Ok(());
+    }
+    if options.tables {
+        return write_docs(&Runs::read(Path::new(RUNS))?);
+    }
+    let mut bench = set_up(options)?;
+    if options.profile {
+        let profiles = profile::all(&bench)?;
+        profiles.iter().for_each(|profile| println!("{profile}"));
+        return match options.docs {
+            true => page::write_profiles(&bench.server, &profiles),
+            false => Ok(()),
+        };
+    }
+    let (report, failures) = measure(&mut bench, &chosen, options.quick);
+    page::print(&report);
+    let is_whole = chosen.len() == CASES.len() && !options.quick && failures.is_empty();
+    if options.docs && is_whole {
+        let mut runs = Runs::read(Path::new(RUNS))?;
+        runs.put(report);
+        runs.write(Path::new(RUNS))?;
+        write_docs(&runs)?;
+    }
+    // What was measured is shown all the same.
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
+    }
+}
+
+fn write_docs(runs: &Runs) -> Result<(), String> {
+    page::write(runs)?;
+    chart::write(Path::new("docs/bench.svg"), runs)
+}
+
+/// The report, and what went wrong.
+fn measure(bench: &mut Bench, chosen: &[&Case], is_quick: bool) -> (Report, Vec<String>) {
+    let mut host = Host::look();
+    let (mut cases, mut failures) = (Vec::new(), Vec::new());
+    for case in chosen {
+        let start = Instant::now();
+        if let Err(sentence) = (case.run)(bench) {
+            failures.push(format!("{}: {sentence}", case.name));
+        }
+        cases.push(Took { case: case.name.to_owned(), seconds: start.elapsed().as_secs_f64() });
+    }
+    host.look_again();
+    let report = Report {
+        server: bench.server.clone(),
+        module: env!("CARGO_PKG_VERSION").to_owned(),
+        host,
+        is_quick,
+        seconds: bench.start.elapsed().as_secs_f64(),
+        cases,
+        figures: std::mem::take(&mut bench.figures),
+    };
+    (report, failures)
+}
+
+fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
+    if let Some(name) = options.only.iter().find(|name| CASES.iter().all(|c| c.name != **name)) {
+        return Err(format!("There is no case {name}, see --list."));
+    }
+    let is_chosen =
+        |case: &&Case| options.only.is_empty() || options.only.iter().any(|name| name == case.name);
+    Ok(CASES.iter().filter(is_chosen).collect())
+}
+
+fn set_up(options: &Options) -> Result<Bench, String> {
+    seckill_harness::limits::allow_connections(CONNECTIONS)?;
+    let module = module_file(options.module.clone())?;
+    let noop = module_file(Some(options.noop_module.clone()))?;
+    if !host::leave_the_servers_core() {
+        eprintln!("One core: load and server share it, so the figures say little.");
+    }
+    let server = Control::start(Some(&module), &[])?.name()?;
+    let plan = if options.quick { plan::QUICK } else { plan::FULL };
+    Ok(Bench { module, noop, server, plan, figures: Figures::default(), start: Instant::now() })
+}

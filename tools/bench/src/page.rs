@@ -1,0 +1,150 @@
+//! The tables of the documents, each between two marks: a column for each server. Nobody copies a
+//! number by hand, so none can be of another run.
+
+use std::fs;
+use std::path::Path;
+
+use comfy_table::{presets, Table};
+
+use crate::cases::{crowd, sale};
+use crate::contenders::{FUNCTION, INCR, INCREX, MODULE, MULTI, SADD, SCRIPT};
+use crate::figures::{Place, BUSY, PER_SECOND, SERVER_US};
+use crate::profile::Profile;
+use crate::report::{Report, Runs};
+use crate::rows::{short, Row};
+
+const PAGE: &str = "docs/performance.md";
+
+/// Connections of the row without a pipeline that the README shows.
+const CROWD: usize = 50;
+
+/// Shows what one run found.
+pub fn print(report: &Report) {
+    let runs = [report];
+    println!("{}\n\n{}\n", table(&runs, true), table(&runs, false));
+    println!("{}\n\n{}\n", times(&runs, &recommended()), times(&runs, &others()));
+    let took = report.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
+    println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
+}
+
+/// Writes the tables of all runs to where people look for them.
+///
+/// # Errors
+/// A sentence.
+pub fn write(runs: &Runs) -> Result<(), String> {
+    let all: Vec<&Report> = runs.runs.iter().collect();
+    let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
+    let bars = format!("{}\n\n{}", table(&all, true), sentences.join("\n"));
+    put(PAGE, "bars", &bars)?;
+    put(PAGE, "reported", &table(&all, false).to_string())?;
+    put(PAGE, "times", &times(&all, &others()).to_string())?;
+    let crowd = crowd(&all).to_string();
+    put("README.md", "short", &format!("{}\n\n{crowd}", times(&all, &recommended())))
+}
+
+/// Rows with bars, or those that are reported, a column for each run.
+fn table(runs: &[&Report], with_bars: bool) -> Table {
+    let rows: Vec<Vec<Row>> = runs.iter().map(|run| run.rows()).collect();
+    let mut head = vec!["what", "figure", "setting"];
+    head.extend(with_bars.then_some("bar"));
+    let mut table = new_table(head, runs);
+    let first = rows.first().map_or(&[][..], |first| first);
+    for (place, row) in first.iter().enumerate() {
+        if row.bar.is_empty() == with_bars {
+            continue;
+        }
+        let mut line = vec![row.what.clone(), row.figure.clone(), row.setting.clone()];
+        line.extend(with_bars.then(|| row.bar.clone()));
+        line.extend(rows.iter().filter_map(|rows| Some(rows.get(place)?.cell())));
+        table.add_row(line);
+    }
+    table
+}
+
+fn new_table<'a>(mut head: Vec<&'a str>, runs: &[&'a Report]) -> Table {
+    head.extend(runs.iter().map(|run| run.server.as_str()));
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(head);
+    table
+}
+
+/// What is asked, in which setting, and who answers.
+type Line = (&'static str, &'static str, &'static str);
+
+/// The lines of the README: with a log, as users are advised.
+fn recommended() -> Vec<Line> {
+    let mut lines = Vec::new();
+    for what in [sale::GRAB, sale::CONFIRM] {
+        lines.extend([MODULE, SCRIPT].map(|who| (what, sale::LOGGED, who)));
+    }
+    for what in [sale::PLAIN, sale::SOLD_OUT, sale::ALREADY] {
+        lines.extend([MODULE, SCRIPT, FUNCTION].map(|who| (what, sale::LOGGED, who)));
+    }
+    lines
+}
+
+/// The other settings, and what does less than a sale.
+fn others() -> Vec<Line> {
+    let mut lines = Vec::new();
+    for setting in [sale::UNLOGGED, sale::THREADED] {
+        for what in [sale::GRAB, sale::CONFIRM] {
+            lines.extend([MODULE, SCRIPT].map(|who| (what, setting, who)));
+        }
+    }
+    let unlogged = |who| (sale::PLAIN, sale::UNLOGGED, who);
+    lines.extend([MODULE, SCRIPT, FUNCTION].map(unlogged));
+    for setting in [sale::LOGGED, sale::UNLOGGED] {
+        lines.extend([INCR, INCREX, SADD, MULTI].map(|who| (sale::LESS, setting, who)));
+    }
+    lines
+}
+
+/// Processor time a call.
+fn times(runs: &[&Report], lines: &[Line]) -> Table {
+    let mut table = new_table(vec!["microseconds of the server a call", "setting", "who"], runs);
+    for (what, setting, who) in lines {
+        let case = sale::case(what, setting);
+        let cells = runs.iter().map(|run| figure(run, (&case, who), SERVER_US));
+        table.add_row([*what, *setting, *who].map(str::to_owned).into_iter().chain(cells));
+    }
+    table
+}
+
+/// What clients see without a pipeline.
+fn crowd(runs: &[&Report]) -> Table {
+    let case = crowd::case(CROWD);
+    let mut table = new_table(vec![&case, "who"], runs);
+    for (what, unit) in [("calls/s", PER_SECOND), ("how busy the server is", BUSY)] {
+        for who in [MODULE, SCRIPT, INCR] {
+            let cells = runs.iter().map(|run| figure(run, (&case, who), unit));
+            table.add_row([what, who].map(str::to_owned).into_iter().chain(cells));
+        }
+    }
+    table
+}
+
+fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {
+    let found = run.figures.spread(place, unit);
+    found.map_or_else(|| "not there".to_owned(), |found| short(found.median))
+}
+
+/// Writes where a server spends its time.
+///
+/// # Errors
+/// A sentence.
+pub fn write_profiles(server: &str, profiles: &[Profile]) -> Result<(), String> {
+    let text = profiles.iter().map(Profile::to_string).collect::<Vec<_>>().join("\n\n");
+    put(PAGE, "profile", &format!("{server}:\n\n{text}"))
+}
+
+/// Puts `text` between the marks of `name`.
+fn put(file: &str, name: &str, text: &str) -> Result<(), String> {
+    let failed = |why: &str| format!("{file} is left as it was: {why}");
+    let old = fs::read_to_string(Path::new(file)).map_err(|e| failed(&e.to_string()))?;
+    let (start, end) = (format!("<!-- bench: {name} -->\n"), format!("<!-- end: {name} -->"));
+    let found = old.split_once(&start);
+    let found = found.and_then(|(above, rest)| Some((above, rest.split_once(&end)?.1)));
+    let (above, below) = found.ok_or_else(|| failed(&format!("no marks of {name}")))?;
+    let new = format!("{above}{start}\n{text}\n\n{end}{below}");
+    fs::write(file, new).map_err(|e| failed(&e.to_string()))
+}

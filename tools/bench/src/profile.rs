@@ -1,0 +1,124 @@
+//! Where the server's main thread spends its time on the first rows: what `perf record` sees,
+//! summed up by whose code it is, and the functions that take the most.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{kill_process, Pid, Signal};
+
+use crate::cases::{sale, Bench};
+use crate::contenders::{module_plain, module_recommended, Plain, Recommended};
+use crate::load::{send, spread, Request, PIPELINED, USERS};
+
+/// Samples a second.
+const FREQUENCY: &str = "4000";
+/// Functions that are named for each load.
+const NAMED: usize = 10;
+/// perf needs so long before it sees anything.
+const ATTACH: Duration = Duration::from_millis(300);
+/// Enough for some thousand samples.
+const CALLS: u64 = 500_000;
+
+/// Whose code it is, by the beginning of its file's name; all others are libraries.
+const OWNERS: [(&str, &[&str]); 4] = [
+    ("server", &["redis-", "valkey-", "binary"]),
+    ("kernel", &["[k"]),
+    ("module", &["libseckill"]),
+    ("libraries", &[""]),
+];
+
+/// The time under one load, largest share first: percent, whose, function.
+pub struct Profile {
+    load: &'static str,
+    shares: Vec<(f64, &'static str, String)>,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sum = |of: &str| -> f64 {
+            let of = self.shares.iter().filter(|(_, owner, _)| *owner == of);
+            of.map(|(percent, ..)| percent).sum()
+        };
+        let sums = OWNERS.map(|(owner, _)| format!("{owner} {:.0}%", sum(owner)));
+        let named = self.shares.iter().take(NAMED);
+        let named = named.map(|(percent, _, function)| format!("`{function}` {percent:.1}%"));
+        let named = named.collect::<Vec<_>>().join(", ");
+        write!(f, "- **{}**: {}. {named}.", self.load, sums.join(", "))
+    }
+}
+
+/// Profiles the calls whose bars are hard.
+///
+/// # Errors
+/// A sentence.
+pub fn all(bench: &Bench) -> Result<Vec<Profile>, String> {
+    let mut profiles = Vec::new();
+    let mut control = bench.server(&sale::AOF)?;
+    let Recommended { grab, confirm } = module_recommended(&mut control)?;
+    for (load, request) in [(sale::GRAB, grab), (sale::CONFIRM, confirm)] {
+        profiles.push(profile(load, control.pid(), control.port(), &request)?);
+    }
+    let mut control = bench.server(&sale::AOF)?;
+    let Plain { win, late, again } = module_plain(&mut control, CALLS)?;
+    for (load, request) in [(sale::PLAIN, win), (sale::SOLD_OUT, late), (sale::ALREADY, again)] {
+        profiles.push(profile(load, control.pid(), control.port(), &request)?);
+    }
+    Ok(profiles)
+}
+
+fn profile(load: &'static str, pid: u32, port: u16, request: &Request) -> Result<Profile, String> {
+    let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
+    let perf = Perf::start(pid, &folder.path().join("perf.data"))?;
+    send(port, request, spread(CALLS, USERS), PIPELINED)?;
+    Ok(Profile { load, shares: perf.finish()? })
+}
+
+/// perf, watching one process.
+struct Perf {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Perf {
+    fn start(pid: u32, file: &Path) -> Result<Perf, String> {
+        let mut command = Command::new("perf");
+        command.args(["record", "-q", "-e", "cpu-clock", "-F", FREQUENCY]);
+        // The main thread alone: its number is the process's.
+        command.args(["-t", &pid.to_string(), "-o"]).arg(file);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|e| format!("perf does not start: {e}"))?;
+        std::thread::sleep(ATTACH);
+        Ok(Perf { child, file: file.to_owned() })
+    }
+
+    /// Stops it and reads what it saw.
+    fn finish(mut self) -> Result<Vec<(f64, &'static str, String)>, String> {
+        let ended = kill_process(Pid::from_child(&self.child), Signal::INT);
+        ended.map_err(|e| format!("perf can't be stopped: {e}"))?;
+        self.child.wait().map_err(|e| format!("perf does not end: {e}"))?;
+        let mut command = Command::new("perf");
+        command.args(["report", "--stdio", "--no-children", "-g", "none", "-q", "-t", "\t"]);
+        command.args(["--sort", "dso,symbol", "-F", "overhead,dso,symbol", "-i"]).arg(&self.file);
+        let output = command.output().map_err(|e| format!("perf does not report: {e}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut shares: Vec<_> = text.lines().filter_map(share).collect();
+        shares.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+        match shares.is_empty() {
+            true => Err(format!("perf saw nothing: {}", String::from_utf8_lossy(&output.stderr))),
+            false => Ok(shares),
+        }
+    }
+}
+
+/// A line of the report: `percent`, object and function with a mark before it.
+fn share(line: &str) -> Option<(f64, &'static str, String)> {
+    let mut fields = line.split('\t').map(str::trim);
+    let percent = fields.next()?.trim_end_matches('%').parse().ok()?;
+    let object = fields.next()?;
+    let owner = OWNERS.iter().find(|(_, names)| names.iter().any(|name| object.starts_with(name)));
+    let function = fields.next()?;
+    let function = function.split_once("] ").map_or(function, |(_, name)| name);
+    Some((percent, owner?.0, function.to_owned()))
+}

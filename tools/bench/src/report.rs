@@ -1,0 +1,108 @@
+//! A run, and the file that keeps one of each server.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::figures::Figures;
+use crate::host::Host;
+use crate::plan::{Plan, FULL, QUICK};
+use crate::rows::{self, Row};
+
+/// Above this, something else runs on the machine.
+const QUIET_LOAD: f64 = 0.5;
+
+/// All there is of one server, for whoever wants to compute something else.
+#[derive(Deserialize, Serialize)]
+pub struct Report {
+    /// The server, `Redis 7.0.15`.
+    pub server: String,
+    pub module: String,
+    pub host: Host,
+    pub is_quick: bool,
+    /// What the whole run took, and each of its cases.
+    pub seconds: f64,
+    pub cases: Vec<Took>,
+    pub figures: Figures,
+}
+
+/// How long a case took.
+#[derive(Deserialize, Serialize)]
+pub struct Took {
+    pub case: String,
+    pub seconds: f64,
+}
+
+impl Report {
+    pub fn plan(&self) -> Plan {
+        if self.is_quick {
+            QUICK
+        } else {
+            FULL
+        }
+    }
+
+    pub fn rows(&self) -> Vec<Row> {
+        rows::all(&self.figures, &self.plan(), &self.server)
+    }
+
+    /// How many bars hold, where and when.
+    pub fn sentence(&self) -> String {
+        let holds: Vec<bool> = self.rows().iter().filter_map(|row| row.holds).collect();
+        let held = holds.iter().filter(|holds| **holds).count();
+        let Host { cores, cpu, kernel, load_before, .. } = &self.host;
+        let busy = match *load_before > QUIET_LOAD {
+            true => format!("; load of the machine before: {load_before}"),
+            false => String::new(),
+        };
+        format!(
+            "{}: {held} of {} bars hold ({cores} cores of {cpu}, Linux {kernel}, {:.0} s{busy}).",
+            self.server,
+            holds.len(),
+            self.seconds
+        )
+    }
+}
+
+/// Runs, one of each server, in the order of their names.
+#[derive(Default, Deserialize)]
+pub struct Runs {
+    pub runs: Vec<Report>,
+}
+
+impl Runs {
+    /// Reads them; none where there is no file.
+    ///
+    /// # Errors
+    /// A sentence when the file is of another version of this program.
+    pub fn read(file: &Path) -> Result<Runs, String> {
+        match fs::read_to_string(file) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|e| format!("{} is not of now: {e}", file.display())),
+            Err(_) => Ok(Runs::default()),
+        }
+    }
+
+    /// Puts a run in the place of that server's last one.
+    pub fn put(&mut self, report: Report) {
+        self.runs.retain(|run| run.server != report.server);
+        self.runs.push(report);
+        self.runs.sort_by(|a, b| a.server.cmp(&b.server));
+    }
+
+    /// Writes them, a series a line.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn write(&self, file: &Path) -> Result<(), String> {
+        let mut text = String::new();
+        for run in &self.runs {
+            text += if text.is_empty() { "{\"runs\":[\n" } else { ",\n" };
+            let json = serde_json::to_string(run).map_err(|e| e.to_string())?;
+            text += &json.replace("{\"case\":", "\n{\"case\":");
+        }
+        text += "\n]}\n";
+        fs::write(file, text).map_err(|e| format!("No figures written: {e}"))
+    }
+}

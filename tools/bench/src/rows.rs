@@ -1,0 +1,264 @@
+//! The rows of the tables: what was found, beside what, in which setting, and its bar.
+
+use seckill_crowd::screen::thousands;
+
+use crate::cases::{crowd, fork, growth, instructions, others, restore, sale};
+use crate::contenders::{FUNCTION, INCR, MODULE, SADD, SCRIPT};
+use crate::figures::{
+    Figures, Place, Spread, BUSY, BYTES, INSTRUCTIONS, MS, PER_SECOND, SERVER_US, US,
+};
+use crate::plan::Plan;
+
+/// What a figure must be.
+#[derive(Clone, Copy)]
+pub enum Bar {
+    AtLeast(f64),
+    AtMost(f64),
+    /// So far from 1 at the most.
+    Near(f64),
+}
+
+/// One row, as one server has it.
+pub struct Row {
+    pub what: String,
+    /// What the figure is: how it stands to another's, or its unit.
+    pub figure: String,
+    pub setting: String,
+    /// The bar in words, of all servers; nothing where the row is only reported.
+    pub bar: String,
+    pub found: Option<Spread>,
+    pub holds: Option<bool>,
+    /// What stands behind the figure.
+    pub note: String,
+}
+
+impl Row {
+    /// As the tables show it: bold where the bar is not reached.
+    pub fn cell(&self) -> String {
+        let Some(Spread { median, least, most }) = self.found else {
+            return "not measured".to_owned();
+        };
+        let [median, least, most] = [median, least, most].map(short);
+        let range = match least == most {
+            true => String::new(),
+            false => format!(" ({least} to {most})"),
+        };
+        let mark = if self.holds == Some(false) { "**" } else { "" };
+        format!("{mark}{median}{range}{mark}{}", self.note)
+    }
+}
+
+/// Rows, being put together.
+struct Rows<'a> {
+    figures: &'a Figures,
+    /// The bars of the first rows are lower on newer servers.
+    is_redis_7: bool,
+    all: Vec<Row>,
+}
+
+/// All rows, bars first, in the order of the issue that set them.
+pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
+    let is_redis_7 = server.starts_with("Redis 7.0");
+    let mut rows = Rows { figures, is_redis_7, all: Vec::new() };
+    rows.recommended();
+    rows.plain();
+    rows.instructions();
+    rows.large(plan);
+    rows.others();
+    rows.reported(plan);
+    rows.all
+}
+
+/// Settings, short: pipeline, connections, replicas.
+const PIPELINED: &str = "P32, c50, no replica";
+const DIRECT: &str = "no AOF, no replica";
+
+impl Rows<'_> {
+    fn add(
+        &mut self,
+        (what, figure): (&str, &str),
+        setting: &str,
+        bar: Option<Bar>,
+        found: Option<Spread>,
+    ) {
+        let holds = found.zip(bar).map(|(found, bar)| match bar {
+            Bar::AtLeast(least) => found.median >= least,
+            Bar::AtMost(most) => found.median <= most,
+            Bar::Near(most) => (found.median - 1.0).abs() <= most,
+        });
+        let bar = match bar {
+            Some(Bar::AtLeast(least)) => format!(">= {}", short(least)),
+            Some(Bar::AtMost(most)) => format!("<= {}", short(most)),
+            Some(Bar::Near(_)) => "within the control".to_owned(),
+            None => String::new(),
+        };
+        let [what, figure, setting] = [what, figure, setting].map(str::to_owned);
+        self.all.push(Row { what, figure, setting, bar, found, holds, note: String::new() });
+    }
+
+    fn last(&mut self, change: impl FnOnce(&mut Row)) {
+        if let Some(row) = self.all.last_mut() {
+            change(row);
+        }
+    }
+
+    /// How often the module's processor time goes into another's.
+    fn times(&mut self, what: &str, setting: &str, other: &str, bar: Option<f64>) {
+        let case = sale::case(what, setting);
+        let found = self.figures.ratio(SERVER_US, (&case, other), (&case, MODULE));
+        let (figure, setting) = (takes(other), format!("{setting}, {PIPELINED}"));
+        self.add((what, &figure), &setting, bar.map(Bar::AtLeast), found);
+    }
+
+    fn recommended(&mut self) {
+        for (setting, least, text) in [
+            (sale::LOGGED, 4.0, ">= 4 on Redis 7.0, >= 3.5 elsewhere"),
+            (sale::UNLOGGED, 4.5, ">= 4.5 on Redis 7.0, >= 3.5 elsewhere"),
+        ] {
+            let least = if self.is_redis_7 { least } else { 3.5 };
+            self.times(sale::GRAB, setting, SCRIPT, Some(least));
+            self.last(|row| row.bar = text.to_owned());
+        }
+        for setting in [sale::LOGGED, sale::UNLOGGED] {
+            self.times(sale::CONFIRM, setting, SCRIPT, Some(3.5));
+        }
+    }
+
+    fn plain(&mut self) {
+        for (setting, least) in [(sale::LOGGED, 2.5), (sale::UNLOGGED, 3.3)] {
+            for other in [SCRIPT, FUNCTION] {
+                self.times(sale::PLAIN, setting, other, Some(least));
+            }
+        }
+        self.times(sale::SOLD_OUT, sale::LOGGED, SCRIPT, Some(3.5));
+        self.times(sale::ALREADY, sale::LOGGED, SCRIPT, Some(3.0));
+    }
+
+    fn instructions(&mut self) {
+        let case = instructions::CASE;
+        let bars = [Some(3_500.0), Some(1_800.0), Some(700.0), None];
+        for ([name, promised], bar) in instructions::ALL.into_iter().zip(bars) {
+            let of = |name| self.figures.spread((case, name), INSTRUCTIONS);
+            let note = of(name).map(|all| format!("; {}", short(all.median)));
+            let found = self.figures.difference(INSTRUCTIONS, (case, name), (case, promised));
+            let figure = "instructions of ours, of all";
+            self.add((name, figure), "AOF everysec, P32, c1", bar.map(Bar::AtMost), found);
+            self.last(|row| row.note = note.unwrap_or_default());
+        }
+    }
+
+    fn large(&mut self, plan: &Plan) {
+        let [small, middle, large] = plan.sizes;
+        for winners in [middle, large] {
+            let (case, what) = (growth::memory(winners), thousands(winners));
+            let found = self.figures.ratio(BYTES, (&case, MODULE), (&case, SADD));
+            let what = format!("memory of {what} winners");
+            self.add((&what, "to a set's"), DIRECT, Some(Bar::AtMost(0.6)), found);
+        }
+        // The machine stands still now and then, whatever runs on it: the better round counts.
+        let better = |who| self.figures.spread((growth::SLOWEST, who), MS).map(|all| all.least);
+        let (ours, noop) = (better(MODULE), better(growth::NOOP));
+        let found = ours.map(|ms| Spread { median: ms, least: ms, most: ms });
+        let what = format!("slowest GRAB to {} winners", thousands(large));
+        let setting = format!("no AOF, {PIPELINED}");
+        self.add((&what, "ms; a no-op's"), &setting, noop.map(Bar::AtMost), found);
+        self.last(|row| {
+            row.bar = "no worse than the no-op's".to_owned();
+            row.note = noop.map_or_else(String::new, |noop| format!("; {}", short(noop)));
+        });
+        for (case, most) in [(growth::DEL, 60.0), (growth::UNLINK, 1.0)] {
+            let set = self.figures.spread((case, SADD), MS);
+            let found = self.figures.spread((case, MODULE), MS);
+            self.add((case, "ms; of a set"), DIRECT, Some(Bar::AtMost(most)), found);
+            self.last(|row| row.note = beside(set));
+        }
+        let (few, many) = (growth::page(small), growth::page(large));
+        let found = self.figures.ratio(US, (&many, MODULE), (&few, MODULE));
+        let what = format!("WINNERS COUNT 1000 of {}", thousands(large));
+        let figure = format!("to the same of {}", thousands(small));
+        self.add((&what, &figure), DIRECT, Some(Bar::AtMost(1.2)), found);
+        self.last(|row| row.bar = "flat (<= 1.20)".to_owned());
+    }
+
+    /// The control: how far two servers without the module are apart, at the most.
+    fn others(&mut self) {
+        for command in others::COMMANDS {
+            let case = others::case(command);
+            let to_plain =
+                |who| self.figures.ratio(SERVER_US, (&case, who), (&case, others::WITHOUT));
+            let apart = to_plain(others::CONTROL)
+                .map(|control| (control.most - 1.0).abs().max((control.least - 1.0).abs()));
+            let (found, setting) = (to_plain(others::WITH), format!("no AOF, {PIPELINED}"));
+            let figure = "with the module, to without; control";
+            self.add((&case, figure), &setting, apart.map(Bar::Near), found);
+            self.last(|row| {
+                row.bar = "within the control".to_owned();
+                row.note = apart.map_or_else(String::new, |apart| format!("; 1 ± {apart:.2}"));
+            });
+        }
+    }
+
+    fn reported(&mut self, plan: &Plan) {
+        for (connections, _) in plan.crowds {
+            let case = crowd::case(connections);
+            let (module, script) = ((case.as_str(), MODULE), (case.as_str(), SCRIPT));
+            let setting = format!("AOF everysec, P1, c{connections}, no replica");
+            let found = self.figures.ratio(PER_SECOND, module, (&case, INCR));
+            self.add((sale::GRAB, "calls/s to INCR's"), &setting, None, found);
+            let found = self.figures.ratio(SERVER_US, script, module);
+            self.add((sale::GRAB, &takes(SCRIPT)), &setting, None, found);
+            let with_script = beside(self.figures.spread(script, BUSY));
+            let found = self.figures.spread(module, BUSY);
+            let figure = "how busy the server is; by the script";
+            self.add((sale::GRAB, figure), &setting, None, found);
+            self.last(|row| row.note = with_script);
+        }
+        for what in [sale::GRAB, sale::CONFIRM] {
+            self.times(what, sale::THREADED, SCRIPT, None);
+        }
+        let middle = thousands(plan.sizes[1]);
+        let setting = format!("{DIRECT}, {middle} winners");
+        let loaded = format!("{setting}, 100,000 grants/s meanwhile");
+        let what = (fork::FORK, "MB; of a set");
+        self.value(what, &loaded, (fork::FORK, MODULE), (BYTES, 1e6), SADD);
+        let (audit, restore) = ((restore::AUDIT, MODULE), (restore::RESTORE, MODULE));
+        self.value(("AUDIT, grants with HOLD and REQ", "ms"), &setting, audit, (MS, 1.0), "");
+        let what = ("RESTORE of the same", "ms; of a hash and a sorted set");
+        self.value(what, &setting, restore, (MS, 1.0), restore::HASH_AND_ZSET);
+    }
+
+    /// A figure as it is in parts of `scale`, beside another's of the same case.
+    fn value(
+        &mut self,
+        what: (&str, &str),
+        setting: &str,
+        place: Place<'_>,
+        (unit, scale): (&str, f64),
+        other: &str,
+    ) {
+        let spread = |place| self.figures.spread(place, unit).map(|all| all.in_parts_of(scale));
+        let (found, other) = (spread(place), beside(spread((place.0, other))));
+        self.add(what, setting, None, found);
+        self.last(|row| row.note = other);
+    }
+}
+
+/// How a time of another's stands to ours.
+fn takes(other: &str) -> String {
+    format!("the {other} takes so many times as long")
+}
+
+/// What stands behind a figure: another's.
+fn beside(other: Option<Spread>) -> String {
+    other.map_or_else(String::new, |other| format!("; {}", short(other.median)))
+}
+
+/// Two or three digits that matter.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1_000.0 => thousands(value.round() as u64),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
