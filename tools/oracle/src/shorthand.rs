@@ -1,6 +1,6 @@
 //! Effects as tests write them: a letter, fields of one lower-case letter and a decimal number
-//! each, and behind a colon the bytes that users chose. `Gq2r3:o-7alice` grants two units to `alice`
-//! with the request id `o-7`, whose three bytes come first; `galice` is one unit, sold at once.
+//! each, and behind a colon the bytes that users chose. `Gq2r3:o-7alice` grants two units to
+//! `alice` with the request id `o-7`, whose three bytes come first; `galice` is one unit, sold.
 //!
 //! | effect | fields |
 //! | --- | --- |
