@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::shop::{assert_whole, clock_ms, counter, entries, number};
 use crate::support::{wait_until, Conn, Options, Server};
@@ -74,7 +76,7 @@ fn fill(conn: &mut Conn, crowd: Crowd) -> i64 {
         let created = number(conn, &key, "created_at");
         let deadline = *deadline.get_or_insert(created + HOLD_MS);
         let span = deadline - created;
-        grow(conn, &key, 0, crowd.holds, |number| format!("Gd{span}:user:{number}"));
+        grow(conn, &key, 0, crowd.holds, |number| effect(&format!("Gd{span}:user:{number}")));
     }
     let deadline = deadline.expect("a sale");
     assert!(clock_ms(conn) < deadline, "filled before the deadline");

@@ -7,7 +7,7 @@
 
 use crate::memory::bytes::put_decimal;
 
-/// How entries are written. A node writes the form that it is told.
+/// How entries are written. A node writes the form that a command names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Event, sale, data; user, req and outbox where there is one.

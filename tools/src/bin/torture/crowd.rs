@@ -208,10 +208,12 @@ impl Client {
 
     /// Other terms for grants to come. One thread does it, so that nobody else undoes it.
     fn alter(&mut self, sale: usize) {
-        let key = self.sales[sale].key.clone();
+        let open = &self.sales[sale];
+        let (key, takes_limit) = (open.key.clone(), open.takes_amounts());
         let set = match self.random.below(3) {
-            0 => format!("LIMIT {}", self.random.below(5)),
-            1 => format!("GRABS {}", self.random.below(3)),
+            // Where amounts are drawn a limit is an error.
+            0 if takes_limit => format!("LIMIT {}", self.random.below(5)),
+            0 | 1 => format!("GRABS {}", self.random.below(3)),
             _ => format!("HOLD {}", self.random.below(4) * (20 + self.random.below(300))),
         };
         self.ask(sale, Deed::Alter, ("", &set), &format!("SECKILL.ALTER {key} {set}"));
