@@ -17,10 +17,11 @@ mod model {
     pub mod outcome;
 }
 
-/// Append-only pages, and numbers as bytes.
+/// Append-only pages, and values as bytes.
 mod memory {
-    pub mod bytes;
+    pub(crate) mod bytes;
     pub mod pages;
+    pub(crate) mod wire;
 }
 
 mod index;
@@ -56,11 +57,8 @@ mod state {
 /// Changes and sales as bytes.
 mod codec {
     pub mod effect;
-    pub(crate) mod further;
     pub(crate) mod json;
-    pub(crate) mod lists;
     pub mod position;
-    pub(crate) mod rows;
     pub mod snapshot;
 }
 
@@ -84,7 +82,6 @@ mod testing;
 
 pub use codec::{effect, position, snapshot};
 pub use ledger::record;
-pub use memory::bytes;
 pub use model::{event, limits, outcome};
 pub use request::terms;
 pub use rounds::schedule;

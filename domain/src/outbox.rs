@@ -155,7 +155,7 @@ impl Sale {
         Raw { user: Some(user), req, outbox: None }
     }
 
-    /// What is told of an event that is about no grant.
+    /// What an entry has of an event that is about no grant.
     fn put_other<'e>(
         &'e self,
         object: &mut Object<'_>,
@@ -187,7 +187,7 @@ impl Sale {
     }
 }
 
-/// The terms; what there is none of is left out. SALT and the secret are never told.
+/// The terms; what there is none of is left out. SALT and the secret are never there.
 fn put_terms(object: &mut Object<'_>, terms: &Terms) {
     object.some(r#","limit":"#, terms.limit);
     object.some(r#","grabs":"#, terms.grabs);
@@ -221,7 +221,7 @@ mod tests {
     use crate::testing::init;
 
     /// Entries as they are read in a terminal.
-    fn told(sale: &Sale, plan: &Plan<'_>) -> Vec<String> {
+    fn entries(sale: &Sale, plan: &Plan<'_>) -> Vec<String> {
         let mut data = Vec::new();
         let mut lines = Vec::new();
         sale.each_entry(plan, &mut data, |entry| {
@@ -244,7 +244,7 @@ mod tests {
         let sale = plan.create([1, 2]).unwrap();
         let head = "sale=k data={'id':'00000000000000ab','epoch':900";
         assert_eq!(
-            told(&sale, &plan),
+            entries(&sale, &plan),
             [format!(
                 "event=INIT {head},'rev':1,'t':1000,'supply':1,'available':1,'held':0,'sold':0,\
                  'limit':1,'hold_ms':50}} outbox=s"
@@ -254,7 +254,7 @@ mod tests {
         let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
         let numbers = "'t':1001,'supply':1,'available':0,'held':1,'sold':0";
         assert_eq!(
-            told(&sale, &decision.plan.unwrap()),
+            entries(&sale, &decision.plan.unwrap()),
             [
                 format!(
                     "event=GRANT {head},'rev':2,{numbers},'seq':1,'qty':1,'state':'HELD',\

@@ -41,7 +41,7 @@ pub const SPEC: Spec = Spec {
     reply: "`OK`: all effects were applied.",
     internal: true,
     errors: &[errors::APPLY_REFUSED, errors::NO_SALE, errors::WRONG_TYPE],
-    example: "SECKILL.APPLY drop 1z Gq2r3:o-7alice",
+    example: r#"SECKILL.APPLY drop 1z "\x00\x00\x00\x05alice\x01\x03o-7\x00\x02\x00""#,
 };
 
 /// What happened, unless it was a base, and what was committed.
@@ -231,22 +231,25 @@ mod tests {
 
     #[test]
     fn all_of_it_must_be_readable() {
-        let args: [&[u8]; 4] = [b"k", b"1z", b"galice", b"P"];
+        let pause = &b"\0\0\x0a"[..];
+        let args = [&b"k"[..], b"1z", &b"\0\0\0\x05alice\0\x01\0"[..], pause];
         let (position, changes) = parse(&args).unwrap();
         assert_eq!((position.version, changes.len()), (71, 2));
         let wrong: [&[&[u8]]; 7] = [
             &[b"k"],
             &[b"k", b"1"],
-            &[b"k", b"01", b"P"],
-            &[b"k", b"-1", b"P"],
-            &[b"k", b"1:2:7-7", b"P"],
-            &[b"k", b"1", b"P", b"Z"],
+            &[b"k", b"01", pause],
+            &[b"k", b"-1", pause],
+            &[b"k", b"1:2:7-7", pause],
+            &[b"k", b"1", pause, b"Z"],
             &[b"k", b"1", b""],
         ];
         for args in wrong {
             assert_eq!(parse(args).err(), Some(Refused::Unknown), "{args:?}");
         }
-        let many = vec![&b"P"[..]; EFFECTS_PER_APPLY_MAX + 3];
+        let mut many = vec![pause; EFFECTS_PER_APPLY_MAX + 3];
+        (many[0], many[1]) = (b"k", b"1");
         assert!(parse(&many).is_err());
+        assert!(parse(&many[..many.len() - 1]).is_ok());
     }
 }

@@ -50,7 +50,7 @@ pub const SPEC: Spec = Spec {
         errors::SUPPLY_TOO_LARGE,
         errors::GRANTS_FULL,
     ],
-    example: "SECKILL.IMPORT drop alice 2 REQ order-7",
+    example: "SECKILL.IMPORT drop frank 2 REQ order-2",
     internal: false,
 };
 

@@ -11,7 +11,7 @@
 //!    runs from 3 until here. [`propagate`]
 //! 5. Notifications are sent, in which foreign code may run again, and the reply. [`notify`]
 
-use smallvec::SmallVec;
+use std::slice;
 
 use super::{errors, reply};
 use crate::server::call::Call;
@@ -119,8 +119,8 @@ pub struct Task<'p, 'a, 'c> {
     pub stream: Option<Stream<'c>>,
 }
 
-/// Tasks of one command. All but MGRAB have one.
-pub type Tasks<'p, 'a, 'c> = SmallVec<[Task<'p, 'a, 'c>; 1]>;
+/// Tasks of one MGRAB.
+pub type Tasks<'p, 'a, 'c> = Vec<Task<'p, 'a, 'c>>;
 
 /// What was committed, beside the plan of it.
 #[derive(Default)]
@@ -145,56 +145,82 @@ pub fn stream_of<'c>(
     Some(outbox.stream(stream, named == Some(stream)))
 }
 
-/// As [`commit_all`] for one task.
+/// Makes the task or nothing: first its stream is made ready and opened, in which foreign code may
+/// run; then the sale, which is closed, is opened, the entries are appended and the plan committed.
 pub fn commit_one<'c>(
     call: &mut Call<'c>,
-    task: Task<'_, '_, 'c>,
+    mut task: Task<'_, '_, 'c>,
     now: &Now,
 ) -> Result<Committed<'c>, &'static str> {
-    let committed = commit_all(call, Tasks::from_buf([task]), now)?.pop();
-    committed.ok_or(errors::BEING_CHANGED)
+    let outbox = call.outbox();
+    let mut stream = open_streams(call, slice::from_mut(&mut task))?.pop().flatten();
+    let mut key = call.open(task.arg);
+    let Some(sale) = same_sale(&mut key, task.plan) else {
+        return Err(abandon(stream));
+    };
+    append(sale, &task, stream.as_mut(), outbox)?;
+    Ok(make(sale, &task, stream, now))
 }
 
-/// Commits all `tasks` or none: first all streams are made ready and opened, in which foreign code
-/// may run; then the sales, which are closed, are opened, all entries are appended and all plans
-/// committed.
+/// The same for all `tasks` or none.
 pub fn commit_all<'c>(
     call: &mut Call<'c>,
     mut tasks: Tasks<'_, '_, 'c>,
     now: &Now,
-) -> Result<SmallVec<[Committed<'c>; 1]>, &'static str> {
+) -> Result<Vec<Committed<'c>>, &'static str> {
     let (outbox, mut streams) = (call.outbox(), open_streams(call, &mut tasks)?);
     let mut keys = call.open_all(tasks.iter().map(|task| task.arg));
     let sales = keys.iter_mut().zip(&tasks).map(|(key, task)| same_sale(key, task.plan));
-    let sales: Option<SmallVec<[&mut Sale; 1]>> = sales.collect();
+    let sales: Option<Vec<&mut Sale>> = sales.collect();
     let Some(mut sales) = sales else {
-        // Perhaps a sale's time to live was over just now and foreign code ran: nothing is known
-        // of the values of the open streams, so the server is not led to them.
-        streams.into_iter().flatten().for_each(OpenStream::abandon);
-        return Err(errors::BEING_CHANGED);
+        return Err(abandon(streams.into_iter().flatten()));
     };
     for ((sale, task), stream) in sales.iter_mut().zip(&tasks).zip(&mut streams) {
-        let (Some(plan), Some(stream)) = (task.plan, stream) else { continue };
-        let appended = stream.append(outbox, task.arg, sale, plan);
-        note_outbox(sale, appended.is_err());
-        appended.map_err(not_taken)?;
+        append(sale, task, stream.as_mut(), outbox)?;
     }
-    let entries = streams.into_iter().map(|stream| stream.and_then(OpenStream::close));
-    let parts = sales.into_iter().zip(&tasks).zip(entries);
-    let make = |((sale, task), entries): ((&mut Sale, &Task<'_, '_, 'c>), _)| match task.plan {
-        Some(plan) => Committed { entries, ..commit(sale, plan, task.attempt, now) },
-        None => {
-            count(sale, task.attempt);
-            Committed::default()
-        }
+    let parts = sales.into_iter().zip(&tasks).zip(streams);
+    Ok(parts.map(|((sale, task), stream)| make(sale, task, stream, now)).collect())
+}
+
+/// Leaves streams open whose sale is not as it was: perhaps its time to live was over just now and
+/// foreign code ran. Then nothing is known of their values, and the server is not led to them.
+fn abandon<'c>(streams: impl IntoIterator<Item = OpenStream<'c>>) -> &'static str {
+    streams.into_iter().for_each(OpenStream::abandon);
+    errors::BEING_CHANGED
+}
+
+/// Appends the entries of a task, all or none.
+fn append(
+    sale: &mut Sale,
+    task: &Task<'_, '_, '_>,
+    stream: Option<&mut OpenStream<'_>>,
+    outbox: Outbox<'_>,
+) -> Result<(), &'static str> {
+    let Some((plan, stream)) = task.plan.zip(stream) else { return Ok(()) };
+    let appended = stream.append(outbox, task.arg, sale, plan);
+    note_outbox(sale, appended.is_err());
+    appended.map_err(not_taken)
+}
+
+/// Makes a task whose entries are appended.
+fn make<'c>(
+    sale: &mut Sale,
+    task: &Task<'_, '_, 'c>,
+    stream: Option<OpenStream<'c>>,
+    now: &Now,
+) -> Committed<'c> {
+    let Some(plan) = task.plan else {
+        count(sale, task.attempt);
+        return Committed::default();
     };
-    Ok(parts.map(make).collect())
+    let entries = stream.and_then(OpenStream::close);
+    Committed { entries, ..commit(sale, plan, task.attempt, now) }
 }
 
 /// Opens the streams of all tasks. The sales are closed: foreign code may run in it.
 fn open_streams<'c>(
     call: &mut Call<'c>,
-    tasks: &mut Tasks<'_, '_, 'c>,
+    tasks: &mut [Task<'_, '_, 'c>],
 ) -> Result<OpenStreams<'c>, &'static str> {
     let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
     let wanted = tasks.iter_mut().map(|task| Some((task.stream.take()?, entries(task))));

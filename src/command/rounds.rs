@@ -24,7 +24,7 @@ pub const SPEC: Spec = Spec {
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
         EVERY. COUNT is 1 to 100 (the default).",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
-    example: "SECKILL.ROUNDS drop COUNT 10",
+    example: "SECKILL.ROUNDS hourly COUNT 10",
     internal: false,
 };
 

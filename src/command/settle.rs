@@ -41,7 +41,7 @@ pub const CONFIRM: Spec = Spec {
     args: &[vocabulary::KEY, vocabulary::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
     reply: REPLY,
     errors: ERRORS,
-    example: "SECKILL.CONFIRM drop alice",
+    example: "SECKILL.CONFIRM tickets alice REQ order-7",
     internal: false,
 };
 
@@ -62,7 +62,7 @@ pub const CANCEL: Spec = Spec {
         nothing\n\
         `[NOGRANT, 0, 0, 0]`: this user has no such grant",
     errors: ERRORS,
-    example: "SECKILL.CANCEL drop alice REQ order-7",
+    example: "SECKILL.CANCEL tickets bob REQ order-8",
     internal: false,
 };
 
@@ -92,7 +92,7 @@ pub const EXTEND: Spec = Spec {
         errors::MANY_OWN_ENDING,
         errors::MANY_ENDING,
     ],
-    example: "SECKILL.EXTEND drop alice 60000",
+    example: "SECKILL.EXTEND tickets carol 900000 REQ order-9",
     internal: false,
 };
 
@@ -110,7 +110,7 @@ pub const REFUND: Spec = Spec {
     args: &[vocabulary::KEY, vocabulary::USER, WHICH],
     reply: REPLY,
     errors: ERRORS,
-    example: "SECKILL.REFUND drop alice",
+    example: "SECKILL.REFUND drop erin REQ order-1",
     internal: false,
 };
 

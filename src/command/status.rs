@@ -29,7 +29,7 @@ pub const SPEC: Spec = Spec {
         DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
         `next_round_at` (0: the series is over), and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
-    example: "SECKILL.STATUS drop JSON",
+    example: "SECKILL.STATUS tickets JSON",
     internal: false,
 };
 

@@ -51,7 +51,7 @@ pub const SPEC: Spec = Spec {
         seqs are looked at (100, at most 10000), those in STATE are listed (LIVE, which is HELD \
         and SOLD); a page may be empty before the end.",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
-    example: "SECKILL.WINNERS drop 0 COUNT 1000 STATE SOLD",
+    example: "SECKILL.WINNERS tickets 0 COUNT 1000 STATE SOLD",
     internal: false,
 };
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use seckill_oracle::rebuild;
+
 use super::persistence::fill;
 use crate::support::logs::{rewrite, rewritten_applies};
 use crate::support::{Options, Reply, Server};
@@ -74,7 +76,7 @@ fn a_rewritten_log_has_bounded_commands() {
         assert_eq!(apply.items().len(), 4);
         let effect = apply.items()[3].bytes();
         assert!(effect.len() <= PIECE_BYTES_MAX, "a piece of {} bytes", effect.len());
-        char::from(effect[0])
+        rebuild::letter_of(effect)
     };
     let pieces: String = rewritten_applies(&server).iter().map(piece).collect();
     assert_eq!(pieces, "BKLLLLLLL", "a base, restock ids, and rows, 1,000 in a piece");

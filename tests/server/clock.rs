@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::shop::{check, clock_ms, number};
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
@@ -19,10 +21,11 @@ fn a_sale_an_hour_ahead_judges_by_its_own_time() {
         &[
             ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1", "+OK"),
             ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("SECKILL.APPLY k 2 Pt3600000", "+OK"),
-            ("SECKILL.RESUME k", "+OK"),
         ],
     );
+    let paused = effect("Pt3600000");
+    assert_eq!(conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"2", &paused]).to_string(), "+OK");
+    assert_eq!(conn.call("SECKILL.RESUME k"), "+OK");
     let now = number(&mut conn, "k", "now");
     assert!(now > clock_ms(&mut conn) + HOUR_MS - 60_000, "T does not go back");
     check(

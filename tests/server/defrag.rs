@@ -1,6 +1,8 @@
 //! Where a server defragments its memory, it moves the blocks of a sale too: those of the stored
 //! round, of rounds that are over and of lists of users. Nothing that anybody can see changes.
 
+use seckill_oracle::shorthand::effect;
+
 use super::round_end::{hourly, send_to};
 use crate::support::bulk::{base36, grow};
 use crate::support::shop::number;
@@ -31,11 +33,15 @@ fn fill(conn: &mut Conn, is_list: bool) {
     for start in (0..USERS).step_by(AT_ONCE) {
         for key in ["k", "gone"] {
             let names = (start..start + AT_ONCE).map(|number| format!("user:{number:012}"));
-            let mut words: Vec<String> = match is_list {
-                true => ["SECKILL.ALLOW", key, "ADD"].map(String::from).into(),
-                false => vec!["SECKILL.APPLY".into(), key.into(), base36(1 + start)],
+            let head = match is_list {
+                true => ["SECKILL.ALLOW", key, "ADD"].map(String::from),
+                false => ["SECKILL.APPLY".into(), key.into(), base36(1 + start)],
             };
-            words.extend(names.map(|name| if is_list { name } else { format!("g{name}") }));
+            let mut words = head.map(String::into_bytes).to_vec();
+            words.extend(names.map(|name| match is_list {
+                true => name.into_bytes(),
+                false => effect(&format!("g{name}")),
+            }));
             assert!(!conn.ask(&words).is_error());
         }
     }
@@ -112,7 +118,7 @@ fn a_sale_can_be_sold_from_while_it_is_moved() {
     }
     fill(&mut conn, false);
     conn.check(&[("DEL gone", "1"), ("CONFIG SET activedefrag yes", "+OK")]);
-    grow(&mut conn, "k", USERS, 2 * USERS, |number| format!("guser:{number:012}"));
+    grow(&mut conn, "k", USERS, 2 * USERS, |number| effect(&format!("guser:{number:012}")));
     wait_until("blocks were lent", || lent(&server) > 100);
     assert_eq!(number(&mut conn, "k", "winners"), 2 * USERS as i64);
     let already = conn.cmd(&format!("SECKILL.GRAB k user:{:012}", 7));

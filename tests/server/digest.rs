@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::{Conn, Server};
 
 const ID: &str = "identity";
@@ -57,9 +59,10 @@ const DIFFERENCES: [(&str, usize, &str, &str); 26] = [
 ];
 
 fn apply(conn: &mut Conn, key: &str, script: &[String]) {
-    for (version, effect) in script.iter().enumerate() {
-        let reply = conn.ask(&["SECKILL.APPLY", key, &version.to_string(), effect]);
-        assert_eq!(reply.to_string(), "+OK", "{version} {effect}");
+    for (version, said) in script.iter().enumerate() {
+        let follows = version.to_string();
+        let words = [b"SECKILL.APPLY", key.as_bytes(), follows.as_bytes(), &effect(said)];
+        assert_eq!(conn.ask(&words).to_string(), "+OK", "{version} {said}");
     }
 }
 
@@ -107,8 +110,8 @@ fn equal_sales_have_equal_digests() {
     }
     assert_eq!(server.digest("k"), digest, "refusals are of one node");
     apply(&mut conn, "batch", &script()[..1]);
-    let mut words = ["SECKILL.APPLY", "batch", "1"].map(str::to_owned).to_vec();
-    words.extend(script().split_off(1));
+    let mut words = ["SECKILL.APPLY", "batch", "1"].map(|word| word.as_bytes().to_vec()).to_vec();
+    words.extend(script()[1..].iter().map(effect));
     assert_eq!(conn.ask(&words).to_string(), "+OK");
     assert_eq!(server.digest("batch"), digest, "how changes were grouped leaves nothing");
 }

@@ -7,10 +7,14 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::shop::{assert_whole, clock_ms, counter, entries, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
+/// PINGs that show how an idle server answers.
+const IDLE_PINGS: u64 = 1000;
 /// How long after the first INIT all holds are due: filling must be over by then.
 const HOLD_MS: i64 = 4000;
 
@@ -27,18 +31,33 @@ pub struct Crowd {
 
 /// How others fared meanwhile.
 pub struct Fared {
-    /// Microseconds that each PING took.
+    /// Microseconds that each PING took while nothing else was done.
+    idle: Histogram<u64>,
+    /// Microseconds that each PING took meanwhile.
     pub pings: Histogram<u64>,
     /// How long after their deadline the last hold was settled, in ms.
     pub settled_ms: i64,
 }
 
+impl Fared {
+    /// How much longer than in an idle server one PING of a thousand took, in microseconds.
+    pub fn p999_above_idle_us(&self) -> u64 {
+        let [idle, meanwhile] = [&self.idle, &self.pings].map(|took| took.value_at_quantile(0.999));
+        meanwhile.saturating_sub(idle)
+    }
+}
+
 /// Sends a PING every millisecond, from the deadline on until `stopped`.
 fn ping(server: &Server, deadline: i64, stopped: &AtomicBool) -> Histogram<u64> {
-    let mut took = Histogram::new(3).expect("a histogram");
     let mut conn = server.conn();
     wait_until("the deadline is here", || clock_ms(&mut conn) >= deadline);
-    while !stopped.load(Ordering::SeqCst) {
+    ping_while(&mut conn, |_| !stopped.load(Ordering::SeqCst))
+}
+
+/// Sends a PING every millisecond as long as it `goes_on` after so many.
+fn ping_while(conn: &mut Conn, goes_on: impl Fn(u64) -> bool) -> Histogram<u64> {
+    let mut took = Histogram::new(3).expect("a histogram");
+    while goes_on(took.len()) {
         let sent = Instant::now();
         assert_eq!(conn.call("PING"), "+PONG");
         took.record(sent.elapsed().as_micros() as u64).expect("a latency");
@@ -57,7 +76,7 @@ fn fill(conn: &mut Conn, crowd: Crowd) -> i64 {
         let created = number(conn, &key, "created_at");
         let deadline = *deadline.get_or_insert(created + HOLD_MS);
         let span = deadline - created;
-        grow(conn, &key, 0, crowd.holds, |number| format!("Gd{span}:user:{number}"));
+        grow(conn, &key, 0, crowd.holds, |number| effect(&format!("Gd{span}:user:{number}")));
     }
     let deadline = deadline.expect("a sale");
     assert!(clock_ms(conn) < deadline, "filled before the deadline");
@@ -71,6 +90,7 @@ pub fn fall_due(crowd: Crowd) -> Fared {
     let replica = Server::start();
     replica.follow(&server);
     let mut conn = server.conn();
+    let idle = ping_while(&mut conn, |sent| sent < IDLE_PINGS);
     let deadline = fill(&mut conn, crowd);
     let stopped = AtomicBool::new(false);
     let fared = thread::scope(|scope| {
@@ -78,7 +98,7 @@ pub fn fall_due(crowd: Crowd) -> Fared {
         wait_until("all are settled", || server.info("seckill", "seckill_holds") == "0");
         let settled_ms = clock_ms(&mut conn) - deadline;
         stopped.store(true, Ordering::SeqCst);
-        Fared { pings: pinger.join().expect("the pinger"), settled_ms }
+        Fared { idle, pings: pinger.join().expect("the pinger"), settled_ms }
     });
     print_distribution(crowd, &fared);
     replica.wait_in_sync(&server);
@@ -110,6 +130,7 @@ fn print_distribution(crowd: Crowd, fared: &Fared) {
     let [half, ninety, p99, p999] =
         [0.5, 0.9, 0.99, 0.999].map(|quantile| ms(pings.value_at_quantile(quantile)));
     println!("{crowd:?} settled {} ms after the deadline", fared.settled_ms);
+    println!("  p99.9 of PINGs before: {} ms", ms(fared.idle.value_at_quantile(0.999)));
     println!(
         "  {} PINGs meanwhile: p50 {half} ms, p90 {ninety} ms, p99 {p99} ms, p99.9 {p999} ms, \
          max {} ms",

@@ -1,5 +1,7 @@
 //! Every error that a caller can get, word for word, and that an error changes nothing.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::client::words;
 use crate::support::shop::{clock_ms, number, wait_for_clock};
 use crate::support::{Conn, Options, Server};
@@ -352,8 +354,10 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
         }
     }
     assert_eq!(conn.call("SECKILL.INIT string 1"), WRONGTYPE);
-    assert_eq!(conn.call("SECKILL.APPLY string 0 gu"), WRONGTYPE);
-    assert_eq!(conn.call("SECKILL.APPLY missing 0 gu"), NOSALE);
+    for (key, error) in [("string", WRONGTYPE), ("missing", NOSALE)] {
+        let words = [b"SECKILL.APPLY", key.as_bytes(), b"0", &effect("gu")];
+        assert_eq!(conn.ask(&words).to_string(), error);
+    }
     assert_eq!(conn.call("EXISTS missing"), "0", "only INIT creates");
     conn.check(&[
         ("SECKILL.INIT sale 1", "+OK"),
@@ -384,7 +388,8 @@ fn a_sale_at_a_bound_changes_no_more() {
     let mut conn = server.conn();
     let init = "SECKILL.INIT k 5 EVERY 200";
     assert_eq!(conn.call(init), "+OK");
-    assert_eq!(conn.call("SECKILL.APPLY k 1 Ue9007199254740991"), "+OK");
+    let last = effect("Ue9007199254740991");
+    assert_eq!(conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"1", &last]).to_string(), "+OK");
     // Loaded anew, the sale needs a further epoch for its next change.
     assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
     assert_no_round_begins(&mut conn, init, EXHAUSTED);

@@ -1,6 +1,8 @@
 //! A child that saves gives the memory of a sale back, so that the parent's writes meanwhile copy
 //! little. What it saved is whole, and the parent has lost nothing.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::{wait_until, Options, Server};
 
@@ -12,7 +14,11 @@ const INDEX_BYTES: i64 = 4_000_000;
 const COPIED_BYTES_MAX: i64 = 4_500_000;
 
 fn user(number: usize) -> String {
-    format!("guser:{number:012}")
+    format!("user:{number:012}")
+}
+
+fn grant(number: usize) -> Vec<u8> {
+    effect(&format!("g{}", user(number)))
 }
 
 fn start(lines: &[&str]) -> Server {
@@ -20,7 +26,7 @@ fn start(lines: &[&str]) -> Server {
     let server = options.start();
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT k 9000000"), "+OK");
-    grow(&mut conn, "k", 0, WINNERS, user);
+    grow(&mut conn, "k", 0, WINNERS, grant);
     server
 }
 
@@ -32,7 +38,7 @@ fn grant_while(server: &Server, ask: impl FnOnce(), is_saving: impl Fn(&Server) 
     conn.check(&[("CONFIG SET rdb-key-save-delay 4000000", "+OK")]);
     ask();
     wait_until("the child is there", || is_saving(server));
-    grow(&mut conn, "k", WINNERS, WINNERS + 50_000, user);
+    grow(&mut conn, "k", WINNERS, WINNERS + 50_000, grant);
     assert!(is_saving(server), "the grants came while the child was there");
     wait_until("the child has ended", || !is_saving(server));
     conn.check(&[("CONFIG SET rdb-key-save-delay 0", "+OK")]);
@@ -59,7 +65,7 @@ fn assert_untouched(server: &Server, before: i64) {
     server.assert_sound("k");
     let memory = server.cmd("MEMORY USAGE k").int();
     assert!(before > INDEX_BYTES && memory >= before, "{before} {memory}");
-    let user = &user(WINNERS / 2)[1..];
+    let user = user(WINNERS / 2);
     let reply = server.cmd(&format!("SECKILL.GRAB k {user}"));
     assert_eq!(reply.items()[0].text(), "ALREADY");
     let status = server.cmd("SECKILL.STATUS k");

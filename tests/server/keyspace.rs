@@ -1,6 +1,8 @@
 //! A sale is a key like others: renamed, moved, swapped, expired and deleted; but never copied.
 //! And what watchers of the keyspace are told.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::server::info_of;
 use crate::support::{wait_until, Conn, Options, Reply, Server};
@@ -13,7 +15,7 @@ fn sales(server: &Server) -> String {
 /// A sale with so many grants, filled fast.
 fn big(conn: &mut Conn, key: &str, grants: usize) {
     assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10000000")), "+OK");
-    grow(conn, key, 0, grants, |number| format!("guser:{number}"));
+    grow(conn, key, 0, grants, |number| effect(&format!("guser:{number}")));
 }
 
 #[test]

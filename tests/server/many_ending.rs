@@ -1,6 +1,8 @@
 //! So many due holds that one call can't write all of them: it writes a part and says TRYAGAIN, or
 //! goes on where that makes no difference.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::shop::{clock_ms, counter, number};
 use crate::support::{wait_until, Conn, Options, Server};
@@ -27,7 +29,7 @@ fn wait_for(conn: &mut Conn, deadline: i64) {
 fn owned(conn: &mut Conn, key: &str, terms: &str, holds: usize) {
     assert_eq!(conn.call(&format!("SECKILL.INIT {key} 9000 {terms}")), "+OK");
     let created = number(conn, key, "created_at");
-    grow(conn, key, 0, holds, |_| format!("Gd{HOLD_MS}:u"));
+    grow(conn, key, 0, holds, |_| effect(&format!("Gd{HOLD_MS}:u")));
     wait_for(conn, created + HOLD_MS);
 }
 
@@ -103,8 +105,8 @@ fn a_late_payment_looks_at_a_part_of_the_due_holds() {
     let created = number(&mut conn, "l", "created_at");
     // The list is a piece of its own, so the sale is at version 2.
     grow(&mut conn, "l", 1, HOLDS + 1, |number| match number {
-        1 => "Gq7d100:payer".to_owned(),
-        _ => format!("Gd{HOLD_MS}:u{number}"),
+        1 => effect("Gq7d100:payer"),
+        _ => effect(&format!("Gd{HOLD_MS}:u{number}")),
     });
     wait_for(&mut conn, created + 100);
     let late = conn.cmd("SECKILL.GRAB l late");

@@ -1,5 +1,7 @@
 //! MEMORY USAGE tells what a sale really takes: compared with what the server's memory grew by.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::server::info_of;
 use crate::support::{wait_until, Options, Server};
@@ -36,16 +38,16 @@ fn assert_close(server: &Server, told: f64, grown: f64, what: &str) {
     assert!(off < tolerance, "{what}: MEMORY USAGE says {told}, the server grew by {grown}");
 }
 
-fn check_sizes(kind: &str, effect: impl Fn(usize) -> String + Copy) {
+fn check_sizes(kind: &str, grant: impl Fn(usize) -> Vec<u8> + Copy) {
     let server = start();
     assert_eq!(server.call("SECKILL.INIT warm 10000000 LIMIT 0"), "+OK");
-    grow(&mut server.conn(), "warm", 0, 10_000, effect);
+    grow(&mut server.conn(), "warm", 0, 10_000, grant);
     assert_eq!(server.call("DEL warm"), "1");
     let before = used(&server);
     assert_eq!(server.call("SECKILL.INIT k 10000000 LIMIT 0"), "+OK");
     let mut size = 0;
     for next in [1000, 3000, 10_000, 40_000, 200_000] {
-        grow(&mut server.conn(), "k", size, next, effect);
+        grow(&mut server.conn(), "k", size, next, grant);
         size = next;
         let grown = used(&server) - before;
         assert_close(&server, usage(&server, "k"), grown, &format!("{size} {kind}"));
@@ -55,14 +57,14 @@ fn check_sizes(kind: &str, effect: impl Fn(usize) -> String + Copy) {
 
 #[test]
 fn of_users_with_one_grant() {
-    check_sizes("single grants", |number| format!("guser:{number:012}"));
+    check_sizes("single grants", |number| effect(&format!("guser:{number:012}")));
 }
 
 #[test]
 fn of_users_with_many_grants_and_request_ids() {
     check_sizes("orders", |number| {
         let req = format!("order-{number:010}");
-        format!("Gq3r{}:{req}user:{}", req.len(), number / 5)
+        effect(&format!("Gq3r{}:{req}user:{}", req.len(), number / 5))
     });
 }
 
@@ -98,7 +100,7 @@ fn a_winner_costs_about_50_bytes() {
     let server = start();
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT k 10000000"), "+OK");
-    grow(&mut conn, "k", 0, 300_000, |number| format!("guser:{number:012}"));
+    grow(&mut conn, "k", 0, 300_000, |number| effect(&format!("guser:{number:012}")));
     let each = usage(&server, "k") / 300_000.0;
     assert!((25.0..55.0).contains(&each), "{each} bytes a winner");
 }

@@ -3,6 +3,10 @@
 
 use std::thread;
 
+use seckill_domain::effect::{Change, Effect};
+use seckill_oracle::shorthand;
+use seckill_oracle::world::encoded;
+
 use super::persistence::fill;
 use crate::support::{logs, wait_until, Options, Random, ReplicationStream, Reply, Server};
 
@@ -34,14 +38,12 @@ fn effect(stream: &mut ReplicationStream, server: &Server, version: &str) -> Vec
     effect.clone()
 }
 
-/// An effect without its time: `Pt17` becomes `P`. The time itself must be a positive number.
+/// Checks that an effect is the one that `said` says, whatever its time.
 #[track_caller]
-fn timeless(effect: &[u8]) -> String {
-    let text = effect.escape_ascii().to_string();
-    let Some(rest) = text[1..].strip_prefix('t') else { return text };
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    assert!(digits > 0 && !rest.starts_with('0'), "{text}");
-    format!("{}{}", &text[..1], &rest[digits..])
+fn assert_effect(bytes: &[u8], said: &str, line: &str) {
+    let replicated = Change::decode(bytes).expect("an effect");
+    let timeless = encoded(&Change { elapsed_ms: 0, ..replicated.clone() });
+    assert_eq!(timeless, shorthand::effect(said), "{line} replicated {replicated:?}");
 }
 
 #[test]
@@ -52,16 +54,15 @@ fn an_init_is_replicated_with_its_time_and_identity() {
     let effect = effect(&mut stream, &server, "0");
     let status = server.cmd("SECKILL.STATUS k");
     let (created, epoch) = (status.field("created_at"), status.field("epoch"));
-    let head = format!("It{created}e{epoch}s10l2g0h0o100000000005c0:").into_bytes();
-    let (start, tail) = effect.split_at(head.len());
-    assert_eq!(start.escape_ascii().to_string(), head.escape_ascii().to_string());
-    let (id, secret) = tail.split_at(8);
-    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(hex, status.field("id").text());
-    assert_eq!(secret.len(), 16);
+    let change = Change::decode(&effect).expect("an effect");
+    let Effect::Init(start) = &change.effect else { panic!("no INIT: {change:?}") };
+    assert_eq!(format!("{:016x}", start.id), status.field("id").text());
+    let said = format!("It{created}e{epoch}s10l2g0h0o100000000005c0:");
+    let said = [said.as_bytes(), &start.id.to_be_bytes(), &start.secret].concat();
+    assert_eq!(effect, shorthand::effect(&said), "{change:?}");
 }
 
-/// A plain grab is as short on the wire as it can be: a letter and the user.
+/// A plain grab is short on the wire: seven bytes and the user, a few more when time has passed.
 #[test]
 fn a_grab_is_replicated_as_its_effect() {
     let server = Server::start();
@@ -78,14 +79,12 @@ fn a_grab_is_replicated_as_its_effect() {
         let version = if number < 34 { version } else { format!("1{}", number - 34) };
         assert_eq!(conn.cmd("SECKILL.GRAB k alice").items()[0].text(), "GRANTED");
         let at = conn.cmd("SECKILL.STATUS k").field("last_grant_at").int();
-        let expected = match at - last {
-            0 => "galice".to_owned(),
-            elapsed => format!("Gt{elapsed}:alice"),
-        };
+        let expected = shorthand::effect(&format!("Gt{}:alice", at - last));
         short += u32::from(at == last);
         last = at;
         let effect = effect(&mut stream, &server, &version);
-        assert_eq!(String::from_utf8_lossy(&effect), expected);
+        assert_eq!(effect, expected);
+        assert!(effect.len() <= "alice".len() + 7 + 4, "{effect:?}");
     }
     assert!(short < 40, "time passed");
 }
@@ -96,18 +95,18 @@ fn every_change_is_replicated_once_and_exactly() {
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT k 10 LIMIT 9"), "+OK");
     let mut stream = ReplicationStream::attach(&server);
-    for (place, (line, plain, in_the_same_ms)) in [
-        ("SECKILL.GRAB k u QTY 2", "Gq2:u", ""),
-        ("SECKILL.GRAB k u QTY 2 REQ o-7", "Gq2r3:o-7u", ""),
-        ("SECKILL.GRAB k u UPTO 5 REQ o-8", "Gq5r3u1:o-8u", ""),
-        ("SECKILL.GRAB k v UPTO 1", "G:v", "gv"),
-        ("SECKILL.RESTOCK k 7 REQ r", "Rp7a7:r", ""),
-        ("SECKILL.RESTOCK k -9 REQ r2", "Rm9a7:r2", ""),
-        ("SECKILL.RESTOCK k -9 REQ r3", "Rm9a0:r3", ""),
-        ("SECKILL.PAUSE k", "P", ""),
-        ("SECKILL.RESUME k", "U", ""),
-        ("SECKILL.ALTER k LIMIT 3 CLOSEAT 4102444800000", "Al3c4102444800000", ""),
-        ("SECKILL.ALTER k LIMIT 3 CLOSEAT 0 OPENAT 0", "Al3o0c0", ""),
+    for (place, (line, said)) in [
+        ("SECKILL.GRAB k u QTY 2", "Gq2:u"),
+        ("SECKILL.GRAB k u QTY 2 REQ o-7", "Gq2r3:o-7u"),
+        ("SECKILL.GRAB k u UPTO 5 REQ o-8", "Gq5r3u1:o-8u"),
+        ("SECKILL.GRAB k v UPTO 1", "G:v"),
+        ("SECKILL.RESTOCK k 7 REQ r", "Rp7a7:r"),
+        ("SECKILL.RESTOCK k -9 REQ r2", "Rm9a7:r2"),
+        ("SECKILL.RESTOCK k -9 REQ r3", "Rm9a0:r3"),
+        ("SECKILL.PAUSE k", "P"),
+        ("SECKILL.RESUME k", "U"),
+        ("SECKILL.ALTER k LIMIT 3 CLOSEAT 4102444800000", "Al3c4102444800000"),
+        ("SECKILL.ALTER k LIMIT 3 CLOSEAT 0 OPENAT 0", "Al3o0c0"),
     ]
     .into_iter()
     .enumerate()
@@ -115,8 +114,7 @@ fn every_change_is_replicated_once_and_exactly() {
         let reply = conn.cmd(line);
         assert!(!reply.is_error(), "{line}: {reply}");
         let version = char::from_digit(place as u32 + 1, 36).expect("a digit").to_string();
-        let effect = timeless(&effect(&mut stream, &server, &version));
-        assert!(effect == plain || effect == in_the_same_ms, "{line} replicated {effect}");
+        assert_effect(&effect(&mut stream, &server, &version), said, line);
     }
 }
 
@@ -323,40 +321,46 @@ fn apply_refuses_what_does_not_fit() {
         ("SECKILL.RESTOCK k 1 REQ r", "[1 3]"),
     ]);
     let digest = server.digest("k");
+    let said = |said: &[&str]| said.iter().map(shorthand::effect).collect::<Vec<_>>();
     let init = format!("It1e1s10l1g0h0o0c0:{}", "x".repeat(24));
-    let piece = "L:\u{1}\u{1}\u{0}";
-    let refused: [(&str, &[&str]); 27] = [
-        ("2", &["gb"]),
-        ("4", &["gb"]),
-        ("0", &["gb"]),
-        ("03", &["gb"]),
-        ("-3", &["gb"]),
-        ("", &["gb"]),
-        ("3", &[""]),
-        ("3", &["Zb"]),
-        ("3", &["g"]),
-        ("3", &["Gz1:b"]),
-        ("3", &["Gq0:b"]),
-        ("3", &["Gq4:b"]),
-        ("3", &["Gq9007199254740992:b"]),
-        ("3", &["Gr1:oa"]),
-        ("3", &["Gt140737488355328:b"]),
-        ("3", &["Ge1:b"]),
-        ("3", &["Rp1a1:r"]),
-        ("3", &["Rm4a4:r2"]),
-        ("3", &["Rp9007199254740991a9007199254740991:r2"]),
-        ("3", &["Ah2592000001"]),
-        ("3", &["Ao5c5"]),
-        ("3", &[&init]),
-        ("3", &[piece]),
-        ("3", &["gb", "Zb"]),
-        ("3", &["gb", "Gq3:c"]),
-        ("3", &["Gr1:pb", "Gr1:pb"]),
-        ("3", &["P", &init]),
+    let unknown = b"\0\0\x60b".to_vec();
+    let newer = b"\x02\0\0\x01b\0\x01\0".to_vec();
+    let longer = [shorthand::effect("gb"), vec![0]].concat();
+    let refused: [(&str, Vec<Vec<u8>>); 30] = [
+        ("2", said(&["gb"])),
+        ("4", said(&["gb"])),
+        ("0", said(&["gb"])),
+        ("03", said(&["gb"])),
+        ("-3", said(&["gb"])),
+        ("", said(&["gb"])),
+        ("3", vec![vec![]]),
+        ("3", vec![unknown.clone()]),
+        ("3", vec![newer]),
+        ("3", vec![longer]),
+        ("3", vec![b"gb".to_vec()]),
+        ("3", said(&["g"])),
+        ("3", said(&["Gq0:b"])),
+        ("3", said(&["Gq4:b"])),
+        ("3", said(&["Gq9007199254740992:b"])),
+        ("3", said(&["Gr1:oa"])),
+        ("3", said(&["Gu2r1:pa"])),
+        ("3", said(&["Gt140737488355328:b"])),
+        ("3", said(&["Ge1:b"])),
+        ("3", said(&["Rp1a1:r"])),
+        ("3", said(&["Rm4a4:r2"])),
+        ("3", said(&["Rp9007199254740991a9007199254740991:r2"])),
+        ("3", said(&["Ah2592000001"])),
+        ("3", said(&["Ao5c5"])),
+        ("3", said(&[&init])),
+        ("3", vec![b"\0\0\x15\0".to_vec()]),
+        ("3", [said(&["gb"]), vec![unknown]].concat()),
+        ("3", said(&["gb", "Gq3:c"])),
+        ("3", said(&["Gr1:pb", "Gr1:pb"])),
+        ("3", said(&["P", &init])),
     ];
     for (count, (version, effects)) in refused.iter().enumerate() {
-        let mut words = vec!["SECKILL.APPLY", "k", version];
-        words.extend_from_slice(effects);
+        let mut words = vec![APPLY, b"k", version.as_bytes()];
+        words.extend(effects.iter().map(Vec::as_slice));
         let reply = conn.ask(&words).to_string();
         let error = "-ERR effects must follow the version of the sale and keep its law";
         assert_eq!(reply, error, "{version} {effects:?}");
@@ -365,19 +369,17 @@ fn apply_refuses_what_does_not_fit() {
         assert_eq!(counted, (count + 1).to_string(), "{version} {effects:?}");
     }
     assert_eq!(server.log().matches("SECKILL.APPLY refused").count(), refused.len());
-    let wrong = conn.call("SECKILL.APPLY missing 5 gb");
+    let grant = shorthand::effect("gb");
+    let wrong = conn.ask(&[APPLY, b"missing", b"5", &grant]).to_string();
     assert_eq!(wrong, "-NOSALE no sale at this key");
-    let late = conn.ask(&["SECKILL.APPLY", "k2", "1", &init]);
+    let late = conn.ask(&[APPLY, b"k2", b"1", &shorthand::effect(&init)]);
     assert!(late.is_error(), "an INIT follows 0");
     assert_eq!(conn.call("EXISTS missing k2"), "0");
-    assert_eq!(server.info("seckill", "seckill_apply_refused"), "29");
-    conn.check(&[
-        ("SECKILL.APPLY k 3 gb Gq2:c P", "+OK"),
-        (
-            "SECKILL.APPLY k 3 gb",
-            "-ERR effects must follow the version of the sale and keep its law",
-        ),
-    ]);
+    assert_eq!(server.info("seckill", "seckill_apply_refused"), "32");
+    let (two, pause) = (shorthand::effect("Gq2:c"), shorthand::effect("P"));
+    let taken = conn.ask(&[APPLY, b"k", b"3", &grant, &two, &pause]).to_string();
+    assert_eq!(taken, "+OK");
+    assert!(conn.ask(&[APPLY, b"k", b"3", &grant]).is_error(), "a repeat");
     let status = conn.cmd("SECKILL.STATUS k");
     assert_eq!((status.field("grants"), status.field("available")), (Reply::Int(3), Reply::Int(0)));
     server.assert_sound("k");

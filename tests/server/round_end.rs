@@ -4,6 +4,8 @@
 //! The sale is sent ahead by APPLY, as in `clock`: then it judges by its own time, which a test can
 //! set to the millisecond, and the server's clock lies behind it, as after a step back.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::{grow, position};
 use crate::support::shop::{check, clock_ms, number};
 use crate::support::{wait_until, Conn, Options, Server};
@@ -23,7 +25,8 @@ pub fn send_to(conn: &mut Conn, moment: i64) {
     let is_ahead = now > clock_ms(conn) + 1000;
     let from = if is_ahead { now } else { number(conn, "k", "created_at") };
     let position = position(conn, "k", version as usize);
-    let words = ["SECKILL.APPLY", "k", &position, &format!("Pt{}", moment - from)];
+    let pause = effect(&format!("Pt{}", moment - from));
+    let words = [b"SECKILL.APPLY", &b"k"[..], position.as_bytes(), &pause];
     assert_eq!(conn.ask(&words).to_string(), "+OK");
     assert_eq!(number(conn, "k", "now"), moment);
 }
@@ -119,7 +122,7 @@ fn micros_of(conn: &mut Conn, command: &str) -> i64 {
 
 /// Puts a million winners into the stored round of a sale that has had no change but INIT.
 fn fill(conn: &mut Conn, key: &str) {
-    grow(conn, key, 0, WINNERS, |number| format!("guser:{number:012}"));
+    grow(conn, key, 0, WINNERS, |number| effect(&format!("guser:{number:012}")));
     assert_eq!(number(conn, key, "winners"), WINNERS as i64);
 }
 

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use seckill_oracle::shorthand::effect;
+
 use super::conf_example::{assert_refused, start};
 use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
@@ -293,6 +295,8 @@ fn help_tells_nothing_of_sales() {
 
 /// Most that a server's memory may grow by while it serves small requests: its own buffers.
 const SMALL_BYTES: u64 = 4 << 20;
+/// The same of addresses: the allocator takes them in steps of some MB.
+const ADDRESS_BYTES: u64 = 16 << 20;
 /// Most that it may grow by for each byte of a large request: the query buffer, the arguments, what
 /// is stored, what is replicated.
 const FACTOR: u64 = 8;
@@ -338,11 +342,15 @@ fn numbers_alone_take_no_memory() {
         "SECKILL.RESTOCK k # REQ r",
         "SECKILL.IMPORT k v # REQ r",
         "SECKILL.EXTEND k u #",
-        "SECKILL.APPLY k 2 Gr4294967295:x",
-        "SECKILL.APPLY k 2 Gq9007199254740991r9007199254740991:x",
         "SECKILL.APPLY k # gu",
-        "SECKILL.APPLY n 0 It1e1s9007199254740991l1g0h0o0c0:12345678",
     ];
+    // Effects and pieces that announce as much as a number can say.
+    let long = b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
+    let mut announced: Vec<Vec<u8>> = vec![effect("Gq9007199254740991:x")];
+    for tag in 0..32 {
+        announced
+            .extend([[&[0, 0, tag], &long[..]].concat(), [&[0, 0, tag, 1], &long[..]].concat()]);
+    }
     for line in prepare {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
@@ -351,10 +359,14 @@ fn numbers_alone_take_no_memory() {
         for call in calls {
             conn.cmd(&call.replace('#', most));
         }
+        for effect in &announced {
+            conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"2", effect]);
+            conn.ask(&[b"SECKILL.APPLY", &b"n"[..], b"0", effect]);
+        }
     }
     let after = peaks(&server);
-    for (before, after) in before.into_iter().zip(after) {
-        assert!(after - before < SMALL_BYTES, "the server grew by {} bytes", after - before);
+    for ((before, after), most) in before.into_iter().zip(after).zip([SMALL_BYTES, ADDRESS_BYTES]) {
+        assert!(after - before < most, "the server grew by {} bytes", after - before);
     }
     server.assert_sound("k");
 }
@@ -364,7 +376,6 @@ fn numbers_alone_take_no_memory() {
 fn large_requests_take_a_few_times_their_size() {
     let users: Vec<String> = (0..100_000).map(|number| format!("{number:0>200}")).collect();
     let amounts: Vec<String> = (0..100_000).map(|_| "9007199254".to_owned()).collect();
-    let effects: Vec<String> = (0..1000).map(|number| format!("g{number:0>256}")).collect();
     let keys: Vec<String> = (0..64).map(|number| format!("k{number:0>10000}")).collect();
     let with = |head: &str, tail: &[String]| -> Vec<String> {
         head.split(' ').map(str::to_owned).chain(tail.iter().cloned()).collect()
@@ -374,23 +385,27 @@ fn large_requests_take_a_few_times_their_size() {
         with("SECKILL.DENY k ADD", &users),
         with("SECKILL.ALLOW k REMOVE", &users),
         with("SECKILL.INIT list 900719925400000 DRAW LIST", &amounts),
-        with("SECKILL.APPLY grants 1", &effects),
         with("SECKILL.MGRAB u 64", &keys),
         with("SECKILL.INIT huge 5 OUTBOX", &["s".repeat(1 << 24)]),
         with("SECKILL.GRAB k", &["u".repeat(1 << 24)]),
     ];
+    let mut calls = calls.map(|call| call.into_iter().map(String::into_bytes).collect()).to_vec();
+    let mut apply: Vec<Vec<u8>> =
+        ["SECKILL.APPLY", "grants", "1"].map(|word| word.as_bytes().to_vec()).to_vec();
+    apply.extend((0..1000).map(|number| effect(&format!("g{number:0>256}"))));
+    calls.push(apply);
     for call in calls {
         let server = Server::start();
         let mut conn = server.conn();
         for line in ["SECKILL.INIT k 1000", "SECKILL.INIT grants 100000"] {
             assert_eq!(conn.call(line), "+OK");
         }
-        let sent: usize = call.iter().map(String::len).sum();
+        let sent: usize = call.iter().map(Vec::len).sum();
         let before = peaks(&server)[0];
         conn.ask(&call);
         let grown = peaks(&server)[0] - before;
         let most = FACTOR * sent as u64 + SMALL_BYTES;
-        assert!(grown < most, "{} of {sent} bytes took {grown}", &call[..2].join(" "));
+        assert!(grown < most, "{} of {sent} bytes took {grown}", call[0].escape_ascii());
     }
 }
 
@@ -409,7 +424,8 @@ fn lists_and_counts_are_bounded() {
     };
     let effects = |count: usize| {
         let mut words = many("SECKILL.APPLY k 1", 0, "");
-        words.extend((0..count).map(|number| format!("g{number}")));
+        let grant = |number| String::from_utf8(effect(&format!("g{number}")));
+        words.extend((0..count).map(|number| grant(number).expect("no byte of it is above 127")));
         words
     };
     for call in [

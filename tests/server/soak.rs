@@ -18,7 +18,8 @@ const CROWDS: [Crowd; 4] = [
     Crowd { sales: 500, holds: 200, outbox: false },
     Crowd { sales: 500, holds: 200, outbox: true },
 ];
-/// Longest that a PING may wait meanwhile, in microseconds, with a release build.
+/// How much longer one PING of a thousand may wait meanwhile than in an idle server, in
+/// microseconds, with a release build.
 const PING_US_MAX: u64 = 10_000;
 
 /// Crafted ids, of each kind.
@@ -62,10 +63,18 @@ fn wanted() -> Duration {
 /// Holds due at once never keep a PING waiting for long. What the machine itself adds is not ours:
 /// on a busy one the best of three attempts counts.
 fn many_holds_at_once(crowd: Crowd) {
-    let attempts = (0..3).map(|_| fall_due(crowd).pings.max());
-    let best = attempts.into_iter().find(|max| *max <= PING_US_MAX);
+    let mut attempts = (0..3).map(|_| fall_due(crowd).p999_above_idle_us());
+    let best = attempts.find(|above| *above <= PING_US_MAX);
     let is_release = !cfg!(debug_assertions);
-    assert!(best.is_some() || !is_release, "a PING waited over {PING_US_MAX} us, three times");
+    assert!(best.is_some() || !is_release, "PINGs waited over {PING_US_MAX} us, three times");
+}
+
+/// The same alone, at once: `cargo test --release --workspace --test server -- --ignored
+/// soak::holds_due_at_once`.
+#[test]
+#[ignore = "measures time, alone: part of make soak"]
+fn holds_due_at_once_keep_nobody_waiting() {
+    CROWDS.into_iter().for_each(many_holds_at_once);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Holds run out on keys that nobody touches, wherever the key goes, and without a stall.
 
+use seckill_oracle::shorthand::effect;
+
 use crate::support::bulk::grow;
 use crate::support::server::info_of;
 use crate::support::shop::{
@@ -192,13 +194,13 @@ fn small_sales_have_their_turn() {
     let mut conn = server.conn();
     let (big, small) = (20_000, 100);
     assert_eq!(conn.call("SECKILL.INIT big 1000000 LIMIT 0"), "+OK");
-    grow(&mut conn, "big", 0, big, |number| format!("Gd1:user:{number}"));
+    grow(&mut conn, "big", 0, big, |number| effect(&format!("Gd1:user:{number}")));
+    let held = effect("Gd1:u");
     for sale in 0..small {
         let name = format!("small{sale}");
-        conn.check(&[
-            (&format!("SECKILL.INIT {name} 5"), "+OK"),
-            (&format!("SECKILL.APPLY {name} 1 Gd1:u"), "+OK"),
-        ]);
+        conn.check(&[(&format!("SECKILL.INIT {name} 5"), "+OK")]);
+        let words = [b"SECKILL.APPLY", name.as_bytes(), b"1", &held];
+        assert_eq!(conn.ask(&words).to_string(), "+OK");
     }
     assert_eq!(server.info("seckill", "seckill_holds"), (big + small).to_string());
     let last_due = number(&mut conn, &format!("small{}", small - 1), "next_deadline");

@@ -7,13 +7,16 @@ mod modulo;
 mod sample;
 pub(crate) mod users;
 
+use serde::{Deserialize, Serialize};
+
+use crate::memory::wire;
 use crate::model::outcome::Misuse;
 
 pub use modulo::Modulo;
 pub use sample::Sample;
 
 /// A list of users that a sale keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum List {
     /// Those whom ALLOWLIST lets in.
     Allow,
@@ -27,7 +30,7 @@ pub enum List {
 pub const LISTS: [List; 3] = [List::Allow, List::Deny, List::Admitted];
 
 /// Terms of admission in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
     /// Only listed users.
     pub allowlist: bool,
@@ -36,13 +39,14 @@ pub struct Admission {
     /// Only a random share of all users.
     pub sample: Option<Box<Sample>>,
     /// The first so many distinct users; 0 is all.
+    #[serde(deserialize_with = "wire::integer")]
     pub admit: u64,
     /// Refusals look like a sale that is sold out for now.
     pub mask: bool,
 }
 
 /// What ALTER names; what it leaves out stays as it is. `Some(None)` switches off.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionChange {
     /// Whether only listed users may ask.
     pub allowlist: Option<bool>,
@@ -51,6 +55,7 @@ pub struct AdmissionChange {
     /// Only a random share of all users.
     pub sample: Option<Option<Box<Sample>>>,
     /// The first so many distinct users; 0 is all.
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub admit: Option<u64>,
     /// Whether refusals look like SOLDOUT.
     pub mask: Option<bool>,
@@ -77,18 +82,5 @@ impl Admission {
     /// Whether everybody may ask.
     pub fn is_open(&self) -> bool {
         *self == Admission::default()
-    }
-}
-
-impl AdmissionChange {
-    /// The change from no terms at all to `terms`.
-    pub fn from_none_to(terms: &Admission) -> AdmissionChange {
-        AdmissionChange {
-            allowlist: terms.allowlist.then_some(true),
-            modulo: terms.modulo.is_some().then(|| terms.modulo.clone()),
-            sample: terms.sample.is_some().then(|| terms.sample.clone()),
-            admit: (terms.admit != 0).then_some(terms.admit),
-            mask: terms.mask.then_some(true),
-        }
     }
 }

@@ -1,15 +1,20 @@
 //! MOD: the users whose number leaves a certain remainder.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::memory::wire;
 use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::MOD_RESIDUES_MAX;
 use crate::model::outcome::Misuse;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modulo {
     /// What the number of a user is divided by.
+    #[serde(deserialize_with = "wire::integer")]
     pub modulus: u64,
     /// The remainders that are let in, in order.
+    #[serde(deserialize_with = "residues")]
     pub residues: Box<[u64]>,
 }
 
@@ -41,4 +46,10 @@ impl Modulo {
         };
         self.residues.binary_search(&residue).is_ok()
     }
+}
+
+fn residues<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u64]>, D::Error> {
+    let all: Vec<u64> =
+        wire::several(from, MOD_RESIDUES_MAX, |wire::Integer(residue)| Some(residue))?;
+    Ok(all.into())
 }

@@ -1,11 +1,13 @@
 //! SAMPLE: a random share of the users.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::{PERMILLE_ALL, SALT_BYTES_MAX};
 use crate::model::outcome::Misuse;
 
 /// A share of the users; another salt is another share.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// How many of a thousand users are let in.
     pub permille: u64,

@@ -4,11 +4,13 @@
 //! again costs nothing more; when the last one is taken out the set is empty for good reason and
 //! starts anew. The order of the places is part of the state, so equal nodes have equal pieces.
 
+use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
 use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
 use crate::memory::pages::Pages;
+use crate::memory::wire;
 use crate::model::limits::{LISTED_BYTES_MAX, PAGE_BYTES, USER_BYTES_MAX};
 
 /// Head of a record: whether they are in, and the length of the user less one.
@@ -18,8 +20,9 @@ const HEAD_BYTES: usize = 2;
 const RECORD_BYTES_MAX: usize = HEAD_BYTES + USER_BYTES_MAX;
 
 /// A user who is in the set or was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed<'a> {
+    #[serde(with = "wire::user")]
     pub user: &'a [u8],
     pub is_in: bool,
 }

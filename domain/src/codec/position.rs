@@ -7,7 +7,7 @@
 
 use crate::memory::bytes::put_decimal;
 
-/// How entries are written. A node writes the form that it is told.
+/// How entries are written. A node writes the form that a command names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Event, sale, data; user, req and outbox where there is one.
@@ -94,18 +94,22 @@ impl Position {
     }
 }
 
+/// Digits of the largest number in base 36.
+const DIGITS_MAX: usize = 13;
+
 /// Appends a number in base 36: every grant carries one.
 fn put_base_36(out: &mut Vec<u8>, number: u64) {
-    let (start, mut rest) = (out.len(), number);
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let (mut text, mut start, mut rest) = ([0; DIGITS_MAX], DIGITS_MAX, number);
     loop {
-        let digit = (rest % 36) as u8;
-        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
+        start -= 1;
+        text[start] = DIGITS[(rest % 36) as usize];
         rest /= 36;
         if rest == 0 {
             break;
         }
     }
-    out[start..].reverse();
+    out.extend_from_slice(&text[start..]);
 }
 
 fn stream_id(text: &[u8]) -> Option<StreamId> {

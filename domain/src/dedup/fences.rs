@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::memory::wire;
 use crate::model::limits::{FENCES_KEPT_MAX, FENCE_MS};
 
 /// What a tree entry costs beside its key, on average.
@@ -17,11 +19,14 @@ const BYTES_PER_FENCE: usize = 64;
 type Key = SmallVec<[u8; 16]>;
 
 /// A fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fence<'a> {
+    #[serde(with = "wire::user")]
     pub user: &'a [u8],
+    #[serde(with = "wire::req")]
     pub req: &'a [u8],
     /// T at which it was set.
+    #[serde(deserialize_with = "wire::moment")]
     pub at: u64,
 }
 

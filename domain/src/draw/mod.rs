@@ -14,38 +14,46 @@ mod tests;
 
 use core::hash::Hasher;
 
+use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
+use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::Misuse;
 
 /// How a sale draws its amounts. Fixed at INIT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Draw {
     /// So many packets of at least `min`, uniform up to twice the mean of what is left.
     Packets {
         /// How many packets there are.
+        #[serde(deserialize_with = "wire::integer")]
         packets: u64,
         /// The least amount of each.
+        #[serde(deserialize_with = "wire::integer")]
         min: u64,
     },
     /// Uniform in `low..=high`, cut to what is available.
     Uniform {
         /// The least amount.
+        #[serde(deserialize_with = "wire::integer")]
         low: u64,
         /// The largest amount.
+        #[serde(deserialize_with = "wire::integer")]
         high: u64,
     },
     /// The supply in so many equal parts; the remainder one unit each to the first ones.
     Equal {
         /// How many packets there are.
+        #[serde(deserialize_with = "wire::integer")]
         packets: u64,
     },
     /// The amounts of a list, in order. They are kept elsewhere; the fingerprint tells lists apart.
     List {
         /// How many there are.
+        #[serde(deserialize_with = "wire::integer")]
         amounts: u64,
         /// A hash of all of them.
         fingerprint: [u8; 16],

@@ -3,12 +3,12 @@
 #![cfg(test)]
 
 use super::*;
-use crate::codec::effect::Change;
+use crate::codec::effect::{Change, Effect, Granting, Importing};
 use crate::model::outcome::Outcome;
 use crate::request::terms::{Terms, TermsChange};
 use crate::request::{Amount, Grab, Import, Init, Request, Restock};
 use crate::rules::decide::decide_new;
-use crate::testing::{self, at, created, grab, reloaded, run};
+use crate::testing::{self, at, bytes_of, created, grab, reloaded, run};
 use crate::Sale;
 
 fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
@@ -48,8 +48,8 @@ fn a_limit_on_drawn_amounts_is_refused() {
         assert_eq!(decide_new(&wanted, &at(1)).outcome, refused);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
-        let text = format!("Al{limit}");
-        let change = Change::decode(text.as_bytes()).unwrap();
+        let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
+        let change = Change::piece(Effect::Alter(Box::new(change)));
         assert!(sale.apply(sale.balances().version, [change]).is_err());
     }
     let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
@@ -73,9 +73,9 @@ fn a_long_list_is_saved_in_bounded_pieces() {
     let list: Vec<u64> = (1..=DRAW_AMOUNTS_MAX).collect();
     let mut sale = sale(Draw::list(&list), &list, list.iter().sum(), 0);
     assert_eq!(drawn(&mut sale, "a", 2), 1);
-    let pieces: Vec<_> = sale.pieces().collect();
-    assert!(pieces.len() > 20 && pieces.iter().all(|(_, piece)| piece.len() < 65_536));
-    assert!(reloaded(&sale).pieces().eq(pieces));
+    let pieces = bytes_of(&sale);
+    assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.len() < 65_536));
+    assert_eq!(bytes_of(&reloaded(&sale)), pieces);
 }
 
 #[test]
@@ -83,12 +83,14 @@ fn a_broken_effect_on_a_draw_is_refused() {
     let list = [5, 3];
     let mut sale = sale(Draw::list(&list), &list, 8, 0);
     let version = sale.balances().version;
-    for text in ["Gq3:u", "Gq8:u", "gu", "Rp1a1:r", "Mq5a1r1:ru"] {
-        let change = Change::decode(text.as_bytes()).unwrap();
-        assert!(sale.apply(version, [change]).is_err(), "{text}");
+    let grant = |qty| Effect::Grant(Granting { user: b"u", req: None, qty, hold_ms: 0 });
+    let restock = Effect::Restock { req: b"r", delta: 1, applied: 1 };
+    let import = Effect::Import(Importing { user: b"u", req: b"r", qty: 5, at: 1 });
+    for effect in [grant(3), grant(8), grant(1), restock, import] {
+        let change = Change::piece(effect.clone());
+        assert!(sale.apply(version, [change]).is_err(), "{effect:?}");
     }
-    let change = Change::decode(b"Gq5:u").unwrap();
-    assert!(sale.apply(version, [change]).is_ok());
+    assert!(sale.apply(version, [Change::piece(grant(5))]).is_ok());
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn the_supply_of_packets_is_fixed_and_no_amount_is_named() {
     assert_eq!(run(&mut uniform, &restock, 2), Outcome::Restocked { applied: 5, available: 45 });
     let imported = run(&mut uniform, &Request::Import(import), 2);
     assert!(matches!(imported, Outcome::Granted { .. }), "{imported:?}");
-    assert!(reloaded(&uniform).pieces().eq(uniform.pieces()));
+    assert_eq!(bytes_of(&reloaded(&uniform)), bytes_of(&uniform));
     for amount in [Amount::Exactly(1), Amount::UpTo(1)] {
         let grab = Request::Grab(Grab { user: b"u", amount, req: None });
         let named = run(&mut uniform, &grab, 3);

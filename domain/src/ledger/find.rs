@@ -29,7 +29,7 @@ pub struct Places {
 impl Lookup {
     /// Whether there is nothing of the kind.
     pub fn is_vacant(&self) -> bool {
-        self.value().is_none()
+        self.entry.value().is_none()
     }
 
     /// What it was looked for by, which is the same in all ledgers of one key.
@@ -39,13 +39,7 @@ impl Lookup {
 
     /// Seq of the grant that a request id leads to.
     pub fn seq(&self) -> Option<u64> {
-        self.value().map(|value| value.number.into())
-    }
-
-    /// What the index leads to.
-    #[inline]
-    pub(super) fn value(&self) -> Option<Value> {
-        self.entry.value()
+        self.entry.value().map(|value| value.number.into())
     }
 }
 
@@ -143,7 +137,7 @@ impl Ledger {
     /// What the user found has.
     #[inline]
     pub fn holding(&self, found: &Lookup) -> Holding {
-        match found.value() {
+        match found.entry.value() {
             None => Holding::default(),
             Some(entry) if entry.marked => self.accounts.get(entry.number).holding(),
             Some(entry) => self.holding_of_only(entry.number),
@@ -163,7 +157,7 @@ impl Ledger {
     /// Seq of the user's newest grant, 0 when none.
     #[inline]
     pub(super) fn newest(&self, found: &Lookup) -> u32 {
-        found.value().map_or(0, |entry| self.newest_of(entry))
+        found.entry.value().map_or(0, |entry| self.newest_of(entry))
     }
 
     /// The user's grants, newest first.
@@ -180,7 +174,7 @@ impl Ledger {
     /// The user's newest live grant that is not due at `t`.
     pub fn newest_live(&self, found: &Lookup, t: u64) -> Option<Grant<'_>> {
         let stays = |grant: &Grant<'_>| grant.state.is_live() && !grant.is_due(t);
-        match found.value()? {
+        match found.entry.value()? {
             entry if entry.marked => {
                 let live = self.accounts.get(entry.number).live().iter().rev();
                 live.filter_map(|seq| self.grant((*seq).into())).find(stays)
@@ -192,7 +186,7 @@ impl Ledger {
     /// The user's own holds that are due at `t`, earliest deadline first, `most` at the most: their
     /// deadlines and seqs.
     pub fn due_of(&self, found: &Lookup, t: u64, most: usize) -> SmallVec<[(u64, u32); 4]> {
-        match found.value() {
+        match found.entry.value() {
             None => SmallVec::new(),
             Some(entry) if entry.marked => {
                 self.accounts.get(entry.number).holds().due(t).take(most).collect()

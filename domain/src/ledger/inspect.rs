@@ -96,7 +96,7 @@ impl Ledger {
                 let found = self.by_req(grant.user, req.id) == Some(grant.seq);
                 count.requests += u64::from(found);
             }
-            match self.find(grant.user).value() {
+            match self.find(grant.user).entry.value() {
                 Some(entry) if entry.marked => {
                     let seq = grant.seq as u32;
                     let account = holdings.entry(entry.number).or_default();

@@ -239,7 +239,7 @@ impl Ledger {
         if state == State::Held {
             self.holds.insert(held_until, number);
         }
-        if let Some(entry) = found.value().filter(|entry| entry.marked) {
+        if let Some(entry) = found.entry.value().filter(|entry| entry.marked) {
             self.accounts.change(entry.number, |account| {
                 account.remove(number, qty, was, old_deadline);
                 account.add(number, qty, state, held_until);

@@ -5,10 +5,13 @@
 //! ```
 //! `flags` holds the state and which optional parts are there. Numbers of fixed width are
 //! little-endian and can be changed in place; `qty` and `at` are varints. `at` counts from the base
-//! of the grant's chunk, or is an absolute varint when it lies before that base. Snapshots write
-//! their rows in the same form, without `prev`.
+//! of the grant's chunk, or is an absolute varint when it lies before that base. Nothing but this
+//! process reads it: snapshots have a form of their own.
+
+use serde::{Deserialize, Serialize};
 
 use crate::memory::bytes::{put_varint, Reader};
+use crate::memory::wire;
 use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
 use crate::model::outcome::{GrantView, State};
 
@@ -23,7 +26,7 @@ const AT_IS_ABSOLUTE: u8 = 0b1000_0000;
 pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_MAX + 10 + 10;
 
 /// How a request id asked for its amount: what a repeat of it is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
     /// QTY: the repeat must name the same number.
     Exactly,
@@ -34,9 +37,10 @@ pub enum Asked {
 }
 
 /// A request id and how it asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReqTag<'a> {
     /// The request id, 1 to 128 bytes.
+    #[serde(with = "wire::req")]
     pub id: &'a [u8],
     /// How it asked for its amount.
     pub asked: Asked,
@@ -61,7 +65,7 @@ pub struct Record<'a> {
     pub prev: u32,
 }
 
-/// The number that stands for a state in memory and in snapshots.
+/// The number that stands for a state in memory.
 pub fn state_code(state: State) -> u8 {
     match state {
         State::Held => 0,
@@ -86,7 +90,7 @@ pub fn state_of(code: u8) -> Option<State> {
     })
 }
 
-/// The number that stands for `asked` in memory, snapshots and effects.
+/// The number that stands for `asked` in memory.
 pub fn asked_code(asked: Asked) -> u8 {
     match asked {
         Asked::Exactly => 0,

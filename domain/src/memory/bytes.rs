@@ -1,7 +1,5 @@
 //! Numbers as bytes, and a reader that never runs past its end.
 
-use crate::model::limits::INTEGER_MAX;
-
 /// Appends `value` in LEB128: seven bits a byte, low bits first.
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -16,38 +14,7 @@ pub fn put_decimal(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Appends a length-prefixed byte string.
-pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-/// Appends the amounts of a list.
-pub fn put_amounts(out: &mut Vec<u8>, amounts: impl Iterator<Item = u64>) {
-    amounts.for_each(|amount| put_varint(out, amount));
-}
-
-/// Reads what [`put_amounts`] wrote; `None` when a number is out of bounds.
-pub fn take_amounts(bytes: &[u8]) -> Option<Vec<u64>> {
-    let mut reader = Reader::new(bytes);
-    let mut amounts = Vec::new();
-    while !reader.is_empty() {
-        amounts.push(reader.varint().filter(|amount| *amount <= INTEGER_MAX)?);
-    }
-    Some(amounts)
-}
-
-/// Maps signed to unsigned so that small magnitudes stay small.
-pub fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
-}
-
-/// Inverse of [`zigzag`].
-pub fn unzigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
-}
-
-/// Reads bytes that may be cut off or altered: every step answers `None` instead of failing.
+/// Reads bytes one after the other: every step answers `None` instead of running past the end.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -70,11 +37,6 @@ impl<'a> Reader<'a> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
-    }
-
-    /// All that was not read yet.
-    pub fn rest(&self) -> &'a [u8] {
-        self.rest
     }
 
     /// The next `len` bytes.
@@ -111,12 +73,6 @@ impl<'a> Reader<'a> {
         }
         None
     }
-
-    /// The next length-prefixed byte string.
-    pub fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = usize::try_from(self.varint()?).ok()?;
-        self.take(len)
-    }
 }
 
 #[cfg(test)]
@@ -141,12 +97,5 @@ mod tests {
     fn an_overlong_varint_is_refused() {
         assert_eq!(Reader::new(&[0xff; 10]).varint(), None);
         assert_eq!(Reader::new(&[0x80; 11]).varint(), None);
-    }
-
-    #[test]
-    fn zigzag_keeps_signs() {
-        for value in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
-            assert_eq!(unzigzag(zigzag(value)), value);
-        }
     }
 }

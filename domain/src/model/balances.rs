@@ -1,10 +1,13 @@
 //! The numbers of a sale, and the law over them.
 
+use serde::{Deserialize, Serialize};
+
+use crate::memory::wire;
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
 
 /// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balances {
     /// Counts every change of the sale.
     pub version: u64,
@@ -23,6 +26,7 @@ pub struct Balances {
     /// Packets left to draw; `None` when the sale counts none.
     pub packets: Option<u64>,
     /// The stored round, 0 in a sale without rounds.
+    #[serde(deserialize_with = "wire::integer")]
     pub round: u64,
     /// Grants ever.
     pub grants: u64,

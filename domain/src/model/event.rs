@@ -64,7 +64,7 @@ pub enum EventKind {
     Available,
 }
 
-/// Every kind of event.
+/// Every kind of event, in the order in which pages list them.
 pub const EVENTS: [EventKind; 18] = [
     EventKind::Init,
     EventKind::Grant,
@@ -87,28 +87,6 @@ pub const EVENTS: [EventKind; 18] = [
 ];
 
 impl EventKind {
-    /// Every kind, in the order in which pages list them.
-    pub const ALL: [EventKind; 18] = [
-        EventKind::Init,
-        EventKind::Grant,
-        EventKind::Confirm,
-        EventKind::Reclaim,
-        EventKind::ReclaimRefused,
-        EventKind::Cancel,
-        EventKind::Extend,
-        EventKind::Expire,
-        EventKind::Refund,
-        EventKind::Restock,
-        EventKind::Pause,
-        EventKind::Resume,
-        EventKind::Alter,
-        EventKind::Import,
-        EventKind::Round,
-        EventKind::SoldOut,
-        EventKind::AllHeld,
-        EventKind::Available,
-    ];
-
     /// The word in the outbox.
     pub fn name(self) -> &'static str {
         self.described().0

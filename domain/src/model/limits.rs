@@ -49,6 +49,9 @@ pub const FENCE_MS: u64 = 10 * 60 * 1000;
 /// Amounts that DRAW LIST takes: INIT is one command and its effect one string.
 pub const DRAW_AMOUNTS_MAX: u64 = 100_000;
 
+/// Fences in one piece of a snapshot: with the longest ids it stays within the bound of a piece.
+pub const FENCES_PER_PIECE: usize = 256;
+
 /// Amounts of a list in one piece of a snapshot.
 pub const AMOUNTS_PER_PIECE: usize = 4096;
 
@@ -81,7 +84,7 @@ pub const ROUND_TOTALS_MAX: usize = 100;
 pub const SHED_BLOCKS_PER_STEP: usize = 16;
 
 /// Grant rows in one piece of a snapshot.
-pub const ROWS_PER_PIECE_MAX: usize = 1000;
+pub const GRANTS_PER_PIECE_MAX: usize = 1000;
 
 /// A piece of a snapshot is closed when it reaches this size, so that neither saving, loading nor
 /// rewriting ever handles one huge string.

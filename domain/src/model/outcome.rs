@@ -1,8 +1,10 @@
 //! All that can come of a request. What a buyer can meet is a variant with its numbers; what only
 //! a mistaken caller meets is a `Misuse`.
 
+use serde::{Deserialize, Serialize};
+
 /// Where a grant stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// Reserved until its deadline.
     Held,

@@ -1,17 +1,17 @@
 //! Checking changes that a primary, a log or a caller of APPLY says were made. Who decides needs
-//! none of this: what is checked here is what a decision can't come to.
+//! none of this: what is checked here is what a decision can't come to. The numbers and the ids of
+//! a change that was read are within their bounds, see [`Change::decode`].
 
 use std::collections::HashSet;
 
 use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
-use crate::codec::{lists, rows, snapshot};
+use crate::codec::snapshot::pieces;
+use crate::codec::snapshot::{self, Piece};
 use crate::draw::amounts::PlannedAmounts;
 use crate::ledger::{Lookup, Places};
 use crate::model::balances::Balances;
-use crate::model::limits::{
-    EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX,
-};
+use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{Refused, State};
 use crate::plan::{Plan, Planner};
 use crate::Sale;
@@ -81,22 +81,21 @@ impl<'s> Checker<'s> {
             self.effect(effect)?;
             return self.planner.effect(effect);
         }
-        // A piece is many rows at once: it comes alone and is checked as it is read.
+        // A piece is many changes at once: it comes alone and is checked as it is read.
         check(self.alone)?;
         let balances = &mut self.planner.balances;
-        match effect {
-            Effect::RestockIds(piece) => lists::check_restocks(sale, piece, balances)?,
-            Effect::Fences(piece) => lists::check_fences(sale, piece, balances)?,
-            Effect::Listed(piece) => lists::check_listed(sale, piece)?,
-            Effect::Amounts(piece) => lists::check_amounts(sale, piece)?,
-            Effect::Rows(piece) => rows::check(sale, piece, balances)?,
-            Effect::Turn(piece) => snapshot::check_turn(sale, piece, balances)?,
-            _ => return Err(Refused::Law),
+        let Effect::Piece(piece) = effect else { return Err(Refused::Law) };
+        match piece {
+            Piece::RestockIds(kept) => pieces::check_restock_ids(sale, kept, balances)?,
+            Piece::Fences(added) => pieces::check_fences(sale, added, balances)?,
+            Piece::Listed(users) => pieces::check_listed(sale, users)?,
+            Piece::Amounts(added) => pieces::check_amounts(sale, added)?,
+            Piece::Grants(rows) => rows.check(sale, balances)?,
+            Piece::Round(next) => next.check(sale, balances)?,
+            Piece::Base(_) | Piece::Refusals(_) => return Err(Refused::Law),
         }
-        match sale.awaits {
-            1 => check(snapshot::completes(sale, Some(effect), balances)),
-            _ => check(lists::is_in_order(sale, effect)),
-        }
+        check(snapshot::is_in_order(sale, piece))?;
+        check(sale.awaits > 1 || snapshot::completes(sale, Some(piece), balances))
     }
 
     fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
@@ -110,7 +109,7 @@ impl<'s> Checker<'s> {
                 self.takes_imports()
             }
             Effect::Restock { req, .. } => {
-                let is_new = is_req(req) && sale.restocks.find(req).is_none();
+                let is_new = sale.restocks.find(req).is_none();
                 check(is_new && balances.packets.is_none())
             }
             Effect::Alter(terms) => {
@@ -120,9 +119,8 @@ impl<'s> Checker<'s> {
                 check(terms.outbox.as_ref().is_none_or(|named| begins || set == Some(named)))?;
                 sale.terms.altered(terms).check().map_err(|_| Refused::Law)
             }
-            Effect::Fence { user, req } => check(is_user(user) && is_req(req)),
             Effect::Users(users) => check_users(sale, users),
-            Effect::Admit { user } => check(is_user(user) && has_room_for(sale, List::Admitted, 1)),
+            Effect::Admit { .. } => check(has_room_for(sale, List::Admitted, 1)),
             Effect::Expire(seqs) => {
                 seqs.iter().try_for_each(|seq| self.follow_amount(*seq, State::Expired))
             }
@@ -131,9 +129,7 @@ impl<'s> Checker<'s> {
                 check(self.planner.look(*seq)?.0 == State::Expired)?;
                 self.follow_amount(*seq, State::Sold)
             }
-            Effect::Extend { seq, ms } => {
-                check(self.planner.look(*seq)?.0 == State::Held && *ms <= HOLD_MS_MAX)
-            }
+            Effect::Extend { seq, .. } => check(self.planner.look(*seq)?.0 == State::Held),
             Effect::Round { round, .. } => {
                 let schedule = sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
                 let can_begin = *round > balances.round;
@@ -145,7 +141,6 @@ impl<'s> Checker<'s> {
 
     fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
         let sale = self.sale();
-        check(is_user(grant.user) && grant.qty <= INTEGER_MAX && grant.hold_ms <= HOLD_MS_MAX)?;
         let supply = self.planner.balances.supply;
         check(sale.terms.draw.is_none_or(|draw| draw.can_draw(grant.qty, supply)))?;
         self.new_request(grant.user, grant.req.map(|req| req.id))?;
@@ -159,7 +154,6 @@ impl<'s> Checker<'s> {
     }
 
     fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
-        check(is_user(import.user) && import.qty <= INTEGER_MAX && import.at <= TIME_MS_MAX)?;
         self.new_request(import.user, Some(import.req))?;
         self.takes_imports()
     }
@@ -168,10 +162,7 @@ impl<'s> Checker<'s> {
     fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
         let ledger = &self.sale().ledger;
         let found = ledger.find(user);
-        let req = match req {
-            Some(req) if !is_req(req) => return Err(Refused::Law),
-            req => req.map(|req| ledger.find_req(user, &found, req)),
-        };
+        let req = req.map(|req| ledger.find_req(user, &found, req));
         check(req.as_ref().is_none_or(Lookup::is_vacant))?;
         self.new_grant = Some(Places { user: found, req });
         Ok(())
@@ -214,19 +205,9 @@ fn check(holds: bool) -> Result<(), Refused> {
     }
 }
 
-/// Whether it can be the id of a user.
-fn is_user(user: &[u8]) -> bool {
-    (1..=USER_BYTES_MAX).contains(&user.len())
-}
-
-/// Whether it can be the id of a request.
-fn is_req(id: &[u8]) -> bool {
-    (1..=REQ_BYTES_MAX).contains(&id.len())
-}
-
 /// Whether users can be added to a list or removed.
 fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
-    check(!change.users.is_empty() && change.users.iter().all(|user| is_user(user)))?;
+    check(!change.users.is_empty())?;
     check(!change.add || has_room_for(sale, change.list, change.users.len()))
 }
 

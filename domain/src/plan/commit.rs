@@ -2,9 +2,7 @@
 
 use crate::admission::List;
 use crate::codec::effect::{Change, Effect, Granting, Importing, UsersChange};
-use crate::codec::lists;
-use crate::codec::rows;
-use crate::codec::snapshot;
+use crate::codec::snapshot::Piece;
 use crate::dedup::restocks::Restocked;
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
@@ -86,15 +84,24 @@ impl Sale {
                 self.ledger.set_state(*seq, State::Sold, 0);
                 count(&mut self.tallies.imported);
             }
-            Effect::RestockIds(piece) => lists::take_restocks(self, piece),
-            Effect::Fences(piece) => lists::take_fences(self, piece),
-            Effect::Listed(piece) => lists::take_listed(self, piece),
-            Effect::Amounts(piece) => lists::take_amounts(self, piece),
-            Effect::Rows(piece) => rows::take(self, piece),
-            Effect::Turn(piece) => snapshot::take_turn(self, piece),
+            Effect::Piece(piece) => self.add(piece),
             Effect::Round { round, .. } => self.begin_round(*round),
+            // Nobody plans this on a sale that exists.
+            Effect::Init(_) => {}
+        }
+    }
+
+    /// Adds a piece of a rewritten sale.
+    fn add(&mut self, piece: &Piece<'_>) {
+        match piece {
+            Piece::RestockIds(kept) => self.add_restock_ids(kept),
+            Piece::Fences(added) => added.iter().for_each(|fence| self.fences.load(fence)),
+            Piece::Listed(users) => self.add_listed(users),
+            Piece::Amounts(added) => self.add_amounts(added),
+            Piece::Grants(rows) => self.add_grants(rows),
+            Piece::Round(next) => self.follow_round(next),
             // Nobody plans these on a sale that exists.
-            Effect::Init(_) | Effect::Base(_) => {}
+            Piece::Base(_) | Piece::Refusals(_) => {}
         }
     }
 

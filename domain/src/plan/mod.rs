@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing};
 use crate::codec::position::{EntriesAt, Position};
+use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Places};
 use crate::model::balances::Balances;
@@ -83,11 +84,6 @@ impl Plan<'_> {
             Some(EntriesAt { id, ..first })
         };
         Position { version, entries: entries.filter(|_| has_some).and_then(own) }
-    }
-
-    /// Whether some event is of this kind.
-    pub fn tells(&self, kind: EventKind) -> bool {
-        self.events.iter().any(|event| event.kind == kind)
     }
 
     /// Kinds of its events in order; the same again and again is there once.
@@ -177,9 +173,8 @@ impl<'s> Planner<'s> {
             // These emit nothing, and no number moves.
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
             // A sale begins with these, and a log is rewritten as them: neither is planned here.
-            Effect::Init(_) | Effect::Base(_) => Err(Refused::Place),
-            Effect::RestockIds(_) | Effect::Fences(_) | Effect::Listed(_) => Err(Refused::Law),
-            Effect::Amounts(_) | Effect::Rows(_) | Effect::Turn(_) => Err(Refused::Law),
+            Effect::Init(_) | Effect::Piece(Piece::Base(_)) => Err(Refused::Place),
+            Effect::Piece(_) => Err(Refused::Law),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{check_law, Edition, Plan};
 use crate::codec::effect::{Change, Changes, Effect, Start};
-use crate::codec::snapshot;
+use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Ledger};
 use crate::model::balances::Balances;
@@ -55,7 +55,7 @@ impl<'a> Plan<'a> {
     pub fn create(&self, key: HashKey) -> Option<Sale> {
         let [Change { effect: Effect::Init(start), .. }] = &self.changes[..] else { return None };
         let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
-        sale.told_supply = start.supply;
+        sale.initial_supply = start.supply;
         if let Some(amounts) = sale.amounts_mut() {
             *amounts = start.amounts.iter().copied().collect();
         }
@@ -78,8 +78,8 @@ impl Sale {
         change: Change<'a>,
         key: HashKey,
     ) -> Result<(Sale, Option<Plan<'a>>), Refused> {
-        if let Effect::Base(piece) = &change.effect {
-            return snapshot::read_base(piece, key).map(|(sale, _)| (sale, None));
+        if let Effect::Piece(Piece::Base(base)) = &change.effect {
+            return base.begin(key).map(|sale| (sale, None));
         }
         let plan = Plan::first(change, None)?;
         let sale = plan.create(key).ok_or(Refused::Place)?;

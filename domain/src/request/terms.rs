@@ -1,25 +1,35 @@
 //! What the operator set: supply aside, everything that decides who may have how much and when.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::admission::{Admission, AdmissionChange};
 use crate::draw::Draw;
+use crate::memory::wire;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::rounds::schedule::Schedule;
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// Units a user may have in live grants.
+    #[serde(deserialize_with = "wire::integer")]
     pub limit: u64,
     /// Live grants a user may have.
+    #[serde(deserialize_with = "wire::integer")]
     pub grabs: u64,
     /// How long a grant stays reserved before it returns by itself, in milliseconds.
+    #[serde(deserialize_with = "wire::integer")]
     pub hold_ms: u64,
     /// First moment a GRAB is taken.
+    #[serde(deserialize_with = "wire::integer")]
     pub open_at: u64,
     /// First moment a GRAB is no longer taken.
+    #[serde(deserialize_with = "wire::integer")]
     pub close_at: u64,
     /// The stream that every change is written to.
+    #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
     /// How amounts are drawn, when callers don't name them. Fixed at INIT.
     pub draw: Option<Draw>,
@@ -46,61 +56,28 @@ impl Default for Terms {
 }
 
 /// What ALTER names, in the units of [`Terms`]; what it leaves out stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsChange {
     /// LIMIT.
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub limit: Option<u64>,
     /// GRABS.
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub grabs: Option<u64>,
     /// HOLD.
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub hold_ms: Option<u64>,
     /// OPENAT.
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub open_at: Option<u64>,
     /// CLOSEAT.
+    #[serde(deserialize_with = "wire::maybe_integer")]
     pub close_at: Option<u64>,
     /// OUTBOX, which a sale takes once.
+    #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
     /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
     pub admission: AdmissionChange,
-}
-
-impl TermsChange {
-    /// A change that sets every term which ALTER can change.
-    pub fn all_of(terms: &Terms) -> TermsChange {
-        TermsChange {
-            limit: Some(terms.limit),
-            grabs: Some(terms.grabs),
-            hold_ms: Some(terms.hold_ms),
-            open_at: Some(terms.open_at),
-            close_at: Some(terms.close_at),
-            outbox: terms.outbox.clone(),
-            admission: AdmissionChange::from_none_to(&terms.admission),
-        }
-    }
-
-    /// Each number with the letter that effects and snapshots write it under.
-    pub fn fields(&self) -> [(u8, Option<u64>); 5] {
-        [
-            (b'l', self.limit),
-            (b'g', self.grabs),
-            (b'h', self.hold_ms),
-            (b'o', self.open_at),
-            (b'c', self.close_at),
-        ]
-    }
-
-    /// Inverse of [`TermsChange::fields`]; what is not a number is left out.
-    pub fn from_fields(mut number: impl FnMut(u8) -> Option<u64>) -> TermsChange {
-        TermsChange {
-            limit: number(b'l'),
-            grabs: number(b'g'),
-            hold_ms: number(b'h'),
-            open_at: number(b'o'),
-            close_at: number(b'c'),
-            outbox: None,
-            admission: AdmissionChange::default(),
-        }
-    }
 }
 
 impl Terms {
@@ -151,5 +128,14 @@ impl Terms {
             }
         }
         self.admission.check()
+    }
+}
+
+/// The name of a stream, if there is one.
+fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<[u8]>>, D::Error> {
+    let name: Option<&[u8]> = Option::deserialize(from)?;
+    match name.is_none_or(|name| (1..=OUTBOX_BYTES_MAX).contains(&name.len())) {
+        true => Ok(name.map(Box::from)),
+        false => Err(D::Error::custom("a name of no bytes, or of too many")),
     }
 }

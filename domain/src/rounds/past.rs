@@ -7,17 +7,24 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ledger::{Block, Ledger};
+use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP};
 
 /// What a round came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
+    #[serde(deserialize_with = "wire::integer")]
     pub round: u64,
+    #[serde(deserialize_with = "wire::integer")]
     pub supply: u64,
+    #[serde(deserialize_with = "wire::integer")]
     pub sold: u64,
     /// Distinct users with a live grant.
+    #[serde(deserialize_with = "wire::integer")]
     pub winners: u64,
 }
 

@@ -1,17 +1,23 @@
 //! When the rounds of a sale that repeats begin and end. What is kept of those that are over is in
 //! `past`.
 
+use serde::{Deserialize, Serialize};
+
+use crate::memory::wire;
 use crate::model::limits::TIME_MS_MAX;
 use crate::model::outcome::Misuse;
 
 /// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// From the beginning of a round to that of the next.
+    #[serde(deserialize_with = "wire::integer")]
     pub period_ms: u64,
     /// Unix ms at which round 0 began.
+    #[serde(deserialize_with = "wire::integer")]
     pub offset_ms: u64,
     /// How long a round is open; the whole period when nothing was said.
+    #[serde(deserialize_with = "wire::integer")]
     pub lasts_ms: u64,
     /// Whether what is left is added to the next round.
     pub carry: bool,

@@ -47,7 +47,7 @@ impl Sale {
         if let Err(misuse) = check_init(init) {
             return Decision::misuse(misuse);
         }
-        if init.supply == self.told_supply && init.terms == *self.told_terms {
+        if init.supply == self.initial_supply && init.terms == *self.initial_terms {
             Decision::refuse(Outcome::Done)
         } else {
             Decision::misuse(Misuse::SaleExists)

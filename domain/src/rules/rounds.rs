@@ -58,7 +58,7 @@ mod tests {
     use crate::request::{Amount, Grab, Import, Request};
     use crate::rounds::schedule::Schedule;
     use crate::rules::decide::decide_new;
-    use crate::testing::{at, commit, created, init, reloaded, run};
+    use crate::testing::{at, bytes_of, commit, created, init, reloaded, run};
 
     /// Rounds of 1000 ms from 300 on, open for 100 ms.
     const SCHEDULE: Schedule =
@@ -119,10 +119,11 @@ mod tests {
         wins(&mut sale, "a", 2300);
         assert!(matches!(grab(&mut sale, "a", None, 2299), Outcome::Already(_)));
         assert_eq!(sale.balances().round, 2);
-        let early = Change::decode(b"Hn2s5").unwrap();
+        let early = Change::piece(Effect::Round { round: 2, supply: 5 });
         let mut broken = sale.clone();
         assert!(broken.apply(sale.balances().version, [early]).is_err());
-        let future = Change::decode(b"Ht10n9s5").unwrap();
+        let effect = Effect::Round { round: 9, supply: 5 };
+        let future = Change { elapsed_ms: 10, ..Change::piece(effect) };
         assert!(broken.apply(sale.balances().version, [future]).is_err());
     }
 
@@ -164,6 +165,6 @@ mod tests {
             steps += 1;
         }
         assert!(steps > 1 && sale.memory_bytes() < full / 50, "{steps}");
-        assert!(reloaded(&sale).pieces().eq(sale.pieces()));
+        assert_eq!(bytes_of(&reloaded(&sale)), bytes_of(&sale));
     }
 }

@@ -17,14 +17,14 @@ use crate::state::status::{Refusals, Tallies};
 /// One sale: the value of one key.
 #[derive(Clone, Debug)]
 pub struct Sale {
-    /// Random, fixed at INIT: tells a re-created sale apart.
+    /// Random, fixed at INIT: differs in a re-created sale.
     pub(crate) id: u64,
     /// Random, fixed at INIT, replicated, never shown: what is drawn or shed is keyed by it.
     pub(crate) secret: [u8; 16],
     pub(crate) created_at: u64,
-    /// What INIT was told, so that a repeated INIT can be told from another one.
-    pub(crate) told_supply: u64,
-    pub(crate) told_terms: Box<Terms>,
+    /// What INIT named, so that a repeated INIT is known from another one.
+    pub(crate) initial_supply: u64,
+    pub(crate) initial_terms: Box<Terms>,
     pub(crate) terms: Terms,
     pub(crate) paused: bool,
     pub(crate) balances: Balances,
@@ -193,8 +193,8 @@ impl Sale {
             id,
             secret,
             created_at: 0,
-            told_supply: 0,
-            told_terms: Box::new(terms.clone()),
+            initial_supply: 0,
+            initial_terms: Box::new(terms.clone()),
             terms,
             paused: false,
             balances: Balances::default(),

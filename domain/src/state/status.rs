@@ -1,7 +1,8 @@
 //! What STATUS, its JSON form and INFO show.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
+use crate::memory::wire;
 use crate::model::balances::Stock;
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::Outcome;
@@ -15,73 +16,63 @@ pub(crate) fn count(counter: &mut u64) {
 }
 
 /// Changes by kind. They replicate, so they are exact on every node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tallies {
     /// Grants by GRAB and MGRAB.
+    #[serde(deserialize_with = "wire::integer")]
     pub granted: u64,
     /// Holds that were paid in time.
+    #[serde(deserialize_with = "wire::integer")]
     pub confirmed: u64,
     /// Holds that were given back.
+    #[serde(deserialize_with = "wire::integer")]
     pub cancelled: u64,
     /// Holds that ran out.
+    #[serde(deserialize_with = "wire::integer")]
     pub expired: u64,
     /// Sold grants that were taken back.
+    #[serde(deserialize_with = "wire::integer")]
     pub refunded: u64,
     /// Late payments that got their units after all.
+    #[serde(deserialize_with = "wire::integer")]
     pub reclaimed: u64,
     /// Grants that IMPORT entered.
+    #[serde(deserialize_with = "wire::integer")]
     pub imported: u64,
 }
 
-impl Tallies {
-    /// In the order of the binary form.
-    pub(crate) fn numbers(&self) -> [u64; 7] {
-        [
-            self.granted,
-            self.confirmed,
-            self.cancelled,
-            self.expired,
-            self.refunded,
-            self.reclaimed,
-            self.imported,
-        ]
-    }
-
-    pub(crate) fn from_numbers(number: &mut impl FnMut() -> Option<u64>) -> Option<Tallies> {
-        Some(Tallies {
-            granted: number()?,
-            confirmed: number()?,
-            cancelled: number()?,
-            expired: number()?,
-            refunded: number()?,
-            reclaimed: number()?,
-            imported: number()?,
-        })
-    }
-}
-
 /// Refusals by kind, of one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusals {
     /// The allowance was used up.
+    #[serde(deserialize_with = "wire::integer")]
     pub already: u64,
     /// The request id was known.
+    #[serde(deserialize_with = "wire::integer")]
     pub replayed: u64,
     /// More was asked for than the allowance left.
+    #[serde(deserialize_with = "wire::integer")]
     pub overlimit: u64,
     /// Nothing was available.
+    #[serde(deserialize_with = "wire::integer")]
     pub soldout: u64,
     /// Less was available than was asked for.
+    #[serde(deserialize_with = "wire::integer")]
     pub short: u64,
     /// The window was yet to open.
+    #[serde(deserialize_with = "wire::integer")]
     pub notopen: u64,
     /// The window was over.
+    #[serde(deserialize_with = "wire::integer")]
     pub closed: u64,
     /// The operator had paused the sale.
+    #[serde(deserialize_with = "wire::integer")]
     pub paused: u64,
     /// The user was not eligible.
+    #[serde(deserialize_with = "wire::integer")]
     pub denied: u64,
     /// The user was not let in.
+    #[serde(deserialize_with = "wire::integer")]
     pub busy: u64,
 }
 
@@ -114,8 +105,7 @@ impl Refusals {
         count(counter);
     }
 
-    /// In the order of the binary form.
-    pub(crate) fn numbers(&self) -> [u64; 10] {
+    fn numbers(&self) -> [u64; 10] {
         [
             self.already,
             self.replayed,
@@ -128,21 +118,6 @@ impl Refusals {
             self.denied,
             self.busy,
         ]
-    }
-
-    pub(crate) fn from_numbers(number: &mut impl FnMut() -> Option<u64>) -> Option<Refusals> {
-        Some(Refusals {
-            already: number()?,
-            replayed: number()?,
-            overlimit: number()?,
-            soldout: number()?,
-            short: number()?,
-            notopen: number()?,
-            closed: number()?,
-            paused: number()?,
-            denied: number()?,
-            busy: number()?,
-        })
     }
 }
 

@@ -8,6 +8,7 @@ use seckill_domain::Sale;
 
 use super::oracle::{Op, Rules};
 use super::rebuild;
+use super::shorthand::{change, effect};
 use super::world::{encoded, World};
 
 const CLOCK: u64 = 10_000;
@@ -39,7 +40,7 @@ fn the_first_change_in_a_run_carries_the_epoch_and_no_other() {
     let mut sale = opened(500);
     assert_eq!(sale.balances().epoch, 500);
     assert_eq!(grab(&mut sale, 500).0, None, "INIT carried it");
-    assert_eq!(grab(&mut sale, 500).1, b"gu");
+    assert_eq!(grab(&mut sale, 500).1, effect("gu"));
     assert_eq!(grab(&mut sale, 700).0, Some(700));
     assert_eq!(grab(&mut sale, 700).0, None);
     assert_eq!(epochs_of_rows(&sale), [500, 500, 700, 700]);
@@ -58,8 +59,8 @@ fn an_epoch_is_above_the_last_even_when_the_clock_stepped_back() {
 #[test]
 fn a_change_that_grants_nothing_carries_it_too() {
     let mut sale = opened(500);
-    assert_eq!(commit(&mut sale, &Request::Pause, 600), (Some(600), b"Pe600".to_vec()));
-    assert_eq!(commit(&mut sale, &Request::Resume, 600), (None, b"U".to_vec()));
+    assert_eq!(commit(&mut sale, &Request::Pause, 600), (Some(600), effect("Pe600")));
+    assert_eq!(commit(&mut sale, &Request::Resume, 600), (None, effect("U")));
     assert_eq!(grab(&mut sale, 600).0, None);
     // An epoch without a grant leaves no mark in the list of those that granted.
     commit(&mut sale, &Request::Pause, 650);
@@ -144,7 +145,7 @@ fn a_replica_refuses_an_epoch_that_does_not_rise() {
         ("Pe9007199254740992", Err(Refused::Unknown)),
     ] {
         let mut replica = sale.clone();
-        let outcome = Change::decode(text.as_bytes())
+        let outcome = Change::decode(&effect(text))
             .and_then(|change| replica.apply(version, [change]))
             .map(drop);
         assert_eq!(outcome, applied, "{text}");
@@ -158,7 +159,7 @@ fn a_replica_refuses_an_epoch_that_does_not_rise() {
 #[test]
 fn a_sale_whose_epochs_are_used_up_refuses() {
     let mut sale = opened(500);
-    let last = Change::decode(b"Pe9007199254740991").unwrap();
+    let last = change(b"Pe9007199254740991");
     let version = sale.balances().version;
     sale.apply(version, [last]).unwrap();
     let decision = sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, run: 600 });

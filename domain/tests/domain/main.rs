@@ -24,5 +24,5 @@ mod masses;
 mod property;
 mod simulation;
 
-use seckill_oracle::{oracle, rebuild, sim, sound, world};
+use seckill_oracle::{oracle, rebuild, shorthand, sim, sound, world};
 use seckill_random as random;

@@ -193,7 +193,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
         assert_eq!(is_fenced(&sale, number), stands, "{number}");
     }
     let pieces = rebuild::pieces(&sale);
-    assert!(pieces.iter().filter(|(letter, _)| *letter == b'J').count() > 100);
+    assert!(pieces.iter().filter(|(letter, _)| *letter == 'J').count() > 100);
     assert_eq!(rebuild::fences_in(&pieces).len() as u64, most);
     assert_eq!(rebuild::pieces(&replica), pieces);
     rebuild::check(&sale).unwrap();

@@ -48,7 +48,7 @@ const NASTY: [&[u8]; 22] = [
     b"\xff\xfe",
     b"OFF",
     b"ALL",
-    b"Gq2r3:",
+    b"\0\0\0\x05alic",
     b"k0",
     b"stream",
 ];
@@ -210,7 +210,7 @@ pub fn call_all(rounds: u64, seed: u64) -> Figures {
 fn parse_all(rounds: u64, seed: u64) -> Figures {
     let (mut random, mut figures) = (Random(seed), Figures::default());
     for _ in 0..rounds {
-        let call = any_call(&mut random, &[b"galice".to_vec()]);
+        let call = any_call(&mut random, &[b"\0\0\0\x05alice\0\x01\0".to_vec()]);
         let args: Vec<&[u8]> = call[1..].iter().map(Vec::as_slice).collect();
         let place = outbox_index(&args, random.below(3) as usize);
         assert!(place.is_none_or(|place| place < args.len()));

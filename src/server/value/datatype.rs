@@ -17,10 +17,10 @@ use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
 use crate::server::ffi::{log, random};
 use crate::server::propagation::epoch;
 use crate::server::propagation::replicate::APPLY;
-use seckill_domain::effect::Change;
+use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
 use seckill_domain::position::Position;
-use seckill_domain::snapshot::{Kind, Loader};
+use seckill_domain::snapshot::{Loader, Piece};
 use seckill_domain::Sale;
 
 /// Version of the frame around the pieces of a dump; the pieces have a version of their own.
@@ -123,13 +123,13 @@ unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) 
     guarded((), || {
         // SAFETY: as for `mem_usage`.
         let sale = unsafe { sale_of(value) };
-        let mut marked = Vec::new();
-        for (kind, piece) in sale.pieces() {
-            marked.clear();
-            mark(&mut marked, kind, &piece);
+        let mut bytes = Vec::new();
+        for piece in sale.pieces() {
+            bytes.clear();
+            piece.encode(&mut bytes);
             // SAFETY: the digest is alive during the callback; the buffer is as long as said.
             unsafe {
-                let (start, len) = (marked.as_mut_ptr(), marked.len());
+                let (start, len) = (bytes.as_mut_ptr(), bytes.len());
                 api!(RedisModule_DigestAddStringBuffer)(digest, start.cast(), len)
             };
         }
@@ -137,12 +137,6 @@ unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) 
         // SAFETY: as above.
         unsafe { api!(RedisModule_DigestEndSequence)(digest) };
     });
-}
-
-/// Appends a piece with its letter before it, as dumps and digests have it.
-fn mark(out: &mut Vec<u8>, kind: Kind, piece: &[u8]) {
-    out.push(kind.letter());
-    out.extend_from_slice(piece);
 }
 
 unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
@@ -154,11 +148,11 @@ unsafe extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
 }
 
 fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
-    let mut marked = Vec::new();
-    for (kind, piece) in sale.pieces().chain([sale.refusals_piece()]) {
-        marked.clear();
-        mark(&mut marked, kind, &piece);
-        save(io, &marked);
+    let mut bytes = Vec::new();
+    for piece in sale.pieces().chain([sale.refusals_piece()]) {
+        bytes.clear();
+        piece.encode(&mut bytes);
+        save(io, &bytes);
     }
     if !sale.is_whole() && is_child() {
         save(io, OF_FILE);
@@ -329,14 +323,10 @@ fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale)
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
     let others = count.saturating_sub(1) as u64;
     let mut version = sale.balances().version.saturating_sub(others);
-    for (kind, piece) in pieces {
-        let Some(effect) = kind.effect(&piece) else { continue };
-        if kind == Kind::Base {
-            emit(io, key, 0, &Change::piece(effect));
-        } else {
-            emit(io, key, version, &Change::piece(effect));
-            version += 1;
-        }
+    for piece in pieces {
+        let begins = matches!(piece, Piece::Base(_));
+        emit(io, key, if begins { 0 } else { version }, &Change::piece(Effect::Piece(piece)));
+        version += u64::from(!begins);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use seckill::command::docs::{FIELDS, SETTINGS};
-use seckill_domain::event::EventKind;
+use seckill_domain::event::EVENTS;
 
 const HEAD: &str = "\
 # Events, INFO and settings
@@ -44,7 +44,7 @@ const SETTINGS_HEAD: &str = "
 /// The page.
 pub fn markdown() -> String {
     let mut page = String::from(HEAD);
-    for kind in EventKind::ALL {
+    for kind in EVENTS {
         let notification = kind.notification().map(|name| format!("`{}`", name.to_string_lossy()));
         let notification = notification.unwrap_or_else(|| "none".to_owned());
         row(&mut page, &[&format!("`{}`", kind.name()), &notification, kind.about()]);

@@ -9,11 +9,11 @@ const BATCH: usize = 1000;
 /// Adds grants `from..to` to a sale that has had `from` grants and no other change but INIT.
 /// `effect` is the text of each grant.
 #[track_caller]
-pub fn grow(conn: &mut Conn, key: &str, from: usize, to: usize, effect: impl Fn(usize) -> String) {
+pub fn grow(conn: &mut Conn, key: &str, from: usize, to: usize, effect: impl Fn(usize) -> Vec<u8>) {
     for start in (from..to).step_by(BATCH) {
         let end = to.min(start + BATCH);
         let position = position(conn, key, 1 + start);
-        let mut words = vec!["SECKILL.APPLY".to_owned(), key.to_owned(), position];
+        let mut words = ["SECKILL.APPLY", key, &position].map(|it| it.as_bytes().to_vec()).to_vec();
         words.extend((start..end).map(&effect));
         assert_eq!(conn.ask(&words).to_string(), "+OK");
     }

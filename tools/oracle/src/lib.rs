@@ -6,12 +6,14 @@
 //!   compares them after every step.
 //! * `rebuild` saves and loads a sale in both binary forms.
 //! * `sales` makes sales for tests that are about something else.
+//! * `shorthand` is how tests write effects.
 //! * `sound` tells whether what came out of altered bytes is a sale like any other.
 //! * `sim` simulates nodes, logs and faults around the oracle.
 
 pub mod oracle;
 pub mod rebuild;
 pub mod sales;
+pub mod shorthand;
 pub mod sim;
 pub mod sound;
 pub mod stored_entry;

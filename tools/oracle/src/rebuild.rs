@@ -1,38 +1,68 @@
 //! Saving a sale and loading it again, as a dump and as a rewritten log.
 
-use seckill_domain::bytes::Reader;
-use seckill_domain::effect::Change;
+use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
-use seckill_domain::snapshot::{Kind, Loader};
+use seckill_domain::snapshot::{Loader, Piece};
 use seckill_domain::Sale;
 
 use super::oracle::Fence;
 
-/// Everything that replicates, as it is digested.
-pub fn pieces(sale: &Sale) -> Vec<(u8, Vec<u8>)> {
-    sale.pieces().map(|(kind, piece)| (kind.letter(), piece)).collect()
+/// Everything that replicates, as it is digested, each piece with its letter.
+pub fn pieces(sale: &Sale) -> Vec<(char, Vec<u8>)> {
+    sale.pieces().map(|piece| (letter(&piece), bytes(&piece))).collect()
+}
+
+/// The bytes of a piece.
+fn bytes(piece: &Piece<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    piece.encode(&mut bytes);
+    bytes
+}
+
+/// A letter for each kind of piece, so that tests can say which there are.
+fn letter(piece: &Piece<'_>) -> char {
+    match piece {
+        Piece::Base(_) => 'B',
+        Piece::RestockIds(_) => 'K',
+        Piece::Fences(_) => 'J',
+        Piece::Listed(_) => 'S',
+        Piece::Amounts(_) => 'O',
+        Piece::Grants(_) => 'L',
+        Piece::Round(_) => 'Z',
+        Piece::Refusals(_) => 'C',
+    }
+}
+
+/// The letters of the pieces of a dump; a dot for what is none.
+pub fn letters(dump: &[Vec<u8>]) -> String {
+    dump.iter().map(|bytes| Piece::decode(bytes).map_or('.', |piece| letter(&piece))).collect()
+}
+
+/// The letter of the piece that an effect of a rewritten log brings.
+pub fn letter_of(effect: &[u8]) -> char {
+    match Change::decode(effect).map(|change| change.effect) {
+        Ok(Effect::Piece(piece)) => letter(&piece),
+        other => panic!("no piece: {other:?}"),
+    }
 }
 
 /// The fences that are saved, the oldest first.
-pub fn fences_in(pieces: &[(u8, Vec<u8>)]) -> Vec<Fence> {
+pub fn fences_in(pieces: &[(char, Vec<u8>)]) -> Vec<Fence> {
     let mut fences = Vec::new();
-    for (_, piece) in pieces.iter().filter(|(letter, _)| *letter == b'J') {
-        let mut reader = Reader::new(piece);
-        while !reader.is_empty() {
-            let mut bytes = || reader.bytes().unwrap().to_vec();
-            let (user, req) = (bytes(), bytes());
-            fences.push(Fence { user, req, at: reader.varint().unwrap() });
+    for (_, bytes) in pieces {
+        if let Ok(Piece::Fences(part)) = Piece::decode(bytes) {
+            fences.extend(part.iter().map(|fence| {
+                let (user, req) = (fence.user.to_vec(), fence.req.to_vec());
+                Fence { user, req, at: fence.at }
+            }));
         }
     }
     fences
 }
 
-/// The pieces of a dump: each behind its letter, the base first, the refusals last.
+/// The pieces of a dump: the base first, the refusals last.
 pub fn dump(sale: &Sale) -> Vec<Vec<u8>> {
-    sale.pieces()
-        .chain([sale.refusals_piece()])
-        .map(|(kind, piece)| [&[kind.letter()], &piece[..]].concat())
-        .collect()
+    sale.pieces().chain([sale.refusals_piece()]).map(|piece| bytes(&piece)).collect()
 }
 
 /// Loads a dump.
@@ -45,16 +75,15 @@ pub fn load(dump: &[Vec<u8>], arrived_at: u64) -> Result<Sale, Refused> {
 
 /// The texts of a rewritten log, each with the version that it follows.
 pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
-    let pieces: Vec<(Kind, Vec<u8>)> = sale.pieces().collect();
-    let mut version = sale.balances().version - (pieces.len() as u64 - 1);
+    let pieces = sale.pieces();
+    let mut version = sale.balances().version + 1 - pieces.size_hint().0 as u64;
     let mut texts = Vec::new();
-    for (kind, piece) in &pieces {
-        let Some(effect) = kind.effect(piece) else { continue };
+    for piece in pieces {
+        let begins = matches!(piece, Piece::Base(_));
         let mut text = Vec::new();
-        Change::piece(effect).encode(&mut text);
-        let follows = if *kind == Kind::Base { 0 } else { version };
-        version += u64::from(*kind != Kind::Base);
-        texts.push((follows, text));
+        Change::piece(Effect::Piece(piece)).encode(&mut text);
+        texts.push((if begins { 0 } else { version }, text));
+        version += u64::from(!begins);
     }
     texts
 }
@@ -76,6 +105,11 @@ fn without_indexes(sale: &Sale) -> Sale {
     blind
 }
 
+/// The refusal counters as a dump has them.
+pub fn refusals(sale: &Sale) -> Vec<u8> {
+    bytes(&sale.refusals_piece())
+}
+
 /// Rebuilds `sale` in both forms and tells where the result is another sale.
 pub fn check(sale: &Sale) -> Result<(), String> {
     let expected = pieces(sale);
@@ -94,7 +128,7 @@ pub fn check(sale: &Sale) -> Result<(), String> {
             return Err(format!("the sale of its {form} has {differences:?}"));
         }
     }
-    if dumped.refusals_piece() != sale.refusals_piece() {
+    if bytes(&dumped.refusals_piece()) != bytes(&sale.refusals_piece()) {
         return Err("a dump keeps the refusal counters".into());
     }
     Ok(())

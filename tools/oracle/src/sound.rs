@@ -180,7 +180,7 @@ pub fn try_apply(sale: &mut Sale, version: u64, texts: &[&Vec<u8>], how: &str) -
     let changes: Result<Vec<Change<'_>>, Refused> =
         texts.iter().map(|text| Change::decode(text)).collect();
     let Ok(changes) = changes else { return false };
-    let (pieces, refusals) = (rebuild::pieces(sale), sale.refusals_piece());
+    let (pieces, refusals) = (rebuild::pieces(sale), rebuild::refusals(sale));
     let applied = sale.apply(version, changes).map(drop);
     if applied.is_err() {
         assert_eq!(rebuild::pieces(sale), pieces, "{how}: refused, but {texts:?} changed it");
@@ -188,6 +188,6 @@ pub fn try_apply(sale: &mut Sale, version: u64, texts: &[&Vec<u8>], how: &str) -
         let moved = sale.balances().version - version;
         assert_eq!(moved, texts.len() as u64, "{how}: {texts:?}");
     }
-    assert_eq!(sale.refusals_piece(), refusals);
+    assert_eq!(rebuild::refusals(sale), refusals);
     applied.is_ok()
 }

@@ -1,188 +1,175 @@
 //! The base of a sale: everything but its lists.
-//!
-//! ```text
-//! form  id  secret  supply told  terms told  terms  numbers  tallies  epochs
-//! outbox told  outbox  fences  fences dropped  sections
-//! ```
-//! The id has eight bytes, the secret sixteen. The numbers are those of the whole sale, how many
-//! there are of what follows, and how many pieces follow. The sections are what only some sales
-//! have: their number, then a tag and a byte string each, tags ascending.
 
-use super::law::{completes, counts_all, draw_holds};
-use super::sections::take_sections;
-use super::turn::{put_epochs, take_epochs};
-use super::{put_numbers, take_number, FORMAT_VERSION};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::law::counts_all;
+use super::order::completes;
+use super::round::RoundStart;
 use crate::admission::LISTS;
+use crate::draw::amounts::Amounts;
 use crate::ledger::HashKey;
-use crate::memory::bytes::{put_bytes, put_varint, Reader};
+use crate::memory::wire;
 use crate::model::balances::Balances;
+use crate::model::limits::ROUND_TOTALS_MAX;
 use crate::model::outcome::Refused;
-use crate::request::terms::{Terms, TermsChange};
+use crate::request::terms::Terms;
+use crate::rounds::past::{Rounds, Total};
 use crate::state::status::Tallies;
 use crate::Sale;
 
-/// What a base says will follow, and where it must end.
-#[derive(Clone, Debug)]
-pub struct Stated {
+/// What a sale is without its lists, and what they come to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Base {
+    id: u64,
+    secret: [u8; 16],
+    /// The numbers of the whole sale.
     pub(super) balances: Balances,
-    pub(super) restocks: u64,
-    pub(super) fences: u64,
+    #[serde(deserialize_with = "wire::moment")]
+    created_at: u64,
+    paused: bool,
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) initial_supply: u64,
+    #[serde(deserialize_with = "wire::integer")]
     pub(super) winners: u64,
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) restocks: u64,
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) fences: u64,
+    #[serde(deserialize_with = "wire::integer")]
+    fences_dropped: u64,
+    #[serde(deserialize_with = "wire::integer")]
     pub(super) amounts: u64,
     /// Users of every list, those in and all places.
     pub(super) lists: [(u64, u64); LISTS.len()],
+    /// How many pieces follow.
+    #[serde(deserialize_with = "wire::integer")]
+    pieces: u64,
+    tallies: Tallies,
+    /// How the oldest round begins that is kept; in a sale without rounds there is one.
+    start: RoundStart,
+    pub(super) rounds: Option<RoundsOver>,
+    initial_terms: Terms,
+    terms: Terms,
+}
+
+/// What a sale with rounds keeps of those that are over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct RoundsOver {
+    #[serde(deserialize_with = "wire::integer")]
+    base_supply: u64,
+    #[serde(deserialize_with = "totals")]
+    pub(super) totals: Vec<Total>,
+}
+
+fn totals<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Total>, D::Error> {
+    // The stored round is listed too.
+    wire::several(from, ROUND_TOTALS_MAX - 1, Some::<Total>)
 }
 
 impl Sale {
     /// The base, which `pieces` pieces follow.
-    pub(super) fn write_base(&self, pieces: u64) -> Vec<u8> {
-        let mut out = vec![FORMAT_VERSION];
-        out.extend_from_slice(&self.id.to_be_bytes());
-        out.extend_from_slice(&self.secret);
-        put_varint(&mut out, self.told_supply);
-        put_terms(&mut out, &self.told_terms);
-        put_terms(&mut out, &self.terms);
-        let balances = &self.balances;
-        let numbers = [
-            self.created_at,
-            u64::from(self.paused),
+    pub(super) fn base(&self, pieces: u64) -> Base {
+        let totals = |rounds: &Rounds| rounds.totals.iter().copied().collect();
+        let over = |rounds: &Rounds| RoundsOver {
+            base_supply: rounds.base_supply,
+            totals: totals(rounds),
+        };
+        Base {
+            id: self.id,
+            secret: self.secret,
             // What is still to come is announced as it was: the copy awaits it too.
-            balances.version + self.awaits,
-            balances.rev,
-            balances.t,
-            balances.epoch,
-            balances.supply,
-            balances.available,
-            balances.held,
-            balances.sold,
-            balances.deficit,
-            balances.grants,
-            balances.last_grant_at,
-            self.ledger.winners(),
-            self.restocks.len() as u64,
-            pieces + self.awaits,
-        ];
-        put_numbers(&mut out, numbers);
-        put_numbers(&mut out, self.tallies.numbers());
-        // A sale with rounds writes the epochs of each of them in its place.
-        let epochs = if self.rounds().is_some() { &[] } else { self.ledger.epochs() };
-        put_epochs(&mut out, epochs);
-        put_outbox(&mut out, &self.told_terms);
-        put_outbox(&mut out, &self.terms);
-        put_numbers(&mut out, [self.fences.len() as u64, self.fences.dropped()]);
-        self.put_sections(&mut out);
-        out
+            balances: Balances { version: self.balances.version + self.awaits, ..self.balances },
+            created_at: self.created_at,
+            paused: self.paused,
+            initial_supply: self.initial_supply,
+            winners: self.ledger.winners(),
+            restocks: self.restocks.len() as u64,
+            fences: self.fences.len() as u64,
+            fences_dropped: self.fences.dropped(),
+            amounts: self.amounts().map_or(0, Amounts::len),
+            lists: LISTS.map(|list| self.list_size(list)),
+            pieces: pieces + self.awaits,
+            tallies: self.tallies,
+            start: self.round_start(0),
+            rounds: self.rounds().map(over),
+            initial_terms: (*self.initial_terms).clone(),
+            terms: self.terms.clone(),
+        }
     }
 }
 
-fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
-    let fields = TermsChange::all_of(terms).fields();
-    put_numbers(out, fields.into_iter().map(|(_, number)| number.unwrap_or(0)));
-}
-
-fn put_outbox(out: &mut Vec<u8>, terms: &Terms) {
-    put_bytes(out, terms.outbox.as_deref().unwrap_or_default());
-}
-
-fn take_outbox(reader: &mut Reader<'_>) -> Option<Option<Box<[u8]>>> {
-    let name = reader.bytes()?;
-    Some((!name.is_empty()).then(|| name.into()))
-}
-
-fn take_terms(reader: &mut Reader<'_>) -> Option<Terms> {
-    let mut complete = true;
-    let change = TermsChange::from_fields(|_| {
-        let number = take_number(reader);
-        complete &= number.is_some();
-        number
-    });
-    complete.then(|| Terms::default().altered(&change))
-}
-
-/// Reads a base into a sale that has all its units available and no grant yet.
-pub fn read_base(piece: &[u8], key: HashKey) -> Result<(Sale, Stated), Refused> {
-    let mut reader = Reader::new(piece);
-    let format = reader.byte().ok_or(Refused::Unknown)?;
-    if format != FORMAT_VERSION {
-        return Err(Refused::Unknown);
+impl Base {
+    /// The sale that it begins: all its units are available and no grant was made yet.
+    pub(crate) fn begin(&self, key: HashKey) -> Result<Sale, Refused> {
+        let mut sale = Sale::blank(self.id, self.secret, self.terms.clone(), key);
+        sale.ledger = self.start.ledger(key).ok_or(Refused::Law)?;
+        sale.fences.set_dropped(self.fences_dropped);
+        sale.initial_supply = self.initial_supply;
+        sale.initial_terms = Box::new(self.initial_terms.clone());
+        sale.created_at = self.created_at;
+        sale.paused = self.paused;
+        sale.tallies = self.tallies;
+        if self.lists.iter().any(|(_, places)| *places > 0) {
+            sale.extras_mut();
+        }
+        if let Some(over) = &self.rounds {
+            let mut rounds = Box::new(Rounds::default());
+            rounds.base_supply = over.base_supply;
+            rounds.totals = over.totals.clone().into();
+            sale.extras_mut().rounds = Some(rounds);
+        }
+        // The INIT was a change, too, and comes before the pieces.
+        let version = self.balances.version.checked_sub(self.pieces).filter(|it| *it > 0);
+        let (version, packets) = (version.ok_or(Refused::Law)?, sale.packets_begun());
+        sale.balances = self.start.balances(&Balances { version, ..self.balances }, packets);
+        sale.awaits = self.pieces;
+        self.check(&sale)?;
+        Ok(sale)
     }
-    let (sale, stated) = base_fields(&mut reader, key).ok_or(Refused::Unknown)?;
-    let terms_hold = sale.terms.check().is_ok() && sale.told_terms.check().is_ok();
-    let ordered = sale.created_at <= sale.balances.t;
-    let counted = counts_all(&stated.balances, stated.restocks, stated.fences);
-    let repeats = sale.terms.schedule.is_some();
-    let rounds_hold = repeats == sale.rounds().is_some()
-        && sale.told_terms.schedule == sale.terms.schedule
-        && (!repeats || stated.balances.deficit == 0)
-        && sale.balances.round <= stated.balances.round
-        && sale.balances.grants <= stated.balances.grants
-        && counts_all(&sale.balances, 0, 0)
-        && (sale.awaits > 0 || completes(&sale, None, &sale.balances));
-    let lawful = rounds_hold
-        && stated.balances.is_lawful()
-        && sale.balances.is_lawful()
-        && draw_holds(&sale, &stated);
-    let holds = reader.is_empty() && terms_hold && ordered && counted && lawful;
-    holds.then_some((sale, stated)).ok_or(Refused::Law)
+
+    /// Whether it can be of a sale, which begins as `sale`.
+    fn check(&self, sale: &Sale) -> Result<(), Refused> {
+        let (stated, begun) = (&self.balances, &sale.balances);
+        let numbers_hold = stated.is_lawful()
+            && self.created_at <= stated.t
+            && counts_all(stated, self.restocks, self.fences)
+            && counts_all(begun, 0, 0);
+        let terms_hold = self.terms.check().is_ok()
+            && self.initial_terms.check().is_ok()
+            && self.initial_terms.schedule == self.terms.schedule
+            && draw_holds(sale, self);
+        let is_complete = sale.awaits > 0 || completes(sale, None, begun);
+        match numbers_hold && terms_hold && self.rounds_hold() && is_complete {
+            true => Ok(()),
+            false => Err(Refused::Law),
+        }
+    }
+
+    fn rounds_hold(&self) -> bool {
+        let (start, stated) = (&self.start, &self.balances);
+        let newest_epoch = start.epochs.last().map_or(0, |(_, epoch)| *epoch);
+        let follows = self.terms.schedule.is_some() == self.rounds.is_some()
+            && start.round <= stated.round
+            && u64::from(start.grants_before) <= stated.grants
+            && newest_epoch <= stated.epoch;
+        let fits = match &self.rounds {
+            Some(over) => stated.deficit == 0 && over.totals.is_sorted_by(|a, b| a.round < b.round),
+            None => stated.round == 0 && start.is_first(stated.supply),
+        };
+        follows && fits
+    }
 }
 
-fn base_fields(reader: &mut Reader<'_>, key: HashKey) -> Option<(Sale, Stated)> {
-    let id = u64::from_be_bytes(reader.array()?);
-    let secret = reader.array()?;
-    let told_supply = take_number(reader)?;
-    let mut told_terms = take_terms(reader)?;
-    let terms = take_terms(reader)?;
-    let mut number = || take_number(reader);
-    let created_at = number()?;
-    let paused = match number()? {
-        0 => false,
-        1 => true,
-        _ => return None,
+/// Whether the packets that a base states are those of its terms.
+fn draw_holds(sale: &Sale, base: &Base) -> bool {
+    let Some(draw) = &sale.terms.draw else {
+        return base.balances.packets.is_none() && base.amounts == 0;
     };
-    let balances = Balances {
-        version: number()?,
-        rev: number()?,
-        t: number()?,
-        epoch: number()?,
-        supply: number()?,
-        available: number()?,
-        held: number()?,
-        sold: number()?,
-        deficit: number()?,
-        packets: None,
-        round: 0,
-        grants: number()?,
-        last_grant_at: number()?,
-    };
-    let (winners, restocks) = (number()?, number()?);
-    let lists = [(0, 0); LISTS.len()];
-    let mut stated = Stated { balances, winners, restocks, fences: 0, amounts: 0, lists };
-    let pieces = number()?;
-    let tallies = Tallies::from_numbers(&mut number)?;
-    let mut sale = Sale::blank(id, secret, terms, key);
-    take_epochs(reader, &mut sale.ledger, balances.epoch)?;
-    told_terms.outbox = take_outbox(reader)?;
-    sale.terms.outbox = take_outbox(reader)?;
-    stated.fences = take_number(reader)?;
-    sale.fences.set_dropped(take_number(reader)?);
-    sale.told_supply = told_supply;
-    sale.told_terms = Box::new(told_terms);
-    sale.created_at = created_at;
-    sale.paused = paused;
-    sale.tallies = tallies;
-    sale.balances.supply = balances.supply;
-    take_sections(reader, &mut sale, &mut stated)?;
-    if sale.terms.has_extras() || stated.lists.iter().any(|(_, places)| *places > 0) {
-        sale.extras_mut();
-    }
-    // The INIT was a change, too, and comes before the pieces.
-    let version = balances.version.checked_sub(pieces).filter(|version| *version > 0)?;
-    let packets = sale.packets_begun();
-    // Without rounds the round is 0 and no grant came before.
-    let Balances { round, supply, grants, .. } = sale.balances;
-    let (available, held, sold) = (supply, 0, 0);
-    let numbers = Balances { round, supply, available, held, sold, grants, packets, ..balances };
-    sale.balances = Balances { version, ..numbers };
-    sale.awaits = pieces;
-    Some((sale, stated))
+    let list = if draw.is_list() { base.balances.packets.unwrap_or(0) } else { 0 };
+    sale.initial_terms.draw == sale.terms.draw
+        && draw.check_numbers(base.initial_supply).is_ok()
+        && draw.is_lawful(&base.balances)
+        && draw.is_lawful(&sale.balances)
+        // Fewer only in a sale that itself awaited pieces: its last piece finds that out.
+        && base.amounts <= list
 }

@@ -1,66 +1,256 @@
-//! Bases of other forms, and altered ones.
+//! Pieces of other versions, altered ones, and what they may not say.
 
 #![cfg(test)]
 
 use super::*;
+use crate::codec::effect::{Change, Effect};
 use crate::draw::Draw;
-use crate::model::outcome::Refused;
+use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::request::terms::Terms;
+use crate::rounds::past::Total;
 use crate::rounds::schedule::Schedule;
-use crate::testing::{created, init};
+use crate::testing::{bytes_of, created, grab, init};
+use crate::Sale;
 
-fn base_of(terms: Terms) -> Vec<u8> {
-    let (_, base) = created(&init(7, terms), 5).pieces().next().unwrap();
-    base
+const SCHEDULE: Schedule = Schedule { period_ms: 10, offset_ms: 3, lasts_ms: 5, carry: false };
+
+/// A sale that keeps a round before the stored one, with a grant in each.
+fn with_rounds(draw: Option<Draw>) -> Sale {
+    let limit = u64::from(draw.is_none());
+    let terms = Terms { limit, draw, schedule: Some(SCHEDULE), ..Terms::default() };
+    let mut sale = created(&init(9, terms), 13);
+    for clock_ms in [14, 24] {
+        grab(&mut sale, "u", clock_ms);
+    }
+    assert_eq!((sale.balances().round, sale.balances().grants), (2, 2));
+    sale
+}
+
+fn bytes(piece: &Piece<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    piece.encode(&mut bytes);
+    bytes
+}
+
+/// A dump of these pieces loaded.
+fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
+    let mut loader = Loader::start(&bytes(&pieces[0]), [1, 2])?;
+    pieces[1..].iter().try_for_each(|piece| loader.add(&bytes(piece)))?;
+    loader.finish(0)
+}
+
+/// The sale as a log of its first pieces leaves it.
+fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
+    let mut pieces = pieces.into_iter().map(|piece| Change::piece(Effect::Piece(piece)));
+    let (mut sale, _) = Sale::create(pieces.next().unwrap(), [1, 2]).unwrap();
+    pieces.for_each(|piece| drop(sale.apply(sale.balances.version, [piece]).unwrap()));
+    sale
+}
+
+/// What comes of one more piece, which leaves no trace where it is refused.
+fn after(sale: &Sale, piece: Piece<'_>) -> Result<(), Refused> {
+    let mut copy = sale.clone();
+    let change = Change::piece(Effect::Piece(piece));
+    let applied = copy.apply(sale.balances.version, [change]).map(drop);
+    assert_eq!(applied.is_err(), bytes_of(&copy) == bytes_of(sale));
+    applied
 }
 
 #[test]
-fn another_form_is_refused() {
-    let mut base = base_of(Terms::default());
-    let (sale, _) = read_base(&base, [1, 2]).unwrap();
-    assert_eq!(sale.balances().supply, 7);
-    assert!(sale.extras.is_none());
-    for form in [0, FORMAT_VERSION + 1, 255] {
-        base[0] = form;
-        assert_eq!(read_base(&base, [1, 2]).err(), Some(Refused::Unknown), "form {form}");
+fn another_version_is_refused() {
+    let sale = with_rounds(None);
+    for piece in sale.pieces().chain([sale.refusals_piece()]) {
+        let mut bytes = bytes(&piece);
+        assert!(Piece::decode(&bytes).is_ok());
+        assert_eq!(bytes[0], 0, "the place of version 1");
+        for version in [1, 2, 0x7f, 0x80, 0xff] {
+            bytes[0] = version;
+            assert_eq!(Piece::decode(&bytes).err(), Some(Refused::Unknown), "{version}");
+        }
     }
 }
 
 #[test]
-fn sections_that_are_unknown_empty_or_out_of_order_are_refused() {
-    let plain = base_of(Terms::default());
-    let plain = &plain[..plain.len() - 1];
-    let broken: [&[u8]; 6] = [
-        &[1, 9, 1, 0],
-        &[1, 1, 0],
-        &[2, 3, 2, 0, 0, 3, 2, 0, 0],
-        &[1, 2, 3, 3, 9, 9],
-        &[0, 0],
-        &[1],
-    ];
-    for sections in broken {
-        let base = [plain, sections].concat();
-        assert!(read_base(&base, [1, 2]).is_err(), "{sections:?}");
+fn what_is_cut_off_longer_or_of_no_kind_is_refused() {
+    let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
+    for piece in sale.pieces().chain([sale.refusals_piece()]) {
+        let mut bytes = bytes(&piece);
+        for len in 0..bytes.len() {
+            assert_eq!(Piece::decode(&bytes[..len]).err(), Some(Refused::Unknown), "{len}");
+        }
+        bytes.push(0);
+        assert_eq!(Piece::decode(&bytes).err(), Some(Refused::Unknown), "a byte more");
+        bytes[1] = 8;
+        assert_eq!(Piece::decode(&bytes).err(), Some(Refused::Unknown), "no kind of piece");
     }
 }
 
 #[test]
-fn a_base_with_every_section_is_refused_when_cut_or_altered_to_break_the_law() {
-    let draw = Some(Draw::Packets { packets: 3, min: 2 });
-    let schedule = Schedule { period_ms: 10, offset_ms: 3, lasts_ms: 5, carry: true };
-    let base = base_of(Terms { limit: 0, draw, schedule: Some(schedule), ..Terms::default() });
-    assert!(read_base(&base, [1, 2]).is_ok());
-    for len in 0..base.len() {
-        assert!(read_base(&base[..len], [1, 2]).is_err(), "{len}");
-    }
+fn an_altered_base_is_refused_or_lawful() {
+    let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
+    let base = bytes_of(&sale).remove(0);
     for place in 0..base.len() {
         for bit in 0..8 {
             let mut altered = base.clone();
             altered[place] ^= 1 << bit;
-            if let Ok((sale, _)) = read_base(&altered, [1, 2]) {
+            let Ok(Piece::Base(piece)) = Piece::decode(&altered) else { continue };
+            if let Ok(sale) = piece.begin([1, 2]) {
                 assert!(sale.balances().is_lawful());
-                assert_eq!(sale.audit().differences, []);
+                assert_eq!(
+                    sale.audit()
+                        .differences
+                        .iter()
+                        .filter(|one| one.field != "pieces_missing")
+                        .count(),
+                    0
+                );
             }
         }
     }
+}
+
+/// A sale shows the totals of 100 rounds, the stored one included: a base has at most 99.
+#[test]
+fn there_are_99_totals_at_most() {
+    let sale = with_rounds(None);
+    for (len, taken) in [(0, true), (ROUND_TOTALS_MAX - 1, true), (ROUND_TOTALS_MAX, false)] {
+        let mut pieces: Vec<_> = sale.pieces().collect();
+        let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
+        base.balances.round += 1000;
+        let last = pieces.iter_mut().rev().find_map(|piece| match piece {
+            Piece::Round(start) => Some(start),
+            _ => None,
+        });
+        last.unwrap().round += 1000;
+        let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
+        let total = |round| Total { round, supply: 9, sold: 1, winners: 1 };
+        base.rounds.as_mut().unwrap().totals = (0..len as u64).map(total).collect();
+        let expected = if taken { Ok(()) } else { Err(Refused::Unknown) };
+        assert_eq!(load(&pieces).map(drop), expected, "{len} totals");
+    }
+}
+
+#[test]
+fn totals_are_of_different_rounds_in_turn() {
+    let sale = with_rounds(None);
+    for (rounds, taken) in [(vec![0, 1], true), (vec![1, 0], false), (vec![1, 1], false)] {
+        let mut pieces: Vec<_> = sale.pieces().collect();
+        let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
+        let total = |round| Total { round, supply: 9, sold: 1, winners: 1 };
+        base.rounds.as_mut().unwrap().totals = rounds.iter().map(|round| total(*round)).collect();
+        assert_eq!(load(&pieces).is_ok(), taken, "{rounds:?}");
+    }
+}
+
+/// What a piece may say of the next round that is kept, one number at a time.
+#[test]
+fn a_round_that_can_not_follow_is_refused() {
+    let sale = with_rounds(None);
+    let all: Vec<_> = sale.pieces().collect();
+    let place = all.iter().position(|piece| matches!(piece, Piece::Round(_))).unwrap();
+    let Piece::Round(next) = all[place].clone() else { panic!("no round") };
+    let before = begun(all[..place].to_vec());
+    let epoch = sale.balances.epoch;
+    assert_eq!((next.round, next.grants_before, &next.epochs[..]), (2, 1, &[(2, epoch)][..]));
+    assert_eq!(before.balances.round, 1);
+    let try_next = |alter: &dyn Fn(&mut RoundStart)| {
+        let mut other = next.clone();
+        alter(&mut other);
+        after(&before, Piece::Round(other))
+    };
+    assert_eq!(try_next(&|_| {}), Ok(()));
+    assert_eq!(try_next(&|next| next.round += 5), Ok(()));
+    assert_eq!(try_next(&|next| next.round = 1), Err(Refused::Law), "the same round");
+    assert_eq!(try_next(&|next| next.round = 0), Err(Refused::Law), "an earlier one");
+    let with_grants = |next: &mut RoundStart, grants_before: u32| {
+        next.grants_before = grants_before;
+        next.epochs = vec![(grants_before + 1, epoch)];
+    };
+    assert_eq!(try_next(&|next| with_grants(next, 0)), Err(Refused::Law), "fewer grants");
+    // Each grant was a change: the version, which counts this piece too, has room for so many.
+    let room = before.balances.version as u32;
+    assert_eq!(try_next(&|next| with_grants(next, room)), Ok(()));
+    assert_eq!(try_next(&|next| with_grants(next, room + 1)), Err(Refused::Law), "more grants");
+    let epochs =
+        |list: &'static [(u32, u64)]| move |next: &mut RoundStart| next.epochs = list.to_vec();
+    assert_eq!(try_next(&epochs(&[])), Ok(()));
+    assert_eq!(try_next(&epochs(&[(1, 1)])), Err(Refused::Law), "before its first grant");
+    assert_eq!(try_next(&epochs(&[(3, 1)])), Err(Refused::Law), "after its first grant");
+    assert_eq!(try_next(&epochs(&[(2, INTEGER_MAX)])), Err(Refused::Law), "an epoch to come");
+    assert_eq!(try_next(&epochs(&[(2, 1), (2, 2)])), Err(Refused::Law), "two at one grant");
+    // A round begins only when the one before it has all that it announced.
+    let mut missing = begun(all[..place].to_vec());
+    missing.ledger.expect_epoch(900, INTEGER_MAX);
+    assert_eq!(after(&missing, Piece::Round(next.clone())), Err(Refused::Law));
+}
+
+/// In a sale that counts packets each gets its share of the round's supply.
+#[test]
+fn a_round_without_its_packets_is_refused() {
+    let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
+    let all: Vec<_> = sale.pieces().collect();
+    let place = all.iter().position(|piece| matches!(piece, Piece::Round(_))).unwrap();
+    let Piece::Round(next) = all[place].clone() else { panic!("no round") };
+    let before = begun(all[..place].to_vec());
+    for (supply, expected) in [(6, Ok(())), (5, Err(Refused::Law)), (0, Err(Refused::Law))] {
+        let other = RoundStart { supply, ..next.clone() };
+        assert_eq!(after(&before, Piece::Round(other)), expected, "{supply} for 3 packets of 2");
+    }
+}
+
+/// The rows of an old round keep its law, and the version has room for them.
+#[test]
+fn rows_of_an_old_round_are_checked() {
+    let sale = with_rounds(None);
+    let all: Vec<_> = sale.pieces().collect();
+    let [Piece::Base(base), Piece::Grants(rows), Piece::Round(_), Piece::Grants(_)] = &all[..]
+    else {
+        panic!("other pieces: {all:?}");
+    };
+    let with_room = |version: u64| {
+        let mut base = base.clone();
+        base.balances.version = version;
+        begun([Piece::Base(base)])
+    };
+    let several = |count: u64, qty: u64| Piece::Grants(rows.repeated(count, qty));
+    assert_eq!(after(&with_room(9), several(1, 9)), Ok(()));
+    assert_eq!(after(&with_room(9), several(1, 10)), Err(Refused::Law), "9 units were there");
+    assert_eq!(after(&with_room(9), several(2, 5)), Err(Refused::Law), "9 units were there");
+    // Three pieces follow the base: of the rest one is the INIT, and each grant was a change.
+    assert_eq!((base.balances.version, sale.balances.version), (4, 4));
+    for version in 4..9 {
+        let room = version - 3;
+        assert_eq!(after(&with_room(version), several(room, 1)), Ok(()));
+        let more = several(room + 1, 1);
+        assert_eq!(after(&with_room(version), more), Err(Refused::Law), "version {version}");
+    }
+}
+
+/// Pieces come in the order in which they are written.
+#[test]
+fn amounts_behind_rows_are_refused() {
+    let list = [5, 6, 7];
+    let terms = Terms { limit: 0, draw: Some(Draw::list(&list)), ..Terms::default() };
+    let mut wanted = init(18, terms);
+    wanted.amounts = list.to_vec();
+    let mut sale = created(&wanted, 1);
+    grab(&mut sale, "u", 2);
+    let all: Vec<_> = sale.pieces().collect();
+    let [base, amounts, rows] = &all[..] else { panic!("other pieces: {all:?}") };
+    let in_order = begun([base.clone(), amounts.clone(), rows.clone()]);
+    assert_eq!(bytes_of(&in_order), bytes_of(&sale));
+    let behind = begun([base.clone(), rows.clone()]);
+    assert_eq!(after(&behind, amounts.clone()), Err(Refused::Law));
+    let twice = load(&[base.clone(), rows.clone(), amounts.clone()]);
+    assert_eq!(twice.err(), Some(Refused::Law));
+}
+
+/// Counters are of one node: a log that brings them is refused.
+#[test]
+fn refusals_are_no_effect() {
+    let sale = with_rounds(None);
+    let before = begun(sale.pieces().take(1));
+    assert_eq!(after(&before, sale.refusals_piece()), Err(Refused::Law));
+    let change = Change::piece(Effect::Piece(sale.refusals_piece()));
+    assert_eq!(Sale::create(change, [1, 2]).err(), Some(Refused::Place));
 }

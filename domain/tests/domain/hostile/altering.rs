@@ -1,5 +1,9 @@
 //! What is done to the bytes of every kind of sale.
 
+use std::collections::BTreeSet;
+
+use seckill_domain::snapshot::Piece;
+
 use super::*;
 
 /// No piece of `dump` may be cut anywhere; then no sale is loaded.
@@ -71,14 +75,74 @@ pub fn apply_altered(
     applied
 }
 
+/// Appends a number as every form has it.
+pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a number out of the front.
+pub fn take_varint(bytes: &mut &[u8]) -> u64 {
+    let (number, mut shift) = (0, 0);
+    let mut number = number;
+    loop {
+        let (first, rest) = bytes.split_first().unwrap();
+        *bytes = rest;
+        number |= u64::from(first & 0x7f) << shift;
+        shift += 7;
+        if *first < 0x80 {
+            return number;
+        }
+    }
+}
+
+/// The effect that brings a piece of a dump: the piece has the version of the effect.
+pub fn as_effect(piece: &[u8]) -> Vec<u8> {
+    let effect = encoded(&Change::piece(Effect::Piece(Piece::Amounts(Vec::new()))));
+    [&effect[..effect.len() - 2], &piece[1..]].concat()
+}
+
+/// Rows as a log brings them: each is one unit, sold to "u" when the world began.
+pub fn plain_rows(first: u64, count: u64) -> Vec<u8> {
+    let mut piece = vec![0, 5];
+    [first, START, count].iter().for_each(|number| put_varint(&mut piece, *number));
+    (0..count).for_each(|_| piece.extend([1, b'u', 0, 1, 1, 0, 0]));
+    as_effect(&piece)
+}
+
+/// The bytes with each number in them at each edge: all that is no user's is a varint, and of what
+/// is a user's that does no harm either.
+pub fn at_edges(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    (0..bytes.len()).flat_map(move |from| {
+        let len = bytes[from..].iter().take_while(|byte| **byte >= 0x80).count() + 1;
+        let after = (from + len).min(bytes.len());
+        EDGES.into_iter().map(move |edge| {
+            let mut altered = bytes[..from].to_vec();
+            put_varint(&mut altered, edge);
+            altered.extend_from_slice(&bytes[after..]);
+            altered
+        })
+    })
+}
+
 /// Applies effects of these shapes with each of `numbers` for every `#`.
 pub fn apply_shapes(sale: &Sale, shapes: &[&str], numbers: &[String]) {
     for shape in shapes {
         for number in numbers {
             let text = shape.replace('#', number);
-            apply_to_copy(sale, &[&text.clone().into_bytes()], &text);
+            apply_to_copy(sale, &[&effect(&text)], &text);
         }
     }
+}
+
+/// Applies each of these effects with each of its numbers at each edge. Tells how often it was
+/// taken.
+pub fn apply_at_edges(sale: &Sale, texts: impl IntoIterator<Item = Vec<u8>>) -> u64 {
+    let altered = texts.into_iter().flat_map(|text| at_edges(&text).collect::<Vec<_>>());
+    altered.map(|text| u64::from(apply_to_copy(sale, &[&text], &format!("{text:?}")))).sum()
 }
 
 /// Whether a copy of the sale takes these effects. If it does, it is sound.
@@ -90,4 +154,23 @@ fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
         assert_sound(&other, how);
     }
     taken
+}
+
+/// What kinds of effects these are: their names, or what they settle a grant to.
+pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<String> {
+    let kind = |text: &'a Vec<u8>| match Change::decode(text).unwrap().effect {
+        Effect::Settle { to, .. } => format!("{to:?}"),
+        effect => format!("{effect:?}").split([' ', '(']).next().unwrap().to_owned(),
+    };
+    texts.into_iter().map(kind).collect()
+}
+
+/// The letters of the pieces that a log brings.
+pub fn letters_of(log: &[Vec<u8>]) -> String {
+    log.iter().map(|text| rebuild::letter_of(text)).collect()
+}
+
+/// Amounts as a log brings them.
+pub fn amounts_of(amounts: &[u64]) -> Vec<u8> {
+    encoded(&Change::piece(Effect::Piece(Piece::Amounts(amounts.to_vec()))))
 }

@@ -89,13 +89,11 @@ fn a_rich_sale_has_everything() {
         .map(|seq| format!("{:?}", sale.ledger().grant(seq).unwrap().state))
         .collect();
     assert_eq!(states.len(), 6, "{states:?}");
-    let letters: std::collections::BTreeSet<u8> = texts.iter().map(|(_, text)| text[0]).collect();
-    for letter in b"GCXFNYEDMWR" {
-        assert!(letters.contains(letter), "no effect {}", char::from(*letter));
-    }
+    let kinds = kinds_of(texts.iter().map(|(_, text)| text));
+    let all = "Grant Sold Cancelled Refunded Forfeited Expire Extend Reclaim Import Fence Restock";
+    all.split(' ').for_each(|kind| assert!(kinds.contains(kind), "no {kind} in {kinds:?}"));
     assert!(sale.balances().deficit > 0 && sale.balances().rev > 0);
-    let pieces: Vec<u8> = rebuild::pieces(&sale).into_iter().map(|(letter, _)| letter).collect();
-    assert_eq!(pieces, b"BKJL");
+    assert_eq!(rebuild::letters(&rebuild::dump(&sale)), "BKJLC");
     assert_sound(&sale, "as it is");
 }
 
@@ -132,7 +130,7 @@ fn every_number_of_a_base_at_every_edge() {
             altered[0] = base_with(&head, &others);
             try_load(&altered, &format!("number {field} is {edge}"));
             let mut log: Vec<_> = rebuild::log(&sale).into_iter().map(|(_, text)| text).collect();
-            log[0] = [b"B:", &altered[0][1..]].concat();
+            log[0] = as_effect(&altered[0]);
             try_follow(&log, &format!("number {field} of a log is {edge}"));
         }
     }
@@ -166,7 +164,6 @@ fn every_field_of_every_effect_at_every_edge() {
         "Gd#:new",
         "Gd#q#:new",
         "Gd5t#:new",
-        "C#",
         "Cs#",
         "Xs#",
         "Fs#",
@@ -186,19 +183,17 @@ fn every_field_of_every_effect_at_every_edge() {
         "Dt#:24",
         "Mq#a1r3:reqnew",
         "Mq1a#r3:reqnew",
-        "Ma1r#:reqnew",
-        "Mr3:reqnew",
-        "Wr#:reqnew",
         "Wr3t#:reqnew",
         "Wr4:lost",
-        "J:",
-        "Jt#:",
         "Ah#t#",
         "A:s",
         "A:zz",
         "Al#:other",
     ];
     apply_shapes(&sale, &shapes, &numbers);
+    let said = ["Gd5q1r3:reqnew", "Cs9", "Es9d99", "D:9,24", "Mq1a1r3:reqnew", "Wr3:reqnew", "Vs9"];
+    let taken = apply_at_edges(&sale, said.map(effect));
+    assert!(taken > 50, "{taken} taken");
 }
 
 #[test]
@@ -206,7 +201,7 @@ fn altered_effects() {
     let (sale, texts) = rich_sale(24);
     let texts = texts.into_iter().map(|(_, text)| text);
     let applied = apply_altered(&sale, texts, 4, 20_000, "rich");
-    assert!(applied > 300, "some alterations make another effect: {applied}");
+    assert!(applied > 200, "some alterations make another effect: {applied}");
 }
 
 /// Effects of one APPLY meet grants that the others have moved.
@@ -245,11 +240,10 @@ fn effects_of_one_apply_see_each_other() {
     ];
     for (texts, taken) in cases {
         let mut sale = world.sale.clone();
-        let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
         let (how, version) = (format!("{texts:?}"), sale.balances().version);
+        let texts: Vec<Vec<u8>> = texts.iter().map(effect).collect();
         let all: Vec<&Vec<u8>> = texts.iter().collect();
-        let words: Vec<_> = texts.iter().map(|text| text.escape_ascii().to_string()).collect();
-        assert_eq!(try_apply(&mut sale, version, &all, &how), taken, "{words:?}");
+        assert_eq!(try_apply(&mut sale, version, &all, &how), taken, "{how}");
         assert_sound(&sale, &how);
     }
 }

@@ -9,10 +9,6 @@ use seckill_domain::terms::Terms;
 
 use super::*;
 
-/// Places among the numbers of a base.
-const AVAILABLE: usize = 18;
-const DEFICIT: usize = 21;
-
 /// A sale with two grants.
 fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
@@ -46,7 +42,7 @@ fn with_number(sale: &Sale, place: usize, number: u64) -> (bool, bool) {
     numbers[place] = number;
     dump[0] = base_with(&head, &numbers);
     let mut log = texts_of(sale);
-    log[0] = [b"B:", &dump[0][1..]].concat();
+    log[0] = as_effect(&dump[0]);
     (try_load(&dump, "another number"), replays(&log))
 }
 
@@ -88,15 +84,14 @@ fn amounts_that_never_come() {
     let list = [5, 6, 7, 8];
     let sale = sale_on(drawing(Draw::list(&list)), &list, 26);
     let log = texts_of(&sale);
-    let letters: Vec<u8> = log.iter().map(|text| text[0]).collect();
-    assert_eq!(letters, b"BOL");
+    assert_eq!(letters_of(&log), "BOL");
     assert!(replays(&log));
     assert!(!replays(&log[..1]), "the rows and the amounts are to come");
     assert!(!replays(&log[..2]), "the rows are to come");
     // As many pieces as announced, but not those amounts.
-    for amounts in [&b"O:\x07"[..], b"O:\x08\x07\x01", b"O:\x08\x06"] {
+    for amounts in [&[7][..], &[8, 7, 1], &[8, 6]] {
         let mut other = log.clone();
-        other[1] = amounts.to_vec();
+        other[1] = amounts_of(amounts);
         assert!(!replays(&other), "{amounts:?}");
     }
 }
@@ -112,15 +107,8 @@ fn rows_that_leave_packets_without_a_share() {
     }
     let log = texts_of(&sale);
     assert!(replays(&log));
-    let rows = |count: u64| {
-        let mut text = b"L:".to_vec();
-        [1, count, START].iter().for_each(|number| put_varint(&mut text, *number));
-        // One unit SOLD to "u" at the base's time, as often as said.
-        (0..count).for_each(|_| text.extend([1, 0, b'u', 0]));
-        text
-    };
-    assert!(replays(&[log[0].clone(), rows(3)]), "one packet is left, with all the rest");
-    assert!(!replays(&[log[0].clone(), rows(4)]), "no packet is left for the rest");
+    assert!(replays(&[log[0].clone(), plain_rows(1, 3)]), "one packet is left, with all the rest");
+    assert!(!replays(&[log[0].clone(), plain_rows(1, 4)]), "no packet is left for the rest");
 }
 
 fn repeating() -> Sale {
@@ -142,7 +130,7 @@ fn an_import_of_a_grant_of_an_older_round() {
     let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
     let terms = Terms { hold_ms: 999, schedule: Some(schedule), ..Terms::default() };
     let mut sale = sale_on(terms, &[], 9);
-    let (here, again) = (b"Vs1".to_vec(), sale.balances().version);
+    let (here, again) = (effect("Vs1"), sale.balances().version);
     assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
     let turn = sale.decide_round(&Now { clock_ms: START + 100, run: 1 }).unwrap();
     commit(&mut sale, &turn);
@@ -172,8 +160,7 @@ fn a_total_of_a_round_to_come() {
 fn pieces_in_another_order() {
     let (sale, _) = holds::rich_sale(24);
     let log = texts_of(&sale);
-    let letters: Vec<u8> = log.iter().map(|text| text[0]).collect();
-    assert_eq!(letters, b"BKJL");
+    assert_eq!(letters_of(&log), "BKJL");
     for (one, other) in [(1, 2), (1, 3), (2, 3)] {
         let mut swapped = log.clone();
         swapped.swap(one, other);
@@ -188,13 +175,12 @@ fn an_import_after_an_epoch_that_granted_nothing() {
     let world = World::open(9, Rules::default(), START, 500).unwrap().unwrap();
     let dump = rebuild::dump(&world.sale);
     let (head, mut numbers) = numbers_of(&dump[0]);
-    // Behind seven tallies: no epoch yet. Now one that granted from seq 1 on.
-    let epochs = 26 + 1 + 7;
-    assert_eq!(numbers[epochs], 0);
-    numbers.splice(epochs..=epochs, [1, 1, 500]);
-    let text = [b"B:", &base_with(&head, &numbers)[1..]].concat();
+    // No epoch yet. Now one that granted from seq 1 on.
+    assert_eq!(numbers[EPOCHS], 0);
+    numbers.splice(EPOCHS..=EPOCHS, [1, 1, 500]);
+    let text = as_effect(&base_with(&head, &numbers));
     let (mut sale, _) = Sale::create(Change::decode(&text).unwrap(), [1, 2]).unwrap();
-    let import = b"Me501r1a5:rpaid".to_vec();
+    let import = effect("Me501r1a5:rpaid");
     let version = sale.balances().version;
     assert!(try_apply(&mut sale, version, &[&import], "an import"));
     assert_eq!(sale.ledger().epochs(), [(1, 501)]);

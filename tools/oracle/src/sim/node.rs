@@ -62,8 +62,7 @@ pub enum What {
 /// A digest of everything that replicates.
 pub fn digest(sale: &Sale) -> u64 {
     let mut hasher = SipHasher13::new();
-    for (kind, piece) in sale.pieces() {
-        hasher.write_u8(kind.letter());
+    for (_, piece) in rebuild::pieces(sale) {
         hasher.write_usize(piece.len());
         hasher.write(&piece);
     }
@@ -82,7 +81,7 @@ impl Held {
         let sale = rebuild::load(&rebuild::dump(&self.sale), at)
             .map_err(|why| format!("a snapshot is refused: {why:?}"))?;
         same("digest of a snapshot", &digest(&sale), &digest(&self.sale))?;
-        same("refusals in a snapshot", &sale.refusals_piece(), &self.sale.refusals_piece())?;
+        same("refusals in a snapshot", &rebuild::refusals(&sale), &rebuild::refusals(&self.sale))?;
         Ok(Held { sale, arrived_at: at, ..self.clone() })
     }
 

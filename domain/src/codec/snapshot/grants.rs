@@ -1,0 +1,237 @@
+//! Grants in a snapshot: cut into pieces, written, checked and added.
+
+use std::collections::HashSet;
+use std::hint::black_box;
+
+use serde::de::Error;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::law::{can_be_drawn, counts_all};
+use crate::draw::amounts::Amounts;
+use crate::ledger::record::{Asked, NewGrant, Record, ReqTag};
+use crate::ledger::{Ledger, Lookup, Places};
+use crate::memory::wire;
+use crate::model::balances::Balances;
+use crate::model::limits::{GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX};
+use crate::model::outcome::{Refused, State};
+use crate::Sale;
+
+/// Grants that are added together: their places in the index are asked for before the first is
+/// needed.
+const ADDED_TOGETHER: usize = 64;
+
+/// Longest grant without its ids, whatever its neighbours are.
+const STANDING_BYTES_MAX: usize = 24;
+
+/// Grants in seq order.
+#[derive(Clone, Debug)]
+pub struct Grants<'a> {
+    /// Seq of the first.
+    first: u64,
+    grants: Vec<Standing<'a>>,
+}
+
+/// A grant as it stands.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Standing<'a> {
+    #[serde(with = "wire::user")]
+    user: &'a [u8],
+    #[serde(borrow)]
+    req: Option<ReqTag<'a>>,
+    #[serde(deserialize_with = "wire::quantity")]
+    qty: u64,
+    state: State,
+    /// Unix ms of the grant; on the wire the distance from that of the first, which wraps around
+    /// for one that is older.
+    at: u64,
+    /// Unix ms; 0 for a grant that never was held.
+    #[serde(deserialize_with = "wire::deadline")]
+    held_until: u64,
+}
+
+/// Grants on the wire.
+#[derive(Deserialize)]
+struct Form<'a> {
+    #[serde(deserialize_with = "wire::integer")]
+    first: u64,
+    #[serde(deserialize_with = "wire::moment")]
+    base_at: u64,
+    #[serde(borrow, deserialize_with = "standings")]
+    grants: Vec<Standing<'a>>,
+}
+
+fn standings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Standing<'de>>, D::Error> {
+    let is_possible = |grant: &Standing<'_>| grant.state != State::Held || grant.held_until != 0;
+    wire::several(from, GRANTS_PER_PIECE_MAX, |grant| Some(grant).filter(is_possible))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Grants<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Grants<'a>, D::Error> {
+        let Form { first, base_at, mut grants } = Form::deserialize(from)?;
+        for grant in &mut grants {
+            grant.at = base_at.wrapping_add(grant.at);
+        }
+        match grants.iter().all(|grant| grant.at <= TIME_MS_MAX) {
+            true => Ok(Grants { first, grants }),
+            false => Err(D::Error::custom("a time out of bounds")),
+        }
+    }
+}
+
+impl Serialize for Grants<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let base_at = self.grants.first().map_or(0, |grant| grant.at);
+        let mut form = to.serialize_struct("Form", 3)?;
+        form.serialize_field("first", &self.first)?;
+        form.serialize_field("base_at", &base_at)?;
+        form.serialize_field("grants", &Since { base_at, grants: &self.grants })?;
+        form.end()
+    }
+}
+
+/// Grants whose times count from `base_at`.
+struct Since<'r, 'a> {
+    base_at: u64,
+    grants: &'r [Standing<'a>],
+}
+
+impl Serialize for Since<'_, '_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let since = |grant: &Standing<'_>| grant.at.wrapping_sub(self.base_at);
+        to.collect_seq(self.grants.iter().map(|grant| Standing { at: since(grant), ..*grant }))
+    }
+}
+
+/// Cuts the grants of a ledger into bounded parts: first seq and number. Depends on the grants
+/// alone, so that equal sales have equal pieces.
+pub(super) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
+    let mut first = ledger.base() + 1;
+    core::iter::from_fn(move || {
+        let (mut count, mut bytes) = (0, 0);
+        if are_short(ledger, first) {
+            count = GRANTS_PER_PIECE_MAX;
+        } else {
+            let mut lens = ledger.ids_lens(first);
+            while count < GRANTS_PER_PIECE_MAX && bytes < PIECE_BYTES_TARGET {
+                let Some(len) = lens.next() else { break };
+                count += 1;
+                bytes += len + STANDING_BYTES_MAX;
+            }
+        }
+        let part = (first, count);
+        first += count as u64;
+        (count > 0).then_some(part)
+    })
+}
+
+/// Whether so many grants from `first` on are there and so short that they fill a piece by their
+/// number: seen by their places, without a look at each.
+fn are_short(ledger: &Ledger, first: u64) -> bool {
+    let before_last = GRANTS_PER_PIECE_MAX as u64 - 1;
+    let span = ledger.bytes_between(first, first + before_last);
+    // A record has its ids and more.
+    span.is_some_and(|span| {
+        span + before_last * (STANDING_BYTES_MAX as u64) < PIECE_BYTES_TARGET as u64
+    })
+}
+
+impl<'a> Grants<'a> {
+    /// `count` grants from `first` on.
+    pub(super) fn of(ledger: &'a Ledger, first: u64, count: usize) -> Grants<'a> {
+        let grants = ledger.records(first).take(count).map(|record| {
+            let Record { user, req, qty, state, at, deadline, .. } = record;
+            Standing { user, req, qty, state, at, held_until: deadline }
+        });
+        // A piece is one of many: its room is made at once.
+        let mut all = Vec::with_capacity(count);
+        all.extend(grants);
+        Grants { first, grants: all }
+    }
+
+    /// Checks that they can follow those that the sale has, and moves the numbers along.
+    pub(crate) fn check(&self, sale: &Sale, balances: &mut Balances) -> Result<(), Refused> {
+        if self.first != balances.grants + 1 || self.grants.is_empty() {
+            return Err(Refused::Law);
+        }
+        let mut reqs = HashSet::new();
+        for grant in &self.grants {
+            let is_new = |req: ReqTag<'a>| {
+                reqs.insert((grant.user, req.id))
+                    && sale.ledger.by_req(grant.user, req.id).is_none()
+            };
+            if !grant.is_drawn(sale, balances) || !grant.req.is_none_or(is_new) {
+                return Err(Refused::Law);
+            }
+            balances.place(grant.qty, grant.state)?;
+        }
+        // Grants that are still to come leave every packet its share, so that is so before them.
+        let fits = can_be_drawn(sale, balances)
+            && has_room_for_list(sale, balances)
+            && counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
+        fits.then_some(()).ok_or(Refused::Law)
+    }
+}
+
+/// Whether the amounts listed so far are no more than what grants leave: they came before them.
+fn has_room_for_list(sale: &Sale, balances: &Balances) -> bool {
+    let fits =
+        |list: &Amounts| Some(list.len()) <= balances.packets && list.sum() <= balances.available;
+    sale.amounts().is_none_or(fits)
+}
+
+impl Standing<'_> {
+    /// Whether the sale can have drawn this amount, or it was imported.
+    fn is_drawn(&self, sale: &Sale, balances: &Balances) -> bool {
+        let imported = self.req.is_some_and(|req| req.asked == Asked::Either);
+        sale.terms.draw.is_none_or(|draw| draw.can_draw(self.qty, balances.supply))
+            || imported && balances.packets.is_none()
+    }
+}
+
+impl Sale {
+    /// Adds grants that were checked.
+    pub(crate) fn add_grants(&mut self, grants: &Grants<'_>) {
+        let ledger = &mut self.ledger;
+        if !ledger.is_bulk_loading() {
+            return grants.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));
+        }
+        // All users are said to be different: none of them is looked up.
+        for grant in &grants.grants {
+            let stranger = ledger.stranger(grant.user);
+            push(ledger, grant, Some(stranger));
+        }
+    }
+}
+
+/// Appends grants. Where a user is looked for is nowhere near where the one before was, so all
+/// places are touched before the first is looked at: the processor fetches them side by side.
+fn add(ledger: &mut Ledger, grants: &[Standing<'_>]) {
+    let mut hashes = [None; ADDED_TOGETHER];
+    for (hash, grant) in hashes.iter_mut().zip(grants) {
+        *hash = Some(ledger.hash_of(grant.user));
+    }
+    let touched = hashes.iter().flatten().filter_map(|hash| ledger.first_look(*hash));
+    black_box(touched.fold(0, |all, word| all ^ word));
+    for (grant, hash) in grants.iter().zip(hashes) {
+        let found = hash.map(|hash| ledger.find_at(grant.user, hash));
+        push(ledger, grant, found);
+    }
+}
+
+#[inline]
+fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
+    let Standing { user, req, qty, state, at, held_until } = *grant;
+    let epoch = ledger.epoch_of(ledger.len() + 1);
+    let new = NewGrant { user, req, qty, state, at, held_until, epoch };
+    ledger.push(&new, found.map(|user| Places { user, req: None }));
+}
+
+#[cfg(test)]
+impl Grants<'_> {
+    /// The first of them, so often and each of `qty`.
+    pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
+        let grants = (0..count).map(|_| Standing { qty, ..self.grants[0] }).collect();
+        Grants { first: self.first, grants }
+    }
+}

@@ -1,0 +1,44 @@
+//! The order of the pieces, and what must hold once the last one has come.
+
+use super::Piece;
+use crate::admission::{List, LISTS};
+use crate::model::balances::Balances;
+use crate::Sale;
+
+/// Whether a piece comes before those that are written behind it. Pieces count as versions, and
+/// only in the order in which they are written is there room for all of them.
+pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
+    let has_grants = !sale.ledger.is_empty() || sale.older().next().is_some();
+    let has_amounts = has_grants || sale.amounts().is_some_and(|list| !list.is_empty());
+    let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
+    let has_users = has_amounts || LISTS.iter().any(is_filled);
+    match piece {
+        Piece::RestockIds(_) => sale.fences.is_empty() && !has_users,
+        Piece::Fences(_) => !has_users,
+        Piece::Listed(_) => !has_amounts,
+        Piece::Amounts(_) => !has_grants,
+        _ => true,
+    }
+}
+
+/// Whether nothing is amiss between the pieces once the last one has come: there are as many
+/// amounts to draw as packets, no total is of a round to come, and nothing is available while
+/// units are owed. `balances` is where the sale stands after it.
+pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
+    let amounts = amounts_with(sale, last);
+    let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
+    amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
+        && totals.is_none_or(|total| total.round < balances.round)
+        && (balances.deficit == 0 || balances.available == 0)
+}
+
+/// What is listed once the last piece has come, which was checked: how many amounts, and their sum.
+fn amounts_with(sale: &Sale, last: Option<&Piece<'_>>) -> Option<(u64, u64)> {
+    let list = sale.amounts()?;
+    let last: &[u64] = match last {
+        Some(Piece::Amounts(amounts)) => amounts,
+        _ => &[],
+    };
+    let sum = list.sum().saturating_add(last.iter().sum());
+    Some((list.len() + last.len() as u64, sum))
+}

@@ -1,0 +1,145 @@
+//! Restock ids, fences, users and amounts in a snapshot. What is in a piece of them is checked as a
+//! whole before any of it is added.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::law::counts_all;
+use crate::admission::users::Listed;
+use crate::admission::List;
+use crate::dedup::fences::Fence;
+use crate::dedup::restocks::Restocked;
+use crate::memory::wire;
+use crate::model::balances::Balances;
+use crate::model::limits::{
+    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, RESTOCKS_KEPT_MAX, USERS_PER_PIECE,
+};
+use crate::model::outcome::Refused;
+use crate::Sale;
+
+/// A restock id, what it asked for, what came of it and what was available then.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct RestockId<'a> {
+    #[serde(with = "wire::req")]
+    req: &'a [u8],
+    #[serde(deserialize_with = "wire::signed")]
+    delta: i64,
+    #[serde(deserialize_with = "wire::signed")]
+    applied: i64,
+    #[serde(deserialize_with = "wire::integer")]
+    available: u64,
+}
+
+impl<'a> RestockId<'a> {
+    /// The id of a restock that was done.
+    pub(super) fn of(restocked: &'a Restocked) -> RestockId<'a> {
+        let Restocked { req, delta, applied, available } = restocked;
+        RestockId { req, delta: *delta, applied: *applied, available: *available }
+    }
+
+    /// Whether so much can have come of it.
+    fn is_possible(&self) -> bool {
+        let RestockId { delta, applied, .. } = *self;
+        delta != 0 && (delta == applied || (delta < applied && applied <= 0))
+    }
+}
+
+/// Users of a list, each new to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListedUsers<'a> {
+    pub(super) list: List,
+    #[serde(borrow, deserialize_with = "users")]
+    pub(super) users: Vec<Listed<'a>>,
+}
+
+pub(super) fn restock_ids<'de, D>(from: D) -> Result<Vec<RestockId<'de>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    wire::several(from, RESTOCKS_KEPT_MAX, |id: RestockId<'de>| id.is_possible().then_some(id))
+}
+
+pub(super) fn fences<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Fence<'de>>, D::Error> {
+    wire::several(from, FENCES_PER_PIECE, Some::<Fence<'de>>)
+}
+
+fn users<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Listed<'de>>, D::Error> {
+    wire::several(from, USERS_PER_PIECE, Some::<Listed<'de>>)
+}
+
+pub(super) fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    let drawable = |wire::Integer(amount)| (amount > 0).then_some(amount);
+    wire::several(from, AMOUNTS_PER_PIECE, drawable)
+}
+
+fn check(holds: bool) -> Result<(), Refused> {
+    holds.then_some(()).ok_or(Refused::Law)
+}
+
+/// Checks restock ids: the sale has none yet. `balances` is where it stands after them.
+pub(crate) fn check_restock_ids(
+    sale: &Sale,
+    kept: &[RestockId<'_>],
+    balances: &Balances,
+) -> Result<(), Refused> {
+    let ids: HashSet<&[u8]> = kept.iter().map(|restock| restock.req).collect();
+    let differ = ids.len() == kept.len() && !kept.is_empty();
+    let fits = counts_all(balances, kept.len() as u64, sale.fences.len() as u64);
+    check(sale.restocks.is_empty() && differ && fits)
+}
+
+/// Checks fences. `balances` is where the sale stands after them.
+pub(crate) fn check_fences(
+    sale: &Sale,
+    added: &[Fence<'_>],
+    balances: &Balances,
+) -> Result<(), Refused> {
+    let ids: HashSet<_> = added.iter().map(|fence| (fence.user, fence.req)).collect();
+    let differ = ids.len() == added.len() && !added.is_empty();
+    let is_new = |fence: &Fence<'_>| sale.fences.has_room_for(fence) && fence.at <= balances.t;
+    let fences = sale.fences.len() + added.len();
+    let fits = counts_all(balances, sale.restocks.len() as u64, fences as u64);
+    check(differ && added.iter().all(is_new) && fences <= FENCES_KEPT_MAX && fits)
+}
+
+/// Checks users, who are new to their list.
+pub(crate) fn check_listed(sale: &Sale, piece: &ListedUsers<'_>) -> Result<(), Refused> {
+    let known = sale.extras.as_deref().map(|extras| extras.list(piece.list));
+    let ids: HashSet<&[u8]> = piece.users.iter().map(|listed| listed.user).collect();
+    let differ = ids.len() == piece.users.len() && !ids.is_empty();
+    let is_new = |user: &&[u8]| known.is_none_or(|users| users.is_new(user));
+    let has_room = known.is_none_or(|users| users.has_room_for(ids.len()));
+    check(differ && has_room && ids.iter().all(is_new))
+}
+
+/// Checks amounts, if the sale has a list and room for them.
+pub(crate) fn check_amounts(sale: &Sale, added: &[u64]) -> Result<(), Refused> {
+    let list = sale.amounts().ok_or(Refused::Law)?;
+    let sum = added.iter().try_fold(list.sum(), |sum, amount| sum.checked_add(*amount));
+    let fits = list.len() + added.len() as u64 <= sale.balances.packets.unwrap_or(0)
+        && sum.is_some_and(|sum| sum <= sale.balances.available);
+    check(!added.is_empty() && fits)
+}
+
+impl Sale {
+    /// Remembers restock ids that were checked.
+    pub(crate) fn add_restock_ids(&mut self, kept: &[RestockId<'_>]) {
+        for RestockId { req, delta, applied, available } in kept.iter().copied() {
+            self.restocks.push(Restocked { req: req.into(), delta, applied, available });
+        }
+    }
+
+    /// Lists users who were checked.
+    pub(crate) fn add_listed(&mut self, piece: &ListedUsers<'_>) {
+        let known = self.extras_mut().list_mut(piece.list);
+        piece.users.iter().for_each(|listed| known.append(listed));
+    }
+
+    /// Lists amounts that were checked.
+    pub(crate) fn add_amounts(&mut self, added: &[u64]) {
+        if let Some(list) = self.amounts_mut() {
+            added.iter().for_each(|amount| list.push(*amount));
+        }
+    }
+}
