@@ -105,7 +105,7 @@ lab-php-deps: ## Install php-fpm with phpredis, nginx and ab for lab-php, withou
 
 lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed and as meant, under ab
 	cargo build --release -p seckill -p seckill-lab --lib --bin lab_php
-	target/release/lab_php $(LAB)
+	target/release/lab_php $(if $(LAB),$(LAB),--docs docs)
 
 test: deps ## Run all tests
 	cargo test --workspace

@@ -1,6 +1,7 @@
 <?php
-// 003 as meant: demo3 closes its file once, demo2 compares with >= 0, demo5 has a lock of its own
-// beside the stock, and sold out is 200 with a message.
+// 003 as meant: demo3 closes its file once, demo2 compares with >= 0, demo4 to demo6 have a lock of
+// their own beside the stock, and sold out is 200 with a message. demo7 and demo8 are not PHP for
+// php-fpm but for an event loop (reactphp-redlock): the rows L09 to L11 are theirs.
 class Shop
 {
     private $goodsKey = 'goods';
@@ -33,6 +34,18 @@ class Shop
         return $response->json(['msg' => $won ? '秒杀成功' : '秒杀失败,商品库存不足。']);
     }
 
+    public function demo4(ResponseInterface $response)
+    {
+        $redisClient = ApplicationContext::getContainer()->get(Redis::class);
+        if ($redisClient->setnx($this->lockKey, 1)) {
+            $redisClient->expire($this->lockKey, 10);
+            $told = $this->business($redisClient, $response);
+            $redisClient->del($this->lockKey);
+            return $told;
+        }
+        return $response->json(['msg' => '系统异常,请重试。']);
+    }
+
     public function demo5(ResponseInterface $response)
     {
         $redisClient = ApplicationContext::getContainer()->get(Redis::class);
@@ -44,6 +57,23 @@ class Shop
             }
         }
         return $response->json(['msg' => '系统异常,请重试。']);
+    }
+
+    public function demo6(ResponseInterface $response)
+    {
+        $redisClient = ApplicationContext::getContainer()->get(Redis::class);
+        $client = md5((string)mt_rand(100000, 100000000000000000).uniqid());
+        if ($redisClient->set($this->lockKey, $client, ['nx', 'ex' => 10])) {
+            try {
+                return $this->business($redisClient, $response);
+            } finally {
+                if ($redisClient->get($this->lockKey) == $client) {
+                    // 此处存在时间差
+                    $redisClient->del($this->lockKey);
+                }
+            }
+        }
+        return $response->json(['msg' => '请稍后重试']);
     }
 }
 

@@ -94,6 +94,60 @@ class Shop
         }
         return $response->json(['msg' => '系统异常,请重试。'])->withStatus(500);
     }
+
+    public function demo5(ResponseInterface $response)
+    {
+        $application = ApplicationContext::getContainer();
+        $redisClient = $application->get(Redis::class);
+
+        if ($redisClient->set($this->goodsKey, 1, ['nx', 'ex' => 10])) {
+            try {
+                // TODO 处理秒杀业务
+                $result = true;// 处理业务逻辑的结果
+                $redisClient->del($this->goodsKey);
+                if ($result) {
+                    return $response->json(['msg' => '秒杀成功。'])->withStatus(200);
+                } else {
+                    return $response->json(['msg' => '秒杀失败。'])->withStatus(200);
+                }
+            } catch (\Exception $exception) {
+                $redisClient->del($this->goodsKey);
+            } finally {
+                $redisClient->del($this->goodsKey);
+            }
+        }
+        return $response->json(['msg' => '系统异常,请重试。'])->withStatus(500);
+    }
+
+    public function demo6(ResponseInterface $response)
+    {
+        $application = ApplicationContext::getContainer();
+        $redisClient = $application->get(Redis::class);
+        /** @var string $client 当前请求的唯一标识*/
+        $client = md5((string)mt_rand(100000, 100000000000000000).uniqid());
+        if ($redisClient->set($this->goodsKey, $client, ['nx', 'ex' => 10])) {
+            try {
+                // TODO 处理秒杀业务逻辑
+                $result = true;// 处理业务逻辑的结果
+                $redisClient->del($this->goodsKey);
+                if ($result) {
+                    return $response->json(['msg' => '秒杀成功'])->withStatus(200);
+                }
+                return $response->json(['msg' => '秒杀失败'])->withStatus(500);
+            } catch (\Exception $exception) {
+                if ($redisClient->get($this->goodsKey) == $client) {
+                    // 此处存在时间差
+                    $redisClient->del($this->goodsKey);
+                }
+            } finally {
+                if ($redisClient->get($this->goodsKey) == $client) {
+                    // 此处存在时间差
+                    $redisClient->del($this->goodsKey);
+                }
+            }
+        }
+        return $response->json(['msg' => '请稍后重试'])->withStatus(500);
+    }
 }
 
 $demo = 'demo' . ($_GET['demo'] ?? '1');

@@ -93,6 +93,7 @@ impl Buyer {
     /// A new request of `user`: nothing is left of the one before.
     pub fn comes(&mut self, user: String, req: String, number: u64) {
         self.random = fastrand::Rng::with_seed(number.wrapping_mul(0x9e37_79b9).wrapping_add(1));
+        self.gate.begin();
         (self.user, self.req, self.number) = (user, req, number);
         (self.round_trips, self.paid, self.steps) = (0, 0, 0);
     }

@@ -142,9 +142,18 @@ pub struct Rush {
     /// The lease of the rush in ms, where the seed's own would need minutes.
     pub lease_ms: u64,
     /// Fewer workers, and why.
-    pub at_most: Option<(usize, &'static str)>,
+    pub at_most: Option<(usize, Text)>,
+    /// Fewer requests, and why.
+    pub requests: Option<(usize, Text)>,
     /// A part of the shop's requests fails after the unit was taken, in percent.
     pub fails_percent: u64,
+}
+
+impl Rush {
+    /// Why a rush of this row is smaller than the others.
+    pub fn smaller(&self) -> Option<Text> {
+        self.at_most.or(self.requests).map(|(_, why)| why)
+    }
 }
 
 /// English and Chinese.
@@ -202,6 +211,7 @@ pub const BASE: Contender = Contender {
         overlong_every: 0,
         lease_ms: 10_000,
         at_most: None,
+        requests: None,
         fails_percent: 0,
     },
     marked: &[],

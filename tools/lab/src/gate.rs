@@ -4,6 +4,7 @@
 //! open. In the interleaver each buyer stops before every round trip, says what comes next, and
 //! goes on when the interleaver says so: that is how every order of the steps can be played.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,6 +49,8 @@ pub struct Scene {
     pub lines: Vec<Line>,
     /// The key whose holder is watched.
     pub lease: Option<&'static str>,
+    /// The statement that each has sent last.
+    pub statements: HashMap<usize, String>,
     pub holder: Option<usize>,
     /// Whether the lock that is held ends by itself.
     pub ends: bool,
@@ -86,6 +89,13 @@ impl Gate {
         turns.says.send(at).is_ok() && turns.hears.recv() == Ok(Order::Go)
     }
 
+    /// A new request comes: that the last one paused is no matter of its.
+    pub fn begin(&mut self) {
+        if let Gate::Held(turns) = self {
+            turns.pauses = false;
+        }
+    }
+
     /// The steps that follow make no sense before somebody else has moved.
     pub fn pause(&mut self) {
         if let Gate::Held(turns) = self {
@@ -104,6 +114,12 @@ impl Gate {
         lock(&turns.scene).lines.push(line);
     }
 
+    /// What the timeline says of a statement that has to wait.
+    pub fn asks(&self, statement: &str) {
+        let Gate::Held(turns) = self else { return };
+        lock(&turns.scene).statements.insert(turns.who, statement.to_owned());
+    }
+
     /// Keeps the truth about who holds the lock, whatever the buyers believe.
     pub fn took_lock(&self, key: &str, ends: bool) {
         let Gate::Held(turns) = self else { return };
@@ -120,5 +136,24 @@ impl Gate {
             let holder = scene.holder.take();
             scene.freed_anothers_lock |= holder.is_some_and(|holder| holder != turns.who);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::{Gate, Message, Order, SharedScene, Turns};
+
+    #[test]
+    fn a_new_request_does_not_wait_for_others_because_the_last_one_did() {
+        let (says, said) = channel();
+        let (orders, hears) = channel();
+        let turns = Turns { who: 0, says, hears, scene: SharedScene::default(), pauses: false };
+        let mut gate = Gate::Held(turns);
+        gate.pause();
+        gate.begin();
+        assert!(orders.send(Order::Go).is_ok() && gate.pass());
+        assert!(matches!(said.recv(), Ok(Message::At { who: 0, pauses: false })));
     }
 }

@@ -16,6 +16,9 @@ struct Options {
     /// Only these rows: R10,S01. Nothing is written into docs.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Only the interleaver, no rush: the shortest schedule that breaks a row, within seconds.
+    #[arg(long)]
+    proofs: bool,
     /// The module's own rows, 100 rushes at each number of workers, and 100 with crashes.
     #[arg(long)]
     soak: bool,
@@ -40,7 +43,8 @@ fn lab(options: Options) -> Result<bool, String> {
         return run::write_again(from, docs).map(|()| true);
     }
     let module = module_file(options.module)?;
-    let wanted = Wanted { quick: options.quick, only: options.only, docs: options.docs };
+    let Options { quick, only, proofs, docs, .. } = options;
+    let wanted = Wanted { quick, only, proofs, docs };
     match options.soak {
         true => run::soak(&module, &wanted),
         false => run::lab(&module, &wanted),

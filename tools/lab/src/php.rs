@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use redis::Connection;
+use rustix::process::{kill_process, Pid, Signal};
 use seckill_harness::process::command;
 use seckill_harness::program::Server;
 
@@ -96,12 +97,16 @@ pub const PAGES: &[Page] = &[
     Page { name: "001-printed", ..HEADS },
     Page { name: "001-meant", ..HEADS },
     Page { name: "003-printed", query: "?demo=1", ..GOODS },
-    Page { name: "003-printed", query: "?demo=3", ..GOODS },
     Page { name: "003-printed", query: "?demo=2", ..GOODS },
+    Page { name: "003-printed", query: "?demo=3", ..GOODS },
     Page { name: "003-printed", query: "?demo=4", ..GOODS },
-    Page { name: "003-meant", query: "?demo=3", ..GOODS },
+    Page { name: "003-printed", query: "?demo=5", ..GOODS },
+    Page { name: "003-printed", query: "?demo=6", ..GOODS },
     Page { name: "003-meant", query: "?demo=2", ..GOODS },
+    Page { name: "003-meant", query: "?demo=3", ..GOODS },
+    Page { name: "003-meant", query: "?demo=4", ..GOODS },
     Page { name: "003-meant", query: "?demo=5", ..GOODS },
+    Page { name: "003-meant", query: "?demo=6", ..GOODS },
     Page {
         name: "seckill",
         open: |redis| redis::cmd("SECKILL.INIT").arg("sale").arg(100).exec(redis),
@@ -129,8 +134,11 @@ pub struct Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for child in &mut self.children {
+            // A master that is killed leaves its workers behind; one that is asked ends them first.
+            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            let asked = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
             // Both fail only if it has ended already.
-            let _ = (child.kill(), child.wait());
+            let _ = if asked { child.wait().map(drop) } else { child.kill() };
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::contender::Contender;
 use crate::facts::facts;
 use crate::interleave::explore::{prove, Proof};
 use crate::interleave::stage::Stage;
-use crate::page::{self, Host, Report};
+use crate::page::words::Language;
+use crate::page::{self, schedules, Host, Report};
 use crate::progress::Progress;
 use crate::rush::cell::Cell;
 use crate::rush::count::Crowd;
@@ -21,7 +22,15 @@ use crate::strategies::chosen;
 pub struct Wanted {
     pub quick: bool,
     pub only: Vec<String>,
+    /// No rush. Nothing is written, a page is of a whole run.
+    pub proofs: bool,
     pub docs: Option<PathBuf>,
+}
+
+impl Wanted {
+    fn is_whole(&self) -> bool {
+        !self.quick && !self.proofs && self.only.is_empty()
+    }
 }
 
 /// Schedules of one setting at most, and the repeats of a cell.
@@ -72,14 +81,21 @@ pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     let rows = chosen(&wanted.only)?;
     let size = size(wanted.quick);
     let sql = rows.iter().any(|row| row.needs.sql);
-    let most = rows.iter().flat_map(|row| workers(row, &size)).max().unwrap_or(8);
+    let most = match wanted.proofs {
+        true => 0,
+        false => rows.iter().flat_map(|row| workers(row, &size)).max().unwrap_or(8),
+    };
     let servers = Servers::start(module, most + 50, sql)?;
-    let mut progress = Progress::new(rows.len() as u64 * 2);
+    let parts = if wanted.proofs { 1 } else { 2 };
+    let mut progress = Progress::new(rows.len() as u64 * parts);
     let mut contradictions = Vec::new();
     let proofs = prove_all(&servers, &rows, &size, &mut progress, &mut contradictions)?;
     let mut host = servers.host(sql)?;
     servers.be_durable()?;
-    let cells = rush_all(&servers, &rows, &size, &mut progress, &mut contradictions)?;
+    let cells = match wanted.proofs {
+        true => Vec::new(),
+        false => rush_all(&servers, &rows, &size, &mut progress, &mut contradictions)?,
+    };
     host.load.1 = Host::load_now();
     let facts = facts(&servers, sql)?;
     contradictions.extend(
@@ -91,8 +107,11 @@ pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     progress.end();
     host.seconds = progress.seconds();
     let report = Report { host, proofs, cells, facts };
+    if wanted.proofs || !wanted.only.is_empty() {
+        println!("{}", schedules::timelines(&report, Language::English));
+    }
     println!("{}", summary(&report, &rows));
-    if let Some(docs) = &wanted.docs {
+    if let Some(docs) = wanted.docs.as_ref().filter(|_| wanted.is_whole()) {
         page::write(&report, docs)?;
         println!("Written into {}: lab.json, lab.svg, lab.md, zh/lab.md", docs.display());
     }
@@ -152,7 +171,10 @@ fn rush_all(
     let mut pool = Pool::new(servers, most, with_sql)?;
     let mut cells = Vec::new();
     for row in rows {
-        let plan = if row.needs.sql { size.sql } else { size.redis };
+        let mut plan = if row.needs.sql { size.sql } else { size.redis };
+        if let Some((requests, _)) = row.rush.requests {
+            plan.requests = requests.min(plan.requests);
+        }
         let mut crowds: Vec<_> =
             workers(row, size).into_iter().map(|c| (c, Crowd::Distinct, plan)).collect();
         let middle = workers(row, size).into_iter().filter(|c| *c <= 50).max().unwrap_or(8);

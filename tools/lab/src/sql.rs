@@ -84,6 +84,7 @@ impl Buyer {
         statement: &str,
         ask: impl FnOnce(&mut Conn) -> mysql::Result<T>,
     ) -> Result<T, Stop> {
+        self.gate.asks(statement);
         let out = ask(self.conn()?).map_err(Stop::from);
         if let Err(Stop::Sql(code, _)) = &out {
             self.gate.note(|| format!("{statement} -> error {code}"));

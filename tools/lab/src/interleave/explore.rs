@@ -19,8 +19,9 @@ const SEED: u64 = 7;
 pub struct Finding {
     pub fault: Fault,
     pub timeline: Timeline,
-    /// Fewer is shorter: buyers, then steps, then changes from one buyer to another.
-    pub size: (usize, usize, usize),
+    /// Fewer is shorter: leases that ran out, buyers, steps, changes from one buyer to another.
+    /// What breaks by itself is a stronger proof than what needs a slow worker.
+    pub size: (usize, usize, usize, usize),
 }
 
 /// What the interleaver found about one contender.
@@ -91,22 +92,30 @@ impl Search<'_> {
                 return Ok(());
             }
             let sampled = played >= limit.div_ceil(2) && limit > 1;
-            let (mut depth, mut trace) = (0, Vec::new());
+            let (mut trace, mut strayed) = (Vec::new(), false);
             let played = stage.play(self.contender, setting, |options| {
-                let first = options.first()?;
-                let choice = if sampled {
-                    options[random.usize(..options.len())]
-                } else if depth < path.len() {
-                    path[depth].options[path[depth].taken]
-                } else {
-                    let options = nearest_first(options, trace.last());
-                    path.push(Point { options, taken: 0 });
-                    path[depth].options.first().copied().unwrap_or(*first)
+                if options.is_empty() {
+                    return None;
+                }
+                let depth: usize = trace.len();
+                let known = path.get(depth).map(|point| point.options[point.taken]);
+                let choice = match known.filter(|choice| options.contains(choice)) {
+                    _ if sampled => options[random.usize(..options.len())],
+                    Some(choice) => choice,
+                    None => {
+                        // The database may free those who wait in another order than last time.
+                        strayed |= depth < path.len();
+                        path.truncate(depth);
+                        let options = nearest_first(options, trace.last());
+                        let choice = options[0];
+                        path.push(Point { options, taken: 0 });
+                        choice
+                    }
                 };
-                depth += 1;
                 trace.push(choice);
                 Some(choice)
             })?;
+            self.complete &= !strayed;
             self.judge(setting, &played, &trace)?;
             if sampled {
                 continue;
@@ -171,7 +180,8 @@ impl Search<'_> {
         }
         let came = played.outcomes.iter().filter(|one| one.first.is_some()).count();
         let switches = trace.windows(2).filter(|two| two[0] != two[1]).count();
-        let size = (came, trace.len(), switches);
+        let leases = trace.iter().filter(|choice| **choice == Choice::LeaseEnds).count();
+        let size = (leases, came, trace.len(), switches);
         for fault in faults(setting, played) {
             let better = self.best.get(&fault).is_none_or(|best| size < best.size);
             if better {

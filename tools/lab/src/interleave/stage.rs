@@ -1,9 +1,10 @@
 //! The stage: buyers on threads of their own, of whom one at a time makes one step.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::Conn;
@@ -41,6 +42,8 @@ struct Actor {
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
+    /// Its step is under way.
+    Moves,
     /// Stands before a step. `Some(moves)`: pauses until more moves than these were made.
     At(Option<usize>),
     /// Its step waits for a row lock.
@@ -61,6 +64,8 @@ pub struct Stage {
 /// One schedule under way.
 struct Play<'s> {
     states: Vec<State>,
+    /// Whose step is told to wait in the timeline.
+    told_to_wait: Vec<bool>,
     outcomes: Vec<Outcome>,
     moves: usize,
     steps: usize,
@@ -115,6 +120,7 @@ impl Stage {
         let people = setting.people.len();
         let mut play = Play {
             states: vec![State::Over; people],
+            told_to_wait: vec![false; people],
             outcomes: setting.people.iter().map(Outcome::of).collect(),
             moves: 0,
             steps: 0,
@@ -131,7 +137,8 @@ impl Stage {
             let rush = Rush { supply: setting.stock, ..contender.rush };
             let job = Job { run, person: person.clone(), rush, number: who as u64 };
             self.actors[who].jobs.send(job).map_err(|_| "a buyer of the lab is gone")?;
-            self.settle(&mut play, who)?;
+            play.states[who] = State::Moves;
+            self.settle(&mut play)?;
         }
         while play.steps <= STEPS {
             let options = play.options(&lock(&self.scene));
@@ -145,6 +152,8 @@ impl Stage {
     fn open(&mut self, contender: &Contender, setting: &Setting) -> Result<(), Stop> {
         redis::cmd("FLUSHALL").exec(&mut self.desk.redis)?;
         *lock(&self.scene) = Scene { lease: contender.lease, ..Scene::default() };
+        // The same tokens whichever rows were played before.
+        self.desk.house.next_number.store(1, Ordering::Relaxed);
         self.desk.rush = Rush { supply: setting.stock, ..contender.rush };
         (contender.set_up)(&mut self.desk, setting.stock)
     }
@@ -166,8 +175,7 @@ impl Stage {
                 let outcome = &mut play.outcomes[who];
                 outcome.first.get_or_insert(steps);
                 (outcome.last, outcome.steps) = (steps, outcome.steps + 1);
-                self.order(who, Order::Go)?;
-                self.settle(play, who)?;
+                self.order(play, who, Order::Go)?;
                 if !matches!(play.states[who], State::At(Some(_))) {
                     play.moves += 1;
                 }
@@ -176,14 +184,8 @@ impl Stage {
                 let text = "dies".into();
                 lock(&self.scene).lines.push(Line { who: Some(who), text, is_step: false });
                 play.outcomes[who].died = true;
-                self.order(who, Order::Die)?;
-                self.settle(play, who)?;
+                self.order(play, who, Order::Die)?;
                 play.moves += 1;
-            }
-        }
-        for who in 0..play.states.len() {
-            if play.states[who] == State::Blocked {
-                self.settle(play, who)?;
             }
         }
         let buyers_left =
@@ -193,52 +195,74 @@ impl Stage {
         Ok(())
     }
 
-    fn order(&self, who: usize, order: Order) -> Result<(), String> {
-        self.actors[who].orders.send(order).map_err(|_| "a buyer of the lab is gone".to_owned())
+    /// One buyer goes on, and those whom that frees; until nobody moves.
+    fn order(&mut self, play: &mut Play<'_>, who: usize, order: Order) -> Result<(), String> {
+        if !matches!(play.states[who], State::At(_)) {
+            return Err("an order to somebody who does not stand before a step".into());
+        }
+        self.actors[who].orders.send(order).map_err(|_| "a buyer of the lab is gone")?;
+        play.states[who] = State::Moves;
+        self.settle(play)
     }
 
-    /// Waits until `who` stands before the next step, is over, or waits for a row lock.
-    fn settle(&mut self, play: &mut Play<'_>, who: usize) -> Result<(), String> {
-        let mut waited = Duration::ZERO;
-        while waited < DEADLINE {
-            match self.hears.recv_timeout(PATIENCE) {
-                Ok(message) => {
-                    let heard = self.hear(play, message);
-                    if heard == who {
-                        return Ok(());
-                    }
-                }
+    /// Waits until everybody stands before a step, is over, or waits for a row lock. Who waits is
+    /// known only when nobody moves any more: until then one who moves may be about to free them.
+    fn settle(&mut self, play: &mut Play<'_>) -> Result<(), String> {
+        let deadline = Instant::now() + DEADLINE;
+        while Instant::now() < deadline {
+            match self.hears.recv_timeout(play.patience()) {
+                Ok(message) => self.hear(play, message),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
-                    waited += PATIENCE;
-                    let Some(watch) = self.watch.as_mut() else { continue };
-                    let waits = lock_waits(watch).map_err(|stop| format!("{stop:?}"))?;
-                    if waits.contains(&self.actors[who].connection) {
-                        if play.states[who] != State::Blocked {
-                            self.note_wait(play, who);
-                        }
+                    let waiting = self.waiting()?;
+                    let moved = play.states.contains(&State::Moves);
+                    let freed = play.see_waiting(|who| waiting.contains(&self.connection(who)));
+                    if !moved && !freed {
+                        self.note_waits(play);
                         return Ok(());
                     }
                 }
+            }
+            if !play.states.iter().any(|state| matches!(state, State::Moves | State::Blocked)) {
+                return Ok(());
             }
         }
         Err("a step of a buyer does not come back".into())
     }
 
-    fn note_wait(&self, play: &mut Play<'_>, who: usize) {
-        play.states[who] = State::Blocked;
-        let product = |who: usize| play.setting.people[who].product;
-        play.waited_for_another |=
-            (0..play.states.len()).all(|other| other == who || product(other) != product(who));
-        let text = "… waits for a row lock".into();
-        lock(&self.scene).lines.push(Line { who: Some(who), text, is_step: false });
+    fn connection(&self, who: usize) -> u32 {
+        self.actors[who].connection
     }
 
-    fn hear(&self, play: &mut Play<'_>, message: Message) -> usize {
+    /// The connections that wait for a row lock.
+    fn waiting(&mut self) -> Result<Vec<u32>, String> {
+        match self.watch.as_mut() {
+            Some(watch) => lock_waits(watch).map_err(|stop| format!("{stop:?}")),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn note_waits(&self, play: &mut Play<'_>) {
+        for who in 0..play.states.len() {
+            if play.states[who] != State::Blocked || play.told_to_wait[who] {
+                continue;
+            }
+            play.told_to_wait[who] = true;
+            let product = |who: usize| play.setting.people[who].product;
+            play.waited_for_another |=
+                (0..play.states.len()).all(|other| other == who || product(other) != product(who));
+            let mut scene = lock(&self.scene);
+            let statement = scene.statements.get(&who).map_or("", String::as_str);
+            let text = format!("{statement} … waits for a row lock");
+            scene.lines.push(Line { who: Some(who), text, is_step: false });
+        }
+    }
+
+    fn hear(&self, play: &mut Play<'_>, message: Message) {
         match message {
             Message::At { who, pauses } => {
                 play.states[who] = State::At(pauses.then_some(play.moves));
-                who
+                play.told_to_wait[who] = false;
             }
             Message::Ended { who, verdict, trouble } => {
                 play.states[who] = State::Over;
@@ -254,7 +278,6 @@ impl Stage {
                     };
                     lock(&self.scene).lines.push(Line { who: Some(who), text, is_step: false });
                 }
-                who
             }
         }
     }
@@ -265,15 +288,12 @@ impl Stage {
         let at = |state: &State| matches!(state, State::At(_));
         while let Some(who) = play.states.iter().position(at) {
             play.outcomes[who].died = true;
-            self.order(who, Order::Die)?;
-            self.settle(play, who)?;
-            for other in 0..play.states.len() {
-                if play.states[other] == State::Blocked {
-                    self.settle(play, other)?;
-                }
-            }
+            self.order(play, who, Order::Die)?;
         }
-        Ok(())
+        match play.states.iter().all(|state| *state == State::Over) {
+            true => Ok(()),
+            false => Err("somebody waits for a row lock that nobody holds".into()),
+        }
     }
 
     fn judge_books(
@@ -340,6 +360,32 @@ fn act(mut buyer: Buyer, who: usize, work: &Receiver<Job>, says: &Sender<Message
 }
 
 impl Play<'_> {
+    /// With nobody under way there is nothing to wait for but the truth about who is blocked.
+    fn patience(&self) -> Duration {
+        if self.states.contains(&State::Moves) {
+            PATIENCE
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Who moves and is seen waiting is blocked; who was blocked and is not seen any more moves.
+    /// Returns whether there was one of these.
+    fn see_waiting(&mut self, waits: impl Fn(usize) -> bool) -> bool {
+        let mut freed = false;
+        for (who, state) in self.states.iter_mut().enumerate() {
+            match *state {
+                State::Moves if waits(who) => *state = State::Blocked,
+                State::Blocked if !waits(who) => {
+                    *state = State::Moves;
+                    freed = true;
+                }
+                _ => {}
+            }
+        }
+        freed
+    }
+
     fn options(&self, scene: &Scene) -> Vec<Choice> {
         let at = |who: &usize| matches!(self.states[*who], State::At(_));
         let ready = |who: &usize| match self.states[*who] {

@@ -66,8 +66,30 @@ impl Timeline {
         Timeline { stock, buyers, lines: shortened(lines), end: end(played) }
     }
 
-    /// The timeline as text with so many characters in a column.
+    /// The timeline as text, one column a buyer; one below the other where nobody comes between.
     pub fn text(&self) -> String {
+        let columns: Vec<usize> = self.lines.iter().filter_map(|line| line.column).collect();
+        let lines = match columns.is_sorted() && self.buyers.len() > 1 {
+            true => self.below_each_other(),
+            false => self.beside_each_other(),
+        };
+        format!("stock {}\n{lines}end: {}\n", self.stock, self.end)
+    }
+
+    fn below_each_other(&self) -> String {
+        let mut text = String::new();
+        let (mut step, mut last) = (0, None);
+        for line in &self.lines {
+            if let Some(column) = line.column.filter(|column| last != Some(*column)) {
+                text.push_str(&format!("     {}\n", self.buyers[column]));
+                last = line.column;
+            }
+            text.push_str(&line.numbered(&mut step, 2));
+        }
+        text
+    }
+
+    fn beside_each_other(&self) -> String {
         let widths: Vec<usize> = (0..self.buyers.len())
             .map(|column| {
                 let here = self.lines.iter().filter(|line| line.column == Some(column));
@@ -75,22 +97,27 @@ impl Timeline {
                 widest.max(self.buyers[column].len()) + 2
             })
             .collect();
-        let start = |column: usize| 5 + widths[..column].iter().sum::<usize>();
-        let mut head = String::from("step ");
+        let indent = |column: usize| widths[..column].iter().sum::<usize>();
+        let mut text = String::from("step ");
         for (column, name) in self.buyers.iter().enumerate() {
-            head = format!("{head:<width$}{name}", width = start(column));
+            text = format!("{text:<width$}{name}", width = 5 + indent(column));
         }
-        let mut text = format!("stock {}\n{head}\n", self.stock);
+        text.push('\n');
         let mut step = 0;
         for line in &self.lines {
-            step += usize::from(line.step);
-            let number = if line.step { step.to_string() } else { String::new() };
-            let indent = line.column.map_or(0, |column| start(column) - 5);
-            let place = if line.column.is_some() { "" } else { "*** " };
-            text.push_str(&format!("{number:>3}  {:indent$}{place}{}\n", "", line.text));
+            text.push_str(&line.numbered(&mut step, line.column.map_or(0, indent)));
         }
-        text.push_str(&format!("end: {}\n", self.end));
         text
+    }
+}
+
+impl Shown {
+    /// The line with its number, if it is a step, and so many blanks before it.
+    fn numbered(&self, step: &mut usize, indent: usize) -> String {
+        *step += usize::from(self.step);
+        let number = if self.step { step.to_string() } else { String::new() };
+        let place = if self.column.is_some() { "" } else { "*** " };
+        format!("{number:>3}  {:indent$}{place}{}\n", "", self.text)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the lab leaves: lab.json, a chart, and the tables of the page in two languages.
 
 pub mod chart;
+pub mod schedules;
+pub mod summary;
 pub mod tables;
 pub mod words;
 

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use crate::contender::{Contender, Fault};
-use crate::interleave::explore::{Finding, Proof};
-use crate::page::words::{fault, timeline, Language};
+use crate::interleave::explore::Proof;
+use crate::page::schedules::timelines;
+use crate::page::summary::{run, verdict};
+use crate::page::words::{fault, Language};
 use crate::page::Report;
 use crate::rush::cell::{Cell, Spread};
 use crate::rush::count::Crowd;
@@ -13,7 +15,7 @@ use crate::strategies::ALL;
 /// Name of the place on the page, and what goes there.
 pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
     vec![
-        ("run", run(report, language)),
+        ("run", format!("{}\n\n{}", verdict(report, language), run(report, language))),
         ("rows", rows(report, language)),
         ("rush", rush(report, language)),
         ("crash", crash(report, language)),
@@ -23,28 +25,12 @@ pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn run(report: &Report, language: Language) -> String {
-    let h = &report.host;
-    let schedules: usize = report.proofs.iter().map(|proof| proof.schedules).sum();
-    match language {
-        Language::English => {
-            format!(
-            "{} and {}, {} cores of {}, {}. One run of {} s: {} schedules played, {} cells of the \
-             rush. Load average of the machine when the rush began: {}; when it ended (the lab's \
-             own included): {}.",
-            h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
-            report.cells.len(), h.load.0, h.load.1
-        )
-        }
-        Language::Chinese => {
-            format!(
-            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 个调度，{} 组压测。压测开始时机器负载 {}，\
-             结束时（含压测自身）{}。",
-            h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
-            report.cells.len(), h.load.0, h.load.1
-        )
-        }
-    }
+pub fn row_of(proof: &Proof) -> Option<&'static Contender> {
+    ALL.iter().find(|one| one.id == proof.id)
+}
+
+pub fn has_crash(proof: &Proof) -> bool {
+    proof.findings.iter().any(|finding| finding.fault.needs_crash())
 }
 
 fn head(table: &mut String, names: &[&str]) {
@@ -163,8 +149,36 @@ fn rows(report: &Report, language: Language) -> String {
             id = one.id,
             anchor = one.id.to_lowercase(),
         );
+        if one.id == "R10b" {
+            let _ = writeln!(table, "{}", exec_row(report, language));
+        }
     }
     table
+}
+
+/// R11 is a belief, not a way of selling: its line says what EXEC did.
+fn exec_row(report: &Report, language: Language) -> String {
+    let about: Vec<_> = report.facts.iter().filter(|fact| fact.id.starts_with("R11.")).collect();
+    let carried_out = about.iter().filter(|fact| fact.said != "nil").count();
+    let said = match language {
+        Language::English => format!(
+            "carried out in {carried_out} of {} cases: **001 is wrong**, see R11.1 to R11.4",
+            about.len()
+        ),
+        Language::Chinese => format!(
+            "{} 种情况里执行了 {carried_out} 种：**001 说错了**，见 R11.1 到 R11.4",
+            about.len()
+        ),
+    };
+    let says = (
+        "EXEC fails if the caller changed the watched key, or none",
+        "自己改了或都没改，exec 返回失败",
+    );
+    format!(
+        "| [R11](#what-readers-ask) | 001 总结 | WATCH; MULTI; touch the watched key, another, none; \
+         EXEC | {} | {said} | - | - | - | - |",
+        language.of(says)
+    )
 }
 
 /// Every cell of the rush.
@@ -223,12 +237,17 @@ fn rush_line(cell: &Cell, language: Language) -> String {
         Crowd::DoubleClicks => language.of((", double clicks", "，每人点两次")),
     };
     let ms = |us: u64| us as f64 / 1000.0;
+    let smaller = cell.smaller.as_ref().map(|(english, chinese)| match language {
+        Language::English => format!(" ({} requests: {english})", cell.requests),
+        Language::Chinese => format!("（{} 个请求：{chinese}）", cell.requests),
+    });
     format!(
-        "| {} | {}{crowd} | {} | {} / {} | {} | {} | {} / {} | {} | {} | {} \
+        "| {} | {}{crowd}{} | {} | {} / {} | {} | {} | {} / {} | {} | {} | {} \
          | {} | {:.0} | {:.0} \
          | {:.1} / {:.1} / {:.1} | {:.1} | {:.0} |",
         cell.id,
         cell.workers,
+        smaller.unwrap_or_default(),
         cell.repeats,
         spread(cell.told),
         cell.supply,
@@ -276,11 +295,8 @@ fn crash(report: &Report, language: Language) -> String {
         let rows = ids(rows.map(|proof| proof.id.as_str()).collect());
         let _ = writeln!(table, "| {} | {rows} |", language.of(fault(kind)));
     }
-    let clean = |proof: &&Proof| {
-        let one = ALL.iter().find(|one| one.id == proof.id);
-        one.is_some_and(Contender::is_exact)
-            && !proof.findings.iter().any(|finding| finding.fault.needs_crash())
-    };
+    let clean =
+        |proof: &&Proof| row_of(proof).is_some_and(Contender::is_exact) && !has_crash(proof);
     let rows = report.proofs.iter().filter(clean).map(|proof| proof.id.as_str()).collect();
     let nothing = language.of((
         "nothing: who asks again learns what they have",
@@ -366,56 +382,4 @@ fn facts(report: &Report, language: Language) -> String {
         let _ = writeln!(table, "| {} | {} | {} |", fact.id, fact.asked, fact.said);
     }
     table
-}
-
-/// The fault that a reader wants to see first.
-fn chief(proof: &Proof) -> Option<&Finding> {
-    use Fault::*;
-    let order = [
-        Oversold,
-        TwoForOne,
-        Stuck,
-        Undersold,
-        Endless,
-        InThenSoldOut,
-        WaitsForAnother,
-        CrashWedges,
-        CrashLosesUnit,
-        CrashLocksOut,
-        ErrorInsteadOfRefusal,
-        CrashSellsTwice,
-        CrashHidesUnit,
-    ];
-    order.iter().find_map(|fault| proof.findings.iter().find(|finding| finding.fault == *fault))
-}
-
-/// For each row the shortest schedule that shows its chief fault, or how many showed none.
-fn timelines(report: &Report, language: Language) -> String {
-    let mut text = String::new();
-    for proof in &report.proofs {
-        let Some(one) = ALL.iter().find(|one| one.id == proof.id) else { continue };
-        let _ = writeln!(text, "### {}\n\n{}: {}\n", proof.id, one.seed, one.steps);
-        let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
-        // Who deletes another's lock is asked about twice in the posts.
-        let lock = |finding: &&Finding| finding.fault == Fault::FreedAnothersLock;
-        shown.extend(proof.findings.iter().filter(lock));
-        for finding in &shown {
-            let name = language.of(fault(finding.fault));
-            let lines = timeline(&finding.timeline.text(), language);
-            let _ = writeln!(text, "{name}:\n\n```text\n{lines}```\n");
-        }
-        if shown.is_empty() {
-            let (all, count) = (proof.complete, proof.schedules);
-            let none = match (language, all) {
-                (Language::English, true) => format!("None in all {count} schedules."),
-                (Language::English, false) => format!(
-                    "None in {count} schedules (every order of the small sales, a seeded sample of \
-                     the large)."
-                ),
-                (Language::Chinese, _) => format!("{count} 个调度，没有一个出错。"),
-            };
-            let _ = writeln!(text, "{none}\n");
-        }
-    }
-    text
 }

@@ -71,11 +71,11 @@ const SAID: &[Text] = &[
     ("row lock", "行锁"),
     (" again", "（再点）"),
     ("helper", "后台"),
+    ("the stock says", "库存显示"),
     ("stock ", "库存 "),
     ("step ", "步骤 "),
     ("end: ", "结果："),
     ("told \"yours\" of", "人被告知抢到，共有库存"),
-    ("the stock says", "库存显示"),
     ("on record", "条记录"),
     ("who comes alone afterwards is", "之后单独来一个人："),
 ];

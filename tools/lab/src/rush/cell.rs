@@ -59,6 +59,8 @@ pub struct Cell {
     pub repeats: usize,
     pub requests: u64,
     pub supply: u64,
+    /// Why there were fewer workers or requests than usual, in both languages.
+    pub smaller: Option<(String, String)>,
     pub told: Spread,
     pub oversold: Spread,
     pub undersold: Spread,
@@ -103,6 +105,7 @@ impl Cell {
             repeats: runs.len(),
             requests: runs.first().map_or(0, |run| run.requests),
             supply: runs.first().map_or(0, |run| run.supply),
+            smaller: contender.rush.smaller().map(|(one, two)| (one.to_owned(), two.to_owned())),
             told: spread(|run| run.told as f64),
             oversold: spread(|run| run.told.saturating_sub(run.supply) as f64),
             undersold: spread(|run| run.undersold as f64),

@@ -64,7 +64,7 @@ impl Pool {
     ) -> Result<Cell, String> {
         let begin = Instant::now();
         let mut runs = Vec::new();
-        let mut times = Histogram::<u64>::new(3).map_err(|e| e.to_string())?;
+        let mut times = latencies()?;
         while runs.len() < plan.repeats && (runs.is_empty() || begin.elapsed() < plan.at_most) {
             let run = self.once(servers, contender, (workers, crowd), plan, &mut times, runs.len());
             runs.push(run.map_err(|stop| format!("{}: {stop:?}", contender.id))?);
@@ -140,6 +140,11 @@ impl Pool {
     }
 }
 
+/// Microseconds up to an hour: what does not fit would be counted as the greatest that does.
+fn latencies() -> Result<Histogram<u64>, String> {
+    Histogram::new_with_bounds(1, 3_600_000_000, 3).map_err(|e| e.to_string())
+}
+
 #[derive(Clone, Copy)]
 struct Job<'a> {
     contender: &'a Contender,
@@ -194,5 +199,15 @@ impl Job<'_> {
             Verdict::Again(units) => Verdict::Won(units),
             told => told,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_call_of_a_minute_counts_as_a_minute() {
+        let mut times = super::latencies().unwrap_or_else(|why| panic!("{why}"));
+        times.saturating_record(60_000_000);
+        assert!(times.max().abs_diff(60_000_000) < 60_000, "{}", times.max());
     }
 }

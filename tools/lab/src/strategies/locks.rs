@@ -256,7 +256,10 @@ pub const L11A: Contender = Contender {
     steps: "spin 100 x 0.5 s; then as L09",
     says: ("one after the other", "串行"),
     buy: |b| spin(b, 100, Duration::from_millis(500)),
-    rush: Rush { at_most: Some((8, "sleeps 0.5 s between tries")), ..BASE.rush },
+    rush: Rush {
+        at_most: Some((8, ("sleeps 0.5 s between tries", "两次尝试之间睡 0.5 秒"))),
+        ..BASE.rush
+    },
     marked: &[Oversold, NegativeCounter, CrashLosesUnit, CrashWedgesForLease],
     ..L09
 };
@@ -268,7 +271,10 @@ pub const L11B: Contender = Contender {
     steps: "try every 250 ms; then as L09",
     says: ("just use what Laravel has", "直接用laravel写好的"),
     buy: |b| spin(b, 200, Duration::from_millis(250)),
-    rush: Rush { at_most: Some((8, "sleeps 250 ms between tries")), ..BASE.rush },
+    rush: Rush {
+        at_most: Some((8, ("sleeps 0.25 s between tries", "两次尝试之间睡 0.25 秒"))),
+        ..BASE.rush
+    },
     marked: &[Oversold, NegativeCounter, CrashLosesUnit, CrashWedgesForLease],
     ..L11A
 };

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use crate::buyer::Buyer;
 use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Reason::*, Told, Verdict, BASE, SQL,
+    lost, won, Books, Contender, Fault::*, Reason::*, Rush, Told, Verdict, BASE, SQL,
 };
 use crate::strategies::counter::{get_then_decr, goods_fill};
 use crate::strategies::list::fill_list;
 
 const NAP: Duration = Duration::from_millis(1);
+/// A page asks now and then for its answer; 500 that ask without a pause leave the worker no turn.
+const POLL: Duration = Duration::from_millis(50);
 
 /// 003, a comment (row 41): the right comes from the queue, MySQL records it, and what the table
 /// shows as unsold goes back into the queue when that is empty.
@@ -78,9 +80,13 @@ pub const Q02: Contender = Contender {
             match b.ask::<Option<String>>(&["HGET", "answers", &ticket])?.as_deref() {
                 Some("won") => return won(),
                 Some(_) => return lost(SoldOut),
-                None => b.pause(NAP),
+                None => b.pause(POLL),
             }
         }
+    },
+    rush: Rush {
+        requests: Some((1000, ("asks every 50 ms for its answer", "每 50 毫秒问一次结果"))),
+        ..BASE.rush
     },
     books: |b| {
         let answers: Vec<String> = b.ask(&["HVALS", "answers"])?;

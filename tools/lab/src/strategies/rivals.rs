@@ -56,8 +56,8 @@ pub const P01: Contender = Contender {
     once_per_user: true,
     marked: &[],
     note: (
-        "exact; no hold that ends by the clock, no replay of an answer, no outbox",
-        "准确；但没有到点自动回补的预扣，没有幂等的重放，没有 outbox",
+        "no hold that ends by the clock, no replay of an answer, no outbox",
+        "没有到点自动回补的预扣，没有幂等的重放，没有 outbox",
     ),
     ..BASE
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, Told, BASE, SQL};
+use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, Rush, Told, BASE, SQL};
 
 /// Empties a table of products and fills it with two, the second to be left alone.
 fn products(b: &mut Buyer, table: &str, stock: u64) -> Result<(), Stop> {
@@ -151,12 +151,19 @@ pub const M10: Contender = Contender {
         }
         lost(Hangs)
     },
-    marked: &[Oversold, Undersold, NegativeCounter, Endless],
+    marked: &[Oversold, Undersold, NegativeCounter, Endless, CrashSellsTwice],
+    rush: FEWER,
     note: (
         "sells -1, -2 … with one client and no concurrency",
         "单个客户端、没有并发，也会卖到 -1、-2 ……",
     ),
     ..M03
+};
+
+/// Nobody is ever refused for want of stock, so each of the requests is a transaction that writes.
+const FEWER: Rush = Rush {
+    requests: Some((1000, ("a loop that is not refused takes long", "循环不会被拒绝，耗时太长"))),
+    ..BASE.rush
 };
 
 /// After so many turns of a loop that sees nothing new, the lab calls it endless.
@@ -186,6 +193,7 @@ pub const M11: Contender = Contender {
         b.rollback()?;
     },
     marked: &[CrashHidesUnit],
+    rush: BASE.rush,
     note: ("", ""),
     ..M10
 };

@@ -1,0 +1,61 @@
+//! For each row the shortest schedule that breaks it, as a timeline.
+
+use std::fmt::Write;
+
+use crate::contender::Fault;
+use crate::interleave::explore::{Finding, Proof};
+use crate::page::tables::row_of;
+use crate::page::words::{fault, timeline, Language};
+use crate::page::Report;
+
+/// The fault that a reader wants to see first.
+fn chief(proof: &Proof) -> Option<&Finding> {
+    use Fault::*;
+    let order = [
+        Oversold,
+        TwoForOne,
+        Stuck,
+        Undersold,
+        Endless,
+        InThenSoldOut,
+        WaitsForAnother,
+        CrashWedges,
+        CrashLosesUnit,
+        CrashLocksOut,
+        ErrorInsteadOfRefusal,
+        CrashSellsTwice,
+        CrashHidesUnit,
+    ];
+    order.iter().find_map(|fault| proof.findings.iter().find(|finding| finding.fault == *fault))
+}
+
+/// For each row the shortest schedule that shows its chief fault, or how many showed none.
+pub fn timelines(report: &Report, language: Language) -> String {
+    let mut text = String::new();
+    for proof in &report.proofs {
+        let Some(one) = row_of(proof) else { continue };
+        let _ = writeln!(text, "### {}\n\n{}: {}\n", proof.id, one.seed, one.steps);
+        let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
+        // Who deletes another's lock is asked about twice in the posts.
+        let lock = |finding: &&Finding| finding.fault == Fault::FreedAnothersLock;
+        shown.extend(proof.findings.iter().filter(lock));
+        for finding in &shown {
+            let name = language.of(fault(finding.fault));
+            let lines = timeline(&finding.timeline.text(), language);
+            let _ = writeln!(text, "{name}:\n\n```text\n{lines}```\n");
+        }
+        if shown.is_empty() {
+            let (all, count) = (proof.complete, proof.schedules);
+            let none = match (language, all) {
+                (Language::English, true) => format!("None in all {count} schedules."),
+                (Language::English, false) => format!(
+                    "None in {count} schedules (every order of the small sales, a seeded sample of \
+                     the large)."
+                ),
+                (Language::Chinese, _) => format!("{count} 个调度，没有一个出错。"),
+            };
+            let _ = writeln!(text, "{none}\n");
+        }
+    }
+    text
+}
