@@ -81,7 +81,7 @@ pub enum Outcome {
     },
     /// Fewer units are available than were asked for.
     Short {
-        /// Units left after it.
+        /// Units that are available.
         available: u64,
     },
     /// The window opens in so many milliseconds.
@@ -127,7 +127,8 @@ pub enum Outcome {
     Misuse(Misuse),
 }
 
-/// Attempts that got nothing new, as STATUS and INFO count them: the name of each, and what it says.
+/// Attempts that got nothing new, as STATUS and INFO count them: the name of each, and what it
+/// says. Their counters are a part of a dump: a new one comes with a new form of it.
 pub const REFUSALS: [(&CStr, &str); 10] = [
     (c"already", "calls of users who had all they may have"),
     (c"replayed", "calls whose REQ had been granted before"),

@@ -116,7 +116,7 @@ pub struct Status {
     pub sold: u64,
     /// Units that IMPORT promised beyond the supply of then.
     pub deficit: u64,
-    /// Users with a grant, whatever came of it.
+    /// Users with a live grant.
     pub winners: u64,
     /// Grants so far, whatever came of them.
     pub grants: u64,
