@@ -74,6 +74,15 @@ impl Figures {
         }
     }
 
+    /// Takes over what was measured before and not again.
+    pub fn keep_others_of(&mut self, old: Figures) {
+        for series in old.series {
+            if !self.series.iter().any(|new| new.is((&series.case, &series.who), &series.unit)) {
+                self.series.push(series);
+            }
+        }
+    }
+
     fn values(&self, place: Place<'_>, unit: &str) -> &[f64] {
         let found = self.series.iter().find(|series| series.is(place, unit));
         found.map_or(&[], |series| &series.values)

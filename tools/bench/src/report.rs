@@ -84,9 +84,17 @@ impl Runs {
         }
     }
 
-    /// Puts a run in the place of that server's last one.
-    pub fn put(&mut self, report: Report) {
-        self.runs.retain(|run| run.server != report.server);
+    /// Puts a run in the place of that server's last one, which keeps the cases that did not run
+    /// this time.
+    pub fn put(&mut self, mut report: Report) {
+        let old = self.runs.iter().position(|run| run.server == report.server);
+        if let Some(old) = old.map(|place| self.runs.remove(place)) {
+            report.figures.keep_others_of(old.figures);
+            let ran = |took: &Took| report.cases.iter().any(|new| new.case == took.case);
+            let kept: Vec<Took> = old.cases.into_iter().filter(|took| !ran(took)).collect();
+            report.cases.extend(kept);
+            report.seconds = report.cases.iter().map(|took| took.seconds).sum();
+        }
         self.runs.push(report);
         self.runs.sort_by(|a, b| a.server.cmp(&b.server));
     }

@@ -27,7 +27,7 @@ pub fn page(winners: u64) -> String {
 
 const SMALL: &str = "tiny";
 const PAGE_ROWS: u64 = 1_000;
-const PAGES: usize = 300;
+const PAGES: usize = 50;
 
 /// Every call that takes longer is kept with its time; the rest costs nothing.
 const SLOWLOG: [&str; 4] = ["--slowlog-log-slower-than", "50", "--slowlog-max-len", "100000"];
