@@ -1,7 +1,7 @@
 //! How commands are called, written from the table.
 
 /// What pages list beside the commands.
-pub use crate::server::module::info::FIELDS;
+pub use crate::server::module::info::fields;
 pub use crate::server::settings::ALL as SETTINGS;
 
 use super::vocabulary::{Arg, ArgKind, Spec};

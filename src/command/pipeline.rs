@@ -5,7 +5,7 @@
 //! 2. Where entries are to be appended the sale is closed and their stream is created, if it is
 //!    missing, and opened, in which code of other modules may run and call any command. Then the
 //!    sale is opened again. If it is another one by now, or has changed, nothing happens.
-//!    [`commit_all`]
+//!    [`commit_one`], and for MGRAB [`commit_all`]
 //! 3. The entries are appended, or nothing happens. Then the plan is committed, which can't fail.
 //! 4. One command is handed over that makes the change and its entries everywhere. Nothing foreign
 //!    runs from 3 until here. [`propagate`]

@@ -20,9 +20,9 @@ pub const SPEC: Spec = Spec {
     complexity: "O(N) where N is COUNT",
     since: FIRST,
     tips: &[],
-    args: &[vocabulary::KEY, vocabulary::COUNT],
+    args: &[vocabulary::KEY, vocabulary::COUNT.about("rounds at most, 1 to 100 (default 100)")],
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
-        EVERY. COUNT is 1 to 100 (the default).",
+        EVERY.",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.ROUNDS hourly COUNT 10",
     internal: false,

@@ -90,7 +90,6 @@ pub const EXTEND: Spec = Spec {
         errors::WRONG_TYPE,
         errors::AMBIGUOUS,
         errors::MANY_OWN_ENDING,
-        errors::MANY_ENDING,
     ],
     example: "SECKILL.EXTEND tickets carol 900000 REQ order-9",
     internal: false,

@@ -21,7 +21,8 @@ pub const SPEC: Spec = Spec {
     tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER, vocabulary::COUNT],
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
-        limit), `OK`, and the newest grant rows, newest first (100, or COUNT of at most 10000).",
+        limit), `OK`, `DENIED` or `BUSY` as GRAB would judge now, and the newest grant rows, \
+        newest first (100, or COUNT of at most 10000).",
     errors: &[errors::USER, errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.USER tickets carol",
     internal: false,

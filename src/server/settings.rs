@@ -73,7 +73,7 @@ settings! {
     EFFECTS_VERSION = "effects-version", 0, 0..=1;
 }
 
-/// The form in which entries are written on this node.
+/// The form of entries that this node announces with what it replicates; there is one so far.
 pub fn entry_form() -> Form {
     Form::known_to(EFFECTS_VERSION.get())
 }

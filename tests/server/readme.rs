@@ -28,7 +28,8 @@ fn pages() -> Vec<Page> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = fs::read_dir(root.join("docs")).expect("docs").map(|file| file.unwrap().path());
     let pages = docs.filter(|path| path.extension().is_some_and(|ext| ext == "md"));
-    let paths = pages.chain([root.join("README.md")]);
+    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name));
+    let paths = pages.chain(others);
     let read = |path: PathBuf| Page { text: fs::read_to_string(&path).expect("text"), path };
     paths.map(read).collect()
 }
@@ -157,6 +158,21 @@ fn linked_files_exist() {
             let target = part.split([')', '#']).next().unwrap_or_default();
             let elsewhere = target.starts_with("http");
             assert!(elsewhere || folder.join(target).exists(), "{target} in {}", path.display());
+        }
+    }
+}
+
+/// A path between backticks that begins in a folder of ours is the path of something.
+#[test]
+fn named_files_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for Page { path, text } in pages() {
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_ours = ["src/", "domain/", "tests/", "tools/", "docs/"];
+            let is_path = is_ours.iter().any(|folder| name.starts_with(folder));
+            if is_path && !name.contains([' ', '{', '*', '\n']) {
+                assert!(root.join(name).exists(), "{name} in {}", path.display());
+            }
         }
     }
 }

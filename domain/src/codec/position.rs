@@ -7,7 +7,8 @@
 
 use crate::memory::bytes::put_decimal;
 
-/// How entries are written. A node writes the form that a command names.
+/// How entries are written. A command that names a form which this module does not know is refused;
+/// there is one so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Event, sale, data; user, req and outbox where there is one.

@@ -26,7 +26,7 @@ pub use find::{Holding, Lookup, Places};
 pub use inspect::Block;
 pub use record::{Grant, NewGrant};
 
-/// Key of the index's hash: random for each process, never replicated or stored.
+/// Key of the index's hash: drawn for each sale that is made or loaded, never replicated or stored.
 pub type HashKey = [u64; 2];
 
 /// The grant log and its indexes.
@@ -109,7 +109,7 @@ impl Ledger {
         self.reqs.len()
     }
 
-    /// Held grants of the whole sale.
+    /// Held grants of this round.
     pub fn holds(&self) -> &Holds {
         &self.holds
     }

@@ -90,7 +90,7 @@ pub const GRANTS_PER_PIECE_MAX: usize = 1000;
 /// rewriting ever handles one huge string.
 pub const PIECE_BYTES_TARGET: usize = 64 * 1024;
 
-/// Longest piece accepted when loading: the target plus one largest row.
+/// Longest piece that is written: the target plus one largest row.
 pub const PIECE_BYTES_MAX: usize = 2 * PIECE_BYTES_TARGET;
 
 /// Rows a WINNERS page may look at, and rows USER may list.

@@ -1,6 +1,8 @@
 //! All that can come of a request. What a buyer can meet is a variant with its numbers; what only
 //! a mistaken caller meets is a `Misuse`.
 
+use core::ffi::CStr;
+
 use serde::{Deserialize, Serialize};
 
 /// Where a grant stands.
@@ -79,7 +81,7 @@ pub enum Outcome {
     },
     /// Fewer units are available than were asked for.
     Short {
-        /// Units left after it.
+        /// Units that are available.
         available: u64,
     },
     /// The window opens in so many milliseconds.
@@ -123,6 +125,41 @@ pub enum Outcome {
     NextRound,
     /// The caller made a mistake; nothing happened.
     Misuse(Misuse),
+}
+
+/// Attempts that got nothing new, as STATUS and INFO count them: the name of each, and what it
+/// says. Their counters are a part of a dump, whose form of now has ten: one more comes with a new
+/// form.
+pub const REFUSALS: [(&CStr, &str); 10] = [
+    (c"already", "calls of users who had all they may have"),
+    (c"replayed", "calls whose REQ had been granted before"),
+    (c"overlimit", "calls that asked for more than their allowance"),
+    (c"soldout", "calls that found nothing available"),
+    (c"short", "calls that found less available than they asked for"),
+    (c"notopen", "calls before the sale or the round was open"),
+    (c"closed", "calls after the sale was closed"),
+    (c"paused", "calls while the sale was paused"),
+    (c"denied", "calls of users who may not buy"),
+    (c"busy", "calls of users who were not admitted"),
+];
+
+impl Outcome {
+    /// Which of [`REFUSALS`] it is, if it is one.
+    pub fn refusal(&self) -> Option<usize> {
+        Some(match self {
+            Outcome::Already(_) => 0,
+            Outcome::Replay(_) => 1,
+            Outcome::OverLimit { .. } => 2,
+            Outcome::SoldOut { .. } => 3,
+            Outcome::Short { .. } => 4,
+            Outcome::NotOpen { .. } => 5,
+            Outcome::Closed => 6,
+            Outcome::Paused => 7,
+            Outcome::Denied => 8,
+            Outcome::Busy => 9,
+            _ => return None,
+        })
+    }
 }
 
 /// Mistakes that only the sale itself can see; parsing finds the others.

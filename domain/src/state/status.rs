@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::memory::wire;
 use crate::model::balances::Stock;
 use crate::model::limits::INTEGER_MAX;
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Outcome, REFUSALS};
 use crate::request::Now;
 use crate::Sale;
 
@@ -41,150 +41,57 @@ pub struct Tallies {
     pub imported: u64,
 }
 
-/// Refusals by kind, of one node.
+/// Refusals and replays of one node, each kind of [`REFUSALS`] at its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusals {
-    /// The allowance was used up.
-    #[serde(deserialize_with = "wire::integer")]
-    pub already: u64,
-    /// The request id was known.
-    #[serde(deserialize_with = "wire::integer")]
-    pub replayed: u64,
-    /// More was asked for than the allowance left.
-    #[serde(deserialize_with = "wire::integer")]
-    pub overlimit: u64,
-    /// Nothing was available.
-    #[serde(deserialize_with = "wire::integer")]
-    pub soldout: u64,
-    /// Less was available than was asked for.
-    #[serde(deserialize_with = "wire::integer")]
-    pub short: u64,
-    /// The window was yet to open.
-    #[serde(deserialize_with = "wire::integer")]
-    pub notopen: u64,
-    /// The window was over.
-    #[serde(deserialize_with = "wire::integer")]
-    pub closed: u64,
-    /// The operator had paused the sale.
-    #[serde(deserialize_with = "wire::integer")]
-    pub paused: u64,
-    /// The user was not eligible.
-    #[serde(deserialize_with = "wire::integer")]
-    pub denied: u64,
-    /// The user was not let in.
-    #[serde(deserialize_with = "wire::integer")]
-    pub busy: u64,
-}
+pub struct Refusals(#[serde(deserialize_with = "wire::integers")] [u64; REFUSALS.len()]);
 
 impl Refusals {
     /// Counts `outcome` if it is a refusal or a replay.
     pub fn count(&mut self, outcome: &Outcome) {
-        let counter = match outcome {
-            Outcome::Already(_) => &mut self.already,
-            Outcome::Replay(_) => &mut self.replayed,
-            Outcome::OverLimit { .. } => &mut self.overlimit,
-            Outcome::SoldOut { .. } => &mut self.soldout,
-            Outcome::Short { .. } => &mut self.short,
-            Outcome::NotOpen { .. } => &mut self.notopen,
-            Outcome::Closed => &mut self.closed,
-            Outcome::Paused => &mut self.paused,
-            Outcome::Denied => &mut self.denied,
-            Outcome::Busy => &mut self.busy,
-            Outcome::Done
-            | Outcome::Granted { .. }
-            | Outcome::Restocked { .. }
-            | Outcome::Changed { .. }
-            | Outcome::ManyOwnEnding
-            | Outcome::ManyEnding
-            | Outcome::NextRound
-            | Outcome::Stands(_)
-            | Outcome::NoGrant
-            | Outcome::Fenced
-            | Outcome::Misuse(_) => return,
-        };
-        count(counter);
-    }
-
-    fn numbers(&self) -> [u64; 10] {
-        [
-            self.already,
-            self.replayed,
-            self.overlimit,
-            self.soldout,
-            self.short,
-            self.notopen,
-            self.closed,
-            self.paused,
-            self.denied,
-            self.busy,
-        ]
+        if let Some(counter) = outcome.refusal().and_then(|place| self.0.get_mut(place)) {
+            count(counter);
+        }
     }
 }
 
 /// The counters of one sale as STATUS shows them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Counters {
-    /// GRABs and MGRABs that were judged: grants and refusals together.
-    pub attempts: u64,
-    /// Grants by GRAB and MGRAB.
-    pub granted: u64,
-    /// The allowance was used up.
-    pub already: u64,
-    /// The request id was known.
-    pub replayed: u64,
-    /// More was asked for than the allowance left.
-    pub overlimit: u64,
-    /// Nothing was available.
-    pub soldout: u64,
-    /// Less was available than was asked for.
-    pub short: u64,
-    /// The window was yet to open.
-    pub notopen: u64,
-    /// The window was over.
-    pub closed: u64,
-    /// The operator had paused the sale.
-    pub paused: u64,
-    /// The user was not eligible.
-    pub denied: u64,
-    /// The user was not let in.
-    pub busy: u64,
-    /// Holds that were paid in time.
-    pub confirmed: u64,
-    /// Holds that were given back.
-    pub cancelled: u64,
-    /// Holds that ran out.
-    pub expired: u64,
-    /// Sold grants that were taken back.
-    pub refunded: u64,
-    /// Late payments that got their units after all.
-    pub reclaimed: u64,
-    /// Grants that IMPORT entered.
-    pub imported: u64,
+    /// Changes by kind.
+    pub tallies: Tallies,
+    /// What was refused here.
+    pub refusals: Refusals,
 }
 
 impl Counters {
-    fn of(tallies: &Tallies, refusals: &Refusals) -> Counters {
-        let refused: u64 = refusals.numbers().iter().sum();
-        Counters {
-            attempts: tallies.granted + refused,
-            granted: tallies.granted,
-            already: refusals.already,
-            replayed: refusals.replayed,
-            overlimit: refusals.overlimit,
-            soldout: refusals.soldout,
-            short: refusals.short,
-            notopen: refusals.notopen,
-            closed: refusals.closed,
-            paused: refusals.paused,
-            denied: refusals.denied,
-            busy: refusals.busy,
-            confirmed: tallies.confirmed,
-            cancelled: tallies.cancelled,
-            expired: tallies.expired,
-            refunded: tallies.refunded,
-            reclaimed: tallies.reclaimed,
-            imported: tallies.imported,
-        }
+    /// GRABs and MGRABs that were judged: grants and refusals together.
+    pub fn attempts(&self) -> u64 {
+        self.tallies.granted + self.refusals.0.iter().sum::<u64>()
+    }
+
+    /// All with their names, in the order of STATUS.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let Tallies { granted, confirmed, cancelled, expired, refunded, reclaimed, imported } =
+            self.tallies;
+        let names = REFUSALS.iter().map(|(name, _)| name.to_str().unwrap_or_default());
+        let changes = [
+            ("confirmed", confirmed),
+            ("cancelled", cancelled),
+            ("expired", expired),
+            ("refunded", refunded),
+            ("reclaimed", reclaimed),
+            ("imported", imported),
+        ];
+        [("attempts", self.attempts()), ("granted", granted)]
+            .into_iter()
+            .chain(names.zip(self.refusals.0))
+            .chain(changes)
+    }
+}
+
+impl Serialize for Counters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.all())
     }
 }
 
@@ -209,7 +116,7 @@ pub struct Status {
     pub sold: u64,
     /// Units that IMPORT promised beyond the supply of then.
     pub deficit: u64,
-    /// Users with a grant, whatever came of it.
+    /// Users with a live grant.
     pub winners: u64,
     /// Grants so far, whatever came of them.
     pub grants: u64,
@@ -296,7 +203,7 @@ impl Sale {
             round: schedule.map(|_| balances.round),
             round_ends_at: schedule.map(|schedule| schedule.end(balances.round)),
             next_round_at: schedule.map(|_| self.next_round_at(now).unwrap_or(0)),
-            counters: Counters::of(&self.tallies, &self.refusals),
+            counters: Counters { tallies: self.tallies, refusals: self.refusals },
         }
     }
 

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use seckill_domain::outcome::Outcome;
+use seckill_domain::outcome::{Outcome, REFUSALS};
 
 /// A number that only grows.
 pub(crate) struct Counter(AtomicU64);
@@ -35,46 +35,20 @@ impl Counter {
 }
 
 pub(crate) static GRANTED: Counter = Counter::new();
-pub(crate) static ALREADY: Counter = Counter::new();
-pub(crate) static REPLAYED: Counter = Counter::new();
-pub(crate) static OVERLIMIT: Counter = Counter::new();
-pub(crate) static SOLDOUT: Counter = Counter::new();
-pub(crate) static SHORT: Counter = Counter::new();
-pub(crate) static NOTOPEN: Counter = Counter::new();
-pub(crate) static CLOSED: Counter = Counter::new();
-pub(crate) static PAUSED: Counter = Counter::new();
-pub(crate) static DENIED: Counter = Counter::new();
-pub(crate) static BUSY: Counter = Counter::new();
+/// Each kind of [`REFUSALS`] at its place.
+pub(crate) static REFUSED: [Counter; REFUSALS.len()] = [const { Counter::new() }; REFUSALS.len()];
 pub(crate) static EXPIRED: Counter = Counter::new();
 pub(crate) static APPLY_REFUSED: Counter = Counter::new();
 pub(crate) static OUTBOX_REFUSED: Counter = Counter::new();
 
 /// Counts the outcome of a call decided on this node.
 pub(crate) fn count(outcome: &Outcome) {
-    let counter = match outcome {
-        Outcome::Granted { .. } => &GRANTED,
-        Outcome::Already(_) => &ALREADY,
-        Outcome::Replay(_) => &REPLAYED,
-        Outcome::OverLimit { .. } => &OVERLIMIT,
-        Outcome::SoldOut { .. } => &SOLDOUT,
-        Outcome::Short { .. } => &SHORT,
-        Outcome::NotOpen { .. } => &NOTOPEN,
-        Outcome::Closed => &CLOSED,
-        Outcome::Paused => &PAUSED,
-        Outcome::Denied => &DENIED,
-        Outcome::Busy => &BUSY,
-        Outcome::Done
-        | Outcome::Restocked { .. }
-        | Outcome::Stands(_)
-        | Outcome::NoGrant
-        | Outcome::Fenced
-        | Outcome::Changed { .. }
-        | Outcome::NextRound
-        | Outcome::ManyOwnEnding
-        | Outcome::ManyEnding
-        | Outcome::Misuse(_) => return,
-    };
-    counter.increment();
+    if matches!(outcome, Outcome::Granted { .. }) {
+        GRANTED.increment();
+    }
+    if let Some(counter) = outcome.refusal().and_then(|place| REFUSED.get(place)) {
+        counter.increment();
+    }
 }
 
 /// The numbers of one data set.

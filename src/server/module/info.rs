@@ -12,7 +12,7 @@ use crate::server::ffi::api::{clock_ms, guarded};
 use crate::server::ffi::ctx::{Ctx, ServerLock};
 use crate::server::ffi::log;
 use crate::server::{settings, sweeper};
-use seckill_domain::outcome::Refused;
+use seckill_domain::outcome::{Refused, REFUSALS};
 
 /// The module's version as text.
 const VERSION: &CStr =
@@ -53,7 +53,14 @@ impl Field {
 }
 
 /// The lines of the section, in order; each is shown under the prefix `seckill_`.
-pub static FIELDS: [Field; 19] = [
+pub fn fields() -> impl Iterator<Item = Field> {
+    let refused = REFUSALS.into_iter().zip(&counts::REFUSED);
+    let refused = refused.map(|((name, about), counter)| Field::counter(name, counter, about));
+    BEFORE.into_iter().chain(refused).chain(BEHIND)
+}
+
+/// The fields before those of refusals.
+const BEFORE: [Field; 6] = [
     Field::new(c"sales", "sales on this node", Read::Number(|| counts::served().sales())),
     Field::new(c"holds", "live holds on this node", Read::Number(|| counts::served().holds())),
     Field::new(
@@ -72,20 +79,10 @@ pub static FIELDS: [Field; 19] = [
         Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
     ),
     Field::counter(c"granted", &counts::GRANTED, "calls that got units"),
-    Field::counter(c"already", &counts::ALREADY, "calls of users who had all they may have"),
-    Field::counter(c"replayed", &counts::REPLAYED, "calls whose REQ had been granted before"),
-    Field::counter(
-        c"overlimit",
-        &counts::OVERLIMIT,
-        "calls that asked for more than their allowance",
-    ),
-    Field::counter(c"soldout", &counts::SOLDOUT, "calls that found nothing available"),
-    Field::counter(c"short", &counts::SHORT, "calls that found less available than they asked for"),
-    Field::counter(c"notopen", &counts::NOTOPEN, "calls before the sale or the round was open"),
-    Field::counter(c"closed", &counts::CLOSED, "calls after the sale was closed"),
-    Field::counter(c"paused", &counts::PAUSED, "calls while the sale was paused"),
-    Field::counter(c"denied", &counts::DENIED, "calls of users who may not buy"),
-    Field::counter(c"busy", &counts::BUSY, "calls of users who were not admitted"),
+];
+
+/// And those behind.
+const BEHIND: [Field; 3] = [
     Field::counter(c"expired", &counts::EXPIRED, "holds that expired by this node's own judgement"),
     Field::counter(
         c"apply_refused",
@@ -143,7 +140,7 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
         text(ctx, c"version", VERSION);
-        for Field { name, read, .. } in &FIELDS {
+        for Field { name, read, .. } in fields() {
             let number = match read {
                 Read::Counter(counter) => counter.get(),
                 Read::Number(read) => read(),

@@ -98,11 +98,6 @@ impl Key<'_> {
             unsafe { stored::free(value) };
         }
     }
-
-    /// Leaves the key open for good. For a key whose value may be gone: closing looks at it.
-    pub fn abandon(self) {
-        std::mem::forget(self);
-    }
 }
 
 /// A key that is open for reading alone: its sale can be looked at and not changed.

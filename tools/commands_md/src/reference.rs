@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use seckill::command::docs::{FIELDS, SETTINGS};
+use seckill::command::docs::{fields, SETTINGS};
 use seckill_domain::event::EVENTS;
 
 const HEAD: &str = "\
@@ -50,7 +50,7 @@ pub fn markdown() -> String {
         row(&mut page, &[&format!("`{}`", kind.name()), &notification, kind.about()]);
     }
     page.push_str(INFO_HEAD);
-    for field in &FIELDS {
+    for field in fields() {
         row(&mut page, &[&format!("`{}`", field.shown_name()), field.about]);
     }
     page.push_str(SETTINGS_HEAD);

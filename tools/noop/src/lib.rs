@@ -29,8 +29,8 @@ const APPLY: &CStr = c"SECKILL.APPLY";
 const POSITION: &[u8] = b"zzz";
 const POSITION_WITH_ENTRY: &[u8] = b"zzz:1:1800000000000-0";
 /// What an effect has beside user and request id, plain and with both and a deadline.
-const EFFECT_BYTES: usize = 4;
-const EFFECT_BYTES_HELD: usize = 12;
+const EFFECT_BYTES: usize = 7;
+const EFFECT_BYTES_HELD: usize = 11;
 /// Bytes of an effect in the load, at most.
 const EFFECT_LEN_MAX: usize = 96;
 

@@ -602,26 +602,6 @@ pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
 }
 
 /// The counters of STATUS, in the oracle's order.
-pub fn counters(status: &Status) -> [(&'static str, u64); 18] {
-    let counters = &status.counters;
-    [
-        ("attempts", counters.attempts),
-        ("granted", counters.granted),
-        ("already", counters.already),
-        ("replayed", counters.replayed),
-        ("overlimit", counters.overlimit),
-        ("soldout", counters.soldout),
-        ("short", counters.short),
-        ("notopen", counters.notopen),
-        ("closed", counters.closed),
-        ("paused", counters.paused),
-        ("denied", counters.denied),
-        ("busy", counters.busy),
-        ("confirmed", counters.confirmed),
-        ("cancelled", counters.cancelled),
-        ("expired", counters.expired),
-        ("refunded", counters.refunded),
-        ("reclaimed", counters.reclaimed),
-        ("imported", counters.imported),
-    ]
+pub fn counters(status: &Status) -> Vec<(&'static str, u64)> {
+    status.counters.all().collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is its
 //! position, see [`crate::position`], and the effect the bytes of a [`Change`]. Times are
-//! absolute: a change has the distance from the T that the sale stored at that version, which both
-//! sides share.
+//! distances from the T that the sale stored at that version, which both sides share, so that all
+//! nodes come to the same moments.
 //!
 //! What a log says may be anything. Reading it leads to a change that can be, its numbers and ids
 //! within their bounds, or to nothing; whether it can be of this sale is what [`Sale::check`]
@@ -84,8 +84,8 @@ impl<'a> Change<'a> {
 
 /// What changed. Effects carry results, never requests: whoever applies one judges nothing.
 ///
-/// The order of the variants, and of the fields of each, is their form: both may only grow at the
-/// end, variants with a later version, fields never.
+/// The order of the variants, and of the fields of each, is their form: a later version may add
+/// variants behind these, fields never.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Effect<'a> {
     /// Units are granted.
@@ -260,7 +260,7 @@ pub type Seqs = SmallVec<[u64; 2]>;
 
 impl<'a> Change<'a> {
     /// A change without a time or an epoch of its own: a piece of a rewritten log is one.
-    pub fn piece(effect: Effect<'a>) -> Change<'a> {
+    pub fn untimed(effect: Effect<'a>) -> Change<'a> {
         Change { elapsed_ms: 0, epoch: None, effect }
     }
 }

@@ -41,8 +41,9 @@ pub(crate) use order::{completes, is_in_order};
 
 /// A piece of a sale.
 ///
-/// The order of the variants, and of the fields of each, is their form: what a later version adds
-/// comes behind them.
+/// The order of the variants, and of the fields of each, is their form: a later version may add
+/// variants behind these, fields never. In which order they are written is another matter, see
+/// above.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Piece<'a> {
     /// Everything but what the other pieces hold; comes first.

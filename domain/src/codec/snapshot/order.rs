@@ -17,7 +17,7 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
         Piece::Fences(_) => !has_users,
         Piece::Listed(_) => !has_amounts,
         Piece::Amounts(_) => !has_grants,
-        _ => true,
+        Piece::Base(_) | Piece::Grants(_) | Piece::Round(_) | Piece::Refusals(_) => true,
     }
 }
 

@@ -52,7 +52,7 @@ impl Sale {
         }
     }
 
-    /// Cuts the lists into bounded parts. Depends on the grants alone, so that equal sales have
+    /// Cuts the lists into bounded parts. Depends on the contents alone, so that equal sales have
     /// equal pieces.
     fn layout(&self) -> Vec<Part> {
         let mut parts = Vec::new();

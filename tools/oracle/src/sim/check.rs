@@ -33,8 +33,8 @@ impl Cluster {
         let owes_and_has = balances.deficit > 0 && balances.available > 0;
         same("owes units while some are available", &owes_and_has, &false)?;
         let status = held.sale.status(&self.now());
-        let attempts = status.counters.granted + held.refusals;
-        same("attempts", &status.counters.attempts, &attempts)?;
+        let attempts = status.counters.tallies.granted + held.refusals;
+        same("attempts", &status.counters.attempts(), &attempts)?;
         let Some(oracle) = model else { return Ok(()) };
         verify_numbers(&status, oracle, self.clock)?;
         let totals = held.sale.round_totals();

@@ -148,7 +148,7 @@ pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
     let sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
     let refusals = {
         let counters = sale.status(&seckill_domain::request::Now { clock_ms: 0, run: 0 }).counters;
-        counters.attempts - counters.granted
+        counters.attempts() - counters.tallies.granted
     };
     Ok(Held { refusals, ..Held::new(sale, at) })
 }
