@@ -22,8 +22,8 @@ pub struct Plan {
 /// What the bars are judged by.
 pub const FULL: Plan = Plan {
     rounds: 5,
-    calls: 200_000,
-    crowds: [(1, 20_000), (50, 60_000), (1_000, 60_000)],
+    calls: 100_000,
+    crowds: [(1, 10_000), (50, 30_000), (1_000, 30_000)],
     few_rounds: 3,
     many_rounds: 9,
     sizes: [10_000, 1_000_000, 10_000_000],

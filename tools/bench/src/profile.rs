@@ -120,5 +120,13 @@ fn share(line: &str) -> Option<(f64, &'static str, String)> {
     let owner = OWNERS.iter().find(|(_, names)| names.iter().any(|name| object.starts_with(name)));
     let function = fields.next()?;
     let function = function.split_once("] ").map_or(function, |(_, name)| name);
-    Some((percent, owner?.0, function.to_owned()))
+    Some((percent, owner?.0, last_two(function)))
+}
+
+/// The last two parts of a function's path.
+fn last_two(function: &str) -> String {
+    let path = function.replace('>', "");
+    let mut parts: Vec<&str> = path.rsplit("::").take(2).collect();
+    parts.reverse();
+    parts.join("::")
 }

@@ -166,10 +166,12 @@ impl Rows<'_> {
             row.bar = "no worse than the no-op's".to_owned();
             row.note = noop.map_or_else(String::new, |noop| format!("; {}", short(noop)));
         });
-        for (case, most) in [(growth::DEL, 60.0), (growth::UNLINK, 1.0)] {
+        for (case, figure, most) in
+            [(growth::DEL, "ms; of a set", 60.0), (growth::UNLINK, "ms", 1.0)]
+        {
             let set = self.figures.spread((case, SADD), MS);
             let found = self.figures.spread((case, MODULE), MS);
-            self.add((case, "ms; of a set"), DIRECT, Some(Bar::AtMost(most)), found);
+            self.add((case, figure), DIRECT, Some(Bar::AtMost(most)), found);
             self.last(|row| row.note = beside(set));
         }
         let (few, many) = (growth::page(small), growth::page(large));
