@@ -49,7 +49,7 @@ fn a_limit_on_drawn_amounts_is_refused() {
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
-        let change = Change::piece(Effect::Alter(Box::new(change)));
+        let change = Change::untimed(Effect::Alter(Box::new(change)));
         assert!(sale.apply(sale.balances().version, [change]).is_err());
     }
     let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
@@ -87,10 +87,10 @@ fn a_broken_effect_on_a_draw_is_refused() {
     let restock = Effect::Restock { req: b"r", delta: 1, applied: 1 };
     let import = Effect::Import(Importing { user: b"u", req: b"r", qty: 5, at: 1 });
     for effect in [grant(3), grant(8), grant(1), restock, import] {
-        let change = Change::piece(effect.clone());
+        let change = Change::untimed(effect.clone());
         assert!(sale.apply(version, [change]).is_err(), "{effect:?}");
     }
-    assert!(sale.apply(version, [Change::piece(grant(5))]).is_ok());
+    assert!(sale.apply(version, [Change::untimed(grant(5))]).is_ok());
 }
 
 #[test]

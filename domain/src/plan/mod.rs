@@ -138,7 +138,7 @@ impl<'s> Planner<'s> {
         Planner { sale, balances, has_outbox, events, change: 0, more: None }
     }
 
-    /// Begins the change numbered `change`.
+    /// Begins the plan's change of this number.
     #[inline]
     pub(crate) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
         self.change = number;
@@ -336,6 +336,7 @@ impl Planner<'_> {
         self.more_mut().moved.insert(view.seq, view.state);
         view
     }
+
     /// A new round, with all its units available.
     fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
         let packets = self.sale.packets_begun();
@@ -392,7 +393,7 @@ mod tests {
         let effects = (0..3).map(|n| Effect::Admit { user: &b"abc"[n..=n] });
         let grant = |n: usize| Granting { user: &b"xyz"[n..=n], req: None, qty: 1, hold_ms: 0 };
         let grants = (0..3).map(|n| Effect::Grant(grant(n)));
-        let changes: Changes<'_> = effects.chain(grants).map(Change::piece).collect();
+        let changes: Changes<'_> = effects.chain(grants).map(Change::untimed).collect();
         let plan = sale.check(1, changes).unwrap();
         let id = StreamId { ms: 7, seq: 5 };
         let entries = Some(EntriesAt { form: Form::V1, id });

@@ -83,7 +83,7 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        self.changes(outcome, Changes::from_buf([Change::piece(effect)]), None, now)
+        self.changes(outcome, Changes::from_buf([Change::untimed(effect)]), None, now)
     }
 
     /// A decision that lets `due` holds expire and then does `effect`, if any. A new grant belongs
@@ -99,7 +99,7 @@ impl Sale {
     ) -> Decision<'a> {
         let changes = match effect {
             // Nearly always: nothing is to be put together.
-            Some(effect) if due.is_empty() => Changes::from_buf([Change::piece(effect)]),
+            Some(effect) if due.is_empty() => Changes::from_buf([Change::untimed(effect)]),
             None if due.is_empty() => return Decision::refuse(outcome),
             effect => due.changes(effect),
         };

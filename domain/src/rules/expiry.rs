@@ -44,7 +44,7 @@ impl<'a> DueHolds<'a> {
         let expiries = self.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
         let admission = self.admits.map(|user| Effect::Admit { user });
-        expiries.chain(admission).chain(effect).map(Change::piece).collect()
+        expiries.chain(admission).chain(effect).map(Change::untimed).collect()
     }
 
     /// Adds a hold of the round whose numbers these are.

@@ -120,7 +120,7 @@ impl Sale {
         let available = balances.available.saturating_sub(qty);
         let places = Some(Places { user: found, req: Some(known) });
         let effect = Effect::Import(Importing { user, req, qty, at });
-        let changes = Changes::from_buf([Change::piece(effect)]);
+        let changes = Changes::from_buf([Change::untimed(effect)]);
         self.changes(Outcome::Granted { grant, available }, changes, places, now)
     }
 
@@ -174,7 +174,7 @@ impl Sale {
         }
         let effects = changed.chunks(USERS_PER_EFFECT_MAX).map(|users| {
             let (list, add) = (change.list, change.add);
-            Change::piece(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
+            Change::untimed(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
         });
         self.changes(Outcome::Changed { users: changed.len() as u64 }, effects.collect(), None, now)
     }

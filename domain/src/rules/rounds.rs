@@ -119,11 +119,11 @@ mod tests {
         wins(&mut sale, "a", 2300);
         assert!(matches!(grab(&mut sale, "a", None, 2299), Outcome::Already(_)));
         assert_eq!(sale.balances().round, 2);
-        let early = Change::piece(Effect::Round { round: 2, supply: 5 });
+        let early = Change::untimed(Effect::Round { round: 2, supply: 5 });
         let mut broken = sale.clone();
         assert!(broken.apply(sale.balances().version, [early]).is_err());
         let effect = Effect::Round { round: 9, supply: 5 };
-        let future = Change { elapsed_ms: 10, ..Change::piece(effect) };
+        let future = Change { elapsed_ms: 10, ..Change::untimed(effect) };
         assert!(broken.apply(sale.balances().version, [future]).is_err());
     }
 

@@ -104,7 +104,7 @@ pub(crate) fn reloaded(sale: &Sale) -> Sale {
 
 /// The sale from a rewritten log: the pieces as effects.
 pub(crate) fn rewritten(sale: &Sale) -> Sale {
-    let pieces: Vec<_> = sale.pieces().map(|it| Change::piece(Effect::Piece(it))).collect();
+    let pieces: Vec<_> = sale.pieces().map(|it| Change::untimed(Effect::Piece(it))).collect();
     let texts = texts_of(&pieces);
     let changes = read(&texts);
     let mut changes = changes.into_iter();

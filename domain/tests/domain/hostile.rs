@@ -396,9 +396,9 @@ fn an_apply_is_bounded() {
     let (mut sale, _) = full_sale(12);
     let restock = Effect::Restock { req: b"much", delta: 5000, applied: 5000 };
     let version = sale.balances().version;
-    sale.apply(version, [Change::piece(restock)]).unwrap();
+    sale.apply(version, [Change::untimed(restock)]).unwrap();
     let grant = Granting { user: b"crowd", req: None, qty: 1, hold_ms: 0 };
-    let grants = vec![Change::piece(Effect::Grant(grant)); EFFECTS_PER_APPLY_MAX + 1];
+    let grants = vec![Change::untimed(Effect::Grant(grant)); EFFECTS_PER_APPLY_MAX + 1];
     let before = rebuild::pieces(&sale);
     assert!(sale.apply(version + 1, grants.clone()).is_err());
     assert_eq!(rebuild::pieces(&sale), before);

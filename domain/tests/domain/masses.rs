@@ -202,7 +202,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     // A loaded sale forgets in the same order.
     let version = loaded.balances().version;
     let fence = Effect::Fence { user: b"u", req: b"r" };
-    loaded.apply(version, [Change::piece(fence)]).unwrap();
+    loaded.apply(version, [Change::untimed(fence)]).unwrap();
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
 }
 

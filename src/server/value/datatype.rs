@@ -325,7 +325,7 @@ fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale)
     let mut version = sale.balances().version.saturating_sub(others);
     for piece in pieces {
         let begins = matches!(piece, Piece::Base(_));
-        emit(io, key, if begins { 0 } else { version }, &Change::piece(Effect::Piece(piece)));
+        emit(io, key, if begins { 0 } else { version }, &Change::untimed(Effect::Piece(piece)));
         version += u64::from(!begins);
     }
 }

@@ -47,6 +47,8 @@ pub struct Buyer {
     pub user: String,
     /// The id that the shop gave this click; a resent click has the same one.
     pub req: String,
+    /// Whether this click was sent before, and no answer came.
+    pub resent: bool,
     /// 1, or for the second buyer of a contender with two products 2.
     pub product: u64,
     pub redis: Connection,
@@ -74,6 +76,7 @@ impl Buyer {
             who: 0,
             user: String::new(),
             req: String::new(),
+            resent: false,
             product: 1,
             redis,
             sql,
@@ -95,7 +98,7 @@ impl Buyer {
         self.random = fastrand::Rng::with_seed(number.wrapping_mul(0x9e37_79b9).wrapping_add(1));
         self.gate.begin();
         (self.user, self.req, self.number) = (user, req, number);
-        (self.round_trips, self.paid, self.steps) = (0, 0, 0);
+        (self.resent, self.round_trips, self.paid, self.steps) = (false, 0, 0, 0);
     }
 
     /// PHP's `mt_rand`: both ends included.

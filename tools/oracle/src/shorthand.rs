@@ -42,7 +42,7 @@ pub fn change(text: &[u8]) -> Change<'_> {
     let shown = text.escape_ascii();
     let (letter, rest) = text.split_first().expect("a letter");
     if *letter == b'g' {
-        return Change::piece(grant(rest, None, 1, 0));
+        return Change::untimed(grant(rest, None, 1, 0));
     }
     let mut fields = Fields::parse(rest);
     let (elapsed_ms, epoch) = (fields.or(b't', 0), fields.numbers.remove(&b'e'));

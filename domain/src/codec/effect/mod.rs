@@ -260,7 +260,7 @@ pub type Seqs = SmallVec<[u64; 2]>;
 
 impl<'a> Change<'a> {
     /// A change without a time or an epoch of its own: a piece of a rewritten log is one.
-    pub fn piece(effect: Effect<'a>) -> Change<'a> {
+    pub fn untimed(effect: Effect<'a>) -> Change<'a> {
         Change { elapsed_ms: 0, epoch: None, effect }
     }
 }

@@ -13,7 +13,7 @@ fn bytes(change: &Change<'_>) -> Vec<u8> {
 }
 
 fn piece(effect: Effect<'_>) -> Vec<u8> {
-    bytes(&Change::piece(effect))
+    bytes(&Change::untimed(effect))
 }
 
 const ALICE: Granting<'_> = Granting { user: b"alice", req: None, qty: 1, hold_ms: 0 };
@@ -80,7 +80,7 @@ fn the_bytes_of_every_effect() {
 fn a_plain_grant_is_short() {
     let grant = Granting { user: b"user:000000000042", ..ALICE };
     assert_eq!(piece(Effect::Grant(grant)).len(), grant.user.len() + 7);
-    let later = Change { elapsed_ms: 16_383, ..Change::piece(Effect::Grant(grant)) };
+    let later = Change { elapsed_ms: 16_383, ..Change::untimed(Effect::Grant(grant)) };
     assert_eq!(bytes(&later).len(), grant.user.len() + 8);
 }
 

@@ -37,7 +37,7 @@ impl Loader {
             }
             piece => {
                 let version = self.sale.balances.version;
-                self.sale.apply(version, [Change::piece(Effect::Piece(piece))]).map(|_| ())
+                self.sale.apply(version, [Change::untimed(Effect::Piece(piece))]).map(|_| ())
             }
         }
     }

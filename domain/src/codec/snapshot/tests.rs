@@ -41,7 +41,7 @@ fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
 
 /// The sale as a log of its first pieces leaves it.
 fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
-    let mut pieces = pieces.into_iter().map(|piece| Change::piece(Effect::Piece(piece)));
+    let mut pieces = pieces.into_iter().map(|piece| Change::untimed(Effect::Piece(piece)));
     let (mut sale, _) = Sale::create(pieces.next().unwrap(), [1, 2]).unwrap();
     pieces.for_each(|piece| drop(sale.apply(sale.balances.version, [piece]).unwrap()));
     sale
@@ -50,7 +50,7 @@ fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
 /// What comes of one more piece, which leaves no trace where it is refused.
 fn after(sale: &Sale, piece: Piece<'_>) -> Result<(), Refused> {
     let mut copy = sale.clone();
-    let change = Change::piece(Effect::Piece(piece));
+    let change = Change::untimed(Effect::Piece(piece));
     let applied = copy.apply(sale.balances.version, [change]).map(drop);
     assert_eq!(applied.is_err(), bytes_of(&copy) == bytes_of(sale));
     applied
@@ -251,6 +251,6 @@ fn refusals_are_no_effect() {
     let sale = with_rounds(None);
     let before = begun(sale.pieces().take(1));
     assert_eq!(after(&before, sale.refusals_piece()), Err(Refused::Law));
-    let change = Change::piece(Effect::Piece(sale.refusals_piece()));
+    let change = Change::untimed(Effect::Piece(sale.refusals_piece()));
     assert_eq!(Sale::create(change, [1, 2]).err(), Some(Refused::Place));
 }

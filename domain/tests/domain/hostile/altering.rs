@@ -101,7 +101,7 @@ pub fn take_varint(bytes: &mut &[u8]) -> u64 {
 
 /// The effect that brings a piece of a dump: the piece has the version of the effect.
 pub fn as_effect(piece: &[u8]) -> Vec<u8> {
-    let effect = encoded(&Change::piece(Effect::Piece(Piece::Amounts(Vec::new()))));
+    let effect = encoded(&Change::untimed(Effect::Piece(Piece::Amounts(Vec::new()))));
     [&effect[..effect.len() - 2], &piece[1..]].concat()
 }
 
@@ -172,5 +172,5 @@ pub fn letters_of(log: &[Vec<u8>]) -> String {
 
 /// Amounts as a log brings them.
 pub fn amounts_of(amounts: &[u64]) -> Vec<u8> {
-    encoded(&Change::piece(Effect::Piece(Piece::Amounts(amounts.to_vec()))))
+    encoded(&Change::untimed(Effect::Piece(Piece::Amounts(amounts.to_vec()))))
 }

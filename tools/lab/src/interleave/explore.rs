@@ -131,8 +131,18 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A dies after 0, 1, 2 ... steps, until there is no such step. Then one after the other.
+    /// A dies after 0, 1, 2 ... steps, until there is no such step. Then one after the other: A
+    /// again and B, and once more with B before A comes again.
     fn crashes(&mut self, stage: &mut Stage, setting: &Setting) -> Result<(), String> {
+        [(1, 2), (2, 1)].into_iter().try_for_each(|order| self.crash(stage, setting, order))
+    }
+
+    fn crash(
+        &mut self,
+        stage: &mut Stage,
+        setting: &Setting,
+        (second, third): (usize, usize),
+    ) -> Result<(), String> {
         let helper = setting.people.iter().position(|person| person.helps);
         for dies_after in 0.. {
             let (mut steps, mut trace, mut died) = (0, Vec::new(), false);
@@ -148,7 +158,7 @@ impl Search<'_> {
                 let lease = options.contains(&Choice::LeaseEnds).then_some(Choice::LeaseEnds);
                 // C comes only when there was a lease to wait for.
                 let last = || if trace.contains(&Choice::LeaseEnds) { go(3) } else { None };
-                let others = || go(1).or_else(|| go(2)).or(lease).or_else(last);
+                let others = || go(second).or_else(|| go(third)).or(lease).or_else(last);
                 let choice = choice.or_else(|| go(0)).or_else(others);
                 let choice = choice.or_else(|| helper.and_then(go));
                 steps += usize::from(choice == Some(Choice::Go(0)));

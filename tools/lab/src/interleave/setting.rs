@@ -9,6 +9,8 @@ pub struct Person {
     pub name: &'static str,
     pub user: String,
     pub req: String,
+    /// Whether they sent it before, and no answer came.
+    pub resent: bool,
     pub product: u64,
     /// 0 for A, 1 for B, 2 for C: which host they come to, and whose payment fails.
     pub part: usize,
@@ -47,6 +49,7 @@ fn person(name: &'static str, part: usize) -> Person {
         name,
         user: name.to_lowercase(),
         req: format!("req-{}", name.to_lowercase()),
+        resent: false,
         product: 1,
         part,
         helps: false,
@@ -96,7 +99,7 @@ fn orders(contender: &Contender, stock: u64, names: &[&'static str]) -> Setting 
 fn crash(contender: &Contender) -> Setting {
     let mut people = vec![
         person("A", 0),
-        Person { name: "A again", ..person("A", 1) },
+        Person { name: "A again", resent: true, ..person("A", 1) },
         person("B", 1),
         person("C", 2),
     ];

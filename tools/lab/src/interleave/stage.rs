@@ -346,6 +346,7 @@ fn act(mut buyer: Buyer, who: usize, work: &Receiver<Job>, says: &Sender<Message
     for job in work {
         (buyer.who, buyer.product, buyer.rush) = (job.person.part, job.person.product, job.rush);
         buyer.comes(job.person.user, job.person.req, job.number);
+        buyer.resent = job.person.resent;
         let told = verdict((job.run)(&mut buyer));
         let left = buyer.script_ends();
         let (verdict, trouble) = match (told, left) {

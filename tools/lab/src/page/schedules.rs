@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::contender::Fault;
 use crate::interleave::explore::{Finding, Proof};
 use crate::page::tables::row_of;
-use crate::page::words::{fault, timeline, Language};
+use crate::page::words::{fault, steps, timeline, Language};
 use crate::page::Report;
 
 /// The fault that a reader wants to see first.
@@ -34,11 +34,18 @@ pub fn timelines(report: &Report, language: Language) -> String {
     let mut text = String::new();
     for proof in &report.proofs {
         let Some(one) = row_of(proof) else { continue };
-        let _ = writeln!(text, "### {}\n\n{}: {}\n", proof.id, one.seed, one.steps);
+        let _ = writeln!(
+            text,
+            "### {}\n\n{}: {}\n",
+            proof.id,
+            steps(one.seed, language),
+            steps(one.steps, language)
+        );
         let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
-        // Who deletes another's lock is asked about twice in the posts.
-        let lock = |finding: &&Finding| finding.fault == Fault::FreedAnothersLock;
-        shown.extend(proof.findings.iter().filter(lock));
+        // Who deletes another's lock is asked about twice in the posts, and a lock that stays for
+        // ever once.
+        let asked = [Fault::FreedAnothersLock, Fault::CrashWedges];
+        shown.extend(proof.findings.iter().filter(|finding| asked.contains(&finding.fault)));
         for finding in &shown {
             let name = language.of(fault(finding.fault));
             let lines = timeline(&finding.timeline.text(), language);

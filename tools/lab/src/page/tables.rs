@@ -6,7 +6,7 @@ use crate::contender::{Contender, Fault};
 use crate::interleave::explore::Proof;
 use crate::page::schedules::timelines;
 use crate::page::summary::{run, verdict};
-use crate::page::words::{fault, Language};
+use crate::page::words::{fact, fault, steps, Language};
 use crate::page::Report;
 use crate::rush::cell::{Cell, Spread};
 use crate::rush::count::Crowd;
@@ -51,7 +51,7 @@ fn spread(spread: Spread) -> String {
     let Spread { least, middle, most } = spread;
     match least == most {
         true => format!("{middle:.0}"),
-        false => format!("{middle:.0} ({least:.0} to {most:.0})"),
+        false => format!("{middle:.0} ({least:.0}–{most:.0})"),
     }
 }
 
@@ -60,7 +60,7 @@ fn worst(report: &Report, id: &str, column: fn(&Cell) -> Spread) -> String {
     let worst = distinct(report, id).max_by(|a, b| column(a).middle.total_cmp(&column(b).middle));
     match worst {
         Some(cell) if column(cell).most > 0.0 => {
-            format!("{} at c={}", spread(column(cell)), cell.workers)
+            format!("{}, c={}", spread(column(cell)), cell.workers)
         }
         Some(_) => "0".into(),
         None => "-".into(),
@@ -137,11 +137,11 @@ fn rows(report: &Report, language: Language) -> String {
             50 => format!("{:.0}", cell.decisions_per_s.middle),
             c => format!("{:.0} (c={c})", cell.decisions_per_s.middle),
         });
-        let steps = one.steps.replace('|', "or");
+        let does = steps(one.steps, language).replace('|', language.of(("or", "或")));
         let _ = writeln!(
             table,
-            "| [{id}](#{anchor}) | {} | {steps} | {} | {} | {} | {} | {twice} | {fast} |",
-            one.seed,
+            "| [{id}](#{anchor}) | {} | {does} | {} | {} | {} | {} | {twice} | {fast} |",
+            steps(one.seed, language),
             language.of(one.says),
             happened(one, proof, language),
             worst(report, one.id, |cell| cell.oversold),
@@ -175,8 +175,8 @@ fn exec_row(report: &Report, language: Language) -> String {
         "自己改了或都没改，exec 返回失败",
     );
     format!(
-        "| [R11](#what-readers-ask) | 001 总结 | WATCH; MULTI; touch the watched key, another, none; \
-         EXEC | {} | {said} | - | - | - | - |",
+        "| [R11](#what-readers-ask) | 001 总结 | {} | {} | {said} | - | - | - | - |",
+        steps("WATCH; MULTI; touch the watched key, another, none; EXEC", language),
         language.of(says)
     )
 }
@@ -378,8 +378,14 @@ fn facts(report: &Report, language: Language) -> String {
             Language::Chinese => &["编号", "问", "服务器答"],
         },
     );
-    for fact in &report.facts {
-        let _ = writeln!(table, "| {} | {} | {} |", fact.id, fact.asked, fact.said);
+    for one in &report.facts {
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} |",
+            one.id,
+            fact(&one.asked, language),
+            fact(&one.said, language)
+        );
     }
     table
 }

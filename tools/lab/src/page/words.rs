@@ -80,11 +80,113 @@ const SAID: &[Text] = &[
     ("who comes alone afterwards is", "之后单独来一个人："),
 ];
 
+/// What steps and the places in the posts are called.
+const STEPS: &[Text] = &[
+    ("the same on two hosts", "同上，在两台机器上"),
+    ("the same as a function", "同上，写成函数"),
+    ("the same", "同上"),
+    ("first program", "第一段"),
+    ("second program", "第二段"),
+    ("third program", "第三段"),
+    ("own ids", "用自己的 id"),
+    ("last answer", "最后的回答"),
+    ("and a retry", "加重试"),
+    ("as printed", "原样"),
+    ("as meant", "按本意"),
+    ("as shipped", "上线的版本"),
+    ("prose", "文字部分"),
+    ("comments", "评论"),
+    ("two hosts", "两台机器"),
+    ("two products", "两个商品"),
+    ("one DEL", "只删一次"),
+    ("WeChat's way", "微信的办法"),
+    ("001's rule", "001 的规则"),
+    ("in SQL", "SQL 版"),
+    ("the usual code", "常见写法"),
+    ("SADD first", "先 SADD"),
+    ("mended", "改正"),
+    ("the module", "本模块"),
+    ("no index", "没有索引"),
+    ("no retry", "不重试"),
+    ("no WHERE", "没有 WHERE"),
+    ("again while nil", "返回 nil 就再来"),
+    ("again while 0 rows", "0 行就再来"),
+    ("else loop", "否则循环"),
+    ("a new transaction for each try", "每次尝试开新事务"),
+    ("the loop inside the transaction", "循环在事务里面"),
+    ("unlock before COMMIT", "COMMIT 之前解锁"),
+    ("lock in Redis", "在 Redis 加锁"),
+    ("unlock", "解锁"),
+    ("one try", "只试一次"),
+    ("then as L09", "然后同 L09"),
+    ("try every 250 ms", "每 250 毫秒试一次"),
+    ("DEL in try", "try 里 DEL"),
+    ("DEL in finally", "finally 里 DEL"),
+    ("which is the stock", "也就是库存的键"),
+    ("the token a constant", "token 是常量"),
+    ("DEL if it is mine", "是自己的才 DEL"),
+    ("sold-out mark?", "有售罄标记？"),
+    ("if < 0: mark", "小于 0：打标记"),
+    ("meanwhile a restock", "其间回补"),
+    ("meanwhile RESTOCK, notification clears", "其间 RESTOCK，通知清掉缓存"),
+    ("cached?", "有缓存？"),
+    ("SOLDOUT 0: cache", "SOLDOUT 0：缓存"),
+    ("if it fails", "失败"),
+    ("business", "业务"),
+    ("poll the answer", "轮询结果"),
+    ("one worker", "一个后台"),
+    ("RPUSH request", "RPUSH 请求"),
+    ("importer: queue empty: unsold units", "导入：队列空了：未卖出的"),
+    ("90 % at random", "随机九成"),
+    ("\"you are in\"", "“进去了”"),
+    ("confirm", "确认"),
+    ("killed now and then", "时不时被杀"),
+    ("writer", "写库的后台"),
+    ("(HOLD); pay", "(HOLD)；付款"),
+    ("with n > 0", "加上 n > 0"),
+    ("with >= 0", "改成 >= 0"),
+    ("touch the watched key, another, none", "改被监控的键、别的键、都不改"),
+    ("; pay 1 to 1000", "；发 1 到 1000"),
+    ("; pay", "；发放"),
+    ("; work;", "；业务；"),
+    ("won", "抢到"),
+];
+
+/// What the servers were asked, and what they said.
+const FACTS: &[Text] = &[
+    ("nothing is touched at all", "什么都没改"),
+    ("the watched key is changed inside the transaction", "在事务里改被监控的键"),
+    ("two are watched, another is changed", "监控两个键，改的是别的键"),
+    ("the caller itself changes it between WATCH and MULTI", "自己在 WATCH 和 MULTI 之间改了它"),
+    ("carried out: ", "执行成功："),
+    ("shed at random, nine of ten", "随机拒绝九成"),
+    ("one click: ", "点一次："),
+    (" pass; ten clicks: ", " 通过；点十次："),
+    (
+        "a plain `SELECT number` while another transaction holds the row `FOR UPDATE`",
+        "另一个事务用 `FOR UPDATE` 锁着这一行，普通的 `SELECT number`",
+    ),
+    ("reads 5 at once", "立刻读到 5"),
+];
+
 /// A timeline's text in a language.
 pub fn timeline(text: &str, language: Language) -> String {
+    translated(text, SAID, language)
+}
+
+/// Steps, or where in a post they stand.
+pub fn steps(text: &str, language: Language) -> String {
+    translated(text, STEPS, language)
+}
+
+pub fn fact(text: &str, language: Language) -> String {
+    translated(text, FACTS, language)
+}
+
+fn translated(text: &str, words: &[Text], language: Language) -> String {
     match language {
         Language::English => text.to_owned(),
-        Language::Chinese => SAID
+        Language::Chinese => words
             .iter()
             .fold(text.to_owned(), |text, (english, chinese)| text.replace(english, chinese)),
     }

@@ -195,6 +195,7 @@ impl Job<'_> {
         buyer.script_ends()?;
         let (user, req, number) = (buyer.user.clone(), buyer.req.clone(), buyer.number);
         buyer.comes(user, req, number);
+        buyer.resent = true;
         Ok(match verdict((self.contender.buy)(buyer))? {
             Verdict::Again(units) => Verdict::Won(units),
             told => told,
