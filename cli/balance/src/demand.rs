@@ -2,15 +2,16 @@
 
 /// Demand is averaged over so many intervals: long enough that few calls don't look like a change,
 /// short enough to follow one.
-const INTERVALS: f64 = 4.0;
+const INTERVALS: f64 = 8.0;
 
 /// What was last seen of one part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// Seconds, and the units taken and unmet until then.
     last: Option<(f64, u64, u64)>,
-    /// Units a second; `None` until there are two readings.
-    rate: Option<f64>,
+    /// Units a second, and the seconds over which it is an average.
+    rate: f64,
+    averaged: f64,
 }
 
 /// Units a second that each part is asked for, granted or not, learnt from what grows.
@@ -38,15 +39,16 @@ impl Demand {
             }
             let asked = taken.saturating_sub(taken_before) + unmet.saturating_sub(unmet_before);
             let now = asked as f64 / seconds;
-            let weight = 1.0 - (-seconds / (INTERVALS * self.interval)).exp();
-            seen.rate = Some(seen.rate.map_or(now, |rate| rate + (now - rate) * weight));
+            // A plain average at first: one reading alone would count too much for too long.
+            seen.averaged = (seen.averaged + seconds).min(INTERVALS * self.interval).max(seconds);
+            seen.rate += (now - seen.rate) * seconds / seen.averaged;
         }
         seen.last = Some((at, taken, unmet));
     }
 
     /// Units a second; 0 while nothing is known.
     pub fn rate(&self, part: usize) -> f64 {
-        self.seen.get(part).and_then(|seen| seen.rate).unwrap_or_default()
+        self.seen.get(part).map(|seen| seen.rate).unwrap_or_default()
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Transfer {
 /// Below so many units a part those that are left are gathered.
 const GATHER_BELOW: u64 = 4;
 /// Two parts that differ by less than this share of what they hold are level.
-const LEVEL: f64 = 0.1;
+const LEVEL: f64 = 0.05;
 
 /// What is to move now.
 pub fn plan(parts: &[Load], timing: &Timing) -> Vec<Transfer> {

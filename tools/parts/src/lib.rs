@@ -3,4 +3,5 @@
 //! * `sim` sells a million units at full load and counts what buyers are told.
 //! * `proof` goes through all orders of messages, failures and repairs of a small split.
 
+pub mod proof;
 pub mod sim;
