@@ -329,8 +329,8 @@ fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Commi
 }
 
 /// The same for the INIT that created `sale`, which it puts at its key. The server notifies of the
-/// new key, in which foreign code may change the sale, or have it go elsewhere, and its deadline with
-/// it: so the INIT goes out before, and the sweeper knows of the sale.
+/// new key, in which foreign code may change the sale, or have it go elsewhere, and its deadline
+/// with it: so the INIT goes out before, and the sweeper knows of the sale.
 pub fn propagate_first(
     call: &mut Call<'_>,
     plan: &Plan<'_>,

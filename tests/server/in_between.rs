@@ -65,9 +65,7 @@ fn prepare(conn: &mut Conn, is_over: bool) {
         ],
     );
     match is_over {
-        true => {
-            run_out(conn, "o");
-        }
+        true => run_out(conn, "o"),
         false => assert_eq!(conn.call("DEL o"), "1"),
     }
 }
@@ -77,7 +75,7 @@ fn prepare(conn: &mut Conn, is_over: bool) {
 fn run_out(conn: &mut Conn, key: &str) {
     let ms = slowed(50);
     assert_eq!(conn.call(&format!("PEXPIRE {key} {ms}")), "1");
-    let over = clock_ms(conn) + i64::from(ms);
+    let over = clock_ms(conn) + i64::from(ms) + 1;
     wait_for_clock(conn, over);
 }
 
