@@ -1,0 +1,4 @@
+//! The program `seckill` as its users start it, against real servers.
+
+mod exporter;
+mod program;
