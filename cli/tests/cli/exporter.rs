@@ -1,7 +1,8 @@
 //! `seckill exporter` beside the server of redis.conf.example, as its user `monitoring`.
 
 use seckill_harness::conf_example::{self, login};
-use seckill_harness::{wait_until, Conn, Server};
+use seckill_harness::server::module_path;
+use seckill_harness::{program, wait_until, Conn, Server};
 
 use super::program::{run, seckill, Running};
 
@@ -67,22 +68,22 @@ fn a_sale_is_found_and_shown() {
     ] {
         assert_eq!(number(&text, row), expected, "{row}");
     }
-    assert_eq!(operator.call("DEL sale:1"), ":1");
+    assert_eq!(operator.call("DEL sale:1"), "1");
     wait_until("it is gone", || !exporter.get("/metrics").1.contains("sale=\"sale:1\""));
 }
 
 /// A server that is away is shown as away, and is found again.
 #[test]
 fn a_server_may_come_and_go() {
-    let mut server = conf_example::options().start();
-    sell(&server);
-    let exporter = exporter(&server, "sale:1");
+    let server = program::Server::start(&module_path(), &[]).expect("a server");
+    let words = ["exporter", "--redis", &server.url(), "--sale", "sale:1"];
+    let exporter = Running::start(seckill(&words));
     assert_eq!(exporter.get("/health"), (200, "OK\n".into()));
-    server.kill9();
+    server.kill();
     wait_until("it is seen", || exporter.get("/health").0 == 503);
     let (status, text) = exporter.get("/metrics");
     assert_eq!((status, number(&text, "seckill_up")), (200, 0.0));
-    server.start_again();
+    let _server = server.restart().expect("the server again");
     wait_until("it is back", || exporter.get("/health").0 == 200);
     assert_eq!(number(&exporter.get("/metrics").1, "seckill_up"), 1.0);
 }
