@@ -81,7 +81,7 @@ fn unchunked(mut rest: &str) -> String {
     while let Some((size, chunk)) = rest.split_once("\r\n") {
         let size = usize::from_str_radix(size, 16).expect("a size");
         body.push_str(&chunk[..size]);
-        rest = &chunk[size..].trim_start_matches("\r\n");
+        rest = chunk[size..].trim_start_matches("\r\n");
     }
     body
 }
