@@ -2,7 +2,7 @@
 
 /// Demand is averaged over so many intervals: long enough that few calls don't look like a change,
 /// short enough to follow one.
-const INTERVALS: f64 = 8.0;
+const INTERVALS: f64 = 4.0;
 
 /// What was last seen of one part.
 #[derive(Clone, Copy, Debug, Default)]

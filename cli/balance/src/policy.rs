@@ -60,7 +60,9 @@ pub struct Transfer {
 /// Below so many units a part those that are left are gathered.
 const GATHER_BELOW: u64 = 4;
 /// Two parts that differ by less than this share of what they hold are level.
-const LEVEL: f64 = 0.05;
+const LEVEL: f64 = 0.1;
+/// The same when the next look would come too late to mend what is left as it is.
+const LEVEL_AT_LAST: f64 = 0.02;
 
 /// What is to move now.
 pub fn plan(parts: &[Load], timing: &Timing) -> Vec<Transfer> {
@@ -158,12 +160,13 @@ impl Planner {
             (0..self.parts.len()).filter(|part| is_short(&self.parts[*part])).collect();
         short.sort_by(|a, b| time_left(&self.parts[*a]).total_cmp(&time_left(&self.parts[*b])));
         let surplus = |part: &Load| part.available as f64 - part.demand * lasts;
+        let level = if lasts < 2.0 * timing.interval { LEVEL_AT_LAST } else { LEVEL };
         for to in short {
             for from in self.givers(surplus) {
                 let (giver, taker) = (self.parts[from], self.parts[to]);
                 let (above, below) = (surplus(&giver), lack(&taker));
                 let differ = above + below;
-                let is_level = differ < LEVEL * (giver.available + taker.expected()) as f64;
+                let is_level = differ < level * (giver.available + taker.expected()) as f64;
                 // The smaller one is at most half of their sum.
                 let units = above.min(below).floor();
                 if below < 1.0 {

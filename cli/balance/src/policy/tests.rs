@@ -48,8 +48,16 @@ fn no_giver_becomes_the_poorer_one() {
 
 #[test]
 fn what_is_level_to_a_tenth_stays() {
-    assert_eq!(moves(&[part(1_101, 5e5), part(899, 5e5)]), [(0, 1, 101)]);
-    assert_eq!(moves(&[part(1_099, 5e5), part(901, 5e5)]), []);
+    let lasting = |units| part(units, 4e4);
+    assert_eq!(moves(&[lasting(1_101), lasting(899)]), [(0, 1, 101)]);
+    assert_eq!(moves(&[lasting(1_099), lasting(901)]), []);
+}
+
+#[test]
+fn the_last_look_levels_to_a_fiftieth() {
+    let ending = |units| part(units, 5e5);
+    assert_eq!(moves(&[ending(1_021), ending(979)]), [(0, 1, 21)]);
+    assert_eq!(moves(&[ending(1_019), ending(981)]), []);
 }
 
 #[test]
