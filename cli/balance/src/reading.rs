@@ -3,8 +3,9 @@
 /// What one PARTS shows. `sent` and `received` have a total for each part, 0 for the part itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reading {
-    /// Its share of the beginning and the restocks applied.
-    pub put_in: u64,
+    /// Its share of the beginning and the restocks applied; less than nothing where more was
+    /// withdrawn than put in.
+    pub put_in: i64,
     /// What it can still sell.
     pub available: u64,
     /// What is reserved and not paid.
@@ -25,9 +26,9 @@ impl Reading {
     /// Its supply by the law of a part: `supply - deficit = put_in - sent + received`. `None`: the
     /// numbers can't be those of a part.
     pub fn supply(&self) -> Option<u64> {
-        let got = self.received.iter().try_fold(self.put_in, |sum, one| sum.checked_add(*one))?;
-        let got = got.checked_add(self.deficit)?;
-        self.sent.iter().try_fold(got, |left, one| left.checked_sub(*one))
+        let sum = |totals: &[u64]| totals.iter().map(|one| i128::from(*one)).sum::<i128>();
+        let owned = i128::from(self.put_in) + sum(&self.received) - sum(&self.sent);
+        u64::try_from(owned + i128::from(self.deficit)).ok()
     }
 
     /// What buyers have: held and sold.

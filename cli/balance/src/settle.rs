@@ -41,7 +41,7 @@ pub fn made_twice((from, source): (usize, &Reading), (to, peer): (usize, &Readin
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Shares and restocks.
-    pub put_in: u64,
+    pub put_in: i64,
     /// Can be sold.
     pub available: u64,
     /// Reserved.

@@ -140,7 +140,7 @@ impl Part {
     pub fn reading(&self) -> Reading {
         let widen = |totals: &[u8; PARTS]| totals.iter().map(|one| u64::from(*one)).collect();
         Reading {
-            put_in: u64::from(self.put_in),
+            put_in: i64::from(self.put_in),
             available: u64::from(self.available),
             held: 0,
             deficit: u64::from(self.deficit),

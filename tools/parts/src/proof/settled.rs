@@ -71,7 +71,7 @@ fn is_settled(config: &Config, sold: u8, parts: &[Part]) -> bool {
     let agrees = totals.under_way + totals.made_twice == 0;
     // What is oversold is a deficit, to the unit, and a deficit is only where nothing is left.
     let put_in = u64::from(config.total);
-    let is_exact = totals.put_in == put_in
+    let is_exact = totals.put_in == i64::from(config.total)
         && totals.available + u64::from(sold) == put_in + totals.deficit
         && (totals.deficit == 0 || totals.available == 0);
     let knows = parts.iter().all(|part| {

@@ -116,8 +116,13 @@ impl Rush<'_> {
             let units = seckill_balance::share(setting.units, setting.parts, at);
             let none = vec![0; setting.parts];
             let (sent, received) = (none.clone(), none);
-            let reading =
-                Reading { put_in: units, available: units, sent, received, ..Reading::default() };
+            let reading = Reading {
+                put_in: units as i64,
+                available: units,
+                sent,
+                received,
+                ..Reading::default()
+            };
             let calls_per_tick = setting.calls * TICK * weight / setting.parts as f64;
             Part { reading, unmet: 0, calls_per_tick }
         };
