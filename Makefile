@@ -13,7 +13,7 @@ TORTURE ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
 LAB ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo orders-test clients clients-deps durability \
 	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs bench \
 	bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
@@ -55,8 +55,12 @@ orders-deps: deps ## Install MariaDB for order-demo, the server alone without it
 	@.ci/deps orders
 
 order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
-	cargo build --release -p order_writer -p seckill-order-demo
+	cargo build --release -p seckill-cli -p seckill-order-demo
 	target/release/order_demo
+
+orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB and PostgreSQL
+	@.ci/deps postgres
+	cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # What `make clients` takes: the libraries below those of clients/, and what checks these. Jedis is up
 # to you: a CLASSPATH with it and what it needs.
