@@ -15,7 +15,7 @@ pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
 
 enum Database {
     MariaDb(MariaDb, Mutex<mysql::Conn>),
-    Postgres(Postgres, Mutex<postgres::Client>),
+    Postgres(Postgres, Box<Mutex<postgres::Client>>),
 }
 
 pub struct Shop {
@@ -46,7 +46,7 @@ impl Shop {
         let mut first = postgres::Client::connect(&server.url("postgres"), none).expect("a client");
         first.batch_execute("CREATE DATABASE shop").expect("a database");
         let client = postgres::Client::connect(&server.url("shop"), none).expect("a client");
-        Shop::with(Database::Postgres(server, Mutex::new(client)))
+        Shop::with(Database::Postgres(server, Box::new(Mutex::new(client))))
     }
 
     #[track_caller]
