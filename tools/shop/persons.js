@@ -22,7 +22,7 @@ module.exports = async function persons(stage, told, shot) {
   const people = {};
   for (const name of ['安安', 'Ben', '卡尔', 'fay', 'dan']) people[name] = await stage.person(name);
   const { 安安: ann, Ben: ben, 卡尔: carl, fay, dan } = people;
-  await operate('open', { item: 'coupon', units: 1, opens: 3600, hold: HOLD_S });
+  await operate('open', { item: 'coupon', units: 1, opens: 1800, hold: HOLD_S });
   await ann.visit('coupon');
   const [from, clock, to] = [left(stage), await ann.reads('#clock', '距离开始'), left(stage)];
   const shown = 1000 * (60 * clock.slice(-5, -3) + +clock.slice(-2));
