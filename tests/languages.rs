@@ -110,7 +110,9 @@ fn names(text: &str) -> BTreeSet<&str> {
 
 /// How a text and its translation differ.
 fn compare(place: &str, english: &str, chinese: &str, found: &mut Vec<String>) {
-    let ((spans, rest), (spans_zh, rest_zh)) = (split_code(english), split_code(chinese));
+    // A span of code may be broken over two lines.
+    let [english, chinese] = [english, chinese].map(|text| text.replace('\n', " "));
+    let ((spans, rest), (spans_zh, rest_zh)) = (split_code(&english), split_code(&chinese));
     for (what, words, words_zh) in
         [("between backticks", spans, spans_zh), ("in capitals", names(&rest), names(&rest_zh))]
     {
