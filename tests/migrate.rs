@@ -61,7 +61,8 @@ impl Move {
     fn after(&self, words: &[&str]) -> String {
         let mut php = Command::new("php");
         php.env("REDIS_PORT", self.new.port().to_string());
-        let (said, went_well) = output(php.arg(root().join("examples/migrate/after.php")).args(words));
+        let (said, went_well) =
+            output(php.arg(root().join("examples/migrate/after.php")).args(words));
         assert!(went_well, "{words:?}: {said}");
         said
     }
@@ -183,7 +184,8 @@ fn an_oversold_hash_is_a_deficit() {
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn lists() {
-    let shop = Move::of("lists.php", &["--list=award:100", "--sale=sale:award", "--winners=result"]);
+    let shop =
+        Move::of("lists.php", &["--list=award:100", "--sale=sale:award", "--winners=result"]);
     shop.old.call("RPUSH award:100 1 2 3 4 5");
     assert!(shop.before("000-2-printed.php").contains("抢购成功"));
     shop.old.call("LPUSH result lin");
@@ -249,7 +251,8 @@ fn lua() {
         assert!(shop.after(&["counter", "sale:goods", "wei", "order-2"]).contains("秒杀成功"));
         shop.run(&["--back=yes"]);
         assert_eq!(shop.old.call("GET goods"), "'7'");
-        let count = record.replace("HSET", "HLEN").replace("SADD", "SCARD").replace("RPUSH", "LLEN");
+        let count =
+            record.replace("HSET", "HLEN").replace("SADD", "SCARD").replace("RPUSH", "LLEN");
         let count = count.split(' ').take(2).collect::<Vec<_>>().join(" ");
         assert_eq!(shop.old.call(&count), "3", "{record}");
     }
