@@ -1,6 +1,6 @@
 //! The programs of examples/migrate carry a sale from what a shop has to a working one, and back:
-//! `make migrate-test`. The shops' programs are the posts' own, from tools/lab/php; the old server is
-//! a plain Redis. They need PHP and MariaDB, so they run when they are asked for.
+//! `make migrate-test`. The shops' programs are the posts' own, from tools/lab/php; the old server
+//! is a plain Redis. They need PHP and MariaDB, so they run when they are asked for.
 
 // A test that can't go on says so and fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,4 +1,5 @@
-//! The page docs/commands.md and its Chinese twin, from the command table and the sessions beside it.
+//! The page docs/commands.md and its Chinese twin, from the command table and the sessions beside
+//! it.
 
 use std::fmt::{Display, Write};
 
