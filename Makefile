@@ -17,7 +17,8 @@ SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
 	test test-domain test-server test-release matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
-	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps shop shop-deps shop-test
+	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
+	shop-test
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -124,6 +125,12 @@ lab-php-deps: ## Install php-fpm with phpredis, nginx and ab for lab-php, withou
 lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed and as meant, under ab
 	cargo build --release -p seckill -p seckill-lab --lib --bin lab_php
 	target/release/lab_php $(if $(LAB),$(LAB),--docs docs)
+
+migrate-deps: ## Install PHP and MariaDB for migrate-test, without their services
+	@.ci/deps migrate
+
+migrate-test: deps migrate-deps ## Carry sales from the posts' programs to the module, and back
+	cargo test --workspace --test migrate -- --include-ignored
 
 test: deps ## Run all tests
 	cargo test --workspace
