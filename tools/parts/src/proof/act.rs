@@ -5,7 +5,7 @@ use seckill_balance::tell;
 use super::action::Action;
 use super::part::{Part, Tell};
 use super::repair;
-use super::state::{Balancer, Command, Message, State};
+use super::state::{Balancer, Command, Message, Repair, State};
 use super::{Broken, Config, PARTS};
 
 /// What a part answers to a SEND: the total, and whether WAIT has something to wait for.
@@ -14,7 +14,6 @@ type Answer = Option<(u8, bool)>;
 /// The state after `action`.
 pub fn act(config: &Config, state: &State, action: Action) -> State {
     let mut next = state.clone();
-    let twice = next.twice_now();
     match action {
         Action::Grab(at) => change(&mut next, at, Part::grab),
         Action::Refund(at) => {
@@ -57,9 +56,9 @@ pub fn act(config: &Config, state: &State, action: Action) -> State {
     if config.failovers == 0 {
         next.replicas = next.parts;
     }
-    // What a repair has not owed yet is no unit too many: its part sells nothing.
-    if action != Action::Repair {
-        next.made_twice += next.twice_now().saturating_sub(twice);
+    // What such a repair has not owed yet is no unit too many: its part sells nothing.
+    if action != Action::Repair || !config.is(Broken::RepairInSteps) {
+        next.made_twice += next.made_since(state);
     }
     next
 }
@@ -99,7 +98,7 @@ fn lose(state: &mut State, at: u8) {
     let sold = state.part(at).map_or(0, |part| part.sold);
     state.losses += 1;
     state.lossy = true;
-    state.repair = Some((at, 0, sold));
+    state.repair = Some(Repair { part: at, step: 0, sold, owes: [0; PARTS], gets: [0; PARTS] });
     state.parts[usize::from(at)] = None;
     state.replicas[usize::from(at)] = None;
 }

@@ -48,8 +48,7 @@ pub fn actions(config: &Config, state: &State, actions: &mut Vec<Action>) {
     for number in 0..state.late.len() as u8 {
         actions.push(Action::Deliver(number));
     }
-    let (lost, step) = state.repair.map_or((false, 0), |(_, step, _)| (true, step));
-    if lost && step < repair::steps(config) {
+    if state.repair.is_some_and(|repair| repair.step < repair::steps(config)) {
         actions.push(Action::Repair);
     }
     if state.split < config.renewals {

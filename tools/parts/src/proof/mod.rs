@@ -38,8 +38,8 @@ pub enum Broken {
     NoPass,
     /// A lost part is made again with its share.
     LostPartGetsShare,
-    /// A lost part gets its units before it owes what it sent.
-    RepairOwesLast,
+    /// A lost part is made again command by command, not in one transaction.
+    RepairInSteps,
 }
 
 /// What is searched.

@@ -153,9 +153,9 @@ pub const MUTANTS: &[Mutant] = &[
         NOT_OVERSOLD,
     ),
     mutant(
-        "a lost part that owes last",
-        Broken::RepairOwesLast,
-        Config { total: 3, moves: 2, losses: 1, ..QUIET },
+        "a lost part made command by command",
+        Broken::RepairInSteps,
+        Config { moves: 2, losses: 1, ..QUIET },
         NOT_OVERSOLD,
     ),
 ];

@@ -14,9 +14,7 @@ const PASSES_MAX: usize = 12;
 pub fn settles(config: &Config, state: &State) -> bool {
     let mut quiet = state.clone();
     for _ in 0..repair::steps(config) {
-        if quiet.repair.is_some_and(|(_, step, _)| step < repair::steps(config)) {
-            repair::step(config, &mut quiet);
-        }
+        repair::step(config, &mut quiet);
     }
     let mut parts: Vec<Part> = quiet.parts.iter().flatten().copied().collect();
     let comes_to_rest = (0..PASSES_MAX).any(|_| {

@@ -53,6 +53,19 @@ pub enum Balancer {
     },
 }
 
+/// A part that was lost, and how far its repair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Repair {
+    pub part: u8,
+    /// The next step.
+    pub step: u8,
+    /// Units that its buyers have and it doesn't know.
+    pub sold: u8,
+    /// What each peer was seen to have received from it, and to have sent to it.
+    pub owes: [u8; PARTS],
+    pub gets: [u8; PARTS],
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// `None`: the part is lost.
@@ -65,8 +78,7 @@ pub struct State {
     pub split: u8,
     /// How many units came back.
     pub returns: u8,
-    /// A part, the next step of its repair, and the units that its buyers have and it doesn't know.
-    pub repair: Option<(u8, u8, u8)>,
+    pub repair: Option<Repair>,
     /// Units made twice, ever.
     pub made_twice: u8,
     /// A part lost history.
@@ -106,6 +118,16 @@ impl State {
         self.pairs().map(|(sent, received)| received.saturating_sub(sent)).sum()
     }
 
+    /// Units that were made since `before`, each pair by itself.
+    pub fn made_since(&self, before: &State) -> u8 {
+        let twice = |state: &State, from: usize, to: usize| {
+            let pair = state.parts[from].zip(state.parts[to]);
+            pair.map_or(0, |(source, peer)| peer.received[from].saturating_sub(source.sent[to]))
+        };
+        let both = (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to)));
+        both.map(|(from, to)| twice(self, from, to).saturating_sub(twice(before, from, to))).sum()
+    }
+
     /// Units under way.
     pub fn under_way(&self) -> u8 {
         self.pairs().map(|(sent, received)| sent.saturating_sub(received)).sum()
@@ -122,7 +144,7 @@ impl State {
 
     /// Units that buyers have, those of a lost part included.
     pub fn sold(&self) -> u8 {
-        let lost = self.repair.map_or(0, |(.., sold)| sold);
+        let lost = self.repair.map_or(0, |repair| repair.sold);
         self.parts.iter().flatten().map(|part| part.sold).sum::<u8>() + lost
     }
 

@@ -248,3 +248,20 @@ fn poisson(mean: f64, random: &mut Random) -> u64 {
         count += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_of_a_rush_is_kept() {
+        let early = |interval| {
+            let run = run(&Setting::rush(64, interval));
+            assert_eq!(run.unsold, 0);
+            assert!(run.moved_percent(1_000_000) <= 14.0, "{}", run.moved);
+            run.too_early_percent()
+        };
+        let (none, slow, fast) = (early(None), early(Some(0.02)), early(Some(0.005)));
+        assert!(none > 45.0 && slow <= 1.2 && fast <= 1.0, "{none} {slow} {fast}");
+    }
+}
