@@ -76,7 +76,6 @@ pub const LARGE: &[Config] = &[
         name: "two failovers, without WAIT",
         moves: 2,
         failovers: 2,
-        refunds: 1,
         broken: Some(Broken::NoWait),
         ..QUIET
     },
