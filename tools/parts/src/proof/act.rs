@@ -88,7 +88,7 @@ fn fail_over(state: &mut State, at: u8) {
     state.lossy = true;
     state.parts[usize::from(at)] = state.replicas[usize::from(at)];
     for one in &mut state.balancers {
-        if matches!(one, Balancer::Waits { from, is_copied: false, .. } if *from == at) {
+        if one.waits_for(at) {
             *one = Balancer::Idle;
         }
     }

@@ -68,9 +68,8 @@ fn of_part(config: &Config, state: &State, at: u8, actions: &mut Vec<Action>) {
         actions.push(Action::Refund(at));
     }
     if config.failovers > 0 {
-        let waits = |one: &Balancer| matches!(one, Balancer::Waits { from, is_copied: false, .. } if *from == at);
         let replica = state.replicas[usize::from(at)];
-        if replica.as_ref() != Some(part) || state.balancers.iter().any(waits) {
+        if replica.as_ref() != Some(part) || state.balancers.iter().any(|one| one.waits_for(at)) {
             actions.push(Action::Replicate(at));
         }
         if state.failovers < config.failovers && replica.as_ref() != Some(part) {

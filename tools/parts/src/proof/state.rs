@@ -53,6 +53,13 @@ pub enum Balancer {
     },
 }
 
+impl Balancer {
+    /// It waits until the replica of this part has its SEND.
+    pub fn waits_for(&self, part: u8) -> bool {
+        matches!(self, Balancer::Waits { from, is_copied: false, .. } if *from == part)
+    }
+}
+
 /// A part that was lost, and how far its repair is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Repair {
