@@ -34,8 +34,20 @@ impl Server {
     /// # Errors
     /// A sentence when the URL is none, or the file can't be read.
     pub fn client(&self) -> Result<Client, String> {
+        self.client_of(&self.redis)
+    }
+
+    /// The same of several servers, with a comma between them.
+    ///
+    /// # Errors
+    /// As `client`.
+    pub fn clients(&self) -> Result<Vec<Client>, String> {
+        self.redis.split(',').map(|url| self.client_of(url)).collect()
+    }
+
+    fn client_of(&self, url: &str) -> Result<Client, String> {
         let info: ConnectionInfo =
-            self.redis.as_str().into_connection_info().map_err(|e| format!("--redis: {e}"))?;
+            url.into_connection_info().map_err(|e| format!("--redis: {e}"))?;
         if !info.addr().is_supported() {
             return Err("--redis: this program was built without TLS (feature tls)".into());
         }

@@ -8,6 +8,7 @@ mod connect;
 mod exporter;
 mod metrics;
 mod orders;
+mod split;
 mod stop;
 mod web;
 
@@ -29,12 +30,15 @@ enum Command {
     Exporter(exporter::Options),
     /// Writes the orders of outboxes into a database, each once
     Orders(orders::Options),
+    /// Makes, shows, changes and balances a sale of several parts
+    Split(split::Options),
 }
 
 fn main() -> ExitCode {
     let outcome = match Seckill::parse().command {
         Command::Exporter(options) => exporter::run(&options),
         Command::Orders(options) => orders::run(&options),
+        Command::Split(options) => split::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

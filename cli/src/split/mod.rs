@@ -1,0 +1,79 @@
+//! `seckill split`: one sale made of parts, which a cluster, or one or several single servers have.
+//!
+//! `nodes` calls the node that has a key, `parts` reads a split, `balance` moves its units; the
+//! others are a subcommand each.
+
+mod balance;
+mod create;
+mod nodes;
+mod operate;
+mod parts;
+mod status;
+mod winners;
+
+use clap::{Args, Subcommand};
+
+use crate::connect::Server;
+use nodes::Nodes;
+use parts::Split;
+
+/// Which servers, and what is to be done.
+#[derive(Args)]
+pub struct Options {
+    /// One node of a cluster is enough; of single servers all are given, with a comma between them
+    #[command(flatten)]
+    server: Server,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Makes the parts, part 0 last; begun and not finished, it goes on
+    Create(create::Options),
+    /// Shows the parts and their sums
+    Status(status::Options),
+    /// Moves units to where they are asked for, until it is told to stop
+    Balance(balance::Options),
+    /// Adds units to all parts alike
+    Restock(operate::Restock),
+    /// Pauses all parts
+    Pause(operate::Name),
+    /// Resumes all parts
+    Resume(operate::Name),
+    /// Changes terms of all parts, as SECKILL.ALTER does
+    Alter(operate::Words),
+    /// Lists users who may buy, each in their own part, as SECKILL.ALLOW does
+    Allow(operate::Words),
+    /// Lists users who may not buy, each in their own part, as SECKILL.DENY does
+    Deny(operate::Words),
+    /// Recounts every part, and compares the parts with each other
+    Audit(operate::Name),
+    /// Writes one list of all grants, as CSV
+    Winners(winners::Options),
+    /// Removes all parts, part 0 first
+    Destroy(operate::Destroy),
+}
+
+/// Does it.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn run(options: &Options) -> Result<(), String> {
+    let nodes = || options.server.clients().map(Nodes::new);
+    let open = |name: &str| Split::open(nodes()?, name);
+    match &options.command {
+        Command::Create(create) => create::run(nodes()?, create),
+        Command::Status(status) => status::run(open(&status.name)?, status),
+        Command::Balance(balance) => balance::run(&options.server, balance),
+        Command::Restock(restock) => operate::restock(open(&restock.name)?, restock),
+        Command::Pause(one) => operate::all(open(&one.name)?, "PAUSE", &[]),
+        Command::Resume(one) => operate::all(open(&one.name)?, "RESUME", &[]),
+        Command::Alter(alter) => operate::all(open(&alter.name)?, "ALTER", &alter.words),
+        Command::Allow(allow) => operate::users(open(&allow.name)?, "ALLOW", &allow.words),
+        Command::Deny(deny) => operate::users(open(&deny.name)?, "DENY", &deny.words),
+        Command::Audit(one) => operate::audit(open(&one.name)?),
+        Command::Winners(winners) => winners::run(open(&winners.name)?, winners),
+        Command::Destroy(destroy) => operate::destroy(open(&destroy.name)?, destroy),
+    }
+}

@@ -1,0 +1,159 @@
+//! Calls to the node that has a key, wherever it is at the moment.
+//!
+//! A cluster tells by MOVED and ASK where a key is, so no map of slots is kept. The commands of one
+//! call go over one connection and are never split over two: a WAIT covers what was written before
+//! it on its own connection only, and a client that reconnects in between would hear of nothing.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{cmd, Client, Cmd, Connection, ConnectionAddr, ConnectionLike, Pipeline, Value};
+
+use crate::connect::connect;
+
+/// For so long a call is tried: a primary that died has been replaced by then.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Errors that pass by themselves.
+const PASSING: [&str; 5] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "BUSY"];
+
+/// The nodes of a cluster, or one or several single servers.
+pub struct Nodes {
+    seeds: Vec<Client>,
+    /// Where a key was last found.
+    known: HashMap<String, String>,
+    open: HashMap<String, Connection>,
+    /// A node told that a key is elsewhere: then any node can tell the way, and the next one is
+    /// asked when one is away. Of single servers each has its own parts.
+    is_cluster: bool,
+    turn: usize,
+}
+
+/// What one attempt came to.
+enum Attempt {
+    Done(Vec<Value>),
+    /// The key is there now.
+    Moved(String),
+    /// It may go better in a moment; why it did not now.
+    Again(String),
+}
+
+impl Nodes {
+    /// Those that are reached by these. Of several single servers part n is at number n, modulo
+    /// their number.
+    pub fn new(seeds: Vec<Client>) -> Nodes {
+        Nodes { seeds, known: HashMap::new(), open: HashMap::new(), is_cluster: false, turn: 0 }
+    }
+
+    /// Where a key was found last.
+    pub fn address(&self, key: &str) -> String {
+        self.known.get(key).cloned().unwrap_or_default()
+    }
+
+    /// One reply each, errors of single commands included.
+    ///
+    /// # Errors
+    /// A sentence when no node answers for this key.
+    pub fn call(&mut self, key: &str, part: usize, cmds: &[Cmd]) -> Result<Vec<Value>, String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let address = self.known.get(key).cloned().unwrap_or_else(|| self.any(part));
+            let why = match self.attempt(&address, false, cmds) {
+                Attempt::Done(replies) => {
+                    self.known.insert(key.to_owned(), address);
+                    return Ok(replies);
+                }
+                Attempt::Moved(to) => {
+                    self.is_cluster = true;
+                    self.known.insert(key.to_owned(), to);
+                    continue;
+                }
+                Attempt::Again(why) => why,
+            };
+            self.known.remove(key);
+            self.turn += 1;
+            if Instant::now() > until {
+                return Err(format!("no node answers for {key}: {why}"));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// A node to begin with.
+    fn any(&self, part: usize) -> String {
+        let mut nodes: Vec<String> =
+            self.seeds.iter().map(|seed| seed.get_connection_info().addr().to_string()).collect();
+        if !self.is_cluster {
+            return nodes.swap_remove(part % nodes.len());
+        }
+        nodes.extend(self.known.values().cloned());
+        nodes.swap_remove(self.turn % nodes.len())
+    }
+
+    fn attempt(&mut self, address: &str, asking: bool, cmds: &[Cmd]) -> Attempt {
+        let mut connection = match self.open.remove(address) {
+            Some(connection) => connection,
+            None => match self.connect(address) {
+                Ok(connection) => connection,
+                Err(why) => return Attempt::Again(why),
+            },
+        };
+        let mut pipeline = Pipeline::new();
+        if asking {
+            pipeline.add_command(cmd("ASKING"));
+        }
+        for command in cmds {
+            pipeline.add_command(command.clone());
+        }
+        let count = cmds.len() + usize::from(asking);
+        let packed = pipeline.get_packed_pipeline();
+        let mut replies = match connection.req_packed_commands(&packed, 0, count) {
+            Ok(replies) => replies,
+            Err(error) => return Attempt::Again(error.to_string()),
+        };
+        self.open.insert(address.to_owned(), connection);
+        replies.drain(..usize::from(asking));
+        let Some(Value::ServerError(error)) = replies.first() else {
+            return Attempt::Done(replies);
+        };
+        let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
+        match (error.code(), there) {
+            ("MOVED", Some(to)) => Attempt::Moved(to),
+            ("ASK", Some(to)) if !asking => self.attempt(&to, true, cmds),
+            (code, _) if PASSING.contains(&code) => Attempt::Again(said(&replies[0])),
+            _ => Attempt::Done(replies),
+        }
+    }
+
+    fn connect(&self, address: &str) -> Result<Connection, String> {
+        let is_at = |seed: &&Client| seed.get_connection_info().addr().to_string() == address;
+        if let Some(seed) = self.seeds.iter().find(is_at) {
+            return connect(seed);
+        }
+        let parsed = address.rsplit_once(':').and_then(|(host, port)| {
+            let port = port.parse().ok()?;
+            Some((host.trim_matches(['[', ']']).to_owned(), port))
+        });
+        let (host, port) = parsed.ok_or(format!("{address} is no address"))?;
+        let seed = self.seeds[0].get_connection_info();
+        let addr = match seed.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+                let (insecure, tls_params) = (*insecure, tls_params.clone());
+                ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+            }
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        let client = Client::open(seed.clone().set_addr(addr)).map_err(|e| e.to_string())?;
+        connect(&client)
+    }
+}
+
+/// An error that a node answered, as it stands.
+pub fn said(reply: &Value) -> String {
+    match reply {
+        Value::ServerError(e) => format!("{} {}", e.code(), e.details().unwrap_or_default()),
+        other => format!("{other:?}"),
+    }
+}

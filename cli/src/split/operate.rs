@@ -1,0 +1,179 @@
+//! What an operator does to all parts alike.
+
+use clap::Args;
+use redis::{cmd, Value};
+use seckill_balance::{share, totals, Reading};
+
+use super::parts::{advice, number, one, pairs, seckill, Split};
+
+/// Which split.
+#[derive(Args)]
+pub struct Name {
+    pub name: String,
+}
+
+/// Which split, and what the command of the module is told.
+#[derive(Args)]
+pub struct Words {
+    pub name: String,
+    /// What follows the key in the command of that name
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Restock {
+    pub name: String,
+    /// How many units
+    #[arg(long, value_name = "N")]
+    units: u64,
+    /// Names this restock: again with the same name it changes nothing
+    #[arg(long, value_name = "ID")]
+    req: String,
+}
+
+#[derive(Args)]
+pub struct Destroy {
+    pub name: String,
+    /// The split's id, as a proof that this one is meant
+    #[arg(long, value_name = "ID")]
+    id: String,
+}
+
+/// The same command for all parts; a part that has it already changes nothing.
+///
+/// # Errors
+/// Of the first part that refuses.
+pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String> {
+    for part in 0..split.parts {
+        let key = split.key(part);
+        let mut all = vec![key.as_bytes()];
+        all.extend(words.iter().map(|word| word.as_bytes()));
+        let reply = one(split.call(part, &[seckill(name, &all)])?);
+        if reply != Value::Okay {
+            return Err(advice(&key, &reply));
+        }
+    }
+    println!("{} parts: OK", split.parts);
+    Ok(())
+}
+
+/// ADD or REMOVE and users, each told to their home.
+///
+/// # Errors
+/// Of the first part that refuses.
+pub fn users(mut split: Split, name: &str, words: &[String]) -> Result<(), String> {
+    let [verb, users @ ..] = words else { return Err("give ADD or REMOVE, and users".into()) };
+    let parts = split.parts.to_string();
+    let mut homes: Vec<Vec<&[u8]>> = vec![Vec::new(); split.parts];
+    for user in users {
+        let home = seckill("HOME", &[user.as_bytes(), parts.as_bytes()]);
+        let reply = one(split.call(0, &[home])?);
+        let home = number(&reply).ok_or_else(|| advice("SECKILL.HOME", &reply))? as usize;
+        homes.get_mut(home).ok_or("a home that is none")?.push(user.as_bytes());
+    }
+    let mut changed = 0;
+    for (part, users) in homes.iter().enumerate().filter(|(_, users)| !users.is_empty()) {
+        let key = split.key(part);
+        let words = [&[key.as_bytes(), verb.as_bytes()], users.as_slice()].concat();
+        let reply = one(split.call(part, &[seckill(name, &words)])?);
+        changed += number(&reply).ok_or_else(|| advice(&key, &reply))?;
+    }
+    println!("{changed} changed");
+    Ok(())
+}
+
+/// Everybody is told that units may come before the first one does.
+///
+/// # Errors
+/// Of the first part that refuses; the same call goes on from there.
+pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
+    let views = split.read_all()?;
+    let mut pass = 1 + views.iter().map(|view| view.reading.pass).max().unwrap_or_default();
+    for (part, view) in views.iter().enumerate() {
+        let units = view.reading.elsewhere + options.units;
+        // A balancer may have told meanwhile that all is sold: then a later pass is needed.
+        while tell(&mut split, part, units, pass)? == 0 {
+            pass += 1;
+        }
+    }
+    for part in 0..split.parts {
+        let key = split.key(part);
+        let units = share(options.units, split.parts, part);
+        if units > 0 {
+            let (units, req) = (units.to_string(), &options.req);
+            let words = [key.as_bytes(), units.as_bytes(), b"REQ", req.as_bytes()];
+            let reply = one(split.call(part, &[seckill("RESTOCK", &words)])?);
+            let Value::Array(_) = reply else { return Err(advice(&key, &reply)) };
+        }
+    }
+    println!("{} units", options.units);
+    Ok(())
+}
+
+/// ELSEWHERE; what now stands.
+fn tell(split: &mut Split, part: usize, units: u64, pass: u64) -> Result<u64, String> {
+    let (key, id) = (split.key(part), split.id.clone());
+    let (units, pass) = (units.to_string(), pass.to_string());
+    let words = [key.as_bytes(), &id, units.as_bytes(), pass.as_bytes()];
+    let reply = one(split.call(part, &[seckill("ELSEWHERE", &words)])?);
+    let Value::Array(stands) = &reply else { return Err(advice(&key, &reply)) };
+    Ok(stands.first().and_then(number).unwrap_or_default() as u64)
+}
+
+/// The laws of each part by its AUDIT, and those of the whole.
+///
+/// # Errors
+/// A sentence when one is broken.
+pub fn audit(mut split: Split) -> Result<(), String> {
+    let mut wrong = Vec::new();
+    for part in 0..split.parts {
+        let key = split.key(part);
+        let reply = one(split.call(part, &[seckill("AUDIT", &[key.as_bytes()])])?);
+        let fields = pairs(&reply);
+        match fields.iter().find(|(name, _)| name == "ok") {
+            Some((_, Value::Int(1))) => {}
+            _ => wrong.push(format!("{key}: AUDIT says {reply:?}")),
+        }
+    }
+    let views = split.read_all()?;
+    for (part, view) in views.iter().enumerate() {
+        if view.reading.supply() != Some(view.number("supply")) {
+            wrong.push(format!("part {part}: its supply does not follow from what moved"));
+        }
+    }
+    let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
+    let totals = totals(&readings);
+    if totals.made_twice > 0 {
+        wrong.push(format!("{} units were received and not sent", totals.made_twice));
+    }
+    if totals.oversold() > 0 {
+        wrong.push(format!("{} units are promised that nothing covers", totals.oversold()));
+    }
+    match wrong.is_empty() {
+        true => {
+            println!("OK: {} units put in, {} under way", totals.put_in, totals.under_way);
+            Ok(())
+        }
+        false => Err(wrong.join("\n")),
+    }
+}
+
+/// Part 0 goes first: without it nothing takes the rest for a split.
+///
+/// # Errors
+/// When another id is given, or a node does not answer.
+pub fn destroy(mut split: Split, options: &Destroy) -> Result<(), String> {
+    if split.id != options.id.as_bytes() {
+        let id = String::from_utf8_lossy(&split.id);
+        return Err(format!("the id of {} is {id}: nothing was removed", split.name));
+    }
+    for part in 0..split.parts {
+        let mut unlink = cmd("UNLINK");
+        unlink.arg(split.key(part));
+        let reply = one(split.call(part, &[unlink])?);
+        number(&reply).ok_or_else(|| advice(&split.key(part), &reply))?;
+    }
+    println!("{} parts removed", split.parts);
+    Ok(())
+}

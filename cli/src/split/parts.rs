@@ -1,0 +1,191 @@
+//! A split as its parts tell of it.
+
+use std::collections::HashMap;
+
+use redis::{cmd, Cmd, Value};
+use seckill_balance::Reading;
+
+use super::nodes::{said, Nodes};
+
+/// A split that is there.
+pub struct Split {
+    pub name: String,
+    /// Its id, as INIT was told.
+    pub id: Vec<u8>,
+    pub parts: usize,
+    pub nodes: Nodes,
+}
+
+/// A part at one moment.
+pub struct View {
+    /// Of one PARTS.
+    pub reading: Reading,
+    /// Numbers of STATUS, read right after it.
+    pub numbers: HashMap<String, i64>,
+    /// `open`, `paused` and so on.
+    pub state: String,
+    /// The node that has it.
+    pub node: String,
+}
+
+impl View {
+    pub fn number(&self, name: &str) -> u64 {
+        self.numbers.get(name).copied().and_then(|n| u64::try_from(n).ok()).unwrap_or_default()
+    }
+}
+
+/// The key of a part: one hash tag a part, the same for all splits.
+pub fn key(name: &str, part: usize) -> String {
+    format!("{name}:{{p{part}}}")
+}
+
+/// `SECKILL.<name> <words>`.
+pub fn seckill(name: &str, words: &[&[u8]]) -> Cmd {
+    let mut command = cmd(&format!("SECKILL.{name}"));
+    command.arg(words);
+    command
+}
+
+impl Split {
+    /// Finds the split by its part 0, which is made last.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub fn open(mut nodes: Nodes, name: &str) -> Result<Split, String> {
+        let first = key(name, 0);
+        let reply = one(nodes.call(&first, 0, &[seckill("PARTS", &[first.as_bytes()])])?);
+        let Value::Array(fields) = &reply else { return Err(advice(&first, &reply)) };
+        let id = fields.first().and_then(bytes).ok_or("PARTS answered something else")?;
+        let parts = fields.get(2).and_then(number).unwrap_or_default() as usize;
+        Ok(Split { name: name.to_owned(), id, parts, nodes })
+    }
+
+    pub fn key(&self, part: usize) -> String {
+        key(&self.name, part)
+    }
+
+    /// One reply each to commands for one part.
+    ///
+    /// # Errors
+    /// As `Nodes::call`.
+    pub fn call(&mut self, part: usize, commands: &[Cmd]) -> Result<Vec<Value>, String> {
+        self.nodes.call(&key(&self.name, part), part, commands)
+    }
+
+    /// Reads a part from its primary.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub fn read(&mut self, part: usize) -> Result<View, String> {
+        let key = self.key(part);
+        let commands = [seckill("PARTS", &[key.as_bytes()]), seckill("STATUS", &[key.as_bytes()])];
+        let replies = self.call(part, &commands)?;
+        let [parts, status] = replies.as_slice() else { return Err("no answer".into()) };
+        let (id, of, reading) = reading(parts, self.parts).ok_or_else(|| advice(&key, parts))?;
+        if id != self.id || of != self.parts {
+            return Err(format!(
+                "{key} is a part of another split, or of {of} parts instead of {}: give the new \
+                 split a name of its own",
+                self.parts
+            ));
+        }
+        let mut view =
+            View { reading, numbers: HashMap::new(), state: String::new(), node: String::new() };
+        for (name, value) in pairs(status) {
+            match value {
+                Value::BulkString(word) if name == "state" => {
+                    view.state = String::from_utf8_lossy(&word).into_owned();
+                }
+                value => view.numbers.extend(number(&value).map(|n| (name, n))),
+            }
+        }
+        view.node = self.nodes.address(&key);
+        Ok(view)
+    }
+
+    /// Reads all parts, one after the other.
+    ///
+    /// # Errors
+    /// Of the first part that can't be read.
+    pub fn read_all(&mut self) -> Result<Vec<View>, String> {
+        (0..self.parts).map(|part| self.read(part)).collect()
+    }
+}
+
+/// The first reply.
+pub fn one(mut replies: Vec<Value>) -> Value {
+    if replies.is_empty() {
+        Value::Nil
+    } else {
+        replies.swap_remove(0)
+    }
+}
+
+/// What to do about an answer that is an error.
+pub fn advice(key: &str, reply: &Value) -> String {
+    let text = said(reply);
+    match text.split(' ').next().unwrap_or_default() {
+        "NOSALE" if key.ends_with("{p0}") => format!(
+            "{key}: there is no such sale. Part 0 is made last: was `seckill split create` \
+             finished, with this name?"
+        ),
+        "NOSALE" => format!("{key} is missing: `seckill split repair` makes a lost part again"),
+        "NOPERM" => format!("{key}: {text}. This takes the operator's commands, see security.md"),
+        "READONLY" => format!("{key}: {text}. Give --redis the primary"),
+        _ if text.contains("unknown command") => {
+            format!("{key}: the node does not have the module seckill, or one without parts")
+        }
+        _ => format!("{key}: {text}"),
+    }
+}
+
+pub fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn bytes(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes.clone()),
+        _ => None,
+    }
+}
+
+/// A map, in either protocol.
+pub fn pairs(value: &Value) -> Vec<(String, Value)> {
+    let name = |value: &Value| bytes(value).map(|b| String::from_utf8_lossy(&b).into_owned());
+    let both: Vec<(&Value, &Value)> = match value {
+        Value::Array(items) => items.chunks_exact(2).map(|two| (&two[0], &two[1])).collect(),
+        Value::Map(items) => items.iter().map(|(name, value)| (name, value)).collect(),
+        _ => Vec::new(),
+    };
+    both.into_iter().filter_map(|(n, value)| Some((name(n)?, value.clone()))).collect()
+}
+
+/// `[id, part, parts, put_in, available, held, deficit, elsewhere, pass, [[peer, sent, received]]]`
+fn reading(value: &Value, parts: usize) -> Option<(Vec<u8>, usize, Reading)> {
+    let Value::Array(fields) = value else { return None };
+    let [id, _part, of, put_in, rest @ ..] = fields.as_slice() else { return None };
+    let [available, held, deficit, elsewhere, pass, Value::Array(rows)] = rest else { return None };
+    let unsigned = |value: &Value| number(value).and_then(|n| u64::try_from(n).ok());
+    let mut reading = Reading {
+        put_in: number(put_in)?,
+        available: unsigned(available)?,
+        held: unsigned(held)?,
+        deficit: unsigned(deficit)?,
+        elsewhere: unsigned(elsewhere)?,
+        pass: unsigned(pass)?,
+        sent: vec![0; parts],
+        received: vec![0; parts],
+    };
+    for row in rows {
+        let Value::Array(row) = row else { return None };
+        let [peer, sent, received] = row.as_slice() else { return None };
+        let peer = unsigned(peer)? as usize;
+        *reading.sent.get_mut(peer)? = unsigned(sent)?;
+        *reading.received.get_mut(peer)? = unsigned(received)?;
+    }
+    Some((bytes(id)?, unsigned(of)? as usize, reading))
+}

@@ -1,0 +1,125 @@
+//! `seckill split` on a single server that has all parts.
+
+use std::process::Child;
+
+use seckill_harness::{wait_until, Options, Server};
+
+use super::program::{run, seckill};
+
+#[track_caller]
+fn split(server: &Server, words: &[&str]) -> String {
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let output = run(&[&["split", "--redis", &url], words].concat());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words:?}: {told}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[track_caller]
+fn refused(server: &Server, words: &[&str]) -> String {
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let output = run(&[&["split", "--redis", &url], words].concat());
+    assert_eq!(output.status.code(), Some(1), "{words:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[track_caller]
+fn create(server: &Server) {
+    let words = ["create", "s", "--supply", "4001", "--parts", "4", "LIMIT", "0"];
+    assert_eq!(split(server, &words), "4 parts of s: 4001 units\n");
+}
+
+/// Users whose home is part 0.
+fn users_of_part_0(server: &Server) -> Vec<String> {
+    let users = (0..200).map(|number| format!("user-{number}"));
+    users.filter(|user| server.cmd(&format!("SECKILL.HOME {user} 4")).int() == 0).collect()
+}
+
+struct Balancer(Child);
+
+impl Balancer {
+    fn start(server: &Server) -> Balancer {
+        let url = format!("redis://127.0.0.1:{}/", server.port());
+        let words = ["split", "--redis", &url, "balance", "s", "--interval", "5"];
+        Balancer(seckill(&words).spawn().expect("a balancer"))
+    }
+
+    #[track_caller]
+    fn stop(mut self) {
+        let id = self.0.id().to_string();
+        let killed = std::process::Command::new("kill").args(["-TERM", &id]).status();
+        assert!(killed.expect("kill").success());
+        assert_eq!(self.0.wait().expect("its end").code(), Some(0));
+    }
+}
+
+#[test]
+fn what_was_begun_goes_on_and_what_is_there_stays() {
+    let server = Options::new().start();
+    create(&server);
+    assert_eq!(server.call("DEL s:{p0} s:{p1}"), "2");
+    let missing = refused(&server, &["status", "s"]);
+    assert!(missing.contains("was `seckill split create` finished"), "{missing}");
+    create(&server);
+    create(&server);
+    let shares: Vec<i64> = (0..4)
+        .map(|part| server.cmd(&format!("SECKILL.PARTS s:{{p{part}}}")).items()[4].int())
+        .collect();
+    assert_eq!(shares, [1_001, 1_000, 1_000, 1_000]);
+    // A part that is lost once the split is complete is not made again with its share.
+    assert_eq!(server.call("DEL s:{p2}"), "1");
+    let words = ["create", "s", "--supply", "4001", "--parts", "4", "LIMIT", "0"];
+    assert!(refused(&server, &words).contains("s:{p2} is missing"));
+}
+
+/// Everybody comes to one part; two balancers bring it what the others have, to the last unit, and
+/// only then it says that all is sold.
+#[test]
+fn all_units_come_to_where_they_are_asked_for() {
+    let server = Options::new().start();
+    create(&server);
+    let users = users_of_part_0(&server);
+    let balancers = [Balancer::start(&server), Balancer::start(&server)];
+    let (mut granted, mut turn) = (0, 0);
+    wait_until("all is sold", || {
+        let user = &users[turn % users.len()];
+        turn += 1;
+        let reply = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} UPTO 10"));
+        match reply.items()[0].text().as_str() {
+            "GRANTED" => granted += reply.items()[2].int(),
+            _ => {
+                let rest = reply.items()[1].int();
+                assert!(rest > 0 || granted == 4_001, "SOLDOUT 0 after {granted}");
+                return rest == 0;
+            }
+        }
+        false
+    });
+    assert_eq!(granted, 4_001);
+    balancers.map(Balancer::stop);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+    let status = split(&server, &["status", "s", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    assert_eq!((&status["sold"], &status["available"]), (&4_001.into(), &0.into()));
+    let winners = split(&server, &["winners", "s"]);
+    let units = winners.lines().skip(1).map(|row| row.split(',').nth(3).unwrap().parse::<i64>());
+    assert_eq!(units.map(Result::unwrap).sum::<i64>(), 4_001);
+}
+
+#[test]
+fn what_is_done_to_a_split_is_done_to_all_parts() {
+    let server = Options::new().start();
+    create(&server);
+    assert_eq!(split(&server, &["pause", "s"]), "4 parts: OK\n");
+    assert!(split(&server, &["status", "s"]).matches("paused").count() == 4);
+    assert_eq!(split(&server, &["resume", "s"]), "4 parts: OK\n");
+    assert_eq!(split(&server, &["alter", "s", "LIMIT", "2"]), "4 parts: OK\n");
+    assert_eq!(split(&server, &["deny", "s", "ADD", "a", "b", "c"]), "3 changed\n");
+    let restock = ["restock", "s", "--units", "6", "--req", "r-1"];
+    assert_eq!(split(&server, &restock), "6 units\n");
+    split(&server, &restock);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4007 units put in, 0 under way\n");
+    assert!(refused(&server, &["destroy", "s", "--id", "t"]).contains("nothing was removed"));
+    assert_eq!(split(&server, &["destroy", "s", "--id", "s"]), "4 parts removed\n");
+    assert_eq!(server.call("DBSIZE"), "0");
+}
