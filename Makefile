@@ -67,9 +67,9 @@ orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB 
 	cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # The page needs a browser, the alerts a Prometheus; WATCH=docs takes the picture of docs/watch.md anew.
-watch-test: deps ## Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
+watch-test: build ## Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
 	@.ci/deps browser
-	SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
+	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
 		cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 watch::
 
 # What `make clients` takes: the libraries below those of clients/, and what checks these. Where no

@@ -2,7 +2,10 @@
 'use strict';
 
 const EVERY_MS = 1000;
+// Ten minutes; a curve begins with the width of one.
 const POINTS = 600;
+const POINTS_AT_LEAST = 60;
+const WIDTH = 600;
 const UNITS = ['available', 'held', 'sold'];
 const cards = new Map();
 let before = null;
@@ -20,7 +23,7 @@ function node(name, className, text) {
 // A curve: as many lines as it has classes, all on one scale that begins at 0.
 function curve(title, classes) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('viewBox', `0 0 ${POINTS} 100`);
+  svg.setAttribute('viewBox', `0 0 ${WIDTH} 100`);
   svg.setAttribute('preserveAspectRatio', 'none');
   const lines = classes.map((name) => {
     const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
@@ -43,8 +46,9 @@ function curve(title, classes) {
       });
       const top = Math.max(1, ...lines.flatMap((line) => line.points));
       for (const { path, points } of lines) {
-        const start = POINTS - points.length;
-        const place = (number, at) => `${start + at} ${(98 - 96 * number / top).toFixed(1)}`;
+        const span = Math.max(POINTS_AT_LEAST, points.length);
+        const x = (at) => (WIDTH * (span - points.length + at) / (span - 1)).toFixed(1);
+        const place = (number, at) => `${x(at)} ${(98 - 96 * number / top).toFixed(1)}`;
         path.setAttribute('d', `M${points.map(place).join('L')}`);
       }
     },
@@ -94,15 +98,17 @@ function showSale(sale, last, seconds) {
   fields.deficit.textContent = count(sale.deficit);
   fields.deficit.className = sale.deficit > 0 ? 'bad' : '';
   fields['to read'].textContent = sale.unread === null ? '–' : count(sale.unread);
-  const calls = last && seconds > 0 ? Math.max(0, sale.attempts - last.attempts) / seconds : 0;
   units.add(UNITS.map((unit) => sale[unit]), '');
+  // A rate takes two readings.
+  if (!last) return;
+  const calls = Math.max(0, sale.attempts - last.attempts) / seconds;
   rate.add([calls], count(calls));
 }
 
 function showServer(live, seconds) {
   const { server } = live;
   byId('server').textContent = `${server.version}, ${server.role}, module ${server.module}`;
-  const cpu = before && seconds > 0 ? 100 * (server.cpu - before.server.cpu) / seconds : 0;
+  const cpu = before ? 100 * (server.cpu - before.server.cpu) / seconds : 0;
   const parts = [
     `CPU ${cpu.toFixed(1)} %`,
     `memory ${(server.memory / 1048576).toFixed(1)} MiB`,

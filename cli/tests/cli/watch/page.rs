@@ -27,7 +27,7 @@ fn the_page_shows_numbers_and_curves() {
             "SECKILL.INIT sale:ticket 900 LIMIT 0 OUTBOX sale:ticket:orders",
             "XGROUP CREATE sale:ticket:orders db 0",
             // Whoever names a sale writes no markup into the page.
-            "SECKILL.INIT sale:<b>&\"bold\"</b> 5",
+            "SECKILL.INIT x:<b>&\"bold\"</b> 5",
             "SECKILL.INIT sale:short 1",
             "SECKILL.IMPORT sale:short u 3 REQ r",
         ],
@@ -40,7 +40,7 @@ fn the_page_shows_numbers_and_curves() {
         let dom = browser(&["--dump-dom"], &address);
         if let Some(picture) = std::env::var_os("SECKILL_PICTURE").filter(|path| !path.is_empty()) {
             let picture = format!("--screenshot={}", picture.to_string_lossy());
-            browser(&[&picture, "--window-size=1120,820"], &address);
+            browser(&[&picture, "--window-size=1120,860"], &address);
         }
         over.store(true, Ordering::SeqCst);
         dom
@@ -48,7 +48,7 @@ fn the_page_shows_numbers_and_curves() {
     for expected in [
         "data-sale=\"sale:phone\"",
         "<h2>sale:ticket</h2>",
-        "<h2>sale:&lt;b&gt;&amp;\"bold\"&lt;/b&gt;</h2>",
+        "<h2>x:&lt;b&gt;&amp;\"bold\"&lt;/b&gt;</h2>",
         "<dt>supply</dt><dd>4,000</dd>",
         "<dt>deficit</dt><dd class=\"bad\">2</dd>",
         "class=\"state soldout\"",
