@@ -1,6 +1,7 @@
 //! Writes the pages that come from the module's own tables: `make docs`.
 
 mod commands;
+mod json;
 mod reference;
 mod sessions;
 
@@ -9,8 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Each page and what belongs into it.
-fn pages() -> [(&'static str, String); 2] {
-    [("commands.md", commands::markdown()), ("reference.md", reference::markdown())]
+fn pages() -> [(&'static str, String); 3] {
+    [
+        ("commands.md", commands::markdown()),
+        ("commands.json", json::text()),
+        ("reference.md", reference::markdown()),
+    ]
 }
 
 fn place(name: &str) -> PathBuf {
