@@ -61,7 +61,8 @@ const SERVER_VERSION_MIN: c_int = 0x0007_0000;
 
 const TOO_OLD: &str = "seckill needs Redis 7.0 or newer, or Valkey: this server is older, so the \
     module is not loaded";
-const NAME_TAKEN: &str = "a module named seckill is loaded already, so this one is not: look for a \
+const NAME_TAKEN: &str =
+    "a module named seckill is loaded already, so this one is not: look for a \
     second loadmodule line, also in the files that are included";
 const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
 

@@ -23,7 +23,8 @@ const CATEGORY: &str = "seckill";
 const TOO_MANY: &str = "the table has more commands than there are entry points";
 const NOT_CREATED: &str = "the server refused a command of the table";
 /// What follows the name of a command that the server refused to create.
-const TAKEN: &str = "is the name of a command that is there already, another module's (MODULE LIST \
+const TAKEN: &str =
+    "is the name of a command that is there already, another module's (MODULE LIST \
     shows them): one server can't have both, so seckill is not loaded";
 const NOT_DESCRIBED: &str = "the server refused the description of a command";
 const NOT_CATEGORISED: &str = "the server refused the ACL categories of a command";
