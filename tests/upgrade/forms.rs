@@ -110,7 +110,7 @@ fn a_payload_of_a_newer_form_is_an_error() {
     let restore: [&[u8]; 4] = [b"RESTORE", b"plain", b"0", dump.bytes()];
     assert_eq!(target.conn().ask(&restore).to_string(), "-ERR Bad data format");
     target.wait_for_log(NOT_LOADED);
-    assert_eq!(target.call("EXISTS plain"), ":0");
+    assert_eq!(target.call("EXISTS plain"), "0");
 }
 
 /// In the made-up module PAUSE is a command that needs the newer form.
