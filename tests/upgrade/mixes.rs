@@ -1,6 +1,6 @@
 //! Primary and replicas of both versions, and files of either read by the other.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use seckill_harness::assortment::{assert_refused_nothing, buy, fill, state, SALES};
 use seckill_harness::shop::{number, wait_for_no_holds};
@@ -165,7 +165,7 @@ fn a_pair_of_servers_is_upgraded_while_it_sells_and_back() {
 }
 
 /// Restarts a replica with another module and attaches it again.
-fn renew(replica: &mut Server, module: &PathBuf, primary: &Server) {
+fn renew(replica: &mut Server, module: &Path, primary: &Server) {
     replica.stop(true);
     replica.set_module_file(module);
     replica.start_again();
