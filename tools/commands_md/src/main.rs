@@ -2,6 +2,7 @@
 
 mod commands;
 mod json;
+mod language;
 mod reference;
 mod sessions;
 
@@ -9,10 +10,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use language::Language;
+
 /// Each page and what belongs into it.
-fn pages() -> [(&'static str, String); 3] {
+fn pages() -> [(&'static str, String); 4] {
     [
-        ("commands.md", commands::markdown()),
+        ("commands.md", commands::markdown(Language::English)),
+        ("zh/commands.md", commands::markdown(Language::Chinese)),
         ("commands.json", json::text()),
         ("reference.md", reference::markdown()),
     ]
