@@ -15,10 +15,11 @@ LAB ?=
 # And for `make shop-test`.
 SHOP ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo orders-test \
+	clients clients-deps durability \
 	test test-domain test-server test-release matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
-	shop-test
+	shop-test dist dist-test dist-again upgrade-test
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -58,8 +59,12 @@ orders-deps: deps ## Install MariaDB for order-demo, the server alone without it
 	@.ci/deps orders
 
 order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
-	cargo build --release -p order_writer -p seckill-order-demo
+	cargo build --release -p seckill-cli -p seckill-order-demo
 	target/release/order_demo
+
+orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB and PostgreSQL
+	@.ci/deps postgres
+	cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # What `make clients` takes: the libraries below those of clients/, and what checks these. Where no
 # registry has Jedis, a CLASSPATH of your own can have it with what it needs.
@@ -81,14 +86,14 @@ shop-deps: ## Install what examples/shop takes: MariaDB, php-fpm with phpredis, 
 
 # PORT=8080 chooses where it listens; what is sold is kept in target/shop.
 shop: deps shop-deps ## Open a small whole shop in PHP on a free port, until Ctrl-C
-	$(BUILD) -p order_writer --bin order_writer
+	$(BUILD) -p seckill-cli --bin seckill
 	@exec examples/shop/start target/shop
 
 # SHOP="--docs docs/shop" takes the pictures of docs/shop.md anew.
 shop-test: deps shop-deps ## Play the shop's visitors in a browser, then `ab -c 500 -n 4000` on it
 	@.ci/deps browser
 	@npm install --silent --no-fund --prefix $(CURDIR)/target/shop-test puppeteer-core@24
-	$(BUILD) -p order_writer --bin order_writer
+	$(BUILD) -p seckill-cli --bin seckill
 	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node tools/shop/test.js $(SHOP)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
@@ -177,6 +182,19 @@ lint: deps ## Check formatting and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+# Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
+dist: deps ## Make what is given out, into dist/: modules, packages, checksums (15 minutes)
+	.ci/dist $(DIST)
+
+dist-test: ## Try dist/ in clean roots of Debian 12 and 11, with their own servers (as root)
+	.ci/dist-test
+
+dist-again: ## Build dist/ once more in another folder: the same bytes?
+	.ci/dist-test reproducible
+
+upgrade-test: deps ## Run this module with every release and with a made-up newer one, in all mixes
+	.ci/upgrade-test
+
 deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
 	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
 	cargo deny check
@@ -184,7 +202,7 @@ deny: ## Check licences, advisories, bans and sources of all crates (installs ca
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/*.dot
+docs: ## Write commands.md, commands.json and reference.md from the module's tables, and draw docs/*.dot
 	cargo build --quiet --workspace --bin commands_md
 	target/debug/commands_md
 	@if command -v dot >/dev/null; then \

@@ -1,4 +1,4 @@
--- What the shop itself keeps. The orders' tables are the order writer's: it makes them.
+-- What the shop itself keeps. The orders' tables are those of seckill orders: it makes them.
 -- Names of accounts may look alike to a database and be different bytes to Redis ("Bob", "bob"),
 -- so the sale knows people by the number of their account.
 CREATE TABLE IF NOT EXISTS accounts (

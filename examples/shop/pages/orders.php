@@ -11,7 +11,7 @@ $account = account() ?? go('/login.php');
 $list = 'SELECT s.name, o.at, o.state, o.req, p.state AS payment
     FROM orders AS o JOIN sales AS s ON s.id = o.id
     LEFT JOIN payments AS p ON p.account = ? AND p.req = o.req AND s.name = CONCAT("sale:", p.item)
-    WHERE o.user = ? ORDER BY o.at DESC LIMIT 100';
+    WHERE o.user_id = ? ORDER BY o.at DESC LIMIT 100';
 $orders = query(database(), $list, [$account['id'], (string) $account['id']])->fetchAll();
 page('我的订单', $account, function (string $csrf) use ($orders) {
     echo '<h1>我的订单</h1><table><tr><th>时间</th><th>商品</th><th>状态</th><th></th></tr>';

@@ -2,6 +2,7 @@
 //! itself so that replies can be compared exactly, reads the replication stream, and waits on
 //! conditions. Every wait has a deadline and says what it waited for.
 
+pub mod assortment;
 pub mod bulk;
 pub mod client;
 pub mod conf_example;
@@ -14,6 +15,7 @@ pub mod mariadb;
 mod options;
 pub mod other_module;
 pub mod payload;
+pub mod postgres;
 pub mod process;
 pub mod program;
 pub mod reply;
