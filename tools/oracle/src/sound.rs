@@ -14,7 +14,7 @@ use super::world::encoded;
 const START: u64 = 1_000_000;
 
 /// What AUDIT tells of a sale that awaits pieces: how many, and what they would bring.
-pub const MISSING_FIELDS: [&str; 2] = ["pieces_missing", "amounts"];
+pub const MISSING_FIELDS: [&str; 4] = ["pieces_missing", "amounts", "sent", "received"];
 
 /// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
 pub fn assert_sound(sale: &Sale, how: &str) {
@@ -79,7 +79,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Outcome::Closed,
         Outcome::Paused,
     ];
-    refusals.iter().for_each(|refusal| sale.count(refusal));
+    refusals.iter().for_each(|refusal| sale.count(refusal, Amount::Unsaid));
     for request in requests {
         make(&mut sale, &mut replica, &request, &now, how);
     }

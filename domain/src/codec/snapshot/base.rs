@@ -137,6 +137,9 @@ impl Base {
         let terms_hold = self.terms.check().is_ok()
             && self.initial_terms.check().is_ok()
             && self.initial_terms.schedule == self.terms.schedule
+            && self.initial_terms.split == self.terms.split
+            && self.terms.split.is_some() == stated.escrow.is_some()
+            && self.terms.split.as_ref().is_none_or(|it| it.check_share(self.initial_supply).is_ok())
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);
         match numbers_hold && terms_hold && self.rounds_hold() && is_complete {
