@@ -36,7 +36,7 @@ pub const SPEC: Spec = Spec {
         errors::NOT_A_PART,
         errors::NOT_THIS_SPLIT,
     ],
-    example: "SECKILL.ELSEWHERE sale:phone:{p0} s-1 0 1",
+    example: "SECKILL.ELSEWHERE sale:phone:{p0} s-1 70 1",
     internal: false,
 };
 

@@ -38,6 +38,7 @@ mod no_trace;
 mod other_modules;
 mod outbox;
 mod outbox_copies;
+mod parts;
 mod persistence;
 mod promotion;
 mod races;
