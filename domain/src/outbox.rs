@@ -51,15 +51,8 @@ pub enum Field {
 }
 
 /// Every field, in order.
-pub const FIELDS: [Field; 7] = [
-    Field::Event,
-    Field::Sale,
-    Field::Data,
-    Field::User,
-    Field::Req,
-    Field::Outbox,
-    Field::Split,
-];
+pub const FIELDS: [Field; 7] =
+    [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox, Field::Split];
 
 impl Field {
     /// Its name in the stream.

@@ -6,8 +6,7 @@
 
 use super::errors;
 use seckill_domain::limits::{
-    INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX,
-    USER_BYTES_MAX,
+    INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,
 };
 use seckill_domain::request::Which;
 

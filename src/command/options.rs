@@ -248,10 +248,14 @@ mod tests {
 
     #[test]
     fn sub_options_need_their_option() {
-        for call in ["MIN 2", "DRAW EQUAL 2 MIN 1", "SALT s", "OFF", "DRAW", "DRAW NONE 1", "SPLIT s"] {
+        for call in
+            ["MIN 2", "DRAW EQUAL 2 MIN 1", "SALT s", "OFF", "DRAW", "DRAW NONE 1", "SPLIT s"]
+        {
             assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
         }
-        for call in ["PART 0 OF 1", "PART 0 1 SPLIT s TOTAL 1", "TOTAL 1 SPLIT s", "PART 0 OF 1 OF 1"] {
+        for call in
+            ["PART 0 OF 1", "PART 0 1 SPLIT s TOTAL 1", "TOTAL 1 SPLIT s", "PART 0 OF 1 OF 1"]
+        {
             assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
         }
         for call in ["DRAW PACKETS x", "DRAW UNIFORM 1", "DRAW UNIFORM 1 x", "MOD x", "ADMIT -1"] {

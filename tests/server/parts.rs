@@ -280,8 +280,19 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
     assert_eq!(
         words,
         [
-            "INIT", "GRANT", "GRANT", "ALLHELD", "CONFIRM", "CONFIRM", "SOLDOUT", "ALLHELD",
-            "SOLDOUT", "RECEIVE", "AVAILABLE", "SEND", "ALLHELD"
+            "INIT",
+            "GRANT",
+            "GRANT",
+            "ALLHELD",
+            "CONFIRM",
+            "CONFIRM",
+            "SOLDOUT",
+            "ALLHELD",
+            "SOLDOUT",
+            "RECEIVE",
+            "AVAILABLE",
+            "SEND",
+            "ALLHELD"
         ]
     );
     let line = |place: usize| told[place].line();
@@ -395,10 +406,7 @@ fn picture(server: &Server) -> Vec<(String, Vec<String>, String)> {
 
 #[test]
 fn parts_survive_every_form() {
-    let mut server = Options::new()
-        .line("appendonly yes")
-        .line("aof-use-rdb-preamble no")
-        .start();
+    let mut server = Options::new().line("appendonly yes").line("aof-use-rdb-preamble no").start();
     let mut conn = server.conn();
     conn.check(&[
         ("SECKILL.INIT p0 6 PART 0 OF 2 SPLIT s TOTAL 10 OUTBOX o", "+OK"),

@@ -11,10 +11,10 @@ use crc::{Crc, Table, CRC_32_ISO_HDLC};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::memory::wire;
 use crate::model::balances::Escrow;
 use crate::model::limits::{PARTS_MAX, SPLIT_ID_BYTES_MAX};
 use crate::model::outcome::Misuse;
+use crate::model::wire;
 
 pub mod pairs;
 

@@ -503,11 +503,9 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             id: 78,
             secret: [8; 16],
         }),
-        Op::Grab { user, ask, req } => Request::Grab(Grab {
-            user,
-            amount: amount(ask),
-            req: req.as_deref(),
-        }),
+        Op::Grab { user, ask, req } => {
+            Request::Grab(Grab { user, amount: amount(ask), req: req.as_deref() })
+        }
         Op::Settle { user, pick, deed } => Request::Settle(Settle {
             user,
             which: match pick {

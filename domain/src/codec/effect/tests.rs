@@ -60,7 +60,10 @@ fn the_bytes_of_every_effect() {
         (Effect::Alter(Box::new(alter)), b"\x0c\x01\x03\0\0\0\x01\0\0\0\0\0\0\0"),
         (Effect::Users(bob), b"\x0d\x01\x01\x02\x03bob\x01x"),
         (Effect::Admit { user: b"u" }, b"\x0e\x01u"),
-        (start(terms, &[]), b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0"),
+        (
+            start(terms, &[]),
+            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0",
+        ),
         (
             start(drawn, &[3, 4]),
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\x01\x01s\x01\x02\x02\0\0\0\0\0\0\0\

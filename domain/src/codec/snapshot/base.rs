@@ -8,10 +8,10 @@ use super::round::RoundStart;
 use crate::admission::LISTS;
 use crate::draw::amounts::Amounts;
 use crate::ledger::HashKey;
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::limits::ROUND_TOTALS_MAX;
 use crate::model::outcome::Refused;
+use crate::model::wire;
 use crate::request::terms::Terms;
 use crate::rounds::past::{Rounds, Total};
 use crate::state::status::Tallies;
@@ -139,7 +139,11 @@ impl Base {
             && self.initial_terms.schedule == self.terms.schedule
             && self.initial_terms.split == self.terms.split
             && self.terms.split.is_some() == stated.escrow.is_some()
-            && self.terms.split.as_ref().is_none_or(|it| it.check_share(self.initial_supply).is_ok())
+            && self
+                .terms
+                .split
+                .as_ref()
+                .is_none_or(|it| it.check_share(self.initial_supply).is_ok())
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);
         match numbers_hold && terms_hold && self.rounds_hold() && is_complete {

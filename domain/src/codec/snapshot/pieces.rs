@@ -10,13 +10,13 @@ use crate::admission::users::Listed;
 use crate::admission::List;
 use crate::dedup::fences::Fence;
 use crate::dedup::restocks::Restocked;
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, PARTS_MAX, RESTOCKS_KEPT_MAX,
     USERS_PER_PIECE,
 };
 use crate::model::outcome::Refused;
+use crate::model::wire;
 use crate::parts::pairs::{self, Pair};
 use crate::Sale;
 
@@ -97,11 +97,7 @@ pub(crate) fn check_restock_ids(
 
 /// Checks what was sent to other parts and received from them: the sale knows of none yet.
 /// `balances` is where it stands after it.
-pub(crate) fn check_pairs(
-    sale: &Sale,
-    added: &[Pair],
-    balances: &Balances,
-) -> Result<(), Refused> {
+pub(crate) fn check_pairs(sale: &Sale, added: &[Pair], balances: &Balances) -> Result<(), Refused> {
     let escrow = balances.escrow.ok_or(Refused::Law)?;
     let has_moved = |pair: &Pair| pair.sent > 0 || pair.received > 0;
     let are_others = added.iter().all(|pair| has_moved(pair) && sale.has_other_part(pair.peer));

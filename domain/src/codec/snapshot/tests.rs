@@ -5,12 +5,12 @@
 use super::*;
 use crate::codec::effect::{Change, Effect};
 use crate::draw::Draw;
-use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
-use crate::request::terms::Terms;
-use crate::rounds::past::Total;
 use crate::model::balances::Escrow;
+use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
+use crate::request::terms::Terms;
 use crate::request::{Receive, Request, Restock, Send};
+use crate::rounds::past::Total;
 use crate::rounds::schedule::Schedule;
 use crate::testing::{bytes_of, created, grab, init, run};
 use crate::Sale;

@@ -1,0 +1,7 @@
+//! The program `seckill` as its users start it, against real servers.
+
+// A test that can't go on says so and fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod exporter;
+mod program;
