@@ -35,9 +35,14 @@ pub fn assert_sound(sale: &Sale, how: &str) {
 fn assert_sells_nothing(sale: &Sale, how: &str) {
     let now = Now { clock_ms: sale.balances().t, run: 1 };
     let grab = Grab { user: b"somebody", amount: Amount::Exactly(1), req: None };
-    for request in [Request::Grab(grab), Request::Pause, Request::Resume] {
+    let of_user = if sale.is_home(grab.user) { Misuse::Incomplete } else { Misuse::WrongPart };
+    for (request, misuse) in [
+        (Request::Grab(grab), of_user),
+        (Request::Pause, Misuse::Incomplete),
+        (Request::Resume, Misuse::Incomplete),
+    ] {
         let decision = sale.decide(&request, &now);
-        assert_eq!(decision.outcome, Outcome::Misuse(Misuse::Incomplete), "{how}");
+        assert_eq!(decision.outcome, Outcome::Misuse(misuse), "{how}");
         assert!(decision.changes().is_empty(), "{how}");
     }
     assert!(sale.decide_expiry(9, &now).changes().is_empty(), "{how}");
