@@ -14,8 +14,8 @@ TORTURE ?=
 LAB ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs bench \
-	bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
+	test test-domain test-server test-release matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
+	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -116,8 +116,13 @@ test-domain: ## Run the tests of the sale itself: no server, no libclang
 # SERVER=valkey-9.1.2 takes another server than the system's, one of those that .ci/servers fetches.
 test-server: deps ## Run the server tests (SERVER=valkey-9.1.2: on that server)
 	$(if $(SERVER),.ci/servers $(SERVER))
-	$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
+	$(if $(SECKILL_MODULE),SECKILL_MODULE="$(SECKILL_MODULE)") \
+		$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
 		cargo test --workspace --test server
+
+# The module as it ships, without the debug assertions of the one that tests are built with.
+test-release: build ## Run the server tests against the release build (SERVER=valkey-9.1.2)
+	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
 
 matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/servers

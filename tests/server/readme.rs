@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Options, Server};
+use crate::support::{skip, Options, Server};
 
 const PROMPT: &str = "127.0.0.1:6390> ";
 const TIME_DIGITS: usize = 13;
@@ -125,7 +125,7 @@ fn assert_pasted(server: &Server, command: &str, path: &Path) {
     let shown = redis_cli(server, command);
     let name = command.split(' ').next().unwrap_or_default();
     if name == "WAITAOF" && shown.starts_with("(error) ERR unknown command") {
-        eprintln!("SKIPPED on this server: {command}");
+        skip(&format!("this server does not know {command}"));
         return;
     }
     assert!(!shown.starts_with("(error)"), "{command} in {}: {shown}", path.display());

@@ -19,6 +19,7 @@ pub mod program;
 pub mod reply;
 pub mod server;
 pub mod shop;
+mod skip;
 pub mod stream;
 pub mod valgrind;
 pub mod wait;
@@ -26,6 +27,7 @@ pub mod wait;
 pub use client::Conn;
 pub use reply::Reply;
 pub use server::{Options, Server};
+pub use skip::{skip, skipped};
 pub use stream::ReplicationStream;
 pub use wait::wait_until;
 
