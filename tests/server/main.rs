@@ -27,6 +27,7 @@ mod fork;
 mod full;
 mod golden;
 mod holds;
+mod homes;
 mod hostile;
 mod in_between;
 mod joining;

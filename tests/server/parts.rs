@@ -436,7 +436,7 @@ fn a_replica_has_the_same_parts_and_goes_on() {
     early.follow(&server);
     fill(&mut conn);
     late.follow(&server);
-    conn.check(&[("SECKILL.SEND p0 s 1 9", "[9 0]"), ("SECKILL.RECEIVE p0 s 1 9", "[9 4]")]);
+    conn.check(&[("SECKILL.SEND p0 s 1 9", "[9 0]"), ("SECKILL.RECEIVE p0 s 1 9", "[9 6]")]);
     for replica in [&early, &late] {
         replica.wait_in_sync(&server);
         assert_eq!(picture(replica), picture(&server));
@@ -447,8 +447,8 @@ fn a_replica_has_the_same_parts_and_goes_on() {
     conn.check(&[
         ("SECKILL.GRAB p0 alice", WRONG_PART),
         ("REPLICAOF NO ONE", "+OK"),
-        ("SECKILL.RECEIVE p0 s 1 9", "[9 4]"),
-        ("SECKILL.SEND p0 s 1 10", "[10 3]"),
+        ("SECKILL.RECEIVE p0 s 1 9", "[9 6]"),
+        ("SECKILL.SEND p0 s 1 10", "[10 5]"),
     ]);
     early.assert_sound("p0");
 }
