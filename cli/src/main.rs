@@ -6,6 +6,8 @@
 
 mod connect;
 mod exporter;
+mod metrics;
+mod orders;
 mod stop;
 mod web;
 
@@ -25,11 +27,14 @@ struct Seckill {
 enum Command {
     /// Shows sales to Prometheus, and to people on a page of its own
     Exporter(exporter::Options),
+    /// Writes the orders of outboxes into a database, each once
+    Orders(orders::Options),
 }
 
 fn main() -> ExitCode {
     let outcome = match Seckill::parse().command {
         Command::Exporter(options) => exporter::run(&options),
+        Command::Orders(options) => orders::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,7 @@
 //! What of a snapshot Prometheus is shown, under which names. The tables below are the whole of it.
 
 use super::read::{Outbox, Sale, Snapshot};
+use crate::metrics::{Family, Kind, Labels};
 
 /// How a number is to be shown: Prometheus has base units, seconds among them.
 #[derive(Clone, Copy)]
@@ -12,29 +13,8 @@ enum As {
     Moment,
 }
 
-/// Whether a number may go down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It may.
-    Gauge,
-    /// It only grows; its name is shown with `_total` behind it.
-    Counter,
-}
-
 use As::{Moment, Number, Seconds};
 use Kind::{Counter, Gauge};
-
-type Labels = Vec<(&'static str, String)>;
-
-/// All numbers of one name.
-#[derive(Clone, Debug)]
-pub struct Family {
-    /// Without `_total`.
-    pub name: &'static str,
-    pub help: &'static str,
-    pub kind: Kind,
-    pub rows: Vec<(Labels, f64)>,
-}
 
 /// A field, the name that it is shown under, and what it is.
 type Row = (&'static str, &'static str, Kind, As, &'static str);

@@ -7,7 +7,6 @@
 mod families;
 mod find;
 mod read;
-mod text;
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,9 +16,9 @@ use clap::Args;
 use redis::{Client, Connection};
 
 use crate::connect::{connect, Server};
+use crate::metrics::{self, Family, Kind};
 use crate::stop::Stop;
 use crate::web::{self, Answer};
-use families::{Family, Kind};
 use find::Sales;
 use read::Snapshot;
 
@@ -85,7 +84,7 @@ struct Last {
 impl Exporter {
     fn show(&self, path: &str) -> Option<Answer> {
         match path {
-            "/metrics" => Some(metrics(&self.snapshot())),
+            "/metrics" => Some(shown(&self.snapshot())),
             "/health" => Some(match self.snapshot() {
                 Ok(_) => Answer::ok(web::TEXT, "OK\n"),
                 Err(why) => Answer { status: 503, kind: web::TEXT, body: why + "\n" },
@@ -121,7 +120,7 @@ impl Exporter {
     }
 }
 
-fn metrics(snapshot: &Result<Snapshot, String>) -> Answer {
+fn shown(snapshot: &Result<Snapshot, String>) -> Answer {
     let up = |up| Family {
         name: "seckill_up",
         help: "1: the server answers.",
@@ -139,8 +138,5 @@ fn metrics(snapshot: &Result<Snapshot, String>) -> Answer {
         Ok(snapshot) => [vec![build, up(1.0)], families::of(snapshot)].concat(),
         Err(_) => vec![build, up(0.0)],
     };
-    match text::of(families) {
-        Ok(text) => Answer::ok(text::KIND, text),
-        Err(e) => Answer { status: 500, kind: web::TEXT, body: e.to_string() },
-    }
+    metrics::answer(families)
 }

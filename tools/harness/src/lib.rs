@@ -14,6 +14,7 @@ pub mod mariadb;
 mod options;
 pub mod other_module;
 pub mod payload;
+pub mod postgres;
 pub mod process;
 pub mod program;
 pub mod reply;

@@ -1,4 +1,4 @@
-//! Families as the text that Prometheus reads.
+//! Numbers for Prometheus: their names, and the text that it reads.
 
 use std::fmt;
 
@@ -7,21 +7,43 @@ use prometheus_client::encoding::{text, DescriptorEncoder, MetricEncoder, NoLabe
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::families::{Family, Kind};
+use crate::web::{Answer, TEXT};
+
+/// Whether a number may go down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It may.
+    Gauge,
+    /// It only grows; its name is shown with `_total` behind it.
+    Counter,
+}
+
+/// Names and values of labels.
+pub type Labels = Vec<(&'static str, String)>;
+
+/// All numbers of one name.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// Without `_total`.
+    pub name: &'static str,
+    pub help: &'static str,
+    pub kind: Kind,
+    pub rows: Vec<(Labels, f64)>,
+}
 
 /// What the text is.
-pub const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All of them as one text.
-///
-/// # Errors
-/// Never by itself: text goes into memory.
-pub fn of(families: Vec<Family>) -> Result<String, fmt::Error> {
+/// All of them as one page.
+pub fn answer(families: Vec<Family>) -> Answer {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(All(families)));
     let mut text = String::new();
-    text::encode(&mut text, &registry)?;
-    Ok(text)
+    match text::encode(&mut text, &registry) {
+        Ok(()) => Answer::ok(MEDIA, text),
+        // Text goes into memory; nothing of ours fails.
+        Err(e) => Answer { status: 500, kind: TEXT, body: e.to_string() },
+    }
 }
 
 #[derive(Debug)]
