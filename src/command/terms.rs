@@ -177,8 +177,8 @@ const PART: Arg = Arg::block(
 )
 .optional()
 .about(
-    "one part of a sale that many nodes share, see [Parts](parts.md): it serves the users whose \
-     home it is, with its own share of the units",
+    "one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
+     is, with its own share of the units",
 );
 
 /// The arguments of INIT behind the supply, and of ALTER behind the key.

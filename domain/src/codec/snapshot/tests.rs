@@ -322,21 +322,22 @@ fn a_base_of_a_part_keeps_its_law() {
     }
     assert_eq!(altered(&|_| {}), Ok(()));
     assert_eq!(altered(&|base| escrow(base).elsewhere = 0), Ok(()));
-    let wrong: [(&str, &dyn Fn(&mut Base)); 9] = [
-        ("put in", &|base| escrow(base).put_in += 1),
-        ("sent", &|base| escrow(base).sent += 1),
-        ("received", &|base| escrow(base).received += 1),
-        ("sent and received", &|base| {
+    type Alteration = (&'static str, fn(&mut Base));
+    let wrong: [Alteration; 9] = [
+        ("put in", |base| escrow(base).put_in += 1),
+        ("sent", |base| escrow(base).sent += 1),
+        ("received", |base| escrow(base).received += 1),
+        ("sent and received", |base| {
             escrow(base).sent += 1;
             escrow(base).received += 1;
         }),
-        ("beyond its bound", &|base| escrow(base).elsewhere = INTEGER_MAX + 1),
-        ("a pass beyond its bound", &|base| escrow(base).pass = u64::MAX),
-        ("least of all", &|base| escrow(base).put_in = i64::MIN),
-        ("no part", &|base| base.balances.escrow = None),
-        ("more than all parts", &|base| base.initial_supply = 21),
+        ("beyond its bound", |base| escrow(base).elsewhere = INTEGER_MAX + 1),
+        ("a pass beyond its bound", |base| escrow(base).pass = u64::MAX),
+        ("least of all", |base| escrow(base).put_in = i64::MIN),
+        ("no part", |base| base.balances.escrow = None),
+        ("more than all parts", |base| base.initial_supply = 21),
     ];
     for (what, alter) in wrong {
-        assert!(altered(alter).is_err(), "{what}");
+        assert!(altered(&alter).is_err(), "{what}");
     }
 }
