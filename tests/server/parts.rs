@@ -108,6 +108,7 @@ fn users_have_one_home() {
 fn users_of_another_part_are_sent_away_before_anything_is_judged() {
     let (server, mut conn) = two_parts("LIMIT 2 HOLD 900000");
     conn.check(&[("SECKILL.PAUSE p1", "+OK")]);
+    assert_eq!(conn.cmd("SECKILL.GRAB p0 dave REQ r").items()[0].text(), "GRANTED");
     let digest = server.digest("p1");
     for line in [
         "SECKILL.GRAB p1 dave",
@@ -124,6 +125,8 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
         "SECKILL.DENY p1 REMOVE dave",
         "SECKILL.MGRAB dave 1 p1",
         "SECKILL.MGRAB dave 2 p0 p1",
+        // Also where the first key alone would be another mistake.
+        "SECKILL.MGRAB dave 2 p0 p1 QTY 2 REQ r",
         "SECKILL.MGRAB alice 2 p0 p1",
     ] {
         assert_eq!(conn.call(line), WRONG_PART, "{line}");
