@@ -452,7 +452,7 @@ fn a_replica_has_the_same_parts_and_goes_on() {
     }
     let mut conn = early.conn();
     conn.check(&[
-        ("SECKILL.GRAB p0 alice", WRONG_PART),
+        ("SECKILL.USER p0 alice", WRONG_PART),
         ("REPLICAOF NO ONE", "+OK"),
         ("SECKILL.RECEIVE p0 s 1 9", "[9 6]"),
         ("SECKILL.SEND p0 s 1 10", "[10 5]"),
