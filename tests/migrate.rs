@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seckill_harness::mariadb::MariaDb;
+use seckill_harness::reply::Reply;
 use seckill_harness::server::{Options, Server};
 
 fn root() -> &'static Path {
@@ -222,13 +223,16 @@ fn locks() {
     shop.old.call("SET lock:goods dead");
     shop.run(&[]);
     assert_eq!(shop.books("sale:goods"), [4, 4, 0, 0, 0]);
-    assert_eq!(shop.old.call("SET lock:goods token NX EX 10"), "nil");
+    assert_eq!(shop.old.call("GET lock:goods"), "'moved'", "nobody comes in");
     let buy = |user, works| shop.after(&["business", "sale:goods", user, "order-1", works]);
     assert!(buy("a", "yes").contains("秒杀成功"));
     assert!(buy("b", "no").contains("秒杀失败"));
     assert_eq!(shop.books("sale:goods"), [4, 3, 0, 1, 0], "the failed one is for sale again");
     shop.old.call("DECR goods");
     assert!(shop.run(&[]).contains("late: 1"), "somebody was still inside");
+    // Somebody does not pay: the way back waits until their unit is free again.
+    shop.new.call("SECKILL.ALTER sale:goods HOLD 300");
+    assert!(shop.new.call("SECKILL.GRAB sale:goods c REQ order-1").contains("HELD"));
     shop.run(&["--back=yes"]);
     assert_eq!(shop.old.call("MGET goods lock:goods"), "['3' nil]");
 }
@@ -237,7 +241,8 @@ fn locks() {
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn lua() {
-    let options = ["--counter=goods", "--buyers=buyers", "--sale=sale:goods"];
+    let terms = "--terms=OUTBOX sale:goods:orders";
+    let options = ["--counter=goods", "--buyers=buyers", "--sale=sale:goods", terms];
     for record in ["HSET buyers lin 10 1001 9", "SADD buyers lin 1001", "RPUSH buyers lin 1001"] {
         let shop = Move::of("lua.php", &options);
         shop.old.call("SET goods 8");
@@ -246,6 +251,11 @@ fn lua() {
             shop.run(&[]);
             assert_eq!(shop.books("sale:goods"), [10, 8, 0, 2, 0], "{record}");
         }
+        let entries = shop.new.cmd("XRANGE sale:goods:orders - +");
+        let event = |entry: &Reply| entry.items()[1].items()[1].text().to_owned();
+        let events: Vec<_> = entries.items().iter().map(event).collect();
+        assert_eq!(events[..2], ["INIT", "PAUSE"], "nobody buys before all is carried over");
+        assert_eq!(events[2..5], ["IMPORT", "IMPORT", "RESUME"]);
         let told = shop.new.call("SECKILL.GRAB sale:goods 1001 REQ order-1");
         assert!(told.starts_with("['ALREADY'"), "{told}");
         assert!(shop.after(&["counter", "sale:goods", "wei", "order-2"]).contains("秒杀成功"));
