@@ -24,7 +24,8 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
 
 /// Whether nothing is amiss between the pieces once the last one has come: there are as many
 /// amounts to draw as packets, no total is of a round to come, nothing is available while
-/// units are owed, and what a part sent and received is as its numbers say. `balances` is where the sale stands after it.
+/// units are owed, and what a part sent and received is as its numbers say. `balances` is where the
+/// sale stands after it.
 pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
     let amounts = amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
