@@ -128,7 +128,8 @@ impl Sale {
         if missing > 0 && import.no_deficit {
             return Err(Outcome::Short { available: self.balances.available });
         }
-        if self.balances.supply + missing > INTEGER_MAX {
+        // A part may owe more than it has.
+        if self.balances.supply.max(self.balances.deficit) + missing > INTEGER_MAX {
             return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
         }
         Ok(())

@@ -50,6 +50,9 @@ pub struct Base {
     pub(super) rounds: Option<RoundsOver>,
     initial_terms: Terms,
     terms: Terms,
+    /// Parts that it has exchanged units with.
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) pairs: u64,
 }
 
 /// What a sale with rounds keeps of those that are over.
@@ -94,6 +97,7 @@ impl Sale {
             rounds: self.rounds().map(over),
             initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
+            pairs: self.pairs.as_slice().len() as u64,
         }
     }
 }

@@ -117,7 +117,7 @@ fn what_no_part_decides_is_refused() {
         grant(b"b"),
         effect_of(&effect("Mr1a5:rb")),
         effect_of(&effect("Wr1:rb")),
-        effect_of(&effect("Tb")),
+        effect_of(&effect("T:b")),
         effect_of(&effect("Ql2p1:b")),
     ]
     .map(|effect| vec![effect]);

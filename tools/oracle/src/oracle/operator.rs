@@ -141,7 +141,7 @@ impl Oracle {
         if missing > 0 && no_deficit {
             return Err(format!("SHORT {available}"));
         }
-        if self.supply + missing > INTEGER_MAX {
+        if self.supply + missing > INTEGER_MAX || self.deficit + missing > INTEGER_MAX {
             return Err("ERR supply".into());
         }
         self.supply += missing;
