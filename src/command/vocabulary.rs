@@ -3,7 +3,7 @@
 
 use super::errors;
 pub use crate::server::module::spec::{Arg, ArgKind, KeyOption, KeySpec, Spec};
-use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_READ, KEY_UPDATE};
+pub use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE};
 
 /// The module's first version: all of these commands came with it.
 pub const FIRST: &str = "0.1.0";
@@ -33,6 +33,9 @@ pub const REQ: Arg = Arg::new("req", ArgKind::Str)
     .shown("id")
     .token("REQ")
     .about("names this request, so that sending it again does nothing twice");
+
+/// The split that a part belongs to.
+pub const SPLIT: Arg = Arg::new("id", ArgKind::Str).about("the id of the split, 1 to 64 bytes");
 
 /// Rows to list or to look at.
 pub const COUNT: Arg = Arg::new("count", ArgKind::Integer)

@@ -7,3 +7,4 @@ mod exporter;
 mod orders;
 mod program;
 mod split;
+mod watch;
