@@ -1,6 +1,7 @@
 /* Another module in the same server, for the tests. It calls commands in the ways that a client
  * can't: from a thread of its own that holds the server's lock, and from inside notifications. Its
- * arguments `COMMAND name` and `TYPE name` have it take that name.
+ * arguments `COMMAND name` and `TYPE name` have it take that name, `FLAGS flags` and
+ * `ON event key cmd [arg ...] ;` are as the commands of that name below.
  *
  *   OTHER.CALL cmd [arg ...]              calls it at once
  *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client waits for the reply
@@ -110,14 +111,22 @@ static int on_thread(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return REDISMODULE_OK;
 }
 
+/* Event, key and command. */
+static int keep_hook(RedisModuleString **argv, int argc, int once) {
+    if (argc < 3 || hook_count == HOOKS_MAX) return 0;
+    Hook *hook = &hooks[hook_count++];
+    hook->event = RedisModule_CreateStringFromString(NULL, argv[0]);
+    hook->key = RedisModule_CreateStringFromString(NULL, argv[1]);
+    hook->words = keep(argv + 2, argc - 2);
+    hook->once = once;
+    return 1;
+}
+
 static int add_hook(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int once) {
     if (argc < 4) return RedisModule_WrongArity(ctx);
-    if (hook_count == HOOKS_MAX) return RedisModule_ReplyWithError(ctx, "ERR too many hooks");
-    Hook *hook = &hooks[hook_count++];
-    hook->event = RedisModule_CreateStringFromString(NULL, argv[1]);
-    hook->key = RedisModule_CreateStringFromString(NULL, argv[2]);
-    hook->words = keep(argv + 3, argc - 3);
-    hook->once = once;
+    if (!keep_hook(argv + 1, argc - 1, once)) {
+        return RedisModule_ReplyWithError(ctx, "ERR too many hooks");
+    }
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -152,12 +161,17 @@ static int on_said(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return REDISMODULE_OK;
 }
 
-static int on_flags(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+static int set_flags(RedisModuleString *string) {
     size_t len;
-    if (argc != 2) return RedisModule_WrongArity(ctx);
-    const char *given = RedisModule_StringPtrLen(argv[1], &len);
-    if (len > FLAGS_MAX) return RedisModule_ReplyWithError(ctx, "ERR too many flags");
+    const char *given = RedisModule_StringPtrLen(string, &len);
+    if (len > FLAGS_MAX) return 0;
     snprintf(flags, sizeof(flags), "v%s", given);
+    return 1;
+}
+
+static int on_flags(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (!set_flags(argv[1])) return RedisModule_ReplyWithError(ctx, "ERR too many flags");
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -224,7 +238,17 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
         }
     }
     for (int i = 0; i + 1 < argc; i += 2) {
-        if (take(ctx, argv[i], argv[i + 1]) == REDISMODULE_ERR) return REDISMODULE_ERR;
+        const char *what = RedisModule_StringPtrLen(argv[i], NULL);
+        if (strcmp(what, "FLAGS") == 0) {
+            if (!set_flags(argv[i + 1])) return REDISMODULE_ERR;
+        } else if (strcmp(what, "ON") == 0) {
+            int from = i + 1, end = from;
+            while (end < argc && strcmp(RedisModule_StringPtrLen(argv[end], NULL), ";")) end++;
+            if (!keep_hook(argv + from, end - from, 0)) return REDISMODULE_ERR;
+            i = end - 1;
+        } else if (take(ctx, argv[i], argv[i + 1]) == REDISMODULE_ERR) {
+            return REDISMODULE_ERR;
+        }
     }
     int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE |
                   REDISMODULE_NOTIFY_KEY_MISS;
