@@ -64,8 +64,8 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 /// server, so it is another module's, or the rest of a transaction that paused them itself. What
 /// comes from the primary, from a log, or with a slot that moves here is taken as ever.
 ///
-/// Or because a log is loaded: it holds effects alone, so whatever decides anew is called by another
-/// module that was told of one. The log has what came of that call then.
+/// Or because a log is loaded: it holds effects alone, so whatever decides anew is called by
+/// another module that was told of one. The log has what came of that call then.
 fn is_held_back(ctx: Ctx<'_>, spec: &Spec) -> bool {
     if !spec.writes() {
         return false;

@@ -1,7 +1,6 @@
 /* Another module in the same server, for the tests. It calls commands in the ways that a client
  * can't: from a thread of its own that holds the server's lock, and from inside notifications. Its
- * arguments `COMMAND name` and `TYPE name` have it take that name, `FLAGS flags` and
- * `ON event key cmd [arg ...] ;` are as the commands of that name below.
+ * arguments `COMMAND name` and `TYPE name` have it take that name, `FLAGS flags` is as OTHER.FLAGS.
  *
  *   OTHER.CALL cmd [arg ...]              calls it at once
  *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client waits for the reply
@@ -111,22 +110,14 @@ static int on_thread(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return REDISMODULE_OK;
 }
 
-/* Event, key and command. */
-static int keep_hook(RedisModuleString **argv, int argc, int once) {
-    if (argc < 3 || hook_count == HOOKS_MAX) return 0;
-    Hook *hook = &hooks[hook_count++];
-    hook->event = RedisModule_CreateStringFromString(NULL, argv[0]);
-    hook->key = RedisModule_CreateStringFromString(NULL, argv[1]);
-    hook->words = keep(argv + 2, argc - 2);
-    hook->once = once;
-    return 1;
-}
-
 static int add_hook(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int once) {
     if (argc < 4) return RedisModule_WrongArity(ctx);
-    if (!keep_hook(argv + 1, argc - 1, once)) {
-        return RedisModule_ReplyWithError(ctx, "ERR too many hooks");
-    }
+    if (hook_count == HOOKS_MAX) return RedisModule_ReplyWithError(ctx, "ERR too many hooks");
+    Hook *hook = &hooks[hook_count++];
+    hook->event = RedisModule_CreateStringFromString(NULL, argv[1]);
+    hook->key = RedisModule_CreateStringFromString(NULL, argv[2]);
+    hook->words = keep(argv + 3, argc - 3);
+    hook->once = once;
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -241,11 +232,6 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
         const char *what = RedisModule_StringPtrLen(argv[i], NULL);
         if (strcmp(what, "FLAGS") == 0) {
             if (!set_flags(argv[i + 1])) return REDISMODULE_ERR;
-        } else if (strcmp(what, "ON") == 0) {
-            int from = i + 1, end = from;
-            while (end < argc && strcmp(RedisModule_StringPtrLen(argv[end], NULL), ";")) end++;
-            if (!keep_hook(argv + from, end - from, 0)) return REDISMODULE_ERR;
-            i = end - 1;
         } else if (take(ctx, argv[i], argv[i + 1]) == REDISMODULE_ERR) {
             return REDISMODULE_ERR;
         }

@@ -1,5 +1,5 @@
-//! Breaks the code of the domain and of the commands, one place at a time, and tells which breaks no
-//! test notices: `make mutants`.
+//! Breaks the code of the domain and of the commands, one place at a time, and tells which breaks
+//! no test notices: `make mutants`.
 //!
 //! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
 //! `target/mutants`. So a mutant costs no build, only tests until the first one fails: those of the
