@@ -276,6 +276,7 @@ mod tests {
             round: 0,
             grants: 4,
             last_grant_at: 9,
+            escrow: None,
         };
         let most = Balances {
             version: INTEGER_MAX,
