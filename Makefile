@@ -11,6 +11,8 @@ SIM ?=
 FUZZ ?=
 TORTURE ?=
 MUTANTS ?=
+# PROOF=--small, PROOF=--paths for `make proof-parts`.
+PROOF ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
 LAB ?=
 # And for `make shop-test`.
@@ -18,7 +20,8 @@ SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo orders-test watch-test \
 	clients clients-deps durability \
-	test test-domain test-server test-release mutants matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
+	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-parts proof-parts \
+	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
 
@@ -172,6 +175,14 @@ cluster-test: deps ## Move a slot and kill a primary in a cluster of six while i
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
 	cargo build --release -p seckill -p seckill-tools --bin sim
 	target/release/sim $(SIM)
+
+sim-parts: ## Simulate a rush on a split sale, with and without a balancer, against what is promised
+	cargo build --release -p seckill-parts --bin sim_parts
+	target/release/sim_parts --picture docs/parts-units.svg
+
+proof-parts: ## Go through all states of small split sales (PROOF=--small: what the tests search)
+	cargo build --release -p seckill-parts --bin prove_parts
+	target/release/prove_parts $(PROOF)
 
 fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
