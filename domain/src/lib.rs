@@ -45,11 +45,14 @@ mod rounds {
     pub mod schedule;
 }
 
+pub mod parts;
+
 pub mod request;
 
 /// The sale itself: what it keeps, and how it looks from outside.
 mod state {
     pub mod audit;
+    pub mod part;
     pub mod rounds;
     pub mod sale;
     pub mod status;
@@ -73,6 +76,7 @@ mod rules {
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;
+    mod parts;
     mod rounds;
     mod settle;
 }

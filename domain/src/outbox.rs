@@ -27,6 +27,8 @@ pub struct Entry<'e> {
     pub req: Option<&'e [u8]>,
     /// The stream that the sale's terms name.
     pub outbox: Option<&'e [u8]>,
+    /// The id of the split, of which the sale is a part.
+    pub split: Option<&'e [u8]>,
 }
 
 /// Names of fields, in the order in which they stand in an entry.
@@ -44,11 +46,13 @@ pub enum Field {
     Req,
     /// The stream that the sale's terms name.
     Outbox,
+    /// The id of the split, of which the sale is a part.
+    Split,
 }
 
 /// Every field, in order.
-pub const FIELDS: [Field; 6] =
-    [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox];
+pub const FIELDS: [Field; 7] =
+    [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox, Field::Split];
 
 impl Field {
     /// Its name in the stream.
@@ -60,6 +64,7 @@ impl Field {
             Field::User => "user",
             Field::Req => "req",
             Field::Outbox => "outbox",
+            Field::Split => "split",
         }
     }
 }
@@ -67,8 +72,9 @@ impl Field {
 impl<'e> Entry<'e> {
     /// Names and values in order; `sale` is the sale's name at this moment.
     pub fn fields<'f>(&'f self, sale: &'f [u8]) -> impl Iterator<Item = (Field, &'f [u8])> {
-        let Entry { event, data, user, req, outbox } = *self;
-        let values = [Some(event.name().as_bytes()), Some(sale), Some(data), user, req, outbox];
+        let Entry { event, data, user, req, outbox, split } = *self;
+        let event = event.name().as_bytes();
+        let values = [Some(event), Some(sale), Some(data), user, req, outbox, split];
         FIELDS.into_iter().zip(values).filter_map(|(field, value)| Some((field, value?)))
     }
 }
@@ -79,6 +85,7 @@ struct Raw<'e> {
     user: Option<&'e [u8]>,
     req: Option<&'e [u8]>,
     outbox: Option<&'e [u8]>,
+    split: Option<&'e [u8]>,
 }
 
 impl Sale {
@@ -124,8 +131,8 @@ impl Sale {
             None => self.put_other(&mut object, *kind, effect),
         };
         object.end();
-        let Raw { user, req, outbox } = raw;
-        Entry { event: *kind, data, user, req, outbox }
+        let Raw { user, req, outbox, split } = raw;
+        Entry { event: *kind, data, user, req, outbox, split }
     }
 
     fn put_grant<'e>(
@@ -152,7 +159,7 @@ impl Sale {
         object.some(r#","deadline":"#, view.deadline);
         object.some(r#","round":"#, balances.round);
         object.number(r#","born":"#, born);
-        Raw { user: Some(user), req, outbox: None }
+        Raw { user: Some(user), req, ..Raw::default() }
     }
 
     /// What an entry has of an event that is about no grant.
@@ -175,16 +182,27 @@ impl Sale {
             }
             (Effect::Init(start), EventKind::Init) => {
                 put_terms(object, &start.terms);
-                Raw { outbox: start.terms.outbox.as_deref(), ..Raw::default() }
+                let (outbox, split) = (start.terms.outbox.as_deref(), split_id(&start.terms));
+                Raw { outbox, split, ..Raw::default() }
             }
             (Effect::Alter(change), EventKind::Alter) => {
                 put_terms(object, &self.terms.altered(change));
                 let outbox = change.outbox.as_deref().or(self.terms.outbox.as_deref());
-                Raw { outbox, ..Raw::default() }
+                Raw { outbox, split: split_id(&self.terms), ..Raw::default() }
+            }
+            (Effect::Send { to: peer, total, .. }, EventKind::Send)
+            | (Effect::Receive { from: peer, total }, EventKind::Receive) => {
+                object.number(r#","peer":"#, (*peer).into());
+                object.number(r#","total":"#, *total);
+                Raw { split: split_id(&self.terms), ..Raw::default() }
             }
             _ => Raw::default(),
         }
     }
+}
+
+fn split_id(terms: &Terms) -> Option<&[u8]> {
+    terms.split.as_ref().map(|split| &*split.id)
 }
 
 /// The terms; what there is none of is left out. SALT and the secret are never there.
@@ -211,6 +229,11 @@ fn put_terms(object: &mut Object<'_>, terms: &Terms) {
     }
     object.some(r#","admit":"#, admission.admit);
     object.flag(r#","mask":"#, admission.mask);
+    if let Some(split) = &terms.split {
+        object.number(r#","part":"#, split.part.into());
+        object.number(r#","parts":"#, split.parts.get().into());
+        object.number(r#","total":"#, split.total);
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub const SPEC: Spec = Spec {
         `hold_ms`, `open_at`, `close_at`, `now`, `next_deadline`, `created_at`, `last_grant_at`, \
         `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped`, where \
         DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
-        `next_round_at` (0: the series is over), and the map `counters`.",
+        `next_round_at` (0: the series is over), of a part of a split `part`, `parts`, `put_in`, \
+        `sent`, `received`, `elsewhere` and `unmet_units`, and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
     internal: false,
@@ -69,7 +70,7 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
             ("outbox", _) => outbox.map_or_else(|| reply.null(), |bytes| reply.bytes(bytes)),
             (_, Value::Object(fields)) => map(fields, None, reply),
             (_, Value::String(text)) => reply.text(text),
-            (_, value) => reply.number(value.as_u64().unwrap_or_default()),
+            (_, value) => reply.int(value.as_i64().unwrap_or_default()),
         }
     }
 }
@@ -78,6 +79,7 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
 mod tests {
     use super::*;
     use seckill_domain::draw::Draw;
+    use seckill_domain::parts::Split;
     use seckill_domain::schedule::Schedule;
     use seckill_domain::terms::Terms;
     use seckill_oracle::sales::{at, created};
@@ -88,12 +90,15 @@ mod tests {
         let draw = Draw::Packets { packets: 1, min: 1 };
         let (schedule, draw) = (Some(schedule), Some(draw));
         let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
-        let status = created(1, terms).status(&at(2));
-        let fields = serde_json::to_value(status).unwrap();
-        let fields = fields.as_object().unwrap();
-        assert!(fields.len() > 25, "they are found: {fields:?}");
-        for name in fields.keys() {
-            assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
+        let split = Split::new(0, 2, b"s", 1).ok().map(Box::new);
+        for terms in [terms, Terms { split, ..Terms::default() }] {
+            let status = created(1, terms).status(&at(2));
+            let fields = serde_json::to_value(status).unwrap();
+            let fields = fields.as_object().unwrap();
+            assert!(fields.len() > 25, "they are found: {fields:?}");
+            for name in fields.keys() {
+                assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
+            }
         }
     }
 }

@@ -5,13 +5,13 @@
 
 use super::vocabulary::{Spec, FIRST};
 use super::{
-    allow_deny, alter, apply, audit, docs, grab, import, init, mgrab, pause, restock, rounds,
-    settle, status, user, winners,
+    allow_deny, alter, apply, audit, docs, elsewhere, grab, home, import, init, mgrab, parts,
+    pause, restock, rounds, send_receive, settle, status, user, winners,
 };
 use crate::server::call::Call;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 21] = [
+pub static TABLE: [Spec; 26] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -22,6 +22,9 @@ pub static TABLE: [Spec; 21] = [
     audit::SPEC,
     allow_deny::ALLOW,
     allow_deny::DENY,
+    send_receive::SEND,
+    send_receive::RECEIVE,
+    elsewhere::SPEC,
     grab::SPEC,
     mgrab::SPEC,
     settle::CONFIRM,
@@ -31,6 +34,8 @@ pub static TABLE: [Spec; 21] = [
     user::SPEC,
     winners::SPEC,
     rounds::SPEC,
+    parts::SPEC,
+    home::SPEC,
     HELP,
     apply::SPEC,
 ];

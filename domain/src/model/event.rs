@@ -56,16 +56,20 @@ pub enum EventKind {
     Import,
     /// A new round began.
     Round,
-    /// None available, none held.
+    /// Units were sent to another part of the split.
+    Send,
+    /// Units were received from another part of the split.
+    Receive,
+    /// None available, none held, none at other parts.
     SoldOut,
-    /// None available, some held.
+    /// None available, some held or at other parts.
     AllHeld,
     /// Some available again.
     Available,
 }
 
 /// Every kind of event, in the order in which pages list them.
-pub const EVENTS: [EventKind; 18] = [
+pub const EVENTS: [EventKind; 20] = [
     EventKind::Init,
     EventKind::Grant,
     EventKind::Confirm,
@@ -81,6 +85,8 @@ pub const EVENTS: [EventKind; 18] = [
     EventKind::Alter,
     EventKind::Import,
     EventKind::Round,
+    EventKind::Send,
+    EventKind::Receive,
     EventKind::SoldOut,
     EventKind::AllHeld,
     EventKind::Available,
@@ -130,11 +136,16 @@ impl EventKind {
                 ("IMPORT", Some(c"seckill.import"), "a grant was entered from the database")
             }
             EventKind::Round => ("ROUND", Some(c"seckill.round"), "a new round began"),
+            EventKind::Send => ("SEND", Some(c"seckill.send"), "units were sent to another part"),
+            EventKind::Receive => {
+                ("RECEIVE", Some(c"seckill.receive"), "units were received from another part")
+            }
             EventKind::SoldOut => {
-                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, nothing held")
+                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, held or elsewhere")
             }
             EventKind::AllHeld => {
-                ("ALLHELD", Some(c"seckill.allheld"), "now nothing is available, but some is held")
+                let about = "now nothing is available, but some is held or at other parts";
+                ("ALLHELD", Some(c"seckill.allheld"), about)
             }
             EventKind::Available => {
                 ("AVAILABLE", Some(c"seckill.available"), "now something is available again")

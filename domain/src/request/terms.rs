@@ -8,6 +8,7 @@ use crate::draw::Draw;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
+use crate::parts::Split;
 use crate::rounds::schedule::Schedule;
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
@@ -37,6 +38,8 @@ pub struct Terms {
     pub schedule: Option<Schedule>,
     /// Who may ask at all.
     pub admission: Admission,
+    /// Which part of a split it is, if it is one. Fixed at INIT.
+    pub split: Option<Box<Split>>,
 }
 
 impl Default for Terms {
@@ -51,6 +54,7 @@ impl Default for Terms {
             draw: None,
             schedule: None,
             admission: Admission::default(),
+            split: None,
         }
     }
 }
@@ -93,6 +97,7 @@ impl Terms {
             draw: self.draw,
             schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
+            split: self.split.clone(),
         }
     }
 
@@ -127,7 +132,22 @@ impl Terms {
                 return Err(Misuse::DrawListRepeats);
             }
         }
+        if let Some(split) = &self.split {
+            split.check()?;
+            if self.draw.is_some() || self.schedule.is_some() {
+                return Err(Misuse::PartTakesNoDraw);
+            }
+        }
         self.admission.check()
+    }
+
+    /// Whether a sale can begin with `supply` units on these terms, the amounts of DRAW LIST being
+    /// `amounts`.
+    pub fn check_supply(&self, supply: u64, amounts: &[u64]) -> Result<(), Misuse> {
+        if let Some(split) = &self.split {
+            split.check_share(supply)?;
+        }
+        self.draw.map_or(Ok(()), |draw| draw.check(supply, amounts))
     }
 }
 

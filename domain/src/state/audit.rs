@@ -1,5 +1,6 @@
 //! Recounting a sale from its grants.
 
+use crate::model::balances::{Balances, Escrow};
 use crate::Sale;
 
 /// A number that is not what the grants say.
@@ -58,6 +59,21 @@ impl Sale {
         fields
     }
 
+    /// Recounts what a part sent and received, and what it must have after that: the sum of what it
+    /// has and gave, against the sum of what it got.
+    fn audit_part(&self) -> [(&'static str, u64, u64); 3] {
+        let Balances { supply, deficit, escrow, .. } = self.balances;
+        let Escrow { put_in, sent, received, .. } = escrow.unwrap_or_default();
+        let counted = self.pairs.sums();
+        let (added, withdrawn) = (put_in.max(0).unsigned_abs(), put_in.min(0).unsigned_abs());
+        // A sale that is no part has nothing of it.
+        let (got, has) = match escrow {
+            Some(_) => (added + received + deficit, supply + sent + withdrawn),
+            None => (0, 0),
+        };
+        [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
+    }
+
     /// Recounts everything from the grants and compares. Visits every grant once.
     pub fn audit(&self) -> Audit {
         let count = self.ledger.recount();
@@ -86,6 +102,7 @@ impl Sale {
             .chain(packets)
             .chain(list)
             .chain(self.audit_older())
+            .chain(self.audit_part())
             .filter(|(_, stored, counted)| stored != counted)
             .map(|(field, stored, counted)| Difference { field, stored, counted })
             .collect();

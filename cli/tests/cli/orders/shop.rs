@@ -1,6 +1,6 @@
 //! A Redis that sells and a database that is to know it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use mysql::params;
@@ -14,29 +14,51 @@ use seckill_harness::server::module_path;
 pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
 
 enum Database {
-    MariaDb(MariaDb, Mutex<mysql::Conn>),
+    /// The server, if it is one of its own, lives as long as this.
+    MySql {
+        _server: Option<MariaDb>,
+        socket: PathBuf,
+        conn: Mutex<mysql::Conn>,
+    },
     Postgres(Postgres, Box<Mutex<postgres::Client>>),
 }
 
 pub struct Shop {
-    redis: Server,
+    /// None only while it is down.
+    redis: Option<Server>,
     database: Database,
     folder: tempfile::TempDir,
 }
 
 const ORDERS: &str = "SELECT seq, user_id, qty, state, at, deadline, req, born FROM orders
     WHERE id = :id AND lost = FALSE ORDER BY seq, born";
+const LOST: &str =
+    "SELECT user_id FROM orders WHERE lost = TRUE AND state = :state ORDER BY user_id";
 const ENTRIES: &str = "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept
     WHERE id = :id";
 
+fn mysql_url(socket: &Path, name: &str) -> String {
+    format!("mysql://root@localhost/{name}?socket={}", socket.display())
+}
+
 impl Shop {
+    /// A MariaDB of its own; or what listens at `SECKILL_TEST_MYSQL`, a local socket, which lets
+    /// root in and loses what it has in `shop`.
     #[track_caller]
     pub fn with_mariadb() -> Shop {
-        let server = MariaDb::start().expect("MariaDB");
-        let mut conn = mysql::Conn::new(server.url("").as_str()).expect("a connection");
-        conn.query_drop("CREATE DATABASE shop").expect("a database");
-        conn.query_drop("USE shop").expect("the database");
-        Shop::with(Database::MariaDb(server, Mutex::new(conn)))
+        let (server, socket) = match std::env::var_os("SECKILL_TEST_MYSQL") {
+            Some(socket) => (None, PathBuf::from(socket)),
+            None => {
+                let server = MariaDb::start().expect("MariaDB");
+                let socket = server.socket().to_owned();
+                (Some(server), socket)
+            }
+        };
+        let mut conn = mysql::Conn::new(mysql_url(&socket, "").as_str()).expect("a connection");
+        for line in ["DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "USE shop"] {
+            conn.query_drop(line).expect(line);
+        }
+        Shop::with(Database::MySql { _server: server, socket, conn: Mutex::new(conn) })
     }
 
     #[track_caller]
@@ -55,7 +77,7 @@ impl Shop {
         let socket = folder.path().join("redis");
         let settings = ["--unixsocket", socket.to_str().expect("text")];
         let redis = Server::start(&module_path(), &settings).expect("Redis");
-        Shop { redis, database, folder }
+        Shop { redis: Some(redis), database, folder }
     }
 
     pub fn redis_socket(&self) -> PathBuf {
@@ -64,18 +86,29 @@ impl Shop {
 
     pub fn database_socket(&self) -> PathBuf {
         match &self.database {
-            Database::MariaDb(server, _) => server.socket().to_owned(),
+            Database::MySql { socket, .. } => socket.clone(),
             Database::Postgres(server, _) => server.socket(),
         }
     }
 
+    fn redis(&self) -> &Server {
+        self.redis.as_ref().expect("Redis")
+    }
+
+    /// Redis is killed and comes back with its last snapshot.
+    #[track_caller]
+    pub fn lose_what_was_not_saved(&mut self) {
+        let server = self.redis.take().expect("Redis");
+        self.redis = Some(server.restart().expect("Redis again"));
+    }
+
     pub fn redis_url(&self) -> String {
-        self.redis.url()
+        self.redis().url()
     }
 
     pub fn database_url(&self) -> String {
         match &self.database {
-            Database::MariaDb(server, _) => server.url("shop"),
+            Database::MySql { socket, .. } => mysql_url(socket, "shop"),
             Database::Postgres(server, _) => server.url("shop"),
         }
     }
@@ -84,7 +117,7 @@ impl Shop {
     pub fn database_at(&self, port: u16) -> String {
         match &self.database {
             // It would go on by the local socket if that was there.
-            Database::MariaDb(..) => {
+            Database::MySql { .. } => {
                 format!("mysql://root@127.0.0.1:{port}/shop?prefer_socket=false")
             }
             Database::Postgres(..) => format!("postgres://postgres@127.0.0.1:{port}/shop"),
@@ -92,13 +125,13 @@ impl Shop {
     }
 
     pub fn connect(&self) -> redis::Connection {
-        self.redis.connect().expect("a connection")
+        self.redis().connect().expect("a connection")
     }
 
     /// All orders of a sale that are not lost.
     pub fn orders(&self, id: &str) -> Vec<Order> {
         match &self.database {
-            Database::MariaDb(_, conn) => {
+            Database::MySql { conn, .. } => {
                 let mut conn = conn.lock().unwrap();
                 conn.exec(ORDERS, params! { id }).expect("the orders")
             }
@@ -124,10 +157,25 @@ impl Shop {
         }
     }
 
+    /// The users of lost orders in this state, in order.
+    pub fn lost(&self, state: &str) -> Vec<Vec<u8>> {
+        match &self.database {
+            Database::MySql { conn, .. } => {
+                let mut conn = conn.lock().unwrap();
+                conn.exec(LOST, params! { "state" => state }).expect("the orders")
+            }
+            Database::Postgres(_, client) => {
+                let mut client = client.lock().unwrap();
+                let rows = client.query(&LOST.replace(":state", "$1"), &[&state]);
+                rows.expect("the orders").iter().map(|row| row.get(0)).collect()
+            }
+        }
+    }
+
     /// Entries of a sale: how many, how many revs, and the last.
     pub fn entries(&self, id: &str) -> (u64, u64, u64) {
         match &self.database {
-            Database::MariaDb(_, conn) => {
+            Database::MySql { conn, .. } => {
                 let mut conn = conn.lock().unwrap();
                 let row = conn.exec_first(ENTRIES, params! { id }).expect("the entries");
                 row.expect("a row")

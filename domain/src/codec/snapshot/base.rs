@@ -50,6 +50,9 @@ pub struct Base {
     pub(super) rounds: Option<RoundsOver>,
     initial_terms: Terms,
     terms: Terms,
+    /// Parts that it has exchanged units with.
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) pairs: u64,
 }
 
 /// What a sale with rounds keeps of those that are over.
@@ -94,6 +97,7 @@ impl Sale {
             rounds: self.rounds().map(over),
             initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
+            pairs: self.pairs.as_slice().len() as u64,
         }
     }
 }
@@ -137,6 +141,13 @@ impl Base {
         let terms_hold = self.terms.check().is_ok()
             && self.initial_terms.check().is_ok()
             && self.initial_terms.schedule == self.terms.schedule
+            && self.initial_terms.split == self.terms.split
+            && self.terms.split.is_some() == stated.escrow.is_some()
+            && self
+                .terms
+                .split
+                .as_ref()
+                .is_none_or(|it| it.check_share(self.initial_supply).is_ok())
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);
         match numbers_hold && terms_hold && self.rounds_hold() && is_complete {

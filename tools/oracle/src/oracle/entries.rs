@@ -68,19 +68,35 @@ impl Oracle {
         data += &gates.sample.map_or(String::new(), |(permille, _)| number("sample", permille));
         data += &unless_0("admit", gates.admit);
         data += if gates.mask { ",\"mask\":true" } else { "" };
-        let outbox = rules.outbox.map(|stream| format!(" outbox={stream}"));
-        self.happen_with(event, data, outbox.unwrap_or_default());
+        let mut raw = rules.outbox.map_or(String::new(), |stream| format!(" outbox={stream}"));
+        if let Some(part) = &rules.part {
+            data += &number("part", part.number);
+            data += &number("parts", part.of);
+            data += &number("total", part.total);
+            raw += &format!(" split={}", part.split.as_bytes().escape_ascii());
+        }
+        self.happen_with(event, data, raw);
     }
 
     /// An event, and the transition that it caused. `data` is what follows the sale's numbers.
     pub(super) fn happen_with(&mut self, event: &'static str, data: String, raw: String) {
         *self.tallies.entry(event).or_default() += 1;
         self.tell(self.round, event, &data, &raw);
-        let stock = match (self.available(), self.units("HELD")) {
+        self.notice_stock();
+    }
+
+    /// Where the units are.
+    pub(super) fn stock_now(&self) -> &'static str {
+        match (self.available(), self.may_come_back()) {
             (0, 0) => "SOLDOUT",
             (0, _) => "ALLHELD",
             _ => "AVAILABLE",
-        };
+        }
+    }
+
+    /// Tells where the units are now, if that is news.
+    pub(super) fn notice_stock(&mut self) {
+        let stock = self.stock_now();
         if stock != self.stock {
             self.stock = stock;
             self.tell(self.round, stock, "", "");

@@ -20,7 +20,7 @@ use super::tally::Tally;
 use super::{same, Check};
 use crate::oracle::{Ask, Bytes, Op};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{encoded, reply, request, words};
+use crate::world::{amount, encoded, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
 pub const KEY: &[u8] = b"k";
@@ -41,6 +41,7 @@ impl Cluster {
                 let request = request(op).ok_or_else(|| format!("{step} is no command"))?;
                 self.ask(*sale, op, &request, tally)
             }
+            Step::Between { sale, op, call } => self.interrupted(*sale, op, call, tally),
             Step::Several { user, qty, req } => self.grab_several(user, qty, req.as_deref(), tally),
             _ => Err(format!("{step} is no command")),
         }
@@ -53,6 +54,33 @@ impl Cluster {
         }
         let now = self.now();
         let decision = self.primary.held[sale].sale.decide(request, &now);
+        self.carry_out(sale, op, decision, tally)
+    }
+
+    /// A command in the middle of which another module calls another one: after what was decided,
+    /// and before it is made. If the sale has changed by then, nothing comes of the command.
+    fn interrupted(&mut self, sale: usize, op: &Op, call: &Step, tally: &mut Tally) -> Check {
+        let Some(request) = request(op) else {
+            return self.command(call, tally);
+        };
+        if !self.turn_rounds(sale, tally)? {
+            return Ok(());
+        }
+        let decision = self.primary.held[sale].sale.decide(&request, &self.now());
+        let Some(plan) = &decision.plan else {
+            // Nothing foreign runs in what changes nothing.
+            self.carry_out(sale, op, decision, tally)?;
+            return self.command(call, tally);
+        };
+        let before = digest(&self.primary.held[sale].sale);
+        self.command(call, tally)?;
+        let held = &self.primary.held[sale].sale;
+        let is_as_judged = digest(held) == before;
+        same("a plan is for the sale as it is", &plan.is_for(held), &is_as_judged)?;
+        if !is_as_judged {
+            tally.reply("(changed)");
+            return self.verify(sale, false);
+        }
         self.carry_out(sale, op, decision, tally)
     }
 
@@ -92,16 +120,16 @@ impl Cluster {
         }
         let told = self.primary.held[sale].sale.masked(decision.outcome.clone());
         tally.reply(&reply(&told));
-        if matches!(op, Op::Grab { .. }) {
-            self.count(sale, &decision.outcome);
+        if let Op::Grab { ask, .. } = op {
+            self.count(sale, &decision.outcome, amount(ask));
         }
         self.do_it(sale, op, &decision, tally)
     }
 
     /// Counts a GRAB on the primary.
-    fn count(&mut self, sale: usize, outcome: &Outcome) {
+    fn count(&mut self, sale: usize, outcome: &Outcome, amount: Amount) {
         let held = &mut self.primary.held[sale];
-        held.sale.count(outcome);
+        held.sale.count(outcome, amount);
         let is_refusal = !matches!(outcome, Outcome::Granted { .. } | Outcome::Misuse(_));
         held.refusals += u64::from(is_refusal);
     }
@@ -149,7 +177,7 @@ impl Cluster {
         }
         same("has changes", &!decision.changes().is_empty(), &answer.changed)?;
         tally.foretold += 1;
-        Ok(Some(Heard::Op { sale, op: op.clone(), clock, run, drawn }))
+        Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, run, drawn }))
     }
 
     fn draws_at_random(&self, sale: usize) -> bool {
@@ -269,7 +297,7 @@ impl Cluster {
                     heard.extend(self.foretell(sale, &Op::Sweep(0), decision, tally)?);
                 }
             } else if is_last || !refused {
-                self.count(sale, &decision.outcome);
+                self.count(sale, &decision.outcome, grabs[sale].amount);
                 heard.extend(self.foretell(sale, &op_of(&grabs[sale]), decision, tally)?);
             } else {
                 // Only part of a GRAB is done here: what expires, and who is admitted.
