@@ -10,6 +10,7 @@ BENCH ?=
 SIM ?=
 FUZZ ?=
 TORTURE ?=
+MUTANTS ?=
 # PROOF=--small, PROOF=--paths for `make proof-parts`.
 PROOF ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
@@ -19,7 +20,7 @@ SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo orders-test watch-test \
 	clients clients-deps durability \
-	test test-domain test-server test-release matrix cluster-test torture sim sim-parts proof-parts \
+	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
@@ -185,6 +186,10 @@ proof-parts: ## Go through all states of small split sales (PROOF=--small: what 
 
 fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
+
+# MUTANTS="--seed 7 --count 20 --only domain/". Stopped and started again it goes on where it was.
+mutants: deps ## Break the code in 100 places, one at a time, and tell which no test notices
+	cargo run --release -p seckill-mutants -- $(MUTANTS)
 
 memcheck: deps ## Run the server tests and altered calls under valgrind: no error, no leak (20 min)
 	cargo test --workspace --test fuzz memcheck -- --ignored --nocapture
