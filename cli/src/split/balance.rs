@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use redis::{cmd, Value};
-use seckill_balance::{made_twice, plan, tell, totals, under_way, Demand, Load, Reading, Timing};
+use seckill_balance::{plan, tell, under_way, Demand, Load, Reading, Timing};
 
 use super::nodes::Nodes;
 use super::parts::{advice, number, one, seckill, Split, View};
@@ -127,23 +127,16 @@ impl Balancer {
         Ok(())
     }
 
-    /// Units that were made twice are owed by who sent them. The source is read again after the
-    /// peer: what came in between is no unit too many.
+    /// Units that were made twice are owed by who sent them.
     fn settle(&mut self, readings: &[Reading], stop: &Stop) -> Result<(), String> {
-        if totals(readings).made_twice == 0 {
-            return Ok(());
-        }
-        let all = 0..readings.len();
-        for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
-            let peer = &readings[to];
-            if made_twice((from, &readings[from]), (to, peer)).is_none() || stop.is_told() {
-                continue;
-            }
-            let source = self.split.read(from)?.reading;
-            if let Some(total) = made_twice((from, &source), (to, peer)) {
+        for one in self.split.made_twice(readings)? {
+            if !stop.is_told() {
                 self.settled += 1;
-                self.send(from, to, total, true)?;
-                eprintln!("seckill split balance: part {from} owes {total} to part {to} now");
+                self.send(one.from, one.to, one.total, true)?;
+                eprintln!(
+                    "seckill split balance: {}: part {} owes part {} what was made twice, {} units",
+                    self.split.name, one.from, one.to, one.units
+                );
             }
         }
         Ok(())
@@ -200,7 +193,7 @@ impl Balancer {
             let id = self.split.id.clone();
             let mut words = vec![key.as_bytes(), &id, peer.as_bytes(), sum.as_bytes()];
             words.extend(owed.then_some(&b"OWED"[..]));
-            let replicas = self.replicas(from)?;
+            let (node, replicas) = self.replicas(from)?;
             let mut wait = cmd(if replicas > 0 { "WAIT" } else { "WAITAOF" });
             match replicas {
                 0 => wait.arg(1).arg(0).arg(WAIT_MS),
@@ -212,12 +205,15 @@ impl Balancer {
             };
             let now = sent.first().and_then(number).unwrap_or_default() as u64;
             if now == total {
-                let is_safe = match waited {
-                    Value::Int(count) => *count >= replicas as i64,
-                    Value::Array(counts) => counts.first().and_then(number) >= Some(1),
-                    // There is no log, or this server can't say: appendfsync decides.
-                    _ => replicas == 0,
-                };
+                // A primary that took over in between has replicas of its own.
+                let is_same = self.split.nodes.address(&key) == node;
+                let is_safe = is_same
+                    && match waited {
+                        Value::Int(count) => *count >= replicas as i64,
+                        Value::Array(counts) => counts.first().and_then(number) >= Some(1),
+                        // There is no log, or this server can't say: appendfsync decides.
+                        _ => replicas == 0,
+                    };
                 self.unanswered += u64::from(!is_safe);
                 return Ok(is_safe.then_some(total));
             }
@@ -229,15 +225,16 @@ impl Balancer {
         Ok(None)
     }
 
-    /// How many replicas the part's node has, dead ones included.
-    fn replicas(&mut self, part: usize) -> Result<usize, String> {
+    /// The part's node, and how many replicas it has, dead ones included.
+    fn replicas(&mut self, part: usize) -> Result<(String, usize), String> {
+        let key = self.split.key(part);
+        let node = self.split.nodes.address(&key);
         if let Some(count) = self.replicas {
-            return Ok(count);
+            return Ok((node, count));
         }
-        let node = self.split.nodes.address(&self.split.key(part));
         if let Some((asked, count)) = self.known.get(&node) {
             if asked.elapsed() < REPLICAS_KNOWN {
-                return Ok(*count);
+                return Ok((node, *count));
             }
         }
         let mut nodes = cmd("CLUSTER");
@@ -252,8 +249,9 @@ impl Balancer {
         };
         let [info, nodes] = replies.as_slice() else { return Err("no answer".into()) };
         let count = replicas_of(&text(info), &text(nodes));
-        self.known.insert(node, (Instant::now(), count));
-        Ok(count)
+        let node = self.split.nodes.address(&key);
+        self.known.insert(node.clone(), (Instant::now(), count));
+        Ok((node, count))
     }
 }
 

@@ -51,7 +51,7 @@ enum Command {
     Audit(operate::Name),
     /// Writes one list of all grants, as CSV
     Winners(winners::Options),
-    /// Removes all parts, part 0 first
+    /// Removes all parts, part 0 last; begun and not finished, it goes on
     Destroy(operate::Destroy),
 }
 

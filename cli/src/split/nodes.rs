@@ -65,11 +65,12 @@ impl Nodes {
                     self.known.insert(key.to_owned(), address);
                     return Ok(replies);
                 }
-                Attempt::Moved(to) => {
+                Attempt::Moved(to) if Instant::now() < until => {
                     self.is_cluster = true;
                     self.known.insert(key.to_owned(), to);
                     continue;
                 }
+                Attempt::Moved(to) => format!("it is said to be at {to}"),
                 Attempt::Again(why) => why,
             };
             self.known.remove(key);

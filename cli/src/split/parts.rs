@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use redis::{cmd, Cmd, Value};
-use seckill_balance::Reading;
+use seckill_balance::{made_twice, Reading, UnderWay};
 
 use super::nodes::{said, Nodes};
 
@@ -110,6 +110,27 @@ impl Split {
     pub fn read_all(&mut self) -> Result<Vec<View>, String> {
         (0..self.parts).map(|part| self.read(part)).collect()
     }
+
+    /// Pairs of which more was received than sent. The source is read again after the peer: what
+    /// was sent and received in between is no unit too many.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn made_twice(&mut self, readings: &[Reading]) -> Result<Vec<UnderWay>, String> {
+        let mut found = Vec::new();
+        let all = 0..readings.len();
+        for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
+            let peer = (to, &readings[to]);
+            if made_twice((from, &readings[from]), peer).is_none() {
+                continue;
+            }
+            let source = self.read(from)?.reading;
+            if let Some(total) = made_twice((from, &source), peer) {
+                found.push(UnderWay { from, to, total, units: total - source.sent[to] });
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// The first reply.
@@ -129,7 +150,10 @@ pub fn advice(key: &str, reply: &Value) -> String {
             "{key}: there is no such sale. Part 0 is made last: was `seckill split create` \
              finished, with this name?"
         ),
-        "NOSALE" => format!("{key} is missing: `seckill split repair` makes a lost part again"),
+        "NOSALE" => format!(
+            "{key} is missing. Don't make it again with its share: what it sold or sent would be \
+             there twice; see parts.md, failover"
+        ),
         "NOPERM" => format!("{key}: {text}. This takes the operator's commands, see security.md"),
         "READONLY" => format!("{key}: {text}. Give --redis the primary"),
         _ if text.contains("unknown command") => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use comfy_table::{presets, CellAlignment, Table};
-use seckill_balance::{totals, under_way, Reading};
+use seckill_balance::{totals, under_way, Reading, Totals};
 
 use super::parts::{Split, View};
 use crate::stop::Stop;
@@ -27,10 +27,14 @@ pub fn run(mut split: Split, options: &Options) -> Result<(), String> {
     let stop = Stop::on_signals()?;
     loop {
         let views = split.read_all()?;
+        let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
+        // What moved between two readings only looks as if it were made twice.
+        let twice = split.made_twice(&readings)?.iter().map(|one| one.units).sum();
+        let totals = Totals { made_twice: twice, ..totals(&readings) };
         match options.json {
-            true => println!("{}", json(&split, &views)),
-            false if options.watch => println!("\x1b[2J\x1b[H{}", table(&split, &views)),
-            false => println!("{}", table(&split, &views)),
+            true => println!("{}", json(&split, &views, &totals)),
+            false if options.watch => println!("\x1b[2J\x1b[H{}", table(&split, &views, &totals)),
+            false => println!("{}", table(&split, &views, &totals)),
         }
         if !options.watch || stop.is_told() {
             return Ok(());
@@ -43,7 +47,7 @@ fn sold(view: &View) -> u64 {
     view.number("sold")
 }
 
-fn table(split: &Split, views: &[View]) -> String {
+fn table(split: &Split, views: &[View], totals: &Totals) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([
         "part",
@@ -94,7 +98,6 @@ fn table(split: &Split, views: &[View]) -> String {
         String::new(),
     ]);
     let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
-    let totals = totals(&readings);
     let id = String::from_utf8_lossy(&split.id);
     let mut text = format!(
         "{}, split {id}: {} parts, {} units put in, {} under way\n{table}",
@@ -113,9 +116,7 @@ fn table(split: &Split, views: &[View]) -> String {
     text
 }
 
-fn json(split: &Split, views: &[View]) -> serde_json::Value {
-    let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
-    let totals = totals(&readings);
+fn json(split: &Split, views: &[View], totals: &Totals) -> serde_json::Value {
     let parts: Vec<serde_json::Value> = views
         .iter()
         .enumerate()

@@ -1,6 +1,6 @@
 //! `seckill split` on a single server that has all parts.
 
-use std::process::Child;
+use std::process::{Child, Command};
 
 use seckill_harness::{wait_until, Options, Server};
 
@@ -35,6 +35,12 @@ fn users_of_part_0(server: &Server) -> Vec<String> {
     users.filter(|user| server.cmd(&format!("SECKILL.HOME {user} 4")).int() == 0).collect()
 }
 
+#[track_caller]
+fn signal(process: u32, name: &str) {
+    let told = Command::new("kill").args(["-s", name, &process.to_string()]).status();
+    assert!(told.expect("kill runs").success());
+}
+
 struct Balancer(Child);
 
 impl Balancer {
@@ -46,9 +52,7 @@ impl Balancer {
 
     #[track_caller]
     fn stop(mut self) {
-        let id = self.0.id().to_string();
-        let killed = std::process::Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("kill").success());
+        signal(self.0.id(), "TERM");
         assert_eq!(self.0.wait().expect("its end").code(), Some(0));
     }
 }
@@ -70,6 +74,9 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
     assert_eq!(server.call("DEL s:{p2}"), "1");
     let words = ["create", "s", "--supply", "4001", "--parts", "4", "LIMIT", "0"];
     assert!(refused(&server, &words).contains("s:{p2} is missing"));
+    // What was begun to be removed can be removed.
+    assert_eq!(split(&server, &["destroy", "s", "--id", "s"]), "4 parts removed\n");
+    assert_eq!(server.call("DBSIZE"), "0");
 }
 
 /// Everybody comes to one part; two balancers bring it what the others have, to the last unit, and
@@ -96,7 +103,9 @@ fn all_units_come_to_where_they_are_asked_for() {
         false
     });
     assert_eq!(granted, 4_001);
-    balancers.map(Balancer::stop);
+    for balancer in balancers {
+        balancer.stop();
+    }
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
     let status = split(&server, &["status", "s", "--json"]);
     let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
@@ -122,4 +131,42 @@ fn what_is_done_to_a_split_is_done_to_all_parts() {
     assert!(refused(&server, &["destroy", "s", "--id", "t"]).contains("nothing was removed"));
     assert_eq!(split(&server, &["destroy", "s", "--id", "s"]), "4 parts removed\n");
     assert_eq!(server.call("DBSIZE"), "0");
+}
+
+const ONCE: [&str; 6] = ["balance", "s", "--interval", "5", "--passes", "1"];
+
+/// Units that were sent arrive once the replica has it in writing that they were, and not before.
+#[test]
+fn what_no_replica_has_stays_under_way() {
+    let server = Options::new().start();
+    let replica = Options::new().start();
+    create(&server);
+    replica.follow(&server);
+    replica.wait_in_sync(&server);
+    assert_eq!(server.call("SECKILL.SEND s:{p0} s 1 5"), "[5, 996]");
+    replica.wait_in_sync(&server);
+    signal(replica.pid(), "STOP");
+    split(&server, &ONCE);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 5 under way\n");
+    signal(replica.pid(), "CONT");
+    split(&server, &ONCE);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+    replica.wait_in_sync(&server);
+    assert_eq!(server.digest("s:{p0}"), replica.digest("s:{p0}"));
+}
+
+/// Part 1 has units of part 0 that part 0, as after a failover, does not know to have sent.
+#[test]
+fn units_that_were_made_twice_are_found_and_given_up() {
+    let server = Options::new().start();
+    create(&server);
+    assert_eq!(server.call("SECKILL.RECEIVE s:{p1} s 0 7"), "[7, 1007]");
+    let found = refused(&server, &["audit", "s"]);
+    assert!(found.contains("part 1 received 7 units from part 0, which sent 7 fewer"), "{found}");
+    assert!(split(&server, &["status", "s"]).contains("made twice: 7"));
+    split(&server, &ONCE);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+    let status = split(&server, &["status", "s", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    assert_eq!((&status["available"], &status["made_twice"]), (&4_001.into(), &0.into()));
 }
