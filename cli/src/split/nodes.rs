@@ -102,20 +102,22 @@ impl Nodes {
             },
         };
         let mut pipeline = Pipeline::new();
-        if asking {
-            pipeline.add_command(cmd("ASKING"));
-        }
         for command in cmds {
+            // It holds for one command.
+            if asking {
+                pipeline.add_command(cmd("ASKING"));
+            }
             pipeline.add_command(command.clone());
         }
-        let count = cmds.len() + usize::from(asking);
+        let each = 1 + usize::from(asking);
+        let count = cmds.len() * each;
         let packed = pipeline.get_packed_pipeline();
-        let mut replies = match connection.req_packed_commands(&packed, 0, count) {
+        let replies = match connection.req_packed_commands(&packed, 0, count) {
             Ok(replies) => replies,
             Err(error) => return Attempt::Again(error.to_string()),
         };
         self.open.insert(address.to_owned(), connection);
-        replies.drain(..usize::from(asking));
+        let replies: Vec<Value> = replies.into_iter().skip(each - 1).step_by(each).collect();
         let Some(Value::ServerError(error)) = replies.first() else {
             return Attempt::Done(replies);
         };

@@ -91,7 +91,11 @@ impl Split {
         }
         let mut view =
             View { reading, numbers: HashMap::new(), state: String::new(), node: String::new() };
-        for (name, value) in pairs(status) {
+        let fields = pairs(status);
+        if fields.is_empty() {
+            return Err(advice(&key, status));
+        }
+        for (name, value) in fields {
             match value {
                 Value::BulkString(word) if name == "state" => {
                     view.state = String::from_utf8_lossy(&word).into_owned();
