@@ -203,6 +203,7 @@ impl Balancer {
             let [Value::Array(sent), waited] = replies.as_slice() else {
                 return Err(advice(&key, &one(replies)));
             };
+            is_permitted(&key, waited)?;
             let now = sent.first().and_then(number).unwrap_or_default() as u64;
             if now == total {
                 // A primary that took over in between has replicas of its own.
@@ -248,10 +249,21 @@ impl Balancer {
             _ => String::new(),
         };
         let [info, nodes] = replies.as_slice() else { return Err("no answer".into()) };
+        // Who may not ask would count too few.
+        for reply in [info, nodes] {
+            is_permitted(&key, reply)?;
+        }
         let count = replicas_of(&text(info), &text(nodes));
         let node = self.split.nodes.address(&key);
         self.known.insert(node.clone(), (Instant::now(), count));
         Ok((node, count))
+    }
+}
+
+fn is_permitted(key: &str, reply: &Value) -> Result<(), String> {
+    match reply {
+        Value::ServerError(error) if error.code() == "NOPERM" => Err(advice(key, reply)),
+        _ => Ok(()),
     }
 }
 

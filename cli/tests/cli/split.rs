@@ -160,13 +160,38 @@ fn what_no_replica_has_stays_under_way() {
 fn units_that_were_made_twice_are_found_and_given_up() {
     let server = Options::new().start();
     create(&server);
+    server.call("SECKILL.RESTOCK s:{p0} -998 REQ withdrawn");
     assert_eq!(server.call("SECKILL.RECEIVE s:{p1} s 0 7"), "[7 1007]");
     let found = refused(&server, &["audit", "s"]);
     assert!(found.contains("part 1 received 7 units from part 0, which sent 7 fewer"), "{found}");
     assert!(split(&server, &["status", "s"]).contains("made twice: 7"));
+    let numbers = || {
+        let status = split(&server, &["status", "s", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+        ["available", "deficit", "made_twice"].map(|name| status[name].as_u64().expect("a number"))
+    };
+    // Part 0 has 3 of them to give up, and owes 4, which the next look fills.
     split(&server, &ONCE);
-    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
-    let status = split(&server, &["status", "s", "--json"]);
-    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-    assert_eq!((&status["available"], &status["made_twice"]), (&4_001.into(), &0.into()));
+    assert_eq!(numbers(), [3_007, 4, 0]);
+    split(&server, &ONCE);
+    let [available, deficit, _] = numbers();
+    assert_eq!((available, deficit), (3_003, 0));
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 3003 units put in, 0 under way\n");
+}
+
+/// Who may not wait, or not ask how many replicas there are, moves nothing and is told why.
+#[test]
+fn a_user_who_may_not_wait_moves_nothing() {
+    let server = Options::new().start();
+    create(&server);
+    assert_eq!(server.call("SECKILL.SEND s:{p0} s 1 5"), "[5 996]");
+    let rule = "on >pw ~* -@all +info +seckill.parts +seckill.status +seckill.send";
+    server.call(&format!("ACL SETUSER b {rule} +seckill.receive"));
+    let url = format!("redis://b:pw@127.0.0.1:{}/", server.port());
+    for (more, lacks) in [(&["--replicas", "1"][..], "wait"), (&[], "cluster|nodes")] {
+        let output = run(&[&["split", "--redis", &url], &ONCE[..], more].concat());
+        let told = String::from_utf8_lossy(&output.stderr).to_lowercase();
+        assert!(told.contains("noperm") && told.contains(lacks), "{told}");
+    }
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 5 under way\n");
 }
