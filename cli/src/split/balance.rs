@@ -64,8 +64,8 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     }
     for balancer in &balancers {
         eprintln!(
-            "seckill split balance: {}: {} units moved (some by others at the same time), {} times units made twice were settled, {} \
-             times no replica answered in time",
+            "seckill split balance: {}: {} units moved, some perhaps by others at the same time; \
+             {} times units made twice were settled; {} times no replica answered in time",
             balancer.split.name, balancer.moved, balancer.settled, balancer.unanswered
         );
     }
