@@ -38,6 +38,8 @@ pub mod draw;
 
 pub mod admission;
 
+pub mod waitlist;
+
 /// Sales that repeat.
 mod rounds {
     pub mod past;
@@ -67,6 +69,7 @@ pub mod plan;
 /// What the contract says of each request. Nothing here changes a sale.
 mod rules {
     pub mod admission;
+    pub(crate) mod behind;
     pub mod decide;
     pub(crate) mod expiry;
     pub(crate) mod grab;
@@ -74,6 +77,7 @@ mod rules {
     mod operator;
     mod rounds;
     mod settle;
+    pub(crate) mod waitlist;
 }
 
 pub mod outbox;

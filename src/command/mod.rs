@@ -17,6 +17,7 @@ mod mgrab;
 pub mod options;
 mod pause;
 pub mod pipeline;
+mod place;
 mod reply;
 mod restock;
 mod rounds;
@@ -26,6 +27,7 @@ pub mod table;
 mod terms;
 mod user;
 pub mod vocabulary;
+mod waiters;
 mod winners;
 
 use crate::server::module::load::{self, Context, RedisString, Status};

@@ -7,6 +7,7 @@ use seckill_domain::draw::Draw;
 use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
 use seckill_domain::schedule::Schedule;
 use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
 /// What the options said.
 #[derive(Debug, Default)]
@@ -63,6 +64,9 @@ impl Options {
             ("EVERY", &mut self.every),
             ("OFFSET", &mut self.offset),
             ("LASTS", &mut self.lasts),
+            ("WAITLIST", &mut change.waitlist.max),
+            ("OFFER", &mut change.waitlist.offer_ms),
+            ("OVERTAKE", &mut change.waitlist.overtake),
         ];
         match slots.into_iter().find(|(option, _)| is(name, option)) {
             Some((_, slot)) => args.once(slot, Args::integer).map(|()| true),
@@ -141,7 +145,14 @@ impl Options {
                 carry: self.carry.is_some(),
             }),
         };
-        Terms::default().altered(&self.change).check().map_err(errors::misuse)
+        let WaitTermsChange { max, offer_ms, overtake } = self.change.waitlist;
+        if max.is_none() && offer_ms.or(overtake).is_some() {
+            return Err(errors::SYNTAX);
+        }
+        // HOLD and OFFER may be those that the sale has.
+        let waitlist = Some(WaitTerms { max: 0, offer_ms: 1, overtake: 0 });
+        let usual = Terms { hold_ms: 1, waitlist, ..Terms::default() };
+        usual.altered(&self.change).check().map_err(errors::misuse)
     }
 }
 

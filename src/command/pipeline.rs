@@ -15,7 +15,7 @@ use std::slice;
 
 use super::{errors, reply};
 use crate::server::call::Call;
-use crate::server::data_set::counts;
+use crate::server::data_set::counts::{self, Load};
 use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
@@ -80,9 +80,9 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let mut key = call.open(KEY);
     let sale = sale(key.slot())?;
     let Decision { outcome, plan } = &sale.decide(request, now);
-    let shown = sale.masked(outcome.clone());
+    let shown = sale.masked(request, outcome.clone());
     // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
-    let attempt = matches!(request, Request::Grab(_)).then_some(outcome);
+    let attempt = matches!(request, Request::Grab(_) | Request::Wait(_)).then_some(outcome);
     let Some(plan) = plan else {
         count(sale, attempt);
         return Ok(shown);
@@ -131,6 +131,8 @@ pub struct Committed<'c> {
     pub settled: u64,
     /// When the sweeper must look at the sale.
     pub look_at: Option<u64>,
+    /// Whether it must at once: somebody waits for what is there.
+    pub is_urgent: bool,
 }
 
 /// The stream that the entries of `plan` go to, if it has any. `named` is the stream that the
@@ -265,14 +267,20 @@ fn commit<'c>(
     attempt: Option<&Outcome>,
     now: &Now,
 ) -> Committed<'c> {
-    let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
+    let (before, expired) = (Load::of(sale), sale.tallies().expired);
+    let (offers, dropped) = sale.list_totals();
     sale.commit(plan);
-    counts::holds_changed(holds, sale.holds_len());
+    let after = Load::of(sale);
+    counts::changed(before, after);
     counts::EXPIRED.add(sale.tallies().expired - expired);
+    counts::OFFERS.add(sale.list_totals().0 - offers);
+    counts::DROPPED.add(sale.list_totals().1 - dropped);
     count(sale, attempt);
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
     let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
-    Committed { entries: None, settled: holds.saturating_sub(sale.holds_len()), look_at }
+    let is_urgent = sale.serves_at(now);
+    let settled = before.holds.saturating_sub(after.holds);
+    Committed { entries: None, settled, look_at, is_urgent }
 }
 
 fn count(sale: &mut Sale, attempt: Option<&Outcome>) {
@@ -344,7 +352,7 @@ pub fn signal(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
     }
     call.signal_modified(key);
     if let Some(deadline) = committed.look_at {
-        call.watch(key, deadline);
+        call.watch(key, deadline, committed.is_urgent);
     }
 }
 

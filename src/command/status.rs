@@ -27,7 +27,9 @@ pub const SPEC: Spec = Spec {
         `hold_ms`, `open_at`, `close_at`, `now`, `next_deadline`, `created_at`, `last_grant_at`, \
         `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped`, where \
         DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
-        `next_round_at` (0: the series is over), and the map `counters`.",
+        `next_round_at` (0: the series is over), with WAITLIST that (`waitlist`), `offer_ms`, \
+        `overtake`, `waiting` and `waiting_units` (entries and their units), `waiting_since` \
+        (when the first one joined) and `offered` (offers that stand), and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
     internal: false,
@@ -80,6 +82,7 @@ mod tests {
     use seckill_domain::draw::Draw;
     use seckill_domain::schedule::Schedule;
     use seckill_domain::terms::Terms;
+    use seckill_domain::waitlist::WaitTerms;
     use seckill_oracle::sales::{at, created};
 
     #[test]
@@ -91,8 +94,13 @@ mod tests {
         let status = created(1, terms).status(&at(2));
         let fields = serde_json::to_value(status).unwrap();
         let fields = fields.as_object().unwrap();
-        assert!(fields.len() > 25, "they are found: {fields:?}");
-        for name in fields.keys() {
+        let list = Some(WaitTerms { max: 1, offer_ms: 1, overtake: 1 });
+        let with_list = created(1, Terms { waitlist: list, ..Terms::default() }).status(&at(2));
+        let with_list = serde_json::to_value(with_list).unwrap();
+        let fields = fields.keys().chain(with_list.as_object().unwrap().keys());
+        let fields: std::collections::BTreeSet<&String> = fields.collect();
+        assert!(fields.len() > 32, "they are found: {fields:?}");
+        for name in fields {
             assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
         }
     }

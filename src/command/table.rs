@@ -5,13 +5,13 @@
 
 use super::vocabulary::{Spec, FIRST};
 use super::{
-    allow_deny, alter, apply, audit, docs, grab, import, init, mgrab, pause, restock, rounds,
-    settle, status, user, winners,
+    allow_deny, alter, apply, audit, docs, grab, import, init, mgrab, pause, place, restock,
+    rounds, settle, status, user, waiters, winners,
 };
 use crate::server::call::Call;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 21] = [
+pub static TABLE: [Spec; 23] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -31,6 +31,8 @@ pub static TABLE: [Spec; 21] = [
     user::SPEC,
     winners::SPEC,
     rounds::SPEC,
+    place::SPEC,
+    waiters::SPEC,
     HELP,
     apply::SPEC,
 ];

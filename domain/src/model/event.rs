@@ -56,6 +56,14 @@ pub enum EventKind {
     Import,
     /// A new round began.
     Round,
+    /// A user joined the waiting list.
+    Wait,
+    /// Units were offered to the one who waited for them.
+    Offer,
+    /// A user left the waiting list.
+    Leave,
+    /// An entry of the waiting list was dropped.
+    Dropped,
     /// None available, none held.
     SoldOut,
     /// None available, some held.
@@ -65,7 +73,7 @@ pub enum EventKind {
 }
 
 /// Every kind of event, in the order in which pages list them.
-pub const EVENTS: [EventKind; 18] = [
+pub const EVENTS: [EventKind; 22] = [
     EventKind::Init,
     EventKind::Grant,
     EventKind::Confirm,
@@ -81,6 +89,10 @@ pub const EVENTS: [EventKind; 18] = [
     EventKind::Alter,
     EventKind::Import,
     EventKind::Round,
+    EventKind::Wait,
+    EventKind::Offer,
+    EventKind::Leave,
+    EventKind::Dropped,
     EventKind::SoldOut,
     EventKind::AllHeld,
     EventKind::Available,
@@ -130,6 +142,14 @@ impl EventKind {
                 ("IMPORT", Some(c"seckill.import"), "a grant was entered from the database")
             }
             EventKind::Round => ("ROUND", Some(c"seckill.round"), "a new round began"),
+            EventKind::Wait => ("WAIT", Some(c"seckill.wait"), "a user joined the waiting list"),
+            EventKind::Offer => {
+                ("OFFER", Some(c"seckill.offer"), "units are held for a user who waited for them")
+            }
+            EventKind::Leave => ("LEAVE", Some(c"seckill.leave"), "a user left the waiting list"),
+            EventKind::Dropped => {
+                ("DROPPED", Some(c"seckill.dropped"), "an entry of the waiting list was dropped")
+            }
             EventKind::SoldOut => {
                 ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, nothing held")
             }

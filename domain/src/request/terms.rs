@@ -9,6 +9,7 @@ use crate::memory::wire;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::rounds::schedule::Schedule;
+use crate::waitlist::{WaitTerms, WaitTermsChange};
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,8 @@ pub struct Terms {
     pub schedule: Option<Schedule>,
     /// Who may ask at all.
     pub admission: Admission,
+    /// Who waits for what comes back.
+    pub waitlist: Option<WaitTerms>,
 }
 
 impl Default for Terms {
@@ -51,6 +54,7 @@ impl Default for Terms {
             draw: None,
             schedule: None,
             admission: Admission::default(),
+            waitlist: None,
         }
     }
 }
@@ -78,6 +82,8 @@ pub struct TermsChange {
     pub outbox: Option<Box<[u8]>>,
     /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
     pub admission: AdmissionChange,
+    /// WAITLIST, OFFER, OVERTAKE.
+    pub waitlist: WaitTermsChange,
 }
 
 impl Terms {
@@ -93,6 +99,7 @@ impl Terms {
             draw: self.draw,
             schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
+            waitlist: WaitTerms::altered(self.waitlist, &change.waitlist),
         }
     }
 
@@ -103,7 +110,18 @@ impl Terms {
 
     /// Whether a sale on these terms keeps what a plain one does not.
     pub fn has_extras(&self) -> bool {
-        self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
+        let has_list = self.waitlist.is_some();
+        has_list || self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
+    }
+
+    /// How long an offer stands to one who waits; 0 where nothing says so.
+    pub fn offer_ms(&self) -> u64 {
+        let offer_ms = self.waitlist.map_or(0, |list| list.offer_ms);
+        if offer_ms > 0 {
+            offer_ms
+        } else {
+            self.hold_ms
+        }
     }
 
     /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
@@ -125,6 +143,12 @@ impl Terms {
             schedule.check()?;
             if self.draw.as_ref().is_some_and(Draw::is_list) {
                 return Err(Misuse::DrawListRepeats);
+            }
+        }
+        if let Some(list) = &self.waitlist {
+            list.check(self.hold_ms)?;
+            if self.draw.is_some() || self.schedule.is_some() {
+                return Err(Misuse::WaitlistTakesNoDraw);
             }
         }
         self.admission.check()

@@ -12,6 +12,7 @@ mod draws;
 mod gates;
 mod holds;
 mod rounds;
+mod waitlist;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use seckill_domain::request::{Deed, Now, Request, Settle, Which};
 use seckill_domain::Sale;
 
-use super::oracle::{Ask, GatePatch, Op, Patch, Rules};
+use super::oracle::{Ask, GatePatch, ListPatch, Op, Patch, Rules};
 use super::rebuild;
 use super::world::{Check, World, RUN_STEP};
 
@@ -40,7 +41,10 @@ const NO_PATCH: Patch = Patch {
     close_at: None,
     outbox: None,
     gates: NO_GATES,
+    list: NO_LIST,
 };
+
+const NO_LIST: ListPatch = ListPatch { max: None, offer_ms: None, overtake: None };
 
 const NO_GATES: GatePatch =
     GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None };

@@ -7,15 +7,16 @@ use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::outcome::{GrantView, Misuse, Outcome, State};
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
-    Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Which,
+    Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Wait, Which,
 };
 use seckill_domain::schedule::Schedule;
 use seckill_domain::status::Status;
 use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 
 use super::oracle::{
@@ -169,12 +170,12 @@ impl World {
             _ => None,
         };
         let expected = self.oracle.ask(op, now.clock_ms, now.run, drawn);
-        let told = self.sale.masked(decision.outcome.clone());
+        let told = masked(&self.sale, op, &decision.outcome);
         same!("reply", reply(&told), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
         let before = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
         // Only GRAB is counted as an attempt.
-        if matches!(op, Op::Grab { .. }) && decision.changes().is_empty() {
+        if is_attempt(op) && decision.changes().is_empty() {
             self.sale.count(&decision.outcome);
         }
         if decision.changes().is_empty() {
@@ -182,7 +183,7 @@ impl World {
             same!("memory after a refusal", self.sale.memory_bytes(), before.1);
         } else {
             self.make(&decision, &mut events, &mut entries)?;
-            if matches!(op, Op::Grab { .. }) {
+            if is_attempt(op) {
                 self.sale.count(&decision.outcome);
             }
         }
@@ -257,6 +258,7 @@ impl World {
         self.verify_numbers()?;
         self.verify_rows()?;
         self.verify_users()?;
+        self.verify_list()?;
         let balances = self.sale.balances();
         same!("law", balances.is_lawful(), true);
         same!("sum", balances.available + balances.held + balances.sold, balances.supply);
@@ -304,6 +306,27 @@ impl World {
         Ok(())
     }
 
+    fn verify_list(&self) -> Check {
+        let status = self.sale.status(&self.now());
+        let numbers = [status.waitlist, status.offer_ms, status.overtake, status.waiting];
+        let numbers = numbers.into_iter().chain([status.waiting_units, status.waiting_since]);
+        let numbers: Option<Vec<u64>> = numbers.chain([status.offered]).collect();
+        same!("list", numbers, self.oracle.list_numbers().map(Vec::from));
+        let list = self.sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
+        let list = list.map(|it| (it.ticket, it.user, it.req, it.qty, it.at, it.until));
+        let waiters = self.oracle.waiters();
+        let theirs = waiters
+            .iter()
+            .map(|it| (it.ticket, &it.user[..], &it.req[..], it.qty, it.at, it.until));
+        same!("waiters", list.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
+        for waiter in waiters {
+            let place = self.sale.place(&waiter.user).map(|it| reply(&Outcome::Waiting(it)));
+            same!("place", place, self.oracle.place(&waiter.user));
+        }
+        same!("place of nobody", self.sale.place(b"nobody waits as this one"), None);
+        self.oracle.check_overtaking()
+    }
+
     fn verify_users(&self) -> Check {
         let ledger = self.sale.ledger();
         let stranger = b"nobody grabs as this one".to_vec();
@@ -335,6 +358,17 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// What the caller of `op` is shown.
+pub fn masked(sale: &Sale, op: &Op, outcome: &Outcome) -> Outcome {
+    let shown = |request| sale.masked(&request, outcome.clone());
+    request(op).map_or_else(|| outcome.clone(), shown)
+}
+
+/// Whether it is an attempt to buy, as STATUS counts them.
+pub fn is_attempt(op: &Op) -> bool {
+    matches!(op, Op::Grab { .. } | Op::Join { .. })
 }
 
 /// Commits what was decided, if anything.
@@ -377,6 +411,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
             Some(Asked::Exactly) => "QTY",
             Some(Asked::UpTo) => "UPTO",
             Some(Asked::Either) => "ANY",
+            Some(Asked::Offered) => "OFFER",
         },
         epoch: grant.epoch,
         round: grant.round,
@@ -411,6 +446,11 @@ pub fn terms(rules: &Rules) -> Terms {
             carry: every.carry,
         }),
         admission: admission(&rules.gates),
+        waitlist: rules.list.map(|list| WaitTerms {
+            max: list.max,
+            offer_ms: list.offer_ms,
+            overtake: list.overtake,
+        }),
     }
 }
 
@@ -458,6 +498,19 @@ fn terms_change(patch: &Patch) -> TermsChange {
         close_at: patch.close_at,
         outbox: patch.outbox.map(stream),
         admission: admission_change(&patch.gates),
+        waitlist: WaitTermsChange {
+            max: patch.list.max,
+            offer_ms: patch.list.offer_ms,
+            overtake: patch.list.overtake,
+        },
+    }
+}
+
+fn amount(ask: Ask) -> Amount {
+    match ask {
+        Ask::Qty(qty) => Amount::Exactly(qty),
+        Ask::UpTo(qty) => Amount::UpTo(qty),
+        Ask::Unsaid => Amount::Unsaid,
     }
 }
 
@@ -472,14 +525,12 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             id: 78,
             secret: [8; 16],
         }),
-        Op::Grab { user, ask, req } => Request::Grab(Grab {
-            user,
-            amount: match ask {
-                Ask::Qty(qty) => Amount::Exactly(*qty),
-                Ask::UpTo(qty) => Amount::UpTo(*qty),
-                Ask::Unsaid => Amount::Unsaid,
-            },
-            req: req.as_deref(),
+        Op::Grab { user, ask, req } => {
+            Request::Grab(Grab { user, amount: amount(*ask), req: req.as_deref() })
+        }
+        Op::Join { user, ask, req, until } => Request::Wait(Wait {
+            grab: Grab { user, amount: amount(*ask), req: Some(req) },
+            until: *until,
         }),
         Op::Settle { user, pick, deed } => Request::Settle(Settle {
             user,
@@ -544,6 +595,9 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
         Outcome::Denied => "DENIED".into(),
         Outcome::Busy => "BUSY".into(),
+        Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
+            format!("WAITING {ticket} {ahead} {units_ahead}")
+        }
         Outcome::Changed { users } => users.to_string(),
         Outcome::NextRound => "the next round".into(),
         Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
@@ -565,6 +619,8 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
             Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
             Misuse::SaltTooLong => "ERR admission",
+            Misuse::WaitlistTooLong | Misuse::OfferTooLong => "ERR list",
+            Misuse::OfferNeedsTime | Misuse::WaitlistTakesNoDraw => "ERR list",
             Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
             Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
             Misuse::DrawSumDiffers => "ERR draw",

@@ -15,6 +15,7 @@ use crate::model::outcome::Refused;
 use crate::request::terms::Terms;
 use crate::rounds::past::{Rounds, Total};
 use crate::state::status::Tallies;
+use crate::waitlist::Totals;
 use crate::Sale;
 
 /// What a sale is without its lists, and what they come to.
@@ -50,6 +51,17 @@ pub struct Base {
     pub(super) rounds: Option<RoundsOver>,
     initial_terms: Terms,
     terms: Terms,
+    /// The waiting list, if the sale has one.
+    pub(super) waitlist: Option<ListStart>,
+}
+
+/// What there is of a waiting list without its entries.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ListStart {
+    /// How many wait.
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) waiting: u64,
+    totals: Totals,
 }
 
 /// What a sale with rounds keeps of those that are over.
@@ -94,6 +106,9 @@ impl Sale {
             rounds: self.rounds().map(over),
             initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
+            waitlist: self
+                .waitlist()
+                .map(|list| ListStart { waiting: list.len(), totals: list.totals }),
         }
     }
 }
@@ -118,6 +133,9 @@ impl Base {
             rounds.totals = over.totals.clone().into();
             sale.extras_mut().rounds = Some(rounds);
         }
+        if let (Some(list), Some(start)) = (sale.waitlist_mut(), &self.waitlist) {
+            list.totals = start.totals;
+        }
         // The INIT was a change, too, and comes before the pieces.
         let version = self.balances.version.checked_sub(self.pieces).filter(|it| *it > 0);
         let (version, packets) = (version.ok_or(Refused::Law)?, sale.packets_begun());
@@ -137,6 +155,7 @@ impl Base {
         let terms_hold = self.terms.check().is_ok()
             && self.initial_terms.check().is_ok()
             && self.initial_terms.schedule == self.terms.schedule
+            && self.waitlist.is_some() == self.terms.waitlist.is_some()
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);
         match numbers_hold && terms_hold && self.rounds_hold() && is_complete {

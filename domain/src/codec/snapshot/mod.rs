@@ -9,7 +9,7 @@
 //! The pieces come in the order of the variants, `*` any number of them:
 //!
 //! ```text
-//! Base  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Refusals
+//! Base  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Waiters*  Refusals
 //! ```
 //! The grants come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
 
@@ -31,7 +31,7 @@ use crate::model::outcome::Refused;
 use crate::state::status::Refusals;
 
 use grants::Grants;
-use pieces::{ListedUsers, RestockId};
+use pieces::{ListedUsers, RestockId, StandingWaiter};
 
 pub use base::Base;
 pub use load::Loader;
@@ -62,6 +62,8 @@ pub enum Piece<'a> {
     Round(RoundStart),
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals(Refusals),
+    /// Entries of the waiting list, in order.
+    Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
 }
 
 /// The forms of a piece in a dump. What is here stays readable, and a later version adds its own

@@ -210,6 +210,7 @@ fn is_row(grant: &Grant<'_>, row: &Row) -> bool {
         Some(Asked::Exactly) => "QTY",
         Some(Asked::UpTo) => "UPTO",
         Some(Asked::Either) => "ANY",
+        Some(Asked::Offered) => "OFFER",
     };
     grant.seq == row.seq
         && grant.user == row.user
