@@ -12,10 +12,14 @@ FUZZ ?=
 TORTURE ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
 LAB ?=
+# And for `make shop-test`.
+SHOP ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo clients clients-deps durability \
-	test test-domain test-server matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs bench \
-	bench-instructions bench-profile lab lab-soak lab-php lab-php-deps
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo orders-test \
+	clients clients-deps durability \
+	test test-domain test-server test-release matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
+	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
+	shop-test
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -51,26 +55,50 @@ demo-redpacket: deps ## Pay out three rounds of red packets and draw what was pa
 	target/release/red_packet
 	target/release/red_packet --packets
 
+demo-waitlist: deps ## Sell to 10,000 people of whom a third don't pay, with and without a waiting list
+	$(BUILD) -p waiting_list --bin waiting_list
+	target/release/waiting_list
+
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders
 
 order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
-	cargo build --release -p order_writer -p seckill-order-demo
+	cargo build --release -p seckill-cli -p seckill-order-demo
 	target/release/order_demo
 
-# What `make clients` takes: the libraries below those of clients/, and what checks these. Jedis is up
-# to you: a CLASSPATH with it and what it needs.
+orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB and PostgreSQL
+	@.ci/deps postgres
+	cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
+
+# What `make clients` takes: the libraries below those of clients/, and what checks these. Where no
+# registry has Jedis, a CLASSPATH of your own can have it with what it needs.
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
 	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
 	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy
+	@.ci/jedis $(CLIENT_LIBRARIES)/jars $(CLIENTS)
 
 # CLIENTS="--skip Java" leaves one out that is not here.
 clients: deps clients-deps ## Run clients/ through its table on three servers (CLIENTS="--skip Java")
 	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
+
+shop-deps: ## Install what examples/shop takes: MariaDB, php-fpm with phpredis, nginx, without services
+	@.ci/deps orders php shop
+
+# PORT=8080 chooses where it listens; what is sold is kept in target/shop.
+shop: deps shop-deps ## Open a small whole shop in PHP on a free port, until Ctrl-C
+	$(BUILD) -p seckill-cli --bin seckill
+	@exec examples/shop/start target/shop
+
+# SHOP="--docs docs/shop" takes the pictures of docs/shop.md anew.
+shop-test: deps shop-deps ## Play the shop's visitors in a browser, then `ab -c 500 -n 4000` on it
+	@.ci/deps browser
+	@npm install --silent --no-fund --prefix $(CURDIR)/target/shop-test puppeteer-core@24
+	$(BUILD) -p seckill-cli --bin seckill
+	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node tools/shop/test.js $(SHOP)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability
@@ -107,6 +135,12 @@ lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed an
 	cargo build --release -p seckill -p seckill-lab --lib --bin lab_php
 	target/release/lab_php $(if $(LAB),$(LAB),--docs docs)
 
+migrate-deps: ## Install PHP and MariaDB for migrate-test, without their services
+	@.ci/deps migrate
+
+migrate-test: deps migrate-deps ## Carry sales from the posts' programs to the module, and back
+	cargo test --workspace --test migrate -- --include-ignored
+
 test: deps ## Run all tests
 	cargo test --workspace
 
@@ -116,8 +150,13 @@ test-domain: ## Run the tests of the sale itself: no server, no libclang
 # SERVER=valkey-9.1.2 takes another server than the system's, one of those that .ci/servers fetches.
 test-server: deps ## Run the server tests (SERVER=valkey-9.1.2: on that server)
 	$(if $(SERVER),.ci/servers $(SERVER))
-	$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
+	$(if $(SECKILL_MODULE),SECKILL_MODULE="$(SECKILL_MODULE)") \
+		$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
 		cargo test --workspace --test server
+
+# The module as it ships, without the debug assertions of the one that tests are built with.
+test-release: build ## Run the server tests against the release build (SERVER=valkey-9.1.2)
+	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
 
 matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/servers

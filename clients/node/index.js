@@ -89,7 +89,9 @@ class Sale {
 
   /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
   grab(user, { req = randomUUID(), qty = 1, upto } = {}) {
-    return this.#change('GRAB', user, req, upto === undefined ? ['QTY', qty] : ['UPTO', upto]);
+    // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+    const units = qty === 1 ? [] : ['QTY', qty];
+    return this.#change('GRAB', user, req, upto === undefined ? units : ['UPTO', upto]);
   }
 
   confirm(user, { req, reclaim = false } = {}) {

@@ -8,20 +8,21 @@
 
 #![forbid(unsafe_code)]
 
-/// What every room speaks of: the bounds, the numbers and their law, outcomes and events.
+/// What every room speaks of: the bounds, the numbers and their law, outcomes and events; and how
+/// values are written and read back within their bounds.
 mod model {
     pub mod balances;
     pub mod event;
     pub(crate) mod keyed;
     pub mod limits;
     pub mod outcome;
+    pub(crate) mod wire;
 }
 
-/// Append-only pages, and values as bytes.
+/// Append-only pages, and the bytes in them.
 mod memory {
     pub(crate) mod bytes;
     pub mod pages;
-    pub(crate) mod wire;
 }
 
 mod index;

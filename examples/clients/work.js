@@ -1,9 +1,12 @@
 // The whole work of every user of redis.conf.example, with ioredis:  work.js HOST:PORT KEY WORK
+// What clients/node can do, BUY in the list of work, goes through it.
 'use strict';
 
 const assert = require('assert');
 const fs = require('fs');
 const { Redis } = require('ioredis');
+
+const { Sale, decode } = require('../../clients/node');
 
 // With a name, which the library tells the server when it connects; it asks for INFO, too.
 function connect(address, user, more = {}) {
@@ -26,18 +29,30 @@ function hear(server) {
   });
 }
 
+async function buy(sale) {
+  const held = [await sale.grab('a', { req: 'o-1' }), await sale.grab('b', { req: 'o-2', qty: 2 }),
+    await sale.grab('c', { req: 'o-3', upto: 2 }), await sale.extend('a', 900000, { req: 'o-1' })];
+  assert.deepEqual(held.map(({ state }) => state), ['HELD', 'HELD', 'HELD', 'HELD']);
+  assert.equal((await sale.confirm('a', { req: 'o-1' })).state, 'SOLD');
+  assert.equal((await sale.cancel('b', { req: 'o-2' })).state, 'CANCELLED');
+  assert.equal((await sale.user('a')).grants[0].req, 'o-1');
+  assert.equal((await sale.status()).sold, 1);
+}
+
 async function main() {
   const [address, key, work] = process.argv.slice(2);
   const users = ['shop', 'reader', 'operator', 'monitoring'];
   const servers = Object.fromEntries(users.map((user) => [user, connect(address, user)]));
   for (const line of fs.readFileSync(work, 'ascii').trim().split('\n')) {
     const [user, ...call] = line.replaceAll('KEY', key).split(' ');
-    await servers[user].call(...call);
+    if (call[0] === 'BUY') await buy(new Sale(servers[user], call[1]));
+    else await servers[user].call(...call);
   }
 
   const stream = `${key}:orders`;
   const entries = await servers.reader.xreadgroup('GROUP', 'db', 'one', 'STREAMS', stream, '>');
-  const first = entries[0][1][0][0];
+  const [first, fields] = entries[0][1][0];
+  assert.equal(decode(fields).event, 'INIT');
   assert.equal(await servers.reader.xack(stream, 'db', first), 1);
 
   for (const user of ['monitoring', 'operator']) {

@@ -1,5 +1,10 @@
 <?php
 // The whole work of every user of redis.conf.example, with phpredis:  work.php HOST:PORT KEY WORK
+// What clients/php can do, BUY in the list of work, goes through it.
+
+require __DIR__ . '/../../clients/php/src/Seckill.php';
+
+use Seckill\Sale;
 
 function connect(string $address, string $user): Redis
 {
@@ -19,6 +24,17 @@ function must(bool $holds, string $what): void
     }
 }
 
+function buy(Sale $sale): void
+{
+    $held = [$sale->grab('a', 'o-1'), $sale->grab('b', 'o-2', 2), $sale->grab('c', 'o-3', upto: 2),
+        $sale->extend('a', 900_000, 'o-1')];
+    must(array_column($held, 'state') === array_fill(0, 4, 'HELD'), 'three orders, one prolonged');
+    must($sale->confirm('a', 'o-1')->state === 'SOLD', 'CONFIRM');
+    must($sale->cancel('b', 'o-2')->state === 'CANCELLED', 'CANCEL');
+    must($sale->user('a')['grants'][0]['req'] === 'o-1', 'USER');
+    must($sale->status()['sold'] === 1, 'STATUS');
+}
+
 [, $address, $key, $work] = $argv;
 $servers = [];
 foreach (['shop', 'reader', 'operator', 'monitoring'] as $user) {
@@ -26,6 +42,10 @@ foreach (['shop', 'reader', 'operator', 'monitoring'] as $user) {
 }
 foreach (file($work, FILE_IGNORE_NEW_LINES) as $line) {
     $call = explode(' ', str_replace('KEY', $key, $line));
+    if ($call[1] === 'BUY') {
+        buy(new Sale(fn () => connect($address, $call[0]), $call[2]));
+        continue;
+    }
     $server = $servers[array_shift($call)];
     $server->clearLastError();
     $server->rawCommand(...$call);
@@ -34,6 +54,7 @@ foreach (file($work, FILE_IGNORE_NEW_LINES) as $line) {
 
 $entries = $servers['reader']->xReadGroup('db', 'one', ["$key:orders" => '>']);
 $first = array_key_first($entries["$key:orders"]);
+must(Sale::decode($entries["$key:orders"][$first])['event'] === 'INIT', 'the first entry');
 must($servers['reader']->xAck("$key:orders", 'db', [$first]) === 1, 'XACK');
 
 foreach (['monitoring', 'operator'] as $user) {

@@ -1,8 +1,12 @@
-"""The whole work of every user of redis.conf.example, with redis-py:  work.py HOST:PORT KEY WORK"""
+"""The whole work of every user of redis.conf.example, with redis-py:  work.py HOST:PORT KEY WORK
+
+What clients/python can do, BUY in the list of work, goes through it.
+"""
 
 import sys
 
 import redis
+from seckill import Sale, decode
 
 
 def connect(address, user):
@@ -18,18 +22,32 @@ def connect(address, user):
     )
 
 
+def buy(sale):
+    held = [sale.grab("a", "o-1"), sale.grab("b", "o-2", 2), sale.grab("c", "o-3", upto=2)]
+    held.append(sale.extend("a", 900_000, "o-1"))
+    assert [answer.state for answer in held] == ["HELD"] * 4
+    assert sale.confirm("a", "o-1").state == "SOLD"
+    assert sale.cancel("b", "o-2").state == "CANCELLED"
+    assert sale.user("a").grants[0].req == "o-1"
+    assert sale.status()["sold"] == 1
+
+
 def main():
     address, key, work = sys.argv[1:]
     servers = {user: connect(address, user) for user in ("shop", "reader", "operator", "monitoring")}
     with open(work, encoding="ascii") as lines:
         for line in lines:
             user, *call = line.replace("KEY", key).split()
-            servers[user].execute_command(*call)
+            if call[0] == "BUY":
+                buy(Sale(servers[user], call[1]))
+            else:
+                servers[user].execute_command(*call)
 
     entries = servers["reader"].xreadgroup("db", "one", {f"{key}:orders": ">"})
     # A list of streams with RESP2, a map of them with RESP3, where batches are lists once more.
     batch = list(entries.values())[0][0] if isinstance(entries, dict) else entries[0][1]
-    first = batch[0][0]
+    first, fields = batch[0]
+    assert decode(fields).event == "INIT"
     assert servers["reader"].xack(f"{key}:orders", "db", first) == 1
 
     # Meanwhile another program pauses and resumes a sale, so there is always something to hear.

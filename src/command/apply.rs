@@ -143,7 +143,9 @@ fn commit_with<'c>(
     stream: Stream<'c>,
     first: StreamId,
 ) -> Result<Committed<'c>, Refusal> {
-    let (outbox, open) = (call.outbox(), stream.open_to_follow());
+    let outbox = call.outbox();
+    let open =
+        stream.open_to_follow(|| pipeline::same_sale(&mut call.open(KEY), Some(plan)).is_some());
     let mut key = call.open(KEY);
     let Some(sale) = pipeline::same_sale(&mut key, Some(plan)) else {
         // Nothing is known of the stream either.
@@ -194,16 +196,19 @@ fn begin<'a, 'c>(
     let mut committed = Committed { look_at: sale.next_look(), ..Committed::default() };
     if let Some(plan) = &plan {
         if let Some((stream, first)) = stream_of(&sale, outbox, plan, position)? {
-            let open = stream.open_to_follow();
-            if !matches!(call.open(KEY).slot(), Slot::Missing) {
+            let mut is_free = || matches!(call.open(KEY).slot(), Slot::Missing);
+            let open = stream.open_to_follow(&mut is_free);
+            if !is_free() {
                 open.into_iter().for_each(OpenStream::abandon);
                 return Err(refusal(Refused::Place));
             }
             committed.entries = append(outbox, open, &sale, plan, first);
         }
     }
-    // The server notifies of the new key, in which foreign code may change the sale.
+    // The server notifies of the new key, in which foreign code may change the sale or have it go
+    // elsewhere, and its deadline with it.
     call.replicate_verbatim();
+    pipeline::watch(call, KEY, committed.look_at.take());
     call.open(KEY).fill(sale);
     Ok((plan, committed))
 }

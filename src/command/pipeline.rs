@@ -184,8 +184,8 @@ pub fn commit_all<'c>(
     Ok(parts.map(|((sale, task), stream)| make(sale, task, stream, now)).collect())
 }
 
-/// Leaves streams open whose sale is not as it was: perhaps its time to live was over just now and
-/// foreign code ran. Then nothing is known of their values, and the server is not led to them.
+/// Leaves streams open whose sale is not as it was a moment ago: its time to live was over just now
+/// and foreign code ran. Nothing is known of their values, and the server is not led to them.
 fn abandon<'c>(streams: impl IntoIterator<Item = OpenStream<'c>>) -> &'static str {
     streams.into_iter().for_each(OpenStream::abandon);
     errors::BEING_CHANGED
@@ -226,7 +226,10 @@ fn open_streams<'c>(
 ) -> Result<OpenStreams<'c>, &'static str> {
     let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
     let wanted = tasks.iter_mut().map(|task| Some((task.stream.take()?, entries(task))));
-    let (index, why) = match outbox::open_all(wanted.collect()) {
+    let wanted = wanted.collect();
+    let is_as_judged =
+        || tasks.iter().all(|task| same_sale(&mut call.open(task.arg), task.plan).is_some());
+    let (index, why) = match outbox::open_all(wanted, is_as_judged) {
         Ok(streams) => return Ok(streams),
         Err(refused) => refused,
     };
@@ -305,8 +308,9 @@ pub fn append_first<'c>(
         return Err(errors::OUTBOX_REFUSED);
     }
     let wanted = Wanted::from_buf([Some((outbox.stream(name, true), plan.events.len()))]);
-    let streams = outbox::open_all(wanted).map_err(|(_, why)| not_taken(why))?;
-    let is_free = matches!(call.open(KEY).slot(), Slot::Missing);
+    let mut is_free = || matches!(call.open(KEY).slot(), Slot::Missing);
+    let streams = outbox::open_all(wanted, &mut is_free).map_err(|(_, why)| not_taken(why))?;
+    let is_free = is_free();
     let mut entries = None;
     for mut stream in streams.into_iter().flatten() {
         if !is_free {
@@ -333,7 +337,8 @@ fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Commi
 }
 
 /// The same for the INIT that created `sale`, which it puts at its key. The server notifies of the
-/// new key, in which foreign code may change the sale: so the INIT goes out before.
+/// new key, in which foreign code may change the sale, or have it go elsewhere, and its deadline
+/// with it: so the INIT goes out before, and the sweeper knows of the sale.
 pub fn propagate_first(
     call: &mut Call<'_>,
     plan: &Plan<'_>,
@@ -341,18 +346,31 @@ pub fn propagate_first(
     sale: Sale,
 ) {
     replicate(call, KEY, plan, committed);
+    watch(call, KEY, committed.look_at);
     call.open(KEY).fill(sale);
-    signal(call, KEY, committed);
+    signal_modified(call, KEY, committed);
 }
 
 /// Signals to who watches the key or its stream, and to the sweeper.
 pub fn signal(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
+    signal_modified(call, key, committed);
+    watch(call, key, committed.look_at);
+    if committed.is_urgent {
+        call.hurry();
+    }
+}
+
+fn signal_modified(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
     if let Some(entries) = &committed.entries {
         entries.signal();
     }
     call.signal_modified(key);
-    if let Some(deadline) = committed.look_at {
-        call.watch(key, deadline, committed.is_urgent);
+}
+
+/// Has the sweeper look at the key when it must.
+pub fn watch(call: &mut Call<'_>, key: usize, look_at: Option<u64>) {
+    if let Some(deadline) = look_at {
+        call.watch(key, deadline);
     }
 }
 

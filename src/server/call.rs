@@ -113,15 +113,16 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx, self.strings, self.args)
     }
 
-    /// Has the sweeper look at `args()[key_arg]` when `deadline` comes; if that `is_urgent`, not
-    /// with others when it looks next.
-    pub fn watch(&mut self, key_arg: usize, deadline: u64, is_urgent: bool) {
+    /// Has the sweeper look at `args()[key_arg]` when `deadline` comes.
+    pub fn watch(&mut self, key_arg: usize, deadline: u64) {
         if let Some(key) = self.args.get(key_arg) {
             timer::watch(self.ctx.lock(), self.ctx.db(), key, deadline);
-            if is_urgent {
-                timer::hurry(self.ctx.lock());
-            }
         }
+    }
+
+    /// Has the sweeper look at what is due at once, not when its interval is over.
+    pub fn hurry(&mut self) {
+        timer::hurry(self.ctx.lock());
     }
 
     /// Replicates this very call.

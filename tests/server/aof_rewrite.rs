@@ -65,6 +65,37 @@ fn as_commands_alone() {
     rewrite_under_load("no");
 }
 
+/// Fences are rewritten too: a GRAB that was overtaken by its CANCEL is so after a restart.
+#[test]
+fn a_rewritten_log_keeps_fences() {
+    for preamble in ["yes", "no"] {
+        let mut server = start(preamble);
+        let mut conn = server.conn();
+        assert_eq!(conn.call("SECKILL.INIT k 5 LIMIT 2"), "+OK");
+        for number in 0..600 {
+            let cancel = format!("SECKILL.CANCEL k u{} REQ o{number}", number % 7);
+            assert_eq!(conn.call(&cancel), "['CANCELLED' 0 0 0]");
+        }
+        let before = server.digest("k");
+        rewrite(&server);
+        if preamble == "no" {
+            let effects = rewritten_applies(&server);
+            let letters = effects.iter().map(|apply| rebuild::letter_of(apply.items()[3].bytes()));
+            assert_eq!(letters.collect::<String>(), "BJJJ", "a base and fences, 256 in a piece");
+        }
+        server.stop(false);
+        server.start_again();
+        assert_eq!(server.digest("k"), before);
+        let mut conn = server.conn();
+        for number in [0, 255, 256, 599] {
+            let grab = format!("SECKILL.GRAB k u{} REQ o{number}", number % 7);
+            assert_eq!(conn.call(&grab), "['REPLAY' 0 0 'CANCELLED' 0]", "{grab}");
+        }
+        assert_eq!(conn.call("SECKILL.GRAB k u1 REQ o0"), "['GRANTED' 1 1 'SOLD' 0 4]");
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+    }
+}
+
 /// A rewritten sale is a base and bounded pieces, so that no command of the log is huge.
 #[test]
 fn a_rewritten_log_has_bounded_commands() {

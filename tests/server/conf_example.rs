@@ -189,10 +189,13 @@ fn redis_cli_rewrites_the_log_as_the_operator() {
 #[test]
 fn monitoring_looks_and_touches_nothing() {
     let server = start();
-    assert_eq!(login(&server, "operator").call("SECKILL.INIT sale:1 2"), "+OK");
+    let mut operator = login(&server, "operator");
+    assert_eq!(operator.call("SECKILL.INIT sale:1 2 OUTBOX sale:1:orders"), "+OK");
     let mut monitoring = login(&server, "monitoring");
     let looks = ["INFO", "INFO seckill", "SECKILL.STATUS sale:1", "SLOWLOG GET", "LATENCY LATEST"];
     assert_done(&mut monitoring, &looks);
+    assert_done(&mut monitoring, &["XLEN sale:1:orders", "XINFO GROUPS sale:1:orders"]);
+    assert_refused(&mut monitoring, &["XRANGE sale:1:orders - +", "XINFO STREAM sale:1:orders"]);
     assert_done(&mut monitoring, &["SCAN 0", "CLIENT SETNAME dashboard"]);
     let refused =
         ["SECKILL.GRAB sale:1 u", "SECKILL.PAUSE sale:1", "SECKILL.INIT sale:2 1", "DEL sale:1"];

@@ -6,7 +6,7 @@ use seckill_oracle::shorthand::effect;
 use super::round_end::{hourly, send_to};
 use crate::support::bulk::{base36, grow};
 use crate::support::shop::number;
-use crate::support::{wait_until, Conn, Server};
+use crate::support::{skip, wait_until, Conn, Server};
 
 const USERS: usize = 100_000;
 /// Users that are added at once: small enough that two sales grow side by side.
@@ -77,7 +77,7 @@ fn server_that_defragments() -> Option<Server> {
 fn blocks_of_older_rounds_and_of_lists_are_lent() {
     for is_list in [false, true] {
         let Some(server) = server_that_defragments() else {
-            eprintln!("skipped: this server does not defragment its memory");
+            skip("this server does not defragment its memory");
             return;
         };
         let mut conn = server.conn();
@@ -109,7 +109,7 @@ fn blocks_of_older_rounds_and_of_lists_are_lent() {
 #[test]
 fn a_sale_can_be_sold_from_while_it_is_moved() {
     let Some(server) = server_that_defragments() else {
-        eprintln!("skipped: this server does not defragment its memory");
+        skip("this server does not defragment its memory");
         return;
     };
     let mut conn = server.conn();

@@ -1,6 +1,6 @@
 //! One GRAB of several sales: of all or of none.
 
-use crate::support::shop::{check, counter, entries, events, number};
+use crate::support::shop::{check, counter, entries, events, number, wait_for_clock};
 use crate::support::{wait_until, Options, Server};
 
 const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
@@ -228,4 +228,64 @@ fn rounds_turn_before_all_is_judged() {
     for key in ["x", "y", "z"] {
         server.assert_sound(key);
     }
+}
+
+/// What STATUS and INFO count is what buyers were told: a refusal is of the sale that refused, and
+/// the parts before it were not granted.
+#[test]
+fn a_refused_part_counts_alone() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT a 5 LIMIT 2", "+OK"),
+        ("SECKILL.INIT b 0", "+OK"),
+        ("SECKILL.INIT c 5 OUTBOX s", "+OK"),
+        ("SECKILL.MGRAB u 3 a b c", "['REFUSED' 1 ['SOLDOUT' 0]]"),
+    ]);
+    let mut counted = |expected: [i64; 3], granted: &str| {
+        let attempts = ["a", "b", "c"].map(|key| counter(&mut conn, key, "attempts"));
+        assert_eq!(attempts, expected);
+        assert_eq!(server.info("seckill", "seckill_granted"), granted);
+        assert_eq!(server.info("seckill", "seckill_soldout"), "1");
+    };
+    counted([0, 1, 0], "0");
+    server
+        .conn()
+        .check(&[("SECKILL.MGRAB u 2 a c", "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'SOLD' 0 4]]")]);
+    counted([1, 1, 1], "2");
+    let refused = "-ERR outbox must be a stream that takes more entries";
+    server.conn().check(&[
+        ("DEL s", "1"),
+        ("SET s text", "+OK"),
+        ("SECKILL.MGRAB v 2 a c", refused),
+        ("SECKILL.MGRAB v 2 a none", "-NOSALE no sale at this key"),
+    ]);
+    counted([1, 1, 1], "2");
+}
+
+/// An MGRAB that begins a round first is judged twice and counts once.
+#[test]
+fn a_round_that_begins_first_counts_nothing() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT e 0", "+OK"),
+        ("SECKILL.INIT x 9 LIMIT 0", "+OK"),
+        ("SECKILL.INIT y 10 EVERY 300 LIMIT 0", "+OK"),
+    ]);
+    for (number_of_calls, call) in (1..).zip(["e y", "y e", "e y", "y e"]) {
+        let over = number(&mut conn, "y", "round_ends_at") + 1;
+        wait_for_clock(&mut conn, over);
+        let refused = ["['REFUSED' 0 ['SOLDOUT' 0]]", "['REFUSED' 1 ['SOLDOUT' 0]]"];
+        let expected = refused[usize::from(call == "y e")];
+        assert_eq!(conn.call(&format!("SECKILL.MGRAB u 2 {call}")), expected);
+        assert_eq!(counter(&mut conn, "e", "attempts"), number_of_calls);
+        assert_eq!(counter(&mut conn, "y", "attempts"), 0);
+        assert_eq!(server.info("seckill", "seckill_soldout"), number_of_calls.to_string());
+    }
+    let over = number(&mut conn, "y", "round_ends_at") + 1;
+    wait_for_clock(&mut conn, over);
+    check(&mut conn, &[("SECKILL.MGRAB u 2 x y", "['GRANTED' [1 1 'SOLD' 0 8] [1 1 'SOLD' 0 9]]")]);
+    assert_eq!(["x", "y"].map(|key| counter(&mut conn, key, "attempts")), [1, 1]);
+    assert_eq!(server.info("seckill", "seckill_granted"), "2");
 }

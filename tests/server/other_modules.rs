@@ -2,7 +2,8 @@
 
 use crate::support::other_module::said;
 use crate::support::shop::{check, counter, state_of, wait_for_no_holds};
-use crate::support::{Options, Server};
+use crate::support::valgrind::slowed;
+use crate::support::{Options, ReplicationStream, Server};
 
 fn start() -> Server {
     Options::new().with_other_module().start()
@@ -15,10 +16,11 @@ fn a_call_from_another_modules_thread_is_one_like_any_other() {
     let (server, replica) = (start(), Server::start());
     replica.follow(&server);
     let mut conn = server.conn();
+    let init = format!("OTHER.THREAD SECKILL.INIT k 10 HOLD {}", slowed(300));
     check(
         &mut conn,
         &[
-            ("OTHER.THREAD SECKILL.INIT k 10 HOLD 300", "+OK"),
+            (&init, "+OK"),
             ("OTHER.THREAD SECKILL.GRAB k thread", "['GRANTED' 1 1 'HELD' T 9]"),
             ("SECKILL.GRAB k client", "['GRANTED' 2 1 'HELD' T 8]"),
             ("OTHER.THREAD SECKILL.GRAB none u", "-NOSALE no sale at this key"),
@@ -53,4 +55,40 @@ fn a_call_from_inside_a_notification_is_one_like_any_other() {
     assert_eq!(replica.digest("k"), server.digest("k"));
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
     server.assert_sound("k");
+}
+
+/// A part of an MGRAB is told of when all of them are replicated: what is called then comes after
+/// all of them everywhere.
+#[test]
+fn several_sales_are_told_of_when_all_are_replicated() {
+    let (server, replica) = (start(), Server::start());
+    replica.follow(&server);
+    let mut conn = server.conn();
+    let mut stream = ReplicationStream::attach(&server);
+    for outbox in ["", " OUTBOX o"] {
+        check(
+            &mut conn,
+            &[
+                ("OTHER.OFF", "+OK"),
+                ("DEL x y o", if outbox.is_empty() { "0" } else { "2" }),
+                (&format!("SECKILL.INIT x 5{outbox}"), "+OK"),
+                (&format!("SECKILL.INIT y 5{outbox}"), "+OK"),
+                ("OTHER.ON seckill.grant x SECKILL.GRAB y inner", "+OK"),
+            ],
+        );
+        stream.taken(&server);
+        let granted = "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'SOLD' 0 4]]";
+        assert_eq!(conn.call("SECKILL.MGRAB outer 2 x y"), granted);
+        assert_eq!(said(&mut conn), ["['GRANTED' 2 1 'SOLD' 0 3]"]);
+        let applied = stream.taken(&server).into_iter().filter(|words| words.len() > 2);
+        let keys: Vec<String> =
+            applied.map(|words| String::from_utf8_lossy(&words[1]).into_owned()).collect();
+        assert_eq!(keys, ["x", "y", "y"], "the parts, then what was called");
+        replica.wait_in_sync(&server);
+        for key in ["x", "y"] {
+            assert_eq!(replica.digest(key), server.digest(key));
+        }
+        assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    }
+    assert_eq!(replica.digest("o"), server.digest("o"));
 }

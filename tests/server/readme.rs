@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Options, Server};
+use crate::support::{skip, Options, Server};
 
 const PROMPT: &str = "127.0.0.1:6390> ";
 const TIME_DIGITS: usize = 13;
@@ -23,13 +23,22 @@ struct Page {
     text: String,
 }
 
-/// The README and all of docs.
+impl Page {
+    /// Where it is, from the root of the repository.
+    fn name(&self) -> String {
+        let name = self.path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("ours");
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// The READMEs and all of docs, in both languages.
 fn pages() -> Vec<Page> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = fs::read_dir(root.join("docs")).expect("docs").map(|file| file.unwrap().path());
+    let files = |folder: &str| fs::read_dir(root.join(folder)).expect("docs");
+    let docs = files("docs").chain(files("docs/zh")).map(|file| file.unwrap().path());
     let pages = docs.filter(|path| path.extension().is_some_and(|ext| ext == "md"));
-    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name));
-    let paths = pages.chain(others);
+    let others = ["README.md", "README.zh-CN.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    let paths = pages.chain(others.map(|name| root.join(name)));
     let read = |path: PathBuf| Page { text: fs::read_to_string(&path).expect("text"), path };
     paths.map(read).collect()
 }
@@ -93,16 +102,17 @@ fn redis_cli(server: &Server, command: &str) -> String {
 #[test]
 fn every_session_is_what_redis_cli_shows() {
     let mut replayed = Vec::new();
-    for Page { path, text } in pages() {
-        let sessions = sessions(&text);
+    for page in pages() {
+        let sessions = sessions(&page.text);
         if sessions.is_empty() {
             continue;
         }
+        let path = &page.path;
         let server = Options::new().line("appendonly yes").start();
         for Session { calls, is_random } in sessions {
             for (command, reply) in calls {
                 let Some(reply) = reply else {
-                    assert_pasted(&server, command, &path);
+                    assert_pasted(&server, command, path);
                     continue;
                 };
                 let shown = without_chance(&redis_cli(&server, command), is_random);
@@ -110,12 +120,14 @@ fn every_session_is_what_redis_cli_shows() {
                 assert_eq!(shown, written, "{command} in {}", path.display());
             }
         }
-        replayed.push(path.file_name().unwrap().to_string_lossy().into_owned());
+        replayed.push(page.name());
     }
-    for page in
-        ["README.md", "commands.md", "red-packets.md", "admission.md", "failover.md", "outbox.md"]
-    {
-        assert!(replayed.contains(&page.to_owned()), "{page} has no session");
+    let docs = ["commands", "red-packets", "admission", "failover", "outbox", "migrate", "faq"];
+    let english = docs.map(|page| format!("docs/{page}.md"));
+    let chinese = docs.map(|page| format!("docs/zh/{page}.md"));
+    let both = ["README.md", "README.zh-CN.md"].map(str::to_owned);
+    for page in english.into_iter().chain(chinese).chain(both) {
+        assert!(replayed.contains(&page), "{page} has no session");
     }
 }
 
@@ -125,7 +137,7 @@ fn assert_pasted(server: &Server, command: &str, path: &Path) {
     let shown = redis_cli(server, command);
     let name = command.split(' ').next().unwrap_or_default();
     if name == "WAITAOF" && shown.starts_with("(error) ERR unknown command") {
-        eprintln!("SKIPPED on this server: {command}");
+        skip(&format!("this server does not know {command}"));
         return;
     }
     assert!(!shown.starts_with("(error)"), "{command} in {}: {shown}", path.display());
@@ -135,7 +147,7 @@ fn assert_pasted(server: &Server, command: &str, path: &Path) {
 #[test]
 fn what_can_be_pasted_is_marked() {
     for Page { path, text } in pages() {
-        if path.ends_with("docs/commands.md") {
+        if path.ends_with("commands.md") {
             continue;
         }
         let path = path.display();

@@ -1,5 +1,6 @@
 //! Holds run out on keys that nobody touches, wherever the key goes, and without a stall.
 
+use seckill_domain::effect::{Change, Effect};
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
@@ -8,7 +9,7 @@ use crate::support::shop::{
     assert_whole, clock_ms, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
 };
 use crate::support::valgrind::slowed;
-use crate::support::{logs, wait_until, Conn, Options, Server};
+use crate::support::{logs, wait_until, Conn, Options, ReplicationStream, Server};
 
 /// A hold long enough to do something to its key first.
 const HOLD_MS: u32 = 300;
@@ -185,6 +186,50 @@ fn the_smallest_batch_gets_there() {
     assert_eq!(server.info("seckill", "seckill_expired"), "200");
     assert_whole(&entries(&mut conn, "s"));
     server.assert_sound("k");
+}
+
+/// A batch is the most that one tick settles, of all sales together. What a tick settles is handed
+/// over at once.
+#[test]
+fn a_batch_is_the_most_that_a_tick_settles() {
+    let server = Options::new().module_args("sweep-batch 7 sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    for key in ["a", "b"] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10 HOLD 50 LIMIT 0")), "+OK");
+        (0..10).for_each(|_| assert!(!conn.cmd(&format!("SECKILL.GRAB {key} u")).is_error()));
+    }
+    let due = clock_ms(&mut conn) + 60;
+    wait_for_clock(&mut conn, due);
+    let mut stream = ReplicationStream::attach(&server);
+    assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 1"), "+OK");
+    wait_until_settled(&server, "CONFIG SET");
+    // More than one command of a tick are a transaction.
+    let (mut ticks, mut is_within) = (Vec::new(), false);
+    for words in stream.taken(&server) {
+        match words[0].as_slice() {
+            b"MULTI" => {
+                ticks.push(0);
+                is_within = true;
+            }
+            b"EXEC" => is_within = false,
+            _ => {
+                if !is_within {
+                    ticks.push(0);
+                }
+                let expired = words[3..].iter().map(|effect| expired_by(effect)).sum::<usize>();
+                *ticks.last_mut().expect("a tick") += expired;
+            }
+        }
+    }
+    assert_eq!((ticks[0], ticks[1], ticks.iter().sum::<usize>()), (7, 7, 20), "{ticks:?}");
+    assert!(ticks.iter().all(|settled| *settled <= 7), "{ticks:?}");
+}
+
+fn expired_by(effect: &[u8]) -> usize {
+    match Change::decode(effect).expect("an effect").effect {
+        Effect::Expire(seqs) => seqs.len(),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// One huge sale does not keep small ones waiting.

@@ -76,7 +76,9 @@ final class Sale
     public function grab(string $user, string $req = '', int $qty = 1, int $upto = 0): Answer
     {
         $req = $req === '' ? bin2hex(random_bytes(16)) : $req;
-        return $this->change('GRAB', $user, $req, $upto > 0 ? ['UPTO', $upto] : ['QTY', $qty]);
+        // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+        $units = $upto > 0 ? ['UPTO', $upto] : ($qty === 1 ? [] : ['QTY', $qty]);
+        return $this->change('GRAB', $user, $req, $units);
     }
 
     public function confirm(string $user, string $req = '', bool $reclaim = false): Answer

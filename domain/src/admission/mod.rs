@@ -9,8 +9,8 @@ pub(crate) mod users;
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::wire;
 use crate::model::outcome::Misuse;
+use crate::model::wire;
 
 pub use modulo::Modulo;
 pub use sample::Sample;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::memory::wire;
 use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::MOD_RESIDUES_MAX;
 use crate::model::outcome::Misuse;
+use crate::model::wire;
 
 /// The user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use siphasher::sip::SipHasher13;
 use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
 use crate::memory::pages::Pages;
-use crate::memory::wire;
 use crate::model::limits::{LISTED_BYTES_MAX, PAGE_BYTES, USER_BYTES_MAX};
+use crate::model::wire;
 
 /// Head of a record: whether they are in, and the length of the user less one.
 const HEAD_BYTES: usize = 2;

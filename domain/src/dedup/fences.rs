@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::memory::wire;
 use crate::model::limits::{FENCES_KEPT_MAX, FENCE_MS};
+use crate::model::wire;
 
 /// What a tree entry costs beside its key, on average.
 const BYTES_PER_FENCE: usize = 64;

@@ -17,11 +17,11 @@ use core::hash::Hasher;
 use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::Misuse;
+use crate::model::wire;
 
 /// How a sale draws its amounts. Fixed at INIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

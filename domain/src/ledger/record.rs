@@ -11,9 +11,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::memory::bytes::{put_varint, Reader};
-use crate::memory::wire;
 use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
 use crate::model::outcome::{GrantView, State};
+use crate::model::wire;
 
 const STATE_BITS: u8 = 0b0000_0111;
 const HAS_QTY: u8 = 0b0000_1000;

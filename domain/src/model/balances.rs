@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::wire;
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
+use crate::model::wire;
 
 /// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

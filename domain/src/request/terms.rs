@@ -5,9 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::admission::{Admission, AdmissionChange};
 use crate::draw::Draw;
-use crate::memory::wire;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
+use crate::model::wire;
 use crate::rounds::schedule::Schedule;
 use crate::waitlist::{WaitTerms, WaitTermsChange};
 

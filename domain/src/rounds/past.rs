@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Block, Ledger};
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP};
+use crate::model::wire;
 
 /// What a round came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::wire;
 use crate::model::limits::TIME_MS_MAX;
 use crate::model::outcome::Misuse;
+use crate::model::wire;
 
 /// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

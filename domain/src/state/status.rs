@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::memory::wire;
 use crate::model::balances::Stock;
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Outcome, REFUSALS};
+use crate::model::wire;
 use crate::request::Now;
 use crate::waitlist::Waitlist;
 use crate::Sale;

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::memory::bytes::{put_varint, Reader};
-use crate::memory::wire;
+use crate::model::wire;
 
 /// Somebody who waits, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

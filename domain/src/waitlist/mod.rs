@@ -16,9 +16,9 @@ use siphasher::sip::SipHasher13;
 
 use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
-use crate::memory::wire;
 use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, OVERTAKE_USUAL, WAITERS_MAX};
 use crate::model::outcome::{Misuse, Place};
+use crate::model::wire;
 use queue::Queue;
 
 pub use entry::Waiter;
@@ -249,7 +249,8 @@ impl Waitlist {
     /// Notes that the entry was passed so often more.
     pub(crate) fn pass(&mut self, ticket: u64, times: u64) {
         if times > 0 {
-            *self.passed.entry(ticket).or_default() += times;
+            let passed = self.passed.entry(ticket).or_default();
+            *passed = INTEGER_MAX.min(passed.saturating_add(times));
         }
     }
 

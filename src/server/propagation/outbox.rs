@@ -57,12 +57,19 @@ impl<'c> Outbox<'c> {
 }
 
 /// Makes the streams ready and opens them to append to them, or says which takes nothing. No sale
-/// may be open: foreign code may run in it.
-pub fn open_all(mut wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
+/// may be open: foreign code may run in it. `is_as_judged` looks at the sales once it has run, and
+/// before a stream is open, which could not be closed any more where foreign code took it away.
+pub fn open_all(
+    mut wanted: Wanted<'_>,
+    is_as_judged: impl FnOnce() -> bool,
+) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
     if let Some(open) = open_single(&mut wanted) {
         return Ok(open);
     }
     stream::ready(&wanted)?;
+    if !is_as_judged() {
+        return Err((0, NotTaken::Changed));
+    }
     open_ready(wanted)
 }
 
@@ -132,14 +139,16 @@ impl<'c> Stream<'c> {
     }
 
     /// Opens the stream to append what another node has appended, created if it is missing. Foreign
-    /// code may run in it.
-    pub fn open_to_follow(self) -> Option<OpenStream<'c>> {
-        self.open()
-            .or_else(|stream| {
-                stream.make_to_follow();
-                stream.open()
-            })
-            .ok()
+    /// code may run in it, after which `is_as_judged` looks at the sale, see [`open_all`].
+    pub fn open_to_follow(self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'c>> {
+        let made = |stream: Stream<'c>| {
+            stream.make_to_follow();
+            match is_as_judged() {
+                true => stream.open(),
+                false => Err(stream),
+            }
+        };
+        self.open().or_else(made).ok()
     }
 }
 
@@ -223,7 +232,9 @@ impl<'c> OpenStream<'c> {
         self.stream.take().map(|stream| Appended { stream, first, len })
     }
 
-    /// Leaves the stream open for good. For one whose value may be gone: closing looks at it.
+    /// Leaves the stream open for good, and its name with it. For one whose value may be gone:
+    /// closing looks at it. That takes a key whose time to live is over between two lines of ours,
+    /// and a server whose time does not stand still there: Redis 7.0 in a timer.
     pub fn abandon(mut self) {
         self.key = ptr::null_mut();
     }

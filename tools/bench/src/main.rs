@@ -52,7 +52,7 @@ struct Options {
     /// List the cases
     #[arg(long)]
     list: bool,
-    /// Write what was found into docs/ and README.md, unless it is quick
+    /// Write what was found into docs/ and both READMEs, unless it is quick
     #[arg(long)]
     docs: bool,
     /// Measure nothing, write the tables of the runs that are in docs/

@@ -18,6 +18,9 @@ const PAGE: &str = "docs/performance.md";
 /// Connections of the row without a pipeline that the README shows.
 const CROWD: usize = 50;
 
+/// What stands where a run has no figure.
+const ABSENT: &str = "not there";
+
 /// Shows what one run found.
 pub fn print(report: &Report) {
     let runs = [report];
@@ -38,8 +41,57 @@ pub fn write(runs: &Runs) -> Result<(), String> {
     put(PAGE, "bars", &bars)?;
     put(PAGE, "reported", &table(&all, false).to_string())?;
     put(PAGE, "times", &times(&all, &others()).to_string())?;
-    let crowd = crowd(&all).to_string();
-    put("README.md", "short", &format!("{}\n\n{crowd}", times(&all, &recommended())))
+    let short = [times(&all, &recommended()), crowd(&all)];
+    let [first, second] = &short;
+    put("README.md", "short", &format!("{first}\n\n{second}"))?;
+    let [first, second] = [in_chinese(first)?, in_chinese(second)?];
+    put("README.zh-CN.md", "short", &format!("{first}\n\n{second}"))
+}
+
+/// What the words of the README's tables are in its Chinese twin. Names of commands, settings and
+/// servers stay as they are, and so do figures.
+const CHINESE: [(&str, &str); 15] = [
+    ("microseconds of the server a call", "每次调用花服务器的微秒数"),
+    ("setting", "设置"),
+    ("who", "谁"),
+    ("no pipeline, 50 connections", "不用管道，50 个连接"),
+    ("calls/s", "每秒调用"),
+    ("how busy the server is", "服务器有多忙"),
+    (MODULE, "本模块"),
+    (SCRIPT, "Lua 脚本"),
+    (FUNCTION, FUNCTION),
+    (INCR, INCR),
+    (sale::GRAB, "GRAB REQ，有 HOLD 和 OUTBOX"),
+    (sale::CONFIRM, "这种预扣的 CONFIRM"),
+    (sale::PLAIN, "普通的 GRAB REQ"),
+    (sale::SOLD_OUT, "卖光之后的 GRAB"),
+    (ABSENT, "没有测"),
+];
+
+/// The same table with its words in Chinese.
+fn in_chinese(table: &Table) -> Result<Table, String> {
+    let word = |text: String| {
+        let same = text.starts_with(|first: char| first.is_ascii_digit());
+        let same = same || [sale::LOGGED, sale::ALREADY].contains(&text.as_str());
+        let same = same || text.starts_with("Redis ") || text.starts_with("Valkey ");
+        match CHINESE.iter().find(|(english, _)| *english == text) {
+            Some((_, chinese)) => Ok((*chinese).to_owned()),
+            None if same => Ok(text),
+            None => Err(format!("no Chinese for {text:?} in tools/bench/src/page.rs")),
+        }
+    };
+    let words = |row: &comfy_table::Row| -> Result<Vec<String>, String> {
+        row.cell_iter().map(|cell| word(cell.content())).collect()
+    };
+    let mut chinese = Table::new();
+    chinese.load_style(presets::ASCII_MARKDOWN);
+    if let Some(head) = table.header() {
+        chinese.set_header(words(head)?);
+    }
+    for row in table.row_iter() {
+        chinese.add_row(words(row)?);
+    }
+    Ok(chinese)
 }
 
 /// Rows with bars, or those that are reported, a column for each run.
@@ -125,7 +177,7 @@ fn crowd(runs: &[&Report]) -> Table {
 
 fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {
     let found = run.figures.spread(place, unit);
-    found.map_or_else(|| "not there".to_owned(), |found| short(found.median))
+    found.map_or_else(|| ABSENT.to_owned(), |found| short(found.median))
 }
 
 /// Writes where a server spends its time.

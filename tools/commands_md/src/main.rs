@@ -1,6 +1,7 @@
 //! Writes the pages that come from the module's own tables: `make docs`.
 
 mod commands;
+mod language;
 mod reference;
 mod sessions;
 
@@ -8,9 +9,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use language::Language;
+
 /// Each page and what belongs into it.
-fn pages() -> [(&'static str, String); 2] {
-    [("commands.md", commands::markdown()), ("reference.md", reference::markdown())]
+fn pages() -> [(&'static str, String); 3] {
+    [
+        ("commands.md", commands::markdown(Language::English)),
+        ("zh/commands.md", commands::markdown(Language::Chinese)),
+        ("reference.md", reference::markdown()),
+    ]
 }
 
 fn place(name: &str) -> PathBuf {

@@ -60,6 +60,11 @@ impl MariaDb {
         format!("mysql://root@localhost/{name}?socket={}", self.socket.display())
     }
 
+    /// Its local socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// The process id, 0 when it was stopped.
     pub fn pid(&self) -> u32 {
         self.process.pid().unwrap_or(0)

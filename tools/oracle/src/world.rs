@@ -258,7 +258,7 @@ impl World {
         self.verify_numbers()?;
         self.verify_rows()?;
         self.verify_users()?;
-        self.verify_list()?;
+        verify_list(&self.sale, &self.oracle, &self.now())?;
         let balances = self.sale.balances();
         same!("law", balances.is_lawful(), true);
         same!("sum", balances.available + balances.held + balances.sold, balances.supply);
@@ -306,27 +306,6 @@ impl World {
         Ok(())
     }
 
-    fn verify_list(&self) -> Check {
-        let status = self.sale.status(&self.now());
-        let numbers = [status.waitlist, status.offer_ms, status.overtake, status.waiting];
-        let numbers = numbers.into_iter().chain([status.waiting_units, status.waiting_since]);
-        let numbers: Option<Vec<u64>> = numbers.chain([status.offered]).collect();
-        same!("list", numbers, self.oracle.list_numbers().map(Vec::from));
-        let list = self.sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
-        let list = list.map(|it| (it.ticket, it.user, it.req, it.qty, it.at, it.until));
-        let waiters = self.oracle.waiters();
-        let theirs = waiters
-            .iter()
-            .map(|it| (it.ticket, &it.user[..], &it.req[..], it.qty, it.at, it.until));
-        same!("waiters", list.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
-        for waiter in waiters {
-            let place = self.sale.place(&waiter.user).map(|it| reply(&Outcome::Waiting(it)));
-            same!("place", place, self.oracle.place(&waiter.user));
-        }
-        same!("place of nobody", self.sale.place(b"nobody waits as this one"), None);
-        self.oracle.check_overtaking()
-    }
-
     fn verify_users(&self) -> Check {
         let ledger = self.sale.ledger();
         let stranger = b"nobody grabs as this one".to_vec();
@@ -369,6 +348,27 @@ pub fn masked(sale: &Sale, op: &Op, outcome: &Outcome) -> Outcome {
 /// Whether it is an attempt to buy, as STATUS counts them.
 pub fn is_attempt(op: &Op) -> bool {
     matches!(op, Op::Grab { .. } | Op::Join { .. })
+}
+
+/// Compares the waiting list, and holds it to its promise.
+pub fn verify_list(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
+    let status = sale.status(now);
+    let numbers = [status.waitlist, status.offer_ms, status.overtake, status.waiting];
+    let numbers = numbers.into_iter().chain([status.waiting_units, status.waiting_since]);
+    let numbers: Option<Vec<u64>> = numbers.chain([status.offered]).collect();
+    same!("list", numbers, oracle.list_numbers().map(Vec::from));
+    let list = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
+    let list = list.map(|it| (it.ticket, it.user, it.req, it.qty, it.at, it.until));
+    let waiters = oracle.waiters();
+    let theirs =
+        waiters.iter().map(|it| (it.ticket, &it.user[..], &it.req[..], it.qty, it.at, it.until));
+    same!("waiters", list.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
+    for waiter in waiters {
+        let place = sale.place(&waiter.user).map(|it| reply(&Outcome::Waiting(it)));
+        same!("place", place, oracle.place(&waiter.user));
+    }
+    same!("place of nobody", sale.place(b"nobody waits as this one"), None);
+    oracle.check_overtaking()
 }
 
 /// Commits what was decided, if anything.

@@ -82,7 +82,7 @@ fn entries(database: &mut Conn, id: &str) -> Result<u64, String> {
 fn orders(database: &mut Conn, id: &str) -> Result<Vec<Order>, String> {
     database
         .exec_map(
-            "SELECT seq, user, qty, state, at, deadline, req, born FROM orders
+            "SELECT seq, user_id, qty, state, at, deadline, req, born FROM orders
             WHERE id = :id AND lost = FALSE ORDER BY seq, born",
             params! { id },
             |(seq, user, qty, state, at, deadline, req, born)| Order {

@@ -1,9 +1,9 @@
 //! From grab to paid to the shop's database, and back again after a crash.
 //!
 //! First a rush with holds: some pay, some cancel, some are refunded, some let their hold expire,
-//! some pay too late. `order_writer`, a process of its own, writes the orders into a MariaDB and is
-//! killed with -9 twice on the way. At the end the database and `SECKILL.WINNERS` are equal, row by
-//! row.
+//! some pay too late. `seckill orders`, a process of its own, writes the orders into a MariaDB and
+//! is killed with -9 twice on the way. At the end the database and `SECKILL.WINNERS` are equal, row
+//! by row.
 //!
 //! Then Redis loses its last second, new buyers get the same numbers again, and the writer repairs
 //! Redis from the database; and the same once more, with PAUSE before anybody can buy. Any

@@ -1,4 +1,4 @@
-//! `order_writer` as a process of its own that can be stopped and killed at a bad moment.
+//! `seckill orders` as a process of its own that can be stopped and killed at a bad moment.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -28,12 +28,12 @@ impl Writer {
     /// A sentence when it can't be started.
     pub fn start(redis: &str, database: &str, stream: &str, name: &str) -> Result<Writer, String> {
         let child = command(program()?.as_os_str())
-            .args(["--redis", redis, "--database", database, "--stream", stream])
+            .args(["orders", "--redis", redis, "--database", database, "--stream", stream])
             .args(["--group", GROUP, "--name", name])
             .args(["--claim-after-ms", &CLAIM_AFTER_MS.to_string()])
             .stdin(Stdio::null())
             .spawn()
-            .map_err(|e| format!("order_writer does not start: {e}"))?;
+            .map_err(|e| format!("seckill orders does not start: {e}"))?;
         Ok(Writer { child, stream: stream.to_owned() })
     }
 
@@ -64,7 +64,7 @@ impl Writer {
     /// A sentence when it has ended.
     pub fn freeze(&mut self) -> Result<(), String> {
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Err(format!("order_writer ended by itself ({status})."));
+            return Err(format!("seckill orders ended by itself ({status})."));
         }
         self.signal(Signal::STOP)
     }
@@ -109,9 +109,9 @@ pub fn pending(redis: &mut Connection, stream: &str) -> Result<u64, String> {
 /// Built beside this demo.
 fn program() -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
-    let file = here.with_file_name(format!("order_writer{}", std::env::consts::EXE_SUFFIX));
+    let file = here.with_file_name(format!("seckill{}", std::env::consts::EXE_SUFFIX));
     if file.is_file() {
         return Ok(file);
     }
-    Err("Build the writer first: cargo build --release -p order_writer".into())
+    Err("Build the writer first: cargo build --release -p seckill-cli".into())
 }

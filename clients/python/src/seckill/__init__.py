@@ -101,7 +101,8 @@ class AsyncSale:  # Over a redis.asyncio.Redis.
 
     async def grab(self, user: Text, req: Text = "", qty: int = 1, upto: int = 0) -> Answer:
         """Asks for units with one REQ for all attempts: the order's, or one that is made here."""
-        units = ("UPTO", upto) if upto else ("QTY", qty)
+        # One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+        units = ("UPTO", upto) if upto else () if qty == 1 else ("QTY", qty)
         return await self._change("GRAB", user, req or secrets.token_hex(16), *units)
 
     async def confirm(self, user: Text, req: Text = "", reclaim: bool = False) -> Answer:

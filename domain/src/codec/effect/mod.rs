@@ -20,9 +20,9 @@ use smallvec::SmallVec;
 use crate::admission::List;
 use crate::codec::snapshot::Piece;
 use crate::ledger::record::{Asked, ReqTag};
-use crate::memory::wire;
 use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{Refused, State};
+use crate::model::wire;
 use crate::request::terms::{Terms, TermsChange};
 use crate::waitlist::Reason;
 

@@ -11,10 +11,10 @@ use super::law::{can_be_drawn, counts_all};
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, NewGrant, Record, ReqTag};
 use crate::ledger::{Ledger, Lookup, Places};
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::limits::{GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
+use crate::model::wire;
 use crate::Sale;
 
 /// Grants that are added together: their places in the index are asked for before the first is

@@ -26,8 +26,8 @@ mod write;
 use serde::{Deserialize, Serialize};
 
 use crate::dedup::fences::Fence;
-use crate::memory::wire;
 use crate::model::outcome::Refused;
+use crate::model::wire;
 use crate::state::status::Refusals;
 
 use grants::Grants;

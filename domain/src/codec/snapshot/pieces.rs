@@ -10,13 +10,13 @@ use crate::admission::users::Listed;
 use crate::admission::List;
 use crate::dedup::fences::Fence;
 use crate::dedup::restocks::Restocked;
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, RESTOCKS_KEPT_MAX, USERS_PER_PIECE,
     WAITERS_MAX, WAITERS_PER_PIECE,
 };
 use crate::model::outcome::Refused;
+use crate::model::wire;
 use crate::waitlist::Waiter;
 use crate::Sale;
 

@@ -4,9 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::law::{can_be_drawn, counts_all};
 use crate::ledger::{HashKey, Ledger};
-use crate::memory::wire;
 use crate::model::balances::Balances;
 use crate::model::outcome::Refused;
+use crate::model::wire;
 use crate::Sale;
 
 /// How a round begins, before any of its grants.

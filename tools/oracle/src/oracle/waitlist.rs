@@ -87,6 +87,7 @@ impl Oracle {
     pub fn list_numbers(&self) -> Option<[u64; 7]> {
         let rules = self.rules.list?;
         let units: u64 = self.list.entries.iter().map(|entry| entry.qty).sum();
+        let units = units.min(super::INTEGER_MAX);
         let since = self.list.entries.first().map_or(0, |entry| entry.at);
         let is_offer = |row: &&super::Row| row.state == "HELD" && row.asked == "OFFER";
         let offered = self.rows.iter().filter(is_offer).count() as u64;
@@ -147,7 +148,11 @@ impl Oracle {
             .filter(|entry| entry.ticket < ticket)
             .map(|entry| entry.qty)
             .collect();
-        format!("WAITING {ticket} {} {}", ahead.len(), ahead.iter().sum::<u64>())
+        format!(
+            "WAITING {ticket} {} {}",
+            ahead.len(),
+            ahead.iter().sum::<u64>().min(super::INTEGER_MAX)
+        )
     }
 
     /// What PLACE says.

@@ -56,6 +56,10 @@ fn run(options: &Options) -> Result<bool, String> {
     eprintln!("{mixed}");
     let text = table::page(&outcomes, &pairs);
     println!("{text}");
+    let run_nowhere = table::run_nowhere(&outcomes);
+    if options.only.is_none() && !run_nowhere.is_empty() {
+        return Err(format!("No server ran these tests: {}", run_nowhere.join(", ")));
+    }
     outcomes.push(mixed);
     let all_passed = outcomes.iter().all(Outcome::is_clean);
     if options.only.is_none() {

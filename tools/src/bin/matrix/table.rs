@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use comfy_table::{presets, Table};
+use seckill_harness::skipped;
 
 /// `redis` of `redis-7.0.15`.
 pub fn family(name: &str) -> &str {
@@ -30,7 +31,8 @@ pub struct Outcome {
     pub failed: Vec<String>,
     /// Those that failed first and passed when they ran alone.
     at_last: Vec<String>,
-    skipped: usize,
+    /// Those that said that they, or a part of them, can't run on this server.
+    skipped: Vec<String>,
     /// The tests came to their end and said how many there were.
     is_whole: bool,
     took: Duration,
@@ -40,7 +42,7 @@ impl Outcome {
     /// Reads what a test binary printed.
     pub fn read(name: &str, log: &str, took: Duration) -> Outcome {
         let result = log.lines().find_map(|line| line.strip_prefix("test result: "));
-        let number = |what: &str| {
+        let number = |what: &str| -> usize {
             let words: Vec<&str> = result.unwrap_or_default().split([' ', ';']).collect();
             let place = words.iter().position(|word| *word == what);
             place.and_then(|at| words[at - 1].parse().ok()).unwrap_or_default()
@@ -49,14 +51,18 @@ impl Outcome {
             line.strip_prefix("test ")?.strip_suffix(" ... FAILED").map(str::to_owned)
         });
         let failed: Vec<String> = failed.collect();
+        let mut skipped: Vec<String> = log.lines().filter_map(skipped).map(str::to_owned).collect();
+        skipped.sort_unstable();
+        skipped.dedup();
         Outcome {
             name: name.to_owned(),
-            passed: number("passed"),
+            // To the test program they have passed.
+            passed: number("passed").saturating_sub(skipped.len()),
             // With output in between, a failure may not be readable here: then it still counts.
             is_whole: result.is_some() && number("failed") == failed.len(),
             failed,
             at_last: Vec::new(),
-            skipped: number("ignored"),
+            skipped,
             took,
         }
     }
@@ -76,7 +82,7 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (passed, failed, skipped) = (self.passed, self.failed.len(), self.skipped);
+        let (passed, failed, skipped) = (self.passed, self.failed.len(), self.skipped.len());
         let seconds = self.took.as_secs();
         write!(f, "{passed} passed, {failed} failed, {skipped} skipped, {seconds} s")?;
         self.at_last
@@ -88,6 +94,13 @@ impl fmt::Display for Outcome {
             false => write!(f, "\n        see target/matrix/{}.log", self.name),
         }
     }
+}
+
+/// Tests that were left out on all of these servers: nobody knows whether they pass.
+pub fn run_nowhere(outcomes: &[Outcome]) -> Vec<&str> {
+    let Some((first, others)) = outcomes.split_first() else { return Vec::new() };
+    let is_everywhere = |test: &&String| others.iter().all(|other| other.skipped.contains(test));
+    first.skipped.iter().filter(is_everywhere).map(String::as_str).collect()
 }
 
 /// What became of one server's data on another one.
@@ -151,7 +164,7 @@ fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
     }
     for outcome in outcomes {
         let Outcome { passed, at_last, failed, skipped, .. } = outcome;
-        let numbers = [*passed, at_last.len(), failed.len(), *skipped];
+        let numbers = [*passed, at_last.len(), failed.len(), skipped.len()];
         let mut row = vec![title(&outcome.name)];
         row.extend(numbers.map(|number| number.to_string()));
         row.push(outcome.took.as_secs().to_string());
@@ -179,4 +192,27 @@ fn cross(what: &str, pairs: &[Pair]) -> String {
         table.add_row(std::iter::once(title(from)).chain(names.iter().map(cell)));
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(skipped: &str) -> Outcome {
+        let log = format!(
+            "test one ... ok\n{skipped}test a::b ... SKIPPED c::d: no disk\nok\n\
+             test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n"
+        );
+        Outcome::read("redis-7.0.15", &log, Duration::ZERO)
+    }
+
+    #[test]
+    fn what_was_left_out_has_not_passed() {
+        let all = [outcome("SKIPPED a::b: no clock\nSKIPPED a::b: no sun\n"), outcome("")];
+        assert_eq!(all.each_ref().map(|it| (it.passed, it.skipped.len())), [(3, 2), (4, 1)]);
+        assert!(all.iter().all(Outcome::is_clean));
+        assert_eq!(run_nowhere(&all), ["c::d"]);
+        assert_eq!(run_nowhere(&all[..1]), ["a::b", "c::d"]);
+        assert_eq!(run_nowhere(&[]), [""; 0]);
+    }
 }

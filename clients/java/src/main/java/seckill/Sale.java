@@ -72,7 +72,8 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
 
     /** Asks for units. The req is the order's, or made before the first call and kept. */
     public Answer grab(String user, String req, long qty) {
-        return change("GRAB", user, req, "QTY", qty);
+        // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+        return qty == 1 ? change("GRAB", user, req) : change("GRAB", user, req, "QTY", qty);
     }
     public Answer grabUpTo(String user, String req, long most) {
         return change("GRAB", user, req, "UPTO", most);

@@ -3,18 +3,20 @@
 //! All of it is idempotent, so it is simply done until the outbox tells that it happened: nothing
 //! needs to be remembered, and a second crash in the middle does no harm.
 
-use mysql::prelude::Queryable;
-use mysql::Conn;
+use std::collections::BTreeSet;
+
 use redis::{cmd, Cmd, Connection, RedisError};
 
-/// Lost orders that still matter:
+use super::database::{bytes, Database, Value};
+
+/// Lost orders of a stream's sales that still matter:
 /// - a paid one, until a later entry of the same order says that it is sold or refunded;
 /// - one of a grant that Redis kept, whose last step it lost. (EXPIRED comes again by itself.)
 const STILL_LOST: &str =
-    "SELECT s.name, o.born, o.seq, o.user, o.qty, o.state, o.at, o.deadline, o.req
-    FROM orders AS o JOIN sales AS s ON s.id = o.id WHERE o.lost = TRUE AND (
+    "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.state, o.at, o.deadline, o.req
+    FROM orders AS o JOIN sales AS s ON s.id = o.id WHERE s.stream = :stream AND o.lost = TRUE AND (
     (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM orders AS n
-        WHERE n.id = o.id AND n.user = o.user AND n.req = o.req
+        WHERE n.id = o.id AND n.user_id = o.user_id AND n.req = o.req
         AND n.state IN ('SOLD', 'REFUNDED') AND (n.epoch, n.rev) > (o.epoch, o.rev)))
     OR (o.state IN ('HELD', 'CANCELLED', 'REFUNDED') AND EXISTS (SELECT 1 FROM kept AS k
         WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)))";
@@ -26,60 +28,82 @@ struct Lost {
     seq: u64,
     user: Vec<u8>,
     qty: u64,
-    state: String,
+    state: Vec<u8>,
     at: u64,
     deadline: u64,
     req: Vec<u8>,
 }
 
-type Row = (Vec<u8>, u64, u64, Vec<u8>, u64, String, u64, u64, Vec<u8>);
+/// What was said about orders that can't be repaired: said once.
+#[derive(Default)]
+pub struct Told(BTreeSet<String>);
 
-/// Does again what is still lost, for all sales.
+impl Told {
+    fn tell(&mut self, sentence: String) {
+        if self.0.insert(sentence.clone()) {
+            eprintln!("{sentence}");
+        }
+    }
+}
+
+/// Does again what is still lost, for all sales of the stream. Gives how many orders were touched.
 ///
 /// # Errors
 /// A sentence when the database or Redis can't be reached. What Redis refuses is only told, and
 /// tried again the next time.
-pub fn all(redis: &mut Connection, database: &mut Conn) -> Result<(), String> {
-    let of_row = |(sale, born, seq, user, qty, state, at, deadline, req): Row| Lost {
-        sale,
-        born,
-        seq,
-        user,
-        qty,
-        state,
-        at,
-        deadline,
-        req,
-    };
-    let lost =
-        database.exec_map(STILL_LOST, (), of_row).map_err(|e| format!("the database says: {e}"))?;
-    if lost.is_empty() {
-        return Ok(());
+pub fn all(
+    redis: &mut Connection,
+    database: &mut dyn Database,
+    stream: &[u8],
+    told: &mut Told,
+) -> Result<u64, String> {
+    let asked = STILL_LOST.replace(":stream", &(database.dialect().place)(1));
+    let rows = database.rows(&asked, &[bytes(stream)])?;
+    if rows.is_empty() {
+        return Ok(0);
     }
     let clock_ms = clock_ms(redis)?;
-    for order in &lost {
-        for command in order.again(clock_ms) {
-            send(redis, &command, order)?;
+    let mut done = 0;
+    for order in rows.into_iter().filter_map(Lost::of_row) {
+        for command in order.again(clock_ms, told) {
+            done += u64::from(send(redis, &command, &order, told)?);
         }
     }
-    Ok(())
+    Ok(done)
 }
 
 impl Lost {
+    fn of_row(row: Vec<Value>) -> Option<Lost> {
+        let [sale, born, seq, user, qty, state, at, deadline, req] =
+            <[Value; 9]>::try_from(row).ok()?;
+        Some(Lost {
+            sale: sale.into_bytes(),
+            born: born.number(),
+            seq: seq.number(),
+            user: user.into_bytes(),
+            qty: qty.number(),
+            state: state.into_bytes(),
+            at: at.number(),
+            deadline: deadline.number(),
+            req: req.into_bytes(),
+        })
+    }
+
     /// The commands that bring Redis to what the database knows.
-    fn again(&self, clock_ms: u64) -> Vec<Cmd> {
-        match self.state.as_str() {
-            "SOLD" if self.req.is_empty() => {
+    fn again(&self, clock_ms: u64, told: &mut Told) -> Vec<Cmd> {
+        match self.state.as_slice() {
+            b"SOLD" if self.req.is_empty() => {
                 // Without a REQ nobody can say whether Redis knows this order under another seq.
-                eprintln!("order {}-{} was paid, is lost and has no REQ", self.born, self.seq);
+                let order = format!("order {}-{}", self.born, self.seq);
+                told.tell(format!("{order} was paid, is lost and has no REQ"));
                 Vec::new()
             }
-            "SOLD" => {
+            b"SOLD" => {
                 let mut import = self.command("SECKILL.IMPORT");
                 import.arg(self.qty).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
                 vec![import]
             }
-            "HELD" => match self.deadline.saturating_sub(clock_ms) {
+            b"HELD" => match self.deadline.saturating_sub(clock_ms) {
                 // It expires at its older deadline, and the outbox will say so.
                 0 => Vec::new(),
                 rest => {
@@ -107,14 +131,20 @@ impl Lost {
     }
 }
 
-fn send(redis: &mut Connection, command: &Cmd, order: &Lost) -> Result<(), String> {
+/// True when Redis did it.
+fn send(
+    redis: &mut Connection,
+    command: &Cmd,
+    order: &Lost,
+    told: &mut Told,
+) -> Result<bool, String> {
     let reply: Result<redis::Value, RedisError> = command.query(redis);
     match reply {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         Err(e) if e.is_io_error() => Err(format!("Redis says: {e}")),
         Err(e) => {
-            eprintln!("order {}-{} can't be repaired now: {e}", order.born, order.seq);
-            Ok(())
+            told.tell(format!("order {}-{} can't be repaired now: {e}", order.born, order.seq));
+            Ok(false)
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use redis::{cmd, Connection, RedisError};
 
-/// Entries of one transaction.
-const BATCH: usize = 100;
 /// How long to wait for a new entry.
 const BLOCK_MS: usize = 100;
 
@@ -12,6 +10,8 @@ pub struct Stream {
     pub key: String,
     pub group: String,
     pub consumer: String,
+    /// Entries of one transaction.
+    pub batch: usize,
 }
 
 /// An entry as it was delivered. Its id is good for the acknowledgement and nothing else.
@@ -59,7 +59,7 @@ impl Stream {
 
     fn read(&self) -> redis::Cmd {
         let mut read = cmd("XREADGROUP");
-        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(BATCH);
+        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(self.batch);
         read
     }
 
@@ -76,11 +76,11 @@ impl Stream {
                 .arg(idle_ms)
                 .arg(&from)
                 .arg("COUNT")
-                .arg(BATCH)
+                .arg(self.batch)
                 .query(redis)
                 .map_err(failed)?;
             all.extend(messages(taken));
-            if next == "0-0" || all.len() >= BATCH {
+            if next == "0-0" || all.len() >= self.batch {
                 return Ok(all);
             }
             from = next;

@@ -1,0 +1,113 @@
+//! Which sales there are. A name that is no pattern is taken as it is; what matches a pattern is
+//! looked for by SCAN, in small steps with pauses between them, over and over.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{cmd, Client, Connection, RedisResult};
+
+use crate::connect::connect;
+use crate::stop::Stop;
+
+/// The type's name, which TYPE says of a sale.
+const TYPE: &str = "flashsale";
+
+/// How many keys the server is asked to look at in a step: some 0.1 ms of its time.
+const STEP_KEYS: u32 = 500;
+
+/// Between two steps: no more than 10,000 keys are looked at in a second.
+const STEP_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a pause goes on without a look whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Names of keys, in their order.
+pub type Names = BTreeSet<Vec<u8>>;
+
+/// The sales that are known at the moment.
+pub struct Sales {
+    named: Names,
+    patterns: Vec<String>,
+    found: Mutex<Names>,
+}
+
+impl Sales {
+    /// Those that are named; none of the patterns has been looked for.
+    pub fn of(sales: &[String]) -> Sales {
+        let is_pattern = |sale: &&String| sale.contains(['*', '?', '[', '\\']);
+        let (patterns, named): (Vec<_>, Vec<_>) = sales.iter().partition(is_pattern);
+        Sales {
+            named: named.into_iter().map(|name| name.clone().into_bytes()).collect(),
+            patterns: patterns.into_iter().cloned().collect(),
+            found: Mutex::new(Names::new()),
+        }
+    }
+
+    /// All that are known.
+    pub fn names(&self) -> Names {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.named.union(&found).cloned().collect()
+    }
+
+    /// Looks until it is told to stop; `every` is from the end of one search to the next.
+    pub fn look(&self, client: &Client, every: Duration, stop: &Stop) {
+        while !self.patterns.is_empty() && !stop.is_told() {
+            // Whether the server is there is told by what reads it; here the next turn comes soon.
+            match connect(client).and_then(|mut redis| self.search(&mut redis, stop)) {
+                Ok(()) => wait(every, stop),
+                Err(_) => wait(Duration::from_secs(1), stop),
+            }
+        }
+    }
+
+    /// What is new counts at once; what is gone, when the whole keyspace has been looked at.
+    fn search(&self, redis: &mut Connection, stop: &Stop) -> Result<(), String> {
+        let mut seen = Names::new();
+        for pattern in &self.patterns {
+            let mut cursor = "0".to_owned();
+            loop {
+                let (next, names) =
+                    step(redis, &cursor, pattern).map_err(|e| format!("no search: {e}"))?;
+                self.found
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(names.iter().cloned());
+                seen.extend(names);
+                if next == "0" {
+                    break;
+                }
+                wait(STEP_PAUSE, stop);
+                if stop.is_told() {
+                    return Ok(());
+                }
+                cursor = next;
+            }
+        }
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        Ok(())
+    }
+}
+
+fn step(redis: &mut Connection, cursor: &str, pattern: &str) -> RedisResult<(String, Names)> {
+    cmd("SCAN")
+        .arg(cursor)
+        .arg("MATCH")
+        .arg(pattern)
+        .arg("COUNT")
+        .arg(STEP_KEYS)
+        .arg("TYPE")
+        .arg(TYPE)
+        .query(redis)
+}
+
+fn wait(time: Duration, stop: &Stop) {
+    let until = Instant::now() + time;
+    while !stop.is_told() {
+        match until.checked_duration_since(Instant::now()) {
+            Some(rest) if !rest.is_zero() => thread::sleep(rest.min(LOOK_EVERY)),
+            _ => return,
+        }
+    }
+}

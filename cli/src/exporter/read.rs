@@ -1,0 +1,229 @@
+//! What a server and its sales say, read in a few round trips. Nothing here writes.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use redis::{cmd, Cmd, Connection, ConnectionLike, Pipeline, Value};
+
+use super::find::Names;
+
+/// The parts of INFO that are shown.
+const SECTIONS: [&str; 9] = [
+    "server",
+    "clients",
+    "memory",
+    "persistence",
+    "stats",
+    "replication",
+    "cpu",
+    "cluster",
+    "seckill",
+];
+
+/// So many calls are sent at once: the server goes on to other clients in between.
+const AT_ONCE: usize = 50;
+
+/// All that was read at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// INFO, as names and texts.
+    pub info: BTreeMap<String, String>,
+    /// The sales, in the order of their names.
+    pub sales: Vec<Sale>,
+    /// Sales that are known and could not be read.
+    pub unreadable: u64,
+    /// Sales that are known and were not asked, because there are too many.
+    pub left_out: u64,
+    /// How long reading took.
+    pub took: Duration,
+}
+
+/// One sale.
+#[derive(Clone, Debug, Default)]
+pub struct Sale {
+    /// Its key, made readable.
+    pub name: String,
+    /// Fields of STATUS that are numbers.
+    pub numbers: BTreeMap<String, u64>,
+    /// Those that are words.
+    pub words: BTreeMap<String, String>,
+    /// The map `counters` of STATUS.
+    pub counters: BTreeMap<String, u64>,
+    /// The key of its outbox, as it is.
+    pub stream: Option<Vec<u8>>,
+    /// What the outbox says, if this user may ask it.
+    pub outbox: Option<Outbox>,
+}
+
+/// The stream behind a sale.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    /// Entries in it.
+    pub length: u64,
+    /// Who reads it.
+    pub groups: Vec<Group>,
+}
+
+/// A consumer group.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub name: String,
+    pub consumers: u64,
+    /// Entries that were given to a consumer and not acknowledged.
+    pub pending: u64,
+    /// Entries that nobody was given; the server does not always know.
+    pub lag: Option<u64>,
+    /// When the newest entry that was given to a consumer happened, in Unix ms.
+    pub delivered_ms: u64,
+}
+
+/// Reads the server, and at most `most` of the sales.
+///
+/// # Errors
+/// A sentence when the server does not answer.
+pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Snapshot, String> {
+    let started = Instant::now();
+    let mut info = cmd("INFO");
+    info.arg(&SECTIONS);
+    let text = info.query(redis).map_err(said)?;
+    let asked: Vec<&Vec<u8>> = names.iter().take(most).collect();
+    let status = |name: &&Vec<u8>| command("SECKILL.STATUS", &[name]);
+    let replies = ask(redis, asked.iter().map(status))?;
+    let mut unreadable = 0;
+    let mut sales = Vec::with_capacity(asked.len());
+    for (name, reply) in asked.iter().zip(replies) {
+        match reply {
+            // It ended since it was found.
+            Value::ServerError(error) if error.code() == "NOSALE" => {}
+            reply => match sale(name, reply) {
+                Some(sale) => sales.push(sale),
+                None => unreadable += 1,
+            },
+        }
+    }
+    outboxes(redis, &mut sales)?;
+    Ok(Snapshot {
+        info: lines(text),
+        sales,
+        unreadable,
+        left_out: (names.len() - asked.len()) as u64,
+        took: started.elapsed(),
+    })
+}
+
+/// Asks the streams of the sales that have one. Where the user may not, it stays unknown.
+fn outboxes(redis: &mut Connection, sales: &mut [Sale]) -> Result<(), String> {
+    let mut with_stream: Vec<(&mut Sale, Vec<u8>)> = sales
+        .iter_mut()
+        .filter_map(|sale| sale.stream.clone().map(|stream| (sale, stream)))
+        .collect();
+    let questions = with_stream
+        .iter()
+        .flat_map(|(_, key)| [command("XLEN", &[key]), command("XINFO", &[b"GROUPS", key])]);
+    let replies = ask(redis, questions.collect::<Vec<_>>().into_iter())?;
+    for ((sale, _), pair) in with_stream.iter_mut().zip(replies.chunks_exact(2)) {
+        if let [Value::Int(length), Value::Array(groups)] = pair {
+            let groups = groups.iter().map(group).collect();
+            sale.outbox = Some(Outbox { length: unsigned(*length), groups });
+        }
+    }
+    Ok(())
+}
+
+fn command(name: &str, words: &[&[u8]]) -> Cmd {
+    let mut command = cmd(name);
+    command.arg(words);
+    command
+}
+
+/// One reply each, errors of single calls included.
+fn ask(redis: &mut Connection, commands: impl Iterator<Item = Cmd>) -> Result<Vec<Value>, String> {
+    let commands: Vec<Cmd> = commands.collect();
+    let mut replies = Vec::with_capacity(commands.len());
+    for part in commands.chunks(AT_ONCE) {
+        let mut pipeline = Pipeline::with_capacity(part.len());
+        for command in part {
+            pipeline.add_command(command.clone());
+        }
+        let packed = pipeline.get_packed_pipeline();
+        replies.extend(redis.req_packed_commands(&packed, 0, part.len()).map_err(said)?);
+    }
+    Ok(replies)
+}
+
+fn said(error: redis::RedisError) -> String {
+    format!("Redis says: {error}")
+}
+
+fn lines(info: String) -> BTreeMap<String, String> {
+    let pairs = info.lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// A sale out of the reply to STATUS; `None` for an error.
+fn sale(name: &[u8], reply: Value) -> Option<Sale> {
+    let mut sale = Sale { name: readable(name), ..Sale::default() };
+    for (field, value) in pairs(reply)? {
+        match value {
+            Value::Int(number) => drop(sale.numbers.insert(field, unsigned(number))),
+            Value::BulkString(key) if field == "outbox" => sale.stream = Some(key),
+            Value::BulkString(word) => drop(sale.words.insert(field, readable(&word))),
+            Value::Nil => {}
+            nested => {
+                for (name, count) in pairs(nested)? {
+                    if let Value::Int(count) = count {
+                        sale.counters.insert(name, unsigned(count));
+                    }
+                }
+            }
+        }
+    }
+    Some(sale)
+}
+
+fn group(reply: &Value) -> Group {
+    let mut group = Group::default();
+    for (field, value) in pairs(reply.clone()).unwrap_or_default() {
+        match (field.as_str(), value) {
+            ("name", Value::BulkString(name)) => group.name = readable(&name),
+            ("consumers", Value::Int(count)) => group.consumers = unsigned(count),
+            ("pending", Value::Int(count)) => group.pending = unsigned(count),
+            ("lag", Value::Int(count)) => group.lag = Some(unsigned(count)),
+            ("last-delivered-id", Value::BulkString(id)) => {
+                let id = readable(&id);
+                let ms = id.split('-').next().and_then(|ms| ms.parse().ok());
+                group.delivered_ms = ms.unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    group
+}
+
+/// A map, or the flat array that RESP2 has instead.
+fn pairs(reply: Value) -> Option<Vec<(String, Value)>> {
+    let word = |value: Value| match value {
+        Value::BulkString(bytes) => Some(readable(&bytes)),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    };
+    match reply {
+        Value::Map(pairs) => {
+            pairs.into_iter().map(|(name, value)| Some((word(name)?, value))).collect()
+        }
+        Value::Array(flat) => {
+            let mut flat = flat.into_iter();
+            let pairs = std::iter::from_fn(|| Some((flat.next()?, flat.next()?)));
+            pairs.map(|(name, value)| Some((word(name)?, value))).collect()
+        }
+        _ => None,
+    }
+}
+
+fn readable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}

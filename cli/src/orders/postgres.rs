@@ -1,0 +1,141 @@
+//! PostgreSQL.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::time::Duration;
+
+use postgres::types::private::BytesMut;
+use postgres::types::{to_sql_checked, IsNull, ToSql, Type};
+use postgres::{Client, Config, NoTls, Statement};
+
+use super::database::{Database, Dialect, Value};
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// A server that acknowledges nothing for so long is away.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// Where it differs.
+pub const DIALECT: Dialect = Dialect {
+    schema: include_str!("postgres.sql"),
+    begin: "BEGIN",
+    place: |number| format!("${number}"),
+    name_sale: "ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, stream = EXCLUDED.stream",
+    take_in: "ON CONFLICT (id, epoch, rev) DO NOTHING",
+    learn_epoch: "ON CONFLICT (id, epoch) DO UPDATE SET first_rev = EXCLUDED.first_rev
+        WHERE epochs.first_rev > EXCLUDED.first_rev",
+    move_order: "ON CONFLICT (id, born, seq) DO UPDATE SET state = EXCLUDED.state,
+        deadline = EXCLUDED.deadline, lost = FALSE, epoch = EXCLUDED.epoch, rev = EXCLUDED.rev
+        WHERE (EXCLUDED.epoch, EXCLUDED.rev) > (orders.epoch, orders.rev)",
+};
+
+pub struct Postgres {
+    client: Client,
+    /// Statements differ in how many rows they insert, at most as many as a batch has entries.
+    prepared: HashMap<String, Statement>,
+}
+
+/// What the URL says, with the password if it comes from elsewhere.
+///
+/// # Errors
+/// A sentence when the URL is none.
+pub fn options(url: &str, password: Option<String>) -> Result<Config, String> {
+    let mut config: Config = url.parse().map_err(|e| format!("--database: {e}"))?;
+    if let Some(password) = password {
+        config.password(password);
+    }
+    config.connect_timeout(CONNECT_WITHIN).tcp_user_timeout(ANSWER_WITHIN);
+    // So that a name of a relation that is there already is not told each time.
+    config.application_name("seckill orders").options("-c client_min_messages=warning");
+    Ok(config)
+}
+
+/// A connection.
+///
+/// # Errors
+/// A sentence when there is none to be had.
+pub fn connect(options: &Config) -> Result<Postgres, String> {
+    let client = options.connect(NoTls).map_err(|e| format!("no database: {}", whole(&e)))?;
+    Ok(Postgres { client, prepared: HashMap::new() })
+}
+
+impl Postgres {
+    fn prepare(&mut self, statement: &str) -> Result<Statement, String> {
+        if let Some(prepared) = self.prepared.get(statement) {
+            return Ok(prepared.clone());
+        }
+        let prepared = self.client.prepare(statement).map_err(failed)?;
+        self.prepared.insert(statement.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+}
+
+impl Database for Postgres {
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
+    }
+
+    fn run(&mut self, statements: &str) -> Result<(), String> {
+        self.client.batch_execute(statements).map_err(failed)
+    }
+
+    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, String> {
+        let prepared = self.prepare(statement)?;
+        self.client.execute(&prepared, &given(values)).map_err(failed)
+    }
+
+    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, String> {
+        let prepared = self.prepare(statement)?;
+        let rows = self.client.query(&prepared, &given(values)).map_err(failed)?;
+        let read = |row: &postgres::Row| (0..row.len()).map(|at| taken(row, at)).collect();
+        rows.iter().map(read).collect()
+    }
+}
+
+fn given(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Value::Int(number) => number.to_sql(kind, out),
+            Value::Bytes(bytes) => bytes.to_sql(kind, out),
+            Value::Text(text) => text.to_sql(kind, out),
+            Value::Null => Ok(IsNull::Yes),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::INT8, Type::BYTEA, Type::TEXT].contains(kind)
+    }
+
+    to_sql_checked!();
+}
+
+fn taken(row: &postgres::Row, at: usize) -> Result<Value, String> {
+    let kind = row.columns().get(at).map(postgres::Column::type_);
+    let value = if kind == Some(&Type::INT8) {
+        row.try_get::<_, Option<i64>>(at).map(|number| number.map(Value::Int))
+    } else if kind == Some(&Type::BYTEA) {
+        row.try_get::<_, Option<Vec<u8>>>(at).map(|bytes| bytes.map(Value::Bytes))
+    } else {
+        row.try_get::<_, Option<String>>(at).map(|text| text.map(Value::Text))
+    };
+    value.map(|value| value.unwrap_or(Value::Null)).map_err(failed)
+}
+
+fn failed(error: postgres::Error) -> String {
+    format!("the database says: {}", whole(&error))
+}
+
+/// With its cause, which is what tells.
+fn whole(error: &postgres::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,51 @@
+-- What seckill orders keeps, for PostgreSQL 15. Users, request ids and names of keys are bytes.
+
+CREATE TABLE IF NOT EXISTS sales (
+    id TEXT PRIMARY KEY,
+    name BYTEA NOT NULL,
+    stream BYTEA NOT NULL
+);
+CREATE INDEX IF NOT EXISTS sales_stream ON sales (stream);
+
+CREATE TABLE IF NOT EXISTS epochs (
+    id TEXT,
+    epoch BIGINT,
+    first_rev BIGINT NOT NULL,
+    PRIMARY KEY (id, epoch)
+);
+
+CREATE TABLE IF NOT EXISTS entries (
+    id TEXT,
+    epoch BIGINT,
+    rev BIGINT,
+    event TEXT NOT NULL,
+    born BIGINT,
+    seq BIGINT,
+    PRIMARY KEY (id, epoch, rev)
+);
+CREATE INDEX IF NOT EXISTS entries_grant ON entries (id, born, seq);
+
+CREATE TABLE IF NOT EXISTS orders (
+    id TEXT,
+    born BIGINT,
+    seq BIGINT,
+    user_id BYTEA NOT NULL,
+    qty BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    deadline BIGINT NOT NULL,
+    req BYTEA NOT NULL,
+    epoch BIGINT NOT NULL,
+    rev BIGINT NOT NULL,
+    lost BOOLEAN NOT NULL DEFAULT FALSE,
+    PRIMARY KEY (id, born, seq)
+);
+CREATE INDEX IF NOT EXISTS orders_user ON orders (id, user_id, req);
+CREATE INDEX IF NOT EXISTS orders_lost ON orders (id) WHERE lost;
+
+-- What Redis still knows: entries that no later epoch has disowned.
+CREATE OR REPLACE VIEW kept AS
+SELECT * FROM entries AS e WHERE NOT EXISTS (
+    SELECT 1 FROM epochs AS p
+    WHERE p.id = e.id AND p.epoch > e.epoch AND p.first_rev <= e.rev
+);

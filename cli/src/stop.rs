@@ -1,0 +1,33 @@
+//! When to stop: SIGTERM and Ctrl-C. A second one ends the program at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Set once somebody wants the program to stop.
+#[derive(Clone)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// A sentence when the system lets nobody listen.
+    pub fn on_signals() -> Result<Stop, String> {
+        let told = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT] {
+            // In this order: the first signal finds the flag down, sets it and ends nothing.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&told))
+                .and_then(|_| flag::register(signal, Arc::clone(&told)))
+                .map_err(|e| format!("no signals can be listened to: {e}"))?;
+        }
+        Ok(Stop(told))
+    }
+
+    /// Whether to stop.
+    pub fn is_told(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

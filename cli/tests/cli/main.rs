@@ -1,0 +1,8 @@
+//! The program `seckill` as its users start it, against real servers.
+
+// A test that can't go on says so and fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod exporter;
+mod orders;
+mod program;

@@ -1,0 +1,143 @@
+//! A Redis that sells and a database that is to know it.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use mysql::params;
+use mysql::prelude::Queryable;
+use seckill_harness::mariadb::MariaDb;
+use seckill_harness::postgres::Postgres;
+use seckill_harness::program::Server;
+use seckill_harness::server::module_path;
+
+/// A grant as both sides know it: seq, user, qty, state, at, deadline, req, born.
+pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
+
+enum Database {
+    MariaDb(MariaDb, Mutex<mysql::Conn>),
+    Postgres(Postgres, Box<Mutex<postgres::Client>>),
+}
+
+pub struct Shop {
+    redis: Server,
+    database: Database,
+    folder: tempfile::TempDir,
+}
+
+const ORDERS: &str = "SELECT seq, user_id, qty, state, at, deadline, req, born FROM orders
+    WHERE id = :id AND lost = FALSE ORDER BY seq, born";
+const ENTRIES: &str = "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept
+    WHERE id = :id";
+
+impl Shop {
+    #[track_caller]
+    pub fn with_mariadb() -> Shop {
+        let server = MariaDb::start().expect("MariaDB");
+        let mut conn = mysql::Conn::new(server.url("").as_str()).expect("a connection");
+        conn.query_drop("CREATE DATABASE shop").expect("a database");
+        conn.query_drop("USE shop").expect("the database");
+        Shop::with(Database::MariaDb(server, Mutex::new(conn)))
+    }
+
+    #[track_caller]
+    pub fn with_postgres() -> Shop {
+        let server = Postgres::start().expect("PostgreSQL");
+        let none = postgres::NoTls;
+        let mut first = postgres::Client::connect(&server.url("postgres"), none).expect("a client");
+        first.batch_execute("CREATE DATABASE shop").expect("a database");
+        let client = postgres::Client::connect(&server.url("shop"), none).expect("a client");
+        Shop::with(Database::Postgres(server, Box::new(Mutex::new(client))))
+    }
+
+    #[track_caller]
+    fn with(database: Database) -> Shop {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("redis");
+        let settings = ["--unixsocket", socket.to_str().expect("text")];
+        let redis = Server::start(&module_path(), &settings).expect("Redis");
+        Shop { redis, database, folder }
+    }
+
+    pub fn redis_socket(&self) -> PathBuf {
+        self.folder.path().join("redis")
+    }
+
+    pub fn database_socket(&self) -> PathBuf {
+        match &self.database {
+            Database::MariaDb(server, _) => server.socket().to_owned(),
+            Database::Postgres(server, _) => server.socket(),
+        }
+    }
+
+    pub fn redis_url(&self) -> String {
+        self.redis.url()
+    }
+
+    pub fn database_url(&self) -> String {
+        match &self.database {
+            Database::MariaDb(server, _) => server.url("shop"),
+            Database::Postgres(server, _) => server.url("shop"),
+        }
+    }
+
+    /// The database behind a port of the loopback interface.
+    pub fn database_at(&self, port: u16) -> String {
+        match &self.database {
+            // It would go on by the local socket if that was there.
+            Database::MariaDb(..) => {
+                format!("mysql://root@127.0.0.1:{port}/shop?prefer_socket=false")
+            }
+            Database::Postgres(..) => format!("postgres://postgres@127.0.0.1:{port}/shop"),
+        }
+    }
+
+    pub fn connect(&self) -> redis::Connection {
+        self.redis.connect().expect("a connection")
+    }
+
+    /// All orders of a sale that are not lost.
+    pub fn orders(&self, id: &str) -> Vec<Order> {
+        match &self.database {
+            Database::MariaDb(_, conn) => {
+                let mut conn = conn.lock().unwrap();
+                conn.exec(ORDERS, params! { id }).expect("the orders")
+            }
+            Database::Postgres(_, client) => {
+                let mut client = client.lock().unwrap();
+                let rows = client.query(&ORDERS.replace(":id", "$1"), &[&id]).expect("the orders");
+                let number = |row: &postgres::Row, at| row.get::<usize, i64>(at) as u64;
+                let order = |row: &postgres::Row| {
+                    let state: String = row.get(3);
+                    (
+                        number(row, 0),
+                        row.get(1),
+                        number(row, 2),
+                        state.into_bytes(),
+                        number(row, 4),
+                        number(row, 5),
+                        row.get(6),
+                        number(row, 7),
+                    )
+                };
+                rows.iter().map(order).collect()
+            }
+        }
+    }
+
+    /// Entries of a sale: how many, how many revs, and the last.
+    pub fn entries(&self, id: &str) -> (u64, u64, u64) {
+        match &self.database {
+            Database::MariaDb(_, conn) => {
+                let mut conn = conn.lock().unwrap();
+                let row = conn.exec_first(ENTRIES, params! { id }).expect("the entries");
+                row.expect("a row")
+            }
+            Database::Postgres(_, client) => {
+                let mut client = client.lock().unwrap();
+                let row = client.query_one(&ENTRIES.replace(":id", "$1"), &[&id]).expect("a row");
+                let number = |at| row.get::<usize, i64>(at) as u64;
+                (number(0), number(1), number(2))
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+<?php
+
+// What takes the place of the posts' programs: one function for each family. Each block between two
+// comments is shown in docs/migrate.md.
+//
+//   php after.php counter|business|watch|coins|lists|sql SALE USER ORDER [yes|no|COINS]
+
+declare(strict_types=1);
+
+require __DIR__ . '/../../clients/php/src/Seckill.php';
+
+use Seckill\Sale;
+
+function connect(): Redis
+{
+    $redis = new Redis();
+    $redis->connect('127.0.0.1', (int) (getenv('REDIS_PORT') ?: 6390));
+    return $redis;
+}
+
+// counter
+function counter(string $key, string $user, string $order): array
+{
+    $answer = (new Sale(connect(...), $key))->grab($user, $order);
+    if ($answer->won()) {
+        return ['msg' => '秒杀成功', 'order' => $order];
+    }
+    return ['msg' => '秒杀失败,商品库存不足。', 'code' => $answer->outcome];
+}
+
+// business
+function business(string $key, string $user, string $order, callable $work): array
+{
+    $sale = new Sale(connect(...), $key);
+    if (!$sale->grab($user, $order)->won()) {
+        return ['msg' => '秒杀失败,商品库存不足。'];
+    }
+    if ($work()) {
+        $state = $sale->confirm($user, $order)->state;
+        return ['msg' => $state === 'SOLD' ? '秒杀成功' : '秒杀失败'];
+    }
+    $sale->cancel($user, $order);
+    return ['msg' => '秒杀失败'];
+}
+
+// watch
+function watch(string $key, string $user, string $order): void
+{
+    $sale = new Sale(connect(...), $key);
+    $answer = $sale->grab($user, $order);
+    if ($answer->won()) {
+        echo '抢购成功！<br/>';
+        echo '剩余数量：', $answer->available ?? $sale->status()['available'], '<br/>';
+    } else {
+        echo $answer->outcome === 'SOLDOUT' ? '已卖光！' : '手气不好，再抢购！';
+    }
+}
+
+// coins
+function coins(string $key, string $user, string $order, int $count): array
+{
+    $answer = (new Sale(connect(...), $key))->grab($user, $order, upto: $count);
+    if ($answer->won()) {
+        return ['msg' => '抢红包成功！', 'count' => $answer->qty];
+    }
+    return ['msg' => '没有抢到红包哦，继续努力!', 'count' => 0];
+}
+
+// lists
+function lists(string $key, string $user, string $order): void
+{
+    $answer = (new Sale(connect(...), $key))->grab($user, $order);
+    if (!$answer->won()) {
+        echo '手气不好，再抢购！';
+        return;
+    }
+    echo "success: order $order, number $answer->seq, $answer->qty";
+}
+
+// sql
+function sql(PDO $shop, string $key, string $user, string $order): string
+{
+    $sale = new Sale(connect(...), $key);
+    $answer = $sale->grab($user, $order);
+    if (!$answer->won()) {
+        return "fail: $answer->outcome";
+    }
+    $shop->prepare('INSERT IGNORE INTO orders (id, user) VALUES (?, ?)')->execute([$order, $user]);
+    return $sale->confirm($user, $order)->state === 'SOLD' ? "success: $answer->seq" : 'fail: late';
+}
+
+// end
+if (realpath($_SERVER['SCRIPT_FILENAME']) === __FILE__) {
+    [, $family, $key, $user, $order] = $argv;
+    $told = match ($family) {
+        'business' => business($key, $user, $order, fn () => ($argv[5] ?? 'yes') === 'yes'),
+        'coins' => coins($key, $user, $order, (int) ($argv[5] ?? 1)),
+        'sql' => sql(new PDO(getenv('DSN'), 'root'), $key, $user, $order),
+        default => $family($key, $user, $order),
+    };
+    echo is_array($told) ? json_encode($told, JSON_UNESCAPED_UNICODE) : $told, "\n";
+}

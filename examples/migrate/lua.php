@@ -1,0 +1,36 @@
+<?php
+
+// A Lua script or a function: a counter, and a hash, a set or a list of those who have bought.
+//
+//   php lua.php --old HOST:PORT --counter goods --buyers buyers --new HOST:PORT --sale sale:goods
+//       [--terms 'LIMIT 1 HOLD 900000'] [--back yes]
+
+require __DIR__ . '/carry.php';
+
+$carry = Carry::fromOptions(['counter', 'buyers']);
+$counter = $carry->option('counter');
+$buyers = $carry->option('buyers');
+
+if ($carry->isBack()) {
+    $units = $carry->takeBack();
+    $kind = $carry->old->type($buyers);
+    $carry->giveBack(function ($old) use ($carry, $buyers, $counter, $kind, $units) {
+        foreach ($carry->sold() as [, $user]) {
+            match ($kind) {
+                Redis::REDIS_SET => $old->sAdd($buyers, $user),
+                Redis::REDIS_LIST => $old->lRem($buyers, $user, 0) && $old->rPush($buyers, $user),
+                default => $old->hSetNx($buyers, $user, '1'),
+            };
+        }
+        $old->set($counter, (string) $units);
+        $old->del("$counter:moved");
+    });
+    exit;
+}
+$aside = $carry->putAside($counter, '0');
+$users = array_keys(iterator_to_array($carry->users($buyers)));
+$carry->open((int) $carry->old->get($aside) + count($users));
+foreach ($users as $user) {
+    $carry->import((string) $user);
+}
+$carry->start();

@@ -1,0 +1,109 @@
+//! A sale that has had as many grants as a sale can have. No test makes four thousand million: it
+//! begins in a late round, as a sale with rounds does whose log is rewritten.
+
+use seckill_domain::decide::decide_new;
+use seckill_domain::effect::{Change, Effect};
+use seckill_domain::limits::GRANTS_MAX;
+use seckill_domain::request::{Init, Now};
+use seckill_domain::schedule::Schedule;
+use seckill_domain::snapshot::Piece;
+use seckill_domain::terms::Terms;
+use seckill_oracle::rebuild;
+
+use crate::support::shop::{check, counter, number};
+use crate::support::{Options, Server};
+
+const FULL: &str = "-ERR a sale has at most 4294967295 grants";
+/// The round goes on for longer than the test.
+const PERIOD_MS: u64 = 1_000_000_000_000;
+
+/// Places among the numbers of a base, which follow its form, its kind, an id of one byte and the
+/// secret.
+const NUMBERS: usize = 1 + 1 + 1 + 16;
+const VERSION: usize = 0;
+const GRANTS: usize = 11;
+const GRANTS_BEFORE: usize = 37;
+
+/// The effect that begins a sale of nine units, which has had so many grants in other rounds.
+fn begun(clock_ms: u64, grants: u64) -> Vec<u8> {
+    let schedule =
+        Schedule { period_ms: PERIOD_MS, offset_ms: 0, lasts_ms: PERIOD_MS, carry: false };
+    let terms = Terms { limit: 0, schedule: Some(schedule), ..Terms::default() };
+    let init = Init { supply: 9, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
+    let decision = decide_new(&init, &Now { clock_ms, run: clock_ms });
+    let sale = decision.plan.and_then(|plan| plan.create([1, 2])).expect("a sale");
+    let base = rebuild::dump(&sale).swap_remove(0);
+    let (head, rest) = base.split_at(NUMBERS);
+    let mut numbers = varints(rest);
+    assert_eq!((numbers[VERSION], numbers[GRANTS], numbers[GRANTS_BEFORE]), (1, 0, 0));
+    numbers[VERSION] = grants + 1;
+    numbers[GRANTS] = grants;
+    numbers[GRANTS_BEFORE] = grants;
+    let mut altered = head.to_vec();
+    numbers.iter().for_each(|number| put_varint(&mut altered, *number));
+    let piece = Piece::decode(&altered).expect("a base");
+    let mut effect = Vec::new();
+    Change::untimed(Effect::Piece(piece)).encode(&mut effect);
+    effect
+}
+
+fn varints(mut bytes: &[u8]) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    while !bytes.is_empty() {
+        let len = 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
+        let (varint, rest) = bytes.split_at(len);
+        let add = |sum: u64, byte: &u8| sum << 7 | u64::from(byte & 0x7f);
+        numbers.push(varint.iter().rev().fold(0, add));
+        bytes = rest;
+    }
+    numbers
+}
+
+fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[test]
+fn the_last_grant_is_made_and_none_after_it() {
+    let (server, replica) = (Options::new().line("appendonly yes").start(), Server::start());
+    replica.follow(&server);
+    let mut conn = server.conn();
+    let clock_ms = server.clock_ms() as u64;
+    let effect = begun(clock_ms, GRANTS_MAX - 2);
+    let words: [&[u8]; 4] = [b"SECKILL.APPLY", b"k", b"0", &effect];
+    assert_eq!(conn.ask(&words).to_string(), "+OK");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT other 9 LIMIT 0", "+OK"),
+            ("SECKILL.GRAB k a QTY 2 REQ o", "['GRANTED' 4294967294 2 'SOLD' 0 7]"),
+            ("SECKILL.MGRAB b 2 other k", "['GRANTED' [1 1 'SOLD' 0 8] [4294967295 1 'SOLD' 0 6]]"),
+        ],
+    );
+    let digests = || ["k", "other"].map(|key| server.digest(key));
+    let before = digests();
+    for line in ["GRAB k c", "GRAB k a QTY 1", "GRAB k c UPTO 3 REQ p", "MGRAB c 2 other k"] {
+        assert_eq!(conn.call(&format!("SECKILL.{line}")), FULL, "{line}");
+    }
+    assert_eq!(digests(), before);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k a QTY 2 REQ o", "['REPLAY' 4294967294 2 'SOLD' 0]"),
+            ("SECKILL.REFUND k b", "['REFUNDED' 4294967295 1 0]"),
+            ("SECKILL.GRAB k c QTY 8", "['SHORT' 7]"),
+        ],
+    );
+    assert_eq!(number(&mut conn, "k", "grants"), 4_294_967_295);
+    assert_eq!(counter(&mut conn, "other", "attempts"), 1);
+    replica.wait_in_sync(&server);
+    assert_eq!(replica.digest("k"), server.digest("k"));
+    assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+    assert_eq!(replica.digest("k"), server.digest("k"));
+    server.assert_sound("k");
+    assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+}

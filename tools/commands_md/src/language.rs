@@ -1,0 +1,99 @@
+//! The two languages of the page. The command table is written in English; the Chinese of each of
+//! its sentences stands in `zh.txt`, found by the English one. So a sentence that changes is
+//! missing there until somebody has looked at its Chinese.
+
+/// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
+const CHINESE: &str = include_str!("zh.txt");
+
+/// What the page is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    English,
+    Chinese,
+}
+
+impl Language {
+    /// One of two phrases of the page itself.
+    pub fn of<'t>(self, english: &'t str, chinese: &'t str) -> &'t str {
+        match self {
+            Language::English => english,
+            Language::Chinese => chinese,
+        }
+    }
+
+    /// A sentence of the table. What has no blank is no sentence: `O(1)`.
+    pub fn sentence(self, english: &str) -> String {
+        let chinese = || pairs().find_map(|(of, chinese)| (of == english).then_some(chinese));
+        match self {
+            Language::Chinese if english.contains(' ') => match chinese() {
+                Some(chinese) => chinese.to_owned(),
+                None => format!("{MISSING}{english}"),
+            },
+            _ => english.to_owned(),
+        }
+    }
+
+    /// A line of a reply: its form between backticks is the same in every language.
+    pub fn reply(self, line: &str) -> String {
+        match line.split_once("`: ").filter(|_| line.starts_with('`')) {
+            Some((form, said)) => {
+                format!("{form}`{}{}", self.of(": ", "："), self.sentence(said))
+            }
+            None => self.sentence(line),
+        }
+    }
+}
+
+/// Stands on the page in front of a sentence that nobody has translated.
+const MISSING: &str = "**(no Chinese yet)** ";
+
+fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CHINESE.trim_end().split("\n\n").filter_map(|block| block.split_once('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::{self, markdown};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_sentence_has_its_chinese() {
+        let page = markdown(Language::Chinese);
+        let missing = page.lines().filter_map(|line| line.split_once(MISSING));
+        let missing: Vec<_> = missing.map(|(_, sentence)| sentence).collect();
+        assert!(
+            missing.is_empty(),
+            "These sentences of the command table have no Chinese. Add each to \
+             tools/commands_md/src/zh.txt, a line of English and below it one of Chinese, and run \
+             `make docs`:\n{}",
+            missing.join("\n")
+        );
+    }
+
+    #[test]
+    fn no_chinese_is_left_over_from_a_sentence_that_changed() {
+        let english = markdown(Language::English);
+        for (sentence, _) in pairs() {
+            assert!(
+                english.contains(sentence),
+                "tools/commands_md/src/zh.txt translates what the command table does not say \
+                 (any more): {sentence}"
+            );
+        }
+        let blocks = CHINESE.trim_end().split("\n\n").count();
+        assert_eq!(pairs().count(), blocks, "each block has two lines");
+        let all: BTreeSet<_> = pairs().map(|(sentence, _)| sentence).collect();
+        assert_eq!(all.len(), blocks, "no sentence comes twice");
+    }
+
+    /// Words in capitals are commands, options, outcomes and states: a translation keeps them, and
+    /// numbers, and what is between backticks.
+    #[test]
+    fn chinese_names_what_english_names() {
+        for (english, chinese) in pairs() {
+            assert_eq!(commands::named(english), commands::named(chinese), "{chinese}");
+            assert!(!chinese.is_ascii(), "{chinese}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A PostgreSQL of its own in a temporary folder: only a local socket, no port, no service of the
+//! system. It ends, and its folder goes, together with the value or the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::process::{command_as, last_lines, Process};
+use crate::wait::holds_in_time;
+
+/// Where Debian keeps the programs of each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// A running PostgreSQL that belongs to this program.
+pub struct Postgres {
+    process: Process,
+}
+
+impl Postgres {
+    /// Makes an empty database in a new folder, starts the server and returns when it answers.
+    ///
+    /// # Errors
+    /// A sentence, with the last lines of the server's log where there is one.
+    pub fn start() -> Result<Postgres, String> {
+        let programs = programs()?;
+        let process = Process::in_folder(&std::env::temp_dir(), "seckill-pg-")?;
+        let folder = process.folder();
+        let (data, log) = (folder.join("data"), folder.join("server.log"));
+        let user = user_of(folder)?;
+        let initdb = programs.join("initdb");
+        let made = command_as(user, &[initdb.as_os_str()])
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale"])
+            .arg("-D")
+            .arg(&data)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| format!("initdb does not start: {e}"))?;
+        if !made.status.success() {
+            let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
+            return Err(format!("initdb failed: {said}"));
+        }
+        let server = programs.join("postgres");
+        let logged = fs::File::create(&log).map_err(|e| format!("No log file: {e}"))?;
+        process.spawn(
+            command_as(user, &[server.as_os_str()])
+                .arg("-D")
+                .arg(&data)
+                .arg("-k")
+                .arg(folder)
+                .args(["-c", "listen_addresses="])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(logged),
+        )?;
+        let database = Postgres { process };
+        let up =
+            holds_in_time(|| database.process.ended().is_some() || database.answers(&programs));
+        match up && database.process.ended().is_none() {
+            true => Ok(database),
+            false => Err(format!("PostgreSQL did not start:\n{}", last_lines(&log, 8))),
+        }
+    }
+
+    /// `postgres://postgres@folder/name`
+    pub fn url(&self, name: &str) -> String {
+        let folder = self.process.folder().to_string_lossy().replace('/', "%2F");
+        format!("postgres://postgres@{folder}/{name}")
+    }
+
+    /// Its local socket.
+    pub fn socket(&self) -> PathBuf {
+        self.process.folder().join(".s.PGSQL.5432")
+    }
+
+    fn answers(&self, programs: &Path) -> bool {
+        let asked = command_as(None, &[programs.join("pg_isready").as_os_str()])
+            .arg("-h")
+            .arg(self.process.folder())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        asked.is_ok_and(|status| status.success())
+    }
+}
+
+/// The newest version that is here.
+fn programs() -> Result<PathBuf, String> {
+    let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let programs = versions.map(|version| version.path().join("bin"));
+    programs
+        .filter(|programs| programs.join("initdb").is_file())
+        .max()
+        .ok_or_else(|| "There is no PostgreSQL here. Install it with: make orders-test".into())
+}
+
+/// It refuses to run as root: then it is user postgres, to whom the folder is given.
+fn user_of(folder: &Path) -> Result<Option<(u32, u32)>, String> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd").map_err(|e| format!("No users: {e}"))?;
+    let line = users.lines().find_map(|line| line.strip_prefix("postgres:"));
+    let mut fields = line.unwrap_or_default().split(':').skip(1).map(str::parse);
+    let (Some(Ok(user)), Some(Ok(group))) = (fields.next(), fields.next()) else {
+        return Err("There is no user postgres.".into());
+    };
+    std::os::unix::fs::chown(folder, Some(user), Some(group))
+        .map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(Some((user, group)))
+}

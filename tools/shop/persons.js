@@ -1,0 +1,140 @@
+// People in a browser: who double-clicks, who comes late, who does not pay, who pays late.
+'use strict';
+
+const { check, until } = require('./stage.js');
+
+const HOLD_S = 15;
+const FEN = 199900;
+// Seconds are shown whole, and the page does not know how long its question was on the way.
+const CLOCK_MS = 2000;
+
+module.exports = async function persons(stage, told, shot) {
+  const operator = await stage.person('operator', stage.secret);
+  const operate = async (work, fields = {}) => {
+    const { page } = operator;
+    await page.goto(`${stage.url}operator.php`);
+    for (const [name, value] of Object.entries(fields)) {
+      await page.$eval(`[name=${name}]`, (field, to) => { field.value = to; }, String(value));
+    }
+    await page.click(`[value=${work}]`);
+    await operator.reads('#done', '完成');
+  };
+  const people = {};
+  for (const name of ['安安', 'Ben', '卡尔', 'fay', 'dan']) people[name] = await stage.person(name);
+  const { 安安: ann, Ben: ben, 卡尔: carl, fay, dan } = people;
+  await operate('open', { item: 'coupon', units: 1, opens: 1800, hold: HOLD_S });
+  await ann.visit('coupon');
+  const [from, clock, to] = [left(stage), await ann.reads('#clock', '距离开始'), left(stage)];
+  const shown = 1000 * (60 * clock.slice(-5, -3) + +clock.slice(-2));
+  check(shown > to - CLOCK_MS && shown < from + CLOCK_MS, `${clock}, while ${from} to ${to} ms are left`);
+  check((await ann.grab())[0].code === 'NOTOPEN', 'before the opening');
+  await ann.reads('#answer', '还没开始');
+  await shot(ann, 'countdown');
+  told(`a person whose watch is an hour fast reads "${clock}" and hears 还没开始`);
+
+  await operate('open', { item: 'phone', units: 2, opens: 5, hold: HOLD_S });
+  await ann.visit('phone');
+  await ann.reads('#clock', '正在抢购');
+  const twice = await ann.grab(2);
+  check(twice.map((answer) => answer.code).sort().join() === 'GRANTED,REPLAY', `double click: ${JSON.stringify(twice)}`);
+  check(twice.every((answer) => answer.seq === 1 && answer.say.includes('恭喜')), 'both clicks hear 恭喜');
+  check(stage.status('phone').held === 1, 'a double click holds one unit');
+  await shot(ann, 'won');
+  told('a double click: GRANTED, REPLAY, twice 恭喜, one unit');
+
+  await ann.toBank();
+  const bill = new URL(ann.page.url()).search.slice(1).replace(/&sign=.*/, '');
+  await ann.pay();
+  await ann.ordersSay('已付款');
+  await callbacks(stage, bill);
+  told('who pays is SOLD; ten more callbacks change nothing, a forged one is refused');
+
+  await ben.visit('phone');
+  await ben.grab();
+  await ben.toBank();
+  await carl.visit('phone');
+  check((await carl.grab())[0].code === 'SOLDOUT', 'who comes late');
+  await carl.reads('#answer', '已抢光，还有 1 件待付款');
+  await shot(carl, 'late');
+  told('who comes late hears 已抢光，还有 1 件待付款');
+
+  await until('the hold of who does not pay ends', () => stage.status('phone').available === 1);
+  check(stage.status('phone').counters.expired === 1, 'one expired');
+  await ben.pay();
+  await ben.ordersSay('已付款');
+  check(stage.status('phone').sold === 2 && stage.status('phone').counters.reclaimed === 1, 'reclaimed');
+  told('who pays late while a unit is free gets it');
+
+  await operate('restock', { item: 'phone', units: 1 });
+  check(stage.status('phone').supply === 3, 'one more');
+  await fay.visit('phone');
+  check((await fay.grab())[0].code === 'GRANTED', 'the restocked unit');
+  await fay.ordersSay('待付款');
+  await fay.ordersSay('超时未付款');
+  told('who does not pay: 超时未付款, and the unit is back');
+
+  await dan.visit('phone');
+  check((await dan.grab())[0].code === 'GRANTED', 'the unit that came back');
+  await dan.toBank();
+  await until("dan's hold ends", () => stage.status('phone').available === 1);
+  check((await carl.grab())[0].code === 'GRANTED', 'the same order that was refused before');
+  await carl.toBank();
+  await carl.pay();
+  await dan.pay();
+  await dan.ordersSay('已售完，货款已退回');
+  await shot(dan, 'refunded');
+  await carl.ordersSay('已付款');
+  told('who pays late when another has the unit gets the money back');
+
+  await dan.visit('phone');
+  check((await dan.grab())[0].say === '已抢光', 'sold out for good');
+  await operate('pause', { item: 'phone' });
+  check((await dan.grab())[0].code === 'PAUSED', 'paused');
+  await dan.reads('#answer', '活动火爆');
+  await strangers(stage, ann);
+  books(stage);
+  told('books: 3 sold, 2 expired, money for 3, AUDIT finds no difference');
+  return { operate, operator };
+};
+
+function left(stage) {
+  const { now, open_at: opens } = stage.status('coupon');
+  return opens - now;
+}
+
+async function callbacks(stage, bill) {
+  const tell = (sign) => fetch(`${stage.url}callback.php`, { method: 'POST', body: bill, headers: { 'X-Sign': sign } });
+  const { rev } = stage.status('phone');
+  const again = await Promise.all(Array.from({ length: 10 }, () => tell(stage.sign(bill))));
+  for (const answer of again) check(await answer.text() === 'success', 'a callback that repeats');
+  check(stage.status('phone').rev === rev, 'callbacks that repeat change nothing');
+  check((await tell(stage.sign(`${bill}0`))).status === 403, 'a forged callback');
+  const free = bill.replace(/fen=.*/, 'fen=1');
+  const cheap = await fetch(`${stage.url}callback.php`, { method: 'POST', body: free, headers: { 'X-Sign': stage.sign(free) } });
+  check(cheap.status === 400, 'a callback of too little money');
+}
+
+// Who has no session, no token, or the wrong method.
+async function strangers(stage, ann) {
+  const cookie = `PHPSESSID=${await ann.session()}`;
+  const form = { method: 'POST', body: new URLSearchParams({ item: 'phone', order: 'a'.repeat(32) }) };
+  const attempts = stage.status('phone').counters.attempts;
+  const status = async (page, options) => (await fetch(stage.url + page, options)).status;
+  check(await status('grab.php', form) === 401, 'without a session');
+  check(await status('grab.php', { ...form, headers: { cookie } }) === 403, 'without the token of a page');
+  check(await status('pay.php', { ...form, headers: { cookie } }) === 403, 'paying without the token');
+  check(await status('grab.php', { headers: { cookie } }) === 405, 'by GET');
+  check(await status('operator.php', { headers: { cookie } }) === 403, 'the operator’s page');
+  check(await status('lib/shop.php') === 404 && await status('../lib/shop.php') === 404, 'files that are no pages');
+  check(stage.status('phone').counters.attempts === attempts, 'none of them reached the sale');
+}
+
+function books(stage) {
+  const { supply, available, held, sold } = stage.status('phone');
+  check([supply, available, held, sold].join() === '3,0,0,3', `STATUS: ${[supply, available, held, sold]}`);
+  stage.audit('phone');
+  const orders = JSON.stringify(stage.orders('phone'));
+  check(orders === '{"EXPIRED":2,"SOLD":3}', `orders: ${orders}`);
+  const money = stage.sql('SELECT state, COUNT(*), SUM(fen) FROM bank.trades GROUP BY state ORDER BY state');
+  check(money === `PAID\t3\t${3 * FEN}\nREFUNDED\t1\t${FEN}`, `money: ${money}`);
+}
