@@ -19,7 +19,7 @@ SHOP ?=
 	clients clients-deps durability \
 	test test-domain test-server test-release matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
-	shop-test
+	shop-test dist dist-test dist-again upgrade-test
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -186,6 +186,19 @@ lint: deps ## Check formatting and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+# Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
+dist: deps ## Make what is given out, into dist/: modules, packages, checksums (15 minutes)
+	.ci/dist $(DIST)
+
+dist-test: ## Try dist/ in clean roots of Debian 12 and 11, with their own servers (as root)
+	.ci/dist-test
+
+dist-again: ## Build dist/ once more in another folder: the same bytes?
+	.ci/dist-test reproducible
+
+upgrade-test: deps ## Run this module with every release and with a made-up newer one, in all mixes
+	.ci/upgrade-test
+
 deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
 	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
 	cargo deny check
@@ -193,7 +206,7 @@ deny: ## Check licences, advisories, bans and sources of all crates (installs ca
 fmt: ## Format the sources
 	cargo fmt --all
 
-docs: ## Write docs/commands.md and docs/reference.md from the module's tables, and draw docs/*.dot
+docs: ## Write commands.md, commands.json and reference.md from the module's tables, and draw docs/*.dot
 	cargo build --quiet --workspace --bin commands_md
 	target/debug/commands_md
 	@if command -v dot >/dev/null; then \

@@ -59,11 +59,18 @@ final class Carry
         return "$key:moved";
     }
 
-    /** Makes the sale, paused in the same step: nobody buys before all is carried over. */
+    /**
+     * Makes the sale, or takes the one that is there, and pauses it in the same step: nobody buys before
+     * all is carried over. Then adds the units, once. A sale that draws has its total from the beginning.
+     */
     public function open(int $supply, array $draw = []): void
     {
         $script = "redis.call('SECKILL.INIT', KEYS[1], unpack(ARGV)) return redis.call('SECKILL.PAUSE', KEYS[1])";
-        $this->call('EVAL', $script, 1, $this->sale, $supply, ...$draw, ...$this->terms);
+        $first = $draw === [] ? 0 : $supply;
+        $this->call('EVAL', $script, 1, $this->sale, $first, ...$draw, ...$this->terms);
+        if ($first !== $supply) {
+            $this->call('SECKILL.RESTOCK', $this->sale, $supply, 'REQ', self::REQ);
+        }
     }
 
     /** Enters somebody who has won already. More than the supply is booked as deficit: it was oversold. */

@@ -3,7 +3,7 @@
 
 use super::errors;
 pub use crate::server::module::spec::{Arg, ArgKind, KeyOption, KeySpec, Spec};
-use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_READ, KEY_UPDATE};
+pub use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE};
 
 /// The module's first version: all of these commands came with it.
 pub const FIRST: &str = "0.1.0";

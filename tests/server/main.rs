@@ -31,6 +31,7 @@ mod hostile;
 mod in_between;
 mod joining;
 mod keyspace;
+mod loading;
 mod many_ending;
 mod memory;
 mod mgrab;

@@ -7,7 +7,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::shop::{assert_whole, entries, number, wait_for_no_holds};
+use crate::support::assortment::{assert_refused_nothing, buy, fill, state};
+use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Options, Server};
 
 /// What servers log when a snapshot is of a form that they don't know.
@@ -57,58 +58,6 @@ fn supported() -> Vec<Kind> {
     kinds().into_iter().filter(is_supported).collect()
 }
 
-/// The keys of [`fill`] that hold a sale.
-const SALES: [&str; 4] = ["plain", "holds", "packets", "rounds"];
-
-/// Sales with all that a sale can have, and changes of every kind.
-fn fill(server: &Server) {
-    let mut conn = server.conn();
-    super::persistence::fill(server, "plain", 300);
-    let lines = [
-        "SECKILL.INIT holds 1000 LIMIT 3 HOLD 900000 OUTBOX stream ADMIT 500 SAMPLE 900 SALT x",
-        "SECKILL.INIT packets 1000000 DRAW PACKETS 5000 MIN 2",
-        "SECKILL.INIT rounds 1000 EVERY 86400000 LIMIT 2 CARRY",
-        "SECKILL.DENY holds ADD mallory eve",
-        "SECKILL.CANCEL holds nobody REQ late",
-    ];
-    for line in lines {
-        let reply = conn.cmd(line);
-        assert!(!reply.is_error(), "{line}: {reply}");
-    }
-    buy(server, "early");
-}
-
-/// Purchases and what follows them, in each sale that is open.
-fn buy(server: &Server, name: &str) {
-    let mut conn = server.conn();
-    for step in 0..60 {
-        for sale in ["holds", "packets", "rounds"] {
-            conn.cmd(&format!("SECKILL.GRAB {sale} {name}-{step} REQ {name}-{step}"));
-        }
-        let deed = ["CONFIRM", "CANCEL", "EXTEND"][step % 3];
-        let span = if deed == "EXTEND" { "900001" } else { "" };
-        conn.cmd(&format!("SECKILL.{deed} holds {name}-{step} {span}"));
-        conn.cmd(&format!("SECKILL.REFUND packets {name}-{}", step / 2));
-    }
-    let grants = number(&mut conn, "holds", "grants");
-    assert!(grants >= 40, "{name}: {grants} grants");
-}
-
-/// Everything that must be the same on two servers.
-fn state(server: &Server) -> Vec<String> {
-    let of = |sale: &&str| {
-        server.assert_sound(sale);
-        let mut lines = server.picture(sale);
-        lines.push(server.digest(sale));
-        lines
-    };
-    let mut lines: Vec<String> = SALES.iter().flat_map(of).collect();
-    let stream = entries(&mut server.conn(), "stream");
-    assert_whole(&stream);
-    lines.extend(stream.iter().map(|entry| format!("{} {}", entry.id, entry.line())));
-    lines
-}
-
 fn says_foreign(log: &str) -> bool {
     FOREIGN.iter().any(|text| log.contains(text))
 }
@@ -146,8 +95,7 @@ fn replicate(from: &Kind, to: &Kind) -> &'static str {
     replica.wait_in_sync(&primary);
     assert_eq!(state(&replica), state(&primary), "{} to {}", from.name, to.name);
     assert_eq!(replica.digest("brief"), primary.digest("brief"));
-    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
-    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
+    assert_refused_nothing(&replica);
     let grants = number(&mut conn, "holds", "grants");
     primary.kill9();
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");

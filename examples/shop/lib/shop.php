@@ -15,18 +15,27 @@ const GOODS = [
     'coupon' => ['name' => '一元咖啡券', 'fen' => 100],
 ];
 
+/** A process that waits for Redis serves nobody. Who hears nothing presses again. */
+const PATIENCE_S = 1.0;
+
+// What went wrong is for the log. A visitor can only try again.
+set_exception_handler(function (Throwable $why) {
+    error_log($why::class . ": {$why->getMessage()} at {$why->getFile()}:{$why->getLine()}");
+    refuse($why instanceof Seckill\Unanswered ? 503 : 500, '活动火爆，请稍后再试');
+});
+
 /** The users of redis.conf.example: what the shop may do and what its operators may are two lists. */
 function redis_as(string $user): Redis
 {
     $redis = new Redis();
-    $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'), 2.0, null, 0, 2.0);
+    $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'), PATIENCE_S, null, 0, PATIENCE_S);
     $redis->auth([$user, getenv('SHOP_SECRET') . "-$user"]);
     return $redis;
 }
 
 function sale(string $item): Sale
 {
-    return new Sale(fn () => redis_as('shop'), "sale:$item");
+    return new Sale(fn () => redis_as('shop'), "sale:$item", attempts: 2);
 }
 
 /** What the sale says of itself, or null before an operator has opened one. */

@@ -18,10 +18,15 @@ function showSale(box) {
   async function look() {
     asking = true;
     const asked = performance.now();
-    state = await (await fetch(`/state.php?item=${item}`)).json();
+    try {
+      const answer = await fetch(`/state.php?item=${item}`);
+      if (!answer.ok) return;
+      state = await answer.json();
+    } finally {
+      asking = false;
+    }
     // The answer was made in the middle of the way, as far as one can know.
     ahead = state.now - (asked + performance.now()) / 2;
-    asking = false;
     const { available, held, sold, supply } = state;
     byId('stock').textContent = state.state === 'none' ? state.say
       : `剩余 ${available} / ${supply}，待付款 ${held}，已售 ${sold}`;
@@ -40,8 +45,9 @@ function showSale(box) {
       const told = await post('/grab.php', { item, csrf, order });
       byId('answer').textContent = told.say;
       byId('answer').dataset.code = told.code;
+      if (told.order === undefined) return;
       byId('pay').hidden = !told.pay;
-      order = told.order ?? order;
+      order = told.order;
       await look();
     } catch {
       byId('answer').textContent = '活动火爆，请再点一次，不会重复下单';

@@ -11,10 +11,12 @@ type Source = fn(&mut [u8]) -> bool;
 /// A kernel without entropy calls still has the device.
 const SOURCES: [Source; 2] = [kernel, device];
 
-/// At most 256 bytes.
+/// At most 256 bytes, which come whole. The call itself, because the function for it is younger
+/// than the C libraries that the module loads on.
 fn kernel(bytes: &mut [u8]) -> bool {
     // SAFETY: the buffer is ours and as long as said.
-    unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) == 0 }
+    let drawn = unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) };
+    usize::try_from(drawn) == Ok(bytes.len())
 }
 
 fn device(bytes: &mut [u8]) -> bool {

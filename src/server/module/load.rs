@@ -45,6 +45,7 @@ macro_rules! module {
                 )
             };
             if status as isize != redis_module::raw::REDISMODULE_OK {
+                crate::server::module::load::name_is_taken();
                 return status;
             }
             let args = redis_module::decode_args(ctx, argv, argc);
@@ -60,10 +61,18 @@ const SERVER_VERSION_MIN: c_int = 0x0007_0000;
 
 const TOO_OLD: &str = "seckill needs Redis 7.0 or newer, or Valkey: this server is older, so the \
     module is not loaded";
+const NAME_TAKEN: &str =
+    "a module named seckill is loaded already, so this one is not: look for a \
+    second loadmodule line, also in the files that are included";
 const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
 
 const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs out the server may \
     evict a sale with all its grants; set it to noeviction, or to a volatile one";
+
+/// Says why the server does not even begin: a module's name is all that it looks at first.
+pub(crate) fn name_is_taken() {
+    log::warning(NAME_TAKEN);
+}
 
 /// Sets the module up: what lib.rs calls when the server loads the file. `args` are those of
 /// loadmodule, `table` has the commands, and `sweep` lets due holds of one sale expire.

@@ -22,6 +22,10 @@ const CATEGORY: &str = "seckill";
 
 const TOO_MANY: &str = "the table has more commands than there are entry points";
 const NOT_CREATED: &str = "the server refused a command of the table";
+/// What follows the name of a command that the server refused to create.
+const TAKEN: &str =
+    "is the name of a command that is there already, another module's (MODULE LIST \
+    shows them): one server can't have both, so seckill is not loaded";
 const NOT_DESCRIBED: &str = "the server refused the description of a command";
 const NOT_CATEGORISED: &str = "the server refused the ACL categories of a command";
 
@@ -31,7 +35,7 @@ const NO_CATEGORIES: &str = "this server has no ACL categories for module comman
 
 /// Registers every command of `table` with its description and, where the server knows them, its
 /// ACL categories.
-pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), &'static str> {
+pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), String> {
     let has_category = add_category(ctx);
     let mut has_categories = false;
     for (spec, entry) in dispatch::entries(table).ok_or(TOO_MANY)? {
@@ -45,25 +49,26 @@ pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), &'sta
     Ok(())
 }
 
-fn create(
-    ctx: Ctx<'_>,
-    spec: &Spec,
-    entry: Entry,
-) -> Result<*mut RedisModuleCommand, &'static str> {
+fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCommand, String> {
     let name = CString::new(spec.name).map_err(|_| NOT_CREATED)?;
     let asks = if spec.finds_keys() { " getkeys-api" } else { "" };
     let flags = CString::new(format!("{}{asks}", spec.flags)).map_err(|_| NOT_CREATED)?;
     // The key specs of the description say where keys are.
     // SAFETY: the texts end in NUL and are copied, and the entry point is a static function.
-    let command = unsafe {
+    let (status, command) = unsafe {
         let (name, flags) = (name.as_ptr(), flags.as_ptr());
-        api!(RedisModule_CreateCommand)(ctx.raw(), name, Some(entry), flags, 0, 0, 0);
-        api!(RedisModule_GetCommand)(ctx.raw(), name)
+        let create = api!(RedisModule_CreateCommand);
+        let status = create(ctx.raw(), name, Some(entry), flags, 0, 0, 0) as isize;
+        (status, api!(RedisModule_GetCommand)(ctx.raw(), name))
     };
-    if command.is_null() {
-        return Err(NOT_CREATED);
+    if status != raw::REDISMODULE_OK {
+        // Its flags are in order, so what is left is its name.
+        return Err(format!("{} {TAKEN}", spec.name));
     }
-    Ok(command)
+    match command.is_null() {
+        true => Err(NOT_CREATED.to_owned()),
+        false => Ok(command),
+    }
 }
 
 /// Adds the category of this module. False where the server allows no new ones.

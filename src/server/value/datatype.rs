@@ -26,7 +26,8 @@ use seckill_domain::Sale;
 /// Version of the frame around the pieces of a dump; the pieces have a version of their own.
 const ENCODING_VERSION: c_int = 1;
 
-const NOT_CREATED: &str = "the server refused the type flashsale";
+const NOT_CREATED: &str = "the server has a data type flashsale already, another module's: one \
+    server can't have both, so seckill is not loaded";
 const CUT_OFF: &str = "a sale was not loaded: its data is cut off";
 const NEWER: &str = "a sale was not loaded: a newer version of the module saved it";
 const UNKNOWN: &str = "a sale was not loaded: its data is altered, or of a newer version";

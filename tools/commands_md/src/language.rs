@@ -61,13 +61,13 @@ mod tests {
     fn every_sentence_has_its_chinese() {
         let page = markdown(Language::Chinese);
         let missing = page.lines().filter_map(|line| line.split_once(MISSING));
-        let missing: Vec<_> = missing.map(|(_, sentence)| sentence).collect();
+        let missing: BTreeSet<_> = missing.map(|(_, sentence)| sentence).collect();
         assert!(
             missing.is_empty(),
             "These sentences of the command table have no Chinese. Add each to \
              tools/commands_md/src/zh.txt, a line of English and below it one of Chinese, and run \
              `make docs`:\n{}",
-            missing.join("\n")
+            missing.into_iter().collect::<Vec<_>>().join("\n")
         );
     }
 

@@ -1,6 +1,7 @@
 //! Writes the pages that come from the module's own tables: `make docs`.
 
 mod commands;
+mod json;
 mod language;
 mod reference;
 mod sessions;
@@ -12,10 +13,11 @@ use std::path::{Path, PathBuf};
 use language::Language;
 
 /// Each page and what belongs into it.
-fn pages() -> [(&'static str, String); 3] {
+fn pages() -> [(&'static str, String); 4] {
     [
         ("commands.md", commands::markdown(Language::English)),
         ("zh/commands.md", commands::markdown(Language::Chinese)),
+        ("commands.json", json::text()),
         ("reference.md", reference::markdown()),
     ]
 }

@@ -2,6 +2,7 @@
 //! itself so that replies can be compared exactly, reads the replication stream, and waits on
 //! conditions. Every wait has a deadline and says what it waited for.
 
+pub mod assortment;
 pub mod bulk;
 pub mod client;
 pub mod conf_example;

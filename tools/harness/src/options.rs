@@ -12,7 +12,8 @@ use super::program::server_program;
 pub struct Options {
     pub(super) lines: Vec<String>,
     base: Option<String>,
-    module_args: Option<String>,
+    pub(super) module_args: Option<String>,
+    pub(super) module_file: Option<PathBuf>,
     pub(super) program: OsString,
     pub(super) has_own_clock: bool,
     pub(super) is_service: bool,
@@ -23,7 +24,8 @@ impl Default for Options {
         let module_args = Some(String::new());
         let program = server_program();
         let (lines, base, has_own_clock, is_service) = (Vec::new(), None, false, false);
-        Options { lines, base, module_args, program, has_own_clock, is_service }
+        let module_file = None;
+        Options { lines, base, module_args, module_file, program, has_own_clock, is_service }
     }
 }
 
@@ -48,6 +50,12 @@ impl Options {
     /// Arguments behind the module's path.
     pub fn module_args(mut self, args: &str) -> Options {
         self.module_args = Some(args.to_owned());
+        self
+    }
+
+    /// Loads this file instead of the module under test.
+    pub fn module_file(mut self, path: &Path) -> Options {
+        self.module_file = Some(path.to_owned());
         self
     }
 
@@ -85,9 +93,10 @@ impl Options {
 
     /// Where the server finds the module: a service may not read every folder, but its own.
     fn module(&self, dir: &Path) -> PathBuf {
-        match self.is_service {
-            true => dir.join("libseckill.so"),
-            false => module_path(),
+        match (self.is_service, &self.module_file) {
+            (true, _) => dir.join("libseckill.so"),
+            (false, Some(file)) => file.clone(),
+            (false, None) => module_path(),
         }
     }
 

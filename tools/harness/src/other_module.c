@@ -1,5 +1,6 @@
 /* Another module in the same server, for the tests. It calls commands in the ways that a client
- * can't: from a thread of its own that holds the server's lock, and from inside notifications.
+ * can't: from a thread of its own that holds the server's lock, and from inside notifications. Its
+ * arguments `COMMAND name` and `TYPE name` have it take that name.
  *
  *   OTHER.CALL cmd [arg ...]              calls it at once
  *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client waits for the reply
@@ -194,9 +195,17 @@ static int on_event(RedisModuleCtx *ctx, int class, const char *event, RedisModu
     return REDISMODULE_OK;
 }
 
+/* A command or a data type of this name, that does nothing. */
+static int take(RedisModuleCtx *ctx, RedisModuleString *kind, RedisModuleString *called) {
+    const char *name = RedisModule_StringPtrLen(called, NULL);
+    if (!strcmp(RedisModule_StringPtrLen(kind, NULL), "COMMAND")) {
+        return RedisModule_CreateCommand(ctx, name, on_off, "", 0, 0, 0);
+    }
+    RedisModuleTypeMethods none = {.version = REDISMODULE_TYPE_METHOD_VERSION};
+    return RedisModule_CreateDataType(ctx, name, 1, &none) ? REDISMODULE_OK : REDISMODULE_ERR;
+}
+
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    (void)argv;
-    (void)argc;
     if (RedisModule_Init(ctx, "other", 1, REDISMODULE_APIVER_1) == REDISMODULE_ERR) {
         return REDISMODULE_ERR;
     }
@@ -213,6 +222,9 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
             REDISMODULE_ERR) {
             return REDISMODULE_ERR;
         }
+    }
+    for (int i = 0; i + 1 < argc; i += 2) {
+        if (take(ctx, argv[i], argv[i + 1]) == REDISMODULE_ERR) return REDISMODULE_ERR;
     }
     int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE |
                   REDISMODULE_NOTIFY_KEY_MISS;

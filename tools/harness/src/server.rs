@@ -206,9 +206,27 @@ impl Server {
         self.process.kill();
     }
 
+    /// Stops it without saving, unless it has ended by itself.
+    #[track_caller]
+    pub fn stop_if_it_runs(&mut self) {
+        if self.process.pid().is_some() && self.process.ended().is_none() {
+            self.stop(false);
+        }
+    }
+
     /// Adds a line of redis.conf for the next start.
     pub fn add_line(&mut self, line: &str) {
         self.options.lines.push(line.to_owned());
+    }
+
+    /// Loads another file from the next start on.
+    pub fn set_module_file(&mut self, path: &Path) {
+        self.options.module_file = Some(path.to_owned());
+    }
+
+    /// Whether it is started without the module from now on.
+    pub fn leave_module_out(&mut self, is_out: bool) {
+        self.options.module_args = (!is_out).then(String::new);
     }
 
     /// Starts a stopped server again in its folder, perhaps on another port.

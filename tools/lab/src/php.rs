@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -218,9 +219,15 @@ impl Site {
         )
     }
 
+    /// nginx answers as soon as it is there, with 502 while php-fpm is not.
     fn wait_until_up(&self) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(60);
+        let php = self.folder.path().join("php.sock");
         while Instant::now() < deadline {
+            if UnixStream::connect(&php).is_err() {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
             let got = Command::new("ab").args(["-q", "-n", "1", &self.url("seckill", "")]).output();
             let got = got.map_err(|e| format!("There is no ab here ({e}): make lab-php-deps"))?;
             if String::from_utf8_lossy(&got.stdout).contains("Complete requests:      1") {
