@@ -141,8 +141,8 @@ pub enum Outcome {
 }
 
 /// Attempts that got nothing new, as STATUS and INFO count them: the name of each, and what it
-/// says. Their counters are a part of a dump, whose form of now has eleven: one more comes with a new
-/// form.
+/// says. Their counters are a part of a dump, whose form of now has eleven: one more comes with a
+/// new form.
 pub const REFUSALS: [(&CStr, &str); 11] = [
     (c"already", "calls of users who had all they may have"),
     (c"replayed", "calls whose REQ had been granted before"),

@@ -1,7 +1,7 @@
 //! Who on the waiting list is served, and who drops off.
 //!
 //! Lowest ticket first. A head that asks for more than there is may be passed so often; then units
-//! collect for it. One that asks for more than could ever come back on its own is no head: it blocks
+//! collect for it. One that asks for more than could come back on its own is no head: it blocks
 //! nobody. What is decided here is made by effects that name tickets, so no replica judges any of
 //! it again.
 

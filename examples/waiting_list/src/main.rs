@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::builder::RangedI64ValueParser;
 use clap::Parser;
 use redis::{Connection, Value};
 use seckill_harness::program::{exit, module_file, Server};
@@ -22,13 +23,13 @@ use seckill_harness::program::{exit, module_file, Server};
 #[derive(Parser)]
 struct Options {
     /// People who ask, one after the other
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 10_000, value_parser = from_to(1, 100_000))]
     people: u32,
     /// Units for sale
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 1_000, value_parser = from_to(1, 100_000))]
     units: u32,
     /// How long a unit is held for somebody who doesn't pay, in ms
-    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(50..=60_000))]
+    #[arg(long, default_value_t = 300, value_parser = from_to(50, 60_000))]
     hold_ms: u32,
     /// Where the picture is written
     #[arg(long, value_name = "FILE", default_value = "target/waiting-list.svg")]
@@ -36,6 +37,10 @@ struct Options {
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
+}
+
+fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(least..=most)
 }
 
 /// Longest time that a sale may take.

@@ -400,7 +400,7 @@ impl Oracle {
         if std::mem::take(&mut self.list.freed) && self.somebody_waits() {
             self.serve(true, now);
         }
-        self.list.joined = None;
+        (self.list.joined, self.list.freed) = (None, false);
         self.flush_lapses();
         self.tell_stock();
         let word = reply.split(' ').next().unwrap_or_default();

@@ -123,7 +123,9 @@ impl Oracle {
         }
         let reply = self.grant(user, qty, ask, req, now);
         assert!(reply.ends_with(&format!(" {available}")), "what is left is what it took from");
+        self.list.reserved = qty;
         self.serve(false, now);
+        self.list.reserved = 0;
         self.list.freed = false;
         reply
     }

@@ -55,6 +55,8 @@ pub struct List {
     pub last_ticket: u64,
     pub offers: u64,
     pub dropped: u64,
+    /// Units of a grant that was judged behind all others, and is told before what they get.
+    pub reserved: u64,
     /// Who joined by the command at hand: they were judged, and are served in a later step.
     pub joined: Option<u64>,
     /// Whether the command at hand has freed units or let somebody go.
@@ -351,7 +353,9 @@ impl Oracle {
 
     /// The first whose units are there or may come back.
     fn head(&self) -> Option<&Entry> {
-        let most = self.available() + self.units("HELD");
+        let is_held = self.rules.hold_ms > 0;
+        let reserved = if is_held { 0 } else { self.list.reserved };
+        let most = self.available() + reserved + self.units("HELD");
         self.earlier().find(|entry| entry.qty <= most)
     }
 
@@ -363,13 +367,14 @@ impl Oracle {
     /// Who is served next, and whether the head is passed by it.
     fn next_served(&self, t: u64) -> Option<(Entry, Option<u64>)> {
         let head = self.head()?;
-        if head.qty <= self.available() || self.why_over(head, t).is_some() {
+        let there = self.available() + self.list.reserved;
+        if head.qty <= there || self.why_over(head, t).is_some() {
             return Some((head.clone(), None));
         }
         if head.passed >= self.rules.list.map_or(0, |list| list.overtake) {
             return None;
         }
-        let fits = |entry: &&Entry| entry.qty <= self.available();
+        let fits = |entry: &&Entry| entry.qty <= there;
         Some((self.earlier().find(fits)?.clone(), Some(head.ticket)))
     }
 
