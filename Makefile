@@ -15,7 +15,8 @@ LAB ?=
 # And for `make shop-test`.
 SHOP ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo orders-test \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo \
+	orders-test watch-test \
 	clients clients-deps durability \
 	test test-domain test-server test-release matrix cluster-test torture sim fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
@@ -69,6 +70,12 @@ order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, re
 orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB and PostgreSQL
 	@.ci/deps postgres
 	cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
+
+# The page needs a browser, the alerts a Prometheus; WATCH=docs takes the picture of docs/watch.md anew.
+watch-test: build ## Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
+	@.ci/deps browser
+	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
+		cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 watch::
 
 # What `make clients` takes: the libraries below those of clients/, and what checks these. Where no
 # registry has Jedis, a CLASSPATH of your own can have it with what it needs.

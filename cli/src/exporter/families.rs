@@ -5,7 +5,7 @@ use crate::metrics::{Family, Kind, Labels};
 
 /// How a number is to be shown: Prometheus has base units, seconds among them.
 #[derive(Clone, Copy)]
-enum As {
+pub(super) enum As {
     Number,
     /// Milliseconds, of a span or since 1970.
     Seconds,
@@ -17,10 +17,10 @@ use As::{Moment, Number, Seconds};
 use Kind::{Counter, Gauge};
 
 /// A field, the name that it is shown under, and what it is.
-type Row = (&'static str, &'static str, Kind, As, &'static str);
+pub(super) type Row = (&'static str, &'static str, Kind, As, &'static str);
 
 /// Numbers of STATUS. What a sale has not is left out: parts and lists are options.
-const OF_STATUS: &[Row] = &[
+pub(super) const OF_STATUS: &[Row] = &[
     ("supply", "seckill_sale_supply_units", Gauge, Number, "All units of the sale."),
     ("available", "seckill_sale_available_units", Gauge, Number, "Units that can be granted."),
     ("held", "seckill_sale_held_units", Gauge, Number, "Units in held grants."),
@@ -54,8 +54,14 @@ const OF_STATUS: &[Row] = &[
     ("elsewhere", "seckill_sale_elsewhere_units", Gauge, Number, "Units other parts may have."),
     ("unmet_units", "seckill_sale_unmet_units", Counter, Number, "Units that were refused here."),
     ("put_in", "seckill_sale_put_in_units", Gauge, Number, "Units this part was given."),
-    ("sent", "seckill_sale_sent_units", Gauge, Number, "Units this part sent to others."),
-    ("received", "seckill_sale_received_units", Gauge, Number, "Units this part got from others."),
+    ("sent", "seckill_sale_sent_units", Counter, Number, "Units this part sent to others."),
+    (
+        "received",
+        "seckill_sale_received_units",
+        Counter,
+        Number,
+        "Units this part got from others.",
+    ),
     ("waiting", "seckill_sale_waiting", Gauge, Number, "Entries of the waiting list."),
     ("waiting_units", "seckill_sale_waiting_units", Gauge, Number, "Units that they ask for."),
     ("offered", "seckill_sale_offers", Gauge, Number, "Offers that stand."),
@@ -69,7 +75,7 @@ const OF_STATUS: &[Row] = &[
 ];
 
 /// What `counters.attempts` is the sum of.
-const OUTCOMES: &[&str] = &[
+pub(super) const OUTCOMES: &[&str] = &[
     "granted",
     "already",
     "replayed",
@@ -85,7 +91,7 @@ const OUTCOMES: &[&str] = &[
 ];
 
 /// The other counters: changes by kind.
-const CHANGES: &[&str] = &[
+pub(super) const CHANGES: &[&str] = &[
     "confirmed",
     "cancelled",
     "expired",
@@ -96,10 +102,27 @@ const CHANGES: &[&str] = &[
     "dropped",
 ];
 
+/// Numbers of STATUS that are terms of the sale, or of no use by themselves.
+#[cfg(test)]
+pub(super) const NOT_SHOWN: &[&str] = &[
+    "limit",
+    "grabs",
+    "hold_ms",
+    "now",
+    "created_at",
+    "round_ends_at",
+    "next_round_at",
+    "part",
+    "parts",
+    "waitlist",
+    "offer_ms",
+    "overtake",
+];
+
 const STATES: &[&str] = &["pending", "open", "allheld", "soldout", "paused", "closed"];
 
 /// Numbers of INFO.
-const OF_INFO: &[Row] = &[
+pub(super) const OF_INFO: &[Row] = &[
     ("seckill_sales", "seckill_server_sales", Gauge, Number, "Sales on this server."),
     ("seckill_holds", "seckill_server_holds", Gauge, Number, "Live holds on this server."),
     (
@@ -124,6 +147,9 @@ const OF_INFO: &[Row] = &[
         "Sales with something due that nobody has come to.",
     ),
     ("seckill_expired", "seckill_server_expired", Counter, Number, "Holds that expired here."),
+    ("seckill_waiters", "seckill_server_waiting", Gauge, Number, "Entries of waiting lists."),
+    ("seckill_offers", "seckill_server_offers", Counter, Number, "Offers that were made here."),
+    ("seckill_dropped", "seckill_server_dropped", Counter, Number, "Entries dropped here."),
     (
         "seckill_apply_refused",
         "seckill_server_apply_refused",
@@ -171,7 +197,7 @@ const OF_INFO: &[Row] = &[
 ];
 
 /// Words of INFO that say that something is well, and the word for it.
-const WELL: &[(&str, &str, &str, &str)] = &[
+pub(super) const WELL: &[(&str, &str, &str, &str)] = &[
     ("aof_last_write_status", "ok", "seckill_server_aof_write_ok", "1: the log can be written."),
     (
         "aof_last_bgrewrite_status",
@@ -207,7 +233,7 @@ const ATTEMPTS: &str = "Judged calls of GRAB and MGRAB.";
 const CHANGED: &str = "Changes of grants other than granting.";
 
 /// A number as Prometheus has it; `None` for a moment that there is not.
-fn shown(number: u64, show: As) -> Option<f64> {
+fn shown(number: i64, show: As) -> Option<f64> {
     match show {
         Number => Some(number as f64),
         Moment if number == 0 => None,
@@ -240,11 +266,15 @@ fn of_server(snapshot: &Snapshot) -> Vec<Family> {
             all.push(alone(name, help, f64::from(u8::from(said == word))));
         }
     }
-    if let Some(policy) = text("maxmemory_policy") {
-        let evicts = f64::from(u8::from(policy.starts_with("allkeys-")));
-        let help = "1: at the limit of memory the server may remove a sale.";
-        all.push(alone("seckill_server_evicts_sales", help, evicts));
-    }
+    let outcomes = OUTCOMES.iter().filter_map(|outcome| {
+        let count = text(&format!("seckill_{outcome}"))?.parse().ok()?;
+        Some((vec![("outcome", (*outcome).to_owned())], count))
+    });
+    let (name, rows) = ("seckill_server_attempts", outcomes.collect());
+    all.push(Family { name, help: ATTEMPTS, kind: Counter, rows });
+    let evicts = f64::from(u8::from(snapshot.evicts()));
+    let help = "1: at the limit of memory the server may remove a sale.";
+    all.push(alone("seckill_server_evicts_sales", help, evicts));
     let said = |field: &str| text(field).cloned().unwrap_or_default();
     let labels = vec![
         ("module_version", said("seckill_version")),
@@ -309,7 +339,7 @@ fn of_sales(snapshot: &Snapshot) -> Vec<Family> {
     // A hold that is due and still there. 0 when none is.
     let lag = rows(snapshot, |sale| {
         let (now, due) = (*sale.numbers.get("now")?, *sale.numbers.get("next_deadline")?);
-        shown(if due == 0 { 0 } else { now.saturating_sub(due) }, Seconds)
+        shown(if due == 0 { 0 } else { (now - due).max(0) }, Seconds)
     });
     let length = rows(snapshot, |sale| Some(sale.outbox.as_ref()?.length as f64));
     vec![

@@ -56,7 +56,7 @@ impl Sales {
         while !self.patterns.is_empty() && !stop.is_told() {
             // Whether the server is there is told by what reads it; here the next turn comes soon.
             match connect(client).and_then(|mut redis| self.search(&mut redis, stop)) {
-                Ok(()) => wait(every, stop),
+                Ok(()) => wait(every.max(STEP_PAUSE), stop),
                 Err(_) => wait(Duration::from_secs(1), stop),
             }
         }

@@ -1,4 +1,4 @@
-//! `seckill exporter`: what sales are doing, for Prometheus.
+//! `seckill exporter`: what sales are doing, for Prometheus and on a page of its own.
 //!
 //! ```text
 //! seckill exporter --redis redis://127.0.0.1:6379/ --sale 'sale:*'
@@ -6,7 +6,10 @@
 
 mod families;
 mod find;
+mod live;
 mod read;
+#[cfg(test)]
+mod watched;
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -39,7 +42,7 @@ pub struct Options {
     /// Seconds from the end of one search for sales to the next
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     search_every: u64,
-    /// Where /metrics and /health are served
+    /// Where the page, /metrics and /health are served
     #[arg(long = "web.listen-address", default_value = "127.0.0.1:9847", value_name = "ADDRESS")]
     listen: String,
 }
@@ -84,6 +87,15 @@ struct Last {
 impl Exporter {
     fn show(&self, path: &str) -> Option<Answer> {
         match path {
+            "/" => Some(Answer::ok("text/html; charset=utf-8", include_str!("page.html"))),
+            "/page.js" => Some(Answer::ok(SCRIPT, include_str!("page.js"))),
+            "/live" => Some(match self.snapshot() {
+                Ok(snapshot) => Answer::ok(JSON, live::of(&snapshot).to_string()),
+                Err(error) => {
+                    let body = serde_json::json!({ "error": error }).to_string();
+                    Answer { status: 503, kind: JSON, body }
+                }
+            }),
             "/metrics" => Some(shown(&self.snapshot())),
             "/health" => Some(match self.snapshot() {
                 Ok(_) => Answer::ok(web::TEXT, "OK\n"),
@@ -120,23 +132,23 @@ impl Exporter {
     }
 }
 
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const JSON: &str = "application/json";
+
 fn shown(snapshot: &Result<Snapshot, String>) -> Answer {
-    let up = |up| Family {
-        name: "seckill_up",
-        help: "1: the server answers.",
-        kind: Kind::Gauge,
-        rows: vec![(Vec::new(), up)],
-    };
+    metrics::answer(match snapshot {
+        Ok(snapshot) => [vec![build(), up(1.0)], families::of(snapshot)].concat(),
+        Err(_) => vec![build(), up(0.0)],
+    })
+}
+
+fn up(up: f64) -> Family {
+    let (name, help) = ("seckill_up", "1: the server answers.");
+    Family { name, help, kind: Kind::Gauge, rows: vec![(Vec::new(), up)] }
+}
+
+fn build() -> Family {
+    let (name, help) = ("seckill_exporter_build_info", "This program.");
     let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
-    let build = Family {
-        name: "seckill_exporter_build_info",
-        help: "This program.",
-        kind: Kind::Gauge,
-        rows: vec![(version, 1.0)],
-    };
-    let families = match snapshot {
-        Ok(snapshot) => [vec![build, up(1.0)], families::of(snapshot)].concat(),
-        Err(_) => vec![build, up(0.0)],
-    };
-    metrics::answer(families)
+    Family { name, help, kind: Kind::Gauge, rows: vec![(version, 1.0)] }
 }

@@ -1,7 +1,7 @@
 //! What a server and its sales say, read in a few round trips. Nothing here writes.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use redis::{cmd, Cmd, Connection, ConnectionLike, Pipeline, Value};
 
@@ -36,6 +36,15 @@ pub struct Snapshot {
     pub left_out: u64,
     /// How long reading took.
     pub took: Duration,
+    /// When it was read, in Unix ms of this machine.
+    pub at_ms: u64,
+}
+
+impl Snapshot {
+    /// Whether the server may remove a sale to make room.
+    pub fn evicts(&self) -> bool {
+        self.info.get("maxmemory_policy").is_some_and(|policy| policy.starts_with("allkeys-"))
+    }
 }
 
 /// One sale.
@@ -44,7 +53,7 @@ pub struct Sale {
     /// Its key, made readable.
     pub name: String,
     /// Fields of STATUS that are numbers.
-    pub numbers: BTreeMap<String, u64>,
+    pub numbers: BTreeMap<String, i64>,
     /// Those that are words.
     pub words: BTreeMap<String, String>,
     /// The map `counters` of STATUS.
@@ -83,6 +92,7 @@ pub struct Group {
 /// A sentence when the server does not answer.
 pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Snapshot, String> {
     let started = Instant::now();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut info = cmd("INFO");
     info.arg(&SECTIONS);
     let text = info.query(redis).map_err(said)?;
@@ -108,6 +118,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
         unreadable,
         left_out: (names.len() - asked.len()) as u64,
         took: started.elapsed(),
+        at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
     })
 }
 
@@ -165,7 +176,7 @@ fn sale(name: &[u8], reply: Value) -> Option<Sale> {
     let mut sale = Sale { name: readable(name), ..Sale::default() };
     for (field, value) in pairs(reply)? {
         match value {
-            Value::Int(number) => drop(sale.numbers.insert(field, unsigned(number))),
+            Value::Int(number) => drop(sale.numbers.insert(field, number)),
             Value::BulkString(key) if field == "outbox" => sale.stream = Some(key),
             Value::BulkString(word) => drop(sale.words.insert(field, readable(&word))),
             Value::Nil => {}

@@ -260,3 +260,9 @@ impl Session<'_> {
         Ok(())
     }
 }
+
+/// What a writer shows to Prometheus.
+#[cfg(test)]
+pub fn families() -> Vec<crate::metrics::Family> {
+    numbers::families(&[])
+}

@@ -65,7 +65,7 @@ pub fn show(all: &[Numbers], path: &str) -> Option<Answer> {
     }
 }
 
-fn families(all: &[Numbers]) -> Vec<Family> {
+pub fn families(all: &[Numbers]) -> Vec<Family> {
     let of = |name, kind, help, number: fn(&Numbers) -> u64| Family {
         name,
         help,

@@ -8,10 +8,10 @@ use super::program::{run, seckill, Running};
 
 /// An exporter of what matches `sale`, as user monitoring.
 #[track_caller]
-pub fn exporter(server: &Server, sale: &str) -> Running {
+pub fn exporter(server: &Server, words: &[&str]) -> Running {
     let url = format!("redis://127.0.0.1:{}/", server.port());
     let mut program = seckill(&["exporter", "--redis", &url, "--redis-user", "monitoring"]);
-    program.args(["--sale", sale, "--search-every", "0"]);
+    program.args(["--search-every", "0", "--sale"]).args(words);
     program.env("SECKILL_REDIS_PASSWORD", "change-me-monitoring");
     Running::start(program)
 }
@@ -42,7 +42,7 @@ pub fn number(text: &str, row: &str) -> f64 {
 fn a_sale_is_found_and_shown() {
     let server = conf_example::options().start();
     let mut operator = sell(&server);
-    let exporter = exporter(&server, "sale:*");
+    let exporter = exporter(&server, &["sale:*"]);
     wait_until("the sale is found", || exporter.get("/metrics").1.contains("sale=\"sale:1\""));
     let (status, text) = exporter.get("/metrics");
     assert_eq!(status, 200);
@@ -72,6 +72,23 @@ fn a_sale_is_found_and_shown() {
     wait_until("it is gone", || !exporter.get("/metrics").1.contains("sale=\"sale:1\""));
 }
 
+/// Beyond the bound sales are counted and left out, until one of those that are shown is gone.
+#[test]
+fn no_more_are_shown_than_may_be() {
+    let server = conf_example::options().start();
+    let mut operator = login(&server, "operator");
+    for sale in ["sale:a", "sale:b"] {
+        assert_eq!(operator.call(&format!("SECKILL.INIT {sale} 3")), "+OK");
+    }
+    let exporter = exporter(&server, &["sale:*", "--max-sales", "1"]);
+    let left_out = || number(&exporter.get("/metrics").1, "seckill_exporter_sales_left_out");
+    wait_until("both are found", || left_out() == 1.0);
+    let is_shown = |sale: &str| exporter.get("/metrics").1.contains(&format!("sale=\"{sale}\""));
+    assert_eq!((is_shown("sale:a"), is_shown("sale:b")), (true, false));
+    assert_eq!(operator.call("DEL sale:a"), "1");
+    wait_until("the other one takes its place", || is_shown("sale:b") && left_out() == 0.0);
+}
+
 /// A server that is away is shown as away, and is found again.
 #[test]
 fn a_server_may_come_and_go() {
@@ -91,7 +108,7 @@ fn a_server_may_come_and_go() {
 #[test]
 fn it_stops_when_told_and_says_what_it_lacks() {
     let server = conf_example::options().start();
-    let running = exporter(&server, "sale:*");
+    let running = exporter(&server, &["sale:*"]);
     assert_eq!(running.get("/nothing").0, 404);
     assert_eq!(running.end("TERM").code(), Some(0));
     let version = run(&["--version"]);

@@ -6,3 +6,4 @@
 mod exporter;
 mod orders;
 mod program;
+mod watch;

@@ -19,7 +19,7 @@ pub fn run(words: &[&str]) -> Output {
     seckill(words).output().expect("seckill runs")
 }
 
-/// A seckill that serves pages. It ends with the value.
+/// A program that serves pages, seckill or another with the same option. It ends with the value.
 pub struct Running {
     child: Child,
     pub port: u16,
@@ -33,7 +33,7 @@ impl Running {
         let port = free.local_addr().expect("its number").port();
         drop(free);
         program.args(["--web.listen-address", &format!("127.0.0.1:{port}")]);
-        let mut running = Running { child: program.spawn().expect("seckill starts"), port };
+        let mut running = Running { child: program.spawn().expect("it starts"), port };
         wait_until("it serves", || {
             let ended = running.child.try_wait().expect("its state");
             assert_eq!(ended, None, "it ended by itself");
@@ -45,18 +45,7 @@ impl Running {
     /// Status and body of a page.
     #[track_caller]
     pub fn get(&self, path: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            .expect("a request");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("a status");
-        let body = match head.contains("Transfer-Encoding: chunked") {
-            true => unchunked(body),
-            false => body.to_owned(),
-        };
-        (status, body)
+        get(self.port, path)
     }
 
     /// Ends it with a signal, and tells how it ended.
@@ -74,6 +63,23 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Status and body of a page of a server on this machine.
+#[track_caller]
+pub fn get(port: u16, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("a status");
+    let body = match head.contains("Transfer-Encoding: chunked") {
+        true => unchunked(body),
+        false => body.to_owned(),
+    };
+    (status, body)
 }
 
 fn unchunked(mut rest: &str) -> String {

@@ -34,7 +34,9 @@ function showSale(box) {
 
   function tick() {
     const left = state.state === 'none' ? 0 : state.open_at - (performance.now() + ahead);
-    const clock = new Date(Math.max(left, 0) + 999).toISOString().slice(11, 19);
+    const rounded = Math.max(left, 0) + 999;
+    const days = Math.floor(rounded / 86_400_000);
+    const clock = `${days > 0 ? `${days} 天 ` : ''}${new Date(rounded).toISOString().slice(11, 19)}`;
     if (left <= 0 && state.state === 'pending' && !asking) look();
     byId('clock').textContent = left > 0 ? `距离开始 ${clock}` : (SAY[state.state] ?? '');
   }
@@ -48,10 +50,11 @@ function showSale(box) {
       if (told.order === undefined) return;
       byId('pay').hidden = !told.pay;
       order = told.order;
-      await look();
     } catch {
       byId('answer').textContent = '活动火爆，请再点一次，不会重复下单';
+      return;
     }
+    look();
   }
 
   byId('grab')?.addEventListener('click', grab);

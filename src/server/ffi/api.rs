@@ -31,7 +31,7 @@ macro_rules! offered {
 macro_rules! required {
     ($($name:ident)*) => {
         /// The first function that the module calls without asking and that the server lacks.
-        /// tests/tidy.rs sees to it that none of those is left out here.
+        /// tests/tidy sees to it that none of those is left out here.
         pub(crate) fn missing() -> Option<&'static str> {
             // SAFETY: reading function pointers that are written once, before the module is loaded.
             let functions = unsafe { [$(({ offered!($name) }.is_some(), stringify!($name))),*] };

@@ -122,7 +122,7 @@ fn end(child: &mut Child) {
     child.wait().expect("it ends");
 }
 
-fn writer(redis: &str, database: &str, key: &str, name: &str) -> std::process::Command {
+pub fn writer(redis: &str, database: &str, key: &str, name: &str) -> std::process::Command {
     let stream = format!("{key}:orders");
     let words = ["orders", "--redis", redis, "--database", database, "--stream", &stream];
     let mut program = seckill(&words);
@@ -156,7 +156,7 @@ fn buy(mut redis: Connection, key: &str, sent: &AtomicU64, over: &AtomicBool) {
 }
 
 #[track_caller]
-fn ask(redis: &mut Connection, line: &str) -> Value {
+pub fn ask(redis: &mut Connection, line: &str) -> Value {
     let mut command = redis::Cmd::new();
     for word in line.split_whitespace() {
         command.arg(word);
@@ -165,7 +165,7 @@ fn ask(redis: &mut Connection, line: &str) -> Value {
 }
 
 /// Nothing waits to be delivered or acknowledged.
-fn is_done(redis: &mut Connection, stream: &str) -> bool {
+pub fn is_done(redis: &mut Connection, stream: &str) -> bool {
     let Ok(groups) = redis::cmd("XINFO").arg("GROUPS").arg(stream).query(redis) else {
         return false;
     };
@@ -181,7 +181,7 @@ fn is_done(redis: &mut Connection, stream: &str) -> bool {
 
 /// The database has each entry once and each grant as Redis has it.
 #[track_caller]
-fn assert_equal(shop: &Shop, redis: &mut Connection, key: &str) {
+pub fn assert_equal(shop: &Shop, redis: &mut Connection, key: &str) {
     let Value::BulkString(text) = ask(redis, &format!("SECKILL.STATUS {key} JSON")) else {
         panic!("no status");
     };

@@ -1,6 +1,7 @@
 //! `seckill orders` against real databases, killed at every point.
 
 mod killed;
+mod lost;
 mod proxy;
 mod shop;
 

@@ -19,13 +19,16 @@ enum Database {
 }
 
 pub struct Shop {
-    redis: Server,
+    /// None only while it is down.
+    redis: Option<Server>,
     database: Database,
     folder: tempfile::TempDir,
 }
 
 const ORDERS: &str = "SELECT seq, user_id, qty, state, at, deadline, req, born FROM orders
     WHERE id = :id AND lost = FALSE ORDER BY seq, born";
+const LOST: &str =
+    "SELECT user_id FROM orders WHERE lost = TRUE AND state = :state ORDER BY user_id";
 const ENTRIES: &str = "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept
     WHERE id = :id";
 
@@ -55,7 +58,7 @@ impl Shop {
         let socket = folder.path().join("redis");
         let settings = ["--unixsocket", socket.to_str().expect("text")];
         let redis = Server::start(&module_path(), &settings).expect("Redis");
-        Shop { redis, database, folder }
+        Shop { redis: Some(redis), database, folder }
     }
 
     pub fn redis_socket(&self) -> PathBuf {
@@ -69,8 +72,19 @@ impl Shop {
         }
     }
 
+    fn redis(&self) -> &Server {
+        self.redis.as_ref().expect("Redis")
+    }
+
+    /// Redis is killed and comes back with its last snapshot.
+    #[track_caller]
+    pub fn lose_what_was_not_saved(&mut self) {
+        let server = self.redis.take().expect("Redis");
+        self.redis = Some(server.restart().expect("Redis again"));
+    }
+
     pub fn redis_url(&self) -> String {
-        self.redis.url()
+        self.redis().url()
     }
 
     pub fn database_url(&self) -> String {
@@ -92,7 +106,7 @@ impl Shop {
     }
 
     pub fn connect(&self) -> redis::Connection {
-        self.redis.connect().expect("a connection")
+        self.redis().connect().expect("a connection")
     }
 
     /// All orders of a sale that are not lost.
@@ -120,6 +134,21 @@ impl Shop {
                     )
                 };
                 rows.iter().map(order).collect()
+            }
+        }
+    }
+
+    /// The users of lost orders in this state, in order.
+    pub fn lost(&self, state: &str) -> Vec<Vec<u8>> {
+        match &self.database {
+            Database::MariaDb(_, conn) => {
+                let mut conn = conn.lock().unwrap();
+                conn.exec(LOST, params! { "state" => state }).expect("the orders")
+            }
+            Database::Postgres(_, client) => {
+                let mut client = client.lock().unwrap();
+                let rows = client.query(&LOST.replace(":state", "$1"), &[&state]);
+                rows.expect("the orders").iter().map(|row| row.get(0)).collect()
             }
         }
     }

@@ -140,7 +140,7 @@ fn join(random: &mut Random, sale: &Sale, user: Bytes, qty: u64) -> Op {
     let qty = if once_in(random, 6) { qty } else { between(random, 1, supply.min(4)) };
     let ask = if qty == 1 && once_in(random, 2) { Ask::Unsaid } else { Ask::Qty(qty) };
     let until = match random.below(4) {
-        0 => sale.balances().t + random.below(60),
+        0 => (sale.balances().t + random.below(60)).min(TIME_MS_MAX),
         _ => 0,
     };
     Op::Join { user, ask, req: req(random), until }

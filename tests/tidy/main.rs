@@ -4,6 +4,8 @@
 // A test that can't go on says so and fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
+mod languages;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

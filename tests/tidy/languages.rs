@@ -2,9 +2,6 @@
 //! them the same code, commands, options and figures, row by row in tables. Only comments in code
 //! are translated. Whoever changes a page changes its twin.
 
-// A test that can't go on says so and fails.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

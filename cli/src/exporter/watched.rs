@@ -1,0 +1,146 @@
+//! What dashboards, alerts and docs name is what the exporter shows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use seckill_harness::server::Options;
+
+use super::families::{of, CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, OUTCOMES, WELL};
+use super::find::Names;
+use super::read::{self, Group, Outbox, Sale, Snapshot};
+use crate::connect::connect;
+use crate::metrics::{Family, Kind};
+use crate::orders;
+
+/// A snapshot of a server and a sale that have all that there can be.
+fn everything() -> Snapshot {
+    let mut sale = Sale { stream: Some(b"s".to_vec()), ..Sale::default() };
+    sale.numbers = OF_STATUS.iter().map(|row| (row.0.to_owned(), 1)).collect();
+    sale.numbers.insert("now".into(), 1);
+    let counters = OUTCOMES.iter().chain(CHANGES);
+    sale.counters = counters.map(|name| ((*name).to_owned(), 1)).collect();
+    let groups = vec![Group { lag: Some(1), ..Group::default() }];
+    sale.outbox = Some(Outbox { length: 1, groups });
+    let numbers = OF_INFO.iter().map(|row| (row.0.to_owned(), "1".to_owned()));
+    let words = WELL.iter().map(|row| (row.0.to_owned(), row.1.to_owned()));
+    let outcomes = OUTCOMES.iter().map(|name| (format!("seckill_{name}"), "1".to_owned()));
+    let info = numbers.chain(words).chain(outcomes).collect();
+    Snapshot { info, sales: vec![sale], ..Snapshot::default() }
+}
+
+/// Every name that this program shows, as Prometheus has it.
+fn names() -> BTreeSet<String> {
+    let up = [super::up(1.0), super::build()];
+    let all = of(&everything()).into_iter().chain(up).chain(orders::families());
+    let name = |family: Family| match family.kind {
+        Kind::Counter => format!("{}_total", family.name),
+        Kind::Gauge => family.name.to_owned(),
+    };
+    all.map(name).collect()
+}
+
+fn text(path: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// Words that begin as our names do.
+fn named(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let is_ours = |word: &&str| {
+        let rest = word.strip_prefix("seckill_");
+        rest.is_some_and(|rest| {
+            ["sale_", "server_", "exporter_", "orders_", "up"]
+                .iter()
+                .any(|part| rest.starts_with(part))
+        })
+    };
+    words.filter(is_ours).collect()
+}
+
+/// What is drawn and what alerts ask for is there, and the page of the docs has all of it.
+#[test]
+fn what_is_named_is_shown() {
+    let names = names();
+    for path in [
+        "packaging/prometheus/alerts.yml",
+        "packaging/prometheus/alerts_test.yml",
+        "packaging/grafana/seckill.json",
+        "docs/watch.md",
+    ] {
+        let text = text(path);
+        let named = named(&text);
+        assert!(named.len() > 10, "they are found in {path}: {named:?}");
+        for name in named {
+            assert!(names.contains(name), "{name} in {path}");
+        }
+    }
+    let page = text("docs/watch.md");
+    let missing: Vec<_> =
+        names.iter().filter(|name| !named(&page).contains(name.as_str())).collect();
+    assert_eq!(missing, Vec::<&String>::new(), "missing in docs/watch.md");
+}
+
+/// Each alert is made to fire in the file that `make watch-test` has promtool run.
+#[test]
+fn every_alert_has_its_case() {
+    let after = |text: &str, mark: &str| -> BTreeSet<String> {
+        let lines = text.lines().filter_map(|line| line.trim().strip_prefix(mark));
+        lines.map(str::to_owned).collect()
+    };
+    let alerts = after(&text("packaging/prometheus/alerts.yml"), "- alert: ");
+    let fired = after(&text("packaging/prometheus/alerts_test.yml"), "- alertname: ");
+    assert!(alerts.len() > 10, "they are found: {alerts:?}");
+    assert_eq!(alerts, fired);
+}
+
+#[test]
+fn the_dashboard_is_whole() {
+    let board: serde_json::Value =
+        serde_json::from_str(&text("packaging/grafana/seckill.json")).expect("JSON");
+    let panels = board["panels"].as_array().expect("panels");
+    let variables = board["templating"]["list"].as_array().expect("variables");
+    let variables: Vec<_> = variables.iter().map(|v| v["name"].as_str().unwrap()).collect();
+    assert_eq!(variables, ["datasource", "instance", "sale"]);
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len(), "no id twice");
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
+        let place = &panel["gridPos"];
+        let [x, w] = ["x", "w"].map(|name| place[name].as_u64().expect("a place"));
+        assert!(w > 0 && x + w <= 24, "{place}");
+        for target in panel["targets"].as_array().expect("targets") {
+            let expression = target["expr"].as_str().expect("an expression");
+            assert!(!named(expression).is_empty(), "{expression}");
+        }
+    }
+}
+
+/// A field that STATUS or INFO gets is shown here, or is in the list of those that are not.
+#[test]
+fn every_number_of_a_server_is_known() {
+    let server = Options::new().start();
+    let terms = "20 EVERY 60000 LIMIT 1 HOLD 9 OUTBOX s:orders";
+    assert_eq!(server.call(&format!("SECKILL.INIT s {terms}")), "+OK");
+    assert_eq!(server.call("SECKILL.INIT p 20 DRAW PACKETS 5"), "+OK");
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let mut redis = connect(&redis::Client::open(url).unwrap()).unwrap();
+    let names: Names = [b"s".to_vec(), b"p".to_vec()].into();
+    let snapshot = read::snapshot(&mut redis, &names, 9).expect("a snapshot");
+    assert_eq!((snapshot.sales.len(), snapshot.unreadable), (2, 0));
+    let shown = |field: &str| OF_STATUS.iter().any(|row| row.0 == field);
+    for sale in &snapshot.sales {
+        for field in sale.numbers.keys().map(String::as_str) {
+            assert!(shown(field) != NOT_SHOWN.contains(&field), "STATUS {field}");
+        }
+        for counter in sale.counters.keys().map(String::as_str).filter(|c| *c != "attempts") {
+            assert!(OUTCOMES.contains(&counter) != CHANGES.contains(&counter), "{counter}");
+        }
+    }
+    for field in snapshot.info.keys().filter_map(|field| field.strip_prefix("seckill_")) {
+        let whole = format!("seckill_{field}");
+        let is_number = OF_INFO.iter().any(|row| row.0 == whole);
+        let known = is_number || OUTCOMES.contains(&field) || field == "version";
+        assert!(known, "INFO {whole}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Redis loses what it had promised, and gets it back out of the database.
+
+use seckill_harness::wait_until;
+
+use super::killed::{ask, assert_equal, is_done, writer};
+use super::shop::Shop;
+use crate::program::Running;
+
+const KEY: &str = "sale:lost";
+const STREAM: &str = "sale:lost:orders";
+
+#[test]
+#[ignore = "takes MariaDB: make orders-test"]
+fn mariadb_gives_back_what_redis_lost() {
+    gives_back(Shop::with_mariadb());
+}
+
+#[test]
+#[ignore = "takes PostgreSQL: make orders-test"]
+fn postgres_gives_back_what_redis_lost() {
+    gives_back(Shop::with_postgres());
+}
+
+/// Twenty hold when Redis is saved. Then 1 to 5 pay, 6 and 7 cancel, 8 extends, 21 to 25 grab and
+/// pay, 26 to 28 grab: the database knows all that and Redis forgets it. 31 and 32 buy before
+/// anybody notices, and get numbers that were used.
+fn gives_back(mut shop: Shop) {
+    let mut redis = shop.connect();
+    let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
+    send(&format!("INIT {KEY} 40 HOLD 600000 OUTBOX {STREAM}"));
+    (1..=20).for_each(|user| drop(send(&format!("GRAB {KEY} u{user} REQ r{user}"))));
+    ask(&mut redis, "SAVE");
+    let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
+    (21..=28).for_each(|user| drop(send(&format!("GRAB {KEY} u{user} REQ r{user}"))));
+    (1..=5).chain(21..=25).for_each(|user| drop(send(&format!("CONFIRM {KEY} u{user}"))));
+    (6..=7).for_each(|user| drop(send(&format!("CANCEL {KEY} u{user}"))));
+    send(&format!("EXTEND {KEY} u8 900000"));
+    let (from, to) = (shop.redis_url(), shop.database_url());
+    let first = Running::start(writer(&from, &to, KEY, "w"));
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    assert_eq!(first.end("TERM").code(), Some(0));
+    assert_equal(&shop, &mut redis, KEY);
+
+    shop.lose_what_was_not_saved();
+    let mut redis = shop.connect();
+    assert_eq!(status(&mut redis), [40, 20, 20, 0], "supply, available, held, sold");
+    for user in [31, 32] {
+        ask(&mut redis, &format!("SECKILL.GRAB {KEY} u{user} REQ r{user}"));
+        ask(&mut redis, &format!("SECKILL.CONFIRM {KEY} u{user}"));
+    }
+    let from = shop.redis_url();
+    let second = Running::start(writer(&from, &to, KEY, "w"));
+    // 10 that had paid, and the two new ones; held are 20 - 5 - 2. 26 to 28 are closed: who holds
+    // and is unknown has paid nothing.
+    wait_until("it is given back", || status(&mut redis) == [40, 15, 13, 12]);
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    assert_equal(&shop, &mut redis, KEY);
+    let closed = shop.lost("CLOSED");
+    assert_eq!(closed, [b"u26".to_vec(), b"u27".to_vec(), b"u28".to_vec()]);
+    let text = second.get("/metrics").1;
+    let repairs = format!("seckill_orders_repairs_total{{stream=\"{STREAM}\"}} ");
+    let count = text.lines().find_map(|line| line.strip_prefix(&repairs)).expect("the number");
+    assert!(count.parse::<f64>().expect("a number") >= 10.0, "{count}");
+    assert_eq!(second.end("TERM").code(), Some(0));
+}
+
+fn status(redis: &mut redis::Connection) -> [u64; 4] {
+    let redis::Value::BulkString(text) = ask(redis, &format!("SECKILL.STATUS {KEY} JSON")) else {
+        panic!("no status");
+    };
+    let status: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    ["supply", "available", "held", "sold"].map(|field| status[field].as_u64().expect("a number"))
+}

@@ -1,0 +1,135 @@
+//! The page that the exporter serves, in a real browser.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use seckill_harness::server::Options;
+use seckill_harness::Server;
+
+use super::{all, exporter};
+use crate::program::get;
+
+/// How long the browser looks.
+const LOOKS: Duration = Duration::from_secs(12);
+
+#[test]
+#[ignore = "takes Chromium: make watch-test"]
+fn the_page_shows_numbers_and_curves() {
+    let server = Options::new().start();
+    all(
+        &server,
+        &[
+            "SECKILL.INIT sale:phone 4000 LIMIT 0 HOLD 1500",
+            "SECKILL.INIT sale:ticket 900 LIMIT 0 OUTBOX sale:ticket:orders",
+            "XGROUP CREATE sale:ticket:orders db 0",
+            // Whoever names a sale writes no markup into the page.
+            "SECKILL.INIT x:<b>&\"bold\"</b> 5",
+            "SECKILL.INIT sale:short 1",
+            "SECKILL.IMPORT sale:short u 3 REQ r",
+        ],
+    );
+    let exporter = exporter(&server, &["--search-every", "0"]);
+    let over = AtomicBool::new(false);
+    let address = format!("http://127.0.0.1:{}/", slow_copy(exporter.port));
+    let dom = thread::scope(|scope| {
+        scope.spawn(|| sell(&server, &over));
+        let dom = browser(&["--dump-dom"], &address);
+        if let Some(picture) = std::env::var_os("SECKILL_PICTURE").filter(|path| !path.is_empty()) {
+            let picture = format!("--screenshot={}", picture.to_string_lossy());
+            browser(&[&picture, "--window-size=1120,860"], &address);
+        }
+        over.store(true, Ordering::SeqCst);
+        dom
+    });
+    for expected in [
+        "data-sale=\"sale:phone\"",
+        "<h2>sale:ticket</h2>",
+        "<h2>x:&lt;b&gt;&amp;\"bold\"&lt;/b&gt;</h2>",
+        "<dt>supply</dt><dd>4,000</dd>",
+        "<dt>deficit</dt><dd class=\"bad\">2</dd>",
+        "class=\"state soldout\"",
+    ] {
+        assert!(dom.contains(expected), "no {expected} in:\n{dom}");
+    }
+    assert!(!dom.contains("<b>&amp;\"bold\""), "a name became markup:\n{dom}");
+    // The curve of what is available in the sale of phones has many points, and goes down.
+    let card = dom.split("data-sale=\"sale:phone\"").nth(1).expect("the card");
+    let path = card.split("<path class=\"available\" d=\"M").nth(1).expect("a curve");
+    let points: Vec<&str> = path.split('"').next().unwrap().split('L').collect();
+    let heights: Vec<f64> =
+        points.iter().map(|point| point.split(' ').nth(1).unwrap().parse().unwrap()).collect();
+    assert!(heights.len() >= 5, "{points:?}");
+    assert!(heights.last() > heights.first(), "further down is less: {heights:?}");
+}
+
+/// Some tens of buyers a second; a third of the holds is paid. The tickets are soon gone.
+fn sell(server: &Server, over: &AtomicBool) {
+    let mut conn = server.conn();
+    for user in 0.. {
+        if over.load(Ordering::SeqCst) {
+            return;
+        }
+        conn.cmd(&format!("SECKILL.GRAB sale:phone u{user} QTY 3 REQ r"));
+        conn.cmd(&format!("SECKILL.GRAB sale:ticket u{user} QTY 5"));
+        if user % 3 == 0 {
+            conn.cmd(&format!("SECKILL.CONFIRM sale:phone u{user}"));
+        }
+        // So that there is something to see: a rush would be over in an instant.
+        thread::sleep(Duration::from_millis(15));
+    }
+}
+
+/// A browser gives the page back as soon as it has loaded. So it gets it from here, with a picture
+/// behind it that takes its time; all the rest is the exporter's.
+fn slow_copy(exporter: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its number").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer(stream, exporter));
+        }
+    });
+    port
+}
+
+fn answer(mut stream: TcpStream, exporter: u16) {
+    let mut line = String::new();
+    let read = BufReader::new(&stream).read_line(&mut line);
+    let path = line.split(' ').nth(1).unwrap_or("/").to_owned();
+    if read.is_err() || path == "/slow" {
+        thread::sleep(LOOKS);
+    }
+    let (status, mut body) = get(exporter, &path);
+    let kind = match path.as_str() {
+        "/" => {
+            body.push_str("<img src=\"/slow\" alt=\"\">");
+            "text/html; charset=utf-8"
+        }
+        "/page.js" => "text/javascript; charset=utf-8",
+        _ => "application/json",
+    };
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} x\r\nContent-Type: {kind}\r\nContent-Length: {length}");
+    // A browser that has gone needs no answer.
+    let _ = write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}");
+}
+
+/// What a browser gives back that has looked at the page for a while.
+#[track_caller]
+fn browser(words: &[&str], address: &str) -> String {
+    let profile = tempfile::tempdir().expect("a folder");
+    let ran = Command::new("chromium")
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(words)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .expect("chromium runs");
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
