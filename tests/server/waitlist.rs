@@ -104,23 +104,42 @@ fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
              user=ann req=a",
         ]
     );
-    assert_eq!(
-        timeless(&conn.cmd("SECKILL.IMPORT k bob 2 REQ b")),
-        "-REQMISMATCH request id was used with other arguments"
+    for (name, count) in [("waiting", 6), ("offers", 1), ("dropped", 0), ("granted", 1)] {
+        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
+    }
+    server.assert_sound("k");
+}
+
+/// What was paid elsewhere is off the list.
+#[test]
+fn an_import_takes_its_entry_off_the_list() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    sold_out(&mut conn, "HOLD 900000 WAITLIST 3 OUTBOX s");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.CONFIRM k winner", "['SOLD' 1 1 0]"),
+            ("SECKILL.GRAB k bob REQ b WAIT UNTIL 4102444800000", "['WAITING' 1 0 0]"),
+            (
+                "SECKILL.IMPORT k bob 2 REQ b",
+                "-REQMISMATCH request id was used with other arguments",
+            ),
+            ("SECKILL.IMPORT k bob 1 REQ b", "['GRANTED' 2 1 'SOLD' 0 0]"),
+            ("SECKILL.PLACE k bob", "['NONE']"),
+        ],
     );
-    assert_eq!(timeless(&conn.cmd("SECKILL.IMPORT k bob 1 REQ b")), "['GRANTED' 3 1 'SOLD' 0 0]");
     assert_eq!(
-        told(&mut conn, skipped + 4),
+        told(&mut conn, 5),
         [
-            "IMPORT 2,available:0,held:0,sold:2,seq:3,qty:1,state:SOLD,at:T,born:T} user=bob req=b",
-            "LEAVE 2,available:0,held:0,sold:2,ticket:2,qty:1,until:T,reason:imported} \
+            "WAIT 1,available:0,held:0,sold:1,ticket:1,qty:1,until:T} user=bob req=b",
+            "ALLHELD 1,available:0,held:0,sold:1}",
+            "IMPORT 2,available:0,held:0,sold:2,seq:2,qty:1,state:SOLD,at:T,born:T} user=bob req=b",
+            "LEAVE 2,available:0,held:0,sold:2,ticket:1,qty:1,until:T,reason:imported} \
              user=bob req=b",
             "SOLDOUT 2,available:0,held:0,sold:2}",
         ]
     );
-    for (name, count) in [("waiting", 6), ("offers", 1), ("dropped", 0), ("granted", 1)] {
-        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
-    }
     server.assert_sound("k");
 }
 

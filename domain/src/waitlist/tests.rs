@@ -54,7 +54,7 @@ fn a_tree_answers_as_a_plain_list_does() {
         let grows = step % 10_000 < 6_000;
         if plain.is_empty() || draw % 10 < if grows { 8 } else { 1 } {
             let ticket = list.totals.last_ticket + 1;
-            let until = if draw % 3 == 0 { AT + draw % 11 } else { 0 };
+            let until = if draw.is_multiple_of(3) { AT + draw % 11 } else { 0 };
             let qty = 1 + draw % 4;
             join(&mut list, ticket, qty, until);
             plain.insert(ticket, (qty, until));

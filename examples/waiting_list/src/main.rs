@@ -88,7 +88,7 @@ pub fn is_robot(person: u32, people: u32) -> bool {
 }
 
 fn pays(person: u32, people: u32) -> bool {
-    is_robot(person, people) || drawn(person, 0) % 3 != 0
+    is_robot(person, people) || !drawn(person, 0).is_multiple_of(3)
 }
 
 struct Sale<'o> {
@@ -135,8 +135,9 @@ impl<'o> Sale<'o> {
                 self.read_offers(conn, &mut last)?;
             } else {
                 let people = self.options.people;
-                let clicks =
-                    |person: &u32| is_robot(*person, people) || drawn(*person, look) % CLICKS == 0;
+                let clicks = |person: &u32| {
+                    is_robot(*person, people) || drawn(*person, look).is_multiple_of(CLICKS)
+                };
                 let asking: Vec<u32> = (0..people).filter(clicks).collect();
                 self.ask(conn, &asking)?;
             }

@@ -149,7 +149,7 @@ impl Cluster {
         }
         same("has changes", &!decision.changes().is_empty(), &answer.changed)?;
         tally.foretold += 1;
-        Ok(Some(Heard::Op { sale, op: op.clone(), clock, run, drawn }))
+        Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, run, drawn }))
     }
 
     fn draws_at_random(&self, sale: usize) -> bool {

@@ -10,7 +10,7 @@ pub type Model = Option<Oracle>;
 pub enum Heard {
     Op {
         sale: usize,
-        op: Op,
+        op: Box<Op>,
         clock: u64,
         run: u64,
         drawn: Option<u64>,
