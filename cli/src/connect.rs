@@ -37,7 +37,7 @@ impl Server {
         let info: ConnectionInfo =
             self.redis.as_str().into_connection_info().map_err(|e| format!("--redis: {e}"))?;
         if !info.addr().is_supported() {
-            return Err("--redis: this program was built without TLS (feature tls)".into());
+            return Err("--redis: this program has no TLS".into());
         }
         let mut settings = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(user) = &self.redis_user {

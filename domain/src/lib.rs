@@ -47,11 +47,14 @@ mod rounds {
     pub mod schedule;
 }
 
+pub mod parts;
+
 pub mod request;
 
 /// The sale itself: what it keeps, and how it looks from outside.
 mod state {
     pub mod audit;
+    pub mod part;
     pub mod rounds;
     pub mod sale;
     pub mod status;
@@ -76,6 +79,7 @@ mod rules {
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;
+    mod parts;
     mod rounds;
     mod settle;
     pub(crate) mod waitlist;

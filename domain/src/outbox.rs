@@ -28,6 +28,8 @@ pub struct Entry<'e> {
     pub req: Option<&'e [u8]>,
     /// The stream that the sale's terms name.
     pub outbox: Option<&'e [u8]>,
+    /// The id of the split, of which the sale is a part.
+    pub split: Option<&'e [u8]>,
 }
 
 /// Names of fields, in the order in which they stand in an entry.
@@ -45,11 +47,13 @@ pub enum Field {
     Req,
     /// The stream that the sale's terms name.
     Outbox,
+    /// The id of the split, of which the sale is a part.
+    Split,
 }
 
 /// Every field, in order.
-pub const FIELDS: [Field; 6] =
-    [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox];
+pub const FIELDS: [Field; 7] =
+    [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox, Field::Split];
 
 impl Field {
     /// Its name in the stream.
@@ -61,6 +65,7 @@ impl Field {
             Field::User => "user",
             Field::Req => "req",
             Field::Outbox => "outbox",
+            Field::Split => "split",
         }
     }
 }
@@ -68,8 +73,9 @@ impl Field {
 impl<'e> Entry<'e> {
     /// Names and values in order; `sale` is the sale's name at this moment.
     pub fn fields<'f>(&'f self, sale: &'f [u8]) -> impl Iterator<Item = (Field, &'f [u8])> {
-        let Entry { event, data, user, req, outbox } = *self;
-        let values = [Some(event.name().as_bytes()), Some(sale), Some(data), user, req, outbox];
+        let Entry { event, data, user, req, outbox, split } = *self;
+        let event = event.name().as_bytes();
+        let values = [Some(event), Some(sale), Some(data), user, req, outbox, split];
         FIELDS.into_iter().zip(values).filter_map(|(field, value)| Some((field, value?)))
     }
 }
@@ -80,6 +86,7 @@ struct Raw<'e> {
     user: Option<&'e [u8]>,
     req: Option<&'e [u8]>,
     outbox: Option<&'e [u8]>,
+    split: Option<&'e [u8]>,
 }
 
 impl Sale {
@@ -125,8 +132,8 @@ impl Sale {
             None => self.put_other(&mut object, *kind, effect),
         };
         object.end();
-        let Raw { user, req, outbox } = raw;
-        Entry { event: *kind, data, user, req, outbox }
+        let Raw { user, req, outbox, split } = raw;
+        Entry { event: *kind, data, user, req, outbox, split }
     }
 
     fn put_grant<'e>(
@@ -161,7 +168,7 @@ impl Sale {
             object.number(r#","ticket":"#, *ticket);
             object.some(r#","until":"#, self.waiter_at(*ticket).map_or(0, |waiter| waiter.until));
         }
-        Raw { user: Some(user), req, outbox: None }
+        Raw { user: Some(user), req, ..Raw::default() }
     }
 
     /// What an entry has of an event that is about no grant.
@@ -197,16 +204,27 @@ impl Sale {
             }
             (Effect::Init(start), EventKind::Init) => {
                 put_terms(object, &start.terms);
-                Raw { outbox: start.terms.outbox.as_deref(), ..Raw::default() }
+                let (outbox, split) = (start.terms.outbox.as_deref(), split_id(&start.terms));
+                Raw { outbox, split, ..Raw::default() }
             }
             (Effect::Alter(change), EventKind::Alter) => {
                 put_terms(object, &self.terms.altered(change));
                 let outbox = change.outbox.as_deref().or(self.terms.outbox.as_deref());
-                Raw { outbox, ..Raw::default() }
+                Raw { outbox, split: split_id(&self.terms), ..Raw::default() }
+            }
+            (Effect::Send { to: peer, total, .. }, EventKind::Send)
+            | (Effect::Receive { from: peer, total }, EventKind::Receive) => {
+                object.number(r#","peer":"#, (*peer).into());
+                object.number(r#","total":"#, *total);
+                Raw { split: split_id(&self.terms), ..Raw::default() }
             }
             _ => Raw::default(),
         }
     }
+}
+
+fn split_id(terms: &Terms) -> Option<&[u8]> {
+    terms.split.as_ref().map(|split| &*split.id)
 }
 
 impl Sale {
@@ -236,7 +254,7 @@ fn put_waiter<'e>(
     if let Some(reason) = reason {
         object.word(r#","reason":""#, reason.as_bytes());
     }
-    Raw { user: Some(waiter.user), req: Some(waiter.req), outbox: None }
+    Raw { user: Some(waiter.user), req: Some(waiter.req), ..Raw::default() }
 }
 
 /// The terms; what there is none of is left out. SALT and the secret are never there.
@@ -263,6 +281,11 @@ fn put_terms(object: &mut Object<'_>, terms: &Terms) {
     }
     object.some(r#","admit":"#, admission.admit);
     object.flag(r#","mask":"#, admission.mask);
+    if let Some(split) = &terms.split {
+        object.number(r#","part":"#, split.part.into());
+        object.number(r#","parts":"#, split.parts.get().into());
+        object.number(r#","total":"#, split.total);
+    }
     if let Some(list) = &terms.waitlist {
         object.some(r#","waitlist":"#, list.max);
         object.some(r#","offer_ms":"#, list.offer_ms);

@@ -24,6 +24,7 @@ const ERRORS: &[&str] = &[
     errors::LIST_FULL,
     errors::NO_SALE,
     errors::WRONG_TYPE,
+    errors::WRONG_PART,
 ];
 
 pub const ALLOW: Spec = Spec {

@@ -56,9 +56,9 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {
     let mut args = Args::after_key(args);
-    let Options { change, draw, schedule, .. } = Options::parse(&mut args)?;
-    // How amounts are drawn and when rounds begin is fixed at INIT.
-    if draw.is_some() || schedule.is_some() || change == TermsChange::default() {
+    let Options { change, draw, schedule, split, .. } = Options::parse(&mut args)?;
+    // How amounts are drawn, when rounds begin and which part it is, is fixed at INIT.
+    if draw.is_some() || schedule.is_some() || split.is_some() || change == TermsChange::default() {
         return Err(errors::SYNTAX);
     }
     Ok(change)

@@ -6,7 +6,7 @@
 
 use super::errors;
 use seckill_domain::limits::{
-    INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, USER_BYTES_MAX,
+    INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,
 };
 use seckill_domain::request::Which;
 
@@ -132,6 +132,11 @@ impl<'a> Args<'a> {
     /// A request id.
     pub fn req(&mut self) -> Parsed<&'a [u8]> {
         sized(self.bytes()?, REQ_BYTES_MAX).ok_or(errors::REQ)
+    }
+
+    /// The id of a split.
+    pub fn split(&mut self) -> Parsed<&'a [u8]> {
+        sized(self.bytes()?, SPLIT_ID_BYTES_MAX).ok_or(errors::SPLIT_ID)
     }
 
     /// The name of an outbox.

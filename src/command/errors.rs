@@ -100,6 +100,25 @@ pub const SALT_TOO_LONG: &str = "ERR SALT must be at most 128 bytes";
 pub const LIST_FULL: &str = "ERR a list of users must stay within 3758096384 bytes";
 /// More users than one ALLOW or DENY takes.
 pub const LIST_TOO_MANY: &str = "ERR at most 100000 users at once";
+/// A user who is at home in another part of the split.
+pub const WRONG_PART: &str = "WRONGPART user belongs to another part";
+/// The id of another split.
+pub const NOT_THIS_SPLIT: &str = "ERR not this split";
+/// A sale that is no part of a split.
+pub const NOT_A_PART: &str = "ERR not a part of a split";
+/// A part that is not one of so many, or too many of them.
+pub const PART_OUT_OF_RANGE: &str = "ERR PART must be less than OF, which is 1 to 1024";
+/// A peer that the split does not have, or the part itself.
+pub const NOT_ANOTHER_PART: &str = "ERR part must be another one of this split";
+/// The id of a split that is empty or too long.
+pub const SPLIT_ID: &str = "ERR SPLIT must be 1 to 64 bytes";
+/// A share that is more than there is.
+pub const SHARE_ABOVE_TOTAL: &str = "ERR supply of a part must be at most TOTAL";
+/// A part that draws or repeats.
+pub const PART_TAKES_NO_DRAW: &str = "ERR PART can't be combined with DRAW or EVERY";
+/// More units moved or promised than can be counted.
+pub const MOVED_TOO_MANY: &str =
+    "ERR units of a part, sent, received and owed, must be at most 9007199254740991 each";
 /// MGRAB with more keys than it takes.
 pub const KEYS_TOO_MANY: &str = "ERR numkeys must be 1 to 64";
 /// RESTOCK would take the supply beyond the largest integer.
@@ -157,6 +176,15 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::Ambiguous => AMBIGUOUS,
         Misuse::SupplyTooLarge => SUPPLY_TOO_LARGE,
         Misuse::GrantsFull => GRANTS_FULL,
+        Misuse::WrongPart => WRONG_PART,
+        Misuse::NotThisSplit => NOT_THIS_SPLIT,
+        Misuse::NotAPart => NOT_A_PART,
+        Misuse::PartOutOfRange => PART_OUT_OF_RANGE,
+        Misuse::NotAnotherPart => NOT_ANOTHER_PART,
+        Misuse::SplitIdSize => SPLIT_ID,
+        Misuse::ShareAboveTotal => SHARE_ABOVE_TOTAL,
+        Misuse::PartTakesNoDraw => PART_TAKES_NO_DRAW,
+        Misuse::MovedTooMany => MOVED_TOO_MANY,
         Misuse::Exhausted => EXHAUSTED,
         Misuse::Incomplete => INCOMPLETE,
     }
@@ -167,8 +195,9 @@ mod tests {
     use super::*;
     use seckill_domain::limits::{
         DRAW_AMOUNTS_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MGRAB_KEYS_MAX,
-        MOD_RESIDUES_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PERMILLE_ALL, REQ_BYTES_MAX,
-        SALT_BYTES_MAX, TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX, WAITERS_MAX,
+        MOD_RESIDUES_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PARTS_MAX, PERMILLE_ALL, REQ_BYTES_MAX,
+        SALT_BYTES_MAX, SPLIT_ID_BYTES_MAX, TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,
+        WAITERS_MAX,
     };
 
     #[test]
@@ -192,6 +221,9 @@ mod tests {
         assert!(SALT_TOO_LONG.contains(&format!(" {SALT_BYTES_MAX} bytes")));
         assert!(LIST_TOO_MANY.contains(&format!(" {USERS_PER_COMMAND_MAX} users")));
         assert!(LIST_FULL.ends_with(&format!(" {LISTED_BYTES_MAX} bytes")));
+        assert!(PART_OUT_OF_RANGE.ends_with(&format!(" {PARTS_MAX}")));
+        assert!(SPLIT_ID.contains(&format!(" {SPLIT_ID_BYTES_MAX} bytes")));
+        assert!(MOVED_TOO_MANY.contains(&format!(" {INTEGER_MAX} ")));
         assert!(KEYS_TOO_MANY.ends_with(&format!(" {MGRAB_KEYS_MAX}")));
     }
 }

@@ -79,6 +79,7 @@ pub const SPEC: Spec = Spec {
         errors::SYNTAX,
         errors::NO_SALE,
         errors::WRONG_TYPE,
+        errors::WRONG_PART,
         errors::REQ_MISMATCH,
         errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,

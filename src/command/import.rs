@@ -44,6 +44,7 @@ pub const SPEC: Spec = Spec {
         errors::SYNTAX,
         errors::NO_SALE,
         errors::WRONG_TYPE,
+        errors::WRONG_PART,
         errors::DRAW_FIXES_SUPPLY,
         errors::ROUNDS_TAKE_NO_IMPORT,
         errors::REQ_MISMATCH,

@@ -50,6 +50,10 @@ pub const SPEC: Spec = Spec {
         errors::MOD_TOO_MANY_RESIDUES,
         errors::SAMPLE_TOO_LARGE,
         errors::SALT_TOO_LONG,
+        errors::PART_OUT_OF_RANGE,
+        errors::SPLIT_ID,
+        errors::SHARE_ABOVE_TOTAL,
+        errors::PART_TAKES_NO_DRAW,
         errors::WAITLIST_TOO_LONG,
         errors::OFFER_TOO_LONG,
         errors::OFFER_NEEDS_TIME,
@@ -81,13 +85,14 @@ fn run(call: &mut Call<'_>) {
 fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let mut args = Args::after_key(args);
     let supply = args.integer()?;
-    let Options { change, draw, amounts, schedule, .. } = Options::parse(&mut args)?;
+    let Options { change, draw, amounts, schedule, split, .. } = Options::parse(&mut args)?;
     // Who draws red packets wants one for each user, whatever is in it.
     let usual = match draw {
         None => Terms::default(),
         Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
     };
-    let terms = Terms { schedule, ..usual.altered(&change) };
+    let split = split.map(Box::new);
+    let terms = Terms { schedule, split, ..usual.altered(&change) };
     // What is drawn is keyed by the secret: a sale without one is none.
     let id = random::id().ok_or(errors::NO_RANDOMNESS)?;
     let secret = random::secret().ok_or(errors::NO_RANDOMNESS)?;

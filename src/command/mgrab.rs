@@ -2,7 +2,7 @@
 //! one step, all or nothing.
 
 use super::args::{is, Args, Parsed};
-use super::pipeline::{self, Task, Tasks};
+use super::pipeline::{self, Attempt, Task, Tasks};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, reply};
 use crate::server::call::Call;
@@ -51,6 +51,7 @@ pub const SPEC: Spec = Spec {
         errors::SYNTAX,
         errors::NO_SALE,
         errors::WRONG_TYPE,
+        errors::WRONG_PART,
         errors::REQ_MISMATCH,
         errors::MANY_OWN_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
@@ -174,7 +175,7 @@ fn take(
         .map(|(index, ((part, Decision { outcome, plan }), stream))| Task {
             arg: part.arg,
             plan: plan.as_ref(),
-            attempt: attempted(index).then_some(outcome),
+            attempt: attempted(index).then_some(Attempt { outcome, amount: part.amount }),
             stream,
         })
         .collect();

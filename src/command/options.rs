@@ -5,6 +5,7 @@ use super::errors;
 use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
+use seckill_domain::parts::Split;
 use seckill_domain::schedule::Schedule;
 use seckill_domain::terms::{Terms, TermsChange};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
@@ -20,6 +21,12 @@ pub struct Options {
     pub amounts: Vec<u64>,
     /// EVERY with OFFSET, LASTS and CARRY.
     pub schedule: Option<Schedule>,
+    /// PART with OF, SPLIT and TOTAL.
+    pub split: Option<Split>,
+    /// PART and OF.
+    part: Option<(u64, u64)>,
+    split_id: Option<Box<[u8]>>,
+    total: Option<u64>,
     min: Option<u64>,
     every: Option<u64>,
     offset: Option<u64>,
@@ -64,6 +71,7 @@ impl Options {
             ("EVERY", &mut self.every),
             ("OFFSET", &mut self.offset),
             ("LASTS", &mut self.lasts),
+            ("TOTAL", &mut self.total),
             ("WAITLIST", &mut change.waitlist.max),
             ("OFFER", &mut change.waitlist.offer_ms),
             ("OVERTAKE", &mut change.waitlist.overtake),
@@ -112,6 +120,10 @@ impl Options {
         } else if is(name, "DRAW") {
             let amounts = &mut self.amounts;
             args.once(&mut self.draw, |args| read_draw(args, amounts))
+        } else if is(name, "PART") {
+            args.once(&mut self.part, read_part)
+        } else if is(name, "SPLIT") {
+            args.once(&mut self.split_id, |args| args.split().map(Into::into))
         } else {
             Err(errors::SYNTAX)
         }
@@ -144,6 +156,13 @@ impl Options {
                 lasts_ms: self.lasts.unwrap_or(period_ms),
                 carry: self.carry.is_some(),
             }),
+        };
+        self.split = match (self.part, &self.split_id, self.total) {
+            (None, None, None) => None,
+            (Some((part, parts)), Some(id), Some(total)) => {
+                Some(Split::new(part, parts, id, total).map_err(errors::misuse)?)
+            }
+            _ => return Err(errors::SYNTAX),
         };
         let WaitTermsChange { max, offer_ms, overtake } = self.change.waitlist;
         if max.is_none() && offer_ms.or(overtake).is_some() {
@@ -189,6 +208,15 @@ fn read_draw(args: &mut Args<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
     }
 }
 
+/// `i OF B`.
+fn read_part(args: &mut Args<'_>) -> Parsed<(u64, u64)> {
+    let part = args.integer()?;
+    match args.accept("OF") {
+        true => Ok((part, args.integer()?)),
+        false => Err(errors::SYNTAX),
+    }
+}
+
 /// Where the outbox of INIT or ALTER is among the arguments, whose options begin at `first`. The
 /// options are read as the command reads them, so that an operand that happens to be the word
 /// does not mislead.
@@ -217,6 +245,8 @@ mod tests {
         assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX"), None);
         assert_eq!(outbox_at("k 1 MOD 3 0 1 MASK OUTBOX s"), Some(8));
         assert_eq!(outbox_at("k 6 DRAW LIST 1 2 3 OUTBOX OUTBOX"), Some(8));
+        assert_eq!(outbox_at("k 1 SPLIT OUTBOX PART 0 OF 1 OUTBOX s TOTAL 1"), Some(9));
+        assert_eq!(outbox_at("k 1 SPLIT OUTBOX PART 0 OF 1 TOTAL 1"), None);
         assert_eq!(outbox_at("k 1 OUTBOX"), None);
         assert_eq!(outbox_at("k 1 LIMIT OUTBOX s"), None);
         assert_eq!(outbox_at("k 1"), None);
@@ -229,7 +259,14 @@ mod tests {
 
     #[test]
     fn sub_options_need_their_option() {
-        for call in ["MIN 2", "DRAW EQUAL 2 MIN 1", "SALT s", "OFF", "DRAW", "DRAW NONE 1"] {
+        for call in
+            ["MIN 2", "DRAW EQUAL 2 MIN 1", "SALT s", "OFF", "DRAW", "DRAW NONE 1", "SPLIT s"]
+        {
+            assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
+        }
+        for call in
+            ["PART 0 OF 1", "PART 0 1 SPLIT s TOTAL 1", "TOTAL 1 SPLIT s", "PART 0 OF 1 OF 1"]
+        {
             assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
         }
         for call in ["DRAW PACKETS x", "DRAW UNIFORM 1", "DRAW UNIFORM 1 x", "MOD x", "ADMIT -1"] {

@@ -26,7 +26,7 @@ use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
 use seckill_domain::position::EntriesAt;
-use seckill_domain::request::{Now, Request};
+use seckill_domain::request::{Amount, Now, Request};
 use seckill_domain::Sale;
 
 /// Where the key is among the arguments of every command that has one.
@@ -82,7 +82,11 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let Decision { outcome, plan } = &sale.decide(request, now);
     let shown = sale.masked(request, outcome.clone());
     // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
-    let attempt = matches!(request, Request::Grab(_) | Request::Wait(_)).then_some(outcome);
+    let attempt = match request {
+        Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),
+        Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
+        _ => None,
+    };
     let Some(plan) = plan else {
         count(sale, attempt);
         return Ok(shown);
@@ -107,14 +111,23 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     Ok(shown)
 }
 
+/// An attempt to buy, and what it came to.
+#[derive(Clone, Copy)]
+pub struct Attempt<'p> {
+    /// What it came to.
+    pub outcome: &'p Outcome,
+    /// What was asked for.
+    pub amount: Amount,
+}
+
 /// What is to be done to one sale.
 pub struct Task<'p, 'a, 'c> {
     /// Where its key is among the arguments.
     pub arg: usize,
     /// None when nothing changes and the attempt is only counted.
     pub plan: Option<&'p Plan<'a>>,
-    /// What an attempt to buy came to, if it was one.
-    pub attempt: Option<&'p Outcome>,
+    /// The attempt to buy, if it was one.
+    pub attempt: Option<Attempt<'p>>,
     /// Where entries go, if there are any.
     pub stream: Option<Stream<'c>>,
 }
@@ -267,7 +280,7 @@ fn not_taken(why: NotTaken) -> &'static str {
 fn commit<'c>(
     sale: &mut Sale,
     plan: &Plan<'_>,
-    attempt: Option<&Outcome>,
+    attempt: Option<Attempt<'_>>,
     now: &Now,
 ) -> Committed<'c> {
     let (before, expired) = (Load::of(sale), sale.tallies().expired);
@@ -286,9 +299,9 @@ fn commit<'c>(
     Committed { entries: None, settled, look_at, is_urgent }
 }
 
-fn count(sale: &mut Sale, attempt: Option<&Outcome>) {
-    if let Some(outcome) = attempt {
-        sale.count(outcome);
+fn count(sale: &mut Sale, attempt: Option<Attempt<'_>>) {
+    if let Some(Attempt { outcome, amount }) = attempt {
+        sale.count(outcome, amount);
         counts::count(outcome);
     }
 }

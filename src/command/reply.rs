@@ -44,6 +44,12 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
             reply.int(*applied);
             reply.number(*available);
         }
+        Outcome::Moved { total: first, available: second }
+        | Outcome::Elsewhere { units: first, pass: second } => {
+            reply.array(2);
+            reply.number(*first);
+            reply.number(*second);
+        }
         // A caller that asks for judgement asks again after the round; nobody sees this.
         Outcome::NextRound => reply.ok(),
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),

@@ -24,6 +24,7 @@ const ERRORS: &[&str] = &[
     errors::SYNTAX,
     errors::NO_SALE,
     errors::WRONG_TYPE,
+    errors::WRONG_PART,
     errors::AMBIGUOUS,
 ];
 
@@ -88,6 +89,7 @@ pub const EXTEND: Spec = Spec {
         errors::SYNTAX,
         errors::NO_SALE,
         errors::WRONG_TYPE,
+        errors::WRONG_PART,
         errors::AMBIGUOUS,
         errors::MANY_OWN_ENDING,
     ],

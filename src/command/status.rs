@@ -27,9 +27,11 @@ pub const SPEC: Spec = Spec {
         `hold_ms`, `open_at`, `close_at`, `now`, `next_deadline`, `created_at`, `last_grant_at`, \
         `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped`, where \
         DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
-        `next_round_at` (0: the series is over), with WAITLIST that (`waitlist`), `offer_ms`, \
-        `overtake`, `waiting` and `waiting_units` (entries and their units), `waiting_since` \
-        (when the first one joined) and `offered` (offers that stand), and the map `counters`.",
+        `next_round_at` (0: the series is over), of a part of a split `part`, `parts`, `put_in`, \
+        `sent`, `received`, `elsewhere` and `unmet_units`, with WAITLIST that \
+        (`waitlist`), `offer_ms`, `overtake`, `waiting` and `waiting_units` (entries and their \
+        units), `waiting_since` (when the first one joined) and `offered` (offers that stand), \
+        and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
     internal: false,
@@ -71,7 +73,7 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
             ("outbox", _) => outbox.map_or_else(|| reply.null(), |bytes| reply.bytes(bytes)),
             (_, Value::Object(fields)) => map(fields, None, reply),
             (_, Value::String(text)) => reply.text(text),
-            (_, value) => reply.number(value.as_u64().unwrap_or_default()),
+            (_, value) => reply.int(value.as_i64().unwrap_or_default()),
         }
     }
 }
@@ -80,6 +82,7 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
 mod tests {
     use super::*;
     use seckill_domain::draw::Draw;
+    use seckill_domain::parts::Split;
     use seckill_domain::schedule::Schedule;
     use seckill_domain::terms::Terms;
     use seckill_domain::waitlist::WaitTerms;
@@ -91,17 +94,17 @@ mod tests {
         let draw = Draw::Packets { packets: 1, min: 1 };
         let (schedule, draw) = (Some(schedule), Some(draw));
         let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
-        let status = created(1, terms).status(&at(2));
-        let fields = serde_json::to_value(status).unwrap();
-        let fields = fields.as_object().unwrap();
-        let list = Some(WaitTerms { max: 1, offer_ms: 1, overtake: 1 });
-        let with_list = created(1, Terms { waitlist: list, ..Terms::default() }).status(&at(2));
-        let with_list = serde_json::to_value(with_list).unwrap();
-        let fields = fields.keys().chain(with_list.as_object().unwrap().keys());
-        let fields: std::collections::BTreeSet<&String> = fields.collect();
-        assert!(fields.len() > 32, "they are found: {fields:?}");
-        for name in fields {
-            assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
+        let split = Split::new(0, 2, b"s", 1).ok().map(Box::new);
+        let waitlist = Some(WaitTerms { max: 1, offer_ms: 1, overtake: 1 });
+        let with_list = Terms { waitlist, ..Terms::default() };
+        for terms in [terms, Terms { split, ..Terms::default() }, with_list] {
+            let status = created(1, terms).status(&at(2));
+            let fields = serde_json::to_value(status).unwrap();
+            let fields = fields.as_object().unwrap();
+            assert!(fields.len() > 25, "they are found: {fields:?}");
+            for name in fields.keys() {
+                assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
+            }
         }
     }
 }

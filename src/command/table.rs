@@ -5,13 +5,13 @@
 
 use super::vocabulary::{Spec, FIRST};
 use super::{
-    allow_deny, alter, apply, audit, docs, grab, import, init, mgrab, pause, place, restock,
-    rounds, settle, status, user, waiters, winners,
+    allow_deny, alter, apply, audit, docs, elsewhere, grab, home, import, init, mgrab, parts,
+    pause, place, restock, rounds, send_receive, settle, status, user, waiters, winners,
 };
 use crate::server::call::Call;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 23] = [
+pub static TABLE: [Spec; 28] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -22,6 +22,9 @@ pub static TABLE: [Spec; 23] = [
     audit::SPEC,
     allow_deny::ALLOW,
     allow_deny::DENY,
+    send_receive::SEND,
+    send_receive::RECEIVE,
+    elsewhere::SPEC,
     grab::SPEC,
     mgrab::SPEC,
     settle::CONFIRM,
@@ -31,6 +34,8 @@ pub static TABLE: [Spec; 23] = [
     user::SPEC,
     winners::SPEC,
     rounds::SPEC,
+    parts::SPEC,
+    home::SPEC,
     place::SPEC,
     waiters::SPEC,
     HELP,

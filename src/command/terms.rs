@@ -178,6 +178,30 @@ const ROUNDS: Arg = Arg::block(
 )
 .optional();
 
+/// Which part of a split the sale is, for the table.
+const PART: Arg = Arg::block(
+    "split",
+    &[
+        Arg::new("part", ArgKind::Integer).shown("i").token("PART").about("its number, from 0"),
+        Arg::new("parts", ArgKind::Integer)
+            .shown("b")
+            .token("OF")
+            .about("how many parts there are, at most 1024"),
+        Arg::new("id", ArgKind::Str)
+            .token("SPLIT")
+            .about("names the split: 1 to 64 bytes, new for each split and the same in its parts"),
+        Arg::new("total", ArgKind::Integer)
+            .shown("n")
+            .token("TOTAL")
+            .about("what all parts together begin with, the same in all of them"),
+    ],
+)
+.optional()
+.about(
+    "one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
+     is, with its own share of the units",
+);
+
 /// The arguments of INIT behind the supply, and of ALTER behind the key.
 pub const INIT_ARGS: &[Arg] = &[
     vocabulary::KEY,
@@ -196,6 +220,7 @@ pub const INIT_ARGS: &[Arg] = &[
     ADMISSION[2],
     ADMISSION[3],
     ADMISSION[4],
+    PART,
     WAITLIST,
 ];
 

@@ -23,7 +23,14 @@ pub const SPEC: Spec = Spec {
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
         limit), `OK`, `DENIED` or `BUSY` as GRAB would judge now, and the newest grant rows, \
         newest first (100, or COUNT of at most 10000).",
-    errors: &[errors::USER, errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    errors: &[
+        errors::USER,
+        errors::INTEGER,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::WRONG_PART,
+    ],
     example: "SECKILL.USER tickets carol",
     internal: false,
 };
@@ -55,6 +62,9 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
 }
 
 fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
+    if !sale.is_home(query.user) {
+        return out.error(errors::WRONG_PART);
+    }
     out.array(3);
     match sale.allowance(&sale.holding_of(query.user)) {
         Some(allowance) => out.number(allowance),

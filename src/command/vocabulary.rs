@@ -34,6 +34,9 @@ pub const REQ: Arg = Arg::new("req", ArgKind::Str)
     .token("REQ")
     .about("names this request, so that sending it again does nothing twice");
 
+/// The split that a part belongs to.
+pub const SPLIT: Arg = Arg::new("id", ArgKind::Str).about("the id of the split, 1 to 64 bytes");
+
 /// Rows to list or to look at.
 pub const COUNT: Arg = Arg::new("count", ArgKind::Integer)
     .shown("n")

@@ -6,7 +6,7 @@ use crate::support::{Conn, Options, Reply, Server};
 /// Name, arity, flags, flags of its keys, the outbox behind a comma, and its grammar.
 type Known = (&'static str, i64, &'static str, &'static str, &'static str);
 
-const COMMANDS: [Known; 23] = [
+const COMMANDS: [Known; 28] = [
     (
         "SECKILL.INIT",
         -3,
@@ -17,6 +17,7 @@ const COMMANDS: [Known; 23] = [
          DRAW LIST amount [amount ...]] [EVERY every [OFFSET offset] [LASTS lasts] [CARRY]] \
          [ALLOWLIST [OFF]] [MOD modulus [remainder [remainder ...]]] \
          [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]] \
+         [PART part OF parts SPLIT id TOTAL total] \
          [WAITLIST max [OFFER offer] [OVERTAKE overtake]]",
     ),
     ("SECKILL.RESTOCK", 5, "write denyoom module", "RW access update", "key delta REQ req"),
@@ -50,6 +51,11 @@ const COMMANDS: [Known; 23] = [
         "RW access update",
         "user numkeys key [key ...] [QTY n [n ...]] [REQ req]",
     ),
+    ("SECKILL.SEND", -5, "write module", "RW access update", "key id to total [OWED]"),
+    ("SECKILL.RECEIVE", 5, "write module", "RW access update", "key id from total"),
+    ("SECKILL.ELSEWHERE", 5, "write module", "RW access update", "key id n pass"),
+    ("SECKILL.PARTS", 2, "readonly module", "RO access", "key"),
+    ("SECKILL.HOME", 3, "readonly loading stale module fast", "", "user parts"),
     ("SECKILL.ROUNDS", -2, "readonly module", "RO access", "key [COUNT count]"),
     (
         "SECKILL.GRAB",
@@ -90,7 +96,7 @@ const COMMANDS: [Known; 23] = [
 ];
 
 /// A call of each command whose key is `k`.
-const CALLS: [&str; 22] = [
+const CALLS: [&str; 26] = [
     "SECKILL.INIT k 5 LIMIT 2",
     "SECKILL.RESTOCK k 5 REQ r",
     "SECKILL.PAUSE k",
@@ -101,6 +107,10 @@ const CALLS: [&str; 22] = [
     "SECKILL.DENY k REMOVE u",
     "SECKILL.MGRAB u 1 k QTY 2",
     "SECKILL.ROUNDS k",
+    "SECKILL.SEND k s 1 1 OWED",
+    "SECKILL.RECEIVE k s 1 1",
+    "SECKILL.ELSEWHERE k s 0 1",
+    "SECKILL.PARTS k",
     "SECKILL.GRAB k u QTY 2 REQ r",
     "SECKILL.CONFIRM k u REQ r RECLAIM",
     "SECKILL.CANCEL k u SEQ 1",
@@ -187,6 +197,7 @@ fn keys_are_found_in_every_call() {
         ("SECKILL.INIT k 5 limit 3 outbox s HOLD 7", "['k' 's']"),
         ("SECKILL.INIT k 5 SAMPLE 9 SALT OUTBOX OUTBOX s", "['k' 's']"),
         ("SECKILL.INIT k 5 MOD 2 0 1 OUTBOX s MASK", "['k' 's']"),
+        ("SECKILL.INIT k 5 PART 0 OF 1 SPLIT OUTBOX TOTAL 5 OUTBOX s", "['k' 's']"),
         ("SECKILL.INIT k 5 LIMIT OUTBOX OUTBOX s", "['k']"),
         ("SECKILL.INIT k 5 OUTBOX OUTBOX LIMIT 1", "['k' 'OUTBOX']"),
         ("SECKILL.INIT k 5 OUTBOX", "['k']"),
@@ -263,6 +274,11 @@ fn categories_are_set_where_there_are_any() {
         ("SECKILL.REFUND", "write slow admin"),
         ("SECKILL.IMPORT", "write slow admin"),
         ("SECKILL.AUDIT", "read slow admin"),
+        ("SECKILL.SEND", "write slow admin"),
+        ("SECKILL.RECEIVE", "write slow admin"),
+        ("SECKILL.ELSEWHERE", "write slow admin"),
+        ("SECKILL.PARTS", "read slow"),
+        ("SECKILL.HOME", "read fast"),
         ("SECKILL.GRAB", "write fast"),
         ("SECKILL.CONFIRM", "write fast"),
         ("SECKILL.CANCEL", "write fast"),

@@ -6,7 +6,7 @@ use crate::support::{Conn, Options, Reply, Server};
 const V1_RDB: &[u8] = include_bytes!("../golden/v1.rdb");
 const V1_COMMANDS: &str = include_str!("../golden/v1.commands");
 const V1_AOF: &[u8] = include_bytes!("../golden/v1.aof");
-const KEYS: [&str; 4] = ["full", "held", "listed", "packets"];
+const KEYS: [&str; 5] = ["full", "held", "listed", "packets", "part"];
 
 /// The times and the epochs of the session in v1.commands.
 const V1_STATUS: &str = "\

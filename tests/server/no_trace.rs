@@ -4,7 +4,7 @@
 use crate::support::{Conn, ReplicationStream, Reply, Server};
 
 /// Calls that change nothing on the sales of `prepare`. `~` stands for an empty argument.
-const TRACELESS: [&str; 24] = [
+const TRACELESS: [&str; 35] = [
     "SECKILL.GRAB k winner",
     "SECKILL.GRAB k buyer QTY 1 REQ o",
     "SECKILL.GRAB k buyer QTY 2",
@@ -29,6 +29,17 @@ const TRACELESS: [&str; 24] = [
     "SECKILL.AUDIT k",
     "SECKILL.APPLY k 0 gu",
     "SECKILL.HELP",
+    "SECKILL.SEND k s 1 1",
+    "SECKILL.SEND part s 1 1",
+    "SECKILL.SEND part s 1 9",
+    "SECKILL.RECEIVE part s 1 3",
+    "SECKILL.RECEIVE part s 1 2",
+    "SECKILL.RECEIVE part t 1 9",
+    "SECKILL.ELSEWHERE part s 7 1",
+    "SECKILL.ELSEWHERE part s 8 0",
+    "SECKILL.GRAB part alice",
+    "SECKILL.DENY part ADD dave alice",
+    "SECKILL.PARTS part",
 ];
 
 fn prepare(server: &Server) {
@@ -39,6 +50,10 @@ fn prepare(server: &Server) {
         ("SECKILL.GRAB k winner QTY 2", "['GRANTED' 1 2 'SOLD' 0 1]"),
         ("SECKILL.GRAB k buyer REQ o", "['GRANTED' 2 1 'SOLD' 0 0]"),
         ("SECKILL.RESTOCK k 1 REQ r0", "[1 1]"),
+        ("SECKILL.INIT part 2 PART 0 OF 2 SPLIT s TOTAL 4", "+OK"),
+        ("SECKILL.RECEIVE part s 1 3", "[3 5]"),
+        ("SECKILL.SEND part s 1 5", "[5 0]"),
+        ("SECKILL.ELSEWHERE part s 7 1", "[7 1]"),
     ]);
 }
 
@@ -56,7 +71,7 @@ fn a_refusal_does_not_fail_a_watch() {
     prepare(&server);
     let (mut watcher, mut other) = (server.conn(), server.conn());
     let mut survives = |line: &str| {
-        assert_eq!(watcher.call("WATCH k empty string missing"), "+OK");
+        assert_eq!(watcher.call("WATCH k empty string missing part"), "+OK");
         other.ask(&args(line));
         watcher.check(&[("MULTI", "+OK"), ("PING", "+QUEUED")]);
         watcher.call("EXEC") == "[+PONG]"
@@ -89,7 +104,7 @@ fn a_refusal_does_not_invalidate_a_cached_status() {
 }
 
 fn read_and_cache(reader: &mut Conn) {
-    for line in ["SECKILL.STATUS k", "GET string"] {
+    for line in ["SECKILL.STATUS k", "GET string", "SECKILL.PARTS part"] {
         let reply = reader.cmd(line);
         assert!(!reply.is_error() && !matches!(reply, Reply::Push(_)), "{reply}");
     }
@@ -100,12 +115,13 @@ fn a_refusal_replicates_nothing_and_keeps_the_digest() {
     let server = Server::start();
     prepare(&server);
     let mut stream = ReplicationStream::attach(&server);
-    let digest = server.digest("k");
+    let digests = || ["k", "part"].map(|key| server.digest(key));
+    let before = digests();
     let mut conn = server.conn();
     for line in TRACELESS {
         conn.ask(&args(line));
         assert_eq!(stream.lines(&server), [""; 0], "{line} replicated");
-        assert_eq!(server.digest("k"), digest, "{line}");
+        assert_eq!(digests(), before, "{line}");
     }
     for (how, refusal) in REFUSING {
         assert_eq!(conn.call(how), "+OK");

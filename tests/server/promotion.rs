@@ -23,7 +23,7 @@ fn assert_equal(one: &Server, other: &Server) {
     }
 }
 
-fn signal(server: &Server, name: &str) {
+pub fn signal(server: &Server, name: &str) {
     let pid = server.pid().to_string();
     let sent = Command::new("kill").args([name, &pid]).status();
     assert!(sent.is_ok_and(|status| status.success()), "kill {name}");

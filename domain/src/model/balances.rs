@@ -32,6 +32,35 @@ pub struct Balances {
     pub grants: u64,
     /// T of the last grant, 0 when none.
     pub last_grant_at: u64,
+    /// What moves between it and other parts; `None` in a sale that is no part of a split.
+    pub escrow: Option<Escrow>,
+}
+
+/// What a part of a split was given, and what has moved between it and the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escrow {
+    /// Its share and the restocks that were applied; negative where more was withdrawn than that.
+    pub put_in: i64,
+    /// Units ever sent to all other parts.
+    pub sent: u64,
+    /// Units ever received from all of them.
+    pub received: u64,
+    /// Units that the others may still have, as far as is known here.
+    pub elsewhere: u64,
+    /// The pass over all parts that told so.
+    pub pass: u64,
+}
+
+impl Escrow {
+    /// The law of a part: what it has is what was put in, without what was sent and with what was
+    /// received.
+    fn is_lawful(&self, supply: u64, deficit: u64) -> bool {
+        let Escrow { put_in, sent, received, elsewhere, pass } = *self;
+        let fit = [sent, received, elsewhere, pass, put_in.unsigned_abs(), supply, deficit];
+        // Within their bounds none of the sums overflows.
+        fit.into_iter().all(|number| number <= INTEGER_MAX)
+            && supply as i64 - deficit as i64 == put_in - sent as i64 + received as i64
+    }
 }
 
 /// Where the units are, as far as buyers care.
@@ -39,7 +68,7 @@ pub struct Balances {
 pub enum Stock {
     /// Some are available.
     Available,
-    /// None is available, some are held and may come back.
+    /// None is available, some are held, or at other parts of the split, and may come back.
     AllHeld,
     /// None is available, none is held.
     SoldOut,
@@ -53,7 +82,10 @@ impl Balances {
         let sum = parts.iter().try_fold(self.available, |sum, part| sum.checked_add(*part));
         sum == Some(self.supply)
             && self.supply <= INTEGER_MAX
-            && self.deficit <= self.supply
+            && match &self.escrow {
+                None => self.deficit <= self.supply,
+                Some(escrow) => escrow.is_lawful(self.supply, self.deficit),
+            }
             && self.grants <= GRANTS_MAX
             && self.t <= TIME_MS_MAX
             && self.last_grant_at <= self.t
@@ -62,9 +94,18 @@ impl Balances {
             && self.epoch <= INTEGER_MAX
     }
 
+    /// Units that may become available without a restock or a refund.
+    #[inline]
+    pub fn may_come_back(&self) -> u64 {
+        match &self.escrow {
+            None => self.held,
+            Some(escrow) => INTEGER_MAX.min(self.held + escrow.elsewhere),
+        }
+    }
+
     /// Where the units are.
     pub fn stock(&self) -> Stock {
-        match (self.available, self.held) {
+        match (self.available, self.may_come_back()) {
             (0, 0) => Stock::SoldOut,
             (0, _) => Stock::AllHeld,
             _ => Stock::Available,
@@ -155,16 +196,11 @@ impl Balances {
 
     /// Adds or withdraws units.
     pub fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
+        if let Some(escrow) = &mut self.escrow {
+            escrow.put_in = escrow.put_in.checked_add(applied).ok_or(Refused::Law)?;
+        }
         if delta > 0 && applied == delta {
-            let paid = self.deficit.min(delta as u64);
-            let added = delta as u64 - paid;
-            self.deficit -= paid;
-            self.supply = self.supply.checked_add(added).ok_or(Refused::Law)?;
-            if self.supply > INTEGER_MAX {
-                return Err(Refused::Law);
-            }
-            self.available += added;
-            return Ok(());
+            return self.add(delta as u64);
         }
         if delta >= 0 || applied > 0 || applied < delta {
             return Err(Refused::Law);
@@ -172,6 +208,50 @@ impl Balances {
         let withdrawn = applied.unsigned_abs();
         self.available = self.available.checked_sub(withdrawn).ok_or(Refused::Law)?;
         self.supply -= withdrawn;
+        Ok(())
+    }
+
+    /// More units. They pay off what was promised beyond the supply before any is available.
+    fn add(&mut self, units: u64) -> Result<(), Refused> {
+        let paid = self.deficit.min(units);
+        let supply = self.supply.checked_add(units - paid).filter(|supply| *supply <= INTEGER_MAX);
+        self.supply = supply.ok_or(Refused::Law)?;
+        self.deficit -= paid;
+        self.available += units - paid;
+        Ok(())
+    }
+
+    /// Units go to another part. So many of them as `owed` are not here: they are promised, which
+    /// happens only once nothing is available.
+    pub fn send(&mut self, units: u64, owed: u64) -> Result<(), Refused> {
+        let taken = units.checked_sub(owed).ok_or(Refused::Law)?;
+        let available = self.available.checked_sub(taken).ok_or(Refused::Law)?;
+        let escrow = self.escrow.as_mut().ok_or(Refused::Law)?;
+        if owed > 0 && available > 0 {
+            return Err(Refused::Law);
+        }
+        escrow.sent = escrow.sent.checked_add(units).ok_or(Refused::Law)?;
+        escrow.elsewhere = INTEGER_MAX.min(escrow.elsewhere.saturating_add(units));
+        self.available = available;
+        self.supply -= taken;
+        self.deficit = self.deficit.checked_add(owed).ok_or(Refused::Law)?;
+        Ok(())
+    }
+
+    /// Units come from another part.
+    pub fn receive(&mut self, units: u64) -> Result<(), Refused> {
+        let escrow = self.escrow.as_mut().ok_or(Refused::Law)?;
+        escrow.received = escrow.received.checked_add(units).ok_or(Refused::Law)?;
+        self.add(units)
+    }
+
+    /// A pass over all parts tells what the others may still have.
+    pub fn learn(&mut self, elsewhere: u64, pass: u64) -> Result<(), Refused> {
+        let escrow = self.escrow.as_mut().ok_or(Refused::Law)?;
+        if (pass, elsewhere) <= (escrow.pass, escrow.elsewhere) {
+            return Err(Refused::Law);
+        }
+        (escrow.elsewhere, escrow.pass) = (elsewhere, pass);
         Ok(())
     }
 }

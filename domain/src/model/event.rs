@@ -56,6 +56,10 @@ pub enum EventKind {
     Import,
     /// A new round began.
     Round,
+    /// Units were sent to another part of the split.
+    Send,
+    /// Units were received from another part of the split.
+    Receive,
     /// A user joined the waiting list.
     Wait,
     /// Units were offered to the one who waited for them.
@@ -64,16 +68,16 @@ pub enum EventKind {
     Leave,
     /// An entry of the waiting list was dropped.
     Dropped,
-    /// None available, none held.
+    /// None available, none held, none at other parts.
     SoldOut,
-    /// None available, some held.
+    /// None available, some held or at other parts.
     AllHeld,
     /// Some available again.
     Available,
 }
 
 /// Every kind of event, in the order in which pages list them.
-pub const EVENTS: [EventKind; 22] = [
+pub const EVENTS: [EventKind; 24] = [
     EventKind::Init,
     EventKind::Grant,
     EventKind::Confirm,
@@ -89,6 +93,8 @@ pub const EVENTS: [EventKind; 22] = [
     EventKind::Alter,
     EventKind::Import,
     EventKind::Round,
+    EventKind::Send,
+    EventKind::Receive,
     EventKind::Wait,
     EventKind::Offer,
     EventKind::Leave,
@@ -142,6 +148,10 @@ impl EventKind {
                 ("IMPORT", Some(c"seckill.import"), "a grant was entered from the database")
             }
             EventKind::Round => ("ROUND", Some(c"seckill.round"), "a new round began"),
+            EventKind::Send => ("SEND", Some(c"seckill.send"), "units were sent to another part"),
+            EventKind::Receive => {
+                ("RECEIVE", Some(c"seckill.receive"), "units were received from another part")
+            }
             EventKind::Wait => ("WAIT", Some(c"seckill.wait"), "a user joined the waiting list"),
             EventKind::Offer => {
                 ("OFFER", Some(c"seckill.offer"), "units are held for a user who waited for them")
@@ -151,10 +161,11 @@ impl EventKind {
                 ("DROPPED", Some(c"seckill.dropped"), "an entry of the waiting list was dropped")
             }
             EventKind::SoldOut => {
-                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, nothing held")
+                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, held or elsewhere")
             }
             EventKind::AllHeld => {
-                ("ALLHELD", Some(c"seckill.allheld"), "now nothing is available, but some is held")
+                let about = "now nothing is available, but some is held or at other parts";
+                ("ALLHELD", Some(c"seckill.allheld"), about)
             }
             EventKind::Available => {
                 ("AVAILABLE", Some(c"seckill.available"), "now something is available again")

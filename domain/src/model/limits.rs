@@ -22,6 +22,12 @@ pub const GRANTS_MAX: u64 = u32::MAX as u64;
 /// grants may expire and one be made, and each entry may be followed by a transition.
 pub const REV_LAST: u64 = INTEGER_MAX - 4 * GRANTS_MAX;
 
+/// Parts of one split.
+pub const PARTS_MAX: u16 = 1024;
+
+/// Longest id of a split.
+pub const SPLIT_ID_BYTES_MAX: usize = 64;
+
 /// Restock ids a sale remembers.
 pub const RESTOCKS_KEPT_MAX: usize = 1024;
 

@@ -128,6 +128,20 @@ pub enum Outcome {
         /// Units left after it.
         available: u64,
     },
+    /// Units were sent or received, now or before.
+    Moved {
+        /// Units ever sent to that part, or received from it.
+        total: u64,
+        /// Units left after it.
+        available: u64,
+    },
+    /// What the other parts may still have, now or before.
+    Elsewhere {
+        /// Units.
+        units: u64,
+        /// The pass that told so.
+        pass: u64,
+    },
     /// Nothing was judged: very many holds of this user are due. Some are written, the caller asks
     /// again.
     ManyOwnEnding,
@@ -244,6 +258,24 @@ pub enum Misuse {
     ListFull,
     /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
     DrawFixesSupply,
+    /// A user of another part of the split.
+    WrongPart,
+    /// The id of another split.
+    NotThisSplit,
+    /// The sale is no part of a split.
+    NotAPart,
+    /// PART is not one of so many parts, or there are too many of them.
+    PartOutOfRange,
+    /// The split has no such part, or it is this one.
+    NotAnotherPart,
+    /// The id of a split has no bytes, or too many.
+    SplitIdSize,
+    /// The share of a part is more than all parts begin with.
+    ShareAboveTotal,
+    /// PART with DRAW or EVERY.
+    PartTakesNoDraw,
+    /// More units would have been sent, received or promised than can be counted.
+    MovedTooMany,
     /// WAITLIST of more entries than a list has.
     WaitlistTooLong,
     /// OFFER is over the longest hold.

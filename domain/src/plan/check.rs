@@ -92,6 +92,7 @@ impl<'s> Checker<'s> {
             Piece::Amounts(added) => pieces::check_amounts(sale, added)?,
             Piece::Grants(rows) => rows.check(sale, balances)?,
             Piece::Round(next) => next.check(sale, balances)?,
+            Piece::Pairs(pairs) => pieces::check_pairs(sale, pairs, balances)?,
             Piece::Waiters(waiters) => pieces::check_waiters(sale, waiters, balances)?,
             Piece::Base(_) | Piece::Refusals(_) => return Err(Refused::Law),
         }
@@ -121,7 +122,9 @@ impl<'s> Checker<'s> {
                 sale.check_terms(&sale.terms.altered(terms)).map_err(|_| Refused::Law)
             }
             Effect::Users(users) => check_users(sale, users),
-            Effect::Admit { .. } => check(has_room_for(sale, List::Admitted, 1)),
+            Effect::Admit { user } => {
+                check(sale.is_home(user) && has_room_for(sale, List::Admitted, 1))
+            }
             Effect::Expire(seqs) => {
                 seqs.iter().try_for_each(|seq| self.follow_amount(*seq, State::Expired))
             }
@@ -136,6 +139,9 @@ impl<'s> Checker<'s> {
                 let can_begin = *round > balances.round;
                 check(self.alone && can_begin && *round <= schedule.round_at(balances.t))
             }
+            Effect::Fence { user, .. } => check(sale.is_home(user)),
+            Effect::Send { to, .. } => check(sale.has_other_part(*to)),
+            Effect::Receive { from, .. } => check(sale.has_other_part(*from)),
             other => self.list_effect(other),
         }
     }
@@ -165,6 +171,7 @@ impl<'s> Checker<'s> {
 
     /// Whether the user has no grant for this request id, if there is one.
     pub(super) fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
+        check(self.sale().is_home(user))?;
         let ledger = &self.sale().ledger;
         let found = ledger.find(user);
         let req = req.map(|req| ledger.find_req(user, &found, req));
@@ -212,7 +219,7 @@ pub(super) fn check(holds: bool) -> Result<(), Refused> {
 
 /// Whether users can be added to a list or removed.
 fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
-    check(!change.users.is_empty())?;
+    check(!change.users.is_empty() && change.users.iter().all(|user| sale.is_home(user)))?;
     check(!change.add || has_room_for(sale, change.list, change.users.len()))
 }
 
@@ -222,12 +229,13 @@ fn has_room_for(sale: &Sale, list: List, users: usize) -> bool {
 }
 
 /// Whether one of many changes can't be checked before the others are made: two bring the same
-/// new request id, or two change the terms.
+/// new request id, two change the terms, or two move units between parts.
 fn are_entangled(changes: &[Change<'_>]) -> bool {
     if changes.len() < 2 {
         return false;
     }
-    let (mut grants, mut restocks, mut alters) = (HashSet::new(), HashSet::new(), 0);
+    let (mut grants, mut restocks) = (HashSet::new(), HashSet::new());
+    let (mut alters, mut moves) = (0, 0);
     // Who joins does so under terms that are known.
     let mut waits = false;
     !changes.iter().all(|change| match change.effect {
@@ -241,6 +249,10 @@ fn are_entangled(changes: &[Change<'_>]) -> bool {
         Effect::Wait(Waiting { user, req, .. }) => {
             let is_first = !core::mem::replace(&mut waits, true);
             is_first && alters == 0 && grants.insert((user, req))
+        }
+        Effect::Send { .. } | Effect::Receive { .. } => {
+            moves += 1;
+            moves == 1
         }
         _ => true,
     })

@@ -8,6 +8,7 @@ use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Ledger, NewGrant, Places};
 use crate::model::outcome::State;
+use crate::parts::pairs::Pair;
 use crate::plan::Plan;
 use crate::state::status::count;
 use crate::Sale;
@@ -32,6 +33,7 @@ impl Sale {
         }
         debug_assert!(self.balances.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
+        debug_assert!(!self.is_whole() || self.pairs_agree(), "{:?}", self.pairs);
     }
 
     /// Makes a change. `new_grant`: where its grant belongs, if that is known; `restocked`: what is
@@ -85,6 +87,14 @@ impl Sale {
             }
             Effect::Piece(piece) => self.add(piece),
             Effect::Round { round, .. } => self.begin_round(*round),
+            Effect::Send { to, total, .. } => {
+                self.pairs.set(Pair { sent: *total, ..self.pairs.get(*to) });
+            }
+            Effect::Receive { from, total } => {
+                self.pairs.set(Pair { received: *total, ..self.pairs.get(*from) });
+            }
+            // All of it is in the numbers.
+            Effect::Elsewhere { .. } => {}
             Effect::Wait(waiting) => self.join_list(waiting),
             Effect::Leave { ticket } => self.leave_list(*ticket),
             Effect::Drop { ticket, .. } => self.drop_waiter(*ticket),
@@ -104,6 +114,7 @@ impl Sale {
             Piece::Amounts(added) => self.add_amounts(added),
             Piece::Grants(rows) => self.add_grants(rows),
             Piece::Round(next) => self.follow_round(next),
+            Piece::Pairs(pairs) => pairs.iter().for_each(|pair| self.pairs.set(*pair)),
             Piece::Waiters(waiters) => self.add_waiters(waiters),
             // Nobody plans these on a sale that exists.
             Piece::Base(_) | Piece::Refusals(_) => {}

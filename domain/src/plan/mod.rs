@@ -178,6 +178,16 @@ impl<'s> Planner<'s> {
             Effect::Reclaim { seq } => self.reclaim(*seq),
             Effect::Extend { seq, ms } => self.extend(*seq, *ms),
             Effect::Round { round, supply } => self.round(*round, *supply),
+            Effect::Send { to, total, owed } => self.send(*to, *total, *owed),
+            Effect::Receive { from, total } => {
+                let before = self.sale.pairs.get(*from).received;
+                let units = total.checked_sub(before).filter(|units| *units > 0);
+                let units = units.ok_or(Refused::Law)?;
+                self.happen(EventKind::Receive, None, |it| it.receive(units))
+            }
+            Effect::Elsewhere { units, pass } => {
+                self.shift(None, None, |it| it.learn(*units, *pass))
+            }
             Effect::Wait(_) => self.wait(),
             Effect::Leave { ticket } => self.leave(*ticket, EventKind::Leave),
             Effect::Drop { ticket, .. } => self.leave(*ticket, EventKind::Dropped),
@@ -223,10 +233,23 @@ impl<'s> Planner<'s> {
         grant: Option<GrantView>,
         work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
+        self.shift(Some(kind), grant, work)
+    }
+
+    /// The same, where there may be no event but the transition.
+    #[inline]
+    fn shift(
+        &mut self,
+        kind: Option<EventKind>,
+        grant: Option<GrantView>,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
         let before = self.balances.stock();
         work(&mut self.balances)?;
         check_law(&self.sale.terms, &self.balances)?;
-        self.emit(kind, grant, None);
+        if let Some(kind) = kind {
+            self.emit(kind, grant, None);
+        }
         let after = self.balances.stock();
         if before != after && !self.has_list {
             self.emit(EventKind::into_stock(after), None, None);
@@ -360,6 +383,15 @@ impl Planner<'_> {
         view
     }
 
+    /// Units go to another part. Nothing happens when they have gone before.
+    fn send(&mut self, to: u16, total: u64, owed: u64) -> Result<(), Refused> {
+        let units = total.checked_sub(self.sale.pairs.get(to).sent).ok_or(Refused::Law)?;
+        match (units, owed) {
+            (0, 0) => Ok(()),
+            _ => self.happen(EventKind::Send, None, |it| it.send(units, owed)),
+        }
+    }
+
     /// A new round, with all its units available.
     fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
         let packets = self.sale.packets_begun();
@@ -378,7 +410,8 @@ pub(crate) fn check_law(terms: &Terms, balances: &Balances) -> Result<(), Refuse
         Some(draw) => Draw::is_lawful(draw, balances),
         None => balances.packets.is_none(),
     };
-    match is_shared && balances.is_lawful() {
+    let is_split = terms.split.is_some() == balances.escrow.is_some();
+    match is_shared && is_split && balances.is_lawful() {
         true => Ok(()),
         false => Err(Refused::Law),
     }

@@ -18,9 +18,7 @@ impl<'a> Plan<'a> {
         let Effect::Init(start) = &change.effect else { return Err(Refused::Place) };
         let Start { id, supply, terms, amounts, .. } = &**start;
         terms.check().map_err(|_| Refused::Law)?;
-        if let Some(draw) = &terms.draw {
-            draw.check(*supply, amounts).map_err(|_| Refused::Law)?;
-        }
+        terms.check_supply(*supply, amounts).map_err(|_| Refused::Law)?;
         let is_list = terms.draw.as_ref().is_some_and(Draw::is_list);
         let has_its_amounts = match is_list {
             true => terms.draw == Some(Draw::list(amounts)),
@@ -31,7 +29,8 @@ impl<'a> Plan<'a> {
         }
         let packets = terms.draw.as_ref().and_then(Draw::packets);
         let (supply, available) = (*supply, *supply);
-        let mut balances = Balances { supply, available, packets, ..Balances::default() };
+        let escrow = terms.split.as_ref().map(|split| split.escrow(supply));
+        let mut balances = Balances { supply, available, packets, escrow, ..Balances::default() };
         balances.begin(change.elapsed_ms, change.epoch)?;
         balances.round = terms.schedule.map_or(0, |schedule| schedule.round_at(balances.t));
         // A list counts a version for each of its pieces, which a rewritten log counts too.

@@ -25,6 +25,16 @@ pub enum Amount {
     Unsaid,
 }
 
+impl Amount {
+    /// Units that were asked for.
+    pub fn units(self) -> u64 {
+        match self {
+            Amount::Exactly(units) | Amount::UpTo(units) => units,
+            Amount::Unsaid => 1,
+        }
+    }
+}
+
 /// A buyer's GRAB.
 #[derive(Clone, Copy, Debug)]
 pub struct Grab<'a> {
@@ -128,6 +138,41 @@ pub struct ListChange<'a> {
     pub users: &'a [&'a [u8]],
 }
 
+/// A balancer's SEND.
+#[derive(Clone, Copy, Debug)]
+pub struct Send<'a> {
+    /// The id of the split.
+    pub split: &'a [u8],
+    /// The part that units go to.
+    pub to: u64,
+    /// Units that were ever sent to it, after this.
+    pub total: u64,
+    /// Whether what is not available is promised.
+    pub owed: bool,
+}
+
+/// A balancer's RECEIVE.
+#[derive(Clone, Copy, Debug)]
+pub struct Receive<'a> {
+    /// The id of the split.
+    pub split: &'a [u8],
+    /// The part that units come from.
+    pub from: u64,
+    /// Units that were ever received from it, after this.
+    pub total: u64,
+}
+
+/// A balancer's ELSEWHERE.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere<'a> {
+    /// The id of the split.
+    pub split: &'a [u8],
+    /// Units that the other parts may still have.
+    pub units: u64,
+    /// The pass over all parts that tells so.
+    pub pass: u64,
+}
+
 /// A buyer's GRAB with WAIT. It has a request id and asks for exactly so much.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
@@ -158,6 +203,12 @@ pub enum Request<'a> {
     Import(Import<'a>),
     /// ALLOW or DENY.
     List(ListChange<'a>),
+    /// SEND: units go to another part of the split.
+    Send(Send<'a>),
+    /// RECEIVE: units come from another part of the split.
+    Receive(Receive<'a>),
+    /// ELSEWHERE: what the other parts may still have.
+    Elsewhere(Elsewhere<'a>),
     /// GRAB with WAIT: units for a user, or a place on the waiting list.
     Wait(Wait<'a>),
 }

@@ -8,6 +8,7 @@ use crate::draw::Draw;
 use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
+use crate::parts::Split;
 use crate::rounds::schedule::Schedule;
 use crate::waitlist::{WaitTerms, WaitTermsChange};
 
@@ -38,6 +39,8 @@ pub struct Terms {
     pub schedule: Option<Schedule>,
     /// Who may ask at all.
     pub admission: Admission,
+    /// Which part of a split it is, if it is one. Fixed at INIT.
+    pub split: Option<Box<Split>>,
     /// Who waits for what comes back.
     pub waitlist: Option<WaitTerms>,
 }
@@ -54,6 +57,7 @@ impl Default for Terms {
             draw: None,
             schedule: None,
             admission: Admission::default(),
+            split: None,
             waitlist: None,
         }
     }
@@ -99,6 +103,7 @@ impl Terms {
             draw: self.draw,
             schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
+            split: self.split.clone(),
             waitlist: WaitTerms::altered(self.waitlist, &change.waitlist),
         }
     }
@@ -145,6 +150,12 @@ impl Terms {
                 return Err(Misuse::DrawListRepeats);
             }
         }
+        if let Some(split) = &self.split {
+            split.check()?;
+            if self.draw.is_some() || self.schedule.is_some() {
+                return Err(Misuse::PartTakesNoDraw);
+            }
+        }
         if let Some(list) = &self.waitlist {
             list.check(self.hold_ms)?;
             if self.draw.is_some() || self.schedule.is_some() {
@@ -152,6 +163,15 @@ impl Terms {
             }
         }
         self.admission.check()
+    }
+
+    /// Whether a sale can begin with `supply` units on these terms, the amounts of DRAW LIST being
+    /// `amounts`.
+    pub fn check_supply(&self, supply: u64, amounts: &[u64]) -> Result<(), Misuse> {
+        if let Some(split) = &self.split {
+            split.check_share(supply)?;
+        }
+        self.draw.map_or(Ok(()), |draw| draw.check(supply, amounts))
     }
 }
 

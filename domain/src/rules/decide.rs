@@ -42,6 +42,9 @@ impl Sale {
     /// Judges a request. Reads only; `now` is the one moment it is judged by.
     #[inline]
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
+        if self.terms.split.is_some() && self.is_of_other_part(request) {
+            return Decision::misuse(Misuse::WrongPart);
+        }
         if self.awaits > 0 {
             return Decision::misuse(Misuse::Incomplete);
         }
@@ -64,6 +67,9 @@ impl Sale {
             Request::Settle(settle) => self.decide_settle(settle, now),
             Request::Import(import) => self.decide_import(import, now),
             Request::List(change) => self.decide_list(change, now),
+            Request::Send(send) => self.decide_send(send, now),
+            Request::Receive(receive) => self.decide_receive(receive, now),
+            Request::Elsewhere(elsewhere) => self.decide_elsewhere(elsewhere, now),
         }
     }
 

@@ -146,7 +146,7 @@ impl Sale {
         }
         let is_enough = |due: &DueHolds<'_>| due.balances.available >= wanted;
         self.expire_until(&self.ledger, due, grab.user, t, is_enough);
-        let (available, held) = (due.balances.available, due.balances.held);
+        let (available, held) = (due.balances.available, due.balances.may_come_back());
         match grab.amount {
             _ if available == 0 => Err(Outcome::SoldOut { held }),
             Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),

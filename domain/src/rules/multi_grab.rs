@@ -47,6 +47,11 @@ pub struct MultiDecision<'a> {
 /// Judges `parts`, each sale once, in the order in which the caller named them. The request id,
 /// when there is one, is the same in all.
 pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDecision<'a> {
+    // Whose user is elsewhere is known before anything is judged, a round that is over included.
+    if parts.iter().any(|(sale, grab)| !sale.is_home(grab.user)) {
+        let (outcome, decisions) = (MultiOutcome::Misuse(Misuse::WrongPart), Vec::new());
+        return MultiDecision { outcome, decisions };
+    }
     let judge = |(sale, grab): &(&Sale, Grab<'a>)| sale.decide(&Request::Grab(*grab), now);
     let mut decisions: Vec<Decision<'a>> = parts.iter().map(judge).collect();
     let begins_round = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;

@@ -35,10 +35,7 @@ pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
 /// Whether a sale can keep what this INIT promises.
 fn check_init(init: &Init) -> Result<(), Misuse> {
     init.terms.check()?;
-    match &init.terms.draw {
-        Some(draw) => draw.check(init.supply, &init.amounts),
-        None => Ok(()),
-    }
+    init.terms.check_supply(init.supply, &init.amounts)
 }
 
 impl Sale {
@@ -93,7 +90,8 @@ impl Sale {
         let balances = &self.balances;
         let (applied, available) = if delta > 0 {
             let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
-            if balances.supply + added > INTEGER_MAX {
+            let put_in = balances.escrow.map_or(0, |escrow| escrow.put_in);
+            if balances.supply + added > INTEGER_MAX || put_in + delta > INTEGER_MAX as i64 {
                 return Decision::misuse(Misuse::SupplyTooLarge);
             }
             (delta, balances.available + added)
@@ -144,7 +142,8 @@ impl Sale {
         if missing > 0 && import.no_deficit {
             return Err(Outcome::Short { available: self.balances.available });
         }
-        if self.balances.supply + missing > INTEGER_MAX {
+        // A part may owe more than it has.
+        if self.balances.supply.max(self.balances.deficit) + missing > INTEGER_MAX {
             return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
         }
         Ok(())

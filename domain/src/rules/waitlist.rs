@@ -63,7 +63,7 @@ enum Served {
 impl Sale {
     /// Units that may come back by themselves.
     pub(crate) fn may_return(&self, balances: &Balances) -> u64 {
-        balances.held
+        balances.may_come_back()
     }
 
     /// Whether an entry is judged as gone at `t`.
@@ -141,6 +141,8 @@ pub(crate) fn frees(effect: &Effect<'_>) -> bool {
             | Effect::Import(_)
             | Effect::Reimport { .. }
             | Effect::Restock { .. }
+            | Effect::Receive { .. }
+            | Effect::Elsewhere { .. }
             | Effect::Leave { .. }
             | Effect::Drop { .. }
     )

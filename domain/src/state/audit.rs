@@ -1,5 +1,6 @@
 //! Recounting a sale from its grants.
 
+use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::INTEGER_MAX;
 use crate::waitlist::Waitlist;
 use crate::Sale;
@@ -60,6 +61,21 @@ impl Sale {
         fields
     }
 
+    /// Recounts what a part sent and received, and what it must have after that: the sum of what it
+    /// has and gave, against the sum of what it got.
+    fn audit_part(&self) -> [(&'static str, u64, u64); 3] {
+        let Balances { supply, deficit, escrow, .. } = self.balances;
+        let Escrow { put_in, sent, received, .. } = escrow.unwrap_or_default();
+        let counted = self.pairs.sums();
+        let (added, withdrawn) = (put_in.max(0).unsigned_abs(), put_in.min(0).unsigned_abs());
+        // A sale that is no part has nothing of it.
+        let (got, has) = match escrow {
+            Some(_) => (added + received + deficit, supply + sent + withdrawn),
+            None => (0, 0),
+        };
+        [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
+    }
+
     /// Recounts the waiting list from its entries, finding each as a buyer's command would.
     fn audit_list(&self, list: &Waitlist, offered: u64) -> [(&'static str, u64, u64); 4] {
         let (mut waiting, mut units, mut wrong) = (0, 0u64, 0);
@@ -107,6 +123,7 @@ impl Sale {
             .chain(packets)
             .chain(list)
             .chain(self.audit_older())
+            .chain(self.audit_part())
             .filter(|(_, stored, counted)| stored != counted)
             .map(|(field, stored, counted)| Difference { field, stored, counted })
             .collect();

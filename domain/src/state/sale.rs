@@ -9,8 +9,9 @@ use crate::draw::Draw;
 use crate::ledger::{Block, HashKey, Ledger};
 use crate::model::balances::{Balances, Stock};
 use crate::model::outcome::Outcome;
+use crate::parts::pairs::Pairs;
 use crate::request::terms::Terms;
-use crate::request::Now;
+use crate::request::{Amount, Now};
 use crate::rounds::past::Rounds;
 use crate::state::status::{Refusals, Tallies};
 use crate::waitlist::Waitlist;
@@ -32,6 +33,8 @@ pub struct Sale {
     pub(crate) ledger: Ledger,
     pub(crate) restocks: Restocks,
     pub(crate) fences: Fences,
+    /// What was sent to other parts of a split and received from them.
+    pub(crate) pairs: Pairs,
     /// What only some sales keep.
     pub(crate) extras: Option<Box<Extras>>,
     /// Changes by kind: the same on every node.
@@ -86,9 +89,14 @@ impl Sale {
         (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
     }
 
-    /// Counts a refusal on this node. Changes count themselves when committed.
-    pub fn count(&mut self, outcome: &Outcome) {
+    /// Counts on this node what a call came to that asked for `amount`, if it was refused. Changes
+    /// count themselves when committed.
+    pub fn count(&mut self, outcome: &Outcome, amount: Amount) {
         self.refusals.count(outcome);
+        let is_unmet = matches!(outcome, Outcome::SoldOut { .. } | Outcome::Short { .. });
+        if is_unmet && self.terms.split.is_some() {
+            self.refusals.add_unmet(amount.units());
+        }
     }
 
     /// Remembers whether the outbox took the last entries: STATUS shows it.
@@ -141,6 +149,7 @@ impl Sale {
             + self.ledger.heap_bytes()
             + self.restocks.heap_bytes()
             + self.fences.heap_bytes()
+            + self.pairs.heap_bytes()
             + self.extras.as_ref().map_or(0, |extras| size_of::<Extras>() + extras.heap_bytes())
     }
 
@@ -236,6 +245,7 @@ impl Sale {
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
             fences: Fences::default(),
+            pairs: Pairs::default(),
             extras,
             tallies: Tallies::default(),
             refusals: Refusals::default(),

@@ -42,16 +42,28 @@ pub struct Tallies {
     pub imported: u64,
 }
 
-/// Refusals and replays of one node, each kind of [`REFUSALS`] at its place.
+/// What one node refused or replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusals(#[serde(deserialize_with = "wire::integers")] [u64; REFUSALS.len()]);
+pub struct Refusals {
+    /// Each kind of [`REFUSALS`] at its place.
+    #[serde(deserialize_with = "wire::integers")]
+    kinds: [u64; REFUSALS.len()],
+    /// Units that were asked of a part of a split and were not there.
+    #[serde(deserialize_with = "wire::integer")]
+    unmet_units: u64,
+}
 
 impl Refusals {
     /// Counts `outcome` if it is a refusal or a replay.
     pub fn count(&mut self, outcome: &Outcome) {
-        if let Some(counter) = outcome.refusal().and_then(|place| self.0.get_mut(place)) {
+        if let Some(counter) = outcome.refusal().and_then(|place| self.kinds.get_mut(place)) {
             count(counter);
         }
+    }
+
+    /// Counts units that were asked for and were not there.
+    pub fn add_unmet(&mut self, units: u64) {
+        self.unmet_units = INTEGER_MAX.min(self.unmet_units.saturating_add(units));
     }
 }
 
@@ -71,7 +83,7 @@ pub struct Counters {
 impl Counters {
     /// GRABs and MGRABs that were judged: grants and refusals together.
     pub fn attempts(&self) -> u64 {
-        self.tallies.granted + self.refusals.0.iter().sum::<u64>()
+        self.tallies.granted + self.refusals.kinds.iter().sum::<u64>()
     }
 
     /// All with their names, in the order of STATUS.
@@ -91,7 +103,7 @@ impl Counters {
         ];
         [("attempts", self.attempts()), ("granted", granted)]
             .into_iter()
-            .chain(names.zip(self.refusals.0))
+            .chain(names.zip(self.refusals.kinds))
             .chain(changes)
     }
 }
@@ -172,6 +184,27 @@ pub struct Status {
     /// When the next round opens, 0 when the series is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_round_at: Option<u64>,
+    /// Which part of a split it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<u16>,
+    /// How many parts the split has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<u16>,
+    /// The share of this part and the restocks that were applied to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub put_in: Option<i64>,
+    /// Units ever sent to other parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
+    /// Units ever received from other parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<u64>,
+    /// Units that the other parts may still have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<u64>,
+    /// Units that refused calls asked for on this node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmet_units: Option<u64>,
     /// Entries that the waiting list may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waitlist: Option<u64>,
@@ -202,6 +235,7 @@ impl Sale {
     pub fn status(&self, now: &Now) -> Status {
         let balances = &self.balances;
         let schedule = self.terms.schedule.as_ref();
+        let (split, escrow) = (self.terms.split.as_deref(), balances.escrow.as_ref());
         Status {
             state: self.state_at(self.time(now)),
             supply: balances.supply,
@@ -231,6 +265,13 @@ impl Sale {
             round: schedule.map(|_| balances.round),
             round_ends_at: schedule.map(|schedule| schedule.end(balances.round)),
             next_round_at: schedule.map(|_| self.next_round_at(now).unwrap_or(0)),
+            part: split.map(|split| split.part),
+            parts: split.map(|split| split.parts.get()),
+            put_in: escrow.map(|escrow| escrow.put_in),
+            sent: escrow.map(|escrow| escrow.sent),
+            received: escrow.map(|escrow| escrow.received),
+            elsewhere: escrow.map(|escrow| escrow.elsewhere),
+            unmet_units: split.map(|_| self.refusals.unmet_units),
             waitlist: self.terms.waitlist.map(|list| list.max),
             offer_ms: self.terms.waitlist.map(|_| self.terms.offer_ms()),
             overtake: self.terms.waitlist.map(|list| list.overtake),

@@ -11,6 +11,7 @@
 mod draws;
 mod gates;
 mod holds;
+mod parts;
 mod rounds;
 mod waitlist;
 
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use seckill_domain::request::{Deed, Now, Request, Settle, Which};
+use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
 use super::oracle::{Ask, GatePatch, ListPatch, Op, Patch, Rules};
@@ -103,9 +104,11 @@ fn place_of(world: &World) -> u64 {
 /// What the next change in `run` would carry: a sale does not show which run changed it last, nor
 /// when it was restored, so it is asked.
 fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
-    let (user, which) = (b"only asked", Which::Req(b"only asked"));
-    let request = Request::Settle(Settle { user, which, deed: Deed::Cancel });
-    sale.decide(&request, &Now { clock_ms: START, run }).changes()[0].epoch
+    // One of the two changes something.
+    [Request::Pause, Request::Resume].iter().find_map(|request| {
+        let decision = sale.decide(request, &Now { clock_ms: START, run });
+        decision.changes().first()?.epoch
+    })
 }
 
 struct Walk {

@@ -78,7 +78,7 @@ fn a_refusal_spends_no_epoch() {
     for _ in 0..2 {
         let decision = sale.decide(&request, &now);
         assert!(decision.changes().is_empty());
-        sale.count(&decision.outcome);
+        sale.count(&decision.outcome, Amount::Unsaid);
     }
     assert_eq!(sale.balances().epoch, 500);
     assert_eq!(grab(&mut sale, 600).0, Some(600));

@@ -3,6 +3,7 @@
 
 mod altering;
 mod holds;
+mod parts;
 mod special;
 mod unreachable;
 
@@ -26,8 +27,8 @@ const START: u64 = 1_000_000;
 const VERSION: usize = 0;
 const AVAILABLE: usize = 5;
 const DEFICIT: usize = 8;
-const PIECES: usize = 27;
-const EPOCHS: usize = 38;
+const PIECES: usize = 28;
+const EPOCHS: usize = 39;
 
 /// Numbers at and over the edges of every field.
 const EDGES: [u64; 16] = [
@@ -203,7 +204,7 @@ fn every_refusal_counter_at_every_edge() {
     let mut dump = rebuild::dump(&sale);
     for edge in EDGES {
         dump[3].truncate(2);
-        (0..11).for_each(|_| put_varint(&mut dump[3], edge));
+        (0..12).for_each(|_| put_varint(&mut dump[3], edge));
         assert_eq!(try_load(&dump, &format!("{edge} refusals")), edge <= INTEGER_MAX);
     }
 }

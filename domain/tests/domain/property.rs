@@ -15,8 +15,8 @@ use seckill_domain::effect::{Change, Effect};
 use seckill_domain::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
 use super::oracle::{
-    Ask, Bytes, Deed, Drawing, Every, GatePatch, Gates, List, ListPatch, Op, Oracle, Patch, Pick,
-    Rules, FENCE_MS, HOLD_MAX, INTEGER_MAX,
+    Ask, Bytes, Deed, Drawing, Every, GatePatch, Gates, List, ListPatch, Op, Oracle, Part, Patch,
+    Pick, Rules, FENCE_MS, HOLD_MAX, INTEGER_MAX,
 };
 use super::rebuild;
 use super::world::World;
@@ -24,7 +24,7 @@ use super::world::World;
 const START: u64 = 1_000_000;
 
 /// What random sequences must meet: counters that move, and what a sale ends with.
-const OUTCOMES: [&str; 24] = [
+const OUTCOMES: [&str; 27] = [
     "granted",
     "already",
     "replayed",
@@ -49,6 +49,9 @@ const OUTCOMES: [&str; 24] = [
     "drawn",
     "round",
     "admitted",
+    "sent",
+    "received",
+    "below",
 ];
 
 /// A number that is given as it is, or by its distance from where something stands.
@@ -112,6 +115,13 @@ enum Plan {
         withdraws: bool,
         size: Size,
         req: Bytes,
+    },
+    /// A SEND to a part, with OWED or without, or a RECEIVE from it: so many units more.
+    Move {
+        sends: bool,
+        peer: u64,
+        size: Size,
+        owed: bool,
     },
     Sweep(usize),
     Tick(Tick),
@@ -236,6 +246,29 @@ fn gate_patch() -> impl Strategy<Value = GatePatch> {
     )
 }
 
+/// The only split of these sales.
+const SPLIT: &str = "a split\0";
+
+fn part() -> impl Strategy<Value = Part> {
+    let total = prop_oneof![4 => Just(INTEGER_MAX), 1 => number()];
+    (0..4u64, 1..4u64, total).prop_map(|(number, of, total)| {
+        // Now and then there is no such part.
+        let number = if number == 3 { 3 } else { number % of };
+        Part { number, of, split: SPLIT, total }
+    })
+}
+
+fn moves() -> impl Strategy<Value = Plan> {
+    let peer = prop_oneof![8 => 0..3u64, 1 => number()];
+    (any::<bool>(), peer, size(), prop::bool::weighted(0.3))
+        .prop_map(|(sends, peer, size, owed)| Plan::Move { sends, peer, size, owed })
+}
+
+fn elsewhere() -> impl Strategy<Value = Op> {
+    let split = prop_oneof![9 => Just(SPLIT), 1 => Just("another")];
+    (split, number(), 0..9u64).prop_map(|(split, units, pass)| Op::Elsewhere { split, units, pass })
+}
+
 /// A sale that draws, repeats or chooses its buyers, or does all of it; with a supply that mostly
 /// fits.
 fn special() -> impl Strategy<Value = (u64, Rules)> {
@@ -269,7 +302,10 @@ fn special() -> impl Strategy<Value = (u64, Rules)> {
 
 /// What INIT names.
 fn sale() -> impl Strategy<Value = (u64, Rules)> {
-    prop_oneof![1 => (number(), rules()), 1 => special()]
+    let parts = (number(), rules(), part());
+    let parts =
+        parts.prop_map(|(supply, rules, part)| (supply, Rules { part: Some(part), ..rules }));
+    prop_oneof![3 => (number(), rules()), 3 => special(), 2 => parts]
 }
 
 fn patch() -> impl Strategy<Value = Patch> {
@@ -374,6 +410,8 @@ fn plan() -> impl Strategy<Value = Plan> {
         2 => Just(Plan::Plain(Op::Resume)),
         3 => patch().prop_map(|patch| Plan::Plain(Op::Alter(patch))),
         3 => enlist().prop_map(Plan::Plain),
+        10 => moves(),
+        2 => elsewhere().prop_map(Plan::Plain),
         1 => init.prop_map(Plan::Plain),
         1 => select(vec![Op::Promote, Op::Rewrite, Op::Restore]).prop_map(Plan::Plain),
     ]
@@ -479,6 +517,20 @@ impl Plan {
                 at: *at,
                 no_deficit: *no_deficit,
             },
+            Plan::Move { sends, peer, size, owed } => {
+                let pairs = world.oracle.pairs();
+                let pair = pairs.iter().find(|(other, ..)| other == peer);
+                let (sent, received) =
+                    pair.map_or((0, 0), |(_, sent, received)| (*sent, *received));
+                let size = size.settle(&world.oracle, b"");
+                // A third of them come late, or twice.
+                let more = if size % 3 == 0 { 0 } else { size };
+                let total = |before: u64| INTEGER_MAX.min(before + more);
+                match sends {
+                    true => Op::Send { split: SPLIT, to: *peer, total: total(sent), owed: *owed },
+                    false => Op::Receive { split: SPLIT, from: *peer, total: total(received) },
+                }
+            }
             Plan::Sweep(most) => Op::Sweep(*most),
             Plan::Tick(tick) => Op::Clock(tick.settle(world)),
             Plan::Plain(Op::Alter(patch)) if world.oracle.rules().drawing.is_random() => {
@@ -532,6 +584,9 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
         ("drawn", oracle.rules().drawing != Drawing::Named && !oracle.rows().is_empty()),
         ("round", oracle.totals().len() > 2),
         ("admitted", oracle.admitted() > 0),
+        ("sent", oracle.pairs().iter().any(|(_, sent, _)| *sent > 0)),
+        ("received", oracle.pairs().iter().any(|(.., received)| *received > 0)),
+        ("below", oracle.part_numbers().first().is_some_and(|put_in| *put_in < 0)),
     ];
     met.extend(others.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what));
     Ok(met)
@@ -585,6 +640,8 @@ impl Done {
         let deadline = match op {
             Op::Settle { deed: Deed::Extend(ms), .. } => t + ms,
             Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,
+            // A SEND may take later what it could not take at first.
+            Op::Receive { .. } | Op::Elsewhere { .. } => 0,
             _ => return None,
         };
         let until = if decision.changes().iter().any(fences) { t + FENCE_MS } else { u64::MAX };

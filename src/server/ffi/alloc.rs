@@ -261,7 +261,7 @@ mod tests {
                 let (shown, blocks) = counted::blocks(|| {
                     let decision = sale.decide(&request, &at(2));
                     assert!(decision.changes().is_empty());
-                    sale.count(&decision.outcome);
+                    sale.count(&decision.outcome, Amount::Unsaid);
                     sale.masked(&request, decision.outcome)
                 });
                 assert_eq!(shown, sale.masked(&request, outcome.clone()));

@@ -315,8 +315,12 @@ impl Strings {
         strings.pair(words, Field::Event, words.events[entry.event as usize]);
         strings.pair(words, Field::Sale, sale);
         strings.bytes(words, Field::Data, None, entry.data);
-        let raw =
-            [(Field::User, entry.user), (Field::Req, entry.req), (Field::Outbox, entry.outbox)];
+        let raw = [
+            (Field::User, entry.user),
+            (Field::Req, entry.req),
+            (Field::Outbox, entry.outbox),
+            (Field::Split, entry.split),
+        ];
         for (field, value) in raw {
             if let Some(value) = value {
                 strings.bytes(words, field, outbox.argument(value), value);

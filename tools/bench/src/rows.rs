@@ -145,6 +145,10 @@ impl Rows<'_> {
             self.add((name, figure), "AOF everysec, P32, c1", bar.map(Bar::AtMost), found);
             self.last(|row| row.note = note.unwrap_or_default());
         }
+        let (part, whole) = ((case, instructions::PART), (case, instructions::RECOMMENDED[0]));
+        let found = self.figures.difference(INSTRUCTIONS, part, whole);
+        let what = (instructions::PART, "instructions more than in a whole sale");
+        self.add(what, "AOF everysec, P32, c1", Some(Bar::AtMost(150.0)), found);
     }
 
     fn large(&mut self, plan: &Plan) {

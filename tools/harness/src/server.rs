@@ -134,7 +134,8 @@ impl Server {
     pub fn picture(&self, key: &str) -> Vec<String> {
         let mut conn = self.conn();
         let status = conn.cmd(&format!("SECKILL.STATUS {key}"));
-        let kept = |name: &str| name != "now" && name != "counters";
+        // What was refused is counted by each node for itself.
+        let kept = |name: &str| !matches!(name, "now" | "counters" | "unmet_units");
         let fields = status.pairs().into_iter().filter(|(name, _)| kept(name));
         let mut lines: Vec<String> =
             fields.map(|(name, value)| format!("{name} {value}")).collect();

@@ -7,6 +7,7 @@
 //! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
 //! * `operator` judges the rest.
 //! * `draws`, `rounds` and `gates` know drawn amounts, sales that repeat, and who may ask.
+//! * `parts` knows parts of a split.
 //! * `entries` writes down what happened, as the outbox is told it.
 
 mod buyer;
@@ -14,13 +15,17 @@ mod draws;
 mod entries;
 mod gates;
 mod operator;
+mod parts;
 mod rounds;
 mod waitlist;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use parts::Moves;
+
 pub use draws::Drawing;
 pub use gates::{GatePatch, Gates, List, SECRET};
+pub use parts::Part;
 pub use rounds::Every;
 pub use waitlist::{ListPatch, ListRules};
 
@@ -58,6 +63,7 @@ pub struct Rules {
     pub drawing: Drawing,
     pub every: Option<Every>,
     pub gates: Gates,
+    pub part: Option<Part>,
     pub list: Option<ListRules>,
 }
 
@@ -75,6 +81,14 @@ impl Rules {
         if self.every.is_some_and(|every| !every.is_possible() || has_list) {
             return Some("ERR rounds");
         }
+        if let Some(part) = self.part {
+            if !part.is_possible() {
+                return Some("ERR part");
+            }
+            if self.drawing != Drawing::Named || self.every.is_some() {
+                return Some("ERR part draws");
+            }
+        }
         if let Some(list) = &self.list {
             let lasts = list.max == 0 || list.offer_ms > 0 || self.hold_ms > 0;
             let is_plain = self.drawing == Drawing::Named && self.every.is_none();
@@ -88,7 +102,9 @@ impl Rules {
     /// The same for INIT, which says how many units there are.
     fn refusal_of(&self, supply: u64) -> Option<&'static str> {
         let fits = self.drawing.fits(supply);
-        self.refusal().or((!fits).then_some("ERR draw"))
+        let has_share = self.part.is_none_or(|part| supply <= part.total);
+        let refusal = self.refusal().or((!has_share).then_some("ERR share"));
+        refusal.or((!fits).then_some("ERR draw"))
     }
 }
 
@@ -176,6 +192,22 @@ pub enum Op {
         list: List,
         add: bool,
         users: &'static [&'static [u8]],
+    },
+    Send {
+        split: &'static str,
+        to: u64,
+        total: u64,
+        owed: bool,
+    },
+    Receive {
+        split: &'static str,
+        from: u64,
+        total: u64,
+    },
+    Elsewhere {
+        split: &'static str,
+        units: u64,
+        pass: u64,
     },
     /// The sweeper looks, and settles at most so many.
     Sweep(usize),
@@ -301,6 +333,7 @@ pub struct Oracle {
     admitted: BTreeSet<Bytes>,
     rows: Vec<Row>,
     restocks: Vec<Restocked>,
+    moves: Moves,
     fences: Vec<Fence>,
     fences_dropped: u64,
     /// Refusals by the first word of their reply.
@@ -351,6 +384,7 @@ impl Oracle {
             admitted: BTreeSet::new(),
             rows: Vec::new(),
             restocks: Vec::new(),
+            moves: Moves::new(rules.part, supply),
             fences: Vec::new(),
             fences_dropped: 0,
             refusals: BTreeMap::new(),
@@ -358,10 +392,11 @@ impl Oracle {
             tallies: BTreeMap::new(),
             list: waitlist::List::default(),
             expired: 0,
-            stock: if supply == 0 { "SOLDOUT" } else { "AVAILABLE" },
+            stock: "",
             events: Vec::new(),
             entries: Vec::new(),
         };
+        oracle.stock = oracle.stock_now();
         oracle.change(Moment { clock, run });
         // A list is a piece of its own.
         oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
@@ -376,6 +411,9 @@ impl Oracle {
         self.events.clear();
         self.entries.clear();
         self.drawn = drawn;
+        if self.is_elsewhere(op) {
+            return Answer { reply: "WRONGPART".into(), changed: false };
+        }
         self.turn(now);
         let reply = match op {
             Op::Init { supply, rules } => self.init_again(*supply, *rules),
@@ -392,6 +430,9 @@ impl Oracle {
             Op::Resume => self.pause(false, now),
             Op::Alter(patch) => self.alter(patch, now),
             Op::Enlist { list, add, users } => self.enlist(*list, *add, users, now),
+            Op::Send { split, to, total, owed } => self.send(split, *to, *total, *owed, now),
+            Op::Receive { split, from, total } => self.receive(split, *from, *total, now),
+            Op::Elsewhere { split, units, pass } => self.elsewhere(split, *units, *pass, now),
             Op::Sweep(most) => self.sweep(*most, now),
             Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => "OK".into(),
             Op::ToRound(..) | Op::ToClose(_) => "OK".into(),
@@ -402,12 +443,13 @@ impl Oracle {
         }
         (self.list.joined, self.list.freed) = (None, false);
         self.flush_lapses();
-        self.tell_stock();
+        self.notice_stock();
         let word = reply.split(' ').next().unwrap_or_default();
         // The counters of STATUS are those of GRAB, and misuse is not counted.
         let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR");
         if matches!(op, Op::Grab { .. } | Op::Join { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
+            self.count_unmet(op, word);
         }
         let waits = matches!(op, Op::Join { .. }) && self.rules.list.is_some_and(|it| it.max > 0);
         let reply = match reply.as_str() {
@@ -543,6 +585,11 @@ impl Oracle {
         self.supply_in(round) - self.units_in(round, "HELD") - self.units_in(round, "SOLD")
     }
 
+    /// Units that may become available without a restock or a refund.
+    fn may_come_back(&self) -> u64 {
+        INTEGER_MAX.min(self.units("HELD") + self.moves.elsewhere)
+    }
+
     /// Units of the sale.
     pub fn supply(&self) -> u64 {
         self.supply
@@ -573,7 +620,7 @@ impl Oracle {
             "allheld"
         } else if self.available() > 0 {
             "open"
-        } else if self.units("HELD") > 0 {
+        } else if self.may_come_back() > 0 {
             "allheld"
         } else {
             "soldout"
@@ -616,8 +663,9 @@ impl Oracle {
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let refused = |word: &str| self.refusals.get(word).copied().unwrap_or(0);
         let happened = |event: &str| self.tallies.get(event).copied().unwrap_or(0);
+        let all: u64 = self.refusals.values().sum();
         vec![
-            ("attempts", happened("GRANT") + self.refusals.values().sum::<u64>()),
+            ("attempts", happened("GRANT") + all - refused(parts::UNMET)),
             ("granted", happened("GRANT")),
             ("already", refused("ALREADY")),
             ("replayed", refused("REPLAY")),

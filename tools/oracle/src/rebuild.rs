@@ -30,6 +30,7 @@ fn letter(piece: &Piece<'_>) -> char {
         Piece::Grants(_) => 'L',
         Piece::Round(_) => 'Z',
         Piece::Refusals(_) => 'C',
+        Piece::Pairs(_) => 'P',
         Piece::Waiters(_) => 'W',
     }
 }

@@ -14,7 +14,7 @@ use super::world::encoded;
 const START: u64 = 1_000_000;
 
 /// What AUDIT tells of a sale that awaits pieces: how many, and what they would bring.
-pub const MISSING_FIELDS: [&str; 2] = ["pieces_missing", "amounts"];
+pub const MISSING_FIELDS: [&str; 4] = ["pieces_missing", "amounts", "sent", "received"];
 
 /// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
 pub fn assert_sound(sale: &Sale, how: &str) {
@@ -35,9 +35,14 @@ pub fn assert_sound(sale: &Sale, how: &str) {
 fn assert_sells_nothing(sale: &Sale, how: &str) {
     let now = Now { clock_ms: sale.balances().t, run: 1 };
     let grab = Grab { user: b"somebody", amount: Amount::Exactly(1), req: None };
-    for request in [Request::Grab(grab), Request::Pause, Request::Resume] {
+    let of_user = if sale.is_home(grab.user) { Misuse::Incomplete } else { Misuse::WrongPart };
+    for (request, misuse) in [
+        (Request::Grab(grab), of_user),
+        (Request::Pause, Misuse::Incomplete),
+        (Request::Resume, Misuse::Incomplete),
+    ] {
         let decision = sale.decide(&request, &now);
-        assert_eq!(decision.outcome, Outcome::Misuse(Misuse::Incomplete), "{how}");
+        assert_eq!(decision.outcome, Outcome::Misuse(misuse), "{how}");
         assert!(decision.changes().is_empty(), "{how}");
     }
     assert!(sale.decide_expiry(9, &now).changes().is_empty(), "{how}");
@@ -79,7 +84,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Outcome::Closed,
         Outcome::Paused,
     ];
-    refusals.iter().for_each(|refusal| sale.count(refusal));
+    refusals.iter().for_each(|refusal| sale.count(refusal, Amount::Unsaid));
     for request in requests {
         make(&mut sale, &mut replica, &request, &now, how);
     }

@@ -1,6 +1,7 @@
 //! A primary, its replica and the oracle side by side.
 
 use std::fmt::Debug;
+use std::num::NonZeroU16;
 
 use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
 use seckill_domain::decide::{decide_new, Decision};
@@ -8,10 +9,12 @@ use seckill_domain::draw::Draw;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::TIME_MS_MAX;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
+use seckill_domain::parts::Split;
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
-    Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Wait, Which,
+    Amount, Deed, Elsewhere, Grab, Import, Init, ListChange, Now, Receive, Request, Restock, Send,
+    Settle, Wait, Which,
 };
 use seckill_domain::schedule::Schedule;
 use seckill_domain::status::Status;
@@ -174,22 +177,26 @@ impl World {
         same!("reply", reply(&told), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
         let before = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
-        // Only GRAB is counted as an attempt.
-        if is_attempt(op) && decision.changes().is_empty() {
-            self.sale.count(&decision.outcome);
+        if decision.changes().is_empty() {
+            self.count(op, &decision.outcome);
         }
         if decision.changes().is_empty() {
             same!("pieces after a refusal", rebuild::pieces(&self.sale), before.0);
             same!("memory after a refusal", self.sale.memory_bytes(), before.1);
         } else {
             self.make(&decision, &mut events, &mut entries)?;
-            if is_attempt(op) {
-                self.sale.count(&decision.outcome);
-            }
+            self.count(op, &decision.outcome);
         }
         same!("events", events, self.oracle.events());
         same!("entries", entries, self.oracle.entries().to_vec());
         self.verify()
+    }
+
+    /// Only GRAB is counted as an attempt.
+    fn count(&mut self, op: &Op, outcome: &Outcome) {
+        if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
+            self.sale.count(outcome, amount(ask));
+        }
     }
 
     /// Makes what was decided, here and on the replica. Tells the events and the entries.
@@ -286,6 +293,11 @@ impl World {
         let times = [status.round, status.round_ends_at, status.next_round_at];
         same!("round", times, self.oracle.round_times(self.clock));
         same!("packets", status.packets, self.oracle.packets());
+        same!("part", part_numbers(&self.sale, &status), self.oracle.part_numbers());
+        let pairs = self.sale.part().map_or(&[][..], |part| part.pairs);
+        let pairs = pairs.iter().map(|pair| (pair.peer.into(), pair.sent, pair.received));
+        same!("pairs", pairs.collect::<Vec<(u64, u64, u64)>>(), self.oracle.pairs());
+        same!("the law of a part", self.oracle.part_adds_up(), true);
         let totals = self.sale.round_totals();
         let totals: Vec<_> =
             totals.map(|total| (total.round, total.supply, total.sold, total.winners)).collect();
@@ -343,11 +355,6 @@ impl World {
 pub fn masked(sale: &Sale, op: &Op, outcome: &Outcome) -> Outcome {
     let shown = |request| sale.masked(&request, outcome.clone());
     request(op).map_or_else(|| outcome.clone(), shown)
-}
-
-/// Whether it is an attempt to buy, as STATUS counts them.
-pub fn is_attempt(op: &Op) -> bool {
-    matches!(op, Op::Grab { .. } | Op::Join { .. })
 }
 
 /// Compares the waiting list, and holds it to its promise.
@@ -446,12 +453,22 @@ pub fn terms(rules: &Rules) -> Terms {
             carry: every.carry,
         }),
         admission: admission(&rules.gates),
+        split: rules.part.map(split),
         waitlist: rules.list.map(|list| WaitTerms {
             max: list.max,
             offer_ms: list.offer_ms,
             overtake: list.overtake,
         }),
     }
+}
+
+fn split(part: oracle::Part) -> Box<Split> {
+    Box::new(Split {
+        part: part.number as u16,
+        parts: NonZeroU16::new(part.of as u16).unwrap_or(NonZeroU16::MIN),
+        id: part.split.as_bytes().into(),
+        total: part.total,
+    })
 }
 
 pub fn amounts(rules: &Rules) -> Vec<u64> {
@@ -506,10 +523,11 @@ fn terms_change(patch: &Patch) -> TermsChange {
     }
 }
 
-fn amount(ask: Ask) -> Amount {
+/// What a GRAB asks for.
+pub fn amount(ask: &Ask) -> Amount {
     match ask {
-        Ask::Qty(qty) => Amount::Exactly(qty),
-        Ask::UpTo(qty) => Amount::UpTo(qty),
+        Ask::Qty(qty) => Amount::Exactly(*qty),
+        Ask::UpTo(qty) => Amount::UpTo(*qty),
         Ask::Unsaid => Amount::Unsaid,
     }
 }
@@ -526,10 +544,10 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             secret: [8; 16],
         }),
         Op::Grab { user, ask, req } => {
-            Request::Grab(Grab { user, amount: amount(*ask), req: req.as_deref() })
+            Request::Grab(Grab { user, amount: amount(ask), req: req.as_deref() })
         }
         Op::Join { user, ask, req, until } => Request::Wait(Wait {
-            grab: Grab { user, amount: amount(*ask), req: Some(req) },
+            grab: Grab { user, amount: amount(ask), req: Some(req) },
             until: *until,
         }),
         Op::Settle { user, pick, deed } => Request::Settle(Settle {
@@ -562,6 +580,15 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             add: *add,
             users,
         }),
+        Op::Send { split, to, total, owed } => {
+            Request::Send(Send { split: split.as_bytes(), to: *to, total: *total, owed: *owed })
+        }
+        Op::Receive { split, from, total } => {
+            Request::Receive(Receive { split: split.as_bytes(), from: *from, total: *total })
+        }
+        Op::Elsewhere { split, units, pass } => {
+            Request::Elsewhere(Elsewhere { split: split.as_bytes(), units: *units, pass: *pass })
+        }
         Op::Sweep(_) | Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => return None,
         Op::ToRound(..) | Op::ToClose(_) => return None,
         Op::Promote | Op::Rewrite | Op::Restore => return None,
@@ -593,6 +620,8 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::NoGrant => "NOGRANT 0 0 0".into(),
         Outcome::Fenced => "CANCELLED 0 0 0".into(),
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
+        Outcome::Moved { total, available } => format!("{total} {available}"),
+        Outcome::Elsewhere { units, pass } => format!("{units} {pass}"),
         Outcome::Denied => "DENIED".into(),
         Outcome::Busy => "BUSY".into(),
         Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
@@ -624,10 +653,34 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
             Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
             Misuse::DrawSumDiffers => "ERR draw",
+            Misuse::WrongPart => "WRONGPART",
+            Misuse::NotAPart => "ERR no part",
+            Misuse::NotThisSplit => "ERR split",
+            Misuse::NotAnotherPart => "ERR peer",
+            Misuse::MovedTooMany => "ERR moved",
+            Misuse::ShareAboveTotal => "ERR share",
+            Misuse::PartOutOfRange | Misuse::SplitIdSize => "ERR part",
+            Misuse::PartTakesNoDraw => "ERR part draws",
             _ => "ERR other",
         }
         .into(),
     }
+}
+
+/// What STATUS and PARTS have of a part, in the oracle's order.
+fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
+    let Some(part) = sale.part() else { return Vec::new() };
+    let numbers = [
+        status.part.map(u64::from),
+        status.parts.map(u64::from),
+        status.sent,
+        status.received,
+        status.elsewhere,
+        Some(part.escrow.pass),
+        status.unmet_units,
+    ];
+    let numbers = numbers.into_iter().flatten().map(|number| number as i64);
+    status.put_in.into_iter().chain(numbers).collect()
 }
 
 /// The numbers of STATUS, in the oracle's order.

@@ -1,6 +1,6 @@
 //! A Redis that sells and a database that is to know it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use mysql::params;
@@ -14,7 +14,12 @@ use seckill_harness::server::module_path;
 pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
 
 enum Database {
-    MariaDb(MariaDb, Mutex<mysql::Conn>),
+    /// The server, if it is one of its own, lives as long as this.
+    MySql {
+        _server: Option<MariaDb>,
+        socket: PathBuf,
+        conn: Mutex<mysql::Conn>,
+    },
     Postgres(Postgres, Box<Mutex<postgres::Client>>),
 }
 
@@ -32,14 +37,28 @@ const LOST: &str =
 const ENTRIES: &str = "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept
     WHERE id = :id";
 
+fn mysql_url(socket: &Path, name: &str) -> String {
+    format!("mysql://root@localhost/{name}?socket={}", socket.display())
+}
+
 impl Shop {
+    /// A MariaDB of its own; or what listens at `SECKILL_TEST_MYSQL`, a local socket, which lets
+    /// root in and loses what it has in `shop`.
     #[track_caller]
     pub fn with_mariadb() -> Shop {
-        let server = MariaDb::start().expect("MariaDB");
-        let mut conn = mysql::Conn::new(server.url("").as_str()).expect("a connection");
-        conn.query_drop("CREATE DATABASE shop").expect("a database");
-        conn.query_drop("USE shop").expect("the database");
-        Shop::with(Database::MariaDb(server, Mutex::new(conn)))
+        let (server, socket) = match std::env::var_os("SECKILL_TEST_MYSQL") {
+            Some(socket) => (None, PathBuf::from(socket)),
+            None => {
+                let server = MariaDb::start().expect("MariaDB");
+                let socket = server.socket().to_owned();
+                (Some(server), socket)
+            }
+        };
+        let mut conn = mysql::Conn::new(mysql_url(&socket, "").as_str()).expect("a connection");
+        for line in ["DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "USE shop"] {
+            conn.query_drop(line).expect(line);
+        }
+        Shop::with(Database::MySql { _server: server, socket, conn: Mutex::new(conn) })
     }
 
     #[track_caller]
@@ -67,7 +86,7 @@ impl Shop {
 
     pub fn database_socket(&self) -> PathBuf {
         match &self.database {
-            Database::MariaDb(server, _) => server.socket().to_owned(),
+            Database::MySql { socket, .. } => socket.clone(),
             Database::Postgres(server, _) => server.socket(),
         }
     }
@@ -89,7 +108,7 @@ impl Shop {
 
     pub fn database_url(&self) -> String {
         match &self.database {
-            Database::MariaDb(server, _) => server.url("shop"),
+            Database::MySql { socket, .. } => mysql_url(socket, "shop"),
             Database::Postgres(server, _) => server.url("shop"),
         }
     }
@@ -98,7 +117,7 @@ impl Shop {
     pub fn database_at(&self, port: u16) -> String {
         match &self.database {
             // It would go on by the local socket if that was there.
-            Database::MariaDb(..) => {
+            Database::MySql { .. } => {
                 format!("mysql://root@127.0.0.1:{port}/shop?prefer_socket=false")
             }
             Database::Postgres(..) => format!("postgres://postgres@127.0.0.1:{port}/shop"),
@@ -112,7 +131,7 @@ impl Shop {
     /// All orders of a sale that are not lost.
     pub fn orders(&self, id: &str) -> Vec<Order> {
         match &self.database {
-            Database::MariaDb(_, conn) => {
+            Database::MySql { conn, .. } => {
                 let mut conn = conn.lock().unwrap();
                 conn.exec(ORDERS, params! { id }).expect("the orders")
             }
@@ -141,7 +160,7 @@ impl Shop {
     /// The users of lost orders in this state, in order.
     pub fn lost(&self, state: &str) -> Vec<Vec<u8>> {
         match &self.database {
-            Database::MariaDb(_, conn) => {
+            Database::MySql { conn, .. } => {
                 let mut conn = conn.lock().unwrap();
                 conn.exec(LOST, params! { "state" => state }).expect("the orders")
             }
@@ -156,7 +175,7 @@ impl Shop {
     /// Entries of a sale: how many, how many revs, and the last.
     pub fn entries(&self, id: &str) -> (u64, u64, u64) {
         match &self.database {
-            Database::MariaDb(_, conn) => {
+            Database::MySql { conn, .. } => {
                 let mut conn = conn.lock().unwrap();
                 let row = conn.exec_first(ENTRIES, params! { id }).expect("the entries");
                 row.expect("a row")

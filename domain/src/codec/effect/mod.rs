@@ -173,6 +173,35 @@ pub enum Effect<'a> {
     Init(Box<Start>),
     /// A piece of a rewritten sale: the base first, which begins it.
     Piece(Piece<'a>),
+    /// Units go to another part. The same total again moves nothing: it is there so that replicas
+    /// acknowledge it.
+    Send {
+        /// The other part.
+        to: u16,
+        /// Units that were ever sent to it.
+        #[serde(deserialize_with = "wire::integer")]
+        total: u64,
+        /// So many of those that go now were not available.
+        #[serde(deserialize_with = "wire::integer")]
+        owed: u64,
+    },
+    /// Units come from another part.
+    Receive {
+        /// The other part.
+        from: u16,
+        /// Units that were ever received from it.
+        #[serde(deserialize_with = "wire::integer")]
+        total: u64,
+    },
+    /// What the other parts may still have.
+    Elsewhere {
+        /// Units.
+        #[serde(deserialize_with = "wire::integer")]
+        units: u64,
+        /// The pass over all parts that told so.
+        #[serde(deserialize_with = "wire::integer")]
+        pass: u64,
+    },
     /// A user joins the waiting list.
     Wait(Waiting<'a>),
     /// An entry leaves the waiting list.

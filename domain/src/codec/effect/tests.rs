@@ -2,9 +2,12 @@
 
 #![cfg(test)]
 
+use core::num::NonZeroU16;
+
 use super::*;
 use crate::draw::Draw;
 use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX, USER_BYTES_MAX};
+use crate::parts::Split;
 
 fn bytes(change: &Change<'_>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -31,6 +34,8 @@ fn the_bytes_of_every_effect() {
     let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
     let outbox = Some(Box::from(*b"s"));
     let drawn = Terms { draw: Some(Draw::Equal { packets: 2 }), outbox, ..Terms::default() };
+    let split = Split::new(2, 1024, b"s-1", 300).ok().map(Box::new);
+    let part = Terms { split, ..Terms::default() };
     let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
     let asked = Some(ReqTag { id: b"o-7", asked: Asked::UpTo });
     let bob = UsersChange { list: List::Deny, add: true, users: vec![b"bob", b"x"] };
@@ -59,18 +64,27 @@ fn the_bytes_of_every_effect() {
         (Effect::Admit { user: b"u" }, b"\x0e\x01u"),
         (
             start(terms, &[]),
-            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0",
+            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0\0",
         ),
         (
             start(drawn, &[3, 4]),
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\x01\x01s\x01\x02\x02\0\0\0\0\0\0\0\
-              \x02\x03\x04",
+              \0\x02\x03\x04",
         ),
-        (Effect::Wait(WAITS), b"\x11\x07\x01w\x01r\x02\x09"),
-        (Effect::Leave { ticket: 7 }, b"\x12\x07"),
-        (Effect::Drop { ticket: 7, reason: Reason::Denied }, b"\x13\x07\x03"),
-        (Effect::Offer { ticket: 300, hold_ms: 9, passed: 7 }, b"\x14\xac\x02\x09\x07"),
-        (Effect::Pass { ticket: 7 }, b"\x15\x07"),
+        (
+            start(part, &[]),
+            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x80\x08\x03s-1\
+              \xac\x02\0\0",
+        ),
+        (Effect::Send { to: 3, total: 300, owed: 0 }, b"\x11\x03\xac\x02\0"),
+        (Effect::Send { to: 1023, total: 7, owed: 2 }, b"\x11\xff\x07\x07\x02"),
+        (Effect::Receive { from: 3, total: 300 }, b"\x12\x03\xac\x02"),
+        (Effect::Elsewhere { units: 0, pass: 9 }, b"\x13\0\x09"),
+        (Effect::Wait(WAITS), b"\x14\x07\x01w\x01r\x02\x09"),
+        (Effect::Leave { ticket: 7 }, b"\x15\x07"),
+        (Effect::Drop { ticket: 7, reason: Reason::Denied }, b"\x16\x07\x03"),
+        (Effect::Offer { ticket: 300, hold_ms: 9, passed: 7 }, b"\x17\xac\x02\x09\x07"),
+        (Effect::Pass { ticket: 7 }, b"\x18\x07"),
     ];
     for (effect, expected) in cases {
         for (elapsed_ms, epoch, head) in
@@ -104,6 +118,10 @@ fn what_can_not_be_is_refused() {
     let amounts = vec![1; DRAW_AMOUNTS_MAX as usize + 1];
     let many: Seqs = (0..=EFFECTS_PER_APPLY_MAX as u64).collect();
     let crowd = vec![&b"u"[..]; USERS_PER_EFFECT_MAX + 1];
+    let of = |id: &[u8], total| {
+        let split = Split { part: 0, parts: NonZeroU16::MIN, id: id.into(), total };
+        Terms { split: Some(Box::new(split)), ..Terms::default() }
+    };
     let users = |list, users| Effect::Users(UsersChange { list, add: true, users });
     let refused = [
         Effect::Grant(Granting { user: b"", ..ALICE }),
@@ -133,6 +151,14 @@ fn what_can_not_be_is_refused() {
         users(List::Allow, crowd),
         Effect::Admit { user: &long },
         start(Terms { grabs: over, ..Terms::default() }, &[]),
+        start(of(b"", 9), &[]),
+        start(of(&long[..65], 9), &[]),
+        start(of(b"s", over), &[]),
+        Effect::Send { to: 1, total: over, owed: 0 },
+        Effect::Send { to: 1, total: 1, owed: over },
+        Effect::Receive { from: 1, total: over },
+        Effect::Elsewhere { units: over, pass: 1 },
+        Effect::Elsewhere { units: 0, pass: over },
         start(Terms::default(), &amounts),
     ];
     for effect in refused {

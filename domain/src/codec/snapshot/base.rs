@@ -51,6 +51,9 @@ pub struct Base {
     pub(super) rounds: Option<RoundsOver>,
     initial_terms: Terms,
     terms: Terms,
+    /// Parts that it has exchanged units with.
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) pairs: u64,
     /// The waiting list, if the sale has one.
     pub(super) waitlist: Option<ListStart>,
 }
@@ -106,6 +109,7 @@ impl Sale {
             rounds: self.rounds().map(over),
             initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
+            pairs: self.pairs.as_slice().len() as u64,
             waitlist: self
                 .waitlist()
                 .map(|list| ListStart { waiting: list.len(), totals: list.totals }),
@@ -155,6 +159,13 @@ impl Base {
         let terms_hold = self.terms.check().is_ok()
             && self.initial_terms.check().is_ok()
             && self.initial_terms.schedule == self.terms.schedule
+            && self.initial_terms.split == self.terms.split
+            && self.terms.split.is_some() == stated.escrow.is_some()
+            && self
+                .terms
+                .split
+                .as_ref()
+                .is_none_or(|it| it.check_share(self.initial_supply).is_ok())
             && self.waitlist.is_some() == self.terms.waitlist.is_some()
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);

@@ -55,6 +55,7 @@ impl Loader {
             && sale.restocks.len() as u64 == base.restocks
             && sale.fences.len() as u64 == base.fences
             && sale.amounts().map_or(0, Amounts::len) == base.amounts
+            && sale.pairs.as_slice().len() as u64 == base.pairs
             && LISTS.map(|list| sale.list_size(list)) == base.lists
             && sale.waitlist().map(|list| list.len()) == base.waitlist.map(|list| list.waiting)
             && sale.ledger.has_only_epochs_that_granted();

@@ -6,10 +6,11 @@
 //! grants then moves units as grants did, and each piece advances the version by one, so that a
 //! rewritten log is an ordinary sequence of effects that ends at the sale's version.
 //!
-//! The pieces come in the order of the variants, `*` any number of them:
+//! The pieces come in this order, `*` any number of them:
 //!
 //! ```text
-//! Base  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Waiters*  Refusals
+//! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Waiters*
+//! Refusals
 //! ```
 //! The grants come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
 
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::dedup::fences::Fence;
 use crate::model::outcome::Refused;
 use crate::model::wire;
+use crate::parts::pairs::Pair;
 use crate::state::status::Refusals;
 
 use grants::Grants;
@@ -62,6 +64,8 @@ pub enum Piece<'a> {
     Round(RoundStart),
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
     Refusals(Refusals),
+    /// What was sent to other parts of a split and received from them.
+    Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),
     /// Entries of the waiting list, in order.
     Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
 }

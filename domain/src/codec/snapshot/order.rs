@@ -16,6 +16,7 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
     let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
     let has_users = has_amounts || LISTS.iter().any(is_filled);
     match piece {
+        Piece::Pairs(_) => sale.restocks.is_empty() && sale.fences.is_empty() && !has_users,
         Piece::RestockIds(_) => sale.fences.is_empty() && !has_users,
         Piece::Fences(_) => !has_users,
         Piece::Listed(_) => !has_amounts,
@@ -26,14 +27,17 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
 }
 
 /// Whether nothing is amiss between the pieces once the last one has come: there are as many
-/// amounts to draw as packets, no total is of a round to come, and nothing is available while
-/// units are owed. `balances` is where the sale stands after it.
+/// amounts to draw as packets, no total is of a round to come, nothing is available while
+/// units are owed, and what a part sent and received is as its numbers say. `balances` is where the
+/// sale stands after it.
 pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
     let amounts = amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
     amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
         && totals.is_none_or(|total| total.round < balances.round)
         && (balances.deficit == 0 || balances.available == 0)
+        // A piece of pairs was compared with the numbers before.
+        && (matches!(last, Some(Piece::Pairs(_))) || sale.pairs_agree())
 }
 
 /// What is listed once the last piece has come, which was checked: how many amounts, and their sum.

@@ -12,11 +12,12 @@ use crate::dedup::fences::Fence;
 use crate::dedup::restocks::Restocked;
 use crate::model::balances::Balances;
 use crate::model::limits::{
-    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, RESTOCKS_KEPT_MAX, USERS_PER_PIECE,
-    WAITERS_MAX, WAITERS_PER_PIECE,
+    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, PARTS_MAX, RESTOCKS_KEPT_MAX,
+    USERS_PER_PIECE, WAITERS_MAX, WAITERS_PER_PIECE,
 };
 use crate::model::outcome::Refused;
 use crate::model::wire;
+use crate::parts::pairs::{self, Pair};
 use crate::waitlist::Waiter;
 use crate::Sale;
 
@@ -92,6 +93,10 @@ pub(super) fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D:
     wire::several(from, AMOUNTS_PER_PIECE, drawable)
 }
 
+pub(super) fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Pair>, D::Error> {
+    wire::several(from, usize::from(PARTS_MAX) - 1, Some::<Pair>)
+}
+
 fn check(holds: bool) -> Result<(), Refused> {
     holds.then_some(()).ok_or(Refused::Law)
 }
@@ -106,6 +111,19 @@ pub(crate) fn check_restock_ids(
     let differ = ids.len() == kept.len() && !kept.is_empty();
     let fits = counts_all(balances, kept.len() as u64, sale.fences.len() as u64);
     check(sale.restocks.is_empty() && differ && fits)
+}
+
+/// Checks what was sent to other parts and received from them: the sale knows of none yet.
+/// `balances` is where it stands after it.
+pub(crate) fn check_pairs(sale: &Sale, added: &[Pair], balances: &Balances) -> Result<(), Refused> {
+    let escrow = balances.escrow.ok_or(Refused::Law)?;
+    let has_moved = |pair: &Pair| pair.sent > 0 || pair.received > 0;
+    let are_others = added.iter().all(|pair| has_moved(pair) && sale.has_other_part(pair.peer));
+    let ascend = added.is_sorted_by(|a, b| a.peer < b.peer);
+    let agree = pairs::sums(added) == (escrow.sent, escrow.received);
+    let fits = counts_all(balances, added.len() as u64, 0);
+    let is_first = sale.pairs.as_slice().is_empty() && !added.is_empty();
+    check(is_first && are_others && ascend && agree && fits)
 }
 
 /// Checks fences. `balances` is where the sale stands after them.

@@ -12,6 +12,7 @@ use crate::Sale;
 
 /// A piece that is to be written.
 enum Part {
+    Pairs,
     RestockIds,
     /// The first and how many, as of amounts and grants.
     Fences(usize, usize),
@@ -40,6 +41,7 @@ impl Sale {
 
     fn piece(&self, part: Part) -> Piece<'_> {
         match part {
+            Part::Pairs => Piece::Pairs(self.pairs.as_slice().to_vec()),
             Part::RestockIds => {
                 Piece::RestockIds(self.restocks.iter().map(RestockId::of).collect())
             }
@@ -61,6 +63,9 @@ impl Sale {
     /// equal pieces.
     fn layout(&self) -> Vec<Part> {
         let mut parts = Vec::new();
+        if !self.pairs.as_slice().is_empty() {
+            parts.push(Part::Pairs);
+        }
         if !self.restocks.is_empty() {
             parts.push(Part::RestockIds);
         }

@@ -39,6 +39,8 @@ pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its pro
 pub const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
 pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
 pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
+/// The recommended call of a sale that is a part of a split.
+pub const PART: &str = "the same in a part of a split";
 pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
 
 const KINDS: [Kind; 4] = [
@@ -78,6 +80,9 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     let supply = PLENTY.to_string();
     let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
     meter.control.tell(&init)?;
+    let part = ["OUTBOX", "of-part", "PART", "0", "OF", "1", "SPLIT", "s", "TOTAL", &supply];
+    let init = ["SECKILL.INIT", "part", &supply, "HOLD", "900000"];
+    meter.control.tell(&[&init[..], &part].concat())?;
     for (key, supply) in [("plain", supply.as_str()), ("gone", "0"), ("mine", "1")] {
         meter.control.tell(&["SECKILL.INIT", key, supply])?;
     }
@@ -95,6 +100,10 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
         }
     }
+    let words = ["SECKILL.GRAB", "part", USER, "REQ", REQ];
+    let Count { instructions, logged } = meter.measure(&Request::new(&words, GRANTED))?;
+    bench.figures.add(CASE, PART, INSTRUCTIONS, instructions);
+    bench.figures.add(CASE, PART, BYTES, logged);
     match differ.is_empty() {
         true => Ok(()),
         false => Err(differ.join("; ")),

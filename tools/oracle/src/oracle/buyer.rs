@@ -155,7 +155,7 @@ impl Oracle {
         self.expire_until(self.round, now, |oracle| oracle.available() >= wanted);
         let available = self.available();
         match ask {
-            _ if available == 0 => Err(format!("SOLDOUT {}", self.units("HELD"))),
+            _ if available == 0 => Err(format!("SOLDOUT {}", self.may_come_back())),
             Ask::Qty(qty) if qty > available => Err(format!("SHORT {available}")),
             _ => Ok(wanted.min(available)),
         }

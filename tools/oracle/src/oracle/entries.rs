@@ -79,8 +79,14 @@ impl Oracle {
             data += &unless_0("offer_ms", list.offer_ms);
             data += &number("overtake", list.overtake);
         }
-        let outbox = rules.outbox.map(|stream| format!(" outbox={stream}"));
-        self.happen_with(event, data, outbox.unwrap_or_default());
+        let mut raw = rules.outbox.map_or(String::new(), |stream| format!(" outbox={stream}"));
+        if let Some(part) = &rules.part {
+            data += &number("part", part.number);
+            data += &number("parts", part.of);
+            data += &number("total", part.total);
+            raw += &format!(" split={}", part.split.as_bytes().escape_ascii());
+        }
+        self.happen_with(event, data, raw);
     }
 
     /// An event, and the transition that it caused. `data` is what follows the sale's numbers.
@@ -89,18 +95,23 @@ impl Oracle {
         self.tell(self.round, event, &data, &raw);
         // With a list it is told at the end of the step.
         if self.rules.list.is_none() {
-            self.tell_stock();
+            self.notice_stock();
         }
     }
 
-    /// Where the units are, if that is news.
-    pub(super) fn tell_stock(&mut self) {
-        let stock = match (self.available(), self.units("HELD")) {
+    /// Where the units are.
+    pub(super) fn stock_now(&self) -> &'static str {
+        match (self.available(), self.may_come_back()) {
             _ if self.somebody_waits() => "ALLHELD",
             (0, 0) => "SOLDOUT",
             (0, _) => "ALLHELD",
             _ => "AVAILABLE",
-        };
+        }
+    }
+
+    /// Tells where the units are now, if that is news.
+    pub(super) fn notice_stock(&mut self) {
+        let stock = self.stock_now();
         if stock != self.stock {
             self.stock = stock;
             self.tell(self.round, stock, "", "");

@@ -28,7 +28,7 @@ impl Oracle {
         let size = delta.unsigned_abs();
         let applied = if delta > 0 {
             let paid = size.min(self.deficit);
-            if self.supply + (size - paid) > INTEGER_MAX {
+            if self.supply + (size - paid) > INTEGER_MAX || !self.has_room_for(delta) {
                 return "ERR supply".into();
             }
             self.deficit -= paid;
@@ -42,6 +42,7 @@ impl Oracle {
         self.change(now);
         self.list.freed = true;
         self.base = self.base.saturating_add_signed(applied);
+        self.put_in(applied);
         let reply = format!("{applied} {}", self.available());
         self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
         let data = number("delta", delta) + &number("applied", applied);
@@ -151,7 +152,7 @@ impl Oracle {
         if missing > 0 && no_deficit {
             return Err(format!("SHORT {available}"));
         }
-        if self.supply + missing > INTEGER_MAX {
+        if self.supply + missing > INTEGER_MAX || self.deficit + missing > INTEGER_MAX {
             return Err("ERR supply".into());
         }
         self.supply += missing;

@@ -191,7 +191,7 @@ impl Oracle {
         if wanted > allowance {
             return Err(format!("OVERLIMIT {allowance}"));
         }
-        let refusal = format!("SOLDOUT {}", self.units("HELD").max(1));
+        let refusal = format!("SOLDOUT {}", self.may_come_back().max(1));
         // What would happen if all others were served first.
         let mut trial = self.clone();
         trial
@@ -355,7 +355,7 @@ impl Oracle {
     fn head(&self) -> Option<&Entry> {
         let is_held = self.rules.hold_ms > 0;
         let reserved = if is_held { 0 } else { self.list.reserved };
-        let most = self.available() + reserved + self.units("HELD");
+        let most = self.available() + reserved + self.may_come_back();
         self.earlier().find(|entry| entry.qty <= most)
     }
 

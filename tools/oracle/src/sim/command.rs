@@ -20,7 +20,7 @@ use super::tally::Tally;
 use super::{same, Check};
 use crate::oracle::{Ask, Bytes, Op};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{encoded, is_attempt, masked, reply, request, words};
+use crate::world::{amount, encoded, masked, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
 pub const KEY: &[u8] = b"k";
@@ -92,16 +92,16 @@ impl Cluster {
         }
         let told = masked(&self.primary.held[sale].sale, op, &decision.outcome);
         tally.reply(&reply(&told));
-        if is_attempt(op) {
-            self.count(sale, &decision.outcome);
+        if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
+            self.count(sale, &decision.outcome, amount(ask));
         }
         self.do_it(sale, op, &decision, tally)
     }
 
     /// Counts a GRAB on the primary.
-    fn count(&mut self, sale: usize, outcome: &Outcome) {
+    fn count(&mut self, sale: usize, outcome: &Outcome, amount: Amount) {
         let held = &mut self.primary.held[sale];
-        held.sale.count(outcome);
+        held.sale.count(outcome, amount);
         let is_refusal = !matches!(outcome, Outcome::Granted { .. } | Outcome::Misuse(_));
         held.refusals += u64::from(is_refusal);
     }
@@ -269,7 +269,7 @@ impl Cluster {
                     heard.extend(self.foretell(sale, &Op::Sweep(0), decision, tally)?);
                 }
             } else if is_last || !refused {
-                self.count(sale, &decision.outcome);
+                self.count(sale, &decision.outcome, grabs[sale].amount);
                 heard.extend(self.foretell(sale, &op_of(&grabs[sale]), decision, tally)?);
             } else {
                 // Only part of a GRAB is done here: what expires, and who is admitted.

@@ -1,0 +1,148 @@
+//! Sales that are parts of a larger one: which part of which split, whose users are at home in it,
+//! and what has moved between it and the others.
+//!
+//! The numbers that every change must keep lawful are in [`Escrow`].
+//!
+//! [`Escrow`]: crate::model::balances::Escrow
+
+use core::num::NonZeroU16;
+
+use crc::{Crc, Table, CRC_32_ISO_HDLC};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::model::balances::Escrow;
+use crate::model::limits::{PARTS_MAX, SPLIT_ID_BYTES_MAX};
+use crate::model::outcome::Misuse;
+use crate::model::wire;
+
+pub mod pairs;
+
+/// The CRC-32 that zlib has, and with it every language that clients are written in.
+const CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
+
+/// Which of so many parts a user is at home in. Clients compute the same.
+#[inline]
+pub fn home_of(user: &[u8], parts: NonZeroU16) -> u16 {
+    // A remainder is less than what it is of.
+    (CRC_32.checksum(user) % u32::from(parts.get())) as u16
+}
+
+/// Which part of which split a sale is. Fixed at INIT.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// Its number, from 0.
+    pub part: u16,
+    /// How many parts there are.
+    pub parts: NonZeroU16,
+    /// Names the split, the same in all of its parts.
+    #[serde(deserialize_with = "id")]
+    pub id: Box<[u8]>,
+    /// Units that all parts together begin with, the same in all of them.
+    #[serde(deserialize_with = "wire::integer")]
+    pub total: u64,
+}
+
+impl Split {
+    /// Part number `part` of `parts`.
+    pub fn new(part: u64, parts: u64, id: &[u8], total: u64) -> Result<Split, Misuse> {
+        let numbers = u16::try_from(part).ok().zip(u16::try_from(parts).ok());
+        let numbers = numbers.and_then(|(part, parts)| Some((part, NonZeroU16::new(parts)?)));
+        let (part, parts) = numbers.ok_or(Misuse::PartOutOfRange)?;
+        let split = Split { part, parts, id: id.into(), total };
+        split.check()?;
+        Ok(split)
+    }
+
+    /// Whether there can be such a part.
+    pub fn check(&self) -> Result<(), Misuse> {
+        if self.part >= self.parts.get() || self.parts.get() > PARTS_MAX {
+            return Err(Misuse::PartOutOfRange);
+        }
+        match (1..=SPLIT_ID_BYTES_MAX).contains(&self.id.len()) {
+            true => Ok(()),
+            false => Err(Misuse::SplitIdSize),
+        }
+    }
+
+    /// Whether a part can begin with so many units.
+    pub fn check_share(&self, supply: u64) -> Result<(), Misuse> {
+        match supply <= self.total {
+            true => Ok(()),
+            false => Err(Misuse::ShareAboveTotal),
+        }
+    }
+
+    /// Whether a user is at home here.
+    #[inline]
+    pub fn is_home(&self, user: &[u8]) -> bool {
+        home_of(user, self.parts) == self.part
+    }
+
+    /// The number of another part of this split.
+    pub fn other(&self, part: u64) -> Option<u16> {
+        let part = u16::try_from(part).ok()?;
+        self.has_other(part).then_some(part)
+    }
+
+    /// Whether the split has this part, and it is another one.
+    pub fn has_other(&self, part: u16) -> bool {
+        part < self.parts.get() && part != self.part
+    }
+
+    /// What a part begins with that is given `supply` units. The others may have none to begin
+    /// with, but who knows that yet?
+    pub(crate) fn escrow(&self, supply: u64) -> Escrow {
+        let least = u64::from(self.parts.get() > 1);
+        let elsewhere = self.total.saturating_sub(supply).max(least);
+        Escrow { put_in: supply as i64, elsewhere, ..Escrow::default() }
+    }
+}
+
+fn id<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u8]>, D::Error> {
+    let id = <&[u8]>::deserialize(from)?;
+    match (1..=SPLIT_ID_BYTES_MAX).contains(&id.len()) {
+        true => Ok(id.into()),
+        false => Err(D::Error::custom("an id of no bytes, or of too many")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values are those of Python's zlib.crc32.
+    #[test]
+    fn homes_are_those_that_clients_compute() {
+        let long = "x".repeat(256);
+        let users = [
+            ("alice", 0x278e_bc47_u32),
+            ("\0", 0xd202_ef8d),
+            ("123456789", 0xcbf4_3926),
+            (&long, 0x73ee_1a10),
+        ];
+        for (user, crc) in users {
+            for parts in [1, 2, 16, 1000, PARTS_MAX] {
+                let parts = NonZeroU16::new(parts).unwrap();
+                let home = u32::from(home_of(user.as_bytes(), parts));
+                assert_eq!(home, crc % u32::from(parts.get()), "{user}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_is_one_of_its_split() {
+        let part = |part, parts, id: &[u8]| Split::new(part, parts, id, 9).err();
+        assert_eq!(part(0, 1, b"s"), None);
+        assert_eq!(part(1023, 1024, &[0xff; 64]), None);
+        for (number, parts) in [(0, 0), (1, 1), (1024, 1024), (0, 1025), (1 << 16, 2), (0, 1 << 40)]
+        {
+            assert_eq!(part(number, parts, b"s"), Some(Misuse::PartOutOfRange));
+        }
+        assert_eq!(part(0, 1, b""), Some(Misuse::SplitIdSize));
+        assert_eq!(part(0, 1, &[b's'; 65]), Some(Misuse::SplitIdSize));
+        let split = Split::new(1, 3, b"s", 9).unwrap();
+        let others = [0, 1, 2, 3, 1 << 16].map(|part| split.other(part));
+        assert_eq!(others, [Some(0), None, Some(2), None, None]);
+    }
+}
