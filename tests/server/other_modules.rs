@@ -92,3 +92,30 @@ fn several_sales_are_told_of_when_all_are_replicated() {
     }
     assert_eq!(replica.digest("o"), server.digest("o"));
 }
+
+/// What a module calls from inside a notification is in the log. While that is loaded the module is
+/// told of the same changes again, and its calls change nothing.
+#[test]
+fn a_log_is_loaded_as_it_is_whatever_another_module_calls() {
+    let mut server = Options::new().with_other_module().line("appendonly yes").start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 10 LIMIT 2", "+OK"),
+        ("OTHER.ON seckill.grant k SECKILL.GRAB k inner", "+OK"),
+        ("SECKILL.GRAB k outer", "['GRANTED' 1 1 'SOLD' 0 9]"),
+        ("SECKILL.GRAB k other", "['GRANTED' 3 1 'SOLD' 0 7]"),
+    ]);
+    let digest = server.digest("k");
+    assert_eq!(said(&mut conn).len(), 2);
+    assert_eq!(conn.call("DEBUG LOADAOF"), "+OK");
+    let changed = "-TRYAGAIN sale is being changed";
+    assert_eq!(said(&mut conn)[2..], [changed; 4]);
+    assert_eq!(server.digest("k"), digest);
+    assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+    conn.check(&[("SECKILL.GRAB k last", "['GRANTED' 5 1 'SOLD' 0 5]"), ("OTHER.OFF", "+OK")]);
+    let digest = server.digest("k");
+    server.stop(false);
+    server.start_again();
+    assert_eq!(server.digest("k"), digest);
+    server.assert_sound("k");
+}

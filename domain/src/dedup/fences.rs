@@ -137,3 +137,23 @@ impl Fences {
             + 2 * self.key_bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MEMORY USAGE and INFO count them: both ids of each, twice, and nothing when there is none.
+    #[test]
+    fn the_bytes_of_fences_are_those_of_their_ids_at_least() {
+        let mut fences = Fences::default();
+        assert_eq!(fences.heap_bytes(), 0);
+        let bytes = |fences: &mut Fences, number: u64, len: usize| {
+            let before = fences.heap_bytes();
+            fences.insert(&number.to_be_bytes(), &vec![7; len], 1);
+            fences.heap_bytes() - before
+        };
+        (0..100).for_each(|number| assert!(bytes(&mut fences, number, 8) >= 2 * 16));
+        (100..200).for_each(|number| assert!(bytes(&mut fences, number, 128) >= 2 * 136));
+        assert!((100..500).contains(&(fences.heap_bytes() / 200)), "{}", fences.heap_bytes());
+    }
+}

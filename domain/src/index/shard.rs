@@ -250,4 +250,18 @@ mod tests {
         }
         assert_eq!(seen, [128, 192, 256, 384, 512]);
     }
+
+    /// Else all keys of a shard would lie in one run, and be looked for one by one.
+    #[test]
+    fn every_home_has_its_share_of_the_fragments() {
+        for (depth, homes) in [(0, 1), (0, 13), (3, 12), (5, 100)] {
+            let mut counts = vec![0u32; homes];
+            for sample in 0..1u32 << 16 {
+                let fragment = sample << (FRAGMENT_BITS - depth - 16);
+                counts[home_of(fragment, depth, homes)] += 1;
+            }
+            let share = (1 << 16) / homes as u32;
+            assert!(counts.iter().all(|count| (share..=share + 1).contains(count)), "{counts:?}");
+        }
+    }
 }

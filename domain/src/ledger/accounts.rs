@@ -141,3 +141,23 @@ impl Accounts {
         !self.blocks.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An account is many small frees: a ledger that nobody needs any more lets a block go at a
+    /// time.
+    #[test]
+    fn blocks_are_given_back_one_by_one() {
+        let mut accounts = Accounts::default();
+        for _ in 0..=2 * ACCOUNTS_PER_BLOCK {
+            accounts.open(Account::default());
+        }
+        let mut shed = || (accounts.shed(), accounts.heap_blocks());
+        assert_eq!(
+            [shed(), shed(), shed(), shed()],
+            [(true, 2), (true, 1), (false, 0), (false, 0)]
+        );
+    }
+}

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use smallvec::SmallVec;
 
+use super::events;
 use super::spec::{KeySpec, Spec};
 use crate::server::call::{Call, BEING_CHANGED};
 use crate::server::ffi::api::{bytes_of, guarded};
@@ -62,8 +63,17 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 /// Whether this call must change nothing, because writes are paused. Clients are held back by the
 /// server, so it is another module's, or the rest of a transaction that paused them itself. What
 /// comes from the primary, from a log, or with a slot that moves here is taken as ever.
+///
+/// Or because a log is loaded: it holds effects alone, so whatever decides anew is called by
+/// another module that was told of one. The log has what came of that call then.
 fn is_held_back(ctx: Ctx<'_>, spec: &Spec) -> bool {
-    if !spec.writes() || !ctx.writes_are_paused() {
+    if !spec.writes() {
+        return false;
+    }
+    if !spec.internal && events::is_loading() {
+        return true;
+    }
+    if !ctx.writes_are_paused() {
         return false;
     }
     let is_relayed = ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)

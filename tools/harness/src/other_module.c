@@ -1,6 +1,6 @@
 /* Another module in the same server, for the tests. It calls commands in the ways that a client
  * can't: from a thread of its own that holds the server's lock, and from inside notifications. Its
- * arguments `COMMAND name` and `TYPE name` have it take that name.
+ * arguments `COMMAND name` and `TYPE name` have it take that name, `FLAGS flags` is as OTHER.FLAGS.
  *
  *   OTHER.CALL cmd [arg ...]              calls it at once
  *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client waits for the reply
@@ -152,12 +152,17 @@ static int on_said(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return REDISMODULE_OK;
 }
 
-static int on_flags(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+static int set_flags(RedisModuleString *string) {
     size_t len;
-    if (argc != 2) return RedisModule_WrongArity(ctx);
-    const char *given = RedisModule_StringPtrLen(argv[1], &len);
-    if (len > FLAGS_MAX) return RedisModule_ReplyWithError(ctx, "ERR too many flags");
+    const char *given = RedisModule_StringPtrLen(string, &len);
+    if (len > FLAGS_MAX) return 0;
     snprintf(flags, sizeof(flags), "v%s", given);
+    return 1;
+}
+
+static int on_flags(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (!set_flags(argv[1])) return RedisModule_ReplyWithError(ctx, "ERR too many flags");
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -224,7 +229,12 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
         }
     }
     for (int i = 0; i + 1 < argc; i += 2) {
-        if (take(ctx, argv[i], argv[i + 1]) == REDISMODULE_ERR) return REDISMODULE_ERR;
+        const char *what = RedisModule_StringPtrLen(argv[i], NULL);
+        if (strcmp(what, "FLAGS") == 0) {
+            if (!set_flags(argv[i + 1])) return REDISMODULE_ERR;
+        } else if (take(ctx, argv[i], argv[i + 1]) == REDISMODULE_ERR) {
+            return REDISMODULE_ERR;
+        }
     }
     int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE |
                   REDISMODULE_NOTIFY_KEY_MISS;

@@ -49,11 +49,12 @@ fn compile(source: &Path, out: &Path) {
 }
 
 /// Where the crate redis-module keeps the server's header. Cargo noted which files the crate was
-/// built from, next to the test binary.
+/// built from, next to the test binary, or in a folder beside a program.
 fn headers() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
-    let folder = fs::read_dir(test.parent().expect("a folder")).expect("the folder is readable");
-    let notes = folder.filter_map(|entry| {
+    let folders = [test.with_file_name(""), test.with_file_name("deps")];
+    let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let notes = files.filter_map(|entry| {
         let name = entry.as_ref().ok()?.file_name();
         let name = name.to_str()?;
         let is_it = name.starts_with("redis_module-") && name.ends_with(".d");

@@ -41,6 +41,7 @@ impl Cluster {
                 let request = request(op).ok_or_else(|| format!("{step} is no command"))?;
                 self.ask(*sale, op, &request, tally)
             }
+            Step::Between { sale, op, call } => self.interrupted(*sale, op, call, tally),
             Step::Several { user, qty, req } => self.grab_several(user, qty, req.as_deref(), tally),
             _ => Err(format!("{step} is no command")),
         }
@@ -53,6 +54,33 @@ impl Cluster {
         }
         let now = self.now();
         let decision = self.primary.held[sale].sale.decide(request, &now);
+        self.carry_out(sale, op, decision, tally)
+    }
+
+    /// A command in the middle of which another module calls another one: after what was decided,
+    /// and before it is made. If the sale has changed by then, nothing comes of the command.
+    fn interrupted(&mut self, sale: usize, op: &Op, call: &Step, tally: &mut Tally) -> Check {
+        let Some(request) = request(op) else {
+            return self.command(call, tally);
+        };
+        if !self.turn_rounds(sale, tally)? {
+            return Ok(());
+        }
+        let decision = self.primary.held[sale].sale.decide(&request, &self.now());
+        let Some(plan) = &decision.plan else {
+            // Nothing foreign runs in what changes nothing.
+            self.carry_out(sale, op, decision, tally)?;
+            return self.command(call, tally);
+        };
+        let before = digest(&self.primary.held[sale].sale);
+        self.command(call, tally)?;
+        let held = &self.primary.held[sale].sale;
+        let is_as_judged = digest(held) == before;
+        same("a plan is for the sale as it is", &plan.is_for(held), &is_as_judged)?;
+        if !is_as_judged {
+            tally.reply("(changed)");
+            return self.verify(sale, false);
+        }
         self.carry_out(sale, op, decision, tally)
     }
 

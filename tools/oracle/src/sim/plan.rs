@@ -24,6 +24,9 @@ const USERS: [&[&[u8]]; 8] = [
     &[b"d", b"e"],
 ];
 
+/// How far a clock is off when it is set: a minute, an hour, a day, the longest hold.
+const STEPS_MS: [u64; 4] = [60_000, 3_600_000, 86_400_000, HOLD_MAX];
+
 /// The next step of a run.
 pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
     let sale = random.below(cluster.primary.held.len() as u64) as usize;
@@ -35,19 +38,20 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
         2 => several(random, cluster),
         kind @ 0..=17 => Step::Ask { sale, op: command(random, kind, value) },
-        18 => Step::Clock(clock(random, cluster, value)),
-        19 => Step::Outbox { sale, broken: once_in(random, 3) },
-        20 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
-        21 => Step::Repeat { replica },
-        22 => Step::Gap { replica },
-        23 => Step::Resync { replica },
-        24 => Step::Promote { replica },
-        25 => Step::Sync,
-        26 => Step::Rewrite,
-        27 => Step::Crash { lost: random.below(12) as usize },
-        28 if once_in(random, 3) => Step::CrashToSave,
-        28 => Step::Save,
-        29 => Step::Reload,
+        18 => between_calls(random, sale, value, cluster),
+        19 => Step::Clock(clock(random, cluster, value)),
+        20 => Step::Outbox { sale, broken: once_in(random, 3) },
+        21 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
+        22 => Step::Repeat { replica },
+        23 => Step::Gap { replica },
+        24 => Step::Resync { replica },
+        25 => Step::Promote { replica },
+        26 => Step::Sync,
+        27 => Step::Rewrite,
+        28 => Step::Crash { lost: random.below(12) as usize },
+        29 if once_in(random, 3) => Step::CrashToSave,
+        29 => Step::Save,
+        30 => Step::Reload,
         _ if once_in(random, 3) => Step::Restore { sale },
         _ => Step::Dump { sale },
     }
@@ -106,6 +110,25 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
     let qty = sales.map(|held| qty(&held.sale)).collect();
     let req = (!once_in(random, 3)).then(|| vec![b'm', b'0' + random.below(4) as u8]);
     Step::Several { user, qty, req }
+}
+
+/// A command, and one that runs in the middle of it: mostly to the same sale, by few users.
+fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster) -> Step {
+    let kind = |random: &mut Random| match random.below(3) {
+        0 => random.below(18) as usize,
+        _ => *pick(random, &[0, 0, 1, 3, 5, 17]),
+    };
+    let outer = kind(random);
+    let op = command(random, outer, value);
+    let other = random.below(cluster.primary.held.len() as u64) as usize;
+    let other = if once_in(random, 4) { other } else { sale };
+    let call = match kind(random) {
+        2 => several(random, cluster),
+        inner => {
+            Step::Ask { sale: other, op: command(random, inner, &cluster.primary.held[other].sale) }
+        }
+    };
+    Step::Between { sale, op, call: Box::new(call) }
 }
 
 fn enlist(random: &mut Random, list: List) -> Op {
@@ -274,6 +297,9 @@ fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
         15 => shifted(sale.terms().close_at, random),
         16 => shifted(sale.balances().t + FENCE_MS, random),
         17 => clock + random.below(2000),
+        // Somebody sets the clock, or the machine slept.
+        18 if once_in(random, 2) => clock + *pick(random, &STEPS_MS),
+        18 if once_in(random, 2) => clock.saturating_sub(*pick(random, &STEPS_MS)),
         18 => shifted(sale.balances().t, random),
         _ if once_in(random, 20) => *pick(random, &[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
         _ => clock,

@@ -11,6 +11,8 @@ pub enum Step {
     Ask { sale: usize, op: Op },
     /// MGRAB of all sales.
     Several { user: Bytes, qty: Vec<u64>, req: Option<Bytes> },
+    /// A command to one sale, in the middle of which another module calls another one.
+    Between { sale: usize, op: Op, call: Box<Step> },
     /// The clock is set, forwards or back.
     Clock(u64),
     /// The outbox of a sale takes no entries, or takes them again.
@@ -45,7 +47,7 @@ pub enum Step {
 }
 
 /// The kinds of steps, in the order of the report.
-pub const KINDS: [&str; 31] = [
+pub const KINDS: [&str; 32] = [
     "GRAB",
     "GRAB drawn",
     "MGRAB",
@@ -64,6 +66,7 @@ pub const KINDS: [&str; 31] = [
     "DENY",
     "INIT",
     "sweep",
+    "between",
     "clock",
     "outbox",
     "deliver",
@@ -80,7 +83,7 @@ pub const KINDS: [&str; 31] = [
 ];
 
 /// The first of the kinds that are no commands.
-pub const FIRST_FAULT: usize = 18;
+pub const FIRST_FAULT: usize = 19;
 
 impl Step {
     /// Its place in [`KINDS`].
@@ -88,19 +91,20 @@ impl Step {
         match self {
             Step::Ask { op, .. } => kind_of(op),
             Step::Several { .. } => 2,
-            Step::Clock(_) => 18,
-            Step::Outbox { .. } => 19,
-            Step::Deliver { .. } => 20,
-            Step::Repeat { .. } => 21,
-            Step::Gap { .. } => 22,
-            Step::Resync { .. } => 23,
-            Step::Promote { .. } => 24,
-            Step::Sync => 25,
-            Step::Rewrite => 26,
-            Step::Crash { .. } => 27,
-            Step::Save | Step::CrashToSave => 28,
-            Step::Reload => 29,
-            Step::Dump { .. } | Step::Restore { .. } => 30,
+            Step::Between { .. } => 18,
+            Step::Clock(_) => 19,
+            Step::Outbox { .. } => 20,
+            Step::Deliver { .. } => 21,
+            Step::Repeat { .. } => 22,
+            Step::Gap { .. } => 23,
+            Step::Resync { .. } => 24,
+            Step::Promote { .. } => 25,
+            Step::Sync => 26,
+            Step::Rewrite => 27,
+            Step::Crash { .. } => 28,
+            Step::Save | Step::CrashToSave => 29,
+            Step::Reload => 30,
+            Step::Dump { .. } | Step::Restore { .. } => 31,
         }
     }
 }
@@ -137,6 +141,10 @@ impl Display for Step {
                 let keys: Vec<&str> = (0..qty.len()).map(name).collect();
                 let keys = keys.join(" ");
                 write!(f, "MGRAB {} {keys} QTY {qty:?}{}", text(user), req_text(req))
+            }
+            Step::Between { sale, op, call } => {
+                show_op(f, *sale, op)?;
+                write!(f, "; in the middle of it: {call}")
             }
             Step::Clock(clock) => write!(f, "the clock shows {clock}"),
             Step::Outbox { sale, broken: true } => {

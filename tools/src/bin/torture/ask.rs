@@ -9,6 +9,28 @@ use crate::history::{Answer, State};
 /// Errors that pass: the server loads, is a replica now, or can't write to its disk.
 const PASSING: [&str; 5] = ["LOADING", "READONLY", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
 
+/// How a call gets to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A client asks.
+    Direct,
+    /// Another module in the server calls it in a command of its own.
+    Module,
+    /// Another module calls it from a thread of its own.
+    Thread,
+}
+
+impl Way {
+    /// What stands before the call.
+    pub fn word(self) -> &'static str {
+        match self {
+            Way::Direct => "",
+            Way::Module => "OTHER.CALL ",
+            Way::Thread => "OTHER.THREAD ",
+        }
+    }
+}
+
 /// What became of a call.
 pub enum Reply {
     /// One for each sale that was asked.
@@ -38,8 +60,9 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
 }
 
 /// Sends a client's call of so many sales and waits for the reply.
-pub fn ask(connection: &mut Connection, line: &str, sales: usize) -> Reply {
+pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> Reply {
     let strange = |text: String| Reply::Answers(vec![Answer::Strange(text); sales]);
+    let line = format!("{}{line}", way.word());
     match command(line.split(' ')).query::<Value>(connection) {
         Ok(value) => {
             let answers = match sales {
@@ -49,6 +72,10 @@ pub fn ask(connection: &mut Connection, line: &str, sales: usize) -> Reply {
             answers.map_or_else(|| strange(format!("{value:?}")), Reply::Answers)
         }
         Err(error) => match error.code() {
+            // The client was sent away from the thread, which may have made the call.
+            Some("UNBLOCKED") if way == Way::Thread => Reply::Silence,
+            // While writes are paused clients wait, and other modules are refused.
+            Some("TRYAGAIN") if way != Way::Direct => Reply::NotNow,
             Some(code) if PASSING.contains(&code) => Reply::NotNow,
             Some(_) => strange(error.to_string()),
             // A reply that broke off, or none in time.

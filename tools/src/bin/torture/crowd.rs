@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use redis::Connection;
 
-use crate::ask::{ask, command, connect, Reply};
+use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
 use seckill_harness::process::lock;
@@ -82,6 +82,8 @@ pub struct Shared {
     /// The door to the primary of the day: which reign it is, and the port.
     door: Mutex<(u64, u16)>,
     pub calls: AtomicU64,
+    /// Those of the calls that another module in the server made.
+    pub by_module: AtomicU64,
     pub answers: AtomicU64,
     over: AtomicBool,
 }
@@ -376,9 +378,15 @@ impl Client {
         self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let invoked = self.shared.moment();
         let mut calls = vec![Try { invoked, answered: None, reign }; sales];
-        match ask(&mut connection, line, sales) {
+        let way = match self.random.below(12) {
+            0 => Way::Module,
+            1 => Way::Thread,
+            _ => Way::Direct,
+        };
+        self.shared.by_module.fetch_add(u64::from(way != Way::Direct), Ordering::Relaxed);
+        match ask(&mut connection, way, line, sales) {
             Reply::Answers(answers) => {
-                let wrote = matches!(answers[0], Answer::Granted { .. });
+                let wrote = way == Way::Direct && matches!(answers[0], Answer::Granted { .. });
                 let kept = !self.wait || is_replicated(&mut connection, wrote);
                 let returned = self.shared.moment();
                 self.shared.answers.fetch_add(1, Ordering::Relaxed);

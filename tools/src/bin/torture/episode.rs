@@ -96,6 +96,7 @@ impl Episode<'_> {
         // Also when a fault went wrong: the threads must end.
         let histories = crowd.finish(sales.len())?;
         tally.calls += shared.calls.load(Ordering::Relaxed);
+        tally.by_module += shared.by_module.load(Ordering::Relaxed);
         tally.answers += shared.answers.load(Ordering::Relaxed);
         let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
         // What is left of the servers may tell more.

@@ -15,6 +15,7 @@ pub struct Tally {
     pub episodes: u64,
     pub faults: BTreeMap<Fault, u64>,
     pub calls: u64,
+    pub by_module: u64,
     pub answers: u64,
     pub granted: u64,
     pub changed: u64,
@@ -103,9 +104,10 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         let times = |tally: &Tally| tally.faults.get(&fault).copied();
         add(&mut table, fault.name(), tallies, times);
     }
-    let numbers: [(&str, Number); 16] = [
+    let numbers: [(&str, Number); 17] = [
         ("episodes, each with servers and sales of its own", |tally| tally.episodes),
         ("calls", |tally| tally.calls),
+        ("of them made by another module in the server", |tally| tally.by_module),
         ("of them answered", |tally| tally.answers),
         ("acknowledged grants", |tally| tally.granted),
         ("of them lost", |tally| tally.granted_lost),

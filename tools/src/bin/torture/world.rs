@@ -18,6 +18,7 @@ use crate::disk::Disk;
 use crate::history::Reign;
 use crate::watch::Watch;
 use seckill_harness::link::Link;
+use seckill_harness::other_module;
 use seckill_harness::program::Server;
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -47,6 +48,10 @@ const SETTINGS: [&str; 10] = [
     "noeviction",
 ];
 
+/// What the other module is loaded with: it calls commands as a script does, which a replica
+/// refuses to write.
+const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
+
 /// All servers of one episode.
 pub struct World<'a> {
     servers: Vec<Option<Server>>,
@@ -75,7 +80,9 @@ impl<'a> World<'a> {
         disks: &'a [Disk],
         shared: Arc<Shared>,
     ) -> Result<World<'a>, String> {
-        let settings = [&SETTINGS[..], setup.settings].concat();
+        let other_module = other_module::path().display().to_string();
+        let mut settings = [&SETTINGS[..], setup.settings].concat();
+        settings.extend(["--loadmodule", &other_module].into_iter().chain(OTHER_MODULE));
         let epoch_from = unix_ms();
         let count = 1 + usize::from(setup.has_replica);
         let servers: Result<Vec<_>, String> = disks[..count]

@@ -1,0 +1,74 @@
+//! A part of a split sale as one PARTS told of it.
+
+/// What one PARTS shows. `sent` and `received` have a total for each part, 0 for the part itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reading {
+    /// Its share of the beginning and the restocks applied; less than nothing where more was
+    /// withdrawn than put in.
+    pub put_in: i64,
+    /// What it can still sell.
+    pub available: u64,
+    /// What is reserved and not paid.
+    pub held: u64,
+    /// What it has promised beyond what it owns.
+    pub deficit: u64,
+    /// What it was told that the other parts may still hold.
+    pub elsewhere: u64,
+    /// Which pass told it.
+    pub pass: u64,
+    /// The units ever sent to each part.
+    pub sent: Vec<u64>,
+    /// The units ever received from each part.
+    pub received: Vec<u64>,
+}
+
+impl Reading {
+    /// Its supply by the law of a part: `supply - deficit = put_in - sent + received`. `None`: the
+    /// numbers can't be those of a part.
+    pub fn supply(&self) -> Option<u64> {
+        let sum = |totals: &[u64]| totals.iter().map(|one| i128::from(*one)).sum::<i128>();
+        let owned = i128::from(self.put_in) + sum(&self.received) - sum(&self.sent);
+        u64::try_from(owned + i128::from(self.deficit)).ok()
+    }
+
+    /// What buyers have: held and sold.
+    pub fn taken(&self) -> Option<u64> {
+        self.supply()?.checked_sub(self.available)
+    }
+}
+
+/// What part `part` of `parts` begins with when all have `total`: the first ones get the rest of
+/// the division, one unit each.
+pub fn share(total: u64, parts: usize, part: usize) -> u64 {
+    let (parts, part) = (parts as u64, part as u64);
+    total / parts + u64::from(part < total % parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_to_the_total() {
+        for (total, parts) in [(0, 1), (7, 3), (1_000_000, 64), (5, 16)] {
+            let shares: Vec<u64> = (0..parts).map(|part| share(total, parts, part)).collect();
+            assert_eq!(shares.iter().sum::<u64>(), total);
+            assert!(shares[0] - shares[parts - 1] <= 1, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn the_supply_follows_from_the_law() {
+        let reading = Reading {
+            put_in: 10,
+            available: 2,
+            deficit: 1,
+            sent: vec![0, 4, 0],
+            received: vec![0, 1, 2],
+            ..Reading::default()
+        };
+        assert_eq!((reading.supply(), reading.taken()), (Some(10), Some(8)));
+        let impossible = Reading { sent: vec![0, 15], ..reading };
+        assert_eq!(impossible.supply(), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! What follows from the totals alone: units under way, units made twice, everything sold.
+
+use crate::Reading;
+
+/// Units that left a part and have not arrived at another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UnderWay {
+    /// The part that sent them.
+    pub from: usize,
+    /// The part that has not received them.
+    pub to: usize,
+    /// The total that `to` has to receive.
+    pub total: u64,
+    /// How many are missing there.
+    pub units: u64,
+}
+
+/// All units under way, as these readings show them. What arrived between two readings is shown,
+/// too: to send it again changes nothing.
+pub fn under_way(readings: &[Reading]) -> Vec<UnderWay> {
+    let mut found = Vec::new();
+    for (from, source) in readings.iter().enumerate() {
+        for (to, peer) in readings.iter().enumerate() {
+            let (total, there) = (source.sent[to], peer.received[from]);
+            if total > there {
+                found.push(UnderWay { from, to, total, units: total - there });
+            }
+        }
+    }
+    found
+}
+
+/// The total to be owed, when `peer` received from part `from` what that part does not know to
+/// have sent to part `to`. `source` has to be read after `peer`, or units on their way look like
+/// units made twice.
+pub fn made_twice((from, source): (usize, &Reading), (to, peer): (usize, &Reading)) -> Option<u64> {
+    (peer.received[from] > source.sent[to]).then_some(peer.received[from])
+}
+
+/// What the parts of a split hold together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Shares and restocks.
+    pub put_in: i64,
+    /// Can be sold.
+    pub available: u64,
+    /// Reserved.
+    pub held: u64,
+    /// Promised beyond what there is.
+    pub deficit: u64,
+    /// Sent and not received.
+    pub under_way: u64,
+    /// Received and not sent.
+    pub made_twice: u64,
+}
+
+impl Totals {
+    /// Units that a buyer may still get.
+    pub fn left(&self) -> u64 {
+        self.available + self.held + self.under_way
+    }
+
+    /// Units that were sold and that nothing can cover.
+    pub fn oversold(&self) -> u64 {
+        self.deficit.saturating_sub(self.available + self.under_way)
+    }
+}
+
+/// Sums over all parts.
+pub fn totals(readings: &[Reading]) -> Totals {
+    let mut totals = Totals::default();
+    for (at, one) in readings.iter().enumerate() {
+        totals.put_in += one.put_in;
+        totals.available += one.available;
+        totals.held += one.held;
+        totals.deficit += one.deficit;
+        for (peer, other) in readings.iter().enumerate() {
+            totals.under_way += one.sent[peer].saturating_sub(other.received[at]);
+            totals.made_twice += other.received[at].saturating_sub(one.sent[peer]);
+        }
+    }
+    totals
+}
+
+/// An ELSEWHERE that a part is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Told {
+    /// Which part.
+    pub part: usize,
+    /// What the others may hold.
+    pub elsewhere: u64,
+    /// One more than the greatest that was read.
+    pub pass: u64,
+}
+
+/// Which parts have to be told that everything is sold, or that it no longer is. The readings must
+/// be one PARTS from each part's primary, or units that moved between two commands are overlooked.
+pub fn tell(readings: &[Reading]) -> Vec<Told> {
+    let pass = 1 + readings.iter().map(|one| one.pass).max().unwrap_or_default();
+    let totals = totals(readings);
+    let is_sold = totals.left() == 0 && totals.made_twice == 0;
+    let mut told = Vec::new();
+    for (part, one) in readings.iter().enumerate() {
+        let outside = totals.left().saturating_sub(one.available + one.held);
+        let (was_sold, knows_none) = (is_sold && one.elsewhere > 0, one.elsewhere == 0);
+        if was_sold || (knows_none && outside > 0) {
+            told.push(Told { part, elsewhere: outside, pass });
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(available: u64, elsewhere: u64, sent: [u64; 2], received: [u64; 2]) -> Reading {
+        let (sent, received) = (sent.to_vec(), received.to_vec());
+        Reading { put_in: 10, available, elsewhere, sent, received, ..Reading::default() }
+    }
+
+    #[test]
+    fn a_pair_is_under_way_settled_or_made_twice() {
+        let source = part(0, 1, [0, 5], [0, 0]);
+        let peers = [3, 5, 6].map(|got| part(0, 1, [0, 0], [got, 0]));
+        let shown = peers.clone().map(|peer| under_way(&[source.clone(), peer]));
+        assert_eq!(shown[0], [UnderWay { from: 0, to: 1, total: 5, units: 2 }]);
+        assert!(shown[1].is_empty() && shown[2].is_empty());
+        let twice = peers.map(|peer| made_twice((0, &source), (1, &peer)));
+        assert_eq!(twice, [None, None, Some(6)]);
+    }
+
+    #[test]
+    fn nothing_is_told_while_a_unit_is_anywhere() {
+        let sold = [part(0, 7, [0, 5], [0, 0]), part(0, 0, [0, 0], [5, 0])];
+        assert_eq!(tell(&sold), [Told { part: 0, elsewhere: 0, pass: 1 }]);
+        let under_way = [part(0, 7, [0, 5], [0, 0]), part(0, 3, [0, 0], [4, 0])];
+        assert!(tell(&under_way).is_empty());
+        let twice = [part(0, 7, [0, 5], [0, 0]), part(0, 3, [0, 0], [6, 0])];
+        assert!(tell(&twice).is_empty());
+        let mut held = sold.clone();
+        held[1].held = 1;
+        assert!(tell(&held).is_empty());
+    }
+
+    #[test]
+    fn who_believes_all_sold_is_told_of_units_elsewhere() {
+        let mut parts = [part(0, 0, [0, 0], [0, 0]), part(4, 0, [0, 0], [0, 0])];
+        parts[1].pass = 8;
+        assert_eq!(tell(&parts), [Told { part: 0, elsewhere: 4, pass: 9 }]);
+    }
+
+    #[test]
+    fn a_deficit_that_nothing_covers_is_oversold() {
+        let mut parts = [part(0, 1, [0, 0], [0, 0]), part(3, 1, [0, 0], [0, 0])];
+        parts[0].deficit = 5;
+        assert_eq!(totals(&parts).oversold(), 2);
+    }
+}

@@ -1,0 +1,233 @@
+//! Breaks the code of the domain and of the commands, one place at a time, and tells which breaks
+//! no test notices: `make mutants`.
+//!
+//! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
+//! `target/mutants`. So a mutant costs no build, only tests until the first one fails: those of the
+//! domain for its code, those of the server for the commands'. What came of each is written down at
+//! once; started again with the same sources and seed, it goes on where it was stopped.
+
+mod find;
+mod run;
+mod sample;
+mod tree;
+mod write;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use clap::Parser;
+
+use run::Outcome;
+use sample::Mutant;
+use tree::{Numbered, Programs, Tree};
+
+/// Breaks the code in many places and tells which breaks no test notices.
+#[derive(Parser)]
+struct Options {
+    /// How many mutants are tried
+    #[arg(long, default_value_t = 100)]
+    count: usize,
+    /// Which ones
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only those of files whose path begins so
+    #[arg(long, value_name = "PATH", default_value = "")]
+    only: String,
+    /// Mutants of the domain that are tried at a time
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Forget what came of the mutants that were tried already
+    #[arg(long)]
+    fresh: bool,
+    /// Only list them
+    #[arg(long)]
+    list: bool,
+}
+
+const FOLDER: &str = "target/mutants";
+/// Mutants that are no other program, each with its reason.
+const EQUIVALENT: &str = "tools/mutants/equivalent.txt";
+/// Of 100 mutants that are another program, so many are to be caught.
+const CAUGHT_OF_100: usize = 95;
+/// The compiler refuses some mutants, and tells of a few at a time.
+const BUILDS_MAX: usize = 12;
+
+fn main() -> ExitCode {
+    seckill_harness::program::exit_told(run(&Options::parse()))
+}
+
+/// Whether enough was caught.
+fn run(options: &Options) -> Result<bool, String> {
+    let root = std::env::current_dir().map_err(|error| error.to_string())?;
+    let mut all = sample::shuffled(&root, options.seed)?;
+    all.retain(|mutant| mutant.path.starts_with(&options.only));
+    eprintln!("{} mutants; {} of them, seed {}", all.len(), options.count, options.seed);
+    if options.list {
+        all.iter().take(options.count).for_each(|mutant| println!("{mutant}"));
+        return Ok(true);
+    }
+    let folder = root.join(FOLDER);
+    let tree = Tree::copy(&root, &folder)?;
+    let (chosen, programs) = build(&tree, &all, options.count)?;
+    let mut book = Book::open(&folder, &all, options)?;
+    if book.outcomes.is_empty() {
+        check_baseline(&programs, tree.folder())?;
+    }
+    let started = Instant::now();
+    try_all(&chosen, &programs, &tree, options.jobs, &mut book)?;
+    eprintln!("{} s", started.elapsed().as_secs());
+    report(&root, &chosen, &book)
+}
+
+/// Builds the first `count` mutants that the compiler takes.
+fn build<'m>(
+    tree: &Tree,
+    all: &'m [Mutant],
+    count: usize,
+) -> Result<(Numbered<'m>, Programs), String> {
+    let mut numbered = (1..).zip(all);
+    let mut chosen: Numbered<'m> = numbered.by_ref().take(count).collect();
+    let mut refused = 0;
+    for _ in 0..BUILDS_MAX {
+        tree.write(&chosen)?;
+        let broken = match tree.build(chosen.values().any(|mutant| !mutant.is_domain()))? {
+            Ok(programs) => {
+                eprintln!("built; {refused} were no programs");
+                return Ok((chosen, programs));
+            }
+            Err(broken) => broken,
+        };
+        let before = chosen.len();
+        let gone: Vec<&Mutant> =
+            broken.numbers.iter().filter_map(|number| chosen.remove(number)).collect();
+        if chosen.len() == before {
+            return Err(format!("The copy does not build:\n{}", broken.said));
+        }
+        for mutant in &gone {
+            tree.restore(&mutant.path)?;
+        }
+        refused += gone.len();
+        chosen.extend(numbered.by_ref().take(gone.len()));
+    }
+    Err(format!("After {BUILDS_MAX} builds the compiler still refuses some"))
+}
+
+/// With no mutant switched on all tests must pass, or nothing is learned from those that fail.
+fn check_baseline(programs: &Programs, folder: &Path) -> Result<(), String> {
+    let started = Instant::now();
+    let mut outcomes = vec![run::domain(programs, folder, 0)];
+    if !programs.server.is_empty() {
+        outcomes.push(run::commands(programs, folder, 0));
+    }
+    eprintln!("without a mutant the tests take {} s", started.elapsed().as_secs());
+    match outcomes.iter().find(|outcome| **outcome != Outcome::Survived) {
+        None => Ok(()),
+        Some(outcome) => Err(format!("The tests fail without any mutant: {outcome:?}")),
+    }
+}
+
+/// What came of the mutants that were tried.
+struct Book {
+    outcomes: BTreeMap<usize, Outcome>,
+    file: File,
+}
+
+impl Book {
+    /// What is known from an earlier run over the same mutants.
+    fn open(folder: &Path, all: &[Mutant], options: &Options) -> Result<Book, String> {
+        let mut hasher = DefaultHasher::new();
+        all.iter().for_each(|mutant| mutant.to_string().hash(&mut hasher));
+        let name = format!("seed-{}-{:016x}.tsv", options.seed, hasher.finish());
+        let path: PathBuf = folder.join(name);
+        if options.fresh {
+            let _ = fs::remove_file(&path);
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let outcome = |line: &str| {
+            let (number, told) = line.split_once('\t')?;
+            let outcome = match told {
+                "survived" => Outcome::Survived,
+                "stuck" => Outcome::Stuck,
+                test => Outcome::Caught(test.to_owned()),
+            };
+            Some((number.parse().ok()?, outcome))
+        };
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Book { outcomes: text.lines().filter_map(outcome).collect(), file })
+    }
+
+    fn note(&mut self, number: usize, mutant: &Mutant, outcome: Outcome) {
+        let told = match &outcome {
+            Outcome::Survived => "survived",
+            Outcome::Stuck => "stuck",
+            Outcome::Caught(test) => test,
+        };
+        eprintln!("{told:>40}  {mutant}");
+        if let Err(error) = writeln!(self.file, "{number}\t{told}") {
+            eprintln!("not written down: {error}");
+        }
+        self.outcomes.insert(number, outcome);
+    }
+}
+
+/// Tries all mutants that were not tried before: those of the domain side by side, those of the
+/// commands one after the other, because a server has two cores to itself.
+fn try_all(
+    chosen: &Numbered<'_>,
+    programs: &Programs,
+    tree: &Tree,
+    jobs: usize,
+    book: &mut Book,
+) -> Result<(), String> {
+    let left = chosen.iter().filter(|(number, _)| !book.outcomes.contains_key(number));
+    let (domain, commands): (Vec<_>, Vec<_>) = left.partition(|(_, it)| it.is_domain());
+    let (queue, book) = (Mutex::new(VecDeque::from(domain)), Mutex::new(book));
+    let next = || queue.lock().ok()?.pop_front();
+    let note = |number: usize, mutant: &Mutant, outcome| {
+        if let Ok(mut book) = book.lock() {
+            book.note(number, mutant, outcome);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while let Some((number, mutant)) = next() {
+                    note(*number, mutant, run::domain(programs, tree.folder(), *number));
+                }
+            });
+        }
+    });
+    for (number, mutant) in commands {
+        note(*number, mutant, run::commands(programs, tree.folder(), *number));
+    }
+    Ok(())
+}
+
+/// Tells what survived. True when enough was caught.
+fn report(root: &Path, chosen: &Numbered<'_>, book: &Book) -> Result<bool, String> {
+    let path = root.join(EQUIVALENT);
+    let known = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let is_known = |mutant: &Mutant| known.lines().any(|line| line == mutant.key());
+    let (mut caught, mut equivalent, mut survived) = (0, 0, Vec::new());
+    for (number, mutant) in chosen {
+        match book.outcomes.get(number) {
+            Some(Outcome::Survived) if is_known(mutant) => equivalent += 1,
+            Some(Outcome::Survived) => survived.push(mutant),
+            Some(_) => caught += 1,
+            None => return Err("Some were not tried".into()),
+        }
+    }
+    let tried = caught + survived.len();
+    println!("{tried} mutants: {caught} caught, {} not; {equivalent} equivalent", survived.len());
+    for mutant in &survived {
+        println!("no test notices {mutant}\n    {}", mutant.key());
+    }
+    Ok(100 * caught >= CAUGHT_OF_100 * tried)
+}

@@ -1,0 +1,151 @@
+//! Trying one mutant: tests run with it switched on until the first one fails.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::tree::Programs;
+use crate::write::VARIABLE;
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// This test failed.
+    Caught(String),
+    /// The tests did not come to an end, or the program did not end by itself.
+    Stuck,
+    /// All tests passed.
+    Survived,
+}
+
+/// Longest time for the tests of one program.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// Tests of the domain that take most of the time, tried last.
+const SLOW_DOMAIN: [&str; 3] = ["enumeration", "property", "simulation"];
+/// Server tests that say much in little time, tried first.
+const QUICK_SERVER: [&str; 9] = [
+    "commands::",
+    "errors::",
+    "mgrab::",
+    "holds::",
+    "command_info::",
+    "outbox::",
+    "replication::",
+    "red_packets::",
+    "no_trace::",
+];
+/// Server tests that measure time or memory: another load could fail them.
+const MEASURING_SERVER: [&str; 7] =
+    ["soak", "fork::", "flood::", "memory::", "due_at_once::", "budget::", "defrag::"];
+
+/// Tries the mutant `number` (0: none) on the tests of the domain.
+pub fn domain(programs: &Programs, folder: &Path, number: usize) -> Outcome {
+    let [quick, slow] = [false, true].map(|is_slow| match is_slow {
+        false => SLOW_DOMAIN.iter().flat_map(|name| ["--skip", name]).collect::<Vec<_>>(),
+        true => SLOW_DOMAIN.to_vec(),
+    });
+    for words in [quick, slow] {
+        for program in &programs.domain {
+            // One at a time: there is another mutant beside it.
+            let words = [&words[..], &["--test-threads=1"]].concat();
+            match run(program, &folder.join("domain"), number, &words) {
+                Outcome::Survived => {}
+                other => return other,
+            }
+        }
+    }
+    Outcome::Survived
+}
+
+/// The same for the tests of the commands and of the server. One that fails must do so twice: some
+/// of them measure time.
+pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
+    for program in &programs.command {
+        match run(program, folder, number, &[]) {
+            Outcome::Survived => {}
+            other => return other,
+        }
+    }
+    let skips = |names: &[&'static str]| {
+        names.iter().flat_map(|name| ["--skip", name]).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let quick: Vec<String> = QUICK_SERVER.map(str::to_owned).to_vec();
+    let rest = [skips(&QUICK_SERVER), skips(&MEASURING_SERVER)].concat();
+    for stage in [quick, rest] {
+        for program in &programs.server {
+            let mut stage = stage.clone();
+            loop {
+                let words: Vec<&str> = stage.iter().map(String::as_str).collect();
+                let test = match run(program, folder, number, &words) {
+                    Outcome::Survived => break,
+                    Outcome::Stuck => return Outcome::Stuck,
+                    Outcome::Caught(test) => test,
+                };
+                match run(program, folder, number, &["--exact", &test]) {
+                    Outcome::Survived => stage.extend(["--skip".to_owned(), test]),
+                    other => return other,
+                }
+            }
+        }
+    }
+    Outcome::Survived
+}
+
+/// Runs a test program until a test fails or it ends.
+fn run(program: &Path, folder: &Path, number: usize, words: &[&str]) -> Outcome {
+    let started = Command::new(program)
+        .args(words)
+        .current_dir(folder)
+        .env(VARIABLE, number.to_string())
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    match started {
+        Ok(mut child) => {
+            let outcome = watch(&mut child);
+            let _ = child.kill();
+            let _ = child.wait();
+            outcome
+        }
+        Err(error) => panic!("{} does not start: {error}", program.display()),
+    }
+}
+
+fn watch(child: &mut Child) -> Outcome {
+    let (told, lines) = mpsc::channel();
+    let out = child.stdout.take().map(BufReader::new);
+    thread::spawn(move || {
+        for line in out.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+            if told.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let started = Instant::now();
+    loop {
+        match lines.recv_timeout(DEADLINE.saturating_sub(started.elapsed())) {
+            Ok(line) => {
+                if let Some(test) = failed(&line) {
+                    return Outcome::Caught(test.to_owned());
+                }
+                if line.starts_with("test result: ok") {
+                    return Outcome::Survived;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => return Outcome::Stuck,
+            // It ended without a result: by a signal, or out of memory.
+            Err(RecvTimeoutError::Disconnected) => return Outcome::Stuck,
+        }
+    }
+}
+
+/// The test that a line says has failed.
+fn failed(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}

@@ -1,0 +1,95 @@
+//! Which mutants there are, and which of them are tried.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use seckill_random::Random;
+
+use crate::find::{self, Place};
+
+/// One way to break one place.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// The file, from the root of the repository.
+    pub path: String,
+    pub place: Place,
+    /// What is written instead.
+    pub instead: String,
+    /// The line as it is.
+    line: String,
+}
+
+impl Mutant {
+    /// What it is called where equivalent ones are listed: neither moves with other lines.
+    pub fn key(&self) -> String {
+        format!("{} {}: {} => {}", self.path, self.place.function, self.line, self.instead)
+    }
+
+    /// Whether the tests of the domain are to find it.
+    pub fn is_domain(&self) -> bool {
+        self.path.starts_with("domain/")
+    }
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mutant { path, place, instead, line } = self;
+        write!(f, "{path}:{}: {}: `{line}` => `{instead}`", place.line, place.function)
+    }
+}
+
+/// Folders whose code is broken.
+const FOLDERS: [&str; 2] = ["domain/src", "src/command"];
+
+/// All mutants, in an order that depends on the seed alone.
+///
+/// # Errors
+/// A sentence.
+pub fn shuffled(root: &Path, seed: u64) -> Result<Vec<Mutant>, String> {
+    let mut all = Vec::new();
+    for folder in FOLDERS {
+        let mut files = Vec::new();
+        collect(&root.join(folder), &mut files)?;
+        files.sort_unstable();
+        for file in files {
+            let path = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+            all.extend(of_file(&file, &path)?);
+        }
+    }
+    let mut random = Random(seed);
+    for at in (1..all.len()).rev() {
+        all.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    Ok(all)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let trouble = |error: std::io::Error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(trouble)? {
+        let path = entry.map_err(trouble)?.path();
+        let name = path.file_name().unwrap_or_default();
+        if path.is_dir() && name != "testing" {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|it| it == "rs") && name != "tests.rs" {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn of_file(file: &Path, path: &str) -> Result<Vec<Mutant>, String> {
+    let source = fs::read_to_string(file).map_err(|error| format!("{path}: {error}"))?;
+    let places = find::places(&source).map_err(|error| format!("{path}: {error}"))?;
+    let mutants = places.into_iter().flat_map(|place| {
+        let line = source.lines().nth(place.line - 1).unwrap_or_default().trim().to_owned();
+        let of = |instead: &String| Mutant {
+            path: path.to_owned(),
+            place: place.clone(),
+            instead: instead.clone(),
+            line: line.clone(),
+        };
+        place.breaks.iter().map(of).collect::<Vec<_>>()
+    });
+    Ok(mutants.collect())
+}

@@ -1,0 +1,198 @@
+//! A copy of the sources with switches in it, and its tests, built once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::sample::Mutant;
+use crate::write::{self, Switch, FUNCTION};
+
+/// A copy of the sources.
+pub struct Tree {
+    root: PathBuf,
+    copy: PathBuf,
+}
+
+/// The test programs of the copy.
+#[derive(Debug, Default)]
+pub struct Programs {
+    pub domain: Vec<PathBuf>,
+    pub command: Vec<PathBuf>,
+    pub server: Vec<PathBuf>,
+}
+
+/// What did not build: the numbers of mutants, perhaps none, and what the compiler said.
+pub struct Broken {
+    pub numbers: BTreeSet<usize>,
+    pub said: String,
+}
+
+/// Mutants that are to be in the copy, each with its number.
+pub type Numbered<'m> = BTreeMap<usize, &'m Mutant>;
+
+/// Lines beside the one of an error in which its mutant is looked for.
+const LINES_BESIDE: usize = 3;
+
+impl Tree {
+    /// Copies what the repository at `root` holds to `folder/tree`.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn copy(root: &Path, folder: &Path) -> Result<Tree, String> {
+        let copy = folder.join("tree");
+        let listed = Command::new("git")
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(root)
+            .output()
+            .map_err(|error| format!("git does not start: {error}"))?;
+        for name in String::from_utf8_lossy(&listed.stdout).split_terminator('\0') {
+            put(&root.join(name), &copy.join(name))?;
+        }
+        Ok(Tree { root: root.to_owned(), copy })
+    }
+
+    /// Where the copy is.
+    pub fn folder(&self) -> &Path {
+        &self.copy
+    }
+
+    /// Writes all files that mutants are in, and the two with the switch.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn write(&self, mutants: &Numbered<'_>) -> Result<(), String> {
+        let mut files: BTreeMap<&str, BTreeMap<(usize, usize), Switch>> = BTreeMap::new();
+        for (number, mutant) in mutants {
+            let range = &mutant.place.range;
+            let switch = || Switch { place: mutant.place.clone(), mutants: Vec::new() };
+            let switches = files.entry(&mutant.path).or_default();
+            let switch = switches.entry((range.start, range.end)).or_insert_with(switch);
+            switch.mutants.push((*number, mutant.instead.clone()));
+        }
+        for path in ["domain/src/lib.rs", "src/lib.rs"] {
+            files.entry(path).or_default();
+        }
+        for (path, switches) in files {
+            let source = read(&self.root.join(path))?;
+            let switches: Vec<Switch> = switches.into_values().collect();
+            let mut text = write::with_switches(&source, &switches);
+            if path.ends_with("src/lib.rs") {
+                text.push_str(FUNCTION);
+            }
+            write_changed(&self.copy.join(path), &text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a file as it is in the repository, whose mutants are given up.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn restore(&self, path: &str) -> Result<(), String> {
+        put(&self.root.join(path), &self.copy.join(path))
+    }
+
+    /// Builds all tests, or says which mutants can't be built.
+    ///
+    /// # Errors
+    /// A sentence, where cargo does not start.
+    pub fn build(&self, has_commands: bool) -> Result<Result<Programs, Broken>, String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["test", "--no-run", "--message-format=json", "-p", "seckill-domain"]);
+        if has_commands {
+            command.args(["-p", "seckill", "--lib", "--test", "domain", "--test", "server"]);
+        }
+        let built = command
+            .args(["--target-dir", "../target"])
+            .current_dir(&self.copy)
+            .env("RUSTFLAGS", "--cap-lints=allow")
+            .env_remove("CARGO_TARGET_DIR")
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| format!("cargo does not start: {error}"))?;
+        let text = String::from_utf8_lossy(&built.stdout);
+        let messages: Vec<Value> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(match built.status.success() {
+            true => Ok(programs(&messages)),
+            false => Err(self.broken(&messages)),
+        })
+    }
+
+    fn broken(&self, messages: &[Value]) -> Broken {
+        let mut broken = Broken { numbers: BTreeSet::new(), said: String::new() };
+        let errors = messages.iter().map(|message| &message["message"]);
+        for error in errors.filter(|message| message["level"] == "error") {
+            broken.said += error["rendered"].as_str().unwrap_or_default();
+            let spans = error["spans"].as_array().into_iter().flatten();
+            for span in spans.filter(|span| span["is_primary"] == true) {
+                let path = self.copy.join(span["file_name"].as_str().unwrap_or_default());
+                let line = span["line_start"].as_u64().unwrap_or(1) as usize;
+                broken.numbers.extend(numbers_near(&read(&path).unwrap_or_default(), line));
+            }
+        }
+        broken
+    }
+}
+
+/// The mutants in this line, or else in those beside it.
+fn numbers_near(text: &str, line: usize) -> BTreeSet<usize> {
+    let within = |beside: usize| {
+        let first = line.saturating_sub(beside + 1);
+        let lines = text.lines().skip(first).take(2 * beside + 1);
+        let calls = lines.flat_map(|line| line.split("seckill_mutant(").skip(1));
+        let number = |rest: &str| rest.split(')').next()?.parse().ok();
+        calls.filter_map(number).collect::<BTreeSet<usize>>()
+    };
+    let here = within(0);
+    if here.is_empty() {
+        within(LINES_BESIDE)
+    } else {
+        here
+    }
+}
+
+fn programs(messages: &[Value]) -> Programs {
+    let mut programs = Programs::default();
+    for message in messages {
+        let Some(path) = message["executable"].as_str() else { continue };
+        let target = &message["target"];
+        let list = match (target["name"].as_str(), target["kind"][0].as_str()) {
+            (Some("seckill_domain" | "seckill-domain" | "domain"), _) => &mut programs.domain,
+            (Some("server"), Some("test")) => &mut programs.server,
+            (Some("seckill"), _) => &mut programs.command,
+            _ => continue,
+        };
+        list.push(path.into());
+    }
+    // The tests beside the code are quicker than those of `tests/domain`.
+    programs.domain.sort_by_key(|path| !path.to_string_lossy().contains("seckill_domain"));
+    programs
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn put(from: &Path, to: &Path) -> Result<(), String> {
+    let trouble = |error: std::io::Error| format!("{}: {error}", to.display());
+    // Listed and deleted, or a link.
+    let Ok(bytes) = fs::read(from) else { return Ok(()) };
+    if fs::read(to).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    fs::create_dir_all(to.parent().unwrap_or(to)).map_err(trouble)?;
+    fs::copy(from, to).map(drop).map_err(trouble)
+}
+
+/// Writes a file that says something else by now: what is as it was is not built again.
+fn write_changed(path: &Path, text: &str) -> Result<(), String> {
+    if fs::read_to_string(path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,75 @@
+//! Goes through all states of small split sales, and finds the builds that are broken on purpose.
+//!
+//! ```text
+//! make proof-parts
+//! cargo run --release -p seckill-parts --bin prove_parts -- --small --paths
+//! ```
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use comfy_table::{presets, CellAlignment, Table};
+use seckill_parts::proof::search::{search, Found, LARGE, MUTANTS, SMALL};
+
+/// Searches all orders of messages, failures and repairs of small split sales
+#[derive(Parser)]
+struct Options {
+    /// Only what the tests search
+    #[arg(long)]
+    small: bool,
+    /// Only settings and builds whose name contains this
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Prints how each broken build is found
+    #[arg(long)]
+    paths: bool,
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let mut wrong = Vec::new();
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED);
+    table.set_header(["setting", "states", "depth", "seconds", "found"]);
+    for column in table.column_iter_mut().skip(1).take(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut states = 0;
+    let large = if options.small { &[] } else { LARGE };
+    for config in SMALL.iter().chain(large).filter(|one| one.name.contains(&options.only)) {
+        let found = search(config, None, options.threads);
+        let law = found.broken.as_ref().map(|(law, _)| *law);
+        table.add_row(row(config.name, &found, law.unwrap_or("all laws hold")));
+        eprintln!("{}: {} states", config.name, found.states);
+        states += found.states;
+        if let Some((law, path)) = &found.broken {
+            wrong.push(format!("{}: {law}\n  {}", config.name, path.join("\n  ")));
+        }
+    }
+    for mutant in MUTANTS.iter().filter(|one| one.what.contains(&options.only)) {
+        let found = search(&mutant.config, Some(mutant.law), options.threads);
+        let law = found.broken.as_ref().map(|(law, _)| *law);
+        table.add_row(row(mutant.what, &found, law.unwrap_or("NOT FOUND")));
+        if law.is_none() {
+            wrong.push(format!("{} is not found by: {}", mutant.what, mutant.law));
+        }
+        if let (true, Some((_, path))) = (options.paths, &found.broken) {
+            println!("{}:\n  {}", mutant.what, path.join("\n  "));
+        }
+    }
+    println!("{table}");
+    for one in &wrong {
+        println!("WRONG: {one}");
+    }
+    if wrong.is_empty() {
+        println!("OK: all laws hold in {states} states, and every broken build is found.");
+    }
+    ExitCode::from(u8::from(!wrong.is_empty()))
+}
+
+fn row(name: &str, found: &Found, law: &str) -> [String; 5] {
+    let seconds = format!("{:.1}", found.took.as_secs_f64());
+    [name.to_owned(), found.states.to_string(), found.depth.to_string(), seconds, law.to_owned()]
+}

@@ -1,0 +1,125 @@
+//! Sells a million units of a split sale at 5,000,000 calls a second, in memory, with and without
+//! a balancer, and compares with what is promised.
+//!
+//! ```text
+//! make sim-parts
+//! cargo run --release -p seckill-parts --bin sim_parts -- --parts 64 --interval 20
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use comfy_table::{presets, CellAlignment, Table};
+use seckill_parts::sim::{chart, run, Outcome, Setting};
+
+/// Simulates a rush on a split sale
+#[derive(Parser)]
+struct Options {
+    /// How many parts
+    #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024])]
+    parts: Vec<usize>,
+    /// Milliseconds between two looks of the balancer; 0: no balancer
+    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 5.0, 20.0])]
+    interval: Vec<f64>,
+    /// Milliseconds of a message and its answer
+    #[arg(long, default_value_t = 0.5)]
+    round_trip: f64,
+    /// How many seeds, from 1 on; the worst run counts
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+    /// Writes the picture of 64 parts, without a balancer and with one each 20 ms
+    #[arg(long)]
+    picture: Option<PathBuf>,
+}
+
+/// What is promised for 64 parts: per cent told SOLDOUT too early, by the interval in ms.
+const BARS: [(f64, f64); 2] = [(5.0, 1.0), (20.0, 1.2)];
+const MOVED_PERCENT_MAX: f64 = 14.0;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([
+        "parts",
+        "balancer",
+        "SOLDOUT too early",
+        "units moved",
+        "transfers",
+        "unsold",
+        "sold in",
+    ]);
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut broken = Vec::new();
+    for parts in &options.parts {
+        for interval in &options.interval {
+            let worst = worst(&options, *parts, *interval);
+            table.add_row(row(*parts, *interval, &worst));
+            broken.extend(judge(*parts, *interval, &worst));
+        }
+    }
+    println!(
+        "1,000,000 units, 5,000,000 calls a second, parts asked 0.5 to 1.5 times the average,"
+    );
+    println!("round trip {} ms, worst of {} seeds:\n{table}", options.round_trip, options.seeds);
+    if let Some(file) = &options.picture {
+        let bare = Setting::rush(64, None);
+        let runs = [None, Some(0.02)].map(|interval| run(&Setting { interval, ..bare }));
+        let names = ["Without a balancer", "With one each 20 ms"];
+        let pairs = [(names[0], &runs[0]), (names[1], &runs[1])];
+        if let Err(error) = chart::write(file, &bare, pairs) {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    for wrong in &broken {
+        println!("NOT KEPT: {wrong}");
+    }
+    if broken.is_empty() {
+        println!("OK: what is promised is kept.");
+    }
+    ExitCode::from(u8::from(!broken.is_empty()))
+}
+
+/// The run with the most calls told SOLDOUT too early.
+fn worst(options: &Options, parts: usize, interval: f64) -> Outcome {
+    let interval = (interval > 0.0).then_some(interval / 1e3);
+    let runs = (1..=options.seeds).map(|seed| {
+        let round_trip = options.round_trip / 1e3;
+        run(&Setting { seed, round_trip, ..Setting::rush(parts, interval) })
+    });
+    let worse = |a: &Outcome, b: &Outcome| a.too_early_percent().total_cmp(&b.too_early_percent());
+    runs.max_by(worse).unwrap_or_default()
+}
+
+fn row(parts: usize, interval: f64, run: &Outcome) -> [String; 7] {
+    [
+        parts.to_string(),
+        if interval > 0.0 { format!("each {interval} ms") } else { "none".to_owned() },
+        format!("{:.2} %", run.too_early_percent()),
+        format!("{:.2} %", run.moved_percent(1_000_000)),
+        run.transfers.to_string(),
+        run.unsold.to_string(),
+        format!("{:.0} ms", run.seconds * 1e3),
+    ]
+}
+
+fn judge(parts: usize, interval: f64, run: &Outcome) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if run.unsold > 0 {
+        wrong.push(format!("{parts} parts, {interval} ms: {} units unsold", run.unsold));
+    }
+    let bar = BARS.iter().find(|(at, _)| *at == interval);
+    if let (64, Some((_, bar))) = (parts, bar) {
+        let (early, moved) = (run.too_early_percent(), run.moved_percent(1_000_000));
+        if early > *bar {
+            wrong.push(format!("each {interval} ms: {early:.2} % too early, {bar} % promised"));
+        }
+        if moved > MOVED_PERCENT_MAX {
+            wrong.push(format!("{moved:.1} % moved, {MOVED_PERCENT_MAX} % promised"));
+        }
+    }
+    wrong
+}

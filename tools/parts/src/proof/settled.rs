@@ -1,0 +1,80 @@
+//! What must hold once it is quiet: a balancer that is not disturbed any more finds everything.
+
+use seckill_balance::{made_twice, plan, tell, under_way, Load, Reading, Timing};
+
+use super::part::{Part, Tell};
+use super::state::State;
+use super::{repair, Broken, Config, PARTS};
+
+/// More passes than any state needs.
+const PASSES_MAX: usize = 12;
+
+/// From this state a balancer and a repair without faults come to rest, and then all pairs agree,
+/// no unit is lost or made, and each part says the truth about the others.
+pub fn settles(config: &Config, state: &State) -> bool {
+    let mut quiet = state.clone();
+    for _ in 0..repair::steps(config) {
+        repair::step(config, &mut quiet);
+    }
+    let mut parts: Vec<Part> = quiet.parts.iter().flatten().copied().collect();
+    let comes_to_rest = (0..PASSES_MAX).any(|_| {
+        let before = parts.clone();
+        pass(config, &mut parts);
+        parts == before
+    });
+    comes_to_rest && is_settled(config, quiet.sold(), &parts)
+}
+
+fn readings(parts: &[Part]) -> Vec<Reading> {
+    parts.iter().map(Part::reading).collect()
+}
+
+/// One pass, as the program does it: what was made twice is owed, what is under way arrives,
+/// deficits are filled, and who has to be told is told.
+fn pass(config: &Config, parts: &mut [Part]) {
+    let broken = config.broken.filter(|broken| *broken != Broken::ReadApart);
+    for (from, to) in (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to))) {
+        let (source, peer) = (parts[from].reading(), parts[to].reading());
+        if let Some(total) = made_twice((from, &source), (to, &peer)) {
+            parts[from].send(to, total as u8, true, broken);
+        }
+    }
+    arrive(parts);
+    let load = |part: &Part| Load {
+        available: u64::from(part.available),
+        deficit: u64::from(part.deficit),
+        ..Load::default()
+    };
+    let loads: Vec<Load> = parts.iter().map(load).collect();
+    for one in plan(&loads, &Timing { interval: 0.01, round_trip: 0.001 }) {
+        let total = parts[one.from].sent[one.to] + one.units as u8;
+        parts[one.from].send(one.to, total, false, broken);
+    }
+    arrive(parts);
+    for one in tell(&readings(parts)) {
+        let (elsewhere, pass) = (one.elsewhere as u8, one.pass as u8);
+        let part = one.part as u8;
+        parts[one.part].tell(&Tell { part, elsewhere, pass, began: 0, ended: 0 }, broken);
+    }
+}
+
+fn arrive(parts: &mut [Part]) {
+    for one in under_way(&readings(parts)) {
+        parts[one.to].receive(one.from, one.total as u8, None);
+    }
+}
+
+fn is_settled(config: &Config, sold: u8, parts: &[Part]) -> bool {
+    let totals = seckill_balance::totals(&readings(parts));
+    let agrees = totals.under_way + totals.made_twice == 0;
+    // What is oversold is a deficit, to the unit, and a deficit is only where nothing is left.
+    let put_in = u64::from(config.total);
+    let is_exact = totals.put_in == i64::from(config.total)
+        && totals.available + u64::from(sold) == put_in + totals.deficit
+        && (totals.deficit == 0 || totals.available == 0);
+    let knows = parts.iter().all(|part| {
+        let outside = totals.available - u64::from(part.available);
+        (part.elsewhere == 0) == (totals.available == 0) || (outside == 0 && part.elsewhere == 0)
+    });
+    agrees && is_exact && knows
+}
