@@ -14,25 +14,40 @@ public class After {
     // counter
     String counter(String user, String order) {
         Sale.Answer answer = sale.grab(user, order, 1);
-        return answer.won() ? "秒杀成功" : "秒杀失败: " + answer.outcome();
+        boolean mine = answer.won() && answer.outcome() != Sale.Outcome.ALREADY;
+        return mine ? "秒杀成功" : "秒杀失败: " + answer.outcome();
     }
 
     // business
     String business(String user, String order, BooleanSupplier work) {
-        if (!sale.grab(user, order, 1).won()) {
+        Sale.Answer answer = sale.grab(user, order, 1);
+        if (answer.outcome() == Sale.Outcome.ALREADY) {
+            return "您已经抢到过了";
+        }
+        if (!answer.won()) {
             return "秒杀失败,商品库存不足。";
         }
-        if (work.getAsBoolean()) {
-            boolean paid = sale.confirm(user, order, false).state() == Sale.State.SOLD;
-            return paid ? "秒杀成功" : "秒杀失败";
+        if (answer.outcome() == Sale.Outcome.REPLAY && answer.state() == Sale.State.SOLD) {
+            return "秒杀成功";
         }
-        sale.cancel(user, order);
-        return "秒杀失败";
+        boolean done = false;
+        try {
+            done = work.getAsBoolean();
+        } finally {
+            if (!done) {
+                sale.cancel(user, order);
+            }
+        }
+        boolean paid = done && sale.confirm(user, order, false).state() == Sale.State.SOLD;
+        return paid ? "秒杀成功" : "秒杀失败";
     }
 
     // watch
     String watch(String user, String order) {
         Sale.Answer answer = sale.grab(user, order, 1);
+        if (answer.outcome() == Sale.Outcome.ALREADY) {
+            return "您已经抢到过了";
+        }
         if (answer.won()) {
             return "抢购成功！";
         }
@@ -42,18 +57,23 @@ public class After {
     // coins
     long coins(String user, String order, long count) {
         Sale.Answer answer = sale.grabUpTo(user, order, count);
-        return answer.won() ? answer.numbers().get("qty") : 0;
+        boolean mine = answer.won() && answer.outcome() != Sale.Outcome.ALREADY;
+        return mine ? answer.numbers().get("qty") : 0;
     }
 
     // lists
     String lists(String user, String order) {
         Sale.Answer answer = sale.grab(user, order, 1);
+        if (answer.outcome() == Sale.Outcome.ALREADY) {
+            return "您已经抢到过了";
+        }
         return answer.won() ? "success: " + answer.numbers().get("qty") : "手气不好，再抢购！";
     }
 
     // sql
     boolean sql(Connection shop, String user, String order) throws SQLException {
-        if (!sale.grab(user, order, 1).won()) {
+        Sale.Answer answer = sale.grab(user, order, 1);
+        if (!answer.won() || answer.outcome() == Sale.Outcome.ALREADY) {
             return false;
         }
         String insert = "INSERT IGNORE INTO orders (id, user) VALUES (?, ?)";

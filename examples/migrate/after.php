@@ -22,6 +22,9 @@ function connect(): Redis
 function counter(string $key, string $user, string $order): array
 {
     $answer = (new Sale(connect(...), $key))->grab($user, $order);
+    if ($answer->outcome === 'ALREADY') {
+        return ['msg' => '您已经抢到过了', 'code' => 'ALREADY'];
+    }
     if ($answer->won()) {
         return ['msg' => '秒杀成功', 'order' => $order];
     }
@@ -32,15 +35,24 @@ function counter(string $key, string $user, string $order): array
 function business(string $key, string $user, string $order, callable $work): array
 {
     $sale = new Sale(connect(...), $key);
-    if (!$sale->grab($user, $order)->won()) {
+    $answer = $sale->grab($user, $order);
+    if ($answer->outcome === 'ALREADY') {
+        return ['msg' => '您已经抢到过了'];
+    }
+    if (!$answer->won()) {
         return ['msg' => '秒杀失败,商品库存不足。'];
     }
-    if ($work()) {
-        $state = $sale->confirm($user, $order)->state;
-        return ['msg' => $state === 'SOLD' ? '秒杀成功' : '秒杀失败'];
+    if ($answer->outcome === 'REPLAY' && $answer->state === 'SOLD') {
+        return ['msg' => '秒杀成功'];
     }
-    $sale->cancel($user, $order);
-    return ['msg' => '秒杀失败'];
+    $done = false;
+    try {
+        $done = $work();
+    } finally {
+        $done || $sale->cancel($user, $order);
+    }
+    $paid = $done && $sale->confirm($user, $order)->state === 'SOLD';
+    return ['msg' => $paid ? '秒杀成功' : '秒杀失败'];
 }
 
 // watch
@@ -48,7 +60,9 @@ function watch(string $key, string $user, string $order): void
 {
     $sale = new Sale(connect(...), $key);
     $answer = $sale->grab($user, $order);
-    if ($answer->won()) {
+    if ($answer->outcome === 'ALREADY') {
+        echo '您已经抢到过了';
+    } elseif ($answer->won()) {
         echo '抢购成功！<br/>';
         echo '剩余数量：', $answer->available ?? $sale->status()['available'], '<br/>';
     } else {
@@ -60,6 +74,9 @@ function watch(string $key, string $user, string $order): void
 function coins(string $key, string $user, string $order, int $count): array
 {
     $answer = (new Sale(connect(...), $key))->grab($user, $order, upto: $count);
+    if ($answer->outcome === 'ALREADY') {
+        return ['msg' => '您已经抢过了', 'count' => 0];
+    }
     if ($answer->won()) {
         return ['msg' => '抢红包成功！', 'count' => $answer->qty];
     }
@@ -70,8 +87,8 @@ function coins(string $key, string $user, string $order, int $count): array
 function lists(string $key, string $user, string $order): void
 {
     $answer = (new Sale(connect(...), $key))->grab($user, $order);
-    if (!$answer->won()) {
-        echo '手气不好，再抢购！';
+    if (!$answer->won() || $answer->outcome === 'ALREADY') {
+        echo $answer->won() ? '您已经抢到过了' : '手气不好，再抢购！';
         return;
     }
     echo "success: order $order, number $answer->seq, $answer->qty";
@@ -82,7 +99,7 @@ function sql(PDO $shop, string $key, string $user, string $order): string
 {
     $sale = new Sale(connect(...), $key);
     $answer = $sale->grab($user, $order);
-    if (!$answer->won()) {
+    if (!$answer->won() || $answer->outcome === 'ALREADY') {
         return "fail: $answer->outcome";
     }
     $shop->prepare('INSERT IGNORE INTO orders (id, user) VALUES (?, ?)')->execute([$order, $user]);

@@ -3,6 +3,9 @@
 // What the programs of this folder share: they carry a sale from the keys or tables that a shop has
 // into a sale of seckill, and back. Each step may be repeated: a program that was stopped anywhere is
 // run again, with the same options. See docs/migrate.md.
+//
+// HOST:PORT may also be redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// with TLS. A password
+// that is not to stand on the command line comes from OLD_PASSWORD or NEW_PASSWORD.
 
 declare(strict_types=1);
 
@@ -30,8 +33,13 @@ final class Carry
             isset($options[$name]) || self::fail("--$name is missing; see docs/migrate.md");
         }
         $terms = preg_split('/ /', $options['terms'] ?? '', -1, PREG_SPLIT_NO_EMPTY);
-        $old = isset($options['old']) ? self::connect($options['old']) : null;
-        return new self($old, self::connect($options['new']), $options['sale'], $terms, $options);
+        if (in_array('EVERY', array_map(strtoupper(...), $terms), true)) {
+            // What is left now would be the supply of every later round.
+            self::fail('a sale with rounds is begun fresh between two rounds, not carried over');
+        }
+        $old = isset($options['old']) ? self::connect($options['old'], 'OLD_PASSWORD') : null;
+        $new = self::connect($options['new'], 'NEW_PASSWORD');
+        return new self($old, $new, $options['sale'], $terms, $options);
     }
 
     public function option(string $name, string $default = ''): string
@@ -181,14 +189,20 @@ final class Carry
         return $why === null ? $reply : self::fail($why);
     }
 
-    private static function connect(string $address): Redis
+    private static function connect(string $address, string $passwordIn): Redis
     {
-        [$host, $port] = explode(':', $address);
+        $at = parse_url(str_contains($address, '://') ? $address : "redis://$address");
+        isset($at['host']) || self::fail('an address is HOST:PORT or redis://USER:PASSWORD@HOST:PORT/DATABASE');
+        $password = rawurldecode($at['pass'] ?? '') ?: (string) getenv($passwordIn);
+        $user = rawurldecode($at['user'] ?? '');
         $redis = new Redis();
         try {
-            $redis->connect($host, (int) $port);
+            $redis->connect(($at['scheme'] === 'rediss' ? 'tls://' : '') . $at['host'], $at['port'] ?? 6379);
+            $password === '' || $redis->auth($user === '' ? $password : [$user, $password]);
+            // Another database is not what the shop meant: 0 would be taken without a word.
+            $redis->select((int) trim($at['path'] ?? '0', '/')) || self::fail((string) $redis->getLastError());
         } catch (RedisException $error) {
-            self::fail("$address: {$error->getMessage()}");
+            self::fail("{$at['host']}: {$error->getMessage()}");
         }
         return $redis;
     }

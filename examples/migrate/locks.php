@@ -11,6 +11,8 @@ require __DIR__ . '/carry.php';
 $carry = Carry::fromOptions(['counter', 'lock']);
 $counter = $carry->option('counter');
 $lock = $carry->option('lock');
+// The lock is overwritten: it would take the stock with it.
+$lock !== $counter || Carry::fail('the lock is the stock itself: carry it with counter.php');
 
 if ($carry->isBack()) {
     $units = $carry->takeBack();
@@ -25,5 +27,5 @@ $carry->start();
 // Whoever was inside when their lock was taken goes on: what they sell makes the counter negative.
 $late = (int) $carry->old->get($counter);
 if ($late < 0) {
-    echo 'late: ', -$late, " were sold by the old program since: withdraw them (RESTOCK)\n";
+    echo 'late: ', -$late, " were sold by the old program since: RESTOCK the sale by $late, with a REQ\n";
 }

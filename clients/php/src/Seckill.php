@@ -142,10 +142,13 @@ final class Sale
     {
         for ($attempt = 0; $attempt < $this->attempts; $attempt++) {
             usleep(50_000 * $attempt);
+            $replies = null;
             try {
                 $replies = $this->send($commands);
                 return [$read($replies[0]), $replies, $lost];
             } catch (\Throwable $why) {
+                // A mistake in the program, as a connection of another type; with replies, they are no answer.
+                $why instanceof \Error && $replies === null && throw $why;
                 if (preg_match(self::MISTAKES, $why->getMessage(), $word) === 1) {
                     throw $lost > 0 ? new Unanswered($req, $why) : new SaleError($why->getMessage(), $word[1]);
                 }
