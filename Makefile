@@ -18,7 +18,8 @@ LAB ?=
 # And for `make shop-test`.
 SHOP ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket order-demo orders-test watch-test \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo \
+	orders-test watch-test \
 	clients clients-deps durability \
 	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
@@ -58,6 +59,10 @@ demo-redpacket: deps ## Pay out three rounds of red packets and draw what was pa
 	$(BUILD) -p red_packet --bin red_packet
 	target/release/red_packet
 	target/release/red_packet --packets
+
+demo-waitlist: deps ## Sell to 10,000 people of whom a third don't pay, with and without a waiting list
+	$(BUILD) -p waiting_list --bin waiting_list
+	target/release/waiting_list
 
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders

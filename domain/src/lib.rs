@@ -39,6 +39,8 @@ pub mod draw;
 
 pub mod admission;
 
+pub mod waitlist;
+
 /// Sales that repeat.
 mod rounds {
     pub mod past;
@@ -71,6 +73,7 @@ pub mod plan;
 /// What the contract says of each request. Nothing here changes a sale.
 mod rules {
     pub mod admission;
+    pub(crate) mod behind;
     pub mod decide;
     pub(crate) mod expiry;
     pub(crate) mod grab;
@@ -79,6 +82,7 @@ mod rules {
     mod parts;
     mod rounds;
     mod settle;
+    pub(crate) mod waitlist;
 }
 
 pub mod outbox;

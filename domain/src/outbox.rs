@@ -4,7 +4,7 @@
 //! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only
 //! where there is one. Every node writes it itself, from the change and from its own state.
 
-use crate::codec::effect::Effect;
+use crate::codec::effect::{Effect, Waiting};
 use crate::codec::json::Object;
 use crate::model::balances::Balances;
 use crate::model::event::{Event, EventKind};
@@ -12,6 +12,7 @@ use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
 use crate::plan::Plan;
 use crate::request::terms::Terms;
+use crate::waitlist::Waiter;
 use crate::Sale;
 
 /// One entry, but for the name of its sale.
@@ -147,6 +148,10 @@ impl Sale {
                 (new.user, balances.t, new.req.map(|req| req.id), balances.epoch)
             }
             Some(Effect::Import(new)) => (new.user, new.at, Some(new.req), balances.epoch),
+            Some(Effect::Offer { ticket, .. }) => match self.waiter_at(*ticket) {
+                Some(waiter) => (waiter.user, balances.t, Some(waiter.req), balances.epoch),
+                None => return Raw::default(),
+            },
             _ => match self.stored_grant(view.seq) {
                 Some(grant) => (grant.user, grant.at, grant.req_id(), grant.epoch),
                 None => return Raw::default(),
@@ -159,6 +164,10 @@ impl Sale {
         object.some(r#","deadline":"#, view.deadline);
         object.some(r#","round":"#, balances.round);
         object.number(r#","born":"#, born);
+        if let Some(Effect::Offer { ticket, .. }) = effect {
+            object.number(r#","ticket":"#, *ticket);
+            object.some(r#","until":"#, self.waiter_at(*ticket).map_or(0, |waiter| waiter.until));
+        }
         Raw { user: Some(user), req, ..Raw::default() }
     }
 
@@ -179,6 +188,19 @@ impl Sale {
             (Effect::Round { round, .. }, EventKind::Round) => {
                 object.number(r#","round":"#, *round);
                 Raw::default()
+            }
+            (Effect::Wait(Waiting { ticket, user, req, qty, until }), EventKind::Wait) => {
+                let (ticket, qty, until) = (*ticket, *qty, *until);
+                put_waiter(object, &Waiter { ticket, user, req, qty, at: 0, until }, None)
+            }
+            (Effect::Leave { ticket }, EventKind::Leave) => {
+                self.put_waiter_at(object, self.waiter_at(*ticket), "cancelled")
+            }
+            (Effect::Import(import), EventKind::Leave) => {
+                self.put_waiter_at(object, self.waiter_of(import.user, import.req), "imported")
+            }
+            (Effect::Drop { ticket, reason }, EventKind::Dropped) => {
+                self.put_waiter_at(object, self.waiter_at(*ticket), reason.name())
             }
             (Effect::Init(start), EventKind::Init) => {
                 put_terms(object, &start.terms);
@@ -203,6 +225,36 @@ impl Sale {
 
 fn split_id(terms: &Terms) -> Option<&[u8]> {
     terms.split.as_ref().map(|split| &*split.id)
+}
+
+impl Sale {
+    fn waiter_at(&self, ticket: u64) -> Option<Waiter<'_>> {
+        self.waitlist().and_then(|list| list.get(ticket))
+    }
+
+    fn put_waiter_at<'e>(
+        &'e self,
+        object: &mut Object<'_>,
+        waiter: Option<Waiter<'e>>,
+        reason: &'static str,
+    ) -> Raw<'e> {
+        waiter.map_or_else(Raw::default, |waiter| put_waiter(object, &waiter, Some(reason)))
+    }
+}
+
+/// What an entry has of one who waits, and why they do so no more.
+fn put_waiter<'e>(
+    object: &mut Object<'_>,
+    waiter: &Waiter<'e>,
+    reason: Option<&'static str>,
+) -> Raw<'e> {
+    object.number(r#","ticket":"#, waiter.ticket);
+    object.number(r#","qty":"#, waiter.qty);
+    object.some(r#","until":"#, waiter.until);
+    if let Some(reason) = reason {
+        object.word(r#","reason":""#, reason.as_bytes());
+    }
+    Raw { user: Some(waiter.user), req: Some(waiter.req), ..Raw::default() }
 }
 
 /// The terms; what there is none of is left out. SALT and the secret are never there.
@@ -233,6 +285,11 @@ fn put_terms(object: &mut Object<'_>, terms: &Terms) {
         object.number(r#","part":"#, split.part.into());
         object.number(r#","parts":"#, split.parts.get().into());
         object.number(r#","total":"#, split.total);
+    }
+    if let Some(list) = &terms.waitlist {
+        object.some(r#","waitlist":"#, list.max);
+        object.some(r#","offer_ms":"#, list.offer_ms);
+        object.number(r#","overtake":"#, list.overtake);
     }
 }
 

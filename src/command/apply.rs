@@ -6,7 +6,7 @@ use super::pipeline::KEY;
 use super::pipeline::{self, Committed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
-use crate::server::data_set::counts;
+use crate::server::data_set::counts::{self, Load};
 use crate::server::ffi::random;
 use crate::server::module::info;
 use crate::server::propagation::outbox::{Appended, OpenStream, Outbox, Stream};
@@ -173,9 +173,9 @@ fn append<'c>(
 }
 
 fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
-    let holds = sale.holds_len();
+    let before = Load::of(sale);
     sale.commit(plan);
-    counts::holds_changed(holds, sale.holds_len());
+    counts::changed(before, Load::of(sale));
     // A replica has no sweeper, so what rounds leave is given back here, step by step.
     sale.shed();
     Committed { look_at: sale.next_look(), ..Committed::default() }

@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn grammars_read_as_callers_type_them() {
         for line in [
-            "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]",
+            "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]",
             "SECKILL.RESTOCK key delta REQ id",
             "SECKILL.STATUS key [JSON]",
             "SECKILL.APPLY key position effect [effect ...]",

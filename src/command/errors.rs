@@ -44,6 +44,17 @@ pub const WINDOW_IN_SECONDS: &str = "ERR OPENAT and CLOSEAT are Unix times in mi
 /// IMPORT's AT is in seconds, or beyond what a sale can store.
 pub const AT_OUT_OF_RANGE: &str =
     "ERR AT must be 0 or a Unix time in milliseconds, 100000000000 to 140737488355327";
+/// UNTIL is in seconds, or beyond what a sale can store.
+pub const UNTIL_OUT_OF_RANGE: &str =
+    "ERR UNTIL must be 0 or a Unix time in milliseconds, 100000000000 to 140737488355327";
+/// A waiting list of more entries than one has.
+pub const WAITLIST_TOO_LONG: &str = "ERR WAITLIST takes at most 10000000 entries";
+/// OFFER is over the longest hold.
+pub const OFFER_TOO_LONG: &str = "ERR OFFER must be at most 2592000000 milliseconds (30 days)";
+/// Offers without a deadline.
+pub const OFFER_NEEDS_TIME: &str = "ERR WAITLIST needs OFFER or HOLD, so that offers end";
+/// A waiting list in a sale that draws or repeats.
+pub const WAITLIST_TAKES_NO_DRAW: &str = "ERR WAITLIST can't be combined with DRAW or EVERY";
 /// DRAW with no packet.
 pub const DRAW_NO_PACKETS: &str = "ERR DRAW needs at least 1 packet";
 /// More packets than a sale can have grants.
@@ -147,6 +158,10 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::DrawTakesNoLimit => DRAW_TAKES_NO_LIMIT,
         Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
+        Misuse::WaitlistTooLong => WAITLIST_TOO_LONG,
+        Misuse::OfferTooLong => OFFER_TOO_LONG,
+        Misuse::OfferNeedsTime => OFFER_NEEDS_TIME,
+        Misuse::WaitlistTakesNoDraw => WAITLIST_TAKES_NO_DRAW,
         Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,
         Misuse::LastsOutOfRange => LASTS_OUT_OF_RANGE,
         Misuse::RoundsTakeNoImport => ROUNDS_TAKE_NO_IMPORT,
@@ -182,6 +197,7 @@ mod tests {
         DRAW_AMOUNTS_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MGRAB_KEYS_MAX,
         MOD_RESIDUES_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PARTS_MAX, PERMILLE_ALL, REQ_BYTES_MAX,
         SALT_BYTES_MAX, SPLIT_ID_BYTES_MAX, TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,
+        WAITERS_MAX,
     };
 
     #[test]
@@ -192,6 +208,9 @@ mod tests {
         assert!(EXTEND_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
         assert!(OUTBOX_NAME.contains(&format!(" {OUTBOX_BYTES_MAX} bytes")));
         assert!(AT_OUT_OF_RANGE.ends_with(&format!(" {MOMENT_MS_MIN} to {TIME_MS_MAX}")));
+        assert!(UNTIL_OUT_OF_RANGE.ends_with(&format!(" {MOMENT_MS_MIN} to {TIME_MS_MAX}")));
+        assert!(WAITLIST_TOO_LONG.contains(&format!(" {WAITERS_MAX} entries")));
+        assert!(OFFER_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
         assert!(SUPPLY_TOO_LARGE.ends_with(&format!(" {INTEGER_MAX}")));
         assert!(GRANTS_FULL.contains(&format!(" {GRANTS_MAX} grants")));
         assert!(DRAW_TOO_MANY_PACKETS.contains(&format!(" {GRANTS_MAX} packets")));

@@ -1,11 +1,13 @@
-//! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id]`: check, decrement and record in one step.
+//! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]`: check, decrement and record
+//! in one step; or else a place on the waiting list.
 
 use super::args::{is, Args, Parsed};
 use super::errors;
 use super::pipeline;
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use crate::server::call::Call;
-use seckill_domain::request::{Amount, Grab, Request};
+use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::request::{Amount, Grab, Request, Wait};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.GRAB",
@@ -36,6 +38,21 @@ pub const SPEC: Spec = Spec {
         )
         .optional(),
         vocabulary::REQ.optional(),
+        Arg::block(
+            "wait",
+            &[
+                Arg::pure("wait", "WAIT"),
+                Arg::new("until", ArgKind::UnixTime)
+                    .shown("ms")
+                    .token("UNTIL")
+                    .optional()
+                    .about("first moment at which they wait no more, in Unix milliseconds"),
+            ],
+        )
+        .optional()
+        .about(
+            "what is not there is waited for, in a sale with WAITLIST; needs REQ and takes no UPTO",
+        ),
     ],
     reply:
         "`[GRANTED, seq, qty, state, deadline, available]`: yours; `available` is what is left\n\
@@ -52,11 +69,13 @@ pub const SPEC: Spec = Spec {
         `[CLOSED]`: the window is over\n\
         `[PAUSED]`: the operator paused the sale\n\
         `[DENIED]`: not eligible\n\
-        `[BUSY]`: not let in, see admission",
+        `[BUSY]`: not let in, see admission; with WAIT also: the list is full\n\
+        `[WAITING, ticket, ahead, units ahead]`: on the waiting list, now or since before",
     errors: &[
         errors::USER,
         errors::INTEGER,
         errors::REQ,
+        errors::UNTIL_OUT_OF_RANGE,
         errors::SYNTAX,
         errors::NO_SALE,
         errors::WRONG_TYPE,
@@ -72,15 +91,15 @@ pub const SPEC: Spec = Spec {
 
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
-        Ok(grab) => pipeline::run(call, &Request::Grab(grab)),
+        Ok(request) => pipeline::run(call, &request),
         Err(error) => call.reply().error(error),
     }
 }
 
-fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Grab<'a>> {
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Request<'a>> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
-    let (mut amount, mut req) = (None, None);
+    let (mut amount, mut req, mut wait, mut until) = (None, None, None, None);
     while let Some(name) = args.option() {
         if is(name, "QTY") {
             args.once(&mut amount, |args| args.count().map(Amount::Exactly))?;
@@ -88,9 +107,20 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Grab<'a>> {
             args.once(&mut amount, |args| args.count().map(Amount::UpTo))?;
         } else if is(name, "REQ") {
             args.once(&mut req, Args::req)?;
+        } else if is(name, "WAIT") {
+            args.once(&mut wait, |_| Ok(()))?;
+        } else if is(name, "UNTIL") {
+            args.once(&mut until, |args| args.moment(TIME_MS_MAX, errors::UNTIL_OUT_OF_RANGE))?;
         } else {
             return Err(errors::SYNTAX);
         }
     }
-    Ok(Grab { user, amount: amount.unwrap_or(Amount::Unsaid), req })
+    let grab = Grab { user, amount: amount.unwrap_or(Amount::Unsaid), req };
+    match (wait, until) {
+        (None, None) => Ok(Request::Grab(grab)),
+        (Some(()), _) if req.is_some() && !matches!(grab.amount, Amount::UpTo(_)) => {
+            Ok(Request::Wait(Wait { grab, until: until.unwrap_or(0) }))
+        }
+        _ => Err(errors::SYNTAX),
+    }
 }

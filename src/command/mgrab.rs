@@ -13,7 +13,7 @@ use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use seckill_domain::outcome::{GrantView, Outcome};
 use seckill_domain::plan::Plan;
-use seckill_domain::request::{Amount, Grab, Now};
+use seckill_domain::request::{Amount, Grab, Now, Request};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -216,8 +216,8 @@ fn judge<'a, 'c>(
     match &mut decided.outcome {
         MultiOutcome::Misuse(misuse) => return Err(errors::misuse(*misuse)),
         MultiOutcome::Refused { index, outcome } => {
-            if let Some(sale) = sales.get(*index) {
-                *outcome = sale.masked(outcome.clone());
+            if let Some((sale, grab)) = judged.get(*index) {
+                *outcome = sale.masked(&Request::Grab(*grab), outcome.clone());
             }
         }
         _ => {}

@@ -20,6 +20,7 @@ pub mod options;
 mod parts;
 mod pause;
 pub mod pipeline;
+mod place;
 mod reply;
 mod restock;
 mod rounds;
@@ -30,6 +31,7 @@ pub mod table;
 mod terms;
 mod user;
 pub mod vocabulary;
+mod waiters;
 mod winners;
 
 use crate::server::module::load::{self, Context, RedisString, Status};

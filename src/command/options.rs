@@ -8,6 +8,7 @@ use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
 use seckill_domain::parts::Split;
 use seckill_domain::schedule::Schedule;
 use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
 /// What the options said.
 #[derive(Debug, Default)]
@@ -71,6 +72,9 @@ impl Options {
             ("OFFSET", &mut self.offset),
             ("LASTS", &mut self.lasts),
             ("TOTAL", &mut self.total),
+            ("WAITLIST", &mut change.waitlist.max),
+            ("OFFER", &mut change.waitlist.offer_ms),
+            ("OVERTAKE", &mut change.waitlist.overtake),
         ];
         match slots.into_iter().find(|(option, _)| is(name, option)) {
             Some((_, slot)) => args.once(slot, Args::integer).map(|()| true),
@@ -160,7 +164,14 @@ impl Options {
             }
             _ => return Err(errors::SYNTAX),
         };
-        Terms::default().altered(&self.change).check().map_err(errors::misuse)
+        let WaitTermsChange { max, offer_ms, overtake } = self.change.waitlist;
+        if max.is_none() && offer_ms.or(overtake).is_some() {
+            return Err(errors::SYNTAX);
+        }
+        // HOLD and OFFER may be those that the sale has.
+        let waitlist = Some(WaitTerms { max: 0, offer_ms: 1, overtake: 0 });
+        let usual = Terms { hold_ms: 1, waitlist, ..Terms::default() };
+        usual.altered(&self.change).check().map_err(errors::misuse)
     }
 }
 

@@ -15,7 +15,7 @@ use std::slice;
 
 use super::{errors, reply};
 use crate::server::call::Call;
-use crate::server::data_set::counts;
+use crate::server::data_set::counts::{self, Load};
 use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
@@ -80,10 +80,11 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let mut key = call.open(KEY);
     let sale = sale(key.slot())?;
     let Decision { outcome, plan } = &sale.decide(request, now);
-    let shown = sale.masked(outcome.clone());
+    let shown = sale.masked(request, outcome.clone());
     // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
     let attempt = match request {
         Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),
+        Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
         _ => None,
     };
     let Some(plan) = plan else {
@@ -143,6 +144,8 @@ pub struct Committed<'c> {
     pub settled: u64,
     /// When the sweeper must look at the sale.
     pub look_at: Option<u64>,
+    /// Whether it must at once: somebody waits for what is there.
+    pub is_urgent: bool,
 }
 
 /// The stream that the entries of `plan` go to, if it has any. `named` is the stream that the
@@ -280,14 +283,20 @@ fn commit<'c>(
     attempt: Option<Attempt<'_>>,
     now: &Now,
 ) -> Committed<'c> {
-    let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
+    let (before, expired) = (Load::of(sale), sale.tallies().expired);
+    let (offers, dropped) = sale.list_totals();
     sale.commit(plan);
-    counts::holds_changed(holds, sale.holds_len());
+    let after = Load::of(sale);
+    counts::changed(before, after);
     counts::EXPIRED.add(sale.tallies().expired - expired);
+    counts::OFFERS.add(sale.list_totals().0 - offers);
+    counts::DROPPED.add(sale.list_totals().1 - dropped);
     count(sale, attempt);
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
     let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
-    Committed { entries: None, settled: holds.saturating_sub(sale.holds_len()), look_at }
+    let is_urgent = sale.serves_at(now);
+    let settled = before.holds.saturating_sub(after.holds);
+    Committed { entries: None, settled, look_at, is_urgent }
 }
 
 fn count(sale: &mut Sale, attempt: Option<Attempt<'_>>) {
@@ -359,6 +368,9 @@ pub fn propagate_first(
 pub fn signal(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
     signal_modified(call, key, committed);
     watch(call, key, committed.look_at);
+    if committed.is_urgent {
+        call.hurry();
+    }
 }
 
 fn signal_modified(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {

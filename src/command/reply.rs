@@ -5,7 +5,7 @@
 use super::errors;
 use crate::server::ffi::reply::Reply;
 use seckill_domain::ledger::Grant;
-use seckill_domain::outcome::{GrantView, Outcome, State};
+use seckill_domain::outcome::{GrantView, Outcome, Place, State};
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
@@ -28,6 +28,11 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::Paused => word(reply, "PAUSED"),
         Outcome::Denied => word(reply, "DENIED"),
         Outcome::Busy => word(reply, "BUSY"),
+        Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
+            reply.array(4);
+            reply.text("WAITING");
+            [ticket, ahead, units_ahead].into_iter().for_each(|number| reply.number(*number));
+        }
         Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
             settled(reply, state.name(), [*seq, *qty, *deadline]);
         }

@@ -28,7 +28,10 @@ pub const SPEC: Spec = Spec {
         `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped`, where \
         DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
         `next_round_at` (0: the series is over), of a part of a split `part`, `parts`, `put_in`, \
-        `sent`, `received`, `elsewhere` and `unmet_units`, and the map `counters`.",
+        `sent`, `received`, `elsewhere` and `unmet_units`, with WAITLIST that \
+        (`waitlist`), `offer_ms`, `overtake`, `waiting` and `waiting_units` (entries and their \
+        units), `waiting_since` (when the first one joined) and `offered` (offers that stand), \
+        and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
     internal: false,
@@ -82,6 +85,7 @@ mod tests {
     use seckill_domain::parts::Split;
     use seckill_domain::schedule::Schedule;
     use seckill_domain::terms::Terms;
+    use seckill_domain::waitlist::WaitTerms;
     use seckill_oracle::sales::{at, created};
 
     #[test]
@@ -91,7 +95,9 @@ mod tests {
         let (schedule, draw) = (Some(schedule), Some(draw));
         let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
         let split = Split::new(0, 2, b"s", 1).ok().map(Box::new);
-        for terms in [terms, Terms { split, ..Terms::default() }] {
+        let waitlist = Some(WaitTerms { max: 1, offer_ms: 1, overtake: 1 });
+        let with_list = Terms { waitlist, ..Terms::default() };
+        for terms in [terms, Terms { split, ..Terms::default() }, with_list] {
             let status = created(1, terms).status(&at(2));
             let fields = serde_json::to_value(status).unwrap();
             let fields = fields.as_object().unwrap();

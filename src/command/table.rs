@@ -6,12 +6,12 @@
 use super::vocabulary::{Spec, FIRST};
 use super::{
     allow_deny, alter, apply, audit, docs, elsewhere, grab, home, import, init, mgrab, parts,
-    pause, restock, rounds, send_receive, settle, status, user, winners,
+    pause, place, restock, rounds, send_receive, settle, status, user, waiters, winners,
 };
 use crate::server::call::Call;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 26] = [
+pub static TABLE: [Spec; 28] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -36,6 +36,8 @@ pub static TABLE: [Spec; 26] = [
     rounds::SPEC,
     parts::SPEC,
     home::SPEC,
+    place::SPEC,
+    waiters::SPEC,
     HELP,
     apply::SPEC,
 ];

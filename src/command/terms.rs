@@ -81,6 +81,27 @@ const ADMISSION: [Arg; 5] = [
         ),
 ];
 
+/// Who waits for what comes back, for the table.
+const WAITLIST: Arg = Arg::block(
+    "waitlist",
+    &[
+        Arg::new("max", ArgKind::Integer).token("WAITLIST").about(
+            "so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
+             offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY",
+        ),
+        Arg::new("offer", ArgKind::Integer)
+            .shown("ms")
+            .token("OFFER")
+            .optional()
+            .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)"),
+        Arg::new("overtake", ArgKind::Integer).shown("n").token("OVERTAKE").optional().about(
+            "how often the first one may be passed by those who ask for less, before units \
+             collect for them (default 16)",
+        ),
+    ],
+)
+.optional();
+
 /// How amounts are drawn, for the table.
 const DRAW: Arg = Arg::one_of(
     "draw",
@@ -200,6 +221,7 @@ pub const INIT_ARGS: &[Arg] = &[
     ADMISSION[3],
     ADMISSION[4],
     PART,
+    WAITLIST,
 ];
 
 /// The same without what can't be altered.
@@ -216,6 +238,7 @@ pub const ALTER_ARGS: &[Arg] = &[
     ADMISSION[2],
     ADMISSION[3],
     ADMISSION[4],
+    WAITLIST,
 ];
 
 /// The key of a command that creates a sale.

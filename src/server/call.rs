@@ -120,6 +120,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Has the sweeper look at what is due at once, not when its interval is over.
+    pub fn hurry(&mut self) {
+        timer::hurry(self.ctx.lock());
+    }
+
     /// Replicates this very call.
     pub fn replicate_verbatim(&mut self) {
         // SAFETY: a living context is all that the call needs.

@@ -6,7 +6,7 @@ use crate::support::{Conn, Options, Reply, Server};
 /// Name, arity, flags, flags of its keys, the outbox behind a comma, and its grammar.
 type Known = (&'static str, i64, &'static str, &'static str, &'static str);
 
-const COMMANDS: [Known; 26] = [
+const COMMANDS: [Known; 28] = [
     (
         "SECKILL.INIT",
         -3,
@@ -17,7 +17,8 @@ const COMMANDS: [Known; 26] = [
          DRAW LIST amount [amount ...]] [EVERY every [OFFSET offset] [LASTS lasts] [CARRY]] \
          [ALLOWLIST [OFF]] [MOD modulus [remainder [remainder ...]]] \
          [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]] \
-         [PART part OF parts SPLIT id TOTAL total]",
+         [PART part OF parts SPLIT id TOTAL total] \
+         [WAITLIST max [OFFER offer] [OVERTAKE overtake]]",
     ),
     ("SECKILL.RESTOCK", 5, "write denyoom module", "RW access update", "key delta REQ req"),
     ("SECKILL.PAUSE", 2, "write module", "RW update", "key"),
@@ -29,7 +30,8 @@ const COMMANDS: [Known; 26] = [
         "RW update variable_flags, RW insert incomplete variable_flags",
         "key [LIMIT limit] [GRABS grabs] [HOLD hold] [OPENAT openat] [CLOSEAT closeat] \
          [OUTBOX outbox] [ALLOWLIST [OFF]] [MOD modulus [remainder [remainder ...]]] \
-         [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]]",
+         [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]] \
+         [WAITLIST max [OFFER offer] [OVERTAKE overtake]]",
     ),
     ("SECKILL.REFUND", -3, "write module", "RW access update", "key user [SEQ seq|REQ req]"),
     (
@@ -60,7 +62,7 @@ const COMMANDS: [Known; 26] = [
         -3,
         "write denyoom module fast",
         "RW access update",
-        "key user [QTY qty|UPTO upto] [REQ req]",
+        "key user [QTY qty|UPTO upto] [REQ req] [WAIT [UNTIL until]]",
     ),
     (
         "SECKILL.CONFIRM",
@@ -87,12 +89,14 @@ const COMMANDS: [Known; 26] = [
         "key cursor [COUNT count] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL] \
          [ROUND round]",
     ),
+    ("SECKILL.PLACE", 3, "readonly module fast", "RO access", "key user"),
+    ("SECKILL.WAITERS", -3, "readonly module", "RO access", "key cursor [COUNT count]"),
     ("SECKILL.HELP", 1, "readonly loading stale module fast", "", ""),
     ("SECKILL.APPLY", -4, "write module", "RW update", "key position effect [effect ...]"),
 ];
 
 /// A call of each command whose key is `k`.
-const CALLS: [&str; 24] = [
+const CALLS: [&str; 26] = [
     "SECKILL.INIT k 5 LIMIT 2",
     "SECKILL.RESTOCK k 5 REQ r",
     "SECKILL.PAUSE k",
@@ -116,6 +120,8 @@ const CALLS: [&str; 24] = [
     "SECKILL.STATUS k JSON",
     "SECKILL.USER k u COUNT 2",
     "SECKILL.WINNERS k 0 COUNT 2",
+    "SECKILL.PLACE k u",
+    "SECKILL.WAITERS k 0 COUNT 2",
     "SECKILL.APPLY k 1 gu",
 ];
 

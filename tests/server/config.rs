@@ -101,7 +101,7 @@ fn info_shows_what_this_node_did() {
         let lines = info.lines().filter(|line| line.contains(':'));
         lines.map(|line| line.trim_start_matches("seckill_").to_owned()).collect::<Vec<_>>()
     };
-    let expected = |sales: u64, counts: [u64; 14]| {
+    let expected = |sales: u64, counts: [u64; 17]| {
         let names = [
             "granted",
             "already",
@@ -114,18 +114,22 @@ fn info_shows_what_this_node_did() {
             "paused",
             "denied",
             "busy",
+            "waiting",
             "expired",
+            "offers",
+            "dropped",
             "apply_refused",
             "outbox_refused",
         ];
         let mut lines =
             vec![format!("version:{}", env!("CARGO_PKG_VERSION")), format!("sales:{sales}")];
-        let sweeper = ["holds:0", "expiry_lag_ms:0", "expiry_lag_max_ms:0", "sweeper_backlog:0"];
+        let sweeper =
+            ["holds:0", "waiters:0", "expiry_lag_ms:0", "expiry_lag_max_ms:0", "sweeper_backlog:0"];
         lines.extend(sweeper.map(str::to_owned));
         lines.extend(names.iter().zip(counts).map(|(name, count)| format!("{name}:{count}")));
         lines
     };
-    assert_eq!(section(&mut conn), expected(0, [0; 14]));
+    assert_eq!(section(&mut conn), expected(0, [0; 17]));
     for line in [
         "SECKILL.INIT k 5 LIMIT 3",
         "SECKILL.GRAB k a QTY 2 REQ o",
@@ -147,7 +151,10 @@ fn info_shows_what_this_node_did() {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
     assert!(conn.cmd("SECKILL.APPLY k 9 gu").is_error());
-    assert_eq!(section(&mut conn), expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 0]));
+    assert_eq!(
+        section(&mut conn),
+        expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0])
+    );
     let everything = conn.cmd("INFO everything").text();
     assert!(everything.contains("seckill_granted:3"), "the section is in INFO everything");
 }

@@ -145,7 +145,7 @@ fn print_distribution(crowd: Crowd, fared: &Fared) {
 fn others_are_served_while_many_holds_fall_due() {
     for (sales, holds, outbox) in [(1, 10_000, false), (1, 10_000, true), (50, 200, true)] {
         let fared = fall_due(Crowd { sales, holds, outbox });
-        assert!(fared.pings.len() >= 10, "{} PINGs were answered", fared.pings.len());
+        assert!(fared.pings.len() >= 4, "{} PINGs were answered", fared.pings.len());
         let half_us = fared.settled_ms as u64 * 1000 / 2;
         assert!(fared.pings.max() < half_us, "a PING took {} us", fared.pings.max());
     }

@@ -57,5 +57,6 @@ mod rounds;
 mod security;
 mod soak;
 mod sweeper;
+mod waitlist;
 
 use seckill_harness as support;

@@ -12,13 +12,14 @@ use crate::support::{valgrind, Conn, Reply, Server};
 /// ends while the test runs, and no hold runs out.
 const CALLS: &[&str] = &[
     "SECKILL.INIT k 100 LIMIT 9 GRABS 9 HOLD 900000 OPENAT 100000000001 CLOSEAT 4102444800000 OUTBOX s \
-     ALLOWLIST OFF MOD 2 0 1 SAMPLE 999 SALT x ADMIT 0 MASK OFF",
+     ALLOWLIST OFF MOD 2 0 1 SAMPLE 999 SALT x ADMIT 0 MASK OFF WAITLIST 9 OFFER 800000 OVERTAKE 5",
     "SECKILL.INIT new 9 DRAW PACKETS 3 MIN 2 EVERY 140737488355327 OFFSET 5 LASTS 6 CARRY",
     "SECKILL.INIT new 9 DRAW UNIFORM 1 5",
     "SECKILL.INIT new 9 DRAW EQUAL 3",
     "SECKILL.INIT new 9 DRAW LIST 4 5",
+    "SECKILL.INIT new 9 PART 1 OF 3 SPLIT x TOTAL 30",
     "SECKILL.ALTER k LIMIT 8 GRABS 9 HOLD 800000 OPENAT 100000000002 CLOSEAT 0 OUTBOX s ALLOWLIST OFF MOD 0 \
-     SAMPLE 1000 SALT x ADMIT 0 MASK OFF",
+     SAMPLE 1000 SALT x ADMIT 0 MASK OFF WAITLIST 8 OFFER 700000 OVERTAKE 4",
     "SECKILL.RESTOCK k 5 REQ r",
     "SECKILL.PAUSE k",
     "SECKILL.RESUME k",
@@ -31,6 +32,7 @@ const CALLS: &[&str] = &[
     "SECKILL.ROUNDS k COUNT 5",
     "SECKILL.GRAB k u QTY 1 REQ r",
     "SECKILL.GRAB k u UPTO 1",
+    "SECKILL.GRAB k u QTY 1 REQ r WAIT UNTIL 4102444800000",
     "SECKILL.CONFIRM k u SEQ 1 RECLAIM",
     "SECKILL.CONFIRM k u REQ r RECLAIM",
     "SECKILL.CANCEL k u SEQ 2",
@@ -49,6 +51,13 @@ const CALLS: &[&str] = &[
     "SECKILL.WINNERS k 0 STATE EXPIRED",
     "SECKILL.WINNERS k 0 STATE REFUNDED",
     "SECKILL.WINNERS k 0 STATE ALL",
+    "SECKILL.PLACE k u",
+    "SECKILL.SEND p x 1 5 OWED",
+    "SECKILL.RECEIVE p x 1 5",
+    "SECKILL.ELSEWHERE p x 5 1",
+    "SECKILL.PARTS p",
+    "SECKILL.HOME u 4",
+    "SECKILL.WAITERS k 0 COUNT 2",
     "SECKILL.HELP",
     "SECKILL.APPLY k 1 gu",
 ];
@@ -103,6 +112,7 @@ fn a_mistake_is_a_listed_error_and_changes_nothing() {
         ("SET string x", "+OK"),
         ("SECKILL.INIT k 100 LIMIT 9 HOLD 900000 OUTBOX s", "+OK"),
         ("SECKILL.INIT l 100 LIMIT 9", "+OK"),
+        ("SECKILL.INIT p 50 PART 0 OF 2 SPLIT x TOTAL 100", "+OK"),
     ]);
     for req in ["r", "r2", "r3"] {
         assert!(!conn.cmd(&format!("SECKILL.GRAB k u REQ {req}")).is_error());
@@ -141,7 +151,7 @@ fn a_mistake_is_a_listed_error_and_changes_nothing() {
         }
     }
     assert!(calls * step > 2500 && mistakes > calls / 2, "{mistakes} of {calls}");
-    for key in ["k", "l"] {
+    for key in ["k", "l", "p"] {
         server.assert_sound(key);
     }
 }

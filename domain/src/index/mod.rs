@@ -151,6 +151,22 @@ impl Index {
         }
     }
 
+    /// Removes a key that is there, with its value.
+    pub fn remove(&mut self, hash: u64, value: Value) {
+        let fragment = fragment_of(hash);
+        let Some(number) = self.shard_of(fragment) else { return };
+        let shard = &mut self.shards[number];
+        let place = shard.find(fragment, |other| other == value);
+        debug_assert!(place.is_ok(), "only a key that is there is removed");
+        if let Ok(place) = place {
+            shard.remove(place);
+            self.len -= 1;
+        }
+        if self.is_empty() {
+            *self = Index::default();
+        }
+    }
+
     fn make_room(&mut self, number: usize, fragment: u32) {
         let shard = &self.shards[number];
         if shard.words.len() < SLOTS_PER_SHARD_MAX || shard.depth >= DEPTH_MAX {

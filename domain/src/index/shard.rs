@@ -149,6 +149,21 @@ impl Shard {
         true
     }
 
+    /// Takes the word at `place` out. What was displaced by it moves back, up to the first word
+    /// that is at home.
+    pub(super) fn remove(&mut self, place: usize) {
+        let mut gap = place;
+        while let Some(&word) = self.words.get(gap + 1) {
+            if word == 0 || self.home(fragment_in(word)) > gap {
+                break;
+            }
+            self.words[gap] = word;
+            gap += 1;
+        }
+        self.words[gap] = 0;
+        self.used -= 1;
+    }
+
     /// Whether it takes no more keys.
     pub(super) fn is_full(&self) -> bool {
         is_full(self.used as usize, homes_in(self.words.len()))

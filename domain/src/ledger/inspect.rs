@@ -71,6 +71,8 @@ pub struct Recount {
     pub holds: u64,
     pub held: u64,
     pub sold: u64,
+    /// Held grants that are offers.
+    pub offered: u64,
     /// Users whose sums are not those of their grants, and grants that their user doesn't lead to.
     pub holdings_wrong: u64,
 }
@@ -84,6 +86,7 @@ impl Ledger {
         for grant in (self.base() + 1..=self.len()).filter_map(|seq| self.grant(seq)) {
             count.grants += 1;
             count.live += u64::from(grant.state.is_live());
+            count.offered += u64::from(grant.is_offer());
             match grant.state {
                 State::Held => {
                     count.held = count.held.saturating_add(grant.qty);

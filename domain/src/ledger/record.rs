@@ -34,6 +34,8 @@ pub enum Asked {
     UpTo,
     /// IMPORT: a GRAB's repeat may have asked either way.
     Either,
+    /// QTY, by one who waited: the grant was offered.
+    Offered,
 }
 
 /// A request id and how it asked.
@@ -96,6 +98,7 @@ pub fn asked_code(asked: Asked) -> u8 {
         Asked::Exactly => 0,
         Asked::UpTo => 1,
         Asked::Either => 2,
+        Asked::Offered => 3,
     }
 }
 
@@ -105,6 +108,7 @@ pub fn asked_of(code: u8) -> Option<Asked> {
         0 => Asked::Exactly,
         1 => Asked::UpTo,
         2 => Asked::Either,
+        3 => Asked::Offered,
         _ => return None,
     })
 }
@@ -239,6 +243,11 @@ impl<'a> Grant<'a> {
     /// This grant's request id.
     pub fn req_id(&self) -> Option<&'a [u8]> {
         self.req.map(|req| req.id)
+    }
+
+    /// Whether it is an offer that stands.
+    pub fn is_offer(&self) -> bool {
+        self.state == State::Held && self.req.is_some_and(|req| req.asked == Asked::Offered)
     }
 
     /// Whether it is a hold whose time is over at `t`.

@@ -26,6 +26,11 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
+    /// Bytes that were not read yet.
+    pub fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Whether everything was read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()

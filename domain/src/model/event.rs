@@ -60,6 +60,14 @@ pub enum EventKind {
     Send,
     /// Units were received from another part of the split.
     Receive,
+    /// A user joined the waiting list.
+    Wait,
+    /// Units were offered to the one who waited for them.
+    Offer,
+    /// A user left the waiting list.
+    Leave,
+    /// An entry of the waiting list was dropped.
+    Dropped,
     /// None available, none held, none at other parts.
     SoldOut,
     /// None available, some held or at other parts.
@@ -69,7 +77,7 @@ pub enum EventKind {
 }
 
 /// Every kind of event, in the order in which pages list them.
-pub const EVENTS: [EventKind; 20] = [
+pub const EVENTS: [EventKind; 24] = [
     EventKind::Init,
     EventKind::Grant,
     EventKind::Confirm,
@@ -87,6 +95,10 @@ pub const EVENTS: [EventKind; 20] = [
     EventKind::Round,
     EventKind::Send,
     EventKind::Receive,
+    EventKind::Wait,
+    EventKind::Offer,
+    EventKind::Leave,
+    EventKind::Dropped,
     EventKind::SoldOut,
     EventKind::AllHeld,
     EventKind::Available,
@@ -139,6 +151,14 @@ impl EventKind {
             EventKind::Send => ("SEND", Some(c"seckill.send"), "units were sent to another part"),
             EventKind::Receive => {
                 ("RECEIVE", Some(c"seckill.receive"), "units were received from another part")
+            }
+            EventKind::Wait => ("WAIT", Some(c"seckill.wait"), "a user joined the waiting list"),
+            EventKind::Offer => {
+                ("OFFER", Some(c"seckill.offer"), "units are held for a user who waited for them")
+            }
+            EventKind::Leave => ("LEAVE", Some(c"seckill.leave"), "a user left the waiting list"),
+            EventKind::Dropped => {
+                ("DROPPED", Some(c"seckill.dropped"), "an entry of the waiting list was dropped")
             }
             EventKind::SoldOut => {
                 ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, held or elsewhere")

@@ -83,6 +83,19 @@ pub const PERMILLE_ALL: u64 = 1000;
 /// Longest SALT.
 pub const SALT_BYTES_MAX: usize = 128;
 
+/// Entries of a waiting list.
+pub const WAITERS_MAX: u64 = 10_000_000;
+
+/// How often the head of a waiting list may be passed where OVERTAKE is not said.
+pub const OVERTAKE_USUAL: u64 = 16;
+
+/// Offers and drops that one step makes; the sweeper goes on.
+pub const OFFERS_PER_STEP_MAX: usize = 64;
+
+/// Entries of a waiting list in one piece of a snapshot: with the longest ids it stays within the
+/// bound of a piece.
+pub const WAITERS_PER_PIECE: usize = 256;
+
 /// Rounds whose totals a sale shows, the stored one included.
 pub const ROUND_TOTALS_MAX: usize = 100;
 
@@ -124,6 +137,7 @@ const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PI
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
 const _: () = assert!(AMOUNTS_PER_PIECE * 8 <= PIECE_BYTES_TARGET && INTEGER_MAX < 1 << 56);
 const _: () = assert!(USERS_PER_PIECE * (USER_BYTES_MAX + 4) < PIECE_BYTES_MAX);
+const _: () = assert!(WAITERS_PER_PIECE * (USER_BYTES_MAX + REQ_BYTES_MAX + 64) < PIECE_BYTES_MAX);
 const _: () = assert!(USERS_PER_COMMAND_MAX <= USERS_PER_EFFECT_MAX * EFFECTS_PER_APPLY_MAX);
 const _: () = assert!(LISTED_BYTES_MAX < u32::MAX as u64);
 const _: () = assert!(DRAW_AMOUNTS_MAX <= GRANTS_MAX);

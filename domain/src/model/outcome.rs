@@ -53,6 +53,17 @@ pub struct GrantView {
     pub deadline: u64,
 }
 
+/// An entry's place on the waiting list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its ticket.
+    pub ticket: u64,
+    /// Entries before it.
+    pub ahead: u64,
+    /// Units that these ask for.
+    pub units_ahead: u64,
+}
+
 /// What a command came to. The command room turns it into a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -97,6 +108,8 @@ pub enum Outcome {
     Denied,
     /// The user is shed: others were lucky or faster.
     Busy,
+    /// The user waits: they have joined the list, or are on it already.
+    Waiting(Place),
     /// So many users were added to a list or removed.
     Changed {
         /// How many changed.
@@ -142,9 +155,9 @@ pub enum Outcome {
 }
 
 /// Attempts that got nothing new, as STATUS and INFO count them: the name of each, and what it
-/// says. Their counters are a part of a dump, whose form of now has ten: one more comes with a new
-/// form.
-pub const REFUSALS: [(&CStr, &str); 10] = [
+/// says. Their counters are a part of a dump, whose form of now has eleven: one more comes with a
+/// new form.
+pub const REFUSALS: [(&CStr, &str); 11] = [
     (c"already", "calls of users who had all they may have"),
     (c"replayed", "calls whose REQ had been granted before"),
     (c"overlimit", "calls that asked for more than their allowance"),
@@ -154,7 +167,8 @@ pub const REFUSALS: [(&CStr, &str); 10] = [
     (c"closed", "calls after the sale was closed"),
     (c"paused", "calls while the sale was paused"),
     (c"denied", "calls of users who may not buy"),
-    (c"busy", "calls of users who were not admitted"),
+    (c"busy", "calls of users who were not admitted, or for whom the waiting list was full"),
+    (c"waiting", "calls of users who wait, those that joined the list included"),
 ];
 
 impl Outcome {
@@ -171,6 +185,7 @@ impl Outcome {
             Outcome::Paused => 7,
             Outcome::Denied => 8,
             Outcome::Busy => 9,
+            Outcome::Waiting(_) => 10,
             _ => return None,
         })
     }
@@ -261,6 +276,14 @@ pub enum Misuse {
     PartTakesNoDraw,
     /// More units would have been sent, received or promised than can be counted.
     MovedTooMany,
+    /// WAITLIST of more entries than a list has.
+    WaitlistTooLong,
+    /// OFFER is over the longest hold.
+    OfferTooLong,
+    /// A waiting list with neither OFFER nor HOLD.
+    OfferNeedsTime,
+    /// WAITLIST with DRAW or EVERY.
+    WaitlistTakesNoDraw,
 }
 
 /// Why an effect was not applied. Replicas and logs meet this only when something is broken.

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::admission::List;
-use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange};
+use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange, Waiting};
 use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Piece};
 use crate::draw::amounts::PlannedAmounts;
@@ -56,8 +56,8 @@ impl Sale {
 }
 
 /// Changes that are checked, and where the sale would stand after them.
-struct Checker<'s> {
-    planner: Planner<'s>,
+pub(super) struct Checker<'s> {
+    pub(super) planner: Planner<'s>,
     /// What becomes of the amounts of DRAW LIST.
     amounts: PlannedAmounts,
     new_grant: Option<Places>,
@@ -66,7 +66,7 @@ struct Checker<'s> {
 }
 
 impl<'s> Checker<'s> {
-    fn sale(&self) -> &'s Sale {
+    pub(super) fn sale(&self) -> &'s Sale {
         self.planner.sale
     }
 
@@ -93,6 +93,7 @@ impl<'s> Checker<'s> {
             Piece::Grants(rows) => rows.check(sale, balances)?,
             Piece::Round(next) => next.check(sale, balances)?,
             Piece::Pairs(pairs) => pieces::check_pairs(sale, pairs, balances)?,
+            Piece::Waiters(waiters) => pieces::check_waiters(sale, waiters, balances)?,
             Piece::Base(_) | Piece::Refusals(_) => return Err(Refused::Law),
         }
         check(snapshot::is_in_order(sale, piece))?;
@@ -118,7 +119,7 @@ impl<'s> Checker<'s> {
                 let set = sale.terms.outbox.as_ref();
                 let begins = set.is_none() && self.alone;
                 check(terms.outbox.as_ref().is_none_or(|named| begins || set == Some(named)))?;
-                sale.terms.altered(terms).check().map_err(|_| Refused::Law)
+                sale.check_terms(&sale.terms.altered(terms)).map_err(|_| Refused::Law)
             }
             Effect::Users(users) => check_users(sale, users),
             Effect::Admit { user } => {
@@ -141,7 +142,7 @@ impl<'s> Checker<'s> {
             Effect::Fence { user, .. } => check(sale.is_home(user)),
             Effect::Send { to, .. } => check(sale.has_other_part(*to)),
             Effect::Receive { from, .. } => check(sale.has_other_part(*from)),
-            _ => Ok(()),
+            other => self.list_effect(other),
         }
     }
 
@@ -150,6 +151,9 @@ impl<'s> Checker<'s> {
         let supply = self.planner.balances.supply;
         check(sale.terms.draw.is_none_or(|draw| draw.can_draw(grant.qty, supply)))?;
         self.new_request(grant.user, grant.req.map(|req| req.id))?;
+        if let Some(req) = grant.req {
+            self.request_waits_not(grant.user, req.id)?;
+        }
         match sale.amounts() {
             None => Ok(()),
             Some(list) => {
@@ -161,11 +165,12 @@ impl<'s> Checker<'s> {
 
     fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
         self.new_request(import.user, Some(import.req))?;
+        self.request_was_not_offered(import.user, import.req)?;
         self.takes_imports()
     }
 
     /// Whether the user has no grant for this request id, if there is one.
-    fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
+    pub(super) fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
         check(self.sale().is_home(user))?;
         let ledger = &self.sale().ledger;
         let found = ledger.find(user);
@@ -205,7 +210,7 @@ impl<'s> Checker<'s> {
     }
 }
 
-fn check(holds: bool) -> Result<(), Refused> {
+pub(super) fn check(holds: bool) -> Result<(), Refused> {
     match holds {
         true => Ok(()),
         false => Err(Refused::Law),
@@ -231,13 +236,19 @@ fn are_entangled(changes: &[Change<'_>]) -> bool {
     }
     let (mut grants, mut restocks) = (HashSet::new(), HashSet::new());
     let (mut alters, mut moves) = (0, 0);
+    // Who joins does so under terms that are known.
+    let mut waits = false;
     !changes.iter().all(|change| match change.effect {
         Effect::Grant(Granting { user, req: Some(req), .. }) => grants.insert((user, req.id)),
         Effect::Import(Importing { user, req, .. }) => grants.insert((user, req)),
         Effect::Restock { req, .. } => restocks.insert(req),
         Effect::Alter(_) => {
             alters += 1;
-            alters == 1
+            alters == 1 && !waits
+        }
+        Effect::Wait(Waiting { user, req, .. }) => {
+            let is_first = !core::mem::replace(&mut waits, true);
+            is_first && alters == 0 && grants.insert((user, req))
         }
         Effect::Send { .. } | Effect::Receive { .. } => {
             moves += 1;

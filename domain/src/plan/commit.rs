@@ -66,9 +66,7 @@ impl Sale {
             Effect::Resume => self.paused = false,
             Effect::Alter(terms) => {
                 self.terms = self.terms.altered(terms);
-                if self.terms.has_extras() {
-                    self.extras_mut();
-                }
+                self.make_extras();
             }
             Effect::Users(change) => self.change_list(change),
             Effect::Admit { user } => {
@@ -83,6 +81,7 @@ impl Sale {
                 self.ledger_of(*seq).set_state(*seq, State::Held, deadline);
             }
             Effect::Reimport { seq } => {
+                self.end_offer(*seq);
                 self.ledger.set_state(*seq, State::Sold, 0);
                 count(&mut self.tallies.imported);
             }
@@ -96,6 +95,11 @@ impl Sale {
             }
             // All of it is in the numbers.
             Effect::Elsewhere { .. } => {}
+            Effect::Wait(waiting) => self.join_list(waiting),
+            Effect::Leave { ticket } => self.leave_list(*ticket),
+            Effect::Drop { ticket, .. } => self.drop_waiter(*ticket),
+            Effect::Offer { ticket, hold_ms, passed } => self.offer(*ticket, *hold_ms, *passed),
+            Effect::Pass { ticket } => self.pass_waiter(*ticket),
             // Nobody plans this on a sale that exists.
             Effect::Init(_) => {}
         }
@@ -111,6 +115,7 @@ impl Sale {
             Piece::Grants(rows) => self.add_grants(rows),
             Piece::Round(next) => self.follow_round(next),
             Piece::Pairs(pairs) => pairs.iter().for_each(|pair| self.pairs.set(*pair)),
+            Piece::Waiters(waiters) => self.add_waiters(waiters),
             // Nobody plans these on a sale that exists.
             Piece::Base(_) | Piece::Refusals(_) => {}
         }
@@ -153,6 +158,9 @@ impl Sale {
         };
         self.ledger.forget_announced_epochs();
         self.ledger.push(&new, places);
+        if let Some(ticket) = self.waiter_of(import.user, import.req).map(|it| it.ticket) {
+            self.leave_list(ticket);
+        }
         count(&mut self.tallies.imported);
     }
 
@@ -208,6 +216,9 @@ impl Sale {
     }
 
     fn settle(&mut self, seq: u64, to: State) {
+        if self.extras.is_some() {
+            self.end_offer(seq);
+        }
         self.ledger_of(seq).set_state(seq, to, 0);
         if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
             self.return_amount(seq);

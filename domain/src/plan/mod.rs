@@ -8,6 +8,7 @@
 mod check;
 mod commit;
 mod start;
+mod waitlist;
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::model::event::{Event, EventKind, Events};
 use crate::model::outcome::{GrantView, Refused, State};
 use crate::request::terms::Terms;
 use crate::Sale;
+use waitlist::ListPlan;
 
 /// All that will happen to a sale, if it is still as it was when this was worked out.
 #[derive(Clone, Debug)]
@@ -55,11 +57,13 @@ struct Edition {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct More {
     /// States of grants that were moved.
-    moved: BTreeMap<u64, State>,
+    pub(crate) moved: BTreeMap<u64, State>,
     /// Numbers of older rounds that were touched, by their place.
     pub(crate) older: BTreeMap<usize, Balances>,
     /// What is available after each restock: its repeat is answered so.
     pub(crate) restocked: Vec<u64>,
+    /// What becomes of the waiting list.
+    pub(crate) list: ListPlan,
 }
 
 impl Plan<'_> {
@@ -123,6 +127,8 @@ pub(crate) struct Planner<'s> {
     pub(crate) balances: Balances,
     /// Whether entries are written, so that revs are counted.
     has_outbox: bool,
+    /// Whether there is a waiting list: then the stock is told once, at the end of the step.
+    has_list: bool,
     events: Events,
     /// Which change is planned.
     change: usize,
@@ -134,8 +140,10 @@ impl<'s> Planner<'s> {
     #[inline]
     pub(crate) fn of(sale: &'s Sale) -> Planner<'s> {
         let has_outbox = sale.terms.outbox.is_some();
+        // Pieces of a rewritten sale tell nothing.
+        let has_list = sale.waitlist().is_some() && sale.awaits == 0;
         let (balances, events) = (sale.balances, Events::new());
-        Planner { sale, balances, has_outbox, events, change: 0, more: None }
+        Planner { sale, balances, has_outbox, has_list, events, change: 0, more: None }
     }
 
     /// Begins the plan's change of this number.
@@ -180,8 +188,13 @@ impl<'s> Planner<'s> {
             Effect::Elsewhere { units, pass } => {
                 self.shift(None, None, |it| it.learn(*units, *pass))
             }
+            Effect::Wait(_) => self.wait(),
+            Effect::Leave { ticket } => self.leave(*ticket, EventKind::Leave),
+            Effect::Drop { ticket, .. } => self.leave(*ticket, EventKind::Dropped),
+            Effect::Offer { ticket, hold_ms, .. } => self.offer(*ticket, *hold_ms),
             // These emit nothing, and no number moves.
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
+            Effect::Pass { .. } => Ok(()),
             // A sale begins with these, and a log is rewritten as them: neither is planned here.
             Effect::Init(_) | Effect::Piece(Piece::Base(_)) => Err(Refused::Place),
             Effect::Piece(_) => Err(Refused::Law),
@@ -191,11 +204,17 @@ impl<'s> Planner<'s> {
     /// The plan of all `changes`.
     #[inline]
     pub(crate) fn finish<'a>(
-        self,
+        mut self,
         changes: Changes<'a>,
         new_grant: Option<Places>,
         run: Option<u64>,
     ) -> Plan<'a> {
+        if self.has_list {
+            let (before, after) = (self.sale.stock(), self.stock());
+            if before != after {
+                self.emit(EventKind::into_stock(after), None, None);
+            }
+        }
         let edition = self.sale.edition();
         let Planner { balances, events, more, .. } = self;
         Plan { edition, changes, balances, events, new_grant, more, run }
@@ -232,7 +251,7 @@ impl<'s> Planner<'s> {
             self.emit(kind, grant, None);
         }
         let after = self.balances.stock();
-        if before != after {
+        if before != after && !self.has_list {
             self.emit(EventKind::into_stock(after), None, None);
         }
         Ok(())
@@ -302,7 +321,11 @@ impl Planner<'_> {
         self.happen(EventKind::Import, Some(view), |it| {
             it.cover(qty)?;
             it.place(qty, state)
-        })
+        })?;
+        match self.has_list {
+            true => self.import_waiter(import.user, import.req),
+            false => Ok(()),
+        }
     }
 
     /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.

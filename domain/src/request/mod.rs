@@ -173,6 +173,15 @@ pub struct Elsewhere<'a> {
     pub pass: u64,
 }
 
+/// A buyer's GRAB with WAIT. It has a request id and asks for exactly so much.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait<'a> {
+    /// What is to be granted, or else waited for.
+    pub grab: Grab<'a>,
+    /// First moment at which they wait no more, Unix ms; 0 for none.
+    pub until: u64,
+}
+
 /// All that can be asked of a sale that exists.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
@@ -200,4 +209,6 @@ pub enum Request<'a> {
     Receive(Receive<'a>),
     /// ELSEWHERE: what the other parts may still have.
     Elsewhere(Elsewhere<'a>),
+    /// GRAB with WAIT: units for a user, or a place on the waiting list.
+    Wait(Wait<'a>),
 }

@@ -10,6 +10,7 @@ use crate::model::outcome::Misuse;
 use crate::model::wire;
 use crate::parts::Split;
 use crate::rounds::schedule::Schedule;
+use crate::waitlist::{WaitTerms, WaitTermsChange};
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub struct Terms {
     pub admission: Admission,
     /// Which part of a split it is, if it is one. Fixed at INIT.
     pub split: Option<Box<Split>>,
+    /// Who waits for what comes back.
+    pub waitlist: Option<WaitTerms>,
 }
 
 impl Default for Terms {
@@ -55,6 +58,7 @@ impl Default for Terms {
             schedule: None,
             admission: Admission::default(),
             split: None,
+            waitlist: None,
         }
     }
 }
@@ -82,6 +86,8 @@ pub struct TermsChange {
     pub outbox: Option<Box<[u8]>>,
     /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
     pub admission: AdmissionChange,
+    /// WAITLIST, OFFER, OVERTAKE.
+    pub waitlist: WaitTermsChange,
 }
 
 impl Terms {
@@ -98,6 +104,7 @@ impl Terms {
             schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
             split: self.split.clone(),
+            waitlist: WaitTerms::altered(self.waitlist, &change.waitlist),
         }
     }
 
@@ -108,7 +115,18 @@ impl Terms {
 
     /// Whether a sale on these terms keeps what a plain one does not.
     pub fn has_extras(&self) -> bool {
-        self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
+        let has_list = self.waitlist.is_some();
+        has_list || self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
+    }
+
+    /// How long an offer stands to one who waits; 0 where nothing says so.
+    pub fn offer_ms(&self) -> u64 {
+        let offer_ms = self.waitlist.map_or(0, |list| list.offer_ms);
+        if offer_ms > 0 {
+            offer_ms
+        } else {
+            self.hold_ms
+        }
     }
 
     /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
@@ -136,6 +154,12 @@ impl Terms {
             split.check()?;
             if self.draw.is_some() || self.schedule.is_some() {
                 return Err(Misuse::PartTakesNoDraw);
+            }
+        }
+        if let Some(list) = &self.waitlist {
+            list.check(self.hold_ms)?;
+            if self.draw.is_some() || self.schedule.is_some() {
+                return Err(Misuse::WaitlistTakesNoDraw);
             }
         }
         self.admission.check()

@@ -2,6 +2,7 @@
 
 use crate::admission::List;
 use crate::model::outcome::Outcome;
+use crate::request::Request;
 use crate::state::sale::Extras;
 use crate::Sale;
 
@@ -62,11 +63,15 @@ impl Sale {
         Ok(true)
     }
 
-    /// The outcome that the buyer sees: refusals of admission may be masked. Counters keep
-    /// the true one.
-    pub fn masked(&self, outcome: Outcome) -> Outcome {
+    /// The outcome that the buyer of `request` sees: refusals of admission may be masked. Counters
+    /// keep the true one.
+    pub fn masked(&self, request: &Request<'_>, outcome: Outcome) -> Outcome {
         match outcome {
-            Outcome::Denied | Outcome::Busy if self.terms.admission.mask => MASKED,
+            Outcome::Denied | Outcome::Busy if self.terms.admission.mask => match request {
+                // It looks as if the list were full.
+                Request::Wait(_) if self.takes_waiters() => Outcome::Busy,
+                _ => MASKED,
+            },
             other => other,
         }
     }
@@ -79,7 +84,7 @@ mod tests {
     use crate::model::limits::INTEGER_MAX;
     use crate::model::outcome::Misuse;
     use crate::request::terms::{Terms, TermsChange};
-    use crate::request::{ListChange, Request};
+    use crate::request::ListChange;
     use crate::rules::decide::decide_new;
     use crate::testing::{self, at, gated, init, reloaded, SECRET};
     use crate::Sale;

@@ -8,6 +8,8 @@ use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::Plan;
 use crate::request::{Now, Request};
 use crate::rules::expiry::DueHolds;
+use crate::rules::waitlist::frees;
+use crate::waitlist::Waitlist;
 use crate::Sale;
 
 pub use super::operator::decide_new;
@@ -53,7 +55,8 @@ impl Sale {
             }
         }
         match request {
-            Request::Grab(grab) => self.decide_grab(grab, now),
+            Request::Grab(grab) => self.decide_grab(grab, None, now),
+            Request::Wait(wait) => self.decide_grab(&wait.grab, Some(wait.until), now),
             Request::Init(init) => self.decide_again(init),
             Request::Restock(restock) => self.decide_restock(restock, now),
             Request::Pause if self.paused => Decision::refuse(Outcome::Done),
@@ -78,7 +81,27 @@ impl Sale {
         let due = older.chain(self.ledger.holds().due(t)).take(most);
         let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
         let due = DueHolds::of(seqs, self.balances);
-        self.change_after(&due, Outcome::Done, None, None, now)
+        match self.waiters() {
+            Some(list) if self.awaits == 0 => {
+                let changes = self.served(list, due.changes(None), true, now);
+                self.planned(Outcome::Done, changes, None, now)
+            }
+            _ => self.change_after(&due, Outcome::Done, None, None, now),
+        }
+    }
+
+    /// The changes with what they make possible for those who wait. `sweeps`: and with entries
+    /// dropped that are over.
+    #[cold]
+    fn served<'a>(
+        &self,
+        list: &Waitlist,
+        changes: Changes<'a>,
+        sweeps: bool,
+        now: &Now,
+    ) -> Changes<'a> {
+        let plan = self.planned(Outcome::Done, changes.clone(), None, now).plan;
+        self.with_offers(list, changes, plan.as_ref(), self.time(now), sweeps)
     }
 
     /// A decision that does `effect` alone.
@@ -112,9 +135,29 @@ impl Sale {
         self.changes(outcome, changes, places, now)
     }
 
-    /// A decision that makes these changes. The first of them is given the time and the epoch.
+    /// A decision that makes these changes, and with them what they make possible for those who
+    /// wait.
     #[inline]
     pub(super) fn changes<'a>(
+        &self,
+        outcome: Outcome,
+        changes: Changes<'a>,
+        places: Option<Places>,
+        now: &Now,
+    ) -> Decision<'a> {
+        if self.extras.is_some() && changes.iter().any(|change| frees(&change.effect)) {
+            if let Some(list) = self.waiters() {
+                let changes = self.served(list, changes, false, now);
+                return self.planned(outcome, changes, places, now);
+            }
+        }
+        self.planned(outcome, changes, places, now)
+    }
+
+    /// A decision that makes these changes alone. The first of them is given the time and the
+    /// epoch.
+    #[inline]
+    pub(super) fn planned<'a>(
         &self,
         outcome: Outcome,
         mut changes: Changes<'a>,

@@ -8,6 +8,7 @@ use crate::ledger::{Holding, Lookup, Places};
 use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::{Amount, Grab, Now};
+use crate::rules::behind::Behind;
 use crate::rules::decide::Decision;
 use crate::rules::expiry::DueHolds;
 use crate::Sale;
@@ -25,7 +26,14 @@ impl Sale {
         (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
     }
 
-    pub(crate) fn decide_grab<'a>(&self, grab: &Grab<'a>, now: &Now) -> Decision<'a> {
+    /// Judges a GRAB; `wait` is until when the user would wait for what is not there, if they
+    /// would.
+    pub(crate) fn decide_grab<'a>(
+        &self,
+        grab: &Grab<'a>,
+        wait: Option<u64>,
+        now: &Now,
+    ) -> Decision<'a> {
         let t = self.time(now);
         let draws = self.terms.draw.is_some();
         if draws && grab.amount != Amount::Unsaid {
@@ -38,14 +46,20 @@ impl Sale {
         }
         let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
         let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
+        let mut behind = None;
         let judged = match replay {
             Some(outcome) => Err(outcome),
-            None => self.judge_grab(grab, &user, &mut due, t),
+            None => self.judge_grab(grab, &user, &mut due, &mut behind, t),
         };
-        let qty = match judged {
-            Ok(qty) => qty,
-            Err(Outcome::Misuse(misuse)) => return Decision::misuse(misuse),
-            Err(outcome) => return self.change_after(&due, outcome, None, None, now),
+        let qty = match (judged, wait) {
+            (Ok(qty), _) => qty,
+            (Err(Outcome::Misuse(misuse)), _) => return Decision::misuse(misuse),
+            (Err(outcome @ (Outcome::SoldOut { .. } | Outcome::Short { .. })), Some(until))
+                if self.takes_waiters() =>
+            {
+                return self.decide_join(grab, until, &due, outcome, now);
+            }
+            (Err(outcome), _) => return self.change_after(&due, outcome, None, None, now),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
@@ -60,7 +74,11 @@ impl Sale {
         let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
         let places = Some(Places { user, req });
-        self.change_after(&due, outcome, Some(Effect::Grant(granting)), places, now)
+        let effect = Effect::Grant(granting);
+        match behind {
+            None => self.change_after(&due, outcome, Some(effect), places, now),
+            Some(behind) => self.planned(outcome, behind.changes(&due, effect), places, now),
+        }
     }
 
     /// How many units the user gets, or what refuses them.
@@ -69,6 +87,7 @@ impl Sale {
         grab: &Grab<'a>,
         found: &Lookup,
         due: &mut DueHolds<'a>,
+        behind: &mut Option<Box<Behind>>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let allowance = self.allowance(&self.holding_after(&self.ledger, found, &due.seqs));
@@ -76,6 +95,10 @@ impl Sale {
             if let Some(newest) = self.ledger.newest_live(found, t) {
                 return Err(Outcome::Already(newest.view()));
             }
+        }
+        // A plain sale has no list.
+        if let Some(outcome) = self.extras.as_ref().and_then(|_| self.judge_waiting(grab.user, t)) {
+            return Err(outcome);
         }
         if let Some(outcome) = self.window(t) {
             return Err(outcome);
@@ -89,7 +112,13 @@ impl Sale {
                 due.admits = Some(grab.user);
             }
         }
+        let list = self.extras.as_ref().and_then(|_| self.waiters());
         let qty = match &self.terms.draw {
+            None if list.is_some() => {
+                let (qty, its) = self.judge_behind(grab, allowance.unwrap_or(u64::MAX), due, t)?;
+                *behind = Some(Box::new(its));
+                qty
+            }
             None => self.judge_amount(grab, allowance.unwrap_or(u64::MAX), due, t)?,
             Some(draw) => self.judge_draw(draw, grab.user, due, t)?,
         };
@@ -152,15 +181,17 @@ impl Sale {
         };
         let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
             let fenced = self.fences.stands(grab.user, req, t);
-            return fenced.then_some(Outcome::Replay(FENCED));
+            return match fenced {
+                true => Some(Outcome::Replay(FENCED)),
+                false => self.extras.as_ref().and_then(|_| self.judge_waiting_req(grab, t)),
+            };
         };
         let same = match (grab.amount, grant.req?.asked) {
             (Amount::Unsaid, _) if self.terms.draw.is_some() => true,
-            (Amount::Exactly(qty), Asked::Exactly | Asked::Either) => qty == grant.qty,
-            (Amount::Unsaid, Asked::Exactly | Asked::Either) => grant.qty == 1,
             (Amount::UpTo(_), Asked::UpTo | Asked::Either) => true,
-            (Amount::Exactly(_) | Amount::Unsaid, Asked::UpTo)
-            | (Amount::UpTo(_), Asked::Exactly) => false,
+            (Amount::Exactly(_) | Amount::Unsaid, Asked::UpTo) | (Amount::UpTo(_), _) => false,
+            (Amount::Exactly(qty), _) => qty == grant.qty,
+            (Amount::Unsaid, _) => grant.qty == 1,
         };
         if !same {
             return Some(Outcome::Misuse(Misuse::ReqMismatch));

@@ -60,7 +60,10 @@ pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDec
         others.for_each(|decision| decision.plan = None);
         return MultiDecision { outcome: MultiOutcome::NextRound, decisions };
     }
-    let outcome = outcome_of(&decisions);
+    let outcome = match parts.iter().any(|(sale, grab)| sale.waits_for(grab, now)) {
+        true => MultiOutcome::Misuse(Misuse::ReqMismatch),
+        false => outcome_of(&decisions),
+    };
     let judged = match &outcome {
         MultiOutcome::Granted(_) => return MultiDecision { outcome, decisions },
         MultiOutcome::Refused { index, .. } => index + 1,
@@ -110,16 +113,24 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
 }
 
 impl Sale {
-    /// The same plan without its grant, which is the last change if there is one. What can be
-    /// planned with it can be planned without it.
+    /// Whether the request waits here: one that others know can't.
+    fn waits_for(&self, grab: &Grab<'_>, now: &Now) -> bool {
+        let waiter = self.waiting_at(grab.user, self.time(now));
+        waiter.is_some_and(|waiter| grab.req == Some(waiter.req))
+    }
+
+    /// The same plan without its grant and what goes with it, if there is one. What can be planned
+    /// with it can be planned without it.
     fn without_grant<'a>(&self, mut plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
         let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
-        if !plan.changes.last().is_some_and(is_grant) {
+        if !plan.changes.iter().any(is_grant) {
             return Some(plan);
         }
-        plan.changes.pop();
-        let changes = (!plan.changes.is_empty()).then_some(plan.changes)?;
-        self.plan_changes(changes, None, now.run).ok()
+        let happens =
+            |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit { .. });
+        let kept = plan.changes.iter().take_while(|change| happens(change)).count();
+        plan.changes.truncate(kept);
+        self.changes(Outcome::Done, plan.changes, None, now).plan
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ledger::{Grant, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Plan;
-use crate::request::terms::TermsChange;
+use crate::request::terms::{Terms, TermsChange};
 use crate::request::{Import, Init, ListChange, Now, Restock};
 use crate::rules::decide::Decision;
 use crate::Sale;
@@ -57,13 +57,23 @@ impl Sale {
             return Decision::misuse(Misuse::OutboxSet);
         }
         let terms = self.terms.altered(change);
-        if let Err(misuse) = terms.check() {
+        if let Err(misuse) = self.check_terms(&terms) {
             return Decision::misuse(misuse);
         }
         if terms == self.terms {
             return Decision::refuse(Outcome::Done);
         }
         self.change(Outcome::Done, Effect::Alter(Box::new(change.clone())), now)
+    }
+
+    /// Whether the sale can go on under these terms.
+    pub(crate) fn check_terms(&self, terms: &Terms) -> Result<(), Misuse> {
+        terms.check()?;
+        // Those who wait are still offered what comes back, and never for good.
+        match self.waiters().is_some() && terms.offer_ms() == 0 {
+            true => Err(Misuse::OfferNeedsTime),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
@@ -103,6 +113,10 @@ impl Sale {
         let known = self.ledger.find_req(import.user, &found, import.req);
         if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
             return self.decide_reimport(&grant, import, now);
+        }
+        let waiter = self.waiter_of(import.user, import.req);
+        if waiter.is_some_and(|waiter| waiter.qty != import.qty) {
+            return Decision::misuse(Misuse::ReqMismatch);
         }
         let balances = &self.balances;
         if let Err(outcome) = self.judge_cover(import) {

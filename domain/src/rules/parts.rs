@@ -16,6 +16,7 @@ impl Sale {
     pub(super) fn is_of_other_part(&self, request: &Request<'_>) -> bool {
         match request {
             Request::Grab(grab) => !self.is_home(grab.user),
+            Request::Wait(wait) => !self.is_home(wait.grab.user),
             Request::Settle(settle) => !self.is_home(settle.user),
             Request::Import(import) => !self.is_home(import.user),
             Request::List(change) => !change.users.iter().all(|user| self.is_home(user)),
@@ -34,6 +35,8 @@ impl Sale {
         let sent = self.pairs.get(to).sent;
         let units = match send.total.checked_sub(sent) {
             Some(units) if send.owed => units,
+            // While anybody waits here, what is here is theirs.
+            Some(_) if self.waiters().is_some() => 0,
             Some(units) => units.min(available),
             None => 0,
         };

@@ -1,6 +1,6 @@
 //! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
 
-use crate::codec::effect::Effect;
+use crate::codec::effect::{Change, Effect};
 use crate::ledger::{Grant, Ledger};
 use crate::model::limits::EXPIRIES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
@@ -67,9 +67,16 @@ impl Sale {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
             return self.change_after(due, Outcome::NoGrant, None, None, now);
         };
-        let stands = self.fences.stands(settle.user, req, self.time(now));
+        let t = self.time(now);
+        let stands = self.fences.stands(settle.user, req, t);
         let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
-        self.change_after(due, Outcome::Fenced, fence, None, now)
+        let waiter = self.waiting_at(settle.user, t).filter(|waiter| waiter.req == req);
+        let Some(ticket) = waiter.map(|waiter| waiter.ticket) else {
+            return self.change_after(due, Outcome::Fenced, fence, None, now);
+        };
+        let mut changes = due.changes(Some(Effect::Leave { ticket }));
+        changes.extend(fence.map(Change::untimed));
+        self.changes(Outcome::Fenced, changes, None, now)
     }
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;

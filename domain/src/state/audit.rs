@@ -1,6 +1,8 @@
 //! Recounting a sale from its grants.
 
 use crate::model::balances::{Balances, Escrow};
+use crate::model::limits::INTEGER_MAX;
+use crate::waitlist::Waitlist;
 use crate::Sale;
 
 /// A number that is not what the grants say.
@@ -74,6 +76,23 @@ impl Sale {
         [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
     }
 
+    /// Recounts the waiting list from its entries, finding each as a buyer's command would.
+    fn audit_list(&self, list: &Waitlist, offered: u64) -> [(&'static str, u64, u64); 4] {
+        let (mut waiting, mut units, mut wrong) = (0, 0u64, 0);
+        for waiter in list.iter_from(0) {
+            waiting += 1;
+            units = units.saturating_add(waiter.qty);
+            let found = list.find(waiter.user).map(|found| found.ticket);
+            wrong += u64::from(found != Some(waiter.ticket) || waiting != list.rank(&waiter) + 1);
+        }
+        [
+            ("waiting", list.len(), waiting),
+            ("waiting_units", list.units(), units.min(INTEGER_MAX)),
+            ("waiters_wrong", 0, wrong),
+            ("offered", list.offered, offered),
+        ]
+    }
+
     /// Recounts everything from the grants and compares. Visits every grant once.
     pub fn audit(&self) -> Audit {
         let count = self.ledger.recount();
@@ -97,8 +116,10 @@ impl Sale {
         let packets =
             balances.packets.zip(packets).map(|(left, counted)| ("packets", left, counted));
         let list = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
+        let waitlist = self.waitlist().map(|list| self.audit_list(list, count.offered));
         let differences = pairs
             .into_iter()
+            .chain(waitlist.into_iter().flatten())
             .chain(packets)
             .chain(list)
             .chain(self.audit_older())

@@ -135,7 +135,8 @@ impl Sale {
             self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
         let next_round =
             next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
-        self.next_deadline().into_iter().chain(next_round).min()
+        let next = self.next_deadline().into_iter().chain(next_round);
+        next.chain(self.next_service()).min()
     }
 
     /// Held grants of all rounds.

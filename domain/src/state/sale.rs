@@ -7,13 +7,14 @@ use crate::dedup::restocks::Restocks;
 use crate::draw::amounts::Amounts;
 use crate::draw::Draw;
 use crate::ledger::{Block, HashKey, Ledger};
-use crate::model::balances::Balances;
+use crate::model::balances::{Balances, Stock};
 use crate::model::outcome::Outcome;
 use crate::parts::pairs::Pairs;
 use crate::request::terms::Terms;
 use crate::request::{Amount, Now};
 use crate::rounds::past::Rounds;
 use crate::state::status::{Refusals, Tallies};
+use crate::waitlist::Waitlist;
 
 /// One sale: the value of one key.
 #[derive(Clone, Debug)]
@@ -187,6 +188,40 @@ impl Sale {
         self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
     }
 
+    /// Who waits, in a sale that has a list or had one.
+    pub fn waitlist(&self) -> Option<&Waitlist> {
+        self.extras.as_deref().and_then(|extras| extras.waitlist.as_deref())
+    }
+
+    pub(crate) fn waitlist_mut(&mut self) -> Option<&mut Waitlist> {
+        self.extras.as_deref_mut().and_then(|extras| extras.waitlist.as_deref_mut())
+    }
+
+    /// The waiting list, if anybody is on it.
+    pub(crate) fn waiters(&self) -> Option<&Waitlist> {
+        self.waitlist().filter(|list| !list.is_empty())
+    }
+
+    /// Makes what its terms need beside a plain sale, where it is missing.
+    pub(crate) fn make_extras(&mut self) {
+        if !self.terms.has_extras() {
+            return;
+        }
+        let (key, has_list) = (self.ledger.key(), self.terms.waitlist.is_some());
+        let extras = self.extras_mut();
+        if has_list && extras.waitlist.is_none() {
+            extras.waitlist = Some(Box::new(Waitlist::new(key)));
+        }
+    }
+
+    /// Where the units are: while anybody waits, those that are available are spoken for.
+    pub(crate) fn stock(&self) -> Stock {
+        match self.waiters() {
+            Some(_) => Stock::AllHeld,
+            None => self.balances.stock(),
+        }
+    }
+
     /// Packets that a round begins with; `None` when the sale counts none.
     pub(crate) fn packets_begun(&self) -> Option<u64> {
         self.terms.draw.as_ref().and_then(Draw::packets)
@@ -198,7 +233,7 @@ impl Sale {
         if let Some(extras) = extras.as_mut().filter(|_| terms.schedule.is_some()) {
             extras.rounds = Some(Box::default());
         }
-        Sale {
+        let mut sale = Sale {
             id,
             secret,
             created_at: 0,
@@ -219,7 +254,9 @@ impl Sale {
             look_at: None,
             run: 0,
             arrived_at: 0,
-        }
+        };
+        sale.make_extras();
+        sale
     }
 }
 
@@ -230,6 +267,8 @@ pub struct Extras {
     pub amounts: Amounts,
     /// What is kept of rounds that are over, in a sale that repeats.
     pub rounds: Option<Box<Rounds>>,
+    /// Who waits, in a sale that has a list or had one.
+    pub waitlist: Option<Box<Waitlist>>,
     /// The users on each list, in the order of [`LISTS`].
     users: [Users; LISTS.len()],
 }
@@ -238,7 +277,7 @@ impl Extras {
     /// Nothing yet. `key` keys the hashes of the indexes.
     pub fn new(key: HashKey) -> Extras {
         let users = LISTS.map(|_| Users::new(key));
-        Extras { amounts: Amounts::default(), rounds: None, users }
+        Extras { amounts: Amounts::default(), rounds: None, waitlist: None, users }
     }
 
     /// The users on a list.
@@ -254,13 +293,15 @@ impl Extras {
     /// The blocks of all lists and of all rounds that are over, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
-        self.users.iter_mut().flat_map(Users::blocks_mut).chain(rounds)
+        let list = self.waitlist.as_deref_mut().into_iter().flat_map(Waitlist::blocks_mut);
+        self.users.iter_mut().flat_map(Users::blocks_mut).chain(rounds).chain(list)
     }
 
     /// The words of the indexes of all lists and rounds that are over.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::slots_mut);
-        self.users.iter_mut().flat_map(Users::slots_mut).chain(rounds)
+        let list = self.waitlist.as_deref_mut().into_iter().flat_map(Waitlist::slots_mut);
+        self.users.iter_mut().flat_map(Users::slots_mut).chain(rounds).chain(list)
     }
 
     /// Bytes of heap in use.
@@ -268,13 +309,16 @@ impl Extras {
         let rounds = self.rounds.as_ref();
         let rounds = rounds.map_or(0, |rounds| size_of::<Rounds>() + rounds.heap_bytes());
         let users: usize = self.users.iter().map(Users::heap_bytes).sum();
-        self.amounts.heap_bytes() + rounds + users
+        let list = self.waitlist.as_ref();
+        let list = list.map_or(0, |list| size_of::<Waitlist>() + list.heap_bytes());
+        self.amounts.heap_bytes() + rounds + list + users
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.heap_blocks());
         let users: usize = self.users.iter().map(Users::heap_blocks).sum();
-        1 + rounds + self.amounts.heap_blocks() + users
+        let list = self.waitlist.as_ref().map_or(0, |list| list.heap_blocks());
+        1 + rounds + list + self.amounts.heap_blocks() + users
     }
 }

@@ -7,6 +7,7 @@ use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Outcome, REFUSALS};
 use crate::model::wire;
 use crate::request::Now;
+use crate::waitlist::Waitlist;
 use crate::Sale;
 
 /// Counts one more. A counter that a broken dump has set to the largest integer stays there, so
@@ -73,6 +74,10 @@ pub struct Counters {
     pub tallies: Tallies,
     /// What was refused here.
     pub refusals: Refusals,
+    /// Offers made to those who waited.
+    pub offers: u64,
+    /// Entries of the waiting list that were dropped.
+    pub dropped: u64,
 }
 
 impl Counters {
@@ -93,6 +98,8 @@ impl Counters {
             ("refunded", refunded),
             ("reclaimed", reclaimed),
             ("imported", imported),
+            ("offers", self.offers),
+            ("dropped", self.dropped),
         ];
         [("attempts", self.attempts()), ("granted", granted)]
             .into_iter()
@@ -198,6 +205,27 @@ pub struct Status {
     /// Units that refused calls asked for on this node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmet_units: Option<u64>,
+    /// Entries that the waiting list may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waitlist: Option<u64>,
+    /// How long an offer stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer_ms: Option<u64>,
+    /// How often the head of the list may be passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overtake: Option<u64>,
+    /// Entries of the waiting list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
+    /// Units that they ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_units: Option<u64>,
+    /// When the first of them joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_since: Option<u64>,
+    /// Offers that stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered: Option<u64>,
     /// What callers were answered, and what became of grants.
     pub counters: Counters,
 }
@@ -244,7 +272,19 @@ impl Sale {
             received: escrow.map(|escrow| escrow.received),
             elsewhere: escrow.map(|escrow| escrow.elsewhere),
             unmet_units: split.map(|_| self.refusals.unmet_units),
-            counters: Counters { tallies: self.tallies, refusals: self.refusals },
+            waitlist: self.terms.waitlist.map(|list| list.max),
+            offer_ms: self.terms.waitlist.map(|_| self.terms.offer_ms()),
+            overtake: self.terms.waitlist.map(|list| list.overtake),
+            waiting: self.waitlist().map(Waitlist::len),
+            waiting_units: self.waitlist().map(Waitlist::units),
+            waiting_since: self.waitlist().map(|list| list.first().map_or(0, |first| first.at)),
+            offered: self.waitlist().map(|list| list.offered),
+            counters: Counters {
+                tallies: self.tallies,
+                refusals: self.refusals,
+                offers: self.waitlist().map_or(0, |list| list.totals.offers),
+                dropped: self.waitlist().map_or(0, |list| list.totals.dropped),
+            },
         }
     }
 
@@ -255,7 +295,7 @@ impl Sale {
             Some(_) => return "pending",
             None => {}
         }
-        match self.balances.stock() {
+        match self.stock() {
             Stock::Available => "open",
             Stock::AllHeld => "allheld",
             Stock::SoldOut => "soldout",

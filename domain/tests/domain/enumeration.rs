@@ -13,6 +13,7 @@ mod gates;
 mod holds;
 mod parts;
 mod rounds;
+mod waitlist;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,7 +22,7 @@ use std::rc::Rc;
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
-use super::oracle::{Ask, GatePatch, Op, Patch, Rules};
+use super::oracle::{Ask, GatePatch, ListPatch, Op, Patch, Rules};
 use super::rebuild;
 use super::world::{Check, World, RUN_STEP};
 
@@ -41,7 +42,10 @@ const NO_PATCH: Patch = Patch {
     close_at: None,
     outbox: None,
     gates: NO_GATES,
+    list: NO_LIST,
 };
+
+const NO_LIST: ListPatch = ListPatch { max: None, offer_ms: None, overtake: None };
 
 const NO_GATES: GatePatch =
     GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None };

@@ -204,7 +204,7 @@ fn every_refusal_counter_at_every_edge() {
     let mut dump = rebuild::dump(&sale);
     for edge in EDGES {
         dump[3].truncate(2);
-        (0..11).for_each(|_| put_varint(&mut dump[3], edge));
+        (0..12).for_each(|_| put_varint(&mut dump[3], edge));
         assert_eq!(try_load(&dump, &format!("{edge} refusals")), edge <= INTEGER_MAX);
     }
 }

@@ -15,8 +15,8 @@ use seckill_domain::effect::{Change, Effect};
 use seckill_domain::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
 use super::oracle::{
-    Ask, Bytes, Deed, Drawing, Every, GatePatch, Gates, List, Op, Oracle, Part, Patch, Pick, Rules,
-    FENCE_MS, HOLD_MAX, INTEGER_MAX,
+    Ask, Bytes, Deed, Drawing, Every, GatePatch, Gates, List, ListPatch, Op, Oracle, Part, Patch,
+    Pick, Rules, FENCE_MS, HOLD_MAX, INTEGER_MAX,
 };
 use super::rebuild;
 use super::world::World;
@@ -320,6 +320,7 @@ fn patch() -> impl Strategy<Value = Patch> {
             close_at: given(4, rules.close_at),
             outbox: rules.outbox.filter(|_| named >> 5 & 1 == 1),
             gates,
+            list: ListPatch::default(),
         }
     })
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seckill_domain::outcome::{Outcome, REFUSALS};
+use seckill_domain::waitlist::Waitlist;
+use seckill_domain::Sale;
 
 /// A number that only grows.
 pub(crate) struct Counter(AtomicU64);
@@ -38,6 +40,8 @@ pub(crate) static GRANTED: Counter = Counter::new();
 /// Each kind of [`REFUSALS`] at its place.
 pub(crate) static REFUSED: [Counter; REFUSALS.len()] = [const { Counter::new() }; REFUSALS.len()];
 pub(crate) static EXPIRED: Counter = Counter::new();
+pub(crate) static OFFERS: Counter = Counter::new();
+pub(crate) static DROPPED: Counter = Counter::new();
 pub(crate) static APPLY_REFUSED: Counter = Counter::new();
 pub(crate) static OUTBOX_REFUSED: Counter = Counter::new();
 
@@ -51,34 +55,52 @@ pub(crate) fn count(outcome: &Outcome) {
     }
 }
 
+/// What a sale brings to the numbers of its data set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Held grants.
+    pub(crate) holds: u64,
+    /// Entries of its waiting list.
+    pub(crate) waiters: u64,
+}
+
+impl Load {
+    pub(crate) fn of(sale: &Sale) -> Load {
+        Load { holds: sale.holds_len(), waiters: sale.waitlist().map_or(0, Waitlist::len) }
+    }
+}
+
 /// The numbers of one data set.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     sales: AtomicU64,
     holds: AtomicU64,
+    waiters: AtomicU64,
 }
 
 impl Counts {
     const fn new() -> Counts {
-        Counts { sales: AtomicU64::new(0), holds: AtomicU64::new(0) }
+        let (sales, holds, waiters) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Counts { sales, holds, waiters }
     }
 
     /// Counts a sale that joins the set.
-    pub(crate) fn add(&self, holds: u64) {
+    pub(crate) fn add(&self, load: Load) {
         self.sales.fetch_add(1, Ordering::Relaxed);
-        self.holds_changed(0, holds);
+        self.changed(Load::default(), load);
     }
 
-    /// Counts a sale that leaves the set, with the holds that it had last.
-    pub(crate) fn subtract(&self, holds: u64) {
-        self.holds_changed(holds, 0);
+    /// Counts a sale that leaves the set, with what it brought last.
+    pub(crate) fn subtract(&self, load: Load) {
+        self.changed(load, Load::default());
         // Last, so that counts without sales are at rest when `take` finds it.
         self.sales.fetch_sub(1, Ordering::Release);
     }
 
-    /// Follows the held grants of a sale from `before` to `after`.
-    fn holds_changed(&self, before: u64, after: u64) {
-        self.holds.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    /// Follows a sale from `before` to `after`.
+    fn changed(&self, before: Load, after: Load) {
+        self.holds.fetch_add(after.holds.wrapping_sub(before.holds), Ordering::Relaxed);
+        self.waiters.fetch_add(after.waiters.wrapping_sub(before.waiters), Ordering::Relaxed);
     }
 
     /// Sales of the set.
@@ -89,6 +111,11 @@ impl Counts {
     /// Held grants of the set.
     pub(crate) fn holds(&self) -> u64 {
         self.holds.load(Ordering::Relaxed)
+    }
+
+    /// Entries of the waiting lists of the set.
+    pub(crate) fn waiters(&self) -> u64 {
+        self.waiters.load(Ordering::Relaxed)
     }
 }
 
@@ -109,10 +136,10 @@ pub(crate) fn served() -> &'static Counts {
     *lock(&SERVED)
 }
 
-/// Follows the held grants of a served sale from `before` to `after`.
-pub(crate) fn holds_changed(before: u64, after: u64) {
+/// Follows a served sale from `before` to `after`.
+pub(crate) fn changed(before: Load, after: Load) {
     if before != after {
-        served().holds_changed(before, after);
+        served().changed(before, after);
     }
 }
 
@@ -141,19 +168,23 @@ pub(crate) fn retire(counts: &'static Counts) {
 mod tests {
     use super::*;
 
+    fn holds(holds: u64) -> Load {
+        Load { holds, waiters: 3 * holds }
+    }
+
     #[test]
     fn a_set_that_is_served_no_more_counts_for_itself() {
         let (old, new) = (served(), take());
-        old.add(2);
-        new.add(5);
-        new.add(1);
+        old.add(holds(2));
+        new.add(holds(5));
+        new.add(holds(1));
         assert_eq!((served().sales(), served().holds()), (1, 2));
         serve(new);
         assert_eq!((served().sales(), served().holds()), (2, 6));
-        holds_changed(6, 4);
+        changed(holds(6), holds(4));
         let other = take();
         assert!(!std::ptr::eq(other, old), "one that still counts a sale is not used again");
-        old.subtract(2);
+        old.subtract(holds(2));
         assert_eq!((served().sales(), served().holds()), (2, 4));
         retire(other);
         let again = [take(), take()];

@@ -79,6 +79,11 @@ pub(crate) fn wake(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), settings::SWEEP_INTERVAL_MS.get()));
 }
 
+/// Has the timer fire as soon as while there is a backlog.
+pub(crate) fn hurry(lock: ServerLock<'_>) {
+    TIMER.with(lock, |timer| timer.arm(clock_ms(), BACKLOG_MS));
+}
+
 /// Watches a sale that has just come to this name.
 pub(crate) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();

@@ -262,9 +262,9 @@ mod tests {
                     let decision = sale.decide(&request, &at(2));
                     assert!(decision.changes().is_empty());
                     sale.count(&decision.outcome, Amount::Unsaid);
-                    sale.masked(decision.outcome)
+                    sale.masked(&request, decision.outcome)
                 });
-                assert_eq!(shown, sale.masked(outcome.clone()));
+                assert_eq!(shown, sale.masked(&request, outcome.clone()));
                 assert_eq!(blocks, 0, "{outcome:?} of {user}");
             }
         }

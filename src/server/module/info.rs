@@ -60,9 +60,14 @@ pub fn fields() -> impl Iterator<Item = Field> {
 }
 
 /// The fields before those of refusals.
-const BEFORE: [Field; 6] = [
+const BEFORE: [Field; 7] = [
     Field::new(c"sales", "sales on this node", Read::Number(|| counts::served().sales())),
     Field::new(c"holds", "live holds on this node", Read::Number(|| counts::served().holds())),
+    Field::new(
+        c"waiters",
+        "entries of waiting lists on this node",
+        Read::Number(|| counts::served().waiters()),
+    ),
     Field::new(
         c"expiry_lag_ms",
         "how long after its time the last due hold expired by timer, in milliseconds",
@@ -82,8 +87,14 @@ const BEFORE: [Field; 6] = [
 ];
 
 /// And those behind.
-const BEHIND: [Field; 3] = [
+const BEHIND: [Field; 5] = [
     Field::counter(c"expired", &counts::EXPIRED, "holds that expired by this node's own judgement"),
+    Field::counter(c"offers", &counts::OFFERS, "offers made to those who waited, by this node"),
+    Field::counter(
+        c"dropped",
+        &counts::DROPPED,
+        "entries of waiting lists that this node has dropped",
+    ),
     Field::counter(
         c"apply_refused",
         &counts::APPLY_REFUSED,

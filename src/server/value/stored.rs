@@ -4,7 +4,7 @@ use std::os::raw::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::server::data_set::counts::{self, Counts};
+use crate::server::data_set::counts::{self, Counts, Load};
 use crate::server::data_set::timer;
 use crate::server::ffi::ctx::ServerLock;
 use seckill_domain::Sale;
@@ -49,9 +49,9 @@ impl Value {
     pub(crate) fn settle(&mut self, lock: ServerLock<'_>) {
         self.land();
         if timer::arriving_counts(lock).is_some_and(|counts| ptr::eq(counts, self.counts)) {
-            self.counts.subtract(self.sale.holds_len());
+            self.counts.subtract(Load::of(&self.sale));
             self.counts = counts::served();
-            self.counts.add(self.sale.holds_len());
+            self.counts.add(Load::of(&self.sale));
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn of(sale: Sale) -> *mut c_void {
 }
 
 pub(crate) fn boxed(sale: Sale, counts: &'static Counts) -> *mut Value {
-    counts.add(sale.holds_len());
+    counts.add(Load::of(&sale));
     Box::into_raw(Box::new(Value { sale, counts, is_adrift: AtomicBool::new(false) }))
 }
 
@@ -74,7 +74,7 @@ pub(crate) unsafe fn free(value: *mut c_void) {
     // SAFETY: by the caller's word the box is whole and ours.
     let mut value = unsafe { Box::from_raw(value.cast::<Value>()) };
     value.land();
-    let (counts, holds) = (value.counts, value.sale.holds_len());
+    let (counts, load) = (value.counts, Load::of(&value.sale));
     drop(value);
-    counts.subtract(holds);
+    counts.subtract(load);
 }

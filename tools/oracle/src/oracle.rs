@@ -17,6 +17,7 @@ mod gates;
 mod operator;
 mod parts;
 mod rounds;
+mod waitlist;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,7 @@ pub use draws::Drawing;
 pub use gates::{GatePatch, Gates, List, SECRET};
 pub use parts::Part;
 pub use rounds::Every;
+pub use waitlist::{ListPatch, ListRules};
 
 /// Bytes that users choose.
 pub type Bytes = Vec<u8>;
@@ -62,6 +64,7 @@ pub struct Rules {
     pub every: Option<Every>,
     pub gates: Gates,
     pub part: Option<Part>,
+    pub list: Option<ListRules>,
 }
 
 impl Rules {
@@ -86,6 +89,13 @@ impl Rules {
                 return Some("ERR part draws");
             }
         }
+        if let Some(list) = &self.list {
+            let lasts = list.max == 0 || list.offer_ms > 0 || self.hold_ms > 0;
+            let is_plain = self.drawing == Drawing::Named && self.every.is_none();
+            if !list.is_possible() || !lasts || !is_plain {
+                return Some("ERR list");
+            }
+        }
         (!self.gates.are_possible()).then_some("ERR admission")
     }
 
@@ -108,6 +118,7 @@ pub struct Patch {
     pub close_at: Option<u64>,
     pub outbox: Option<char>,
     pub gates: GatePatch,
+    pub list: ListPatch,
 }
 
 /// What a GRAB asks for.
@@ -149,6 +160,13 @@ pub enum Op {
         user: Bytes,
         ask: Ask,
         req: Option<Bytes>,
+    },
+    /// GRAB with WAIT.
+    Join {
+        user: Bytes,
+        ask: Ask,
+        req: Bytes,
+        until: u64,
     },
     Settle {
         user: Bytes,
@@ -221,7 +239,8 @@ pub struct Row {
     pub at: u64,
     pub deadline: u64,
     pub req: Option<Bytes>,
-    /// How a repeat of the request may ask: QTY, UPTO, or ANY after an IMPORT.
+    /// How a repeat of the request may ask: QTY, UPTO, or ANY after an IMPORT; OFFER is QTY by one
+    /// who waited.
     pub asked: &'static str,
     pub epoch: u64,
     /// The round that it is of, 0 in a sale without rounds.
@@ -306,7 +325,7 @@ pub struct Oracle {
     /// Rounds that are over, the oldest first, each with its supply.
     older: Vec<(u64, u64)>,
     /// What DRAW LIST has still to give.
-    list: Vec<u64>,
+    amounts: Vec<u64>,
     /// What the sale says that it drew for the command at hand.
     drawn: Option<u64>,
     allowed: BTreeSet<Bytes>,
@@ -323,6 +342,7 @@ pub struct Oracle {
     refusals_of_replica: BTreeMap<String, u64>,
     /// How often each event happened.
     tallies: BTreeMap<&'static str, u64>,
+    list: waitlist::List,
     /// Holds that the command at hand has let expire.
     expired: u64,
     /// Where the units were when it was last told.
@@ -357,7 +377,7 @@ impl Oracle {
             round,
             base: supply,
             older: Vec::new(),
-            list: rules.drawing.list(),
+            amounts: rules.drawing.list(),
             drawn: None,
             allowed: BTreeSet::new(),
             denied: BTreeSet::new(),
@@ -370,6 +390,7 @@ impl Oracle {
             refusals: BTreeMap::new(),
             refusals_of_replica: BTreeMap::new(),
             tallies: BTreeMap::new(),
+            list: waitlist::List::default(),
             expired: 0,
             stock: "",
             events: Vec::new(),
@@ -396,7 +417,10 @@ impl Oracle {
         self.turn(now);
         let reply = match op {
             Op::Init { supply, rules } => self.init_again(*supply, *rules),
-            Op::Grab { user, ask, req } => self.grab(user, *ask, req.as_ref(), now),
+            Op::Grab { user, ask, req } => self.grab(user, *ask, req.as_ref(), None, now),
+            Op::Join { user, ask, req, until } => {
+                self.grab(user, *ask, Some(req), Some(*until), now)
+            }
             Op::Settle { user, pick, deed } => self.settle(user, pick, *deed, now),
             Op::Import { user, qty, req, at, no_deficit } => {
                 self.import(user, *qty, req, *at, *no_deficit, now)
@@ -414,16 +438,31 @@ impl Oracle {
             Op::ToRound(..) | Op::ToClose(_) => "OK".into(),
             Op::Promote | Op::Rewrite | Op::Restore => "OK".into(),
         };
-        // Expiries of one command are told one by one, but are few changes.
-        self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
+        if std::mem::take(&mut self.list.freed) && self.somebody_waits() {
+            self.serve(true, now);
+        }
+        (self.list.joined, self.list.freed) = (None, false);
+        self.flush_lapses();
+        self.notice_stock();
         let word = reply.split(' ').next().unwrap_or_default();
         // The counters of STATUS are those of GRAB, and misuse is not counted.
         let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR");
-        if matches!(op, Op::Grab { .. }) && counts {
+        if matches!(op, Op::Grab { .. } | Op::Join { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
             self.count_unmet(op, word);
         }
-        Answer { reply: self.rules.gates.masked(reply), changed: self.version != before }
+        let waits = matches!(op, Op::Join { .. }) && self.rules.list.is_some_and(|it| it.max > 0);
+        let reply = match reply.as_str() {
+            "DENIED" | "BUSY" if waits && self.rules.gates.mask => "BUSY".into(),
+            _ if waits => reply,
+            _ => self.rules.gates.masked(reply),
+        };
+        Answer { reply, changed: self.version != before }
+    }
+
+    /// Expiries are told one by one, but are few changes.
+    fn flush_lapses(&mut self) {
+        self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
     }
 
     /// The replica takes over, and a new one follows it.
@@ -577,6 +616,8 @@ impl Oracle {
             "paused"
         } else if t < opens_at {
             "pending"
+        } else if self.somebody_waits() {
+            "allheld"
         } else if self.available() > 0 {
             "open"
         } else if self.may_come_back() > 0 {
@@ -636,12 +677,15 @@ impl Oracle {
             ("paused", refused("PAUSED")),
             ("denied", refused("DENIED")),
             ("busy", refused("BUSY")),
+            ("waiting", refused("WAITING")),
             ("confirmed", happened("CONFIRM")),
             ("cancelled", happened("CANCEL")),
             ("expired", happened("EXPIRE")),
             ("refunded", happened("REFUND")),
             ("reclaimed", happened("RECLAIM")),
             ("imported", happened("IMPORT")),
+            ("offers", self.list.offers),
+            ("dropped", self.list.dropped),
         ]
     }
 }

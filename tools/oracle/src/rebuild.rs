@@ -31,6 +31,7 @@ fn letter(piece: &Piece<'_>) -> char {
         Piece::Round(_) => 'Z',
         Piece::Refusals(_) => 'C',
         Piece::Pairs(_) => 'P',
+        Piece::Waiters(_) => 'W',
     }
 }
 

@@ -8,17 +8,18 @@ use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::outcome::{GrantView, Misuse, Outcome, State};
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
 use seckill_domain::parts::Split;
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
     Amount, Deed, Elsewhere, Grab, Import, Init, ListChange, Now, Receive, Request, Restock, Send,
-    Settle, Which,
+    Settle, Wait, Which,
 };
 use seckill_domain::schedule::Schedule;
 use seckill_domain::status::Status;
 use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 
 use super::oracle::{
@@ -172,7 +173,7 @@ impl World {
             _ => None,
         };
         let expected = self.oracle.ask(op, now.clock_ms, now.run, drawn);
-        let told = self.sale.masked(decision.outcome.clone());
+        let told = masked(&self.sale, op, &decision.outcome);
         same!("reply", reply(&told), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
         let before = (rebuild::pieces(&self.sale), self.sale.memory_bytes());
@@ -193,7 +194,7 @@ impl World {
 
     /// Only GRAB is counted as an attempt.
     fn count(&mut self, op: &Op, outcome: &Outcome) {
-        if let Op::Grab { ask, .. } = op {
+        if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
             self.sale.count(outcome, amount(ask));
         }
     }
@@ -264,6 +265,7 @@ impl World {
         self.verify_numbers()?;
         self.verify_rows()?;
         self.verify_users()?;
+        verify_list(&self.sale, &self.oracle, &self.now())?;
         let balances = self.sale.balances();
         same!("law", balances.is_lawful(), true);
         same!("sum", balances.available + balances.held + balances.sold, balances.supply);
@@ -349,6 +351,33 @@ impl World {
     }
 }
 
+/// What the caller of `op` is shown.
+pub fn masked(sale: &Sale, op: &Op, outcome: &Outcome) -> Outcome {
+    let shown = |request| sale.masked(&request, outcome.clone());
+    request(op).map_or_else(|| outcome.clone(), shown)
+}
+
+/// Compares the waiting list, and holds it to its promise.
+pub fn verify_list(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
+    let status = sale.status(now);
+    let numbers = [status.waitlist, status.offer_ms, status.overtake, status.waiting];
+    let numbers = numbers.into_iter().chain([status.waiting_units, status.waiting_since]);
+    let numbers: Option<Vec<u64>> = numbers.chain([status.offered]).collect();
+    same!("list", numbers, oracle.list_numbers().map(Vec::from));
+    let list = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
+    let list = list.map(|it| (it.ticket, it.user, it.req, it.qty, it.at, it.until));
+    let waiters = oracle.waiters();
+    let theirs =
+        waiters.iter().map(|it| (it.ticket, &it.user[..], &it.req[..], it.qty, it.at, it.until));
+    same!("waiters", list.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
+    for waiter in waiters {
+        let place = sale.place(&waiter.user).map(|it| reply(&Outcome::Waiting(it)));
+        same!("place", place, oracle.place(&waiter.user));
+    }
+    same!("place of nobody", sale.place(b"nobody waits as this one"), None);
+    oracle.check_overtaking()
+}
+
 /// Commits what was decided, if anything.
 pub fn commit(sale: &mut Sale, decision: &Decision<'_>) {
     if let Some(plan) = &decision.plan {
@@ -389,6 +418,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
             Some(Asked::Exactly) => "QTY",
             Some(Asked::UpTo) => "UPTO",
             Some(Asked::Either) => "ANY",
+            Some(Asked::Offered) => "OFFER",
         },
         epoch: grant.epoch,
         round: grant.round,
@@ -424,6 +454,11 @@ pub fn terms(rules: &Rules) -> Terms {
         }),
         admission: admission(&rules.gates),
         split: rules.part.map(split),
+        waitlist: rules.list.map(|list| WaitTerms {
+            max: list.max,
+            offer_ms: list.offer_ms,
+            overtake: list.overtake,
+        }),
     }
 }
 
@@ -480,6 +515,11 @@ fn terms_change(patch: &Patch) -> TermsChange {
         close_at: patch.close_at,
         outbox: patch.outbox.map(stream),
         admission: admission_change(&patch.gates),
+        waitlist: WaitTermsChange {
+            max: patch.list.max,
+            offer_ms: patch.list.offer_ms,
+            overtake: patch.list.overtake,
+        },
     }
 }
 
@@ -506,6 +546,10 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
         Op::Grab { user, ask, req } => {
             Request::Grab(Grab { user, amount: amount(ask), req: req.as_deref() })
         }
+        Op::Join { user, ask, req, until } => Request::Wait(Wait {
+            grab: Grab { user, amount: amount(ask), req: Some(req) },
+            until: *until,
+        }),
         Op::Settle { user, pick, deed } => Request::Settle(Settle {
             user,
             which: match pick {
@@ -580,6 +624,9 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Elsewhere { units, pass } => format!("{units} {pass}"),
         Outcome::Denied => "DENIED".into(),
         Outcome::Busy => "BUSY".into(),
+        Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
+            format!("WAITING {ticket} {ahead} {units_ahead}")
+        }
         Outcome::Changed { users } => users.to_string(),
         Outcome::NextRound => "the next round".into(),
         Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
@@ -601,6 +648,8 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
             Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
             Misuse::SaltTooLong => "ERR admission",
+            Misuse::WaitlistTooLong | Misuse::OfferTooLong => "ERR list",
+            Misuse::OfferNeedsTime | Misuse::WaitlistTakesNoDraw => "ERR list",
             Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
             Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
             Misuse::DrawSumDiffers => "ERR draw",

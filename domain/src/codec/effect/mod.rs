@@ -24,6 +24,7 @@ use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EF
 use crate::model::outcome::{Refused, State};
 use crate::model::wire;
 use crate::request::terms::{Terms, TermsChange};
+use crate::waitlist::Reason;
 
 /// Changes in order. Most commands make one.
 pub type Changes<'a> = SmallVec<[Change<'a>; 1]>;
@@ -201,6 +202,60 @@ pub enum Effect<'a> {
         #[serde(deserialize_with = "wire::integer")]
         pass: u64,
     },
+    /// A user joins the waiting list.
+    Wait(Waiting<'a>),
+    /// An entry leaves the waiting list.
+    Leave {
+        /// Its ticket.
+        #[serde(deserialize_with = "wire::integer")]
+        ticket: u64,
+    },
+    /// An entry of the waiting list is dropped.
+    Drop {
+        /// Its ticket.
+        #[serde(deserialize_with = "wire::integer")]
+        ticket: u64,
+        /// Why.
+        reason: Reason,
+    },
+    /// What an entry of the waiting list asks for is granted to its user, held for `hold_ms`.
+    Offer {
+        /// Its ticket.
+        #[serde(deserialize_with = "wire::integer")]
+        ticket: u64,
+        /// Milliseconds after T.
+        #[serde(deserialize_with = "wire::span")]
+        hold_ms: u64,
+        /// Ticket of the head that is passed, 0 for none.
+        #[serde(deserialize_with = "wire::integer")]
+        passed: u64,
+    },
+    /// A grant passes the head of the waiting list.
+    Pass {
+        /// Ticket of the head.
+        #[serde(deserialize_with = "wire::integer")]
+        ticket: u64,
+    },
+}
+
+/// Somebody about to wait.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Waiting<'a> {
+    /// The ticket that they get.
+    #[serde(deserialize_with = "wire::integer")]
+    pub ticket: u64,
+    /// The user's id, 1 to 256 bytes.
+    #[serde(with = "wire::user")]
+    pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
+    #[serde(with = "wire::req")]
+    pub req: &'a [u8],
+    /// Units.
+    #[serde(deserialize_with = "wire::quantity")]
+    pub qty: u64,
+    /// First moment at which they wait no more, Unix ms; 0 for none.
+    #[serde(deserialize_with = "wire::moment")]
+    pub until: u64,
 }
 
 /// Users who are added to a list or removed, at most `USERS_PER_EFFECT_MAX` of them.
@@ -312,7 +367,9 @@ fn operators_list<'de, D: Deserializer<'de>>(from: D) -> Result<List, D::Error> 
 
 fn asked_by_grab<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReqTag<'de>>, D::Error> {
     match Option::deserialize(from)? {
-        Some(ReqTag { asked: Asked::Either, .. }) => Err(D::Error::custom("no GRAB asks so")),
+        Some(ReqTag { asked: Asked::Either | Asked::Offered, .. }) => {
+            Err(D::Error::custom("no GRAB asks so"))
+        }
         req => Ok(req),
     }
 }

@@ -22,6 +22,8 @@ fn piece(effect: Effect<'_>) -> Vec<u8> {
 const ALICE: Granting<'_> = Granting { user: b"alice", req: None, qty: 1, hold_ms: 0 };
 const PAID: Importing<'_> = Importing { user: b"u", req: b"r", qty: 2, at: 5 };
 
+const WAITS: Waiting<'_> = Waiting { ticket: 7, user: b"w", req: b"r", qty: 2, until: 9 };
+
 fn start(terms: Terms, amounts: &[u64]) -> Effect<'static> {
     let (id, secret, amounts) = (130, [b'x'; 16], amounts.to_vec());
     Effect::Init(Box::new(Start { id, secret, supply: 7, terms, amounts }))
@@ -57,27 +59,32 @@ fn the_bytes_of_every_effect() {
         (Effect::Restock { req: b"r1", delta: -9, applied: -3 }, b"\x09\x02r1\x11\x05"),
         (Effect::Pause, b"\x0a"),
         (Effect::Resume, b"\x0b"),
-        (Effect::Alter(Box::new(alter)), b"\x0c\x01\x03\0\0\0\x01\0\0\0\0\0\0\0"),
+        (Effect::Alter(Box::new(alter)), b"\x0c\x01\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0"),
         (Effect::Users(bob), b"\x0d\x01\x01\x02\x03bob\x01x"),
         (Effect::Admit { user: b"u" }, b"\x0e\x01u"),
         (
             start(terms, &[]),
-            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0",
+            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0\0",
         ),
         (
             start(drawn, &[3, 4]),
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\x01\x01s\x01\x02\x02\0\0\0\0\0\0\0\
-              \x02\x03\x04",
+              \0\x02\x03\x04",
         ),
         (
             start(part, &[]),
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x80\x08\x03s-1\
-              \xac\x02\0",
+              \xac\x02\0\0",
         ),
         (Effect::Send { to: 3, total: 300, owed: 0 }, b"\x11\x03\xac\x02\0"),
         (Effect::Send { to: 1023, total: 7, owed: 2 }, b"\x11\xff\x07\x07\x02"),
         (Effect::Receive { from: 3, total: 300 }, b"\x12\x03\xac\x02"),
         (Effect::Elsewhere { units: 0, pass: 9 }, b"\x13\0\x09"),
+        (Effect::Wait(WAITS), b"\x14\x07\x01w\x01r\x02\x09"),
+        (Effect::Leave { ticket: 7 }, b"\x15\x07"),
+        (Effect::Drop { ticket: 7, reason: Reason::Denied }, b"\x16\x07\x03"),
+        (Effect::Offer { ticket: 300, hold_ms: 9, passed: 7 }, b"\x17\xac\x02\x09\x07"),
+        (Effect::Pass { ticket: 7 }, b"\x18\x07"),
     ];
     for (effect, expected) in cases {
         for (elapsed_ms, epoch, head) in

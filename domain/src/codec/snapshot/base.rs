@@ -15,6 +15,7 @@ use crate::model::wire;
 use crate::request::terms::Terms;
 use crate::rounds::past::{Rounds, Total};
 use crate::state::status::Tallies;
+use crate::waitlist::Totals;
 use crate::Sale;
 
 /// What a sale is without its lists, and what they come to.
@@ -53,6 +54,17 @@ pub struct Base {
     /// Parts that it has exchanged units with.
     #[serde(deserialize_with = "wire::integer")]
     pub(super) pairs: u64,
+    /// The waiting list, if the sale has one.
+    pub(super) waitlist: Option<ListStart>,
+}
+
+/// What there is of a waiting list without its entries.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ListStart {
+    /// How many wait.
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) waiting: u64,
+    totals: Totals,
 }
 
 /// What a sale with rounds keeps of those that are over.
@@ -98,6 +110,9 @@ impl Sale {
             initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
             pairs: self.pairs.as_slice().len() as u64,
+            waitlist: self
+                .waitlist()
+                .map(|list| ListStart { waiting: list.len(), totals: list.totals }),
         }
     }
 }
@@ -121,6 +136,9 @@ impl Base {
             rounds.base_supply = over.base_supply;
             rounds.totals = over.totals.clone().into();
             sale.extras_mut().rounds = Some(rounds);
+        }
+        if let (Some(list), Some(start)) = (sale.waitlist_mut(), &self.waitlist) {
+            list.totals = start.totals;
         }
         // The INIT was a change, too, and comes before the pieces.
         let version = self.balances.version.checked_sub(self.pieces).filter(|it| *it > 0);
@@ -148,6 +166,7 @@ impl Base {
                 .split
                 .as_ref()
                 .is_none_or(|it| it.check_share(self.initial_supply).is_ok())
+            && self.waitlist.is_some() == self.terms.waitlist.is_some()
             && draw_holds(sale, self);
         let is_complete = sale.awaits > 0 || completes(sale, None, begun);
         match numbers_hold && terms_hold && self.rounds_hold() && is_complete {

@@ -160,7 +160,10 @@ impl<'a> Grants<'a> {
                 reqs.insert((grant.user, req.id))
                     && sale.ledger.by_req(grant.user, req.id).is_none()
             };
-            if !grant.is_drawn(sale, balances) || !grant.req.is_none_or(is_new) {
+            // Offers are of a sale that has a list.
+            let is_offer = grant.req.is_some_and(|req| req.asked == Asked::Offered);
+            let fits = grant.is_drawn(sale, balances) && (!is_offer || sale.waitlist().is_some());
+            if !fits || !grant.req.is_none_or(is_new) {
                 return Err(Refused::Law);
             }
             balances.place(grant.qty, grant.state)?;
@@ -181,6 +184,11 @@ fn has_room_for_list(sale: &Sale, balances: &Balances) -> bool {
 }
 
 impl Standing<'_> {
+    /// Whether it is an offer that stands.
+    fn is_offer(&self) -> bool {
+        self.state == State::Held && self.req.is_some_and(|req| req.asked == Asked::Offered)
+    }
+
     /// Whether the sale can have drawn this amount, or it was imported.
     fn is_drawn(&self, sale: &Sale, balances: &Balances) -> bool {
         let imported = self.req.is_some_and(|req| req.asked == Asked::Either);
@@ -192,6 +200,9 @@ impl Standing<'_> {
 impl Sale {
     /// Adds grants that were checked.
     pub(crate) fn add_grants(&mut self, grants: &Grants<'_>) {
+        if let Some(list) = self.waitlist_mut() {
+            list.offered += grants.grants.iter().filter(|grant| grant.is_offer()).count() as u64;
+        }
         let ledger = &mut self.ledger;
         if !ledger.is_bulk_loading() {
             return grants.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));

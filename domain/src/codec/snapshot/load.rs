@@ -57,6 +57,7 @@ impl Loader {
             && sale.amounts().map_or(0, Amounts::len) == base.amounts
             && sale.pairs.as_slice().len() as u64 == base.pairs
             && LISTS.map(|list| sale.list_size(list)) == base.lists
+            && sale.waitlist().map(|list| list.len()) == base.waitlist.map(|list| list.waiting)
             && sale.ledger.has_only_epochs_that_granted();
         sale.arrived_at = arrived_at;
         complete.then_some(sale).ok_or(Refused::Law)

@@ -9,7 +9,8 @@
 //! The pieces come in this order, `*` any number of them:
 //!
 //! ```text
-//! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Refusals
+//! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Waiters*
+//! Refusals
 //! ```
 //! The grants come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
 
@@ -32,7 +33,7 @@ use crate::parts::pairs::Pair;
 use crate::state::status::Refusals;
 
 use grants::Grants;
-use pieces::{ListedUsers, RestockId};
+use pieces::{ListedUsers, RestockId, StandingWaiter};
 
 pub use base::Base;
 pub use load::Loader;
@@ -65,6 +66,8 @@ pub enum Piece<'a> {
     Refusals(Refusals),
     /// What was sent to other parts of a split and received from them.
     Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),
+    /// Entries of the waiting list, in order.
+    Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
 }
 
 /// The forms of a piece in a dump. What is here stays readable, and a later version adds its own

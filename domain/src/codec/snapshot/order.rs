@@ -8,6 +8,9 @@ use crate::Sale;
 /// Whether a piece comes before those that are written behind it. Pieces count as versions, and
 /// only in the order in which they are written is there room for all of them.
 pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
+    if sale.waiters().is_some() {
+        return matches!(piece, Piece::Waiters(_) | Piece::Refusals(_));
+    }
     let has_grants = !sale.ledger.is_empty() || sale.older().next().is_some();
     let has_amounts = has_grants || sale.amounts().is_some_and(|list| !list.is_empty());
     let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
@@ -19,6 +22,7 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
         Piece::Listed(_) => !has_amounts,
         Piece::Amounts(_) => !has_grants,
         Piece::Base(_) | Piece::Grants(_) | Piece::Round(_) | Piece::Refusals(_) => true,
+        Piece::Waiters(_) => true,
     }
 }
 

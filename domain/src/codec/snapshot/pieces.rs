@@ -13,11 +13,12 @@ use crate::dedup::restocks::Restocked;
 use crate::model::balances::Balances;
 use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, PARTS_MAX, RESTOCKS_KEPT_MAX,
-    USERS_PER_PIECE,
+    USERS_PER_PIECE, WAITERS_MAX, WAITERS_PER_PIECE,
 };
 use crate::model::outcome::Refused;
 use crate::model::wire;
 use crate::parts::pairs::{self, Pair};
+use crate::waitlist::Waiter;
 use crate::Sale;
 
 /// A restock id, what it asked for, what came of it and what was available then.
@@ -53,6 +54,23 @@ pub struct ListedUsers<'a> {
     pub(super) list: List,
     #[serde(borrow, deserialize_with = "users")]
     pub(super) users: Vec<Listed<'a>>,
+}
+
+/// An entry of the waiting list as it stands.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct StandingWaiter<'a> {
+    #[serde(borrow)]
+    waiter: Waiter<'a>,
+    /// How often it was passed while it was the head.
+    #[serde(deserialize_with = "wire::integer")]
+    passed: u64,
+}
+
+pub(super) fn waiters<'de, D>(from: D) -> Result<Vec<StandingWaiter<'de>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    wire::several(from, WAITERS_PER_PIECE, Some::<StandingWaiter<'de>>)
 }
 
 pub(super) fn restock_ids<'de, D>(from: D) -> Result<Vec<RestockId<'de>>, D::Error>
@@ -141,7 +159,53 @@ pub(crate) fn check_amounts(sale: &Sale, added: &[u64]) -> Result<(), Refused> {
     check(!added.is_empty() && fits)
 }
 
+/// Checks entries of the waiting list: they follow those that the sale has, and their requests
+/// were not granted. `balances` is where the sale stands after them.
+pub(crate) fn check_waiters(
+    sale: &Sale,
+    added: &[StandingWaiter<'_>],
+    balances: &Balances,
+) -> Result<(), Refused> {
+    let list = sale.waitlist().ok_or(Refused::Law)?;
+    let users: HashSet<&[u8]> = added.iter().map(|it| it.waiter.user).collect();
+    let differ = users.len() == added.len() && !added.is_empty();
+    let newest = list.len().checked_sub(1).and_then(|last| list.nth(last));
+    let tickets = || newest.into_iter().chain(added.iter().map(|it| it.waiter.ticket));
+    let ascend = tickets().zip(tickets().skip(1)).all(|(one, next)| one < next);
+    let last = tickets().last().unwrap_or_default();
+    let oldest = list.nth(0).or(tickets().next()).unwrap_or_default();
+    let spans = last.saturating_sub(oldest) < u64::from(u32::MAX);
+    let is_new = |it: &StandingWaiter<'_>| {
+        let Waiter { user, req, at, .. } = it.waiter;
+        at <= balances.t && list.find(user).is_none() && sale.ledger.by_req(user, req).is_none()
+    };
+    let all = list.len() + added.len() as u64;
+    let kept = (sale.restocks.len() + sale.fences.len()) as u64;
+    let fits = all <= WAITERS_MAX && last <= list.totals.last_ticket && sale.terms.offer_ms() > 0;
+    let counted = counts_all(balances, kept, all);
+    check(differ && ascend && spans && fits && counted && added.iter().all(is_new))
+}
+
 impl Sale {
+    /// `count` entries of the waiting list behind so many others.
+    pub(super) fn waiters_from(&self, first: u64, count: usize) -> Vec<StandingWaiter<'_>> {
+        let Some(list) = self.waitlist() else { return Vec::new() };
+        let Some(ticket) = list.nth(first) else { return Vec::new() };
+        let waiters = list.iter_from(ticket).take(count);
+        waiters
+            .map(|waiter| StandingWaiter { passed: list.passed(waiter.ticket), waiter })
+            .collect()
+    }
+
+    /// Adds entries of the waiting list that were checked.
+    pub(crate) fn add_waiters(&mut self, added: &[StandingWaiter<'_>]) {
+        let Some(list) = self.waitlist_mut() else { return };
+        for StandingWaiter { waiter, passed } in added {
+            list.join(waiter);
+            list.pass(waiter.ticket, *passed);
+        }
+    }
+
     /// Remembers restock ids that were checked.
     pub(crate) fn add_restock_ids(&mut self, kept: &[RestockId<'_>]) {
         for RestockId { req, delta, applied, available } in kept.iter().copied() {

@@ -5,7 +5,9 @@ use super::pieces::{ListedUsers, RestockId};
 use super::Piece;
 use crate::admission::{List, LISTS};
 use crate::draw::amounts::Amounts;
-use crate::model::limits::{AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE};
+use crate::model::limits::{
+    AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,
+};
 use crate::Sale;
 
 /// A piece that is to be written.
@@ -20,6 +22,8 @@ enum Part {
     Grants(u64, usize),
     /// The round at this place among all that are kept.
     Round(usize),
+    /// From the entry behind so many others on.
+    Waiters(u64),
 }
 
 impl Sale {
@@ -51,6 +55,7 @@ impl Sale {
                 Piece::Grants(Grants::of(self.round_of(first).ledger, first, count))
             }
             Part::Round(place) => Piece::Round(self.round_start(place)),
+            Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
         }
     }
 
@@ -82,6 +87,8 @@ impl Sale {
             }
             parts.extend(grants::cut(ledger).map(|(first, count)| Part::Grants(first, count)));
         }
+        let waiting = self.waitlist().map_or(0, |list| list.len());
+        parts.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Part::Waiters));
         parts
     }
 

@@ -22,7 +22,7 @@ impl Row {
     fn suits(&self, ask: Ask) -> bool {
         match ask {
             Ask::Qty(qty) => self.asked != "UPTO" && qty == self.qty,
-            Ask::UpTo(_) => self.asked != "QTY",
+            Ask::UpTo(_) => !matches!(self.asked, "QTY" | "OFFER"),
             Ask::Unsaid => self.asked != "UPTO" && self.qty == 1,
         }
     }
@@ -34,6 +34,7 @@ impl Oracle {
         user: &[u8],
         ask: Ask,
         req: Option<&Bytes>,
+        wait: Option<u64>,
         now: Moment,
     ) -> String {
         let t = self.time(now);
@@ -45,7 +46,14 @@ impl Oracle {
         if !draws && known.is_some_and(|row| !row.suits(ask)) {
             return "REQMISMATCH".into();
         }
+        let is_new = known.is_none();
         let known = known.map(|row| row.seq);
+        let is_fenced = req.is_some_and(|req| self.is_fenced(user, req, t));
+        let waiting = req.and_then(|req| self.waiting_req(user, ask, req, t));
+        let waiting = waiting.filter(|_| is_new && !is_fenced);
+        if waiting.as_deref() == Some("REQMISMATCH") && !self.has_many_due(user, t) {
+            return "REQMISMATCH".into();
+        }
         let is_left = self.expire_own(user, now);
         if is_left && self.limits_users() {
             return "TRYAGAIN own".into();
@@ -56,10 +64,16 @@ impl Oracle {
         if req.is_some_and(|req| self.is_fenced(user, req, t)) {
             return "REPLAY 0 0 CANCELLED 0".into();
         }
+        if let Some(waiting) = waiting {
+            return waiting;
+        }
         let allowance = self.allowance(user);
         let newest_live = self.rows_now(user).find(|row| row.is_live());
         if let (Some(0), Some(row)) = (allowance, newest_live) {
             return row.shown("ALREADY");
+        }
+        if let Some(entry) = self.waits(user, t) {
+            return self.shown_place(entry.ticket);
         }
         if let Some(refusal) = self.window(t) {
             return refusal;
@@ -69,11 +83,51 @@ impl Oracle {
             Ok(is_first) if is_first => self.admit(user, now),
             Ok(_) => {}
         }
-        let qty = if draws { self.draw(allowance, now) } else { self.amount(ask, allowance, now) };
-        match qty {
-            Ok(qty) => self.grant(user, qty, ask, req, now),
-            Err(refusal) => refusal,
+        let qty = match () {
+            () if draws => self.draw(allowance, now),
+            () if self.somebody_waits() => {
+                let judged = self.behind(user, ask, allowance, now);
+                if let Ok((qty, passed)) = judged {
+                    return self.grant_behind(user, qty, passed, ask, req, now);
+                }
+                judged.map(|(qty, _)| qty)
+            }
+            () => self.amount(ask, allowance, now),
+        };
+        let is_out = |refusal: &str| refusal.starts_with("SOLDOUT") || refusal.starts_with("SHORT");
+        match (qty, wait, req) {
+            (Ok(qty), _, _) => self.grant(user, qty, ask, req, now),
+            (Err(refusal), Some(until), Some(req)) if is_out(&refusal) => {
+                self.join(user, ask, req, until, refusal, now)
+            }
+            (Err(refusal), _, _) => refusal,
         }
+    }
+
+    /// A grant while others wait, who are served in the same step.
+    fn grant_behind(
+        &mut self,
+        user: &[u8],
+        qty: u64,
+        passed: Option<u64>,
+        ask: Ask,
+        req: Option<&Bytes>,
+        now: Moment,
+    ) -> String {
+        let available = self.available() - qty;
+        self.flush_lapses();
+        self.drop_own(user, now);
+        if let Some(head) = passed {
+            self.change(now);
+            self.pass(head, 0);
+        }
+        let reply = self.grant(user, qty, ask, req, now);
+        assert!(reply.ends_with(&format!(" {available}")), "what is left is what it took from");
+        self.list.reserved = qty;
+        self.serve(false, now);
+        self.list.reserved = 0;
+        self.list.freed = false;
+        reply
     }
 
     /// What everybody is told at `t`.
@@ -166,6 +220,7 @@ impl Oracle {
                 self.row(seq).at(t).stands()
             }
             (None, Deed::Cancel, Pick::Req(req)) => {
+                self.leave(user, req, "cancelled", now);
                 self.fence(user, req, now);
                 "CANCELLED 0 0 0".into()
             }
@@ -215,6 +270,7 @@ impl Oracle {
             self.move_to(seq, "SOLD", "RECLAIM", now);
         } else {
             self.change(now);
+            self.list.freed = true;
             self.rows[seq as usize - 1].refused = true;
             self.happen_to(seq, "RECLAIM-REFUSED");
         }
@@ -240,6 +296,8 @@ impl Oracle {
         row.deadline = 0;
         // Refused is said of expired grants only.
         row.refused = false;
+        self.list.freed = true;
+        let row = &self.rows[seq as usize - 1];
         if was_live && !row.is_live() {
             self.pay_off(qty);
             self.return_amount(qty);
@@ -254,7 +312,17 @@ impl Oracle {
         due
     }
 
-    fn expire(&mut self, seq: u64, now: Moment) {
+    /// The first of the holds that are due.
+    pub(super) fn earliest_due(&self, t: u64) -> Option<u64> {
+        self.due(t, |_| true).first().map(|row| row.seq)
+    }
+
+    /// Whether a call lets only a part of the user's own due holds end.
+    fn has_many_due(&self, user: &[u8], t: u64) -> bool {
+        self.limits_users() && self.due(t, |row| row.user == user).len() > LAPSES_MAX
+    }
+
+    pub(super) fn expire(&mut self, seq: u64, now: Moment) {
         self.begin(now);
         self.expired += 1;
         self.set_state(seq, "EXPIRED", "EXPIRE");
@@ -268,7 +336,7 @@ impl Oracle {
         due.len() > LAPSES_MAX
     }
 
-    fn limits_users(&self) -> bool {
+    pub(super) fn limits_users(&self) -> bool {
         self.rules.limit != 0 || self.rules.grabs != 0
     }
 
@@ -294,6 +362,12 @@ impl Oracle {
         due.sort_by_key(|row| (row.round == self.round, Reverse(row.round)));
         let due: Vec<u64> = due.into_iter().take(most).map(|row| row.seq).collect();
         due.into_iter().for_each(|seq| self.expire(seq, now));
+        if self.somebody_waits() {
+            let before = self.list_work();
+            self.serve(true, now);
+            self.drop_over(self.list_work() - before, now);
+            self.list.freed = false;
+        }
         "OK".into()
     }
 

@@ -79,7 +79,7 @@ impl Oracle {
     /// Packets of a round that nobody has.
     pub fn packets_in(&self, round: u64) -> Option<u64> {
         if let Drawing::List(_) = self.rules.drawing {
-            return Some(self.list.len() as u64);
+            return Some(self.amounts.len() as u64);
         }
         let live = self.rows.iter().filter(|row| row.round == round && row.is_live()).count();
         self.rules.drawing.packets().map(|packets| packets - live as u64)
@@ -127,7 +127,7 @@ impl Oracle {
             Drawing::Uniform { high, .. } if drawn == Some(available) => within(1, high),
             Drawing::Uniform { low, high } => within(low, high.min(available)),
             Drawing::Equal { .. } => Ok(available.div_ceil(packets)),
-            Drawing::List(_) => Ok(self.list[0]),
+            Drawing::List(_) => Ok(self.amounts[0]),
         }
     }
 
@@ -145,22 +145,22 @@ impl Oracle {
                 let supply = self.supply_in(round);
                 (packets * (supply / all)..=packets * supply.div_ceil(all)).contains(&left)
             }
-            Drawing::List(_) => self.list.contains(&qty),
+            Drawing::List(_) => self.amounts.contains(&qty),
             Drawing::Named | Drawing::Uniform { .. } => true,
         }
     }
 
     /// A grant took its amount out of the list: a new one the first, another that very amount.
     pub(super) fn take_amount(&mut self, qty: u64, is_new: bool) {
-        let last = self.list.iter().rposition(|amount| *amount == qty);
-        let place = if is_new && !self.list.is_empty() { Some(0) } else { last };
-        place.into_iter().for_each(|place| _ = self.list.remove(place));
+        let last = self.amounts.iter().rposition(|amount| *amount == qty);
+        let place = if is_new && !self.amounts.is_empty() { Some(0) } else { last };
+        place.into_iter().for_each(|place| _ = self.amounts.remove(place));
     }
 
     /// An amount comes back: to the end of the list.
     pub(super) fn return_amount(&mut self, qty: u64) {
         if matches!(self.rules.drawing, Drawing::List(_)) {
-            self.list.push(qty);
+            self.amounts.push(qty);
         }
     }
 }

@@ -28,6 +28,11 @@ impl Oracle {
 
     /// An event of a grant, as it stands after it.
     pub(super) fn happen_to(&mut self, seq: u64, event: &'static str) {
+        self.happen_to_with(seq, event, String::new());
+    }
+
+    /// The same with more to tell.
+    pub(super) fn happen_to_with(&mut self, seq: u64, event: &'static str, more: String) {
         let row = self.row(seq).clone();
         let mut data = number("seq", row.seq) + &number("qty", row.qty);
         data += &format!(",\"state\":\"{}\"", row.state);
@@ -35,6 +40,7 @@ impl Oracle {
         data += &unless_0("deadline", row.deadline);
         data += &unless_0("round", row.round);
         data += &number("born", row.epoch);
+        data += &more;
         let mut raw = format!(" user={}", row.user.escape_ascii());
         if let Some(req) = &row.req {
             raw += &format!(" req={}", req.escape_ascii());
@@ -68,6 +74,11 @@ impl Oracle {
         data += &gates.sample.map_or(String::new(), |(permille, _)| number("sample", permille));
         data += &unless_0("admit", gates.admit);
         data += if gates.mask { ",\"mask\":true" } else { "" };
+        if let Some(list) = &rules.list {
+            data += &unless_0("waitlist", list.max);
+            data += &unless_0("offer_ms", list.offer_ms);
+            data += &number("overtake", list.overtake);
+        }
         let mut raw = rules.outbox.map_or(String::new(), |stream| format!(" outbox={stream}"));
         if let Some(part) = &rules.part {
             data += &number("part", part.number);
@@ -82,12 +93,16 @@ impl Oracle {
     pub(super) fn happen_with(&mut self, event: &'static str, data: String, raw: String) {
         *self.tallies.entry(event).or_default() += 1;
         self.tell(self.round, event, &data, &raw);
-        self.notice_stock();
+        // With a list it is told at the end of the step.
+        if self.rules.list.is_none() {
+            self.notice_stock();
+        }
     }
 
     /// Where the units are.
     pub(super) fn stock_now(&self) -> &'static str {
         match (self.available(), self.may_come_back()) {
+            _ if self.somebody_waits() => "ALLHELD",
             (0, 0) => "SOLDOUT",
             (0, _) => "ALLHELD",
             _ => "AVAILABLE",

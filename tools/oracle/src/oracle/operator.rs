@@ -40,6 +40,7 @@ impl Oracle {
             -(withdrawn as i64)
         };
         self.change(now);
+        self.list.freed = true;
         self.base = self.base.saturating_add_signed(applied);
         self.put_in(applied);
         let reply = format!("{applied} {}", self.available());
@@ -68,6 +69,7 @@ impl Oracle {
             close_at: patch.close_at.unwrap_or(old.close_at),
             outbox: patch.outbox.or(old.outbox),
             gates: old.gates.after(&patch.gates),
+            list: self.list_after(&patch.list),
             ..old
         };
         if old.outbox.is_some() && new.outbox != old.outbox {
@@ -75,6 +77,10 @@ impl Oracle {
         }
         if let Some(refusal) = new.refusal() {
             return refusal.into();
+        }
+        let offer_ms = new.list.map_or(0, |list| list.offer_ms);
+        if self.somebody_waits() && offer_ms == 0 && new.hold_ms == 0 {
+            return "ERR list".into();
         }
         if new != old {
             self.rules = new;
@@ -100,6 +106,9 @@ impl Oracle {
             return "ERR rounds".into();
         }
         let known = self.by_req(user, req).cloned();
+        if known.is_none() && self.qty_waiting(user, req).is_some_and(|waits| waits != qty) {
+            return "REQMISMATCH".into();
+        }
         let is_live = match &known {
             Some(row) if row.qty != qty => return "REQMISMATCH".into(),
             Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return row.shown("REPLAY"),
@@ -131,6 +140,8 @@ impl Oracle {
             refused: false,
         });
         self.happen_to(seq, "IMPORT");
+        self.list.freed = true;
+        self.leave_paid(user, req);
         format!("{} {}", self.row(seq).shown("GRANTED"), self.available())
     }
 

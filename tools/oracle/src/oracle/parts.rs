@@ -65,9 +65,8 @@ impl Oracle {
     pub(super) fn is_elsewhere(&self, op: &Op) -> bool {
         let Some(part) = self.rules.part else { return false };
         match op {
-            Op::Grab { user, .. } | Op::Settle { user, .. } | Op::Import { user, .. } => {
-                !part.is_home(user)
-            }
+            Op::Grab { user, .. } | Op::Join { user, .. } => !part.is_home(user),
+            Op::Settle { user, .. } | Op::Import { user, .. } => !part.is_home(user),
             Op::Enlist { users, .. } => users.iter().any(|user| !part.is_home(user)),
             _ => false,
         }
@@ -75,7 +74,7 @@ impl Oracle {
 
     /// Counts the units of a GRAB that was not served.
     pub(super) fn count_unmet(&mut self, op: &Op, word: &str) {
-        let Op::Grab { ask, .. } = op else { return };
+        let (Op::Grab { ask, .. } | Op::Join { ask, .. }) = op else { return };
         let units = match ask {
             Ask::Qty(units) | Ask::UpTo(units) => *units,
             Ask::Unsaid => 1,
@@ -118,7 +117,8 @@ impl Oracle {
             return refusal;
         }
         let (before, available) = (self.total(&self.moves.sent, to), self.available());
-        if total < before || (total > before && available == 0 && !owed) {
+        let keeps = available == 0 || self.somebody_waits();
+        if total < before || (total > before && keeps && !owed) {
             return format!("{before} {available}");
         }
         let wanted = total - before;
@@ -156,6 +156,7 @@ impl Oracle {
             self.moves.received.insert(from, total);
             self.deficit -= paid;
             self.supply += units - paid;
+            self.list.freed = true;
             self.happen_between("RECEIVE", from, total);
         }
         format!("{} {}", before.max(total), self.available())
@@ -169,7 +170,10 @@ impl Oracle {
         if is_newer || (pass == self.moves.pass && units > self.moves.elsewhere) {
             self.change(now);
             (self.moves.elsewhere, self.moves.pass) = (units, pass);
-            self.notice_stock();
+            self.list.freed = true;
+            if self.rules.list.is_none() {
+                self.notice_stock();
+            }
         }
         format!("{} {}", self.moves.elsewhere, self.moves.pass)
     }

@@ -17,10 +17,10 @@ use super::{same, Check};
 use crate::oracle::{Bytes, Op, Oracle, Row};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
-use crate::world::{counters, numbers};
+use crate::world::{counters, numbers, verify_list};
 
 /// The counters that are the same on every node come behind those of refusals.
-const REFUSALS: std::ops::Range<usize> = 2..12;
+const REFUSALS: std::ops::Range<usize> = 2..13;
 
 impl Cluster {
     /// Compares a sale of the primary with its model. `is_full`: also what a step can't reach.
@@ -41,6 +41,7 @@ impl Cluster {
         let totals = totals.map(|total| (total.round, total.supply, total.sold, total.winners));
         same("totals", &totals.collect(), &oracle.totals())?;
         verify_rows(&held.sale, oracle)?;
+        verify_list(&held.sale, oracle, &self.now())?;
         if is_full {
             verify_users(&held.sale, oracle)?;
             let pieces = rebuild::pieces(&held.sale);
@@ -72,8 +73,11 @@ impl Cluster {
         let Some(user) = user_of(op) else { return Ok(()) };
         let is_import = matches!(op, Op::Import { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
-            same("available in a reply", available, &held.sale.balances().available)?;
-            same("seq of a grant", &grant.seq, &held.sale.balances().grants)?;
+            // Offers to those who wait come behind it in the same step.
+            if held.sale.waitlist().is_none() {
+                same("available in a reply", available, &held.sale.balances().available)?;
+                same("seq of a grant", &grant.seq, &held.sale.balances().grants)?;
+            }
             same(
                 "grant in a reply",
                 &held.sale.grant(grant.seq).map(|it| it.view()),
@@ -102,7 +106,9 @@ impl Cluster {
         let all = matches!(decided.outcome, MultiOutcome::Granted(_));
         for (sale, (held, before)) in self.primary.held.iter().zip(before).enumerate() {
             let granted = held.sale.balances().grants - before;
-            same("grants of an MGRAB", &granted, &u64::from(all))?;
+            if held.sale.waitlist().is_none() {
+                same("grants of an MGRAB", &granted, &u64::from(all))?;
+            }
             let Some(grant) = held.sale.grant(before + 1).filter(|_| all) else { continue };
             same("user of an MGRAB", &grant.user, &user.as_slice())?;
             if held.sale.terms().draw.is_none() {
@@ -147,7 +153,8 @@ fn fingerprint<'v>(values: impl Iterator<Item = &'v [u8]>) -> u64 {
 /// The user whom a command is about.
 fn user_of(op: &Op) -> Option<&Bytes> {
     match op {
-        Op::Grab { user, .. } | Op::Settle { user, .. } | Op::Import { user, .. } => Some(user),
+        Op::Grab { user, .. } | Op::Join { user, .. } => Some(user),
+        Op::Settle { user, .. } | Op::Import { user, .. } => Some(user),
         _ => None,
     }
 }
@@ -210,6 +217,7 @@ fn is_row(grant: &Grant<'_>, row: &Row) -> bool {
         Some(Asked::Exactly) => "QTY",
         Some(Asked::UpTo) => "UPTO",
         Some(Asked::Either) => "ANY",
+        Some(Asked::Offered) => "OFFER",
     };
     grant.seq == row.seq
         && grant.user == row.user

@@ -20,7 +20,7 @@ use super::tally::Tally;
 use super::{same, Check};
 use crate::oracle::{Ask, Bytes, Op};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{amount, encoded, reply, request, words};
+use crate::world::{amount, encoded, masked, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
 pub const KEY: &[u8] = b"k";
@@ -118,9 +118,9 @@ impl Cluster {
             tally.reply("(outbox)");
             return self.verify(sale, false);
         }
-        let told = self.primary.held[sale].sale.masked(decision.outcome.clone());
+        let told = masked(&self.primary.held[sale].sale, op, &decision.outcome);
         tally.reply(&reply(&told));
-        if let Op::Grab { ask, .. } = op {
+        if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
             self.count(sale, &decision.outcome, amount(ask));
         }
         self.do_it(sale, op, &decision, tally)
@@ -160,7 +160,7 @@ impl Cluster {
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
         let (clock, run) = (self.clock, self.run);
-        let told = reply(&self.primary.held[sale].sale.masked(decision.outcome.clone()));
+        let told = reply(&masked(&self.primary.held[sale].sale, op, &decision.outcome));
         // An amount that is refused is not told.
         if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {
             return Ok(self.lose(sale, decision));

@@ -4,10 +4,12 @@ use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::Sale;
 
 use super::cluster::{Cluster, REPLICAS};
-use super::setup::{any_number, between, gates, once_in, pick, rules};
+use super::setup::{any_number, between, gates, list, once_in, pick, rules};
 use super::step::Step;
 use super::swarm::Swarm;
-use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Patch, Pick, FENCE_MS, HOLD_MAX};
+use crate::oracle::{
+    Ask, Bytes, Deed, GatePatch, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
+};
 use crate::random::Random;
 
 /// Users that ALLOW and DENY name together.
@@ -148,8 +150,31 @@ fn gate_patch(random: &mut Random) -> GatePatch {
 fn grab(random: &mut Random, sale: &Sale) -> Op {
     let user = user(random);
     let qty = size(random, sale, &user);
+    if sale.terms().waitlist.is_some() && random.below(3) > 0 {
+        return join(random, sale, user, qty);
+    }
     let ask = if once_in(random, 3) { Ask::UpTo(qty) } else { Ask::Qty(qty) };
     Op::Grab { user, ask, req: some_req(random) }
+}
+
+/// A GRAB with WAIT, often of no more than there is, for a while or for good.
+fn join(random: &mut Random, sale: &Sale, user: Bytes, qty: u64) -> Op {
+    let supply = sale.balances().supply.max(1);
+    let qty = if once_in(random, 6) { qty } else { between(random, 1, supply.min(4)) };
+    let ask = if qty == 1 && once_in(random, 2) { Ask::Unsaid } else { Ask::Qty(qty) };
+    let until = match random.below(4) {
+        0 => (sale.balances().t + random.below(60)).min(TIME_MS_MAX),
+        _ => 0,
+    };
+    Op::Join { user, ask, req: req(random), until }
+}
+
+/// Somebody who waits, and with which request.
+fn some_waiter(random: &mut Random, sale: &Sale) -> Option<(Bytes, Bytes, u64)> {
+    let list = sale.waitlist().filter(|list| !list.is_empty())?;
+    let place = random.below(list.len()) as usize;
+    let waiter = list.iter_from(0).nth(place)?;
+    Some((waiter.user.to_vec(), waiter.req.to_vec(), waiter.qty))
 }
 
 /// A command to one sale.
@@ -194,7 +219,20 @@ fn patch(random: &mut Random) -> Patch {
         open_at: once_in(random, 4).then_some(rules.open_at),
         close_at: once_in(random, 4).then_some(rules.close_at),
         outbox: rules.outbox.filter(|_| once_in(random, 3)),
+        list: match random.below(6) {
+            0 => list_patch(random),
+            _ => ListPatch::default(),
+        },
         ..Patch::default()
+    }
+}
+
+fn list_patch(random: &mut Random) -> ListPatch {
+    let wanted = list(random);
+    ListPatch {
+        max: Some(wanted.max),
+        offer_ms: once_in(random, 2).then_some(wanted.offer_ms),
+        overtake: once_in(random, 2).then_some(wanted.overtake),
     }
 }
 
@@ -208,6 +246,10 @@ fn some_seq(random: &mut Random, sale: &Sale) -> u64 {
 }
 
 fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
+    let waiter = some_waiter(random, sale).filter(|_| once_in(random, 3));
+    if let Some((user, req, _)) = waiter {
+        return Op::Settle { user, pick: Pick::Req(req), deed };
+    }
     let known = sale.grant(some_seq(random, sale)).filter(|_| !once_in(random, 6));
     let Some(grant) = known else {
         let pick = match random.below(3) {
@@ -228,6 +270,11 @@ fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
 fn import(random: &mut Random, sale: &Sale) -> Op {
     let known = sale.grant(some_seq(random, sale)).filter(|_| once_in(random, 2));
     let no_deficit = once_in(random, 3);
+    let waiter = some_waiter(random, sale).filter(|_| once_in(random, 3));
+    if let Some((user, req, qty)) = waiter {
+        let qty = qty + random.below(5) / 4;
+        return Op::Import { user, qty, req, at: None, no_deficit };
+    }
     if let Some((grant, req)) = known.and_then(|grant| grant.req_id().map(|req| (grant, req))) {
         let (user, req) = (grant.user.to_vec(), req.to_vec());
         let qty = grant.qty + random.below(5) / 4;

@@ -3,7 +3,7 @@
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::request::Init;
 
-use crate::oracle::{Drawing, Every, Gates, Oracle, Rules, HOLD_MAX, SECRET};
+use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;
 use crate::world::{amounts, terms};
 
@@ -108,6 +108,15 @@ pub fn rules(random: &mut Random) -> Rules {
     }
 }
 
+/// Terms of a waiting list.
+pub fn list(random: &mut Random) -> ListRules {
+    ListRules {
+        max: if once_in(random, 8) { 0 } else { between(random, 1, 9) },
+        offer_ms: if once_in(random, 3) { 0 } else { between(random, 1, 40) },
+        overtake: random.below(4),
+    }
+}
+
 /// Terms of admission.
 pub fn gates(random: &mut Random) -> Gates {
     Gates {
@@ -147,7 +156,16 @@ impl Opening {
         let mut rules = rules(random);
         let mut supply =
             if once_in(random, 3) { any_number(random) } else { between(random, 1, 40) };
-        if is_plain {
+        if once_in(random, 3) {
+            rules.list = Some(list(random)).filter(|list| list.max > 0);
+            // Nobody waits for what never comes back.
+            rules.hold_ms = rules.hold_ms.max(between(random, 1, 40));
+            supply = supply.min(40);
+        }
+        if is_plain || rules.list.is_some() {
+            if !is_plain && once_in(random, 2) {
+                rules.gates = gates(random);
+            }
             return Opening { supply, rules };
         }
         if once_in(random, 2) {

@@ -112,7 +112,7 @@ impl Step {
 fn kind_of(op: &Op) -> usize {
     match op {
         Op::Grab { ask: Ask::Unsaid, .. } => 1,
-        Op::Grab { .. } => 0,
+        Op::Grab { .. } | Op::Join { .. } => 0,
         Op::Settle { deed, .. } => match deed {
             Deed::Confirm => 3,
             Deed::Reclaim => 4,
@@ -180,6 +180,14 @@ fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
                 Ask::Unsaid => String::new(),
             };
             write!(f, "GRAB {key} {}{ask}{}", text(user), req_text(req))
+        }
+        Op::Join { user, ask, req, until } => {
+            let ask = match ask {
+                Ask::Qty(qty) => format!(" QTY {qty}"),
+                Ask::UpTo(_) | Ask::Unsaid => String::new(),
+            };
+            let (user, req) = (text(user), text(req));
+            write!(f, "GRAB {key} {user}{ask} REQ {req} WAIT UNTIL {until}")
         }
         Op::Settle { user, pick, deed } => {
             let pick = match pick {

@@ -1,0 +1,292 @@
+//! The waiting list: who asked for what came too late, in the order in which they asked.
+//!
+//! An entry holds no units. It leaves the list when its units are offered, which is a held grant
+//! like any other, when its user leaves, or when it is dropped. One tree keeps the entries in
+//! order with the sums that places and offers are found by, see `queue`; one index leads from a
+//! user to their entry.
+
+mod entry;
+mod queue;
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher13;
+
+use crate::index::{Index, Value};
+use crate::ledger::{Block, HashKey};
+use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, OVERTAKE_USUAL, WAITERS_MAX};
+use crate::model::outcome::{Misuse, Place};
+use crate::model::wire;
+use queue::Queue;
+
+pub use entry::Waiter;
+
+/// WAITLIST with OFFER and OVERTAKE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitTerms {
+    /// Entries at the most; 0: nobody joins any more.
+    #[serde(deserialize_with = "wire::integer")]
+    pub max: u64,
+    /// How long an offer stands, in milliseconds; 0: as long as HOLD.
+    #[serde(deserialize_with = "wire::integer")]
+    pub offer_ms: u64,
+    /// How often the head may be passed by those who ask for less.
+    #[serde(deserialize_with = "wire::integer")]
+    pub overtake: u64,
+}
+
+/// What ALTER names of them; what it leaves out stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitTermsChange {
+    /// WAITLIST.
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub max: Option<u64>,
+    /// OFFER.
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub offer_ms: Option<u64>,
+    /// OVERTAKE.
+    #[serde(deserialize_with = "wire::maybe_integer")]
+    pub overtake: Option<u64>,
+}
+
+impl WaitTerms {
+    /// The terms after `change`, if there are any. A sale that never had a list has none by
+    /// `WAITLIST 0` either; one that had keeps its other terms for those who still wait.
+    pub(crate) fn altered(terms: Option<WaitTerms>, change: &WaitTermsChange) -> Option<WaitTerms> {
+        let usual = WaitTerms { max: 0, offer_ms: 0, overtake: OVERTAKE_USUAL };
+        let before = terms.unwrap_or(usual);
+        let after = WaitTerms {
+            max: change.max.unwrap_or(before.max),
+            offer_ms: change.offer_ms.unwrap_or(before.offer_ms),
+            overtake: change.overtake.unwrap_or(before.overtake),
+        };
+        (terms.is_some() || after.max > 0).then_some(after)
+    }
+
+    /// Whether these terms can be kept in a sale that holds grants for `hold_ms`.
+    pub(crate) fn check(&self, hold_ms: u64) -> Result<(), Misuse> {
+        if self.max > WAITERS_MAX {
+            return Err(Misuse::WaitlistTooLong);
+        }
+        if self.offer_ms > HOLD_MS_MAX {
+            return Err(Misuse::OfferTooLong);
+        }
+        match self.max > 0 && self.offer_ms == 0 && hold_ms == 0 {
+            true => Err(Misuse::OfferNeedsTime),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Why an entry is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reason {
+    /// Its UNTIL has come.
+    Until,
+    /// The sale is closed.
+    Closed,
+    /// Its user may not have so much by now.
+    Limit,
+    /// Its user may not buy by now.
+    Denied,
+}
+
+impl Reason {
+    /// The word in the outbox.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Until => "until",
+            Reason::Closed => "closed",
+            Reason::Limit => "limit",
+            Reason::Denied => "denied",
+        }
+    }
+}
+
+/// Numbers of a list that are not those of its entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// The ticket that was given out last.
+    #[serde(deserialize_with = "wire::integer")]
+    pub last_ticket: u64,
+    /// Offers made so far.
+    #[serde(deserialize_with = "wire::integer")]
+    pub offers: u64,
+    /// Entries dropped so far.
+    #[serde(deserialize_with = "wire::integer")]
+    pub dropped: u64,
+}
+
+/// The list. See the module's comment.
+#[derive(Clone, Debug)]
+pub struct Waitlist {
+    key: HashKey,
+    queue: Queue,
+    /// From a user to the low 32 bits of their ticket.
+    users: Index,
+    /// How often an entry was passed while it was the head; those that never were are not here.
+    passed: BTreeMap<u64, u64>,
+    /// Held grants that are offers.
+    pub(crate) offered: u64,
+    pub(crate) totals: Totals,
+}
+
+impl Waitlist {
+    /// Nobody waits. `key` keys the hash of the index.
+    pub(crate) fn new(key: HashKey) -> Waitlist {
+        Waitlist {
+            key,
+            queue: Queue::default(),
+            users: Index::default(),
+            passed: BTreeMap::new(),
+            offered: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> u64 {
+        self.users.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.users.is_empty()
+    }
+
+    /// Units that all ask for, as far as callers can count.
+    pub fn units(&self) -> u64 {
+        counted(self.queue.sum().units)
+    }
+
+    /// How many are before this entry.
+    pub(crate) fn rank(&self, waiter: &Waiter<'_>) -> u64 {
+        self.queue.before(waiter.ticket).entries
+    }
+
+    /// The first entry.
+    pub fn first(&self) -> Option<Waiter<'_>> {
+        self.iter_from(0).next()
+    }
+
+    /// The entry of this ticket.
+    pub fn get(&self, ticket: u64) -> Option<Waiter<'_>> {
+        self.queue.get(ticket)
+    }
+
+    /// The entry of this user.
+    pub fn find(&self, user: &[u8]) -> Option<Waiter<'_>> {
+        if self.is_empty() {
+            return None;
+        }
+        let oldest = self.queue.nth(0)?;
+        let entry_of = |value: Value| self.queue.get(ticket_of(value.number, oldest));
+        let is_theirs = |value| entry_of(value).is_some_and(|waiter| waiter.user == user);
+        entry_of(self.users.find(self.hash(user), is_theirs)?)
+    }
+
+    /// How many entries are before this ticket, and how many units they ask for.
+    pub fn place(&self, ticket: u64) -> Place {
+        let before = self.queue.before(ticket);
+        Place { ticket, ahead: before.entries, units_ahead: counted(before.units) }
+    }
+
+    /// The entries of `ticket` and later, in order.
+    pub fn iter_from(&self, ticket: u64) -> impl Iterator<Item = Waiter<'_>> {
+        self.queue.iter_from(ticket)
+    }
+
+    /// Ticket of the entry behind so many others.
+    pub(crate) fn nth(&self, number: u64) -> Option<u64> {
+        self.queue.nth(number)
+    }
+
+    /// The first entry of `from` or later that asks for at most so much.
+    pub(crate) fn first_within(&self, most: u64, from: u64) -> Option<Waiter<'_>> {
+        self.queue.first_within(most, from)
+    }
+
+    /// The first entry of `from` or later whose UNTIL has come at `t`.
+    pub(crate) fn first_over(&self, t: u64, from: u64) -> Option<Waiter<'_>> {
+        self.queue.first_over(t, from)
+    }
+
+    /// The earliest UNTIL.
+    pub(crate) fn next_end(&self) -> Option<u64> {
+        Some(self.queue.sum().ends).filter(|ends| *ends != u64::MAX)
+    }
+
+    /// How often this entry was passed while it was the head.
+    pub(crate) fn passed(&self, ticket: u64) -> u64 {
+        self.passed.get(&ticket).copied().unwrap_or(0)
+    }
+
+    /// Whether another entry can get the next ticket.
+    pub(crate) fn has_room(&self) -> bool {
+        let next = self.totals.last_ticket + 1;
+        let oldest = self.queue.nth(0).map_or(next, |oldest| oldest.min(next));
+        self.len() < WAITERS_MAX && next <= INTEGER_MAX && next - oldest < u64::from(u32::MAX)
+    }
+
+    /// Appends an entry of a user who does not wait. Its ticket is higher than all before it.
+    pub(crate) fn join(&mut self, waiter: &Waiter<'_>) {
+        let value = Value { number: waiter.ticket as u32, marked: false };
+        self.users.insert(self.hash(waiter.user), value);
+        self.queue.append(waiter);
+        self.totals.last_ticket = self.totals.last_ticket.max(waiter.ticket);
+    }
+
+    /// Takes an entry out.
+    pub(crate) fn remove(&mut self, ticket: u64) {
+        let Some(hash) = self.get(ticket).map(|waiter| self.hash(waiter.user)) else { return };
+        self.users.remove(hash, Value { number: ticket as u32, marked: false });
+        self.queue.remove(ticket);
+        self.passed.remove(&ticket);
+    }
+
+    /// Notes that the entry was passed so often more.
+    pub(crate) fn pass(&mut self, ticket: u64, times: u64) {
+        if times > 0 {
+            let passed = self.passed.entry(ticket).or_default();
+            *passed = INTEGER_MAX.min(passed.saturating_add(times));
+        }
+    }
+
+    fn hash(&self, user: &[u8]) -> u64 {
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
+    }
+
+    /// The entries, for a defragmenter that moves them, and the words of the index.
+    pub(crate) fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let entries = self.queue.blocks_mut().map(Block::Page);
+        entries.chain(self.users.blocks_mut().map(Block::Slots))
+    }
+
+    /// The words of the index, which writing the entries down does not look at.
+    pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        self.users.blocks_mut().map(|slots| &mut **slots)
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let passed = self.passed.len() * 4 * size_of::<u64>();
+        self.queue.heap_bytes() + self.users.heap_bytes() + passed
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub(crate) fn heap_blocks(&self) -> usize {
+        self.queue.heap_blocks() + self.users.heap_blocks()
+    }
+}
+
+/// Units as callers can count them.
+fn counted(units: u128) -> u64 {
+    units.min(INTEGER_MAX.into()) as u64
+}
+
+/// The ticket with these low bits: none is 2^32 or more behind the oldest.
+fn ticket_of(low: u32, oldest: u64) -> u64 {
+    oldest + u64::from(low.wrapping_sub(oldest as u32))
+}

@@ -1,0 +1,123 @@
+//! The list beside a plain one.
+
+#![cfg(test)]
+
+use super::*;
+
+const AT: u64 = 1_795_342_060_780;
+
+/// A mixer: the finaliser of SplitMix64.
+fn mix(key: u64) -> u64 {
+    let z = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z ^ z >> 27
+}
+
+fn join(list: &mut Waitlist, ticket: u64, qty: u64, until: u64) {
+    let user = format!("user:{ticket:012}");
+    let (user, req) = (user.as_bytes(), &b"order"[..]);
+    list.join(&Waiter { ticket, user, req, qty, at: AT, until });
+}
+
+/// Every question beside the answer of a list that is looked through from its beginning.
+fn assert_equal(list: &Waitlist, plain: &BTreeMap<u64, (u64, u64)>, probe: u64) {
+    assert_eq!(list.len() as usize, plain.len());
+    let units = |upto: u64| plain.range(..upto).map(|(_, (qty, _))| qty).sum::<u64>();
+    assert_eq!(list.units(), units(u64::MAX));
+    let ticket = plain.range(probe..).next().map(|(ticket, _)| *ticket);
+    if let Some(ticket) = ticket {
+        let ahead = plain.range(..ticket).count() as u64;
+        let units_ahead = units(ticket);
+        assert_eq!(list.place(ticket), Place { ticket, ahead, units_ahead });
+        assert_eq!(list.nth(ahead), Some(ticket));
+        let user = format!("user:{ticket:012}");
+        assert_eq!(list.find(user.as_bytes()).map(|waiter| waiter.ticket), Some(ticket));
+    }
+    let within = plain.range(probe..).find(|(_, (qty, _))| *qty <= probe % 5);
+    let found = list.first_within(probe % 5, probe).map(|waiter| waiter.ticket);
+    assert_eq!(found, within.map(|(ticket, _)| *ticket));
+    let over = plain.range(probe..).find(|(_, (_, until))| *until != 0 && *until <= AT + probe % 9);
+    let found = list.first_over(AT + probe % 9, probe).map(|waiter| waiter.ticket);
+    assert_eq!(found, over.map(|(ticket, _)| *ticket));
+    let next_end = plain.values().map(|(_, until)| *until).filter(|until| *until != 0).min();
+    assert_eq!(list.next_end(), next_end);
+    assert_eq!(list.find(b"nobody"), None);
+    assert_eq!(list.get(probe).map(|it| it.qty), plain.get(&probe).map(|(qty, _)| *qty));
+}
+
+#[test]
+fn a_tree_answers_as_a_plain_list_does() {
+    let (mut list, mut plain) = (Waitlist::new([1, 2]), BTreeMap::new());
+    for step in 0..30_000 {
+        let draw = mix(step);
+        // It grows, shrinks to little, and grows again.
+        let grows = step % 10_000 < 6_000;
+        if plain.is_empty() || draw % 10 < if grows { 8 } else { 1 } {
+            let ticket = list.totals.last_ticket + 1;
+            let until = if draw.is_multiple_of(3) { AT + draw % 11 } else { 0 };
+            let qty = 1 + draw % 4;
+            join(&mut list, ticket, qty, until);
+            plain.insert(ticket, (qty, until));
+        } else {
+            let some = draw % (list.totals.last_ticket + 2);
+            let ticket =
+                plain.range(some..).next().or(plain.iter().next()).map(|(ticket, _)| *ticket);
+            let ticket = ticket.unwrap_or_default();
+            list.remove(ticket);
+            plain.remove(&ticket);
+        }
+        if step % 7 == 0 {
+            assert_equal(&list, &plain, draw % (list.totals.last_ticket + 2));
+        }
+    }
+    let all: Vec<u64> = list.iter_from(0).map(|waiter| waiter.ticket).collect();
+    assert_eq!(all, plain.keys().copied().collect::<Vec<_>>());
+    all.iter().for_each(|ticket| list.remove(*ticket));
+    assert_eq!((list.len(), list.heap_bytes()), (0, 0), "an empty list has no memory");
+    assert!(list.blocks_mut().next().is_none());
+}
+
+/// At most 60 bytes an entry beside its ids, also once every other one has left.
+#[test]
+fn a_million_entries_are_compact() {
+    let mut list = Waitlist::new([1, 2]);
+    (1..=1_000_000).for_each(|ticket| join(&mut list, ticket, 1, 0));
+    let ids = 17 + 5;
+    let bytes = list.heap_bytes() as u64 / list.len() - ids;
+    assert!(bytes <= 40, "{bytes} bytes an entry");
+    (1..=1_000_000).step_by(2).for_each(|ticket| list.remove(ticket));
+    let bytes = list.heap_bytes() as u64 / list.len() - ids;
+    assert!(bytes <= 80, "{bytes} bytes an entry when half have left");
+    assert_eq!(list.place(1_000_000).ahead, 499_999);
+}
+
+/// A list that spans as many tickets as fit its index takes no more, however few are on it.
+#[test]
+fn tickets_far_apart_are_told_apart() {
+    let mut list = Waitlist::new([1, 2]);
+    let (first, last) = (5, 5 + u64::from(u32::MAX) - 1);
+    join(&mut list, first, 1, 0);
+    join(&mut list, last, 2, 0);
+    for ticket in [first, last] {
+        let user = format!("user:{ticket:012}");
+        assert_eq!(list.find(user.as_bytes()).map(|waiter| waiter.ticket), Some(ticket));
+    }
+    assert!(!list.has_room());
+    list.remove(first);
+    assert!(list.has_room());
+    list.totals.last_ticket = INTEGER_MAX;
+    assert!(!list.has_room());
+}
+
+#[test]
+fn an_index_forgets_what_is_removed() {
+    let mut list = Waitlist::new([7, 9]);
+    for turn in 0..5 {
+        (1..=3000).for_each(|number| join(&mut list, turn * 3000 + number, 1, 0));
+        (1..=2990).for_each(|number| list.remove(turn * 3000 + number));
+    }
+    assert_eq!(list.len(), 50);
+    for waiter in list.iter_from(0) {
+        assert_eq!(list.find(waiter.user), Some(waiter));
+    }
+}

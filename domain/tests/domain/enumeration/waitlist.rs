@@ -1,0 +1,143 @@
+//! Waiting lists: quantities of 1 to 3, OVERTAKE of 0 to 2, and everybody may leave or pay or not
+//! at every point.
+
+use super::holds::{deed, import, req};
+use super::{grab, restock, walk_to, Ask, GatePatch, ListPatch, Op, Patch, Rules};
+use super::{CLOSES, NO_GATES, NO_LIST, NO_PATCH, OPENS, SHORT_DEPTH, START};
+use crate::oracle::{Deed, List, ListRules, Pick};
+
+const OFFER: u64 = 10;
+
+fn join(user: &str, qty: u64, req: &str) -> Op {
+    until(user, qty, req, 0)
+}
+
+fn until(user: &str, qty: u64, req: &str, until: u64) -> Op {
+    let (user, req) = (user.as_bytes().to_vec(), req.as_bytes().to_vec());
+    Op::Join { user, ask: Ask::Qty(qty), req, until }
+}
+
+fn listed(max: u64, overtake: u64) -> Rules {
+    let list = Some(ListRules { max, offer_ms: OFFER, overtake });
+    Rules { limit: 0, list, outbox: Some('s'), ..Rules::default() }
+}
+
+fn alter(list: ListPatch) -> Op {
+    Op::Alter(Patch { list, ..NO_PATCH })
+}
+
+/// Whom a head of two or three may be passed by, and who leaves or doesn't pay.
+fn quantities(overtake: u64) {
+    let alphabet = vec![
+        grab("z", Ask::Qty(3), Some("z")),
+        grab("y", Ask::Qty(1), Some("y")),
+        grab("x", Ask::UpTo(2), None),
+        join("a", 3, "r"),
+        join("b", 2, "r"),
+        join("c", 1, "r"),
+        join("d", 1, "r"),
+        deed("a", req("r"), Deed::Cancel),
+        deed("b", req("r"), Deed::Cancel),
+        deed("c", req("r"), Deed::Cancel),
+        deed("d", req("r"), Deed::Confirm),
+        deed("z", req("z"), Deed::Refund),
+        restock(1, "m"),
+        restock(1, "n"),
+        restock(2, "o"),
+        Op::Sweep(9),
+        Op::ToDeadline(0),
+    ];
+    walk_to(SHORT_DEPTH, 3, listed(9, overtake), alphabet);
+}
+
+#[test]
+fn nobody_passes_the_head() {
+    quantities(0);
+}
+
+#[test]
+fn one_passes_the_head() {
+    quantities(1);
+}
+
+#[test]
+fn two_pass_the_head() {
+    quantities(2);
+}
+
+/// One unit and two who wait for it: what every other command does to an entry and to an offer.
+#[test]
+fn one_unit_and_all_commands() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), Some("r")),
+        join("a", 1, "s"),
+        grab("a", Ask::Qty(2), Some("s")),
+        grab("a", Ask::UpTo(1), Some("s")),
+        join("b", 1, "r"),
+        grab("b", Ask::Unsaid, None),
+        deed("a", req("r"), Deed::Cancel),
+        deed("a", Pick::Only, Deed::Cancel),
+        deed("a", req("r"), Deed::Confirm),
+        deed("b", req("r"), Deed::Cancel),
+        deed("b", req("r"), Deed::Extend(15)),
+        deed("b", req("r"), Deed::Reclaim),
+        import("b", 1, "r"),
+        import("b", 2, "r"),
+        restock(-1, "m"),
+        Op::Sweep(9),
+        Op::ToDeadline(0),
+    ];
+    walk_to(SHORT_DEPTH, 1, Rules { hold_ms: 7, ..listed(2, 1) }, alphabet);
+}
+
+/// Ends of waiting: UNTIL, the window, a pause, a full list, terms that change.
+#[test]
+fn one_unit_and_all_ends() {
+    let alphabet = vec![
+        grab("z", Ask::Qty(1), Some("z")),
+        until("a", 1, "r", START + 5),
+        until("a", 2, "s", OPENS + 5),
+        join("b", 1, "r"),
+        grab("b", Ask::Qty(1), Some("q")),
+        deed("z", req("z"), Deed::Refund),
+        deed("a", req("r"), Deed::Cancel),
+        import("a", 1, "r"),
+        restock(1, "m"),
+        Op::Pause,
+        Op::Resume,
+        Op::Clock(START + 5),
+        Op::Clock(CLOSES),
+        Op::Sweep(9),
+        Op::Alter(Patch { open_at: Some(OPENS), close_at: Some(CLOSES), ..NO_PATCH }),
+        Op::Alter(Patch { close_at: Some(0), ..NO_PATCH }),
+        alter(ListPatch { max: Some(0), ..NO_LIST }),
+        alter(ListPatch { offer_ms: Some(0), ..NO_LIST }),
+        alter(ListPatch { max: Some(2), overtake: Some(0), ..NO_LIST }),
+    ];
+    walk_to(SHORT_DEPTH, 1, listed(1, 2), alphabet);
+}
+
+/// Who may have it by the time of the offer, and other nodes that go on.
+#[test]
+fn two_units_within_limits() {
+    let gates = |gates| Op::Alter(Patch { gates, ..NO_PATCH });
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), Some("z")),
+        grab("c", Ask::Qty(1), Some("z")),
+        join("a", 1, "r"),
+        join("b", 2, "r"),
+        deed("a", req("z"), Deed::Confirm),
+        deed("c", req("z"), Deed::Cancel),
+        import("a", 1, "paid"),
+        Op::Alter(Patch { limit: Some(1), ..NO_PATCH }),
+        gates(GatePatch { allowlist: Some(true), mask: Some(true), ..NO_GATES }),
+        Op::Enlist { list: List::Deny, add: true, users: &[b"b"] },
+        Op::Enlist { list: List::Allow, add: true, users: &[b"a", b"b"] },
+        Op::Sweep(1),
+        Op::ToDeadline(0),
+        Op::Promote,
+        Op::Rewrite,
+        Op::Restore,
+    ];
+    walk_to(SHORT_DEPTH, 2, Rules { limit: 2, hold_ms: 7, ..listed(9, 1) }, alphabet);
+}

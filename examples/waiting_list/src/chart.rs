@@ -1,0 +1,57 @@
+//! The picture: people in the order in which they asked, and how many of each hundred have paid
+//! for a unit in the end.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+
+use crate::is_robot;
+
+const WIDTH: i32 = 860;
+const MARGIN: i32 = 24;
+const HEAD: i32 = 70;
+const PANEL: i32 = 150;
+const BARS: usize = 100;
+
+const PEOPLE: RGBColor = RGBColor(9, 105, 218);
+const ROBOTS: RGBColor = RGBColor(207, 34, 46);
+
+/// Writes the picture of both sales.
+pub fn write(file: &Path, people: u32, sales: &[(&str, &Vec<bool>); 2]) -> Result<(), String> {
+    let height = HEAD + sales.len() as i32 * PANEL + MARGIN;
+    let area = SVGBackend::new(file, (WIDTH as u32, height as u32)).into_drawing_area();
+    draw(&area, people, sales).map_err(|e| format!("The picture can't be drawn: {e}"))
+}
+
+fn draw(area: &Area<'_>, people: u32, sales: &[(&str, &Vec<bool>); 2]) -> Drawn {
+    area.fill(&WHITE)?;
+    let left = HPos::Left;
+    text(area, "Who has paid for a unit in the end", (MARGIN, 24), 19, INK, left)?;
+    let below =
+        "in the order in which they asked, the first at the left; red: robots, which click \
+                 all the time; higher: more of them have one";
+    text(area, below, (MARGIN, 48), 12, PALE_INK, left)?;
+    for (number, (name, paid)) in (0..).zip(sales) {
+        let top = HEAD + number * PANEL;
+        text(area, name, (MARGIN, top + 12), 14, INK, left)?;
+        panel(area, people, paid, top + 26, top + PANEL - 12)?;
+    }
+    area.present()
+}
+
+fn panel(area: &Area<'_>, people: u32, paid: &[bool], top: i32, bottom: i32) -> Drawn {
+    let group = paid.len().div_ceil(BARS).max(1);
+    let step = (WIDTH - 2 * MARGIN) as f64 / BARS as f64;
+    for (number, some) in paid.chunks(group).enumerate() {
+        let share = some.iter().filter(|paid| **paid).count() as f64 / some.len() as f64;
+        let left = MARGIN + (number as f64 * step) as i32;
+        let right = MARGIN + ((number + 1) as f64 * step) as i32 - 1;
+        let color = if is_robot((number * group) as u32, people) { ROBOTS } else { PEOPLE };
+        let height = (share * f64::from(bottom - top)).round() as i32;
+        area.draw(&Rectangle::new([(left, bottom - height), (right, bottom)], color.filled()))?;
+    }
+    let floor = vec![(MARGIN, bottom), (WIDTH - MARGIN, bottom)];
+    area.draw(&PathElement::new(floor, PALE_INK.stroke_width(1)))
+}

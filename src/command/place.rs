@@ -1,0 +1,47 @@
+//! `SECKILL.PLACE key user`: where a user stands on the waiting list.
+
+use super::args::{Args, Parsed};
+use super::vocabulary::{self, Spec, FIRST};
+use super::{errors, pipeline, reply};
+use crate::server::call::Call;
+use seckill_domain::outcome::Outcome;
+
+pub const SPEC: Spec = Spec {
+    name: "SECKILL.PLACE",
+    handler: run,
+    arity: 3,
+    flags: "readonly fast",
+    acl: "read fast",
+    keys: vocabulary::READS,
+    summary: "Shows a user's place on the waiting list",
+    complexity: "O(log N) where N is the number of entries",
+    since: FIRST,
+    tips: &[],
+    args: &[vocabulary::KEY, vocabulary::USER],
+    reply: "`[WAITING, ticket, ahead, units ahead]`: so many entries are before the user's, and \
+        ask for so many units\n\
+        `[NONE]`: the user does not wait; `SECKILL.USER` tells what they have",
+    errors: &[errors::USER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    example: "SECKILL.PLACE concert dora",
+    internal: false,
+};
+
+fn run(call: &mut Call<'_>) {
+    match parse(call.args()) {
+        Ok(user) => pipeline::show(call, |sale, _, out| match sale.place(user) {
+            Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
+            None => {
+                out.array(1);
+                out.text("NONE");
+            }
+        }),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<&'a [u8]> {
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    args.end()?;
+    Ok(user)
+}
