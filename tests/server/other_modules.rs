@@ -1,7 +1,7 @@
 //! Another module in the same server calls our commands in ways that no client can.
 
 use crate::support::other_module::said;
-use crate::support::shop::{check, counter, state_of, wait_for_no_holds};
+use crate::support::shop::{check, counter, number, state_of, wait_for_no_holds};
 use crate::support::valgrind::slowed;
 use crate::support::{Options, ReplicationStream, Server};
 
@@ -118,4 +118,52 @@ fn a_log_is_loaded_as_it_is_whatever_another_module_calls() {
     server.start_again();
     assert_eq!(server.digest("k"), digest);
     server.assert_sound("k");
+}
+
+/// The server checks a module's call for what its flags say, and takes one from inside a
+/// notification for the primary's. Seen before: `GRANTED`, and a replica that was another sale.
+#[test]
+fn a_replica_stays_as_its_primary_is_whatever_another_module_calls() {
+    let (server, replica) = (Server::start(), start());
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 20 HOLD 900000 LIMIT 9", "+OK"),
+        ("SECKILL.INIT l 20 LIMIT 9", "+OK"),
+    ]);
+    replica.follow(&server);
+    let mut other = replica.conn();
+    let readonly = "-READONLY You can't write against a read only replica.";
+    let lines = ["GRAB k u", "MGRAB u 2 k l", "CANCEL k a", "PAUSE k", "CONFIRM k a", "INIT t 5"];
+    for how in ["OTHER.CALL", "OTHER.THREAD"] {
+        for line in lines {
+            assert_eq!(other.call(&format!("{how} SECKILL.{line}")), readonly, "{how} {line}");
+        }
+        assert_eq!(other.call(&format!("{how} SECKILL.USER k u")), "[9 'OK' []]", "reads go on");
+    }
+    for flags in ["E!", "E", "SE!"] {
+        other.check(&[
+            ("OTHER.OFF", "+OK"),
+            (&format!("OTHER.FLAGS {flags}"), "+OK"),
+            ("OTHER.ON seckill.grant k SECKILL.GRAB k inner", "+OK"),
+        ]);
+        for line in ["SECKILL.GRAB k a", "MULTI", "SECKILL.GRAB k a", "SECKILL.GRAB l b", "EXEC"] {
+            assert!(!conn.cmd(line).is_error(), "{line}");
+        }
+        assert!(!conn.cmd("SECKILL.MGRAB c 2 l k").is_error());
+        replica.wait_in_sync(&server);
+        assert_eq!(said(&mut other), [readonly; 3], "{flags}");
+        assert_eq!(replica.call("DEBUG DIGEST"), server.call("DEBUG DIGEST"), "{flags}");
+        assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0", "{flags}");
+    }
+    assert_eq!(number(&mut conn, "k", "grants"), 9);
+    other.check(&[
+        ("OTHER.FLAGS E!", "+OK"),
+        ("CONFIG SET replica-read-only no", "+OK"),
+        ("OTHER.CALL SECKILL.GRAB l writer", "['GRANTED' 7 1 'SOLD' 0 13]"),
+        ("CONFIG SET replica-read-only yes", "+OK"),
+        ("OTHER.THREAD SECKILL.GRAB l writer", readonly),
+        ("REPLICAOF NO ONE", "+OK"),
+        ("OTHER.THREAD SECKILL.GRAB l late", "['GRANTED' 8 1 'SOLD' 0 12]"),
+    ]);
+    replica.assert_sound("l");
 }

@@ -46,7 +46,12 @@ impl<'c> Ctx<'c> {
 
     /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set.
     pub(crate) fn has_flag(self, flag: u32) -> bool {
-        has_flag(self.raw, flag)
+        self.flags().has(flag)
+    }
+
+    /// All flags of `REDISMODULE_CTX_FLAGS` as they are now.
+    pub(crate) fn flags(self) -> Flags {
+        flags(self.raw)
     }
 
     /// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
@@ -81,15 +86,24 @@ impl<'c> Ctx<'c> {
     }
 }
 
-fn has_flag(ctx: *mut RedisModuleCtx, flag: u32) -> bool {
+/// Flags of `REDISMODULE_CTX_FLAGS`.
+#[derive(Clone, Copy)]
+pub(crate) struct Flags(c_int);
+
+impl Flags {
+    pub(crate) fn has(self, flag: u32) -> bool {
+        self.0 & flag as c_int != 0
+    }
+}
+
+fn flags(ctx: *mut RedisModuleCtx) -> Flags {
     // SAFETY: a context that is alive, or none, is all that the call needs.
-    let flags = unsafe { api!(RedisModule_GetContextFlags)(ctx) };
-    flags & flag as c_int != 0
+    Flags(unsafe { api!(RedisModule_GetContextFlags)(ctx) })
 }
 
 /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set that does not depend on a context.
 pub(crate) fn server_has_flag(flag: u32) -> bool {
-    has_flag(ptr::null_mut(), flag)
+    flags(ptr::null_mut()).has(flag)
 }
 
 /// The word that the server's lock is held for as long as this is there. It stays on its thread.

@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use smallvec::SmallVec;
 
-use super::events;
 use super::spec::{KeySpec, Spec};
 use crate::server::call::{Call, BEING_CHANGED};
 use crate::server::ffi::api::{bytes_of, guarded};
@@ -22,6 +21,9 @@ const COMMANDS_MAX: usize = 32;
 const ARGS_INLINE: usize = 8;
 
 const FAILED: &str = "ERR internal error, see the server's log";
+
+/// What the server answers clients that write on a replica which takes no writes of theirs.
+const READONLY: &str = "READONLY You can't write against a read only replica.";
 
 /// The commands, in the order of their entry points.
 static TABLE: OnceLock<&'static [Spec]> = OnceLock::new();
@@ -60,25 +62,36 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 );
 
-/// Whether this call must change nothing, because writes are paused. Clients are held back by the
-/// server, so it is another module's, or the rest of a transaction that paused them itself. What
-/// comes from the primary, from a log, or with a slot that moves here is taken as ever.
+/// How a call is refused that must change nothing here; none when it may go on. The server holds
+/// clients back itself, so these are calls of other modules, whose flags for a call decide what it
+/// checks, or the rest of a transaction. What comes from the primary, from a log, or with a slot
+/// that moves here is taken as ever.
 ///
-/// Or because a log is loaded: it holds effects alone, so whatever decides anew is called by
-/// another module that was told of one. The log has what came of that call then.
-fn is_held_back(ctx: Ctx<'_>, spec: &Spec) -> bool {
+/// - A log is loaded: it holds effects alone, so whatever decides anew is called by another module
+///   that was told of one. The log has what came of that call then.
+/// - A replica that takes no writes of its own: one would make it another than its primary.
+/// - Writes are paused: the server stops when anybody replicates something then.
+fn refusal(ctx: Ctx<'_>, spec: &Spec) -> Option<&'static str> {
     if !spec.writes() {
-        return false;
+        return None;
     }
-    if !spec.internal && events::is_loading() {
-        return true;
+    let is_paused = ctx.writes_are_paused();
+    if spec.internal && !is_paused {
+        return None;
     }
-    if !ctx.writes_are_paused() {
-        return false;
+    // The server works them out, so it is asked once.
+    let flags = ctx.flags();
+    let is_loading = flags.has(raw::REDISMODULE_CTX_FLAGS_LOADING);
+    if flags.has(raw::REDISMODULE_CTX_FLAGS_REPLICATED) || spec.internal && is_loading {
+        None
+    } else if is_loading {
+        Some(BEING_CHANGED)
+    } else if !spec.internal && flags.has(raw::REDISMODULE_CTX_FLAGS_READONLY) {
+        Some(READONLY)
+    } else {
+        let is_called = !spec.internal || flags.has(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING);
+        (is_paused && is_called).then_some(BEING_CHANGED)
     }
-    let is_relayed = ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
-        || ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_REPLICATED);
-    !is_relayed && (!spec.internal || ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING))
 }
 
 /// Whether the server only asks which keys the call has.
@@ -143,8 +156,8 @@ unsafe fn run(
         let args: SmallVec<[&[u8]; ARGS_INLINE]> = bytes.collect();
         if spec.finds_keys() && is_about_keys(ctx) {
             report_keys(ctx, spec, &args);
-        } else if is_held_back(ctx, spec) {
-            Reply::new(ctx).error(BEING_CHANGED);
+        } else if let Some(error) = refusal(ctx, spec) {
+            Reply::new(ctx).error(error);
         } else {
             (spec.handler)(&mut Call::new(ctx, strings, &args));
         }

@@ -8,7 +8,6 @@
 use std::ffi::CStr;
 use std::mem;
 use std::os::raw::{c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use redis_module::raw::{
     self, RedisModuleCtx, RedisModuleEvent, RedisModuleFlushInfo, RedisModuleString,
@@ -138,14 +137,6 @@ unsafe extern "C" fn flushed(
 /// How the server says that every database is emptied.
 const ALL_DATABASES: c_int = -1;
 
-/// Whether a data set is being loaded, from whatever file or link.
-static LOADING: AtomicBool = AtomicBool::new(false);
-
-/// Whether a data set is being loaded. The server could be asked, but by each call.
-pub(super) fn is_loading() -> bool {
-    LOADING.load(Ordering::Relaxed)
-}
-
 /// A primary's data set begins to load, or it is there, or it was given up. The server empties its
 /// own data before, or serves it until then, as it is set up.
 unsafe extern "C" fn loading(
@@ -157,11 +148,6 @@ unsafe extern "C" fn loading(
     guarded((), || {
         // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
-        let ends = matches!(
-            subevent,
-            raw::REDISMODULE_SUBEVENT_LOADING_ENDED | raw::REDISMODULE_SUBEVENT_LOADING_FAILED
-        );
-        LOADING.store(!ends, Ordering::Relaxed);
         match subevent {
             raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => timer::begin_arrival(lock),
             raw::REDISMODULE_SUBEVENT_LOADING_ENDED => timer::complete_arrival(lock),
