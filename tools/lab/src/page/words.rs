@@ -53,7 +53,7 @@ const SAID: &[Text] = &[
     ("told: yours", "答：抢购成功"),
     ("told: sold out", "答：已卖光"),
     ("told: bad luck, try again", "答：手气不好，再抢购"),
-    ("told: busy, try again", "答：系统繁忙，请重试"),
+    ("told: busy, try again", "答：系统异常，请重试"),
     ("told: payment failed", "答：业务失败"),
     ("told: you have one", "答：你已抢过"),
     ("told: you are in; then: sold out", "答：进去了；确认时：售罄"),
