@@ -93,7 +93,7 @@ const STEPS: &[Text] = &[
     ("and a retry", "加重试"),
     ("as printed", "原样"),
     ("as meant", "按本意"),
-    ("as shipped", "上线的版本"),
+    ("as shipped", "上线的版本（按描述重建）"),
     ("prose", "文字部分"),
     ("comments", "评论"),
     ("two hosts", "两台机器"),
