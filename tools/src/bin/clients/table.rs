@@ -192,6 +192,9 @@ impl Place {
         let expected = json!(expected).to_string().replace("KEY", whole);
         let expected: Value = serde_json::from_str(&expected).unwrap_or_default();
         fits(&expected, &answer).map_err(|why| format!("{order}: {why} in {answer}"))?;
+        if step.status.is_empty() {
+            return Ok(());
+        }
         let of = step.of.replace("KEY", whole);
         let status: String = run(port, &format!("SECKILL.STATUS {of} JSON")).unwrap_or_default();
         let status: Value = serde_json::from_str(&status).unwrap_or(Value::Null);
