@@ -21,7 +21,7 @@ SHOP ?=
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo \
 	orders-test watch-test \
 	clients clients-deps durability \
-	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-parts proof-parts \
+	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
@@ -180,6 +180,10 @@ cluster-test: deps ## Move a slot and kill a primary in a cluster of six while i
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
 	cargo build --release -p seckill -p seckill-tools --bin sim
 	target/release/sim $(SIM)
+
+# Newer nodes write a form that is made up (tests/upgrade), older ones refuse it.
+sim-upgrade: deps ## The same with nodes of two versions of the module, and promotions between them
+	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
 sim-parts: ## Simulate a rush on a split sale, with and without a balancer, against what is promised
 	cargo build --release -p seckill-parts --bin sim_parts
