@@ -21,7 +21,7 @@ SHOP ?=
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo \
 	orders-test watch-test \
 	clients clients-deps durability \
-	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-upgrade sim-parts proof-parts \
+	test test-domain test-server test-release mutants matrix suites cluster-test torture sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
@@ -175,6 +175,10 @@ matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, 
 	target/debug/matrix --servers "$$(.ci/servers --where)"
 
 # The tests of the program bring it along.
+# SERVER=valkey-9.1.2 takes one of them. Needs tclsh; half an hour a server, half of it waiting.
+suites: build ## Run the servers' own tests with and without the module: does any of them differ?
+	.ci/suites $(SERVER)
+
 cluster-test: deps ## Move slots, kill primaries, lose a part in clusters of six while they sell
 	cargo test --workspace --test cli --no-run
 	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1

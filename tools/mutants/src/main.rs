@@ -45,6 +45,9 @@ struct Options {
     /// Longest time for the tests of one program, in seconds: more on a machine that is busy
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     deadline: u64,
+    /// Don't run the tests without a mutant first
+    #[arg(long)]
+    no_baseline: bool,
     /// Forget what came of the mutants that were tried already
     #[arg(long)]
     fresh: bool,
@@ -80,7 +83,7 @@ fn run(options: &Options) -> Result<bool, String> {
     let (chosen, mut programs) = build(&tree, &all, options.count)?;
     programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
-    if book.outcomes.is_empty() {
+    if book.outcomes.is_empty() && !options.no_baseline {
         check_baseline(&programs, tree.folder())?;
     }
     let started = Instant::now();
