@@ -174,11 +174,11 @@ matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, 
 	cargo build --workspace --bin matrix
 	target/debug/matrix --servers "$$(.ci/servers --where)"
 
-# The tests of the program bring it along.
 # SERVER=valkey-9.1.2 takes one of them. Needs tclsh; half an hour a server, half of it waiting.
 suites: build ## Run the servers' own tests with and without the module: does any of them differ?
 	.ci/suites $(SERVER)
 
+# The tests of the program bring it along.
 cluster-test: deps ## Move slots, kill primaries, lose a part in clusters of six while they sell
 	cargo test --workspace --test cli --no-run
 	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
