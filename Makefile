@@ -15,11 +15,13 @@ MUTANTS ?=
 PROOF ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
 LAB ?=
+# Which servers `make watch-cost` measures.
+WATCH_COST ?= redis-7.0.15 redis-8.10.2 valkey-9.1.2
 # And for `make shop-test`.
 SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo \
-	orders-test watch-test \
+	orders-test watch-test watch-cost \
 	clients clients-deps durability \
 	test test-domain test-server test-release mutants matrix suites cluster-test torture sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
@@ -80,6 +82,13 @@ watch-test: build ## Fire the alerts in Prometheus, look at the exporter's page,
 	@.ci/deps browser
 	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
 		cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 watch::
+
+watch-cost: build ## Measure what the exporter costs Redis 7.0 and 8.10 and Valkey 9.1 (4 minutes)
+	@.ci/servers $(WATCH_COST)
+	@for server in $(WATCH_COST); do \
+		SECKILL_MODULE=$(MODULE) SECKILL_TEST_SERVER="$$(.ci/servers --where)/$$server/server" \
+			cargo test --workspace --test cli -- --ignored --nocapture watch::cost || exit; \
+	done
 
 # What `make clients` takes: the libraries below those of clients/, and what checks these. Where no
 # registry has Jedis, a CLASSPATH of your own can have it with what it needs.
