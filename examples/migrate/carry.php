@@ -1,22 +1,28 @@
 <?php
 
 // What the programs of this folder share: they carry a sale from the keys or tables that a shop has
-// into a sale of seckill, and back. Each step may be repeated: a program that was stopped anywhere is
-// run again, with the same options. With `--open no` the sale stays paused until you have looked and
-// say RESUME, or run the program without it. See docs/migrate.md.
+// into a sale of seckill, and back. All that can be refused is asked first, on both sides; then the sale
+// is made, paused and empty; only then the old side is closed. A program that was stopped anywhere is run
+// again with the same options, or with --back yes. Once all is carried over the sale is not touched
+// again: with `--open no` it waits for your RESUME. See docs/migrate.md.
 //
 // HOST:PORT may also be redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// with TLS. A password
 // that is not to stand on the command line comes from OLD_PASSWORD or NEW_PASSWORD.
 
 declare(strict_types=1);
 
+require __DIR__ . '/buyers.php';
+
 final class Carry
 {
-    /** The request id of everything that is carried over: sent again, it changes nothing. */
-    private const REQ = 'moved';
+    /** The request id of what is carried over without one: sent again, it changes nothing. */
+    public const REQ = 'moved';
 
     /** All that is available, as a number that stays the same when it is sent again. */
     private const ALL = -9007199254740991;
+
+    /** The SQL family notes on this how far it came; the others on the old server. */
+    public ?PDO $shop = null;
 
     /** @param ?Redis $old where the shop's keys are; the SQL family has none */
     private function __construct(
@@ -28,10 +34,13 @@ final class Carry
     public static function fromOptions(array $needed, array $optional = []): self
     {
         $all = ['new', 'sale', ...$needed];
-        $more = ['old', 'terms', 'back', 'open', ...$optional];
+        $more = ['old', 'terms', 'back', 'open', 'add', ...$optional];
         $options = getopt('', array_map(fn ($name) => "$name:", [...$all, ...$more]));
         foreach ($all as $name) {
             isset($options[$name]) || self::fail("--$name is missing; see docs/migrate.md");
+        }
+        foreach ($options as $name => $value) {
+            is_string($value) || self::fail("--$name is there twice");
         }
         $terms = preg_split('/ /', $options['terms'] ?? '', -1, PREG_SPLIT_NO_EMPTY);
         if (in_array('EVERY', array_map(strtoupper(...), $terms), true)) {
@@ -54,39 +63,127 @@ final class Carry
         return $this->option('back') === 'yes';
     }
 
-    /**
-     * Puts a key aside, with what the old program takes for "sold out" in its place, in one step.
-     * Where it is aside already nothing happens.
-     */
-    public function putAside(string $key, ?string $instead): string
+    /** How far it came: '', 'begun' (the old side is closed), 'done' or 'back'. */
+    public function state(): string
     {
-        $this->old->multi();
-        $this->old->renameNx($key, "$key:moved");
-        $instead === null || $this->old->setNx($key, $instead);
-        $this->old->exec();
-        $this->old->exists("$key:moved") || self::fail("there is no key $key");
+        if ($this->shop === null) {
+            return (string) $this->old->hGet($this->notes(), 'state');
+        }
+        $row = $this->shop->prepare('SELECT state FROM seckill_carried WHERE sale = ?');
+        $row->execute([$this->sale]);
+        return (string) $row->fetchColumn();
+    }
+
+    /** Whether all was carried over before; then the sale is running, or paused by you: it is left alone. */
+    public function isDone(): bool
+    {
+        $from = $this->shop === null ? (string) $this->old->hGet($this->notes(), 'from') : '';
+        if ($from !== '' && $from !== $this->source() && $this->state() !== 'back') {
+            self::fail("$this->sale was carried over from $from: take another --sale");
+        }
+        if ($this->state() !== 'done') {
+            return false;
+        }
+        $this->say('moved before, and left as it is');
+        return true;
+    }
+
+    /**
+     * Makes the sale, paused in the same step: nobody buys before all is carried over. Fails while the old
+     * side still sells as ever, for whatever would be refused later. A sale that draws has its total now.
+     */
+    public function prepare(int $supply = 0, array $draw = []): void
+    {
+        [$there, $why] = $this->ask('SECKILL.STATUS', $this->sale, 'JSON');
+        if ($why === null) {
+            $this->checkSale(json_decode($there, true));
+        } elseif (str_starts_with($why, 'NOSALE')) {
+            $this->checkRights();
+        } else {
+            self::fail("$why (is the module loaded there?)");
+        }
+        $script = "redis.call('SECKILL.INIT', KEYS[1], unpack(ARGV)) return redis.call('SECKILL.PAUSE', KEYS[1])";
+        $this->call('EVAL', $script, 1, $this->sale, $supply, ...$draw, ...$this->terms);
+    }
+
+    /** A sale that is there: of a run that was stopped, or one that works beside the old program. */
+    private function checkSale(array $status): void
+    {
+        $this->state() === 'back' && self::fail("$this->sale was taken back: take another --sale, or DEL it");
+        $fresh = $status['state'] === 'paused' && $status['grants'] === 0;
+        if ($this->state() === '' && !$fresh && $this->option('add') !== 'yes') {
+            self::fail("a sale is at $this->sale already: take another --sale, or --add yes if both sell side by side");
+        }
+    }
+
+    /** Words that are no numbers change nothing, and whoever may not say them hears NOPERM. */
+    private function checkRights(): void
+    {
+        $tries = [['RESTOCK', 'x', 'REQ', 'x'], ['IMPORT', 'x', 'x', 'REQ', 'x'], ['AUDIT'], ['PAUSE'], ['RESUME'],
+            ['WINNERS', '0']];
+        foreach ($tries as $words) {
+            $name = array_shift($words);
+            [, $why] = $this->ask("SECKILL.$name", $this->sale, ...$words);
+            str_starts_with((string) $why, 'NOPERM') && self::fail($why);
+        }
+    }
+
+    /** Closes the old side and notes it, in one step; nothing if it is closed. */
+    public function close(callable $put): void
+    {
+        if ($this->state() === 'begun') {
+            return;
+        }
+        $this->transact(function ($old) use ($put) {
+            $put($old);
+            $old->del($this->notes());
+            $old->hMSet($this->notes(), ['from' => $this->source(), 'state' => 'begun']);
+        });
+    }
+
+    /** What is done to a key that goes aside, with what the old program takes for "sold out" in its place. */
+    public function aside(Redis $old, string $key, ?string $instead): void
+    {
+        $old->renameNx($key, "$key:moved");
+        $instead === null || $old->setNx($key, $instead);
+    }
+
+    /** The name a key has when it is aside. Refuses what another move has left there. */
+    public function checkAside(string $key): string
+    {
+        if ($this->state() !== 'begun') {
+            $this->old->exists($key) || self::fail("there is no key $key");
+            $this->old->exists("$key:moved") && self::fail("$key:moved is there, of another move: rename or delete it");
+        }
         return "$key:moved";
     }
 
     /**
-     * Makes the sale, or takes the one that is there, and pauses it in the same step: nobody buys before
-     * all is carried over. Then adds the units, once. A sale that draws has its total from the beginning.
+     * Enters buyers, then adds the units: what is left, and theirs. So no unit is there before all who have
+     * one are entered, and what they have beyond the stock stays as deficit: it was oversold.
+     * @param list<array{string, string, int, int}> $buyers
      */
-    public function open(int $supply, array $draw = []): void
+    public function fill(int $left, array $buyers = []): void
     {
-        $script = "redis.call('SECKILL.INIT', KEYS[1], unpack(ARGV)) return redis.call('SECKILL.PAUSE', KEYS[1])";
-        $first = $draw === [] ? 0 : $supply;
-        $this->call('EVAL', $script, 1, $this->sale, $first, ...$draw, ...$this->terms);
-        if ($first !== $supply) {
-            $this->call('SECKILL.RESTOCK', $this->sale, $supply, 'REQ', self::REQ);
-        }
+        $this->enter($buyers);
+        $supply = max(0, $left + array_sum(array_column($buyers, 2)));
+        $supply === 0 || $this->call('SECKILL.RESTOCK', $this->sale, $supply, 'REQ', self::REQ);
     }
 
-    /** Enters somebody who has won already. More than the supply is booked as deficit: it was oversold. */
-    public function import(string $user, int $qty = 1, ?string $req = null, int $atMs = 0): void
+    /** Enters buyers; whoever was entered before stays as they are. All of them, or it fails. */
+    public function enter(array $buyers): void
     {
-        $at = $atMs > 0 ? ['AT', $atMs] : [];
-        $this->call('SECKILL.IMPORT', $this->sale, $user, $qty, 'REQ', $req ?? self::REQ, ...$at);
+        $refused = 0;
+        foreach ($buyers as [$user, $order, $qty, $atMs]) {
+            $at = $atMs > 0 ? ['AT', $atMs] : [];
+            [, $why] = $this->ask('SECKILL.IMPORT', $this->sale, $user, $qty, 'REQ', $order, ...$at);
+            if ($why !== null) {
+                $refused++;
+                fwrite(STDERR, "refused: user $user, order $order, $qty: $why\n");
+            }
+        }
+        $of = count($buyers);
+        $refused === 0 || self::fail("$refused of $of buyers were refused: the sale stays paused; mend them, run it again");
     }
 
     /** @return Generator<string, string> users of a hash (with its values), a set or a list */
@@ -109,26 +206,68 @@ final class Carry
         }
     }
 
-    /** Checks the books, lets buyers in and says what there is. With `--open no` the sale stays paused. */
-    public function start(): void
+    /** Checks the books, notes that all is there, and lets buyers in, unless it is `--open no`. */
+    public function finish(): void
     {
         $audit = $this->call('SECKILL.AUDIT', $this->sale);
         $audit[1] === 1 || self::fail('AUDIT found differences: ' . json_encode($audit));
+        $this->mark('done');
         $this->option('open') === 'no' || $this->call('SECKILL.RESUME', $this->sale);
         $this->say('moved');
     }
 
-    /** Stops selling, waits for who has yet to pay, and takes what is left out of the sale. */
-    public function takeBack(): int
+    /** Takes out of the sale, unit by unit and each once, what the old program has sold since. */
+    public function bookLate(int $late): void
     {
+        $first = 1 + (int) $this->old->hGet($this->notes(), 'late');
+        $covered = 0;
+        for ($unit = $first; $unit <= $late; $unit++) {
+            $covered -= $this->call('SECKILL.RESTOCK', $this->sale, -1, 'REQ', "late-$unit")[0];
+            $this->old->hSet($this->notes(), 'late', (string) $unit);
+        }
+        $new = max(0, $late - $first + 1);
+        $new === 0 || print("late: $new were sold by the old program since, and $covered taken out of the sale\n");
+        $new === $covered || print('oversold: there was no unit for ' . ($new - $covered) . " of them\n");
+    }
+
+    /**
+     * Stops selling, waits for who has yet to pay, and takes what is left out of the sale. Null if the run
+     * was stopped before all was carried over: nobody has bought, and what is aside is what there is.
+     */
+    public function takeBack(bool $draws = false): ?int
+    {
+        $state = $this->checkBack();
+        if ($state === 'begun') {
+            [$there, $why] = $this->ask('SECKILL.STATUS', $this->sale, 'JSON');
+            if ($why !== null && str_starts_with($why, 'NOSALE')) {
+                return null;
+            }
+            $why === null || self::fail($why);
+            $status = json_decode($there, true);
+            if ($status['state'] !== 'paused' || $this->option('add') === 'yes') {
+                self::fail('the sale has sold, and not all is carried over: run it again without --back first');
+            }
+        }
         $this->stop();
-        [$applied] = $this->call('SECKILL.RESTOCK', $this->sale, self::ALL, 'REQ', 'back');
+        $units = 0;
+        if (!$draws) {
+            $units = -$this->call('SECKILL.RESTOCK', $this->sale, self::ALL, 'REQ', 'back')[0];
+        }
         $this->say('taken back');
-        return -$applied;
+        return $state === 'begun' ? null : $units;
+    }
+
+    /** Fails where there is nothing to take back. */
+    public function checkBack(): string
+    {
+        $state = $this->state();
+        $state === 'back' && self::fail('it is back already');
+        $state === '' && self::fail("nothing was carried over to $this->sale: the old side is as it was");
+        return $state;
     }
 
     /** Stops selling and waits for who has yet to pay: until they do, or their holds end. */
-    public function stop(): void
+    private function stop(): void
     {
         $this->call('SECKILL.PAUSE', $this->sale);
         while (($held = $this->status()['held']) > 0) {
@@ -140,11 +279,46 @@ final class Carry
     /** Gives the old program its keys again, all in one step and once: it may have sold since. */
     public function giveBack(callable $put): void
     {
-        $this->old->get("$this->sale:back") === 'done' && self::fail('it is back already');
-        $this->old->multi();
-        $put($this->old);
-        $this->old->set("$this->sale:back", 'done');
-        $this->old->exec();
+        $this->transact(function ($old) use ($put) {
+            $put($old);
+            $old->hSet($this->notes(), 'state', 'back');
+        });
+    }
+
+    /** Notes how far it came. */
+    public function mark(string $state): void
+    {
+        if ($this->shop === null) {
+            $this->old->hSet($this->notes(), 'state', $state);
+            return;
+        }
+        $row = $this->shop->prepare('UPDATE seckill_carried SET state = ? WHERE sale = ?');
+        $row->execute([$state, $this->sale]);
+    }
+
+    private function transact(callable $put): void
+    {
+        try {
+            $this->old->clearLastError();
+            $this->old->multi();
+            $put($this->old);
+            $all = $this->old->exec();
+            $why = $this->old->getLastError() ?? (is_array($all) ? null : 'it did nothing');
+        } catch (RedisException $error) {
+            $why = $error->getMessage();
+        }
+        $why === null || self::fail("the old server: $why");
+    }
+
+    private function notes(): string
+    {
+        return "$this->sale:carried";
+    }
+
+    /** What this program carries from. */
+    private function source(): string
+    {
+        return $this->options['counter'] ?? $this->options['list'] ?? $this->options['winners'] ?? '';
     }
 
     /** @return Generator<array> the grants that are paid */
@@ -179,15 +353,21 @@ final class Carry
 
     private function call(mixed ...$words): mixed
     {
+        [$reply, $why] = $this->ask(...$words);
+        return $why === null ? $reply : self::fail($why);
+    }
+
+    /** @return array{mixed, ?string} the reply, and the error in its place */
+    private function ask(mixed ...$words): array
+    {
         // phpredis returns false for an error that begins with ERR, and throws for other codes.
         try {
             $this->new->clearLastError();
             $reply = $this->new->rawCommand(...$words);
-            $why = $this->new->getLastError();
+            return [$reply, $this->new->getLastError()];
         } catch (RedisException $error) {
-            $why = $error->getMessage();
+            return [null, $error->getMessage()];
         }
-        return $why === null ? $reply : self::fail($why);
     }
 
     private static function connect(string $address, string $passwordIn): Redis

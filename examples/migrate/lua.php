@@ -15,6 +15,10 @@ if ($carry->isBack()) {
     $units = $carry->takeBack();
     $kind = $carry->old->type($buyers);
     $carry->giveBack(function ($old) use ($carry, $buyers, $counter, $kind, $units) {
+        if ($units === null) {
+            $old->rename("$counter:moved", $counter);
+            return;
+        }
         foreach ($carry->sold() as [, $user]) {
             match ($kind) {
                 Redis::REDIS_SET => $old->sAdd($buyers, $user),
@@ -27,10 +31,12 @@ if ($carry->isBack()) {
     });
     exit;
 }
-$aside = $carry->putAside($counter, '0');
-$users = array_keys(iterator_to_array($carry->users($buyers)));
-$carry->open((int) $carry->old->get($aside) + count($users));
-foreach ($users as $user) {
-    $carry->import((string) $user);
+if ($carry->isDone()) {
+    exit;
 }
-$carry->start();
+$aside = $carry->checkAside($counter);
+$carry->prepare();
+$carry->close(fn ($old) => $carry->aside($old, $counter, '0'));
+$users = array_keys(iterator_to_array($carry->users($buyers)));
+$carry->fill((int) $carry->old->get($aside), array_map(fn ($user) => Buyers::won((string) $user), $users));
+$carry->finish();

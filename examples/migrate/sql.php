@@ -15,32 +15,40 @@ $shop = new PDO($carry->option('dsn'), $carry->option('db-user', 'root'), getenv
 [$table, $column] = explode('.', $carry->option('stock'));
 $where = $carry->option('where');
 
+$shop->exec('CREATE TABLE IF NOT EXISTS seckill_carried
+    (sale VARCHAR(255) PRIMARY KEY, units INT NOT NULL, state VARCHAR(8) NOT NULL)');
+$carry->shop = $shop;
+$aside = function () use ($shop, $carry) {
+    $row = $shop->prepare('SELECT units FROM seckill_carried WHERE sale = ?');
+    $row->execute([$carry->option('sale')]);
+    return (int) $row->fetchColumn();
+};
+
 if ($carry->isBack()) {
-    $units = $carry->takeBack();
+    $units = $carry->takeBack() ?? $aside();
     // Once: the old program may have sold since.
     $shop->beginTransaction();
-    $moved = $shop->prepare('DELETE FROM seckill_moved WHERE sale = ?');
-    $moved->execute([$carry->option('sale')]);
-    $moved->rowCount() === 1 || Carry::fail('it is back already');
     $shop->prepare("UPDATE $table SET $column = ? WHERE $where")->execute([$units]);
+    $carry->mark('back');
     $shop->commit();
     exit;
 }
-// What was left is written down and becomes 0 in one transaction: the old program says "sold out".
-$shop->exec('CREATE TABLE IF NOT EXISTS seckill_moved (sale VARCHAR(255) PRIMARY KEY, units INT NOT NULL)');
-$shop->beginTransaction();
-$units = $shop->query("SELECT $column FROM $table WHERE $where FOR UPDATE")->fetchAll(PDO::FETCH_COLUMN);
-count($units) === 1 || Carry::fail('--where must find exactly one row');
-$shop->prepare('INSERT IGNORE INTO seckill_moved VALUES (?, ?)')->execute([$carry->option('sale'), $units[0]]);
-$shop->exec("UPDATE $table SET $column = 0 WHERE $where");
-$shop->commit();
-
-$moved = $shop->prepare('SELECT units FROM seckill_moved WHERE sale = ?');
-$moved->execute([$carry->option('sale')]);
-$left = (int) $moved->fetchColumn();
-$orders = $shop->query($carry->option('orders'))->fetchAll(PDO::FETCH_NUM);
-$carry->open(max(0, $left + array_sum(array_column($orders, 2))));
-foreach ($orders as [$user, $order, $qty, $atMs]) {
-    $carry->import((string) $user, (int) $qty, (string) $order, (int) $atMs);
+$rows = fn () => Buyers::checked($shop->query($carry->option('orders'))->fetchAll(PDO::FETCH_NUM));
+if ($carry->isDone()) {
+    $carry->enter($rows());
+    exit;
 }
-$carry->start();
+$rows();
+$carry->prepare();
+if ($carry->state() !== 'begun') {
+    // What was left is written down and becomes 0 in one transaction: the old program says "sold out".
+    $shop->beginTransaction();
+    $units = $shop->query("SELECT $column FROM $table WHERE $where FOR UPDATE")->fetchAll(PDO::FETCH_COLUMN);
+    count($units) === 1 || Carry::fail('--where must find exactly one row');
+    $note = $shop->prepare("REPLACE INTO seckill_carried VALUES (?, ?, 'begun')");
+    $note->execute([$carry->option('sale'), $units[0]]);
+    $shop->exec("UPDATE $table SET $column = 0 WHERE $where");
+    $shop->commit();
+}
+$carry->fill($aside(), $rows());
+$carry->finish();

@@ -13,26 +13,39 @@ $winners = $carry->option('winners');
 $counter = $carry->option('counter');
 $total = (int) $carry->option('total');
 
+$buyers = function () use ($carry, $winners) {
+    $all = [];
+    foreach ($carry->users($winners) as $user => $time) {
+        str_starts_with((string) $user, 'moved:') || $all[] = Buyers::won((string) $user, 1000 * (int) $time);
+    }
+    return $all;
+};
 if ($carry->isBack()) {
     $units = $carry->takeBack();
-    $carry->giveBack(function ($old) use ($carry, $winners, $counter, $total, $units) {
-        foreach ($carry->sold() as [, $user, , , $atMs]) {
+    $left = $units ?? $total - count($buyers());
+    $carry->giveBack(function ($old) use ($carry, $winners, $counter, $total, $units, $left) {
+        foreach ($units === null ? [] : $carry->sold() as [, $user, , , $atMs]) {
             $old->hSetNx($winners, $user, (string) intdiv($atMs, 1000));
         }
         $old->hDel($winners, ...array_map(fn ($place) => "moved:$place", range(1, $total)));
-        $counter === '' || $old->set($counter, (string) ($total - $units));
+        $counter === '' || $old->set($counter, (string) ($total - $left));
     });
     exit;
 }
+if ($carry->isDone()) {
+    $carry->enter($buyers());
+    exit;
+}
+$total > 0 || Carry::fail('--total is how many prizes there were');
+$carry->old->type($winners) === Redis::REDIS_HASH || Carry::fail("$winners is no hash");
+$carry->prepare();
 // A full hash and a full counter say "sold out", and whoever watches one of them fails.
-for ($place = 1; $place <= $total; $place++) {
-    $carry->old->hSetNx($winners, "moved:$place", '0');
-}
-$counter === '' || $carry->old->set($counter, (string) $total);
-$carry->open($total);
-foreach ($carry->users($winners) as $user => $time) {
-    if (!str_starts_with((string) $user, 'moved:')) {
-        $carry->import((string) $user, atMs: 1000 * (int) $time);
+$carry->close(function ($old) use ($winners, $counter, $total) {
+    for ($place = 1; $place <= $total; $place++) {
+        $old->hSetNx($winners, "moved:$place", '0');
     }
-}
-$carry->start();
+    $counter === '' || $old->set($counter, (string) $total);
+});
+$won = $buyers();
+$carry->fill($total - count($won), $won);
+$carry->finish();

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod counters;
+mod halfway;
 mod locks;
 mod page;
 mod records;
@@ -47,7 +48,11 @@ impl Move {
     fn try_run(&self, new: u16, more: &[&str]) -> (String, bool) {
         let mut php = Command::new("php");
         php.arg(root().join("examples/migrate").join(self.program));
-        php.args(&self.options).arg(format!("--new=127.0.0.1:{new}")).args(more);
+        let new = format!("--new=127.0.0.1:{new}");
+        let name = |option: &str| option.split('=').next().map(str::to_owned);
+        let is_said_again = |option: &&String| more.iter().any(|word| name(word) == name(option));
+        let options = self.options.iter().chain([&new]);
+        php.args(options.filter(|option| !is_said_again(option))).args(more);
         output(&mut php)
     }
 

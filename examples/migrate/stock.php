@@ -1,0 +1,97 @@
+<?php
+
+// What counter.php and locks.php share: a stock that is a number. See carry.php.
+
+require __DIR__ . '/carry.php';
+
+/** Carries the key of --counter, which says $upTo when all is sold (0 where it counts down), or gives it back. */
+function carryStock(Carry $carry, int $upTo, ?string $lock): void
+{
+    $carry->isBack() ? giveStockBack($carry, $upTo, $lock) : carryStockOver($carry, $upTo, $lock);
+}
+
+function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
+{
+    $counter = $carry->option('counter');
+    if ($carry->isDone()) {
+        isLateBooked($carry, $upTo, $lock);
+        return;
+    }
+    $total = $carry->option('total');
+    $sold = $carry->option('sold');
+    ($total === '') === ($sold === '') || Carry::fail('--total and --sold go together');
+    $aside = $carry->checkAside($counter);
+    $before = $carry->old->get($carry->state() === 'begun' ? $aside : $counter);
+    filter_var($before, FILTER_VALIDATE_INT) === false && Carry::fail("$counter holds no number");
+    $buyers = Buyers::fromFile($carry->option('buyers'));
+    $carry->prepare();
+    refuseCoins($carry);
+    $carry->close(function (Redis $old) use ($carry, $counter, $upTo, $lock) {
+        $lock === null || $old->set($lock, 'moved');
+        $carry->aside($old, $counter, (string) $upTo);
+    });
+    $value = (int) $carry->old->get($aside);
+    $left = $upTo > 0 ? $upTo - $value : $value;
+    $units = $sold === '' ? $left : (int) $total - (int) $sold;
+    $carry->fill($units, $buyers);
+    $carry->finish();
+    if ($units < 0 && $sold === '') {
+        echo 'below zero by ', -$units, ': the sale has no units left. A program that looks before it takes has ',
+            "oversold by so many; one that takes first has not, and may have units left: count your orders\n";
+    } elseif ($units < 0) {
+        echo 'oversold: ', -$units, " more were told that they had won than there were\n";
+    }
+    isLateBooked($carry, $upTo, $lock);
+}
+
+function giveStockBack(Carry $carry, int $upTo, ?string $lock): void
+{
+    $counter = $carry->option('counter');
+    $state = $carry->checkBack();
+    if ($state === 'done') {
+        refuseCoins($carry);
+        if ($upTo > 0 && $carry->status()['supply'] > $upTo) {
+            Carry::fail("the sale has more units than the counter counts: are they coins, and the counter's packets?");
+        }
+    }
+    isLateBooked($carry, $upTo, $lock) || Carry::fail('nothing was taken back');
+    $late = lateUnits($carry, $upTo, $lock);
+    $left = $carry->takeBack();
+    $value = $left === null ? (int) $carry->old->get("$counter:moved") : 0;
+    $value += match (true) {
+        $left === null => $upTo > 0 ? $late : -$late,
+        default => $upTo > 0 ? $upTo - $left : $left,
+    };
+    $carry->giveBack(function (Redis $old) use ($counter, $lock, $value) {
+        $old->set($counter, (string) $value);
+        $old->del(...array_filter(["$counter:moved", $lock]));
+    });
+}
+
+/** Coins are not what a counter counts: it would get their number for its own. */
+function refuseCoins(Carry $carry): void
+{
+    ['limit' => $limit, 'grabs' => $grabs] = $carry->status();
+    $limit === 0 && $grabs > 0 && Carry::fail('a sale of amounts (DRAW, LIMIT 0 GRABS n) has no counter; see "coins"');
+}
+
+/** How many the old program has sold since: as --late says, or a lock's stock below zero. */
+function lateUnits(Carry $carry, int $upTo, ?string $lock): int
+{
+    $said = $carry->option('late');
+    return $said !== '' ? (int) $said : ($lock === null ? 0 : max(0, -(int) $carry->old->get($carry->option('counter'))));
+}
+
+/** Books what the old program has sold since; false if it wrote something that says nothing of that. */
+function isLateBooked(Carry $carry, int $upTo, ?string $lock): bool
+{
+    $counter = $carry->option('counter');
+    $late = lateUnits($carry, $upTo, $lock);
+    $carry->state() === 'done' && $carry->bookLate($late);
+    $now = $carry->old->get($counter);
+    $isKnown = $now === (string) $upTo || $carry->option('late') !== '' || $late > 0;
+    $now = $now === false ? 'gone' : $now;
+    $isKnown || print("late: the old program wrote $counter since, $upTo became $now: take its page off, count the orders "
+        . "that came since the move, and say --late with their number (0 if none)\n");
+    return $isKnown;
+}

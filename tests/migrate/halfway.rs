@@ -1,0 +1,123 @@
+//! What is refused, and what stops in the middle: the shop sells as ever, or gets back all it had.
+
+use std::fs;
+use std::path::PathBuf;
+
+use seckill_harness::server::Options;
+
+use crate::Move;
+
+const LOCKS: [&str; 3] = ["--counter=goods", "--lock=lock:goods", "--sale=sale:goods"];
+const UNTOUCHED: &str = "['8' nil nil]";
+const KEYS: &str = "MGET goods goods:moved lock:goods";
+
+/// Nothing of the old side is closed before all that may be refused was asked.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn a_refused_run_leaves_the_shop_open() {
+    let shop = Move::of("locks.php", &LOCKS);
+    shop.old.call("SET goods 8");
+    let refused = |new: u16, more: &[&str], why: &str| {
+        let (told, went_well) = shop.try_run(new, more);
+        assert!(!went_well && told.contains(why), "{more:?}: {told}");
+        assert_eq!(shop.old.call(KEYS), UNTOUCHED, "{more:?}");
+        let (told, went_well) = shop.try_run(new, &[more, &["--back=yes"]].concat());
+        assert!(!went_well && told.contains("nothing was carried over"), "{told}");
+        assert_eq!(shop.old.call(KEYS), UNTOUCHED, "{more:?}");
+    };
+    let new = shop.new.port();
+    refused(new, &["--counter=godos"], "there is no key godos");
+    refused(new, &["--terms=HODL 60000"], "syntax error");
+    let plain = Options::new().without_module().start();
+    refused(plain.port(), &[], "is the module loaded there?");
+    shop.new.call("SECKILL.INIT sale:goods 5 LIMIT 2");
+    refused(new, &[], "a sale is at sale:goods already");
+    refused(new, &["--add=yes"], "SALEEXISTS");
+    assert!(shop.new.call("SECKILL.GRAB sale:goods a REQ o").contains("GRANTED"), "it sells on");
+    shop.new.call("DEL sale:goods");
+    for missing in ["eval", "seckill.restock", "seckill.import", "seckill.audit", "seckill.pause"] {
+        shop.new.call(&format!("ACL SETUSER shop reset on >secret ~* +@all -{missing}"));
+        let address = format!("--new=redis://shop:secret@127.0.0.1:{new}");
+        refused(new, &[&address], "NOPERM");
+    }
+}
+
+/// Stopped between any two steps, the way back gives the old side all it had, once.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn the_way_back_from_halfway() {
+    for gone in [false, true] {
+        let shop = Move::of("locks.php", &LOCKS);
+        shop.old.call("SET goods 8");
+        let buyers = buyers("halfway", "lin,order-1\nwei,order-2\n");
+        // An order that the sale knows with another quantity is refused behind the closing.
+        shop.new.call("SECKILL.INIT sale:goods 0");
+        shop.new.call("SECKILL.PAUSE sale:goods");
+        shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ order-2");
+        let more = ["--add=yes", &buyers as &str];
+        let (told, went_well) = shop.try_run(shop.new.port(), &more);
+        assert!(!went_well && told.contains("order order-2, 1: REQMISMATCH"), "{told}");
+        assert!(told.contains("1 of 2 buyers were refused"), "{told}");
+        assert_eq!(shop.old.call(KEYS), "['0' '8' 'moved']", "closed");
+        if gone {
+            shop.new.call("DEL sale:goods");
+        }
+        shop.old.call("DECR goods");
+        shop.run(&["--back=yes"]);
+        assert_eq!(shop.old.call(KEYS), "['7' nil nil]", "one was sold inside");
+        let (told, went_well) = shop.try_run(shop.new.port(), &["--back=yes"]);
+        assert!(!went_well && told.contains("it is back already"), "{told}");
+        assert_eq!(shop.old.call(KEYS), "['7' nil nil]");
+        // The same name would mix two moves, so it is refused while the old side sells.
+        if !gone {
+            let (told, went_well) = shop.try_run(shop.new.port(), &[]);
+            assert!(!went_well && told.contains("take another --sale"), "{told}");
+            assert_eq!(shop.old.call(KEYS), "['7' nil nil]");
+        }
+    }
+}
+
+/// What another move put aside is another sale's stock.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn what_is_aside_belongs_to_its_own_sale() {
+    let shop = Move::of("locks.php", &LOCKS);
+    shop.old.call("SET goods 8");
+    shop.run(&[]);
+    shop.old.call("SET goods 50");
+    let (told, went_well) = shop.try_run(shop.new.port(), &["--sale=sale:next"]);
+    assert!(!went_well && told.contains("goods:moved is there"), "{told}");
+    let told = shop.run(&[]);
+    assert!(told.contains("wrote goods since, 0 became 50"), "above 0, too: {told}");
+}
+
+/// Buyers that only the database knows keep what they have, on top of what is left.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn buyers_of_a_file() {
+    let counter = ["--counter=goods", "--counts=down", "--sale=sale:goods"];
+    for (program, options) in [("locks.php", LOCKS), ("counter.php", counter)] {
+        let shop = Move::of(program, &options);
+        shop.old.call("SET goods 8");
+        let wrong = "lin,order-1\nwei,\nmei,order-3,0\ngao,order-4,1,1517828061\nlin,order-1\n";
+        let (told, went_well) = shop.try_run(shop.new.port(), &[&buyers("wrong", wrong)]);
+        assert!(!went_well && told.contains("4 rows are not"), "{told}");
+        assert_eq!(shop.old.call("MGET goods goods:moved"), "['8' nil]");
+        let rows = "lin,order-1\n\"li \"\"x\"\" \\\\\",order-2,3,1517828061000\n";
+        let file = buyers(program, rows);
+        assert!(shop.run(&[&file]).contains("supply 12, available 8, held 0, sold 4, deficit 0"));
+        let told = shop.new.call("SECKILL.GRAB sale:goods lin REQ order-9");
+        assert!(told.starts_with("['ALREADY'"), "{told}");
+        let winners = shop.new.cmd("SECKILL.WINNERS sale:goods 0");
+        assert_eq!(winners.items()[1].items()[1].items()[1].text(), "li \"x\" \\\\");
+        shop.run(&[&file as &str, "--back=yes"]);
+        assert_eq!(shop.old.call("GET goods"), "'8'");
+    }
+}
+
+fn buyers(name: &str, rows: &str) -> String {
+    let file = format!("seckill-{}-{name}.csv", std::process::id());
+    let path: PathBuf = std::env::temp_dir().join(file);
+    fs::write(&path, rows).expect("a file of buyers");
+    format!("--buyers={}", path.display())
+}
