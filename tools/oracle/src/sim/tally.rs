@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 pub use super::step::{FIRST_FAULT, KINDS};
 
 /// Counts of what was done and what it came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tally {
     pub runs: u64,
     pub steps: u64,
@@ -21,6 +21,15 @@ pub struct Tally {
     pub lost: u64,
     /// Commands whose reply the oracle foretold.
     pub foretold: u64,
+}
+
+impl Default for Tally {
+    /// Nothing yet. Arrays of more than 32 have no default of their own.
+    fn default() -> Tally {
+        let kinds = [(0, 0); KINDS.len()];
+        let (replies, [runs, steps, compared, entries, lost, foretold]) = (BTreeMap::new(), [0; 6]);
+        Tally { runs, steps, kinds, replies, compared, entries, lost, foretold }
+    }
 }
 
 impl Tally {
