@@ -8,6 +8,7 @@ use super::cluster::{Cluster, REPLICAS};
 use super::setup::{any_number, between, gates, list, once_in, pick, rules, SPLIT};
 use super::step::Step;
 use super::swarm::Swarm;
+use super::versions::{NEWER, OLDER};
 use crate::oracle::{
     Ask, Bytes, Deed, GatePatch, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
 };
@@ -53,8 +54,10 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         32 if once_in(random, 3) => Step::CrashToSave,
         32 => Step::Save,
         33 => Step::Reload,
-        _ if once_in(random, 3) => Step::Restore { sale },
-        _ => Step::Dump { sale },
+        34 if once_in(random, 3) => Step::Restore { sale },
+        34 => Step::Dump { sale },
+        35 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
+        _ => Step::Setting { version: *pick(random, &[0, OLDER]) },
     }
 }
 

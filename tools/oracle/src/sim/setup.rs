@@ -3,6 +3,7 @@
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::request::Init;
 
+use super::versions::Versions;
 use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Part, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;
 use crate::world::{amounts, terms};
@@ -48,6 +49,7 @@ pub struct Setup {
     pub run: u64,
     /// Whether the first replica gets everything at once.
     pub attached: bool,
+    pub versions: Versions,
 }
 
 /// A number from `low` to `high`.
@@ -86,7 +88,8 @@ impl Setup {
             let number = random.below(of);
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));
         }
-        Setup { sales, clock: START, run: RUN, attached: !once_in(random, 4) }
+        let attached = !once_in(random, 4);
+        Setup { sales, clock: START, run: RUN, attached, versions: Versions::draw(random) }
     }
 }
 

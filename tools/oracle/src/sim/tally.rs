@@ -24,11 +24,9 @@ pub struct Tally {
 }
 
 impl Default for Tally {
-    /// Nothing yet. Arrays of more than 32 have no default of their own.
     fn default() -> Tally {
-        let kinds = [(0, 0); KINDS.len()];
-        let (replies, [runs, steps, compared, entries, lost, foretold]) = (BTreeMap::new(), [0; 6]);
-        Tally { runs, steps, kinds, replies, compared, entries, lost, foretold }
+        let (kinds, replies) = ([(0, 0); KINDS.len()], BTreeMap::new());
+        Tally { kinds, replies, runs: 0, steps: 0, compared: 0, entries: 0, lost: 0, foretold: 0 }
     }
 }
 
