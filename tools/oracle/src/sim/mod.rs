@@ -5,7 +5,8 @@
 //!
 //! * `setup` draws the terms, `swarm` what a run does how often, `plan` the next step.
 //! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
-//! * `node` applies what was replicated, `follower` is a database that reads the outbox.
+//! * `node` applies what was replicated, `follower` is a database that reads the outbox, `turns`
+//!   whose turn it was by it.
 //! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
 //! * `check` compares, `shrink` looks for the shortest list of steps that still fails.
 
@@ -22,6 +23,7 @@ pub mod shrink;
 mod step;
 mod swarm;
 pub mod tally;
+mod turns;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
