@@ -7,4 +7,5 @@ mod exporter;
 mod orders;
 mod program;
 mod split;
+mod tls;
 mod watch;
