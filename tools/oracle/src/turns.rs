@@ -6,6 +6,8 @@
 //! the bound on overtaking: an entry is passed at most OVERTAKE times for each that was before it
 //! when it joined, and for itself.
 
+mod tests;
+
 use std::collections::BTreeMap;
 
 /// What is in force.

@@ -10,6 +10,7 @@ use seckill_domain::Sale;
 
 use super::model::{hear, Model};
 use super::node::{digest, Held, Node, Txn, What};
+use super::paid::Paid;
 use super::setup::Setup;
 use super::step::Step;
 use super::tally::Tally;
@@ -70,6 +71,8 @@ pub struct Cluster {
     /// Sales whose outbox takes no entries.
     pub broken: Vec<bool>,
     pub names: Vec<Names>,
+    /// Orders that were paid at primaries that are lost.
+    pub paid: Vec<Paid>,
 }
 
 impl Cluster {
@@ -101,6 +104,7 @@ impl Cluster {
             dumps: primary.held.iter().map(|_| None).collect(),
             broken: vec![false; primary.held.len()],
             names: primary.held.iter().map(|_| Names::default()).collect(),
+            paid: Vec::new(),
             history: Vec::new(),
             checkpoints: Vec::new(),
             primary,

@@ -7,6 +7,7 @@
 //! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
 //! * `node` applies what was replicated, `follower` is a database that reads the outbox, `turns`
 //!   whose turn it was by it.
+//! * `paid` is what a shop imports once a primary was lost.
 //! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
 //! * `check` compares, `shrink` looks for the shortest list of steps that still fails.
 
@@ -17,6 +18,7 @@ mod fault;
 mod follower;
 mod model;
 mod node;
+mod paid;
 mod plan;
 mod setup;
 pub mod shrink;

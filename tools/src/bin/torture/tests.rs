@@ -3,6 +3,7 @@
 
 mod kinds;
 mod slow;
+mod waiting;
 
 use crate::check::{check, Verdict};
 use crate::history::{
