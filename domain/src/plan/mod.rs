@@ -18,8 +18,8 @@ use crate::codec::position::{EntriesAt, Position};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Places};
-use crate::model::balances::Balances;
-use crate::model::event::{Event, EventKind, Events};
+use crate::model::balances::{Balances, Escrow};
+use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::outcome::{GrantView, Refused, State};
 use crate::request::terms::Terms;
 use crate::Sale;
@@ -64,6 +64,8 @@ pub(crate) struct More {
     pub(crate) restocked: Vec<u64>,
     /// What becomes of the waiting list.
     pub(crate) list: ListPlan,
+    /// What a part was given and has moved after it, where that changes.
+    pub(crate) escrow: Option<Escrow>,
 }
 
 impl Plan<'_> {
@@ -102,23 +104,6 @@ impl Sale {
     fn edition(&self) -> Edition {
         Edition { id: self.id, version: self.balances.version, key: self.ledger.key() }
     }
-
-    /// Plans what was decided here, in the run `run`. Refused where numbers would leave their
-    /// bounds.
-    #[inline]
-    pub(crate) fn plan_changes<'a>(
-        &self,
-        changes: Changes<'a>,
-        new_grant: Option<Places>,
-        run: u64,
-    ) -> Result<Plan<'a>, Refused> {
-        let mut planner = Planner::of(self);
-        for (place, change) in changes.iter().enumerate() {
-            planner.begin(place, change)?;
-            planner.effect(&change.effect)?;
-        }
-        Ok(planner.finish(changes, new_grant, Some(run)))
-    }
 }
 
 /// Where a sale would stand after the changes planned so far.
@@ -146,6 +131,15 @@ impl<'s> Planner<'s> {
         Planner { sale, balances, has_outbox, has_list, events, change: 0, more: None }
     }
 
+    /// Plans what was decided here. Refused where numbers would leave their bounds.
+    #[inline]
+    pub(crate) fn changes(&mut self, changes: &[Change<'_>]) -> Result<(), Refused> {
+        changes.iter().enumerate().try_for_each(|(number, change)| {
+            self.begin(number, change)?;
+            self.effect(&change.effect)
+        })
+    }
+
     /// Begins the plan's change of this number.
     #[inline]
     pub(crate) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
@@ -160,6 +154,9 @@ impl<'s> Planner<'s> {
             Effect::Import(import) => self.import(import),
             Effect::Reimport { seq } => self.reimport(*seq),
             Effect::Restock { delta, applied, .. } => {
+                if self.sale.escrow.is_some() {
+                    self.escrow_mut()?.restock(*applied)?;
+                }
                 self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))?;
                 let available = self.balances.available;
                 self.more_mut().restocked.push(available);
@@ -183,11 +180,10 @@ impl<'s> Planner<'s> {
                 let before = self.sale.pairs.get(*from).received;
                 let units = total.checked_sub(before).filter(|units| *units > 0);
                 let units = units.ok_or(Refused::Law)?;
-                self.happen(EventKind::Receive, None, |it| it.receive(units))
+                self.escrow_mut()?.receive(units)?;
+                self.happen(EventKind::Receive, None, |it| it.add(units))
             }
-            Effect::Elsewhere { units, pass } => {
-                self.shift(None, None, |it| it.learn(*units, *pass))
-            }
+            Effect::Elsewhere { units, pass } => self.learn(*units, *pass),
             Effect::Wait(_) => self.wait(),
             Effect::Leave { ticket } => self.leave(*ticket, EventKind::Leave),
             Effect::Drop { ticket, .. } => self.leave(*ticket, EventKind::Dropped),
@@ -246,7 +242,7 @@ impl<'s> Planner<'s> {
     ) -> Result<(), Refused> {
         let before = self.balances.stock();
         work(&mut self.balances)?;
-        check_law(&self.sale.terms, &self.balances)?;
+        check_law(&self.sale.terms, &self.balances, self.escrow())?;
         if let Some(kind) = kind {
             self.emit(kind, grant, None);
         }
@@ -273,25 +269,19 @@ impl<'s> Planner<'s> {
         let touched = self.more.as_ref().and_then(|more| more.older.get(&place));
         let mut older = touched.copied().unwrap_or(stored);
         work(&mut older)?;
-        check_law(&self.sale.terms, &older)?;
+        check_law(&self.sale.terms, &older, None)?;
         self.more_mut().older.insert(place, older);
-        self.emit(kind, Some(grant), Some(older));
+        self.emit(kind, Some(grant), Some(&older));
         Ok(())
     }
 
     /// Emits an event. `older` are the numbers of its round if that is over.
     #[inline]
-    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<Balances>) {
+    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<&Balances>) {
         self.balances.rev += u64::from(self.has_outbox);
-        let balances = match older {
-            None => self.balances,
-            // What is not of a round is the sale's.
-            Some(Balances { round, supply, available, held, sold, packets, .. }) => {
-                Balances { round, supply, available, held, sold, packets, ..self.balances }
-            }
-        };
         if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
-            self.events.push(Event { kind, change: self.change, balances, grant });
+            let numbers = Numbers::of(&self.balances, older);
+            self.events.push(Event { kind, change: self.change, numbers, grant });
         }
     }
 
@@ -388,8 +378,37 @@ impl Planner<'_> {
         let units = total.checked_sub(self.sale.pairs.get(to).sent).ok_or(Refused::Law)?;
         match (units, owed) {
             (0, 0) => Ok(()),
-            _ => self.happen(EventKind::Send, None, |it| it.send(units, owed)),
+            _ => {
+                self.escrow_mut()?.send(units)?;
+                self.happen(EventKind::Send, None, |it| it.send(units, owed))
+            }
         }
+    }
+
+    /// A pass over all parts tells what the others may still have.
+    fn learn(&mut self, elsewhere: u64, pass: u64) -> Result<(), Refused> {
+        let known = self.balances.elsewhere;
+        let escrow = self.escrow_mut()?;
+        if (pass, elsewhere) <= (escrow.pass, known) {
+            return Err(Refused::Law);
+        }
+        escrow.pass = pass;
+        self.shift(None, None, |it| {
+            it.elsewhere = elsewhere;
+            Ok(())
+        })
+    }
+
+    /// What a part was given and has moved after what was planned so far.
+    fn escrow(&self) -> Option<&Escrow> {
+        let moved = self.more.as_ref().and_then(|more| more.escrow.as_ref());
+        moved.or(self.sale.escrow.as_ref())
+    }
+
+    /// The same, to be changed. Refused in a sale that is no part.
+    fn escrow_mut(&mut self) -> Result<&mut Escrow, Refused> {
+        let stored = self.sale.escrow.ok_or(Refused::Law)?;
+        Ok(self.more_mut().escrow.get_or_insert(stored))
     }
 
     /// A new round, with all its units available.
@@ -405,13 +424,17 @@ impl Planner<'_> {
 
 /// The law over the numbers of a round.
 #[inline]
-pub(crate) fn check_law(terms: &Terms, balances: &Balances) -> Result<(), Refused> {
+pub(crate) fn check_law(
+    terms: &Terms,
+    balances: &Balances,
+    escrow: Option<&Escrow>,
+) -> Result<(), Refused> {
     let is_shared = match &terms.draw {
         Some(draw) => Draw::is_lawful(draw, balances),
         None => balances.packets.is_none(),
     };
-    let is_split = terms.split.is_some() == balances.escrow.is_some();
-    match is_shared && is_split && balances.is_lawful() {
+    let is_split = terms.split.is_some() == escrow.is_some();
+    match is_shared && is_split && balances.is_lawful(escrow) {
         true => Ok(()),
         false => Err(Refused::Law),
     }

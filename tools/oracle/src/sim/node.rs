@@ -129,7 +129,7 @@ impl Node {
                 What::Arrive { dump, at } => *held = arrived(dump, *at)?,
             }
             same("digest of a replica at this offset", &digest(&held.sale), &part.digest)?;
-            same("law of a replica", &held.sale.balances().is_lawful(), &true)?;
+            same("law of a replica", &held.sale.is_lawful(), &true)?;
             held.sale.shed();
         }
         self.offset += 1;
