@@ -1,6 +1,7 @@
 //! How a sale begins, and a round of it.
 
-use super::{check_law, Edition, Plan};
+use super::planner::check_law;
+use super::{Edition, Plan};
 use crate::codec::effect::{Change, Changes, Effect, Start};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
