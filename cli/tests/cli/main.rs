@@ -6,6 +6,8 @@
 mod exporter;
 mod orders;
 mod program;
+mod repair;
+mod shown;
 mod split;
 mod tls;
 mod watch;

@@ -229,7 +229,8 @@ impl Balances {
         Ok(())
     }
 
-    /// More units: put in, or from another part. They pay off what was promised beyond the supply before any is available.
+    /// More units: put in, or from another part. They pay off what was promised beyond the supply
+    /// before any is available.
     pub fn add(&mut self, units: u64) -> Result<(), Refused> {
         let paid = self.deficit.min(units);
         let supply = self.supply.checked_add(units - paid).filter(|supply| *supply <= INTEGER_MAX);

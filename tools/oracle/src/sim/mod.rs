@@ -5,6 +5,7 @@
 //!
 //! * `setup` draws the terms, `swarm` what a run does how often, `plan` the next step.
 //! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
+//! * `versions` is what older and newer modules take from each other.
 //! * `node` applies what was replicated, `follower` is a database that reads the outbox, `turns`
 //!   whose turn it was by it.
 //! * `paid` is what a shop imports once a primary was lost.
@@ -26,6 +27,7 @@ mod step;
 mod swarm;
 pub mod tally;
 mod turns;
+mod versions;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
