@@ -101,7 +101,7 @@ impl Nodes {
                 Err(why) => return Attempt::Again(why),
             },
         };
-        let is_whole = cmds.first().is_some_and(|first| is_multi(first));
+        let is_whole = cmds.first().is_some_and(is_multi);
         let mut pipeline = Pipeline::new();
         let mut count = 0;
         for (number, command) in cmds.iter().enumerate() {
