@@ -26,6 +26,11 @@ impl Stop {
         Ok(Stop(told))
     }
 
+    /// Stops as a signal does.
+    pub fn tell(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     /// Whether to stop.
     pub fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -36,7 +36,7 @@ impl Answer {
 /// # Errors
 /// A sentence when the address can't be had.
 pub fn listen(address: &str) -> Result<tiny_http::Server, String> {
-    tiny_http::Server::http(address).map_err(|e| format!("--web.listen-address {address}: {e}"))
+    tiny_http::Server::http(address).map_err(|e| format!("nothing can be served at {address}: {e}"))
 }
 
 /// Answers until it is told to stop. `show` gets the path; what it does not know is 404.

@@ -11,7 +11,7 @@ use super::find::Names;
 use super::read::{self, Group, Outbox, Sale, Snapshot};
 use crate::connect::connect;
 use crate::metrics::{Family, Kind};
-use crate::orders;
+use crate::{orders, split};
 
 /// A snapshot of a server and a sale that have all that there can be.
 fn everything() -> Snapshot {
@@ -32,7 +32,11 @@ fn everything() -> Snapshot {
 /// Every name that this program shows, as Prometheus has it.
 fn names() -> BTreeSet<String> {
     let up = [super::up(1.0), super::build()];
-    let all = of(&everything()).into_iter().chain(up).chain(orders::families());
+    let all = of(&everything())
+        .into_iter()
+        .chain(up)
+        .chain(orders::families())
+        .chain(split::families(&[]));
     let name = |family: Family| match family.kind {
         Kind::Counter => format!("{}_total", family.name),
         Kind::Gauge => family.name.to_owned(),
@@ -51,7 +55,7 @@ fn named(text: &str) -> BTreeSet<&str> {
     let is_ours = |word: &&str| {
         let rest = word.strip_prefix("seckill_");
         rest.is_some_and(|rest| {
-            ["sale_", "server_", "exporter_", "orders_", "up"]
+            ["sale_", "server_", "exporter_", "orders_", "split_", "up"]
                 .iter()
                 .any(|part| rest.starts_with(part))
         })

@@ -2,6 +2,7 @@
 //! could lose; any number may run.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,11 @@ use redis::{cmd, Value};
 use seckill_balance::{plan, tell, under_way, Demand, Load, Reading, Timing};
 
 use super::nodes::Nodes;
+use super::numbers::{self, Numbers};
 use super::parts::{advice, number, one, seckill, Split, View};
 use crate::connect::Server;
 use crate::stop::Stop;
+use crate::web;
 
 /// What is balanced, and how.
 #[derive(Args)]
@@ -27,6 +30,9 @@ pub struct Options {
     /// ones included. Fewer: a failover may make units twice
     #[arg(long, value_name = "N")]
     replicas: Option<usize>,
+    /// Serves its numbers to Prometheus here, at /metrics, and /health
+    #[arg(long, visible_alias = "web.listen-address", value_name = "ADDRESS")]
+    metrics: Option<String>,
     /// Looks so often and ends; 0: until it is told to stop
     #[arg(long, default_value_t = 0, value_name = "N")]
     passes: u64,
@@ -49,27 +55,49 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
         let split = Split::open(Nodes::new(server.clients()?), name)?;
         balancers.push(Balancer::new(split, interval, options.replicas));
     }
-    let started = Instant::now();
-    for pass in 1.. {
-        let began = Instant::now();
-        for balancer in &mut balancers {
-            if let Err(why) = balancer.pass(started, &stop) {
-                eprintln!("seckill split balance: {}: {why}", balancer.split.name);
-            }
+    let listener = options.metrics.as_deref().map(web::listen).transpose()?;
+    let shown = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        if let Some(listener) = &listener {
+            scope.spawn(|| web::serve(listener, &stop, &|path| numbers::show(path, &shown)));
         }
-        if stop.is_told() || pass == options.passes {
-            break;
-        }
-        thread::sleep(interval.saturating_sub(began.elapsed()));
-    }
-    for balancer in &balancers {
+        balance(&mut balancers, options, &stop, &shown);
+        stop.tell();
+    });
+    for Balancer { numbers: Numbers { name, moved, settled, unanswered, .. }, .. } in &balancers {
         eprintln!(
-            "seckill split balance: {}: {} units moved, some perhaps by others at the same time; \
-             {} times units made twice were settled; {} times no replica answered in time",
-            balancer.split.name, balancer.moved, balancer.settled, balancer.unanswered
+            "seckill split balance: {name}: {moved} units moved, some perhaps by others at the \
+             same time; {settled} times units made twice were settled; {unanswered} times no \
+             replica answered in time"
         );
     }
     Ok(())
+}
+
+fn balance(
+    balancers: &mut [Balancer],
+    options: &Options,
+    stop: &Stop,
+    shown: &Mutex<Vec<Numbers>>,
+) {
+    let started = Instant::now();
+    for pass in 1.. {
+        let began = Instant::now();
+        for balancer in &mut *balancers {
+            let done = balancer.pass(started, stop);
+            balancer.numbers.is_well = done.is_ok();
+            match done {
+                Ok(()) => balancer.numbers.looked = began,
+                Err(why) => eprintln!("seckill split balance: {}: {why}", balancer.split.name),
+            }
+        }
+        let numbers = balancers.iter().map(|balancer| balancer.numbers.clone()).collect();
+        *shown.lock().unwrap_or_else(PoisonError::into_inner) = numbers;
+        if stop.is_told() || pass == options.passes {
+            break;
+        }
+        thread::sleep(balancers[0].interval.saturating_sub(began.elapsed()));
+    }
 }
 
 struct Balancer {
@@ -80,9 +108,7 @@ struct Balancer {
     replicas: Option<usize>,
     /// Replicas of a node, and when that was asked.
     known: HashMap<String, (Instant, usize)>,
-    moved: u64,
-    settled: u64,
-    unanswered: u64,
+    numbers: Numbers,
 }
 
 impl Balancer {
@@ -91,8 +117,8 @@ impl Balancer {
         let demand = Demand::new(split.parts, seconds);
         let unmet = Demand::new(split.parts, seconds);
         let known = HashMap::new();
-        let (moved, settled, unanswered) = (0, 0, 0);
-        Balancer { split, demand, unmet, interval, replicas, known, moved, settled, unanswered }
+        let numbers = Numbers::new(&split.name);
+        Balancer { split, demand, unmet, interval, replicas, known, numbers }
     }
 
     /// Looks once, and does what is to be done. It stops between two messages.
@@ -113,7 +139,7 @@ impl Balancer {
             if !stop.is_told() {
                 let total = readings[one.from].sent[one.to] + one.units;
                 let arrived = self.forward(one.from, one.to, total)?;
-                self.moved += arrived.saturating_sub(readings[one.to].received[one.from]);
+                self.numbers.moved += arrived.saturating_sub(readings[one.to].received[one.from]);
             }
         }
         for one in tell(&readings) {
@@ -131,7 +157,7 @@ impl Balancer {
     fn settle(&mut self, readings: &[Reading], stop: &Stop) -> Result<(), String> {
         for one in self.split.made_twice(readings)? {
             if !stop.is_told() {
-                self.settled += 1;
+                self.numbers.settled += 1;
                 self.send(one.from, one.to, one.total, true)?;
                 eprintln!(
                     "seckill split balance: {}: part {} owes part {} what was made twice, {} units",
@@ -161,8 +187,11 @@ impl Balancer {
                 ..Load::default()
             });
         }
+        self.numbers.parts = loads.iter().map(|load| (load.available, load.demand)).collect();
+        self.numbers.under_way = 0;
         for one in under_way(readings) {
             loads[one.to].incoming += one.units;
+            self.numbers.under_way += one.units;
         }
         loads
     }
@@ -215,7 +244,7 @@ impl Balancer {
                         // There is no log, or this server can't say: appendfsync decides.
                         _ => replicas == 0,
                     };
-                self.unanswered += u64::from(!is_safe);
+                self.numbers.unanswered += u64::from(!is_safe);
                 return Ok(is_safe.then_some(total));
             }
             if now == 0 {

@@ -6,10 +6,15 @@
 mod balance;
 mod create;
 mod nodes;
+mod numbers;
 mod operate;
 mod parts;
+mod repair;
 mod status;
 mod winners;
+
+#[cfg(test)]
+pub use numbers::families;
 
 use clap::{Args, Subcommand};
 
@@ -49,7 +54,9 @@ enum Command {
     Deny(operate::Words),
     /// Recounts every part, and compares the parts with each other
     Audit(operate::Name),
-    /// Writes one list of all grants, as CSV
+    /// Makes parts that are lost again, with what the other parts and the shop know
+    Repair(repair::Options),
+    /// Writes one list of all grants, as CSV or JSON
     Winners(winners::Options),
     /// Removes all parts, part 0 last; begun and not finished, it goes on
     Destroy(operate::Destroy),
@@ -73,6 +80,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         Command::Allow(allow) => operate::users(open(&allow.name)?, "ALLOW", &allow.words),
         Command::Deny(deny) => operate::users(open(&deny.name)?, "DENY", &deny.words),
         Command::Audit(one) => operate::audit(open(&one.name)?),
+        Command::Repair(repair) => repair::run(Split::open_by_any(nodes()?, &repair.name)?, repair),
         Command::Winners(winners) => winners::run(open(&winners.name)?, winners),
         Command::Destroy(destroy) => operate::destroy(open(&destroy.name)?, destroy),
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{cmd, Client, Cmd, Connection, ConnectionAddr, ConnectionLike, Pipeline, Value};
+use redis::{cmd, Arg, Client, Cmd, Connection, ConnectionAddr, ConnectionLike, Pipeline, Value};
 
 use crate::connect::connect;
 
@@ -101,31 +101,39 @@ impl Nodes {
                 Err(why) => return Attempt::Again(why),
             },
         };
+        let is_whole = cmds.first().is_some_and(|first| is_multi(first));
         let mut pipeline = Pipeline::new();
-        for command in cmds {
-            // It holds for one command.
-            if asking {
+        let mut count = 0;
+        for (number, command) in cmds.iter().enumerate() {
+            // It holds for one command, or for one transaction.
+            if asking && (number == 0 || !is_whole) {
                 pipeline.add_command(cmd("ASKING"));
+                count += 1;
             }
             pipeline.add_command(command.clone());
+            count += 1;
         }
-        let each = 1 + usize::from(asking);
-        let count = cmds.len() * each;
+        let each = 1 + usize::from(asking && !is_whole);
         let packed = pipeline.get_packed_pipeline();
         let replies = match connection.req_packed_commands(&packed, 0, count) {
             Ok(replies) => replies,
             Err(error) => return Attempt::Again(error.to_string()),
         };
         self.open.insert(address.to_owned(), connection);
-        let replies: Vec<Value> = replies.into_iter().skip(each - 1).step_by(each).collect();
-        let Some(Value::ServerError(error)) = replies.first() else {
-            return Attempt::Done(replies);
-        };
+        let skip = usize::from(asking);
+        let replies: Vec<Value> = replies.into_iter().skip(skip).step_by(each).collect();
+        // Of a transaction each command can be refused before anything is done.
+        let first = if is_whole { replies.len() } else { 1 };
+        let refused = replies.iter().take(first).find_map(|reply| match reply {
+            Value::ServerError(error) => Some((error.clone(), said(reply))),
+            _ => None,
+        });
+        let Some((error, text)) = refused else { return Attempt::Done(replies) };
         let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
         match (error.code(), there) {
             ("MOVED", Some(to)) => Attempt::Moved(to),
             ("ASK", Some(to)) if !asking => self.attempt(&to, true, cmds),
-            (code, _) if PASSING.contains(&code) => Attempt::Again(said(&replies[0])),
+            (code, _) if PASSING.contains(&code) => Attempt::Again(text),
             _ => Attempt::Done(replies),
         }
     }
@@ -151,6 +159,10 @@ impl Nodes {
         let client = Client::open(seed.clone().set_addr(addr)).map_err(|e| e.to_string())?;
         connect(&client)
     }
+}
+
+fn is_multi(command: &Cmd) -> bool {
+    command.args_iter().next().is_some_and(|name| matches!(name, Arg::Simple(b"MULTI")))
 }
 
 /// An error that a node answered, as it stands.

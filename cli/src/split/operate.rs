@@ -64,13 +64,10 @@ pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String>
 /// Of the first part that refuses.
 pub fn users(mut split: Split, name: &str, words: &[String]) -> Result<(), String> {
     let [verb, users @ ..] = words else { return Err("give ADD or REMOVE, and users".into()) };
-    let parts = split.parts.to_string();
+    let users: Vec<&[u8]> = users.iter().map(|user| user.as_bytes()).collect();
     let mut homes: Vec<Vec<&[u8]>> = vec![Vec::new(); split.parts];
-    for user in users {
-        let home = seckill("HOME", &[user.as_bytes(), parts.as_bytes()]);
-        let reply = one(split.call(0, &[home])?);
-        let home = number(&reply).ok_or_else(|| advice("SECKILL.HOME", &reply))? as usize;
-        homes.get_mut(home).ok_or("a home that is none")?.push(user.as_bytes());
+    for (user, home) in users.iter().zip(split.homes(&users)?) {
+        homes[home].push(user);
     }
     let mut changed = 0;
     for (part, users) in homes.iter().enumerate().filter(|(_, users)| !users.is_empty()) {

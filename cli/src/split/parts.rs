@@ -7,6 +7,11 @@ use seckill_balance::{made_twice, Reading, UnderWay};
 
 use super::nodes::{said, Nodes};
 
+/// A split has no more.
+const PARTS_MAX: usize = 1024;
+/// So many questions go out before the answers are read.
+const HOMES_AT_ONCE: usize = 1000;
+
 /// A split that is there.
 pub struct Split {
     pub name: String,
@@ -51,13 +56,32 @@ impl Split {
     ///
     /// # Errors
     /// A sentence that says what to do.
-    pub fn open(mut nodes: Nodes, name: &str) -> Result<Split, String> {
-        let first = key(name, 0);
-        let reply = one(nodes.call(&first, 0, &[seckill("PARTS", &[first.as_bytes()])])?);
-        let Value::Array(fields) = &reply else { return Err(advice(&first, &reply)) };
-        let id = fields.first().and_then(bytes).ok_or("PARTS answered something else")?;
-        let parts = fields.get(2).and_then(number).unwrap_or_default() as usize;
-        Ok(Split { name: name.to_owned(), id, parts, nodes })
+    pub fn open(nodes: Nodes, name: &str) -> Result<Split, String> {
+        Split::find(nodes, name, 1)
+    }
+
+    /// Finds the split by any of its parts.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_by_any(nodes: Nodes, name: &str) -> Result<Split, String> {
+        Split::find(nodes, name, PARTS_MAX)
+    }
+
+    /// By one of the first parts.
+    fn find(mut nodes: Nodes, name: &str, parts: usize) -> Result<Split, String> {
+        for part in 0..parts {
+            let key = key(name, part);
+            let reply = one(nodes.call(&key, part, &[seckill("PARTS", &[key.as_bytes()])])?);
+            if part + 1 < parts && is_missing(&reply) {
+                continue;
+            }
+            let Value::Array(fields) = &reply else { return Err(advice(&key, &reply)) };
+            let id = fields.first().and_then(bytes).ok_or("PARTS answered something else")?;
+            let parts = fields.get(2).and_then(number).unwrap_or_default() as usize;
+            return Ok(Split { name: name.to_owned(), id, parts, nodes });
+        }
+        Err(format!("no part of {name} is there"))
     }
 
     pub fn key(&self, part: usize) -> String {
@@ -77,10 +101,31 @@ impl Split {
     /// # Errors
     /// A sentence that says what to do.
     pub fn read(&mut self, part: usize) -> Result<View, String> {
+        let replies = self.ask(part)?;
+        self.view(part, &replies)
+    }
+
+    /// As `read`; `None` when the part is missing.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn read_if_there(&mut self, part: usize) -> Result<Option<View>, String> {
+        let replies = self.ask(part)?;
+        match replies.first().is_some_and(is_missing) {
+            true => Ok(None),
+            false => self.view(part, &replies).map(Some),
+        }
+    }
+
+    fn ask(&mut self, part: usize) -> Result<Vec<Value>, String> {
         let key = self.key(part);
-        let commands = [seckill("PARTS", &[key.as_bytes()]), seckill("STATUS", &[key.as_bytes()])];
-        let replies = self.call(part, &commands)?;
-        let [parts, status] = replies.as_slice() else { return Err("no answer".into()) };
+        let words = [key.as_bytes()];
+        self.call(part, &[seckill("PARTS", &words), seckill("STATUS", &words)])
+    }
+
+    fn view(&self, part: usize, replies: &[Value]) -> Result<View, String> {
+        let key = self.key(part);
+        let [parts, status] = replies else { return Err("no answer".into()) };
         let (id, of, reading) = reading(parts, self.parts).ok_or_else(|| advice(&key, parts))?;
         if id != self.id || of != self.parts {
             return Err(format!(
@@ -105,6 +150,24 @@ impl Split {
         }
         view.node = self.nodes.address(&key);
         Ok(view)
+    }
+
+    /// The home of each of these users.
+    ///
+    /// # Errors
+    /// As `call`.
+    pub fn homes(&mut self, users: &[&[u8]]) -> Result<Vec<usize>, String> {
+        let parts = self.parts.to_string();
+        let mut homes = Vec::with_capacity(users.len());
+        for some in users.chunks(HOMES_AT_ONCE) {
+            let asked = some.iter().map(|user| seckill("HOME", &[user, parts.as_bytes()]));
+            for reply in self.call(0, &asked.collect::<Vec<Cmd>>())? {
+                let home = number(&reply).and_then(|home| usize::try_from(home).ok());
+                let home = home.filter(|home| *home < self.parts);
+                homes.push(home.ok_or_else(|| advice("SECKILL.HOME", &reply))?);
+            }
+        }
+        Ok(homes)
     }
 
     /// Reads all parts, one after the other.
@@ -146,6 +209,11 @@ pub fn one(mut replies: Vec<Value>) -> Value {
     }
 }
 
+/// Whether a part answered that it is not there.
+fn is_missing(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.code() == "NOSALE")
+}
+
 /// What to do about an answer that is an error.
 pub fn advice(key: &str, reply: &Value) -> String {
     let text = said(reply);
@@ -156,7 +224,7 @@ pub fn advice(key: &str, reply: &Value) -> String {
         ),
         "NOSALE" => format!(
             "{key} is missing. Don't make it again with its share: what it sold or sent would be \
-             there twice; see parts.md, failover"
+             there twice. `seckill split repair` makes it with what the others know; see parts.md"
         ),
         "NOPERM" => format!("{key}: {text}. This takes the operator's commands, see security.md"),
         "READONLY" => format!("{key}: {text}. Give --redis the primary"),

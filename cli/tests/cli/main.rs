@@ -6,5 +6,7 @@
 mod exporter;
 mod orders;
 mod program;
+mod repair;
+mod shown;
 mod split;
 mod watch;

@@ -7,7 +7,7 @@ use seckill_harness::{wait_until, Options, Server};
 use super::program::{run, seckill};
 
 #[track_caller]
-fn split(server: &Server, words: &[&str]) -> String {
+pub fn split(server: &Server, words: &[&str]) -> String {
     let url = format!("redis://127.0.0.1:{}/", server.port());
     let output = run(&[&["split", "--redis", &url], words].concat());
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -16,7 +16,7 @@ fn split(server: &Server, words: &[&str]) -> String {
 }
 
 #[track_caller]
-fn refused(server: &Server, words: &[&str]) -> String {
+pub fn refused(server: &Server, words: &[&str]) -> String {
     let url = format!("redis://127.0.0.1:{}/", server.port());
     let output = run(&[&["split", "--redis", &url], words].concat());
     assert_eq!(output.status.code(), Some(1), "{words:?}");
@@ -24,34 +24,34 @@ fn refused(server: &Server, words: &[&str]) -> String {
 }
 
 #[track_caller]
-fn create(server: &Server) {
+pub fn create(server: &Server) {
     let words = ["create", "s", "--supply", "4001", "--parts", "4", "LIMIT", "0"];
     assert_eq!(split(server, &words), "4 parts of s: 4001 units\n");
 }
 
-/// Users whose home is part 0.
-fn users_of_part_0(server: &Server) -> Vec<String> {
+/// Users whose home is that part.
+pub fn users_of(server: &Server, part: i64) -> Vec<String> {
     let users = (0..200).map(|number| format!("user-{number}"));
-    users.filter(|user| server.cmd(&format!("SECKILL.HOME {user} 4")).int() == 0).collect()
+    users.filter(|user| server.cmd(&format!("SECKILL.HOME {user} 4")).int() == part).collect()
 }
 
 #[track_caller]
-fn signal(process: u32, name: &str) {
+pub fn signal(process: u32, name: &str) {
     let told = Command::new("kill").args(["-s", name, &process.to_string()]).status();
     assert!(told.expect("kill runs").success());
 }
 
-struct Balancer(Child);
+pub struct Balancer(Child);
 
 impl Balancer {
-    fn start(server: &Server) -> Balancer {
+    pub fn start(server: &Server) -> Balancer {
         let url = format!("redis://127.0.0.1:{}/", server.port());
         let words = ["split", "--redis", &url, "balance", "s", "--interval", "5"];
         Balancer(seckill(&words).spawn().expect("a balancer"))
     }
 
     #[track_caller]
-    fn stop(mut self) {
+    pub fn stop(mut self) {
         signal(self.0.id(), "TERM");
         assert_eq!(self.0.wait().expect("its end").code(), Some(0));
     }
@@ -85,7 +85,7 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
 fn all_units_come_to_where_they_are_asked_for() {
     let server = Options::new().start();
     create(&server);
-    let users = users_of_part_0(&server);
+    let users = users_of(&server, 0);
     let balancers = [Balancer::start(&server), Balancer::start(&server)];
     let (mut granted, mut turn) = (0, 0);
     wait_until("all is sold", || {
@@ -133,7 +133,7 @@ fn what_is_done_to_a_split_is_done_to_all_parts() {
     assert_eq!(server.call("DBSIZE"), "0");
 }
 
-const ONCE: [&str; 6] = ["balance", "s", "--interval", "5", "--passes", "1"];
+pub const ONCE: [&str; 6] = ["balance", "s", "--interval", "5", "--passes", "1"];
 
 /// Units that were sent arrive once the replica has it in writing that they were, and not before.
 #[test]

@@ -1,0 +1,303 @@
+//! `seckill split repair`: a part that is lost is made again, with nothing of its own: what it had
+//! is told by the other parts, which know what came from it and went to it, and by the shop, which
+//! knows what was sold.
+//!
+//! It is one transaction, because between two of its commands a part has more than is its own: a
+//! balancer could send that on, and a buyer take it. Each command does nothing when it is repeated,
+//! so what was stopped or refused half-way is simply done again.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use redis::{cmd, Cmd, Value};
+
+use super::create::Beginning;
+use super::nodes::said;
+use super::parts::{advice, one, seckill, Split, View};
+
+/// Which split, and what nobody but the shop knows.
+#[derive(Args)]
+pub struct Options {
+    pub name: String,
+    /// What was sold, from the shop's database: CSV with a head. Columns user, qty and req, perhaps
+    /// at and state (rows that are not SOLD are left out); users of other parts are left out
+    #[arg(long, value_name = "FILE", required_unless_present = "nothing_sold")]
+    sold: Option<PathBuf>,
+    /// The lost parts had sold nothing
+    #[arg(long, conflicts_with = "sold")]
+    nothing_sold: bool,
+    /// Only this part
+    #[arg(long, value_name = "N")]
+    part: Option<usize>,
+    /// What the lost part was ever given, its share and its restocks; needed once units were added
+    #[arg(long, value_name = "N")]
+    put_in: Option<u64>,
+    /// As `create` was told
+    #[command(flatten)]
+    beginning: Beginning,
+}
+
+/// A row of the shop's list.
+struct Sold {
+    user: Vec<u8>,
+    qty: Vec<u8>,
+    req: Vec<u8>,
+    at: Option<Vec<u8>>,
+}
+
+/// Makes what is missing.
+///
+/// # Errors
+/// A sentence that says what to do; the same call goes on.
+pub fn run(split: Split, options: &Options) -> Result<(), String> {
+    let mut repair = Repair { split, options, views: Vec::new(), lost: Vec::new() };
+    repair.look()?;
+    if repair.lost.is_empty() {
+        println!("no part is missing");
+        return Ok(());
+    }
+    repair.check_terms()?;
+    let sold = repair.sold()?;
+    for part in repair.lost.clone() {
+        repair.make(part, &sold[part])?;
+    }
+    eprintln!(
+        "seckill split repair: what `allow`, `deny` and `alter` told a lost part about who may buy \
+         is lost: tell it again"
+    );
+    Ok(())
+}
+
+struct Repair<'o> {
+    split: Split,
+    options: &'o Options,
+    /// What is there.
+    views: Vec<Option<View>>,
+    /// What is not, and what was begun.
+    lost: Vec<usize>,
+}
+
+impl Repair<'_> {
+    /// A part that is paused and began with nothing is one whose repair was not finished, or one
+    /// that was repaired: to do it again does no harm.
+    fn look(&mut self) -> Result<(), String> {
+        for part in 0..self.split.parts {
+            let view = self.split.read_if_there(part)?;
+            let is_lost = match &view {
+                None => true,
+                Some(view) => view.state == "paused" && self.began_with(part, 0)?,
+            };
+            if is_lost && self.options.part.is_none_or(|meant| meant == part) {
+                self.lost.push(part);
+            }
+            self.views.push(view);
+        }
+        Ok(())
+    }
+
+    /// What is there and needs no repair.
+    fn others(&self) -> impl Iterator<Item = (usize, &View)> {
+        let there =
+            self.views.iter().enumerate().filter_map(|(at, view)| Some((at, view.as_ref()?)));
+        there.filter(|(at, _)| !self.lost.contains(at))
+    }
+
+    /// Whether a part that is there began with so many units, and under these terms. To be told so
+    /// again changes nothing there.
+    fn began_with(&mut self, part: usize, units: u64) -> Result<bool, String> {
+        let Split { name, id, parts, .. } = &self.split;
+        let init = self.options.beginning.init(name, id, (part, *parts), units);
+        let reply = one(self.split.call(part, &[init])?);
+        match &reply {
+            Value::Okay => Ok(true),
+            Value::ServerError(error) if error.code() == "SALEEXISTS" => Ok(false),
+            _ => Err(advice(&self.split.key(part), &reply)),
+        }
+    }
+
+    fn share(&self, part: usize) -> u64 {
+        self.options.beginning.share(self.split.parts, part)
+    }
+
+    /// A part that is there tells whether these are the terms of the split.
+    fn check_terms(&mut self) -> Result<(), String> {
+        let peer = self.others().next().map(|(at, _)| at);
+        let peer = peer.ok_or("no other part is there that could tell what this one had")?;
+        // One that was repaired began with nothing.
+        match self.began_with(peer, self.share(peer))? || self.began_with(peer, 0)? {
+            true => Ok(()),
+            false => Err(format!(
+                "{} began with other terms: give --supply, --outbox and the terms as \
+                 `seckill split create` was told them",
+                self.split.key(peer)
+            )),
+        }
+    }
+
+    /// The shop's list, by part.
+    fn sold(&mut self) -> Result<Vec<Vec<Sold>>, String> {
+        let mut sold: Vec<Vec<Sold>> = (0..self.split.parts).map(|_| Vec::new()).collect();
+        if let Some(file) = &self.options.sold {
+            let rows = read(file).map_err(|why| format!("{}: {why}", file.display()))?;
+            let users: Vec<&[u8]> = rows.iter().map(|row| row.user.as_slice()).collect();
+            for (home, row) in self.split.homes(&users)?.into_iter().zip(rows) {
+                sold[home].push(row);
+            }
+        }
+        Ok(sold)
+    }
+
+    /// What the part was ever given. The others had their share and nothing more, or somebody has
+    /// to say what this one had.
+    fn put_in(&self, part: usize) -> Result<u64, String> {
+        if let Some(units) = self.options.put_in {
+            return Ok(units);
+        }
+        let mut others = self.others().map(|(at, view)| (at, view.reading.put_in));
+        match others.find(|(at, put_in)| *put_in != self.share(*at) as i64) {
+            None => Ok(self.share(part)),
+            Some((at, put_in)) => Err(format!(
+                "part {at} was given {put_in} units and not its share of {} alone: say with --part \
+                 {part} --put-in N what part {part} was given, its share of {} and what each \
+                 restock added to it",
+                self.share(at),
+                self.share(part)
+            )),
+        }
+    }
+
+    /// Makes the part, and lets it sell if the others do.
+    fn make(&mut self, part: usize, sold: &[Sold]) -> Result<(), String> {
+        let key = self.split.key(part);
+        let put_in = self.put_in(part)?;
+        let commands = self.commands(part, put_in, sold);
+        let replies = self.split.call(part, &commands)?;
+        let Some(Value::Array(done)) = replies.last() else {
+            let refused = replies.iter().find(|reply| matches!(reply, Value::ServerError(_)));
+            return Err(advice(&key, refused.unwrap_or(&Value::Nil)));
+        };
+        if let Some(at) = done.iter().position(|reply| matches!(reply, Value::ServerError(_))) {
+            let words: Vec<_> = commands[at + 1].args_iter().take(3).map(word).collect();
+            return Err(format!(
+                "{key} is paused and not repaired: {}: {}. Mend that, and repair it again: what \
+                 went well is not done twice",
+                words.join(" "),
+                said(&done[at])
+            ));
+        }
+        let is_for_sale = self.others().any(|(_, view)| view.state != "paused");
+        if is_for_sale {
+            let reply = one(self.split.call(part, &[seckill("RESUME", &[key.as_bytes()])])?);
+            if reply != Value::Okay {
+                return Err(advice(&key, &reply) + ". It is made, and paused: repair it again");
+            }
+        }
+        let view = self.split.read(part)?;
+        println!(
+            "part {part}: {put_in} units put in, {} sold, {} available, {} promised beyond what is \
+             there; {}",
+            view.number("sold"),
+            view.reading.available,
+            view.reading.deficit,
+            if is_for_sale { "it sells" } else { "paused as the others are" }
+        );
+        self.views[part] = Some(view);
+        Ok(())
+    }
+
+    /// The transaction. Deficits are paid by what comes after them, and what the others received is
+    /// taken from what is there before it is owed.
+    fn commands(&self, part: usize, put_in: u64, sold: &[Sold]) -> Vec<Cmd> {
+        let Split { name, id, parts, .. } = &self.split;
+        let key = self.split.key(part);
+        let here = |name: &str| seckill(name, &[key.as_bytes()]);
+        let init = self.options.beginning.init(name, id, (part, *parts), 0);
+        let mut all = vec![cmd("MULTI"), init, here("PAUSE")];
+        all.extend(self.others().next().map(|(_, peer)| terms_of(peer, here("ALTER"))));
+        for row in sold {
+            let mut import = here("IMPORT");
+            import.arg(&row.user).arg(&row.qty).arg("REQ").arg(&row.req);
+            if let Some(at) = &row.at {
+                import.arg("AT").arg(at);
+            }
+            all.push(import);
+        }
+        if put_in > 0 {
+            let mut restock = here("RESTOCK");
+            restock.arg(put_in).arg("REQ").arg("repair");
+            all.push(restock);
+        }
+        for (from, peer) in self.views.iter().enumerate() {
+            let total = peer.as_ref().map_or(0, |peer| peer.reading.sent[part]);
+            if total > 0 {
+                let mut receive = here("RECEIVE");
+                receive.arg(id).arg(from).arg(total);
+                all.push(receive);
+            }
+        }
+        for (to, peer) in self.views.iter().enumerate() {
+            let total = peer.as_ref().map_or(0, |peer| peer.reading.received[part]);
+            if total > 0 {
+                let mut send = here("SEND");
+                send.arg(id).arg(to).arg(total).arg("OWED");
+                all.push(send);
+            }
+        }
+        all.push(cmd("EXEC"));
+        all
+    }
+}
+
+fn word(arg: redis::Arg<&[u8]>) -> String {
+    match arg {
+        redis::Arg::Simple(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The terms that ALTER has changed since, as far as STATUS shows them.
+fn terms_of(peer: &View, mut alter: Cmd) -> Cmd {
+    let terms = [
+        ("LIMIT", "limit"),
+        ("GRABS", "grabs"),
+        ("HOLD", "hold_ms"),
+        ("OPENAT", "open_at"),
+        ("CLOSEAT", "close_at"),
+        ("WAITLIST", "waitlist"),
+        ("OFFER", "offer_ms"),
+        ("OVERTAKE", "overtake"),
+    ];
+    for (term, field) in terms {
+        if let Some(number) = peer.numbers.get(field) {
+            alter.arg(term).arg(*number);
+        }
+    }
+    alter
+}
+
+/// The shop's list.
+fn read(file: &Path) -> Result<Vec<Sold>, String> {
+    let mut reader = csv::Reader::from_path(file).map_err(|e| e.to_string())?;
+    let head = reader.byte_headers().map_err(|e| e.to_string())?.clone();
+    let column = |name: &str| head.iter().position(|field| field == name.as_bytes());
+    let needed = |name: &str| column(name).ok_or(format!("there is no column {name} in its head"));
+    let (user, qty, req) = (needed("user")?, needed("qty")?, needed("req")?);
+    let (at, state) = (column("at"), column("state"));
+    let mut rows = Vec::new();
+    for row in reader.byte_records() {
+        let row = row.map_err(|e| e.to_string())?;
+        let field = |column: usize| row.get(column).unwrap_or_default().to_vec();
+        if state.is_some_and(|state| field(state) != b"SOLD") {
+            continue;
+        }
+        if field(req).is_empty() {
+            let line = row.position().map_or(0, csv::Position::line);
+            return Err(format!(
+                "line {line} has no req: give each sale one of its own, by which it is known"
+            ));
+        }
+        let (user, qty, req) = (field(user), field(qty), field(req));
+        rows.push(Sold { user, qty, req, at: at.map(field).filter(|at| !at.is_empty()) });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,209 @@
+//! `seckill split repair`: a part that is lost, and everything that can be in its way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use seckill_harness::{wait_until, Options, Reply, Server};
+use tempfile::TempDir;
+
+use super::program::run;
+use super::split::{create, refused, split, users_of, Balancer, ONCE};
+
+const TERMS: [&str; 4] = ["--supply", "4001", "LIMIT", "0"];
+
+/// The words of a repair with the shop's list.
+fn repair<'a>(list: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let file = list.to_str().expect("a name");
+    [&["repair", "s", "--sold", file], more, &TERMS].concat()
+}
+
+/// Sells so many units of a part.
+#[track_caller]
+fn sell(server: &Server, part: i64, units: &[i64]) {
+    let users = users_of(server, part);
+    for (user, units) in users.iter().zip(units) {
+        let grab = format!("SECKILL.GRAB s:{{p{part}}} {user} QTY {units} REQ o-{user}");
+        assert_eq!(server.cmd(&grab).items()[0].text(), "GRANTED");
+    }
+}
+
+/// What the shop knows, as `winners` writes it.
+#[track_caller]
+fn list(server: &Server, folder: &TempDir) -> PathBuf {
+    let file = folder.path().join("sold.csv");
+    fs::write(&file, split(server, &["winners", "s"])).expect("a file");
+    file
+}
+
+/// put_in, available, held, deficit of a part.
+#[track_caller]
+fn part(server: &Server, part: usize) -> Vec<i64> {
+    let parts = server.cmd(&format!("SECKILL.PARTS s:{{p{part}}}"));
+    parts.items()[3..7].iter().map(Reply::int).collect()
+}
+
+/// Part 0 sold 300, sent 100 that arrived and 20 that did not, and got 50.
+#[track_caller]
+fn with_part_0_in_use(server: &Server) {
+    create(server);
+    sell(server, 0, &[100, 150, 50]);
+    for (line, reply) in [
+        ("SEND s:{p0} s 1 100", "[100 601]"),
+        ("RECEIVE s:{p1} s 0 100", "[100 1100]"),
+        ("SEND s:{p2} s 0 50", "[50 950]"),
+        ("RECEIVE s:{p0} s 2 50", "[50 651]"),
+        ("SEND s:{p0} s 3 20", "[20 631]"),
+    ] {
+        assert_eq!(server.call(&format!("SECKILL.{line}")), reply, "{line}");
+    }
+}
+
+#[test]
+fn a_lost_part_is_made_of_what_the_others_and_the_shop_know() {
+    let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
+    with_part_0_in_use(&server);
+    split(&server, &["alter", "s", "LIMIT", "500"]);
+    let sold = list(&server, &folder);
+    assert_eq!(server.call("DEL s:{p0}"), "1");
+    let others = ["--supply", "4001", "LIMIT", "1"];
+    let file = sold.to_str().expect("a name");
+    let wrong = refused(&server, &[&["repair", "s", "--sold", file], &others[..]].concat());
+    assert!(wrong.contains("s:{p1} began with other terms: give --supply"), "{wrong}");
+    assert_eq!(server.call("EXISTS s:{p0}"), "0");
+    let told = split(&server, &repair(&sold, &[]));
+    let made = "part 0: 1001 units put in, 300 sold, 651 available, 0 promised beyond what is \
+                there; it sells\n";
+    assert_eq!(told, made);
+    assert_eq!(part(&server, 0), [1001, 651, 0, 0]);
+    let parts = server.cmd("SECKILL.PARTS s:{p0}");
+    let pairs: Vec<Vec<i64>> = parts.items()[9]
+        .items()
+        .iter()
+        .map(|pair| pair.items().iter().map(Reply::int).collect())
+        .collect();
+    assert_eq!(pairs, [[1, 100, 0], [2, 0, 50]]);
+    assert_eq!(server.cmd("SECKILL.STATUS s:{p0}").field("limit").int(), 500);
+    // In between it would have more than is its own: one transaction, or none.
+    assert!(server.info("commandstats", "cmdstat_exec").starts_with("calls=1,"));
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+    // What a buyer of then asks again is known.
+    let user = &users_of(&server, 0)[0];
+    let again = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} QTY 100 REQ o-{user}"));
+    assert_eq!(again.items()[0].text(), "REPLAY");
+    assert_eq!(split(&server, &repair(&sold, &[])), "no part is missing\n");
+    // Lost once more, it is made once more.
+    assert_eq!(server.call("DEL s:{p0} s:{p1}"), "2");
+    split(&server, &repair(&sold, &[]));
+    assert_eq!(part(&server, 0), [1001, 751, 0, 0]);
+    assert_eq!(part(&server, 1), [1000, 1000, 0, 0]);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+}
+
+/// The shop has sold more than the part can have had: that is owed, and the balancer brings it.
+#[test]
+fn what_the_shop_sold_beyond_it_is_owed() {
+    let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
+    with_part_0_in_use(&server);
+    let user = &users_of(&server, 0)[0];
+    let sold = folder.path().join("sold.csv");
+    let rows = format!("req,at,state,user,qty\na,,SOLD,{user},990\nb,,HELD,{user},5\n");
+    fs::write(&sold, rows).expect("a file");
+    assert_eq!(server.call("DEL s:{p0}"), "1");
+    split(&server, &repair(&sold, &[]));
+    assert_eq!(part(&server, 0), [1001, 0, 0, 39]);
+    split(&server, &ONCE);
+    assert_eq!(part(&server, 0), [1001, 0, 0, 0]);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+}
+
+#[test]
+fn what_was_stopped_half_way_goes_on() {
+    let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
+    with_part_0_in_use(&server);
+    let sold = list(&server, &folder);
+    let rows = fs::read_to_string(&sold).expect("the list");
+    assert_eq!(server.call("DEL s:{p0}"), "1");
+    // A row that contradicts another one.
+    let row = rows.lines().find(|row| row.contains(",150,")).expect("a row");
+    let broken = folder.path().join("broken.csv");
+    fs::write(&broken, format!("{rows}{}\n", row.replace(",150,", ",7,"))).expect("a file");
+    let told = refused(&server, &repair(&broken, &[]));
+    assert!(told.contains("s:{p0} is paused and not repaired: SECKILL.IMPORT"), "{told}");
+    assert!(told.contains("REQMISMATCH"), "{told}");
+    let user = &users_of(&server, 0)[5];
+    assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "[PAUSED]");
+    // All but the end of it, by somebody who may not resume.
+    let rule = "on >pw ~* -@all +@seckill +multi +exec -seckill.resume";
+    let commands = ["init", "pause", "alter", "import", "restock", "receive", "send", "parts"];
+    let named: Vec<String> = commands.iter().map(|name| format!("+seckill.{name}")).collect();
+    let rule = rule.replace("+@seckill", &format!("+seckill.home {}", named.join(" ")));
+    server.call(&format!("ACL SETUSER b {rule} +seckill.status"));
+    let url = format!("redis://b:pw@127.0.0.1:{}/", server.port());
+    let output = run(&[&["split", "--redis", &url], &repair(&sold, &[])[..]].concat());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("NOPERM") && told.contains("repair it again"), "{told}");
+    assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "[PAUSED]");
+    assert!(split(&server, &repair(&sold, &[])).ends_with("it sells\n"));
+    assert_eq!(part(&server, 0), [1001, 651, 0, 0]);
+    assert_eq!(server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user}")).items()[0].text(), "GRANTED");
+}
+
+#[test]
+fn what_nobody_can_know_is_asked_for() {
+    let server = Options::new().start();
+    create(&server);
+    let nothing = [&["repair", "s", "--nothing-sold"], &TERMS[..]].concat();
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let silent = run(&[&["split", "--redis", &url, "repair", "s"], &TERMS[..]].concat());
+    assert_eq!(silent.status.code(), Some(2));
+    split(&server, &["restock", "s", "--units", "6", "--req", "r-1"]);
+    split(&server, &["pause", "s"]);
+    assert_eq!(server.call("DEL s:{p2}"), "1");
+    let told = refused(&server, &nothing);
+    let advice = "say with --part 2 --put-in N what part 2 was given, its share of 1000";
+    assert!(told.contains(advice), "{told}");
+    assert_eq!(server.call("EXISTS s:{p2}"), "0");
+    let words = [&["repair", "s", "--nothing-sold", "--put-in", "1001"], &TERMS[..]].concat();
+    assert!(split(&server, &words).ends_with("paused as the others are\n"));
+    split(&server, &["resume", "s"]);
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4007 units put in, 0 under way\n");
+    assert!(refused(&server, &["repair", "t", "--nothing-sold", "--supply", "1"])
+        .contains("t:{p1023} is missing"));
+}
+
+/// Two balancers run on while a part is lost and repaired; everything is sold once.
+#[test]
+fn it_is_repaired_while_units_move() {
+    let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
+    create(&server);
+    sell(&server, 2, &[200, 17]);
+    let users = users_of(&server, 0);
+    let balancers = [Balancer::start(&server), Balancer::start(&server)];
+    let (mut granted, mut turn, mut is_lost) = (217, 0, false);
+    wait_until("all is sold", || {
+        let user = &users[turn % users.len()];
+        turn += 1;
+        let reply = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} UPTO 10 REQ {turn}"));
+        match reply.items()[0].text().as_str() {
+            "GRANTED" => granted += reply.items()[2].int(),
+            _ => {
+                let rest = reply.items()[1].int();
+                assert!(rest > 0 || granted == 4_001, "SOLDOUT 0 after {granted}");
+                return rest == 0;
+            }
+        }
+        let moved = || server.cmd("SECKILL.STATUS s:{p2}").field("sent").int();
+        if !is_lost && moved() > 0 {
+            is_lost = true;
+            let sold = list(&server, &folder);
+            assert_eq!(server.call("DEL s:{p2}"), "1");
+            split(&server, &repair(&sold, &[]));
+        }
+        false
+    });
+    assert_eq!((granted, is_lost), (4_001, true));
+    for balancer in balancers {
+        balancer.stop();
+    }
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+}
