@@ -131,7 +131,7 @@ fn what_was_stopped_half_way_goes_on() {
     assert!(told.contains("s:{p0} is paused and not repaired: SECKILL.IMPORT"), "{told}");
     assert!(told.contains("REQMISMATCH"), "{told}");
     let user = &users_of(&server, 0)[5];
-    assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "[PAUSED]");
+    assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "['PAUSED']");
     // All but the end of it, by somebody who may not resume.
     let rule = "on >pw ~* -@all +@seckill +multi +exec -seckill.resume";
     let commands = ["init", "pause", "alter", "import", "restock", "receive", "send", "parts"];
@@ -142,7 +142,7 @@ fn what_was_stopped_half_way_goes_on() {
     let output = run(&[&["split", "--redis", &url], &repair(&sold, &[])[..]].concat());
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("NOPERM") && told.contains("repair it again"), "{told}");
-    assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "[PAUSED]");
+    assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "['PAUSED']");
     assert!(split(&server, &repair(&sold, &[])).ends_with("it sells\n"));
     assert_eq!(part(&server, 0), [1001, 651, 0, 0]);
     assert_eq!(server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user}")).items()[0].text(), "GRANTED");

@@ -20,9 +20,9 @@ fn a_balancer_shows_its_numbers() {
     let words = ["split", "--redis", &url, "balance", "s", "--interval", "5", "--replicas"];
     let waits = Running::start(seckill(&[&words[..], &["1"]].concat()));
     let row = |name: &str| number(&waits.get("/metrics").1, &format!("seckill_split_{name}"));
-    wait_until("it gave up waiting twice", || {
+    wait_until("a look after the one that settled gave up waiting", || {
         waits.get("/metrics").1.contains("failed_waits_total{")
-            && row("failed_waits_total{split=\"s\"}") >= 2.0
+            && row("failed_waits_total{split=\"s\"}") >= 3.0
     });
     for (name, expected) in [
         ("available_units{split=\"s\",part=\"1\"}", 1_000.0),
@@ -82,7 +82,7 @@ fn winners_are_written_as_csv_and_as_json() {
     assert_eq!(row["user"], user);
     assert_eq!((&row["part"], &row["qty"]), (&home.into(), &3.into()));
     assert_eq!((&row["state"], &row["req"]), (&"SOLD".into(), &"r-1".into()));
-    assert!(row["round"].is_null());
+    assert_eq!(row["round"], 0);
 }
 
 /// An object a line, until it is told to stop.
