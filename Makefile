@@ -174,7 +174,9 @@ matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, 
 	cargo build --workspace --bin matrix
 	target/debug/matrix --servers "$$(.ci/servers --where)"
 
-cluster-test: deps ## Move a slot and kill a primary in a cluster of six while it sells
+# The tests of the program bring it along.
+cluster-test: deps ## Move slots, kill primaries, lose a part in clusters of six while they sell
+	cargo test --workspace --test cli --no-run
 	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
 
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")

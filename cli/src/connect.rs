@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use redis::{Client, Connection, ConnectionInfo, IntoConnectionInfo};
+use redis::{
+    cmd, Client, ClientTlsConfig, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike,
+    IntoConnectionInfo, TlsCertificates,
+};
 
 /// A server that does not answer in this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -16,7 +19,8 @@ const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 /// Which server, and as whom.
 #[derive(Args, Clone)]
 pub struct Server {
-    /// The server, as redis://host:port/database or unix:///path/of/the/socket
+    /// The server, as redis://host:port/database, with TLS rediss://host:port/database, or
+    /// unix:///path/of/the/socket
     #[arg(long, env = "SECKILL_REDIS", hide_env_values = true, value_name = "URL")]
     #[arg(default_value = "redis://127.0.0.1:6379/")]
     redis: String,
@@ -26,6 +30,66 @@ pub struct Server {
     /// The file that has the password; else it is taken from SECKILL_REDIS_PASSWORD, or the URL
     #[arg(long, value_name = "FILE")]
     redis_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    tls: Tls,
+}
+
+/// TLS, with the names that redis-cli has for it. A certificate is always verified, and must name
+/// the host as the URL does.
+#[derive(Args, Clone)]
+struct Tls {
+    /// Speak TLS, as rediss:// does too
+    #[arg(long)]
+    tls: bool,
+    /// Trust those who this certificate (PEM) signed, instead of those whom the system trusts
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// Show the server this certificate (PEM), where it asks for one
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+}
+
+impl Tls {
+    /// # Errors
+    /// A sentence when a file can't be read.
+    fn certificates(&self) -> Result<TlsCertificates, String> {
+        let client_tls = match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => {
+                Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? })
+            }
+            _ => None,
+        };
+        let root_cert = self.cacert.as_deref().map(read).transpose()?;
+        Ok(TlsCertificates { client_tls, root_cert })
+    }
+
+    /// An address that an option or the URL wants TLS for.
+    ///
+    /// # Errors
+    /// A sentence when it is none that can have it: nothing is sent in the clear that was meant not
+    /// to be.
+    fn address(&self, addr: &ConnectionAddr) -> Result<Option<ConnectionAddr>, String> {
+        match addr {
+            ConnectionAddr::TcpTls { insecure: true, .. } => {
+                Err("--redis: a certificate is always verified, without #insecure".into())
+            }
+            ConnectionAddr::TcpTls { .. } => Ok(Some(addr.clone())),
+            ConnectionAddr::Tcp(host, port) if self.tls => Ok(Some(ConnectionAddr::TcpTls {
+                host: host.clone(),
+                port: *port,
+                insecure: false,
+                tls_params: None,
+            })),
+            _ if self.tls => Err("--tls: a socket has none".into()),
+            _ if self.cacert.is_some() || self.cert.is_some() => {
+                Err("--cacert, --cert and --key take a URL with rediss://, or --tls".into())
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
 impl Server {
@@ -48,9 +112,7 @@ impl Server {
     fn client_of(&self, url: &str) -> Result<Client, String> {
         let info: ConnectionInfo =
             url.into_connection_info().map_err(|e| format!("--redis: {e}"))?;
-        if !info.addr().is_supported() {
-            return Err("--redis: this program has no TLS".into());
-        }
+        let tls = self.tls.address(info.addr())?;
         let mut settings = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(user) = &self.redis_user {
             settings = settings.set_username(user);
@@ -58,8 +120,17 @@ impl Server {
         if let Some(password) = password(self.redis_password_file.as_deref(), PASSWORD)? {
             settings = settings.set_password(password);
         }
-        Client::open(info.set_redis_settings(settings)).map_err(|e| format!("--redis: {e}"))
+        let info = info.set_redis_settings(settings);
+        let client = match tls {
+            None => Client::open(info),
+            Some(addr) => Client::build_with_tls(info.set_addr(addr), self.tls.certificates()?),
+        };
+        client.map_err(|e| format!("--redis: {e}"))
     }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
 /// A password from its file, or from the environment.
@@ -82,5 +153,12 @@ pub fn connect(client: &Client) -> Result<Connection, String> {
         connection.set_write_timeout(Some(PATIENCE))?;
         Ok(connection)
     });
-    opened.map_err(|e| format!("no Redis at {}: {e}", client.get_connection_info().addr()))
+    // Certificates are shown with the first command, and a server that refuses one says so in its
+    // answer. Whether this user may PING does not matter.
+    let is_tls = matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. });
+    let greeted = opened.and_then(|mut connection| match is_tls.then(|| cmd("PING")) {
+        Some(ping) => connection.req_command(&ping).map(|_| connection),
+        None => Ok(connection),
+    });
+    greeted.map_err(|e| format!("no Redis at {}: {e}", client.get_connection_info().addr()))
 }

@@ -73,16 +73,28 @@ public class After {
     // sql
     boolean sql(Connection shop, String user, String order) throws SQLException {
         Sale.Answer answer = sale.grab(user, order, 1);
-        if (!answer.won() || answer.outcome() == Sale.Outcome.ALREADY) {
+        if (answer.outcome() == Sale.Outcome.ALREADY || answer.state() == null) {
             return false;
         }
-        String insert = "INSERT IGNORE INTO orders (id, user) VALUES (?, ?)";
-        try (var row = shop.prepareStatement(insert)) {
+        if (answer.won()) {
+            row(shop, "INSERT IGNORE INTO orders (id, user) VALUES (?, ?)", order, user);
+            answer = sale.confirm(user, order, false);
+        }
+        boolean mine = answer.state() == Sale.State.SOLD;
+        if (!mine) {
+            // The hold ended before the row was there, and the unit may be somebody else's by now.
+            row(shop, "DELETE FROM orders WHERE id = ? AND user = ?", order, user);
+        }
+        return mine;
+    }
+
+    private static void row(Connection shop, String statement, String order, String user)
+            throws SQLException {
+        try (var row = shop.prepareStatement(statement)) {
             row.setString(1, order);
             row.setString(2, user);
             row.executeUpdate();
         }
-        return sale.confirm(user, order, false).state() == Sale.State.SOLD;
     }
     // end
 }

@@ -99,11 +99,19 @@ function sql(PDO $shop, string $key, string $user, string $order): string
 {
     $sale = new Sale(connect(...), $key);
     $answer = $sale->grab($user, $order);
-    if (!$answer->won() || $answer->outcome === 'ALREADY') {
+    if ($answer->outcome === 'ALREADY' || $answer->state === null) {
         return "fail: $answer->outcome";
     }
-    $shop->prepare('INSERT IGNORE INTO orders (id, user) VALUES (?, ?)')->execute([$order, $user]);
-    return $sale->confirm($user, $order)->state === 'SOLD' ? "success: $answer->seq" : 'fail: late';
+    if ($answer->won()) {
+        $shop->prepare('INSERT IGNORE INTO orders (id, user) VALUES (?, ?)')->execute([$order, $user]);
+        $answer = $sale->confirm($user, $order);
+    }
+    if ($answer->state === 'SOLD') {
+        return "success: $answer->seq";
+    }
+    // The hold ended before the row was there, and the unit may be somebody else's by now.
+    $shop->prepare('DELETE FROM orders WHERE id = ? AND user = ?')->execute([$order, $user]);
+    return 'fail: late';
 }
 
 // end

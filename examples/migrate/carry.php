@@ -2,7 +2,8 @@
 
 // What the programs of this folder share: they carry a sale from the keys or tables that a shop has
 // into a sale of seckill, and back. Each step may be repeated: a program that was stopped anywhere is
-// run again, with the same options. See docs/migrate.md.
+// run again, with the same options. With `--open no` the sale stays paused until you have looked and
+// say RESUME, or run the program without it. See docs/migrate.md.
 //
 // HOST:PORT may also be redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// with TLS. A password
 // that is not to stand on the command line comes from OLD_PASSWORD or NEW_PASSWORD.
@@ -27,7 +28,7 @@ final class Carry
     public static function fromOptions(array $needed, array $optional = []): self
     {
         $all = ['new', 'sale', ...$needed];
-        $more = ['old', 'terms', 'back', ...$optional];
+        $more = ['old', 'terms', 'back', 'open', ...$optional];
         $options = getopt('', array_map(fn ($name) => "$name:", [...$all, ...$more]));
         foreach ($all as $name) {
             isset($options[$name]) || self::fail("--$name is missing; see docs/migrate.md");
@@ -108,12 +109,12 @@ final class Carry
         }
     }
 
-    /** Checks the books, lets buyers in and says what there is. */
+    /** Checks the books, lets buyers in and says what there is. With `--open no` the sale stays paused. */
     public function start(): void
     {
         $audit = $this->call('SECKILL.AUDIT', $this->sale);
         $audit[1] === 1 || self::fail('AUDIT found differences: ' . json_encode($audit));
-        $this->call('SECKILL.RESUME', $this->sale);
+        $this->option('open') === 'no' || $this->call('SECKILL.RESUME', $this->sale);
         $this->say('moved');
     }
 

@@ -3,7 +3,7 @@
 // A counter: GET and DECR, DECR and INCR, or one that counts up (INCR).
 //
 //   php counter.php --old HOST:PORT --counter goods --new HOST:PORT --sale sale:goods
-//       [--counts-up-to 100] [--total 100 --sold 99] [--terms 'LIMIT 1'] [--back yes]
+//       [--counts-up-to 100] [--total 100 --sold 99] [--terms 'LIMIT 1'] [--open no] [--back yes]
 //
 // With --total and --sold, the orders that you have counted, what the counter says does not matter:
 // one that is written with SET, or that DECR took below zero, does not know what is left.

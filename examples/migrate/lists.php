@@ -3,7 +3,7 @@
 // A list that is popped: a token for each unit (award:100, goods), or the amounts of red packets.
 //
 //   php lists.php --old HOST:PORT --list award:100 --new HOST:PORT --sale sale:award
-//       [--amounts lpop|rpop] [--winners KEY] [--terms 'LIMIT 1'] [--back yes]
+//       [--amounts lpop|rpop] [--winners KEY] [--terms 'LIMIT 1'] [--open no] [--back yes]
 
 require __DIR__ . '/carry.php';
 

@@ -1,10 +1,10 @@
 <?php
 
-// A lock around the stock: SETNX, SET NX EX, Redlock, Laravel's Cache::lock, flock. The stock is a
+// A lock around the stock: SETNX, SET NX EX, Redlock, Laravel's Cache::lock. The stock is a
 // counter below it. The lock stays locked, so that the old program can't begin any more.
 //
 //   php locks.php --old HOST:PORT --counter goods --lock lock:goods --new HOST:PORT --sale sale:goods
-//       [--terms 'LIMIT 1 HOLD 900000'] [--back yes]
+//       [--terms 'LIMIT 1 HOLD 900000'] [--open no] [--back yes]
 
 require __DIR__ . '/carry.php';
 
@@ -27,5 +27,6 @@ $carry->start();
 // Whoever was inside when their lock was taken goes on: what they sell makes the counter negative.
 $late = (int) $carry->old->get($counter);
 if ($late < 0) {
-    echo 'late: ', -$late, " were sold by the old program since: RESTOCK the sale by $late, with a REQ\n";
+    $sale = $carry->option('sale');
+    echo 'late: ', -$late, " were sold by the old program since: SECKILL.RESTOCK $sale $late REQ late\n";
 }

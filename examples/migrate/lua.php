@@ -3,7 +3,7 @@
 // A Lua script or a function: a counter, and a hash, a set or a list of those who have bought.
 //
 //   php lua.php --old HOST:PORT --counter goods --buyers buyers --new HOST:PORT --sale sale:goods
-//       [--terms 'LIMIT 1'] [--back yes]
+//       [--terms 'LIMIT 1'] [--open no] [--back yes]
 
 require __DIR__ . '/carry.php';
 

@@ -6,7 +6,7 @@
 //
 //   php sql.php --dsn 'mysql:unix_socket=/run/mysqld/mysqld.sock;dbname=shop' --db-user shop
 //       --stock 'goods.num' --where 'id = 1' --orders 'SELECT ...' --new HOST:PORT --sale sale:goods
-//       [--terms 'LIMIT 1 HOLD 900000 OUTBOX sale:goods:orders'] [--back yes]
+//       [--terms 'LIMIT 1 HOLD 900000 OUTBOX sale:goods:orders'] [--open no] [--back yes]
 
 require __DIR__ . '/carry.php';
 

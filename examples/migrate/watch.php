@@ -4,7 +4,7 @@
 // hash is believed, not the counter: it is what the winners were told.
 //
 //   php watch.php --old HOST:PORT --winners mywatchlist --total 100 --new HOST:PORT --sale sale:prize
-//       [--counter mywatchkey] [--terms 'LIMIT 1'] [--back yes]
+//       [--counter mywatchkey] [--terms 'LIMIT 1'] [--open no] [--back yes]
 
 require __DIR__ . '/carry.php';
 

@@ -21,7 +21,13 @@ pub const SPEC: Spec = Spec {
     reply: "`[WAITING, ticket, ahead, units ahead]`: so many entries are before the user's, and \
         ask for so many units\n\
         `[NONE]`: the user does not wait; `SECKILL.USER` tells what they have",
-    errors: &[errors::USER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    errors: &[
+        errors::USER,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::WRONG_PART,
+    ],
     example: "SECKILL.PLACE concert dora",
     internal: false,
 };
@@ -29,6 +35,7 @@ pub const SPEC: Spec = Spec {
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
         Ok(user) => pipeline::show(call, |sale, _, out| match sale.place(user) {
+            _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
             Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
             None => {
                 out.array(1);

@@ -8,11 +8,11 @@ use crate::support::shop::{assert_whole, entry, Entry};
 use crate::support::{Reply, Server};
 
 /// A grant as WINNERS lists it.
-struct Row {
-    seq: i64,
-    user: String,
-    qty: i64,
-    state: String,
+pub struct Row {
+    pub seq: i64,
+    pub user: String,
+    pub qty: i64,
+    pub state: String,
 }
 
 /// What the check found that is not a broken promise in itself.
@@ -33,7 +33,7 @@ pub struct Found {
 /// nobody is over `limit`; the outbox has each change once; AUDIT agrees.
 #[track_caller]
 pub fn check(client: &mut Routed, history: &History, limit: i64) -> Found {
-    let rows = rows(client);
+    let rows = rows_of(client, SALE);
     for (place, (_, row)) in sorted(&rows).into_iter().enumerate() {
         assert_eq!(row.seq, place as i64 + 1, "seqs run without a gap");
     }
@@ -63,12 +63,13 @@ fn stands(row: &Row, told: &Told) -> bool {
     same && (row.state == told.state || ran_out)
 }
 
+/// All grants of a sale, by REQ; none has two.
 #[track_caller]
-fn rows(client: &mut Routed) -> HashMap<String, Row> {
+pub fn rows_of(client: &mut Routed, sale: &str) -> HashMap<String, Row> {
     let mut rows = HashMap::new();
     let mut cursor = 0;
     loop {
-        let page = client.cmd(&format!("SECKILL.WINNERS {SALE} {cursor} COUNT 10000 STATE ALL"));
+        let page = client.cmd(&format!("SECKILL.WINNERS {sale} {cursor} COUNT 10000 STATE ALL"));
         for row in page.items()[1].items() {
             let text = |place: usize| row.items()[place].text();
             let number = |place: usize| row.items()[place].int();
@@ -116,10 +117,15 @@ pub fn assert_law(status: &Reply) {
     assert_eq!(supply, available + held + sold, "{status}");
 }
 
+/// All entries of an outbox.
+#[track_caller]
+pub fn entries_of(client: &mut Routed, stream: &str) -> Vec<Entry> {
+    client.cmd(&format!("XRANGE {stream} - +")).items().iter().map(entry).collect()
+}
+
 #[track_caller]
 fn check_outbox(client: &mut Routed, grants: usize) {
-    let all = client.cmd(&format!("XRANGE {STREAM} - +"));
-    let entries: Vec<Entry> = all.items().iter().map(entry).collect();
+    let entries = entries_of(client, STREAM);
     assert_whole(&entries);
     let is_grant = |one: &&Entry| one.text("event") == "GRANT";
     assert_eq!(entries.iter().filter(is_grant).count(), grants, "one entry a grant");

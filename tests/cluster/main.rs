@@ -9,6 +9,7 @@ mod check;
 mod failover;
 mod migration;
 mod nodes;
+mod parts;
 mod routed;
 mod routing;
 

@@ -19,7 +19,7 @@ const CALLS_BETWEEN: u64 = 300;
 
 /// How a slot moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+pub enum How {
     SaleFirst,
     StreamFirst,
     Together,
@@ -30,7 +30,7 @@ enum How {
 }
 
 /// Every way that this server knows.
-fn ways(server: &Server) -> Vec<How> {
+pub fn ways(server: &Server) -> Vec<How> {
     let mut ways = vec![How::SaleFirst, How::StreamFirst, How::Together];
     for (name, how) in
         [("cluster|migration", How::RedisWhole), ("cluster|migrateslots", How::ValkeyWhole)]
@@ -43,23 +43,27 @@ fn ways(server: &Server) -> Vec<How> {
 }
 
 /// One move of a slot.
-struct Move<'a> {
-    cluster: &'a Cluster,
-    run: &'a Run,
-    slot: i64,
-    from: &'a Server,
-    to: &'a Server,
-    /// The new owner's name.
-    to_id: String,
+pub struct Move<'a> {
+    pub cluster: &'a Cluster,
+    pub slot: i64,
+    /// The sale and its stream.
+    pub keys: [&'a str; 2],
+    pub from: &'a Server,
+    pub to: &'a Server,
+    /// Names of the owner and the new one.
+    pub ids: [String; 2],
+    /// Lets buyers buy for a while.
+    pub let_buy: &'a dyn Fn(),
 }
 
 impl Move<'_> {
-    /// Lets buyers buy for a while.
-    fn let_buy(&self) {
-        let calls = self.run.calls.load(Ordering::SeqCst);
-        wait_until("buyers are served", || {
-            self.run.calls.load(Ordering::SeqCst) >= calls + CALLS_BETWEEN
-        });
+    /// Makes the move, until all nodes know of it.
+    pub fn make(&self, how: How) {
+        match how {
+            How::RedisWhole | How::ValkeyWhole => self.as_a_whole(how),
+            _ => self.piece_by_piece(how),
+        }
+        self.settle();
     }
 
     /// Lets some time pass in which buyers may be told to come again, and nothing else.
@@ -74,19 +78,19 @@ impl Move<'_> {
         assert_eq!(self.from.conn().ask(&words).to_string(), "+OK", "{line}");
     }
 
-    fn piece_by_piece(&self, how: How, from_id: &str) {
-        let (slot, to_id) = (self.slot, &self.to_id);
+    fn piece_by_piece(&self, how: How) {
+        let (slot, [from_id, to_id], [sale, stream]) = (self.slot, &self.ids, self.keys);
         let importing = format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}");
         assert_eq!(self.to.call(&importing), "+OK");
         let migrating = format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}");
         assert_eq!(self.from.call(&migrating), "+OK");
-        self.let_buy();
+        (self.let_buy)();
         match how {
-            How::SaleFirst => [SALE, STREAM].map(|key| self.one_key(key)),
-            How::StreamFirst => [STREAM, SALE].map(|key| self.one_key(key)),
-            _ => [self.migrate(&format!("{SALE} {STREAM}")), ()],
+            How::SaleFirst => [sale, stream].map(|key| self.one_key(key)),
+            How::StreamFirst => [stream, sale].map(|key| self.one_key(key)),
+            _ => [self.migrate(&format!("{sale} {stream}")), ()],
         };
-        self.let_buy();
+        (self.let_buy)();
         for node in [self.to, self.from] {
             assert_eq!(node.call(&format!("CLUSTER SETSLOT {slot} NODE {to_id}")), "+OK");
         }
@@ -98,7 +102,7 @@ impl Move<'_> {
     }
 
     fn as_a_whole(&self, how: How) {
-        let (slot, to_id) = (self.slot, &self.to_id);
+        let (slot, [_, to_id]) = (self.slot, &self.ids);
         let (node, line) = match how {
             How::RedisWhole => (self.to, format!("CLUSTER MIGRATION IMPORT {slot} {slot}")),
             _ => (self.from, format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {to_id}")),
@@ -120,7 +124,7 @@ impl Move<'_> {
         for node in &self.cluster.nodes {
             wait_until("all know the new owner", || owner(node) == Some(i64::from(self.to.port())));
         }
-        self.let_buy();
+        (self.let_buy)();
     }
 }
 
@@ -142,17 +146,18 @@ fn a_slot_moves_while_it_sells() {
     let slot = cluster.slot(SALE);
     let mut owner = cluster.first_owner(slot);
     let ways = ways(&cluster.nodes[0]);
+    let let_buy = || {
+        let calls = run.calls.load(Ordering::SeqCst) + CALLS_BETWEEN;
+        wait_until("buyers are served", || run.calls.load(Ordering::SeqCst) >= calls);
+    };
     let history = run.during(|| {
         for number in 0..MOVES {
             let (how, next) = (ways[number % ways.len()], (owner + 1) % 3);
             let (from, to) = (&cluster.nodes[owner], &cluster.nodes[next]);
-            let step =
-                Move { cluster: &cluster, run: &run, slot, from, to, to_id: cluster.id(next) };
-            match how {
-                How::RedisWhole | How::ValkeyWhole => step.as_a_whole(how),
-                _ => step.piece_by_piece(how, &cluster.id(owner)),
-            }
-            step.settle();
+            let ids = [cluster.id(owner), cluster.id(next)];
+            let keys = [SALE, STREAM];
+            let step = Move { cluster: &cluster, slot, keys, from, to, ids, let_buy: &let_buy };
+            step.make(how);
             let status = Routed::new(&cluster.ports()).cmd(&format!("SECKILL.STATUS {SALE}"));
             assert_law(&status);
             owner = next;

@@ -58,5 +58,8 @@ mod security;
 mod soak;
 mod sweeper;
 mod waitlist;
+mod waitlist_copies;
+mod waitlist_parts;
+mod waitlist_turns;
 
 use seckill_harness as support;

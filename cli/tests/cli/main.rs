@@ -9,4 +9,5 @@ mod program;
 mod repair;
 mod shown;
 mod split;
+mod tls;
 mod watch;

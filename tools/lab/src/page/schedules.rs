@@ -59,7 +59,7 @@ pub fn timelines(report: &Report, language: Language) -> String {
                     "None in {count} schedules (every order of the small sales, a seeded sample of \
                      the large)."
                 ),
-                (Language::Chinese, _) => format!("{count} 个调度，没有一个出错。"),
+                (Language::Chinese, _) => format!("{count} 种执行顺序，没有一种出错。"),
             };
             let _ = writeln!(text, "{none}\n");
         }

@@ -21,7 +21,7 @@ pub fn run(report: &Report, language: Language) -> String {
         }
         Language::Chinese => {
             format!(
-            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 个调度，{} 组压测。压测开始时机器负载 {}，\
+            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 种执行顺序，{} 组压测。压测开始时机器负载 {}，\
              结束时（含压测自身）{}。",
             h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
             report.cells.len(), h.load.0, h.load.1
@@ -50,7 +50,7 @@ pub fn verdict(report: &Report, language: Language) -> String {
         ),
         Language::Chinese => format!(
             "文章里的 {all} 种写法：{broken} 种在某个次序下出错，另有 {fallen} 种在宕机或应答丢失时出错，\
-             {} 种站得住：{holds}。本模块的 {ours} 行都站得住。",
+             {} 种始终不出错：{holds}。本模块的 {ours} 行也都没有出错。",
             all - broken - fallen
         ),
     }

@@ -1,0 +1,142 @@
+//! TLS towards a server that asks everybody for a certificate.
+
+use std::fs;
+use std::net::TcpListener;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use seckill_harness::{wait_until, Options, Server};
+
+use super::exporter::number;
+use super::program::{run, seckill, Running};
+
+/// A certificate for this name or address. Who has the name of the one that signed signed itself.
+fn params(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+/// An authority that signs by its own word.
+fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = params(name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
+}
+
+/// A server with a TLS port beside its plain one, and in its folder the certificates of an
+/// authority, and one of another authority, `stranger.crt`.
+struct Tls {
+    server: Server,
+    port: u16,
+}
+
+impl Tls {
+    /// The server's certificate names this host.
+    #[track_caller]
+    fn start(host: &str) -> Tls {
+        let server = Options::new().start();
+        let write = |name: &str, text: String| {
+            fs::write(server.dir().join(name), text).expect("a file");
+        };
+        let ours = authority("ours");
+        write("ca.crt", ours.pem());
+        write("stranger.crt", authority("stranger").pem());
+        for (name, host) in [("server", host), ("client", "client")] {
+            let key = KeyPair::generate().expect("a key");
+            let signed = params(host).signed_by(&key, &ours).expect("a signature");
+            write(&format!("{name}.crt"), signed.pem());
+            write(&format!("{name}.key"), key.serialize_pem());
+        }
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("its number").port();
+        drop(free);
+        let set = format!(
+            "CONFIG SET tls-cert-file server.crt tls-key-file server.key \
+             tls-ca-cert-file ca.crt tls-port {port}"
+        );
+        assert_eq!(server.call(&set), "+OK");
+        Tls { server, port }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.server.dir().join(name).display().to_string()
+    }
+
+    fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://127.0.0.1:{}/", self.port)
+    }
+
+    /// Options that trust this authority, with the client's certificate or without.
+    fn words(&self, authority: &str, shows_its_own: bool) -> Vec<String> {
+        let mut words = vec!["--cacert".to_owned(), self.file(authority)];
+        if shows_its_own {
+            words.extend(["--cert".to_owned(), self.file("client.crt")]);
+            words.extend(["--key".to_owned(), self.file("client.key")]);
+        }
+        words
+    }
+
+    /// What an exporter with these says of its server, which it can't reach.
+    #[track_caller]
+    fn refused(&self, words: &[String]) -> String {
+        let mut program = seckill(&["exporter", "--sale", "s", "--redis", &self.url("rediss")]);
+        program.args(words);
+        let (status, told) = Running::start(program).get("/health");
+        assert_eq!((status, told.lines().count()), (503, 1), "{told}");
+        assert!(told.starts_with(&format!("no Redis at 127.0.0.1:{}: ", self.port)), "{told}");
+        told
+    }
+}
+
+/// By the URL or by an option: what all subcommands have in common.
+#[test]
+fn the_right_authority_and_a_certificate_of_ones_own_are_enough() {
+    let tls = Tls::start("127.0.0.1");
+    let words = tls.words("ca.crt", true);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let url = tls.url("rediss");
+    let create = ["create", "s", "--supply", "40", "--parts", "4"];
+    let output = run(&[&["split", "--redis", &url], &words[..], &create].concat());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4 parts of s: 40 units\n");
+
+    let url = tls.url("redis");
+    let whole = [&["exporter", "--redis", &url, "--tls", "--sale", "s:*"], &words[..]].concat();
+    let exporter = Running::start(seckill(&whole));
+    wait_until("the parts are found", || {
+        exporter.get("/metrics").1.contains("seckill_sale_supply_units{sale=\"s:{p3}\"}")
+    });
+    assert_eq!(number(&exporter.get("/metrics").1, "seckill_up"), 1.0);
+}
+
+/// In one line that says which side refused what.
+#[test]
+fn anybody_else_is_refused() {
+    let tls = Tls::start("127.0.0.1");
+    let told = tls.refused(&tls.words("stranger.crt", true));
+    assert!(told.contains("invalid peer certificate: UnknownIssuer"), "{told}");
+    let told = tls.refused(&tls.words("ca.crt", false));
+    assert!(told.contains("received fatal alert: CertificateRequired"), "{told}");
+    // Nobody trusts this authority who was not told to.
+    let told = tls.refused(&[]);
+    assert!(told.contains("invalid peer certificate: UnknownIssuer"), "{told}");
+    let other = Tls::start("elsewhere.example");
+    let told = other.refused(&other.words("ca.crt", true));
+    assert!(told.contains("not valid for name"), "{told}");
+}
+
+/// Nothing goes over the wire that was meant to be secret and is not.
+#[test]
+fn options_of_tls_without_tls_are_a_mistake() {
+    for (words, said) in [
+        (&["--redis", "redis://127.0.0.1:1/", "--cacert", "x"][..], "or --tls"),
+        (&["--redis", "unix:///tmp/nothing.sock", "--tls"], "--tls: a socket has none"),
+        (&["--redis", "rediss://127.0.0.1:1/", "--cacert", "/nothing"], "/nothing: No such file"),
+        (&["--redis", "rediss://127.0.0.1:1/#insecure"], "always verified"),
+    ] {
+        let output = run(&[&["exporter", "--sale", "s"], words].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && told.contains(said), "{words:?}: {told}");
+    }
+    let alone = run(&["exporter", "--sale", "s", "--tls", "--cert", "x"]);
+    assert_eq!(alone.status.code(), Some(2));
+}

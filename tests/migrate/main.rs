@@ -1,0 +1,85 @@
+//! The programs of examples/migrate carry a sale from what a shop has to a working one, and back:
+//! `make migrate-test`. The shops' programs are the posts' own, from tools/lab/php; the old server
+//! is a plain Redis. They need PHP and MariaDB, so they run when they are asked for.
+
+// A test that can't go on says so and fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod counters;
+mod locks;
+mod page;
+mod records;
+mod tables;
+
+use std::path::Path;
+use std::process::Command;
+
+use seckill_harness::server::{Options, Server};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A shop's plain server, and one with the module.
+struct Move {
+    old: Server,
+    new: Server,
+    program: &'static str,
+    options: Vec<String>,
+}
+
+impl Move {
+    fn of(program: &'static str, options: &[&str]) -> Move {
+        let old = Options::new().without_module().start();
+        let mut all = vec![format!("--old=127.0.0.1:{}", old.port())];
+        all.extend(options.iter().map(|option| (*option).to_owned()));
+        Move { old, new: Server::start(), program, options: all }
+    }
+
+    /// Runs the program; what it printed.
+    #[track_caller]
+    fn run(&self, more: &[&str]) -> String {
+        let (said, went_well) = self.try_run(self.new.port(), more);
+        assert!(went_well, "{} {more:?}: {said}", self.program);
+        said
+    }
+
+    fn try_run(&self, new: u16, more: &[&str]) -> (String, bool) {
+        let mut php = Command::new("php");
+        php.arg(root().join("examples/migrate").join(self.program));
+        php.args(&self.options).arg(format!("--new=127.0.0.1:{new}")).args(more);
+        output(&mut php)
+    }
+
+    /// One page of the shop as it was, for one buyer.
+    fn before(&self, page: &str) -> String {
+        let lab = root().join("tools/lab/php");
+        let prepend = format!("auto_prepend_file={}", lab.join("prepend.php").display());
+        let mut php = Command::new("php");
+        php.env("REDIS_PORT", self.old.port().to_string()).args(["-d", &prepend]);
+        output(php.arg(lab.join(page))).0
+    }
+
+    /// The page in its place.
+    #[track_caller]
+    fn after(&self, words: &[&str]) -> String {
+        let mut php = Command::new("php");
+        php.env("REDIS_PORT", self.new.port().to_string());
+        let (said, went_well) =
+            output(php.arg(root().join("examples/migrate/after.php")).args(words));
+        assert!(went_well, "{words:?}: {said}");
+        said
+    }
+
+    /// `supply available held sold deficit` of the sale.
+    fn books(&self, sale: &str) -> [i64; 5] {
+        let status = self.new.cmd(&format!("SECKILL.STATUS {sale}"));
+        ["supply", "available", "held", "sold", "deficit"].map(|name| status.field(name).int())
+    }
+}
+
+fn output(command: &mut Command) -> (String, bool) {
+    let output = command.output().expect("PHP is here: make migrate-deps");
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8_lossy(&text).into_owned(), output.status.success())
+}

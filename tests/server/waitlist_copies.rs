@@ -1,0 +1,140 @@
+//! The waiting list through restarts, on replicas, and after a failover.
+
+use std::collections::HashSet;
+
+use crate::support::logs::rewrite;
+use crate::support::payload::restore;
+use crate::support::shop::{check, counter, entries, number};
+use crate::support::{wait_until, Conn, Options, Server};
+
+/// A list with offers under way and somebody passed.
+fn filled(conn: &mut Conn) {
+    check(
+        conn,
+        &[
+            ("SECKILL.INIT k 4 LIMIT 0 HOLD 900000 WAITLIST 99 OVERTAKE 2 OUTBOX s", "+OK"),
+            ("SECKILL.GRAB k w QTY 3 REQ w", "['GRANTED' 1 3 'HELD' T 1]"),
+            ("SECKILL.GRAB k v REQ v", "['GRANTED' 2 1 'HELD' T 0]"),
+            ("SECKILL.GRAB k big QTY 2 REQ b WAIT", "['WAITING' 1 0 0]"),
+            ("SECKILL.GRAB k ann REQ a WAIT UNTIL 4102444800000", "['WAITING' 2 1 2]"),
+            ("SECKILL.GRAB k bob REQ b WAIT", "['WAITING' 3 2 3]"),
+            ("SECKILL.GRAB k cy REQ c WAIT", "['WAITING' 4 3 4]"),
+            ("SECKILL.CANCEL k v", "['CANCELLED' 2 1 0]"),
+            ("SECKILL.CANCEL k nobody REQ x", "['CANCELLED' 0 0 0]"),
+            ("SECKILL.PLACE k ann", "['NONE']"),
+        ],
+    );
+}
+
+/// What tells two lists apart, beside the digest.
+fn picture(server: &Server) -> (String, Vec<String>, String, String) {
+    let waiters = server.call("SECKILL.WAITERS k 0");
+    let offered = server.cmd("SECKILL.STATUS k").field("offered").to_string();
+    (server.digest("k"), server.picture("k"), waiters, offered)
+}
+
+#[test]
+fn a_list_survives_every_way_of_saving() {
+    for preamble in ["yes", "no"] {
+        let preamble = format!("aof-use-rdb-preamble {preamble}");
+        let mut server = Options::new().line("appendonly yes").line(&preamble).start();
+        let mut conn = server.conn();
+        filled(&mut conn);
+        let before = picture(&server);
+        assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before, "from the log as it was written");
+        rewrite(&server);
+        assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+        assert_eq!(picture(&server), before, "from a rewritten log");
+        assert_eq!(server.call("DEBUG RELOAD"), "+OK");
+        assert_eq!(picture(&server), before, "from a snapshot");
+        let payload = server.cmd("DUMP k").bytes().to_vec();
+        assert_eq!(server.call("DEL k"), "1");
+        assert_eq!(server.info("seckill", "seckill_waiters"), "0");
+        let restored = server.conn().pipeline(&[restore("k", &payload)]).expect("a reply");
+        assert_eq!(restored[0].to_string(), "+OK");
+        assert_eq!(picture(&server), before, "from a payload");
+        server.stop(false);
+        server.start_again();
+        let mut conn = server.conn();
+        assert_eq!(picture(&server), before, "after a restart");
+        assert_eq!(server.info("seckill", "seckill_waiters"), "3");
+        // The head was passed once and may be once more.
+        check(
+            &mut conn,
+            &[
+                ("SECKILL.CANCEL k ann REQ a", "['CANCELLED' 3 1 0]"),
+                ("SECKILL.PLACE k bob", "['NONE']"),
+                ("SECKILL.CANCEL k bob REQ b", "['CANCELLED' 4 1 0]"),
+                ("SECKILL.PLACE k cy", "['WAITING' 4 1 2]"),
+                ("SECKILL.GRAB k ann REQ a2 WAIT", "['WAITING' 5 2 3]"),
+            ],
+        );
+        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+        server.assert_sound("k");
+    }
+}
+
+/// What is replicated of a step is one command, and the replica is its primary's equal.
+#[test]
+fn a_replica_that_is_promoted_between_offers_goes_on() {
+    let (mut primary, replica) = (Server::start(), Server::start());
+    replica.follow(&primary);
+    let mut conn = primary.conn();
+    filled(&mut conn);
+    check(&mut conn, &[("SECKILL.ALTER k WAITLIST 999 OFFER 400 OVERTAKE 1000", "+OK")]);
+    for step in 0..300 {
+        conn.cmd(&format!("SECKILL.GRAB k u{step} REQ r WAIT"));
+    }
+    check(&mut conn, &[("SECKILL.RESTOCK k 150 REQ many", "[150 150]")]);
+    replica.wait_in_sync(&primary);
+    primary.kill9();
+    assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
+    let mut far = replica.conn();
+    wait_until("everybody was offered, and nobody has paid", || {
+        number(&mut far, "k", "waiting") == 0 && number(&mut far, "k", "offered") == 1
+    });
+    let offers = counter(&mut far, "k", "offers");
+    assert_eq!(counter(&mut far, "k", "expired"), offers - 1, "ann still has hers");
+    let all = entries(&mut far, "s");
+    let offered = all.iter().filter(|entry| entry.text("event") == "OFFER");
+    let tickets: HashSet<i64> = offered.map(|entry| entry.number("ticket")).collect();
+    assert_eq!(tickets.len() as i64, offers, "nobody was offered twice");
+    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
+    assert_eq!(replica.info("seckill", "seckill_outbox_refused"), "0");
+    replica.assert_sound("k");
+}
+
+/// A failover that lost the tail: who has paid is imported, and is on the list no more.
+#[test]
+fn who_has_paid_on_a_lost_primary_is_imported() {
+    let (mut primary, replica) = (Server::start(), Server::start());
+    replica.follow(&primary);
+    let mut conn = primary.conn();
+    filled(&mut conn);
+    replica.wait_in_sync(&primary);
+    assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
+            ("SECKILL.CONFIRM k big REQ b", "['SOLD' 4 2 0]"),
+        ],
+    );
+    primary.kill9();
+    let mut far = replica.conn();
+    check(
+        &mut far,
+        &[
+            ("SECKILL.PLACE k big", "['WAITING' 1 0 0]"),
+            ("SECKILL.IMPORT k big 2 REQ b", "['GRANTED' 4 2 'SOLD' 0 0]"),
+            ("SECKILL.PLACE k big", "['NONE']"),
+            ("SECKILL.PLACE k bob", "['WAITING' 3 0 0]"),
+            // What comes back pays for what was imported, and then goes to who waits.
+            ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
+            ("SECKILL.PLACE k bob", "['NONE']"),
+        ],
+    );
+    assert_eq!(number(&mut far, "k", "deficit"), 0);
+    replica.assert_sound("k");
+}
