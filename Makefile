@@ -15,13 +15,15 @@ MUTANTS ?=
 PROOF ?=
 # And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
 LAB ?=
+# Which servers `make watch-cost` measures.
+WATCH_COST ?= redis-7.0.15 redis-8.10.2 valkey-9.1.2
 # And for `make shop-test`.
 SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-parts order-demo \
-	orders-test watch-test \
+	orders-test watch-test watch-cost \
 	clients clients-deps durability \
-	test test-domain test-server test-release mutants matrix cluster-test torture sim sim-parts proof-parts \
+	test test-domain test-server test-release mutants matrix suites cluster-test torture sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
@@ -84,6 +86,13 @@ watch-test: build ## Fire the alerts in Prometheus, look at the exporter's page,
 	@.ci/deps browser
 	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
 		cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 watch::
+
+watch-cost: build ## Measure what the exporter costs Redis 7.0 and 8.10 and Valkey 9.1 (4 minutes)
+	@.ci/servers $(WATCH_COST)
+	@for server in $(WATCH_COST); do \
+		SECKILL_MODULE=$(MODULE) SECKILL_TEST_SERVER="$$(.ci/servers --where)/$$server/server" \
+			cargo test --workspace --test cli -- --ignored --nocapture watch::cost || exit; \
+	done
 
 # What `make clients` takes: the libraries below those of clients/, and what checks these. Where no
 # registry has Jedis, a CLASSPATH of your own can have it with what it needs.
@@ -178,6 +187,10 @@ matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, 
 	cargo build --workspace --bin matrix
 	target/debug/matrix --servers "$$(.ci/servers --where)"
 
+# SERVER=valkey-9.1.2 takes one of them. Needs tclsh; half an hour a server, half of it waiting.
+suites: build ## Run the servers' own tests with and without the module: does any of them differ?
+	.ci/suites $(SERVER)
+
 # The tests of the program bring it along.
 cluster-test: deps ## Move slots, kill primaries, lose a part in clusters of six while they sell
 	cargo test --workspace --test cli --no-run
@@ -186,6 +199,10 @@ cluster-test: deps ## Move slots, kill primaries, lose a part in clusters of six
 sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
 	cargo build --release -p seckill -p seckill-tools --bin sim
 	target/release/sim $(SIM)
+
+# Newer nodes write a form that is made up (tests/upgrade), older ones refuse it.
+sim-upgrade: deps ## The same with nodes of two versions of the module, and promotions between them
+	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
 sim-parts: ## Simulate a rush on a split sale, with and without a balancer, against what is promised
 	cargo build --release -p seckill-parts --bin sim_parts

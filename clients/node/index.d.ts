@@ -33,7 +33,7 @@ export type Answer =
   | (Refusal<'SOLDOUT'> & { held: number })
   | (Refusal<'SHORT'> & { available: number })
   | (Refusal<'NOTOPEN'> & { opensIn: number })
-  | Refusal<'CLOSED' | 'PAUSED' | 'DENIED' | 'BUSY'>;
+  | Refusal<'CLOSED' | 'PAUSED' | 'DENIED' | 'BUSY' | 'WAITING'>;
 
 /** A grant as it stands after the call; req is undefined if none was given. */
 export interface Settled extends Omit<Grant, 'state' | 'req'> {
@@ -107,5 +107,8 @@ export class Sale {
   user(user: Id): Promise<{ allowance: number; admission: 'OK' | 'DENIED' | 'BUSY'; grants: Row[] }>;
   winners(options?: { state?: State | 'LIVE' | 'ALL'; after?: number }): AsyncGenerator<Row>;
 }
+
+/** The part of a split sale that is this user's, and its key. */
+export function home(name: string, parts: number, user: Id): { part: number; key: string };
 
 export function decode(fields: object): Event;

@@ -7,6 +7,7 @@
 const { isUtf8 } = require('node:buffer');
 const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { crc32 } = require('node:zlib');
 
 const GRANT = ['outcome', 'seq', 'qty', 'state', 'deadline'];
 const FIELDS = {
@@ -18,7 +19,9 @@ const FIELDS = {
   SHORT: ['outcome', 'available'],
   NOTOPEN: ['outcome', 'opensIn'],
 };
-for (const outcome of ['CLOSED', 'PAUSED', 'DENIED', 'BUSY']) FIELDS[outcome] = ['outcome'];
+for (const outcome of ['CLOSED', 'PAUSED', 'DENIED', 'BUSY', 'WAITING']) {
+  FIELDS[outcome] = ['outcome'];
+}
 const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED', 'NOGRANT'];
 for (const state of STATES) FIELDS[state] = ['state', 'seq', 'qty', 'deadline'];
 const ROW = ['seq', 'user', 'qty', 'state', 'at', 'deadline', 'req', 'epoch', 'round'];
@@ -67,6 +70,12 @@ function decode(fields) {
   }
   const told = Object.fromEntries(pairs.map(([name, value]) => [text(name), text(value)]));
   return { ...told, data: JSON.parse(told.data) };
+}
+
+/** The part of a split sale that is this user's, and its key. */
+function home(name, parts, user) {
+  const part = crc32(user) % parts;
+  return { part, key: `${name}:{p${part}}` };
 }
 
 /** One sale, over a client of ioredis or node-redis. */
@@ -175,4 +184,4 @@ class Sale {
   }
 }
 
-module.exports = { Sale, SaleError, Unanswered, decode };
+module.exports = { Sale, SaleError, Unanswered, decode, home };

@@ -6,8 +6,7 @@
 
 use crate::codec::effect::{Effect, Waiting};
 use crate::codec::json::Object;
-use crate::model::balances::Balances;
-use crate::model::event::{Event, EventKind};
+use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
 use crate::plan::Plan;
@@ -116,19 +115,19 @@ impl Sale {
 
     fn entry<'e>(&'e self, plan: &'e Plan<'_>, event: &Event, data: &'e mut Vec<u8>) -> Entry<'e> {
         let effect = plan.changes.get(event.change).map(|change| &change.effect);
-        let Event { kind, balances, .. } = event;
+        let Event { kind, numbers, .. } = event;
         data.clear();
         let mut object = Object::begin(data);
         object.word(r#""id":""#, &self.id_text());
-        object.number(r#","epoch":"#, balances.epoch);
-        object.number(r#","rev":"#, balances.rev);
-        object.number(r#","t":"#, balances.t);
-        object.number(r#","supply":"#, balances.supply);
-        object.number(r#","available":"#, balances.available);
-        object.number(r#","held":"#, balances.held);
-        object.number(r#","sold":"#, balances.sold);
+        object.number(r#","epoch":"#, numbers.epoch);
+        object.number(r#","rev":"#, numbers.rev);
+        object.number(r#","t":"#, numbers.t);
+        object.number(r#","supply":"#, numbers.supply);
+        object.number(r#","available":"#, numbers.available);
+        object.number(r#","held":"#, numbers.held);
+        object.number(r#","sold":"#, numbers.sold);
         let raw = match &event.grant {
-            Some(grant) => self.put_grant(&mut object, balances, effect, grant),
+            Some(grant) => self.put_grant(&mut object, numbers, effect, grant),
             None => self.put_other(&mut object, *kind, effect),
         };
         object.end();
@@ -139,17 +138,17 @@ impl Sale {
     fn put_grant<'e>(
         &'e self,
         object: &mut Object<'_>,
-        balances: &Balances,
+        numbers: &Numbers,
         effect: Option<&'e Effect<'_>>,
         view: &GrantView,
     ) -> Raw<'e> {
         let (user, at, req, born) = match effect {
             Some(Effect::Grant(new)) => {
-                (new.user, balances.t, new.req.map(|req| req.id), balances.epoch)
+                (new.user, numbers.t, new.req.map(|req| req.id), numbers.epoch)
             }
-            Some(Effect::Import(new)) => (new.user, new.at, Some(new.req), balances.epoch),
+            Some(Effect::Import(new)) => (new.user, new.at, Some(new.req), numbers.epoch),
             Some(Effect::Offer { ticket, .. }) => match self.waiter_at(*ticket) {
-                Some(waiter) => (waiter.user, balances.t, Some(waiter.req), balances.epoch),
+                Some(waiter) => (waiter.user, numbers.t, Some(waiter.req), numbers.epoch),
                 None => return Raw::default(),
             },
             _ => match self.stored_grant(view.seq) {
@@ -162,7 +161,7 @@ impl Sale {
         object.word(r#","state":""#, view.state.name().as_bytes());
         object.number(r#","at":"#, at);
         object.some(r#","deadline":"#, view.deadline);
-        object.some(r#","round":"#, balances.round);
+        object.some(r#","round":"#, numbers.round);
         object.number(r#","born":"#, born);
         if let Some(Effect::Offer { ticket, .. }) = effect {
             object.number(r#","ticket":"#, *ticket);

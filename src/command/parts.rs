@@ -44,7 +44,7 @@ fn write(sale: &Sale, out: Reply<'_>) {
     for number in [balances.available, balances.held, balances.deficit] {
         out.number(number);
     }
-    out.number(escrow.elsewhere);
+    out.number(balances.elsewhere);
     out.number(escrow.pass);
     out.array(part.pairs.len());
     for pair in part.pairs {

@@ -253,6 +253,7 @@ fn entries_whose_time_is_over_are_dropped_by_the_sweeper() {
     assert!(clock_ms(&mut conn) >= soon);
     assert_eq!(conn.call("SECKILL.PLACE k last"), "['WAITING' 4 0 0]");
     assert_eq!(counter(&mut conn, "k", "dropped"), 3);
+    assert_eq!(server.info("seckill", "seckill_dropped"), "3");
     assert_eq!(conn.call("SECKILL.GRAB k u0 REQ r WAIT"), "['WAITING' 5 1 1]", "judged anew");
     let said = events(&mut conn, "s");
     assert_eq!(said.iter().filter(|event| *event == "DROPPED").count(), 3);

@@ -46,8 +46,14 @@ public final class Driver {
         JsonObject told = order.getAsJsonObject("durable");
         Sale.Durable durable = told == null ? null : new Sale.Durable(text(told, "mark"),
                 told.get("replicas").getAsInt(), told.get("timeout_ms").getAsInt());
+        var home = order.has("parts")
+                ? Sale.home(key, order.get("parts").getAsInt(), text(order, "user"), BYTES)
+                : new Sale.Home(0, key);
+        if (text(order, "call").equals("home")) {
+            return Map.of("part", home.part());
+        }
         try {
-            return call(new Sale(client, key, durable, BYTES), order);
+            return call(new Sale(client, home.key(), durable, BYTES), order);
         } catch (Sale.SaleError error) {
             return Map.of("error", "SaleError", "code", error.code);
         } catch (Sale.Unanswered error) {

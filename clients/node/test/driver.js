@@ -3,7 +3,7 @@
 
 const { createInterface } = require('node:readline');
 
-const { Sale, SaleError, Unanswered, decode } = require('..');
+const { Sale, SaleError, Unanswered, decode, home } = require('..');
 
 async function connect({ flavour, port, resp, prefix }) {
   if (flavour === 'ioredis') {
@@ -30,11 +30,12 @@ async function outbox(client, key) {
   return { events: (await client.xrangeBuffer(key, '-', '+')).map(([, fields]) => decode(fields)) };
 }
 
-async function run(client, { call, key, user, ms, durable, ...options }) {
+async function run(client, { call, key, user, ms, parts, durable, ...options }) {
   if (call === 'outbox') return outbox(client, key);
   if (durable) durable.timeoutMs = durable.timeout_ms;
-  const sale = new Sale(client, key, { durable });
   const who = user?.hex ? Buffer.from(user.hex, 'hex') : user;
+  if (call === 'home') return home(key, parts, who);
+  const sale = new Sale(client, parts ? home(key, parts, who).key : key, { durable });
   if (call === 'status') return sale.status();
   if (call === 'user') return sale.user(who);
   if (call === 'extend') return sale.extend(who, ms, options);

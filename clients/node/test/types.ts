@@ -1,5 +1,5 @@
 // Compiled, not run: what each outcome has, and what it has not.
-import { Answer, Row, Sale, Unanswered, decode } from '..';
+import { Answer, Row, Sale, Unanswered, decode, home } from '..';
 
 export async function told(sale: Sale): Promise<string> {
   const answer: Answer = await sale.grab('alice', { req: 'order-1', qty: 2 });
@@ -22,5 +22,6 @@ export async function read(sale: Sale): Promise<Row[]> {
   return rows;
 }
 
+export const key = (user: Buffer): string => home('sale', 16, user).key;
 export const rev = (fields: string[]): number => decode(fields).data.rev;
 export const order = (error: Unanswered): string | undefined => error.req;

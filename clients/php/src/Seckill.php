@@ -30,7 +30,7 @@ final class Answer
     public function __construct(
         public readonly string $req,
         /** @var 'GRANTED'|'ALREADY'|'REPLAY'|'OVERLIMIT'|'SOLDOUT'|'SHORT'|'NOTOPEN'|'CLOSED'|'PAUSED'|
-         *  'DENIED'|'BUSY'|'HELD'|'SOLD'|'CANCELLED'|'EXPIRED'|'REFUNDED'|'NOGRANT' the first word */
+         *  'DENIED'|'BUSY'|'WAITING'|'HELD'|'SOLD'|'CANCELLED'|'EXPIRED'|'REFUNDED'|'NOGRANT' the first word */
         public readonly string $outcome,
         public readonly ?string $state = null,
         public readonly ?int $seq = null, public readonly ?int $qty = null, public readonly ?int $deadline = null,
@@ -55,7 +55,7 @@ final class Sale
         'ALREADY' => 'outcome seq qty state deadline', 'REPLAY' => 'outcome seq qty state deadline',
         'OVERLIMIT' => 'outcome allowance', 'SOLDOUT' => 'outcome held', 'SHORT' => 'outcome available',
         'NOTOPEN' => 'outcome opensIn', 'CLOSED' => 'outcome', 'PAUSED' => 'outcome',
-        'DENIED' => 'outcome', 'BUSY' => 'outcome'];
+        'DENIED' => 'outcome', 'BUSY' => 'outcome', 'WAITING' => 'outcome'];
     private const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED', 'NOGRANT'];
     private const ROW = ['seq', 'user', 'qty', 'state', 'at', 'deadline', 'req', 'epoch', 'round'];
     /** Errors that come however often one asks. Others pass, and may hide what was granted before. */
@@ -81,20 +81,19 @@ final class Sale
         return $this->change('GRAB', $user, $req, $units);
     }
 
+    /** The part of a split sale that is this user's, and its key. @return array{int, string} */
+    public static function home(string $name, int $parts, string $user): array
+    { return [$part = crc32($user) % $parts, "$name:{p$part}"]; }
     public function confirm(string $user, string $req = '', bool $reclaim = false): Answer
     { return $this->change('CONFIRM', $user, $req, $reclaim ? ['RECLAIM'] : []); }
-
     public function cancel(string $user, string $req = ''): Answer
     { return $this->change('CANCEL', $user, $req, []); }
-
     public function extend(string $user, int $ms, string $req = ''): Answer
     { return $this->change('EXTEND', $user, $req, [$ms]); }
 
     /** @return array<string, mixed> */
     public function status(): array
-    {
-        return $this->ask('', [['SECKILL.STATUS', $this->key, 'JSON']], fn ($json) => json_decode($json, true))[0];
-    }
+    { return $this->ask('', [['SECKILL.STATUS', $this->key, 'JSON']], fn ($json) => json_decode($json, true))[0]; }
 
     /** @return array{allowance: int, admission: string, grants: list<Row>} */
     public function user(string $user): array

@@ -28,6 +28,13 @@ function run(Closure $connect, array $order): mixed
     if (is_array($order['user'] ?? null)) {
         $order['user'] = hex2bin($order['user']['hex']);
     }
+    if (isset($order['parts'])) {
+        [$part, $key] = Sale::home($key, $order['parts'], $order['user']);
+        unset($order['parts']);
+        if ($call === 'home') {
+            return ['part' => $part];
+        }
+    }
     $sale = new Sale($connect, $key, $durable['mark'], $durable['replicas'], $durable['timeout_ms']);
     $answer = $sale->$call(...$order);
     if ($answer instanceof Seckill\Answer) {

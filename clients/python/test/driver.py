@@ -55,6 +55,10 @@ async def run(told: dict[str, Any], order: dict[str, Any]) -> Any:
     durable = seckill.Durable(**order.pop("durable")) if "durable" in order else None
     if isinstance(order.get("user"), dict):
         order["user"] = bytes.fromhex(order["user"]["hex"])
+    if "parts" in order:
+        part, key = seckill.home(key, order.pop("parts"), order["user"])
+        if call == "home":
+            return {"part": part}
     kind = {"async": seckill.AsyncSale, "wrong": WrongSale}.get(told["flavour"], seckill.Sale)
     answer = getattr(kind(client, key, durable), call)(**order)
     if isinstance(answer, AsyncIterator | Iterator):

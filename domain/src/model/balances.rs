@@ -32,8 +32,9 @@ pub struct Balances {
     pub grants: u64,
     /// T of the last grant, 0 when none.
     pub last_grant_at: u64,
-    /// What moves between it and other parts; `None` in a sale that is no part of a split.
-    pub escrow: Option<Escrow>,
+    /// Units that the other parts of its split may still have, as far as is known here; 0 in a sale
+    /// that is no part of one.
+    pub elsewhere: u64,
 }
 
 /// What a part of a split was given, and what has moved between it and the others.
@@ -45,21 +46,42 @@ pub struct Escrow {
     pub sent: u64,
     /// Units ever received from all of them.
     pub received: u64,
-    /// Units that the others may still have, as far as is known here.
-    pub elsewhere: u64,
-    /// The pass over all parts that told so.
+    /// The pass over all parts that told what the others may still have.
     pub pass: u64,
 }
 
 impl Escrow {
+    /// That of a part which begins with so many units.
+    pub fn of(supply: u64) -> Escrow {
+        Escrow { put_in: supply as i64, ..Escrow::default() }
+    }
+
     /// The law of a part: what it has is what was put in, without what was sent and with what was
     /// received.
     fn is_lawful(&self, supply: u64, deficit: u64) -> bool {
-        let Escrow { put_in, sent, received, elsewhere, pass } = *self;
-        let fit = [sent, received, elsewhere, pass, put_in.unsigned_abs(), supply, deficit];
+        let Escrow { put_in, sent, received, pass } = *self;
+        let fit = [sent, received, pass, put_in.unsigned_abs(), supply, deficit];
         // Within their bounds none of the sums overflows.
         fit.into_iter().all(|number| number <= INTEGER_MAX)
             && supply as i64 - deficit as i64 == put_in - sent as i64 + received as i64
+    }
+
+    /// Units are put in by a restock, or withdrawn.
+    pub fn restock(&mut self, applied: i64) -> Result<(), Refused> {
+        self.put_in = self.put_in.checked_add(applied).ok_or(Refused::Law)?;
+        Ok(())
+    }
+
+    /// Units go to another part.
+    pub fn send(&mut self, units: u64) -> Result<(), Refused> {
+        self.sent = self.sent.checked_add(units).ok_or(Refused::Law)?;
+        Ok(())
+    }
+
+    /// Units come from another part.
+    pub fn receive(&mut self, units: u64) -> Result<(), Refused> {
+        self.received = self.received.checked_add(units).ok_or(Refused::Law)?;
+        Ok(())
     }
 }
 
@@ -75,17 +97,19 @@ pub enum Stock {
 }
 
 impl Balances {
-    /// Whether the law holds: `supply = available + held + sold`, all within bounds.
+    /// Whether the law holds: `supply = available + held + sold`, all within bounds, and that of a
+    /// part, if it is one.
     #[inline]
-    pub fn is_lawful(&self) -> bool {
+    pub fn is_lawful(&self, escrow: Option<&Escrow>) -> bool {
         let parts = [self.held, self.sold];
         let sum = parts.iter().try_fold(self.available, |sum, part| sum.checked_add(*part));
         sum == Some(self.supply)
             && self.supply <= INTEGER_MAX
-            && match &self.escrow {
-                None => self.deficit <= self.supply,
+            && match escrow {
+                None => self.deficit <= self.supply && self.elsewhere == 0,
                 Some(escrow) => escrow.is_lawful(self.supply, self.deficit),
             }
+            && self.elsewhere <= INTEGER_MAX
             && self.grants <= GRANTS_MAX
             && self.t <= TIME_MS_MAX
             && self.last_grant_at <= self.t
@@ -97,10 +121,7 @@ impl Balances {
     /// Units that may become available without a restock or a refund.
     #[inline]
     pub fn may_come_back(&self) -> u64 {
-        match &self.escrow {
-            None => self.held,
-            Some(escrow) => INTEGER_MAX.min(self.held + escrow.elsewhere),
-        }
+        INTEGER_MAX.min(self.held + self.elsewhere)
     }
 
     /// Where the units are.
@@ -196,9 +217,6 @@ impl Balances {
 
     /// Adds or withdraws units.
     pub fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
-        if let Some(escrow) = &mut self.escrow {
-            escrow.put_in = escrow.put_in.checked_add(applied).ok_or(Refused::Law)?;
-        }
         if delta > 0 && applied == delta {
             return self.add(delta as u64);
         }
@@ -211,8 +229,9 @@ impl Balances {
         Ok(())
     }
 
-    /// More units. They pay off what was promised beyond the supply before any is available.
-    fn add(&mut self, units: u64) -> Result<(), Refused> {
+    /// More units: put in, or from another part. They pay off what was promised beyond the supply
+    /// before any is available.
+    pub fn add(&mut self, units: u64) -> Result<(), Refused> {
         let paid = self.deficit.min(units);
         let supply = self.supply.checked_add(units - paid).filter(|supply| *supply <= INTEGER_MAX);
         self.supply = supply.ok_or(Refused::Law)?;
@@ -226,32 +245,13 @@ impl Balances {
     pub fn send(&mut self, units: u64, owed: u64) -> Result<(), Refused> {
         let taken = units.checked_sub(owed).ok_or(Refused::Law)?;
         let available = self.available.checked_sub(taken).ok_or(Refused::Law)?;
-        let escrow = self.escrow.as_mut().ok_or(Refused::Law)?;
         if owed > 0 && available > 0 {
             return Err(Refused::Law);
         }
-        escrow.sent = escrow.sent.checked_add(units).ok_or(Refused::Law)?;
-        escrow.elsewhere = INTEGER_MAX.min(escrow.elsewhere.saturating_add(units));
+        self.elsewhere = INTEGER_MAX.min(self.elsewhere.saturating_add(units));
         self.available = available;
         self.supply -= taken;
         self.deficit = self.deficit.checked_add(owed).ok_or(Refused::Law)?;
-        Ok(())
-    }
-
-    /// Units come from another part.
-    pub fn receive(&mut self, units: u64) -> Result<(), Refused> {
-        let escrow = self.escrow.as_mut().ok_or(Refused::Law)?;
-        escrow.received = escrow.received.checked_add(units).ok_or(Refused::Law)?;
-        self.add(units)
-    }
-
-    /// A pass over all parts tells what the others may still have.
-    pub fn learn(&mut self, elsewhere: u64, pass: u64) -> Result<(), Refused> {
-        let escrow = self.escrow.as_mut().ok_or(Refused::Law)?;
-        if (pass, elsewhere) <= (escrow.pass, escrow.elsewhere) {
-            return Err(Refused::Law);
-        }
-        (escrow.elsewhere, escrow.pass) = (elsewhere, pass);
         Ok(())
     }
 }
@@ -276,7 +276,7 @@ mod tests {
             round: 0,
             grants: 4,
             last_grant_at: 9,
-            escrow: None,
+            elsewhere: 0,
         };
         let most = Balances {
             version: INTEGER_MAX,
@@ -290,7 +290,8 @@ mod tests {
             last_grant_at: TIME_MS_MAX,
             ..some
         };
-        let breaks: [fn(&mut Balances); 9] = [
+        let breaks: [fn(&mut Balances); 10] = [
+            |it| it.elsewhere = 1,
             |it| it.supply += 1,
             |it| it.available += 1,
             |it| it.held -= 1,
@@ -308,11 +309,11 @@ mod tests {
             |it| it.t = TIME_MS_MAX + 1,
         ];
         for lawful in [some, most] {
-            assert!(lawful.is_lawful());
+            assert!(lawful.is_lawful(None));
             for (place, change) in breaks.iter().chain(&beyond).enumerate() {
                 let mut broken = lawful;
                 change(&mut broken);
-                assert!(!broken.is_lawful(), "{place}: {broken:?}");
+                assert!(!broken.is_lawful(None), "{place}: {broken:?}");
             }
         }
     }

@@ -17,10 +17,42 @@ pub struct Event {
     pub kind: EventKind,
     /// Which of its plan's changes makes it happen.
     pub change: usize,
-    /// The numbers after it. Those of an older round, where it is about a grant of that round.
-    pub balances: Balances,
+    /// The numbers after it.
+    pub numbers: Numbers,
     /// The grant that it is about, as it stands after it.
     pub grant: Option<GrantView>,
+}
+
+/// The numbers of a sale that an entry of the outbox shows. Those from `supply` on are of an older
+/// round, where the event is about a grant of that round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The run of the primary that made the last change.
+    pub epoch: u64,
+    /// Numbers the entries of the sale.
+    pub rev: u64,
+    /// The T of the last change, Unix ms.
+    pub t: u64,
+    /// The law: `supply = available + held + sold`.
+    pub supply: u64,
+    /// Units that nobody has.
+    pub available: u64,
+    /// Units in holds.
+    pub held: u64,
+    /// Units sold.
+    pub sold: u64,
+    /// The round, 0 in a sale without rounds.
+    pub round: u64,
+}
+
+impl Numbers {
+    /// Those of a sale that stands at `balances`; with `older`, of a round of it that is over.
+    #[inline]
+    pub fn of(balances: &Balances, older: Option<&Balances>) -> Numbers {
+        let Balances { epoch, rev, t, .. } = *balances;
+        let Balances { supply, available, held, sold, round, .. } = *older.unwrap_or(balances);
+        Numbers { epoch, rev, t, supply, available, held, sold, round }
+    }
 }
 
 /// Kinds of events. The order is that of [`EVENTS`].

@@ -11,7 +11,6 @@ use crc::{Crc, Table, CRC_32_ISO_HDLC};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::model::balances::Escrow;
 use crate::model::limits::{PARTS_MAX, SPLIT_ID_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
@@ -90,12 +89,11 @@ impl Split {
         part < self.parts.get() && part != self.part
     }
 
-    /// What a part begins with that is given `supply` units. The others may have none to begin
-    /// with, but who knows that yet?
-    pub(crate) fn escrow(&self, supply: u64) -> Escrow {
+    /// Units that the others may have while a part begins that is given `supply`. They may have
+    /// none to begin with, but who knows that yet?
+    pub(crate) fn elsewhere(&self, supply: u64) -> u64 {
         let least = u64::from(self.parts.get() > 1);
-        let elsewhere = self.total.saturating_sub(supply).max(least);
-        Escrow { put_in: supply as i64, elsewhere, ..Escrow::default() }
+        self.total.saturating_sub(supply).max(least)
     }
 }
 

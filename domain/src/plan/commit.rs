@@ -25,13 +25,16 @@ impl Sale {
             self.make(change, plan.new_grant, &mut restocked);
         }
         self.balances = plan.balances;
+        if let Some(escrow) = plan.more.as_ref().and_then(|more| more.escrow) {
+            self.escrow = Some(escrow);
+        }
         if let Some(run) = plan.run {
             self.run = run;
         }
         if self.extras.is_some() {
             self.tidy_rounds(plan);
         }
-        debug_assert!(self.balances.is_lawful(), "{:?}", self.balances);
+        debug_assert!(self.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
         debug_assert!(!self.is_whole() || self.pairs_agree(), "{:?}", self.pairs);
     }

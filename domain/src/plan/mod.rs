@@ -7,22 +7,21 @@
 
 mod check;
 mod commit;
+mod planner;
 mod start;
 mod waitlist;
 
 use core::ops::Range;
 use std::collections::BTreeMap;
 
-use crate::codec::effect::{Change, Changes, Effect, Granting, Importing};
+use crate::codec::effect::Changes;
 use crate::codec::position::{EntriesAt, Position};
-use crate::codec::snapshot::Piece;
-use crate::draw::Draw;
 use crate::ledger::{HashKey, Places};
-use crate::model::balances::Balances;
-use crate::model::event::{Event, EventKind, Events};
-use crate::model::outcome::{GrantView, Refused, State};
-use crate::request::terms::Terms;
+use crate::model::balances::{Balances, Escrow};
+use crate::model::event::{EventKind, Events};
+use crate::model::outcome::State;
 use crate::Sale;
+pub(crate) use planner::Planner;
 use waitlist::ListPlan;
 
 /// All that will happen to a sale, if it is still as it was when this was worked out.
@@ -64,6 +63,8 @@ pub(crate) struct More {
     pub(crate) restocked: Vec<u64>,
     /// What becomes of the waiting list.
     pub(crate) list: ListPlan,
+    /// What a part was given and has moved after it, where that changes.
+    pub(crate) escrow: Option<Escrow>,
 }
 
 impl Plan<'_> {
@@ -102,326 +103,14 @@ impl Sale {
     fn edition(&self) -> Edition {
         Edition { id: self.id, version: self.balances.version, key: self.ledger.key() }
     }
-
-    /// Plans what was decided here, in the run `run`. Refused where numbers would leave their
-    /// bounds.
-    #[inline]
-    pub(crate) fn plan_changes<'a>(
-        &self,
-        changes: Changes<'a>,
-        new_grant: Option<Places>,
-        run: u64,
-    ) -> Result<Plan<'a>, Refused> {
-        let mut planner = Planner::of(self);
-        for (place, change) in changes.iter().enumerate() {
-            planner.begin(place, change)?;
-            planner.effect(&change.effect)?;
-        }
-        Ok(planner.finish(changes, new_grant, Some(run)))
-    }
-}
-
-/// Where a sale would stand after the changes planned so far.
-pub(crate) struct Planner<'s> {
-    pub(crate) sale: &'s Sale,
-    pub(crate) balances: Balances,
-    /// Whether entries are written, so that revs are counted.
-    has_outbox: bool,
-    /// Whether there is a waiting list: then the stock is told once, at the end of the step.
-    has_list: bool,
-    events: Events,
-    /// Which change is planned.
-    change: usize,
-    more: Option<Box<More>>,
-}
-
-impl<'s> Planner<'s> {
-    /// Starts where the sale stands.
-    #[inline]
-    pub(crate) fn of(sale: &'s Sale) -> Planner<'s> {
-        let has_outbox = sale.terms.outbox.is_some();
-        // Pieces of a rewritten sale tell nothing.
-        let has_list = sale.waitlist().is_some() && sale.awaits == 0;
-        let (balances, events) = (sale.balances, Events::new());
-        Planner { sale, balances, has_outbox, has_list, events, change: 0, more: None }
-    }
-
-    /// Begins the plan's change of this number.
-    #[inline]
-    pub(crate) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
-        self.change = number;
-        self.balances.begin(change.elapsed_ms, change.epoch)
-    }
-
-    /// Plans what the change that began does.
-    pub(crate) fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
-        match effect {
-            Effect::Grant(grant) => self.grant(grant),
-            Effect::Import(import) => self.import(import),
-            Effect::Reimport { seq } => self.reimport(*seq),
-            Effect::Restock { delta, applied, .. } => {
-                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))?;
-                let available = self.balances.available;
-                self.more_mut().restocked.push(available);
-                Ok(())
-            }
-            Effect::Pause => self.happen(EventKind::Pause, None, |_| Ok(())),
-            Effect::Resume => self.happen(EventKind::Resume, None, |_| Ok(())),
-            Effect::Alter(terms) => {
-                self.has_outbox |= terms.outbox.is_some();
-                self.happen(EventKind::Alter, None, |_| Ok(()))
-            }
-            Effect::Expire(seqs) => {
-                seqs.iter().try_for_each(|seq| self.settle(*seq, State::Expired))
-            }
-            Effect::Settle { seq, to } => self.settle(*seq, *to),
-            Effect::Reclaim { seq } => self.reclaim(*seq),
-            Effect::Extend { seq, ms } => self.extend(*seq, *ms),
-            Effect::Round { round, supply } => self.round(*round, *supply),
-            Effect::Send { to, total, owed } => self.send(*to, *total, *owed),
-            Effect::Receive { from, total } => {
-                let before = self.sale.pairs.get(*from).received;
-                let units = total.checked_sub(before).filter(|units| *units > 0);
-                let units = units.ok_or(Refused::Law)?;
-                self.happen(EventKind::Receive, None, |it| it.receive(units))
-            }
-            Effect::Elsewhere { units, pass } => {
-                self.shift(None, None, |it| it.learn(*units, *pass))
-            }
-            Effect::Wait(_) => self.wait(),
-            Effect::Leave { ticket } => self.leave(*ticket, EventKind::Leave),
-            Effect::Drop { ticket, .. } => self.leave(*ticket, EventKind::Dropped),
-            Effect::Offer { ticket, hold_ms, .. } => self.offer(*ticket, *hold_ms),
-            // These emit nothing, and no number moves.
-            Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
-            Effect::Pass { .. } => Ok(()),
-            // A sale begins with these, and a log is rewritten as them: neither is planned here.
-            Effect::Init(_) | Effect::Piece(Piece::Base(_)) => Err(Refused::Place),
-            Effect::Piece(_) => Err(Refused::Law),
-        }
-    }
-
-    /// The plan of all `changes`.
-    #[inline]
-    pub(crate) fn finish<'a>(
-        mut self,
-        changes: Changes<'a>,
-        new_grant: Option<Places>,
-        run: Option<u64>,
-    ) -> Plan<'a> {
-        if self.has_list {
-            let (before, after) = (self.sale.stock(), self.stock());
-            if before != after {
-                self.emit(EventKind::into_stock(after), None, None);
-            }
-        }
-        let edition = self.sale.edition();
-        let Planner { balances, events, more, .. } = self;
-        Plan { edition, changes, balances, events, new_grant, more, run }
-    }
-
-    fn more_mut(&mut self) -> &mut More {
-        self.more.get_or_insert_with(Box::default)
-    }
-
-    /// Moves the sale's numbers and emits the event, then the transition of the stock if there was
-    /// one.
-    #[inline]
-    fn happen(
-        &mut self,
-        kind: EventKind,
-        grant: Option<GrantView>,
-        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
-        self.shift(Some(kind), grant, work)
-    }
-
-    /// The same, where there may be no event but the transition.
-    #[inline]
-    fn shift(
-        &mut self,
-        kind: Option<EventKind>,
-        grant: Option<GrantView>,
-        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
-        let before = self.balances.stock();
-        work(&mut self.balances)?;
-        check_law(&self.sale.terms, &self.balances)?;
-        if let Some(kind) = kind {
-            self.emit(kind, grant, None);
-        }
-        let after = self.balances.stock();
-        if before != after && !self.has_list {
-            self.emit(EventKind::into_stock(after), None, None);
-        }
-        Ok(())
-    }
-
-    /// Like [`Planner::happen`] for a grant that may be of an older round: then it moves that
-    /// round's numbers, and the stock is not that round's.
-    fn happen_to(
-        &mut self,
-        kind: EventKind,
-        grant: GrantView,
-        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
-        let Some(place) = self.sale.old_place_of(grant.seq) else {
-            return self.happen(kind, Some(grant), work);
-        };
-        let stored = self.sale.rounds().and_then(|rounds| rounds.older.get(place));
-        let stored = stored.ok_or(Refused::Law)?.balances;
-        let touched = self.more.as_ref().and_then(|more| more.older.get(&place));
-        let mut older = touched.copied().unwrap_or(stored);
-        work(&mut older)?;
-        check_law(&self.sale.terms, &older)?;
-        self.more_mut().older.insert(place, older);
-        self.emit(kind, Some(grant), Some(older));
-        Ok(())
-    }
-
-    /// Emits an event. `older` are the numbers of its round if that is over.
-    #[inline]
-    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<Balances>) {
-        self.balances.rev += u64::from(self.has_outbox);
-        let balances = match older {
-            None => self.balances,
-            // What is not of a round is the sale's.
-            Some(Balances { round, supply, available, held, sold, packets, .. }) => {
-                Balances { round, supply, available, held, sold, packets, ..self.balances }
-            }
-        };
-        if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
-            self.events.push(Event { kind, change: self.change, balances, grant });
-        }
-    }
-
-    /// State and quantity of a grant after what was planned so far.
-    pub(crate) fn look(&self, seq: u64) -> Result<(State, u64), Refused> {
-        let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
-        let moved = self.more.as_ref().and_then(|more| more.moved.get(&seq));
-        Ok((moved.copied().unwrap_or(grant.state), grant.qty))
-    }
-}
-
-impl Planner<'_> {
-    #[inline]
-    fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
-        let (state, deadline) = grant.state_at(self.balances.t);
-        let view = GrantView { seq: self.balances.grants + 1, qty: grant.qty, state, deadline };
-        self.happen(EventKind::Grant, Some(view), |it| {
-            it.place(grant.qty, state)?;
-            it.last_grant_at = it.t;
-            Ok(())
-        })
-    }
-
-    fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
-        let (seq, state, qty) = (self.balances.grants + 1, State::Sold, import.qty);
-        let view = GrantView { seq, qty, state, deadline: 0 };
-        self.happen(EventKind::Import, Some(view), |it| {
-            it.cover(qty)?;
-            it.place(qty, state)
-        })?;
-        match self.has_list {
-            true => self.import_waiter(import.user, import.req),
-            false => Ok(()),
-        }
-    }
-
-    /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.
-    fn reimport(&mut self, seq: u64) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
-        let view = self.moved(GrantView { seq, qty, state: State::Sold, deadline: 0 });
-        self.happen(EventKind::Import, Some(view), |it| {
-            if from != State::Held {
-                it.cover(qty)?;
-            }
-            it.transfer(qty, from, State::Sold)
-        })
-    }
-
-    /// Moves a grant and its units as an action of a buyer, the shop or the clock.
-    fn settle(&mut self, seq: u64, to: State) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
-        let kind = match (from, to) {
-            (State::Held, State::Sold) => EventKind::Confirm,
-            (State::Held, State::Cancelled) => EventKind::Cancel,
-            (State::Held, State::Expired) => EventKind::Expire,
-            (State::Sold, State::Refunded) => EventKind::Refund,
-            (State::Expired, State::Forfeited) => EventKind::ReclaimRefused,
-            _ => return Err(Refused::Law),
-        };
-        self.transfer(kind, from, GrantView { seq, qty, state: to, deadline: 0 })
-    }
-
-    /// An expired grant is sold after all.
-    fn reclaim(&mut self, seq: u64) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
-        let view = GrantView { seq, qty, state: State::Sold, deadline: 0 };
-        self.transfer(EventKind::Reclaim, from, view)
-    }
-
-    fn transfer(&mut self, kind: EventKind, from: State, view: GrantView) -> Result<(), Refused> {
-        let view = self.moved(view);
-        self.happen_to(kind, view, |it| match view.state {
-            // Its units have come back when it expired.
-            State::Forfeited => Ok(()),
-            to => it.transfer(view.qty, from, to),
-        })
-    }
-
-    fn extend(&mut self, seq: u64, ms: u64) -> Result<(), Refused> {
-        let (_, qty) = self.look(seq)?;
-        let deadline = self.balances.t + ms;
-        let view = self.moved(GrantView { seq, qty, state: State::Held, deadline });
-        self.happen_to(EventKind::Extend, view, |_| Ok(()))
-    }
-
-    /// Remembers where a grant stands now.
-    fn moved(&mut self, view: GrantView) -> GrantView {
-        self.more_mut().moved.insert(view.seq, view.state);
-        view
-    }
-
-    /// Units go to another part. Nothing happens when they have gone before.
-    fn send(&mut self, to: u16, total: u64, owed: u64) -> Result<(), Refused> {
-        let units = total.checked_sub(self.sale.pairs.get(to).sent).ok_or(Refused::Law)?;
-        match (units, owed) {
-            (0, 0) => Ok(()),
-            _ => self.happen(EventKind::Send, None, |it| it.send(units, owed)),
-        }
-    }
-
-    /// A new round, with all its units available.
-    fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
-        let packets = self.sale.packets_begun();
-        self.happen(EventKind::Round, None, |it| {
-            let (available, held, sold) = (supply, 0, 0);
-            *it = Balances { round, supply, available, held, sold, packets, ..*it };
-            Ok(())
-        })
-    }
-}
-
-/// The law over the numbers of a round.
-#[inline]
-pub(crate) fn check_law(terms: &Terms, balances: &Balances) -> Result<(), Refused> {
-    let is_shared = match &terms.draw {
-        Some(draw) => Draw::is_lawful(draw, balances),
-        None => balances.packets.is_none(),
-    };
-    let is_split = terms.split.is_some() == balances.escrow.is_some();
-    match is_shared && is_split && balances.is_lawful() {
-        true => Ok(()),
-        false => Err(Refused::Law),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::effect::Granting;
+    use crate::codec::effect::{Change, Effect, Granting};
     use crate::codec::position::{Form, StreamId};
+    use crate::request::terms::Terms;
     use crate::request::{Amount, Grab, Init, Request};
     use crate::testing::{at, created, init, run};
 

@@ -1,12 +1,13 @@
 //! How a sale begins, and a round of it.
 
-use super::{check_law, Edition, Plan};
+use super::planner::check_law;
+use super::{Edition, Plan};
 use crate::codec::effect::{Change, Changes, Effect, Start};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Ledger};
-use crate::model::balances::Balances;
-use crate::model::event::{Event, EventKind, Events};
+use crate::model::balances::{Balances, Escrow};
+use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::AMOUNTS_PER_PIECE;
 use crate::model::outcome::Refused;
 use crate::Sale;
@@ -29,15 +30,18 @@ impl<'a> Plan<'a> {
         }
         let packets = terms.draw.as_ref().and_then(Draw::packets);
         let (supply, available) = (*supply, *supply);
-        let escrow = terms.split.as_ref().map(|split| split.escrow(supply));
-        let mut balances = Balances { supply, available, packets, escrow, ..Balances::default() };
+        let escrow = terms.split.as_ref().map(|_| Escrow::of(supply));
+        let elsewhere = terms.split.as_ref().map_or(0, |split| split.elsewhere(supply));
+        let mut balances =
+            Balances { supply, available, packets, elsewhere, ..Balances::default() };
         balances.begin(change.elapsed_ms, change.epoch)?;
         balances.round = terms.schedule.map_or(0, |schedule| schedule.round_at(balances.t));
         // A list counts a version for each of its pieces, which a rewritten log counts too.
         balances.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
         balances.rev = u64::from(terms.outbox.is_some());
-        check_law(terms, &balances)?;
-        let event = Event { kind: EventKind::Init, change: 0, balances, grant: None };
+        check_law(terms, &balances, escrow.as_ref())?;
+        let numbers = Numbers::of(&balances, None);
+        let event = Event { kind: EventKind::Init, change: 0, numbers, grant: None };
         Ok(Plan {
             edition: Edition { id: *id, version: 0, key: [0; 2] },
             changes: Changes::from_buf([change]),
@@ -64,6 +68,7 @@ impl<'a> Plan<'a> {
             sale.ledger = Ledger::starting(key, 0, self.balances.round);
         }
         sale.balances = self.balances;
+        sale.escrow = sale.terms.split.as_ref().map(|_| Escrow::of(start.supply));
         sale.run = self.run.unwrap_or_default();
         Some(sale)
     }

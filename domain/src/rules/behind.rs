@@ -19,7 +19,7 @@ pub(crate) struct Behind {
 
 impl Behind {
     /// All that happens, the grant in its place.
-    pub(crate) fn changes<'a>(self, due: &DueHolds<'a>, grant: Effect<'a>) -> Changes<'a> {
+    pub(crate) fn changes<'a>(self, due: &DueHolds<'_, 'a>, grant: Effect<'a>) -> Changes<'a> {
         let mut changes = due.changes(None);
         let effects = self.before.into_iter().chain([grant]).chain(self.after);
         changes.extend(effects.map(Change::untimed));
@@ -66,7 +66,7 @@ impl Sale {
         &self,
         grab: &Grab<'_>,
         allowance: u64,
-        due: &DueHolds<'_>,
+        due: &DueHolds<'_, '_>,
         t: u64,
     ) -> Result<(u64, Behind), Outcome> {
         let wanted = match grab.amount {
@@ -79,7 +79,7 @@ impl Sale {
         }
         let refused = Outcome::SoldOut { held: self.may_return(&due.balances).max(1) };
         let Some(list) = self.waiters() else { return Err(refused) };
-        let mut service = Service::new(self, list, t, due.balances);
+        let mut service = Service::new(self, list, t, *due.balances);
         due.seqs.iter().for_each(|seq| service.note_moved(*seq, State::Expired));
         let mut before = Vec::new();
         if let Some((ticket, reason)) = self.gone_at(grab.user, t) {
@@ -116,7 +116,7 @@ impl Sale {
         &self,
         grab: &Grab<'a>,
         until: u64,
-        due: &DueHolds<'a>,
+        due: &DueHolds<'_, 'a>,
         refused: Outcome,
         now: &Now,
     ) -> Decision<'a> {

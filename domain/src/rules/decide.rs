@@ -5,7 +5,7 @@ use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::ledger::Places;
 use crate::model::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Misuse, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planner};
 use crate::request::{Now, Request};
 use crate::rules::expiry::DueHolds;
 use crate::rules::waitlist::frees;
@@ -80,7 +80,7 @@ impl Sale {
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
         let due = older.chain(self.ledger.holds().due(t)).take(most);
         let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
-        let due = DueHolds::of(seqs, self.balances);
+        let due = DueHolds::of(seqs, &self.balances);
         match self.waiters() {
             Some(list) if self.awaits == 0 => {
                 let changes = self.served(list, due.changes(None), true, now);
@@ -120,7 +120,7 @@ impl Sale {
     #[inline]
     pub(super) fn change_after<'a>(
         &self,
-        due: &DueHolds<'a>,
+        due: &DueHolds<'_, 'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
         places: Option<Places>,
@@ -175,10 +175,11 @@ impl Sale {
             return Decision::misuse(Misuse::Exhausted);
         }
         (first.elapsed_ms, first.epoch) = (t - balances.t, epoch);
-        match self.plan_changes(changes, places, now.run) {
-            Ok(plan) => Decision { outcome, plan: Some(plan) },
+        let mut planner = Planner::of(self);
+        if planner.changes(&changes).is_err() {
             // Some number would leave its bounds.
-            Err(_) => Decision::misuse(Misuse::Exhausted),
+            return Decision::misuse(Misuse::Exhausted);
         }
+        Decision { outcome, plan: Some(planner.finish(changes, places, Some(now.run))) }
     }
 }

@@ -1,5 +1,7 @@
 //! Holds whose time is over: which of them a request lets expire before it is judged.
 
+use std::borrow::Cow;
+
 use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::ledger::{Grant, Holding, Ledger, Lookup};
 use crate::model::balances::Balances;
@@ -9,10 +11,10 @@ use crate::state::rounds::RoundView;
 use crate::Sale;
 
 /// What comes before a decision's own effect: due holds that it lets expire, and a first admission.
-pub(crate) struct DueHolds<'a> {
+pub(crate) struct DueHolds<'s, 'a> {
     pub seqs: Seqs,
-    /// The numbers once the holds have expired.
-    pub balances: Balances,
+    /// The numbers once the holds have expired. Mostly none is due: then they are the sale's own.
+    pub balances: Cow<'s, Balances>,
     /// Deadline and seq of the last of the user's own holds among them.
     own_to: (u64, u32),
     /// Whether more of the user's own holds are due.
@@ -21,9 +23,17 @@ pub(crate) struct DueHolds<'a> {
     pub admits: Option<&'a [u8]>,
 }
 
-impl<'a> DueHolds<'a> {
+impl<'s, 'a> DueHolds<'s, 'a> {
+    /// No holds yet, in a sale that stands at `balances`.
+    #[inline]
+    pub(crate) fn none(balances: &'s Balances) -> Self {
+        Self::of(Seqs::new(), balances)
+    }
+
     /// These holds, in a sale that stands at `balances`.
-    pub(crate) fn of(seqs: Seqs, balances: Balances) -> Self {
+    #[inline]
+    pub(crate) fn of(seqs: Seqs, balances: &'s Balances) -> Self {
+        let balances = Cow::Borrowed(balances);
         DueHolds { seqs, balances, own_to: (0, 0), own_left: false, admits: None }
     }
 
@@ -50,7 +60,7 @@ impl<'a> DueHolds<'a> {
     /// Adds a hold of the round whose numbers these are.
     fn add(&mut self, ledger: &Ledger, seq: u32) {
         if let Some(grant) = ledger.grant(seq.into()) {
-            let moved = self.balances.transfer(grant.qty, State::Held, State::Expired);
+            let moved = self.balances.to_mut().transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
             self.seqs.push(seq.into());
         }
@@ -58,29 +68,33 @@ impl<'a> DueHolds<'a> {
 
     /// The same holds with the numbers of `round` instead, once those of them that are of that
     /// round have expired.
-    pub(crate) fn switch_to(&mut self, round: &RoundView<'_>) {
-        self.balances = *round.balances;
+    pub(crate) fn switch_to(&mut self, round: &RoundView<'s>) {
+        self.balances = Cow::Borrowed(round.balances);
         for grant in self.seqs.iter().filter_map(|seq| round.ledger.grant(*seq)) {
-            let moved = self.balances.transfer(grant.qty, State::Held, State::Expired);
+            let moved = self.balances.to_mut().transfer(grant.qty, State::Held, State::Expired);
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
         }
     }
 }
 
 impl Sale {
-    /// The user's own holds that are due: they go before anything is judged, the earliest first. Of
-    /// very many a call writes a part.
+    /// Lets the user's own due holds expire: they go before anything is judged, the earliest first.
+    /// Of very many a call writes a part.
     #[inline]
-    pub(crate) fn own_due_holds<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'a> {
-        let mut due = DueHolds::of(Seqs::new(), self.balances);
+    pub(crate) fn expire_own(
+        &self,
+        due: &mut DueHolds<'_, '_>,
+        user: &[u8],
+        found: &Lookup,
+        t: u64,
+    ) {
         if self.extras.is_some() || self.ledger.holds().are_due(t) {
-            self.add_own_due(&mut due, user, found, t);
+            self.add_own_due(due, user, found, t);
         }
-        due
     }
 
     #[cold]
-    fn add_own_due(&self, due: &mut DueHolds<'_>, user: &[u8], found: &Lookup, t: u64) {
+    fn add_own_due(&self, due: &mut DueHolds<'_, '_>, user: &[u8], found: &Lookup, t: u64) {
         let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
         let older = ledgers.map(|ledger| {
             ledger.due_of(&ledger.find_at(user, found.hash()), t, EXPIRIES_PER_CALL_MAX + 1)
@@ -106,10 +120,10 @@ impl Sale {
     pub(crate) fn expire_until(
         &self,
         ledger: &Ledger,
-        due: &mut DueHolds<'_>,
+        due: &mut DueHolds<'_, '_>,
         user: &[u8],
         t: u64,
-        mut enough: impl FnMut(&DueHolds<'_>) -> bool,
+        mut enough: impl FnMut(&DueHolds<'_, '_>) -> bool,
     ) {
         if !ledger.holds().are_due(t) {
             return;

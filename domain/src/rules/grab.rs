@@ -40,7 +40,8 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let user = self.ledger.find(grab.user);
-        let mut due = self.own_due_holds(grab.user, &user, t);
+        let mut due = DueHolds::none(&self.balances);
+        self.expire_own(&mut due, grab.user, &user, t);
         if due.own_left && self.terms.limits_users() {
             return self.change_after(&due, Outcome::ManyOwnEnding, None, None, now);
         }
@@ -86,7 +87,7 @@ impl Sale {
         &self,
         grab: &Grab<'a>,
         found: &Lookup,
-        due: &mut DueHolds<'a>,
+        due: &mut DueHolds<'_, 'a>,
         behind: &mut Option<Box<Behind>>,
         t: u64,
     ) -> Result<u64, Outcome> {
@@ -133,7 +134,7 @@ impl Sale {
         &self,
         grab: &Grab<'_>,
         allowance: u64,
-        due: &mut DueHolds<'_>,
+        due: &mut DueHolds<'_, '_>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let wanted = match grab.amount {
@@ -144,7 +145,7 @@ impl Sale {
         if wanted > allowance {
             return Err(Outcome::OverLimit { allowance });
         }
-        let is_enough = |due: &DueHolds<'_>| due.balances.available >= wanted;
+        let is_enough = |due: &DueHolds<'_, '_>| due.balances.available >= wanted;
         self.expire_until(&self.ledger, due, grab.user, t, is_enough);
         let (available, held) = (due.balances.available, due.balances.may_come_back());
         match grab.amount {
@@ -160,7 +161,7 @@ impl Sale {
         &self,
         draw: &Draw,
         user: &[u8],
-        due: &mut DueHolds<'_>,
+        due: &mut DueHolds<'_, '_>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let dice = Dice::new(&self.secret, self.balances.grants + 1);

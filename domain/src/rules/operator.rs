@@ -90,7 +90,7 @@ impl Sale {
         let balances = &self.balances;
         let (applied, available) = if delta > 0 {
             let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
-            let put_in = balances.escrow.map_or(0, |escrow| escrow.put_in);
+            let put_in = self.escrow.map_or(0, |escrow| escrow.put_in);
             if balances.supply + added > INTEGER_MAX || put_in + delta > INTEGER_MAX as i64 {
                 return Decision::misuse(Misuse::SupplyTooLarge);
             }

@@ -93,8 +93,9 @@ impl Sale {
             Err(misuse) => return Decision::misuse(misuse),
         };
         let Elsewhere { units, pass, .. } = *told;
-        if (pass, units) <= (escrow.pass, escrow.elsewhere) {
-            let (units, pass) = (escrow.elsewhere, escrow.pass);
+        let known = self.balances.elsewhere;
+        if (pass, units) <= (escrow.pass, known) {
+            let (units, pass) = (known, escrow.pass);
             return Decision::refuse(Outcome::Elsewhere { units, pass });
         }
         self.change(Outcome::Elsewhere { units, pass }, Effect::Elsewhere { units, pass }, now)

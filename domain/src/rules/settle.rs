@@ -13,7 +13,8 @@ impl Sale {
     pub(crate) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let found = self.ledger.find(settle.user);
-        let mut due = self.own_due_holds(settle.user, &found, t);
+        let mut due = DueHolds::none(&self.balances);
+        self.expire_own(&mut due, settle.user, &found, t);
         let grant = match self.which(settle) {
             Ok(Some(grant)) => grant,
             Ok(None) => return self.decide_unknown(settle, &due, now),
@@ -61,7 +62,7 @@ impl Sale {
     fn decide_unknown<'a>(
         &self,
         settle: &Settle<'a>,
-        due: &DueHolds<'a>,
+        due: &DueHolds<'_, 'a>,
         now: &Now,
     ) -> Decision<'a> {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
@@ -81,10 +82,10 @@ impl Sale {
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;
     /// else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
-    fn decide_reclaim<'a>(
-        &self,
+    fn decide_reclaim<'s, 'a>(
+        &'s self,
         grant: &Grant<'_>,
-        due: &mut DueHolds<'a>,
+        due: &mut DueHolds<'s, 'a>,
         now: &Now,
     ) -> Decision<'a> {
         let (seq, qty, t) = (grant.seq, grant.qty, self.time(now));
@@ -153,12 +154,12 @@ impl Free<'_> {
         }
     }
 
-    fn is_free(&mut self, due: &DueHolds<'_>) -> bool {
+    fn is_free(&mut self, due: &DueHolds<'_, '_>) -> bool {
         let is_it = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == self.qty);
         let fresh = due.seqs.get(self.seen..).unwrap_or_default();
         self.is_listed = self.is_listed || fresh.iter().any(is_it);
         self.seen = due.seqs.len();
-        let mut after = due.balances;
+        let mut after = *due.balances;
         let Some(draw) = &self.sale.terms.draw else { return after.available >= self.qty };
         let moved = after.transfer(self.qty, State::Expired, State::Sold);
         self.is_listed && moved.is_ok() && draw.is_lawful(&after)

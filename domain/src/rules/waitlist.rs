@@ -110,11 +110,13 @@ impl Sale {
     }
 
     /// Whether somebody could be served or dropped by now.
+    #[inline]
     pub fn serves_at(&self, now: &Now) -> bool {
         self.extras.is_some() && self.next_service().is_some_and(|at| at <= self.time(now))
     }
 
     /// Offers made so far, and entries dropped.
+    #[inline]
     pub fn list_totals(&self) -> (u64, u64) {
         self.waitlist().map_or((0, 0), |list| (list.totals.offers, list.totals.dropped))
     }

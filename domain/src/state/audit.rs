@@ -64,12 +64,12 @@ impl Sale {
     /// Recounts what a part sent and received, and what it must have after that: the sum of what it
     /// has and gave, against the sum of what it got.
     fn audit_part(&self) -> [(&'static str, u64, u64); 3] {
-        let Balances { supply, deficit, escrow, .. } = self.balances;
-        let Escrow { put_in, sent, received, .. } = escrow.unwrap_or_default();
+        let Balances { supply, deficit, .. } = self.balances;
+        let Escrow { put_in, sent, received, .. } = self.escrow.unwrap_or_default();
         let counted = self.pairs.sums();
         let (added, withdrawn) = (put_in.max(0).unsigned_abs(), put_in.min(0).unsigned_abs());
         // A sale that is no part has nothing of it.
-        let (got, has) = match escrow {
+        let (got, has) = match self.escrow {
             Some(_) => (added + received + deficit, supply + sent + withdrawn),
             None => (0, 0),
         };

@@ -20,7 +20,7 @@ impl Sale {
     /// The sale as a part; `None` when it is none.
     pub fn part(&self) -> Option<PartView<'_>> {
         let split = self.terms.split.as_deref()?;
-        Some(PartView { split, escrow: self.balances.escrow?, pairs: self.pairs.as_slice() })
+        Some(PartView { split, escrow: self.escrow?, pairs: self.pairs.as_slice() })
     }
 
     /// Whether a user is at home in this sale. In one that is no part of a split everybody is.
@@ -36,7 +36,7 @@ impl Sale {
 
     /// Whether what was sent and received is what the numbers say.
     pub(crate) fn pairs_agree(&self) -> bool {
-        let Escrow { sent, received, .. } = self.balances.escrow.unwrap_or_default();
+        let Escrow { sent, received, .. } = self.escrow.unwrap_or_default();
         self.pairs.sums() == (sent, received)
     }
 }

@@ -7,7 +7,7 @@ use crate::dedup::restocks::Restocks;
 use crate::draw::amounts::Amounts;
 use crate::draw::Draw;
 use crate::ledger::{Block, HashKey, Ledger};
-use crate::model::balances::{Balances, Stock};
+use crate::model::balances::{Balances, Escrow, Stock};
 use crate::model::outcome::Outcome;
 use crate::parts::pairs::Pairs;
 use crate::request::terms::Terms;
@@ -33,6 +33,8 @@ pub struct Sale {
     pub(crate) ledger: Ledger,
     pub(crate) restocks: Restocks,
     pub(crate) fences: Fences,
+    /// What a part of a split was given, and what has moved in all; `None` in a sale that is none.
+    pub(crate) escrow: Option<Escrow>,
     /// What was sent to other parts of a split and received from them.
     pub(crate) pairs: Pairs,
     /// What only some sales keep.
@@ -66,6 +68,11 @@ impl Sale {
     /// The numbers of the sale.
     pub fn balances(&self) -> &Balances {
         &self.balances
+    }
+
+    /// Whether the law holds over its numbers: what [`Balances::is_lawful`] says.
+    pub fn is_lawful(&self) -> bool {
+        self.balances.is_lawful(self.escrow.as_ref())
     }
 
     /// Changes by kind.
@@ -245,6 +252,7 @@ impl Sale {
             ledger: Ledger::new(key),
             restocks: Restocks::default(),
             fences: Fences::default(),
+            escrow: None,
             pairs: Pairs::default(),
             extras,
             tallies: Tallies::default(),

@@ -235,7 +235,7 @@ impl Sale {
     pub fn status(&self, now: &Now) -> Status {
         let balances = &self.balances;
         let schedule = self.terms.schedule.as_ref();
-        let (split, escrow) = (self.terms.split.as_deref(), balances.escrow.as_ref());
+        let (split, escrow) = (self.terms.split.as_deref(), self.escrow.as_ref());
         Status {
             state: self.state_at(self.time(now)),
             supply: balances.supply,
@@ -270,7 +270,7 @@ impl Sale {
             put_in: escrow.map(|escrow| escrow.put_in),
             sent: escrow.map(|escrow| escrow.sent),
             received: escrow.map(|escrow| escrow.received),
-            elsewhere: escrow.map(|escrow| escrow.elsewhere),
+            elsewhere: escrow.map(|_| balances.elsewhere),
             unmet_units: split.map(|_| self.refusals.unmet_units),
             waitlist: self.terms.waitlist.map(|list| list.max),
             offer_ms: self.terms.waitlist.map(|_| self.terms.offer_ms()),

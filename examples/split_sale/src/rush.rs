@@ -65,11 +65,12 @@ impl Heard {
 impl Rush<'_> {
     /// Until all is sold.
     pub fn run(&self) -> Told<Outcome> {
-        let (heard, started) = (Heard::default(), Instant::now());
+        let (told, started) = (Heard::default(), Instant::now());
+        let heard = &told;
         let samples = thread::scope(|scope| {
             let buyers: Vec<_> =
-                (1..=BUYERS).map(|seed| scope.spawn(|| self.buy(seed, &heard))).collect();
-            let samples = self.watch(&heard, started);
+                (1..=BUYERS).map(|seed| scope.spawn(move || self.buy(seed, heard))).collect();
+            let samples = self.watch(heard, started);
             heard.is_over.store(true, Ordering::Relaxed);
             for buyer in buyers {
                 buyer.join().map_err(|_| "A buyer failed")??;
@@ -77,8 +78,8 @@ impl Rush<'_> {
             samples
         })?;
         Ok(Outcome {
-            granted: heard.granted.into_inner(),
-            too_early: heard.too_early.into_inner(),
+            granted: told.granted.into_inner(),
+            too_early: told.too_early.into_inner(),
             seconds: samples.last().map_or(0.0, |(at, _)| *at),
             samples,
         })

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 
@@ -42,6 +42,12 @@ struct Options {
     /// Mutants of the domain that are tried at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
+    /// Longest time for the tests of one program, in seconds: more on a machine that is busy
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    deadline: u64,
+    /// Don't run the tests without a mutant first
+    #[arg(long)]
+    no_baseline: bool,
     /// Forget what came of the mutants that were tried already
     #[arg(long)]
     fresh: bool,
@@ -74,9 +80,10 @@ fn run(options: &Options) -> Result<bool, String> {
     }
     let folder = root.join(FOLDER);
     let tree = Tree::copy(&root, &folder)?;
-    let (chosen, programs) = build(&tree, &all, options.count)?;
+    let (chosen, mut programs) = build(&tree, &all, options.count)?;
+    programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
-    if book.outcomes.is_empty() {
+    if book.outcomes.is_empty() && !options.no_baseline {
         check_baseline(&programs, tree.folder())?;
     }
     let started = Instant::now();
@@ -177,8 +184,8 @@ impl Book {
     }
 }
 
-/// Tries all mutants that were not tried before: those of the domain side by side, those of the
-/// commands one after the other, because a server has two cores to itself.
+/// Tries all mutants that were not tried before: those of the commands one after the other, because
+/// a server has two cores to itself, then those of the domain side by side.
 fn try_all(
     chosen: &Numbered<'_>,
     programs: &Programs,
@@ -195,6 +202,9 @@ fn try_all(
             book.note(number, mutant, outcome);
         }
     };
+    for (number, mutant) in commands {
+        note(*number, mutant, run::commands(programs, tree.folder(), *number));
+    }
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
@@ -204,9 +214,6 @@ fn try_all(
             });
         }
     });
-    for (number, mutant) in commands {
-        note(*number, mutant, run::commands(programs, tree.folder(), *number));
-    }
     Ok(())
 }
 

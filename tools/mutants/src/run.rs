@@ -21,9 +21,6 @@ pub enum Outcome {
     Survived,
 }
 
-/// Longest time for the tests of one program.
-const DEADLINE: Duration = Duration::from_secs(300);
-
 /// Tests of the domain that take most of the time, tried last.
 const SLOW_DOMAIN: [&str; 3] = ["enumeration", "property", "simulation"];
 /// Server tests that say much in little time, tried first.
@@ -52,7 +49,7 @@ pub fn domain(programs: &Programs, folder: &Path, number: usize) -> Outcome {
         for program in &programs.domain {
             // One at a time: there is another mutant beside it.
             let words = [&words[..], &["--test-threads=1"]].concat();
-            match run(program, &folder.join("domain"), number, &words) {
+            match run(programs, program, &folder.join("domain"), number, &words) {
                 Outcome::Survived => {}
                 other => return other,
             }
@@ -65,7 +62,7 @@ pub fn domain(programs: &Programs, folder: &Path, number: usize) -> Outcome {
 /// of them measure time.
 pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
     for program in &programs.command {
-        match run(program, folder, number, &[]) {
+        match run(programs, program, folder, number, &[]) {
             Outcome::Survived => {}
             other => return other,
         }
@@ -80,12 +77,12 @@ pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
             let mut stage = stage.clone();
             loop {
                 let words: Vec<&str> = stage.iter().map(String::as_str).collect();
-                let test = match run(program, folder, number, &words) {
+                let test = match run(programs, program, folder, number, &words) {
                     Outcome::Survived => break,
                     Outcome::Stuck => return Outcome::Stuck,
                     Outcome::Caught(test) => test,
                 };
-                match run(program, folder, number, &["--exact", &test]) {
+                match run(programs, program, folder, number, &["--exact", &test]) {
                     Outcome::Survived => stage.extend(["--skip".to_owned(), test]),
                     other => return other,
                 }
@@ -96,7 +93,13 @@ pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
 }
 
 /// Runs a test program until a test fails or it ends.
-fn run(program: &Path, folder: &Path, number: usize, words: &[&str]) -> Outcome {
+fn run(
+    programs: &Programs,
+    program: &Path,
+    folder: &Path,
+    number: usize,
+    words: &[&str],
+) -> Outcome {
     let started = Command::new(program)
         .args(words)
         .current_dir(folder)
@@ -108,7 +111,7 @@ fn run(program: &Path, folder: &Path, number: usize, words: &[&str]) -> Outcome 
         .spawn();
     match started {
         Ok(mut child) => {
-            let outcome = watch(&mut child);
+            let outcome = watch(&mut child, programs.deadline);
             let _ = child.kill();
             let _ = child.wait();
             outcome
@@ -117,7 +120,7 @@ fn run(program: &Path, folder: &Path, number: usize, words: &[&str]) -> Outcome 
     }
 }
 
-fn watch(child: &mut Child) -> Outcome {
+fn watch(child: &mut Child, deadline: Duration) -> Outcome {
     let (told, lines) = mpsc::channel();
     let out = child.stdout.take().map(BufReader::new);
     thread::spawn(move || {
@@ -129,7 +132,7 @@ fn watch(child: &mut Child) -> Outcome {
     });
     let started = Instant::now();
     loop {
-        match lines.recv_timeout(DEADLINE.saturating_sub(started.elapsed())) {
+        match lines.recv_timeout(deadline.saturating_sub(started.elapsed())) {
             Ok(line) => {
                 if let Some(test) = failed(&line) {
                     return Outcome::Caught(test.to_owned());

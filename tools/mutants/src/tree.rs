@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -22,6 +23,8 @@ pub struct Programs {
     pub domain: Vec<PathBuf>,
     pub command: Vec<PathBuf>,
     pub server: Vec<PathBuf>,
+    /// Longest time for the tests of one of them.
+    pub deadline: Duration,
 }
 
 /// What did not build: the numbers of mutants, perhaps none, and what the compiler said.

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use seckill_harness::program::server_program;
 use seckill_harness::server::Options;
 use seckill_harness::{wait_until, Server};
 
@@ -38,8 +39,9 @@ fn the_server_pays_half_a_percent_at_most() {
     });
     let open = cpu_percent(&server, || drop(exporter.get("/live")));
     println!(
-        "{SALES} sales, {OTHER_KEYS} keys: idle {idle:.2} % of a core, \
-         scraped every 5 s {scraped:.2} %, page open {open:.2} %"
+        "{:?}: {SALES} sales, {OTHER_KEYS} keys: idle {idle:.2} % of a core, \
+         scraped every 5 s {scraped:.2} %, page open {open:.2} %",
+        server_program()
     );
     assert!(scraped - idle < 0.5, "scraped {scraped}, idle {idle}");
     assert!(open - idle < 2.0, "page open {open}, idle {idle}");

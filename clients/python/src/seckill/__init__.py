@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args
@@ -16,7 +17,7 @@ UTF8 = ("utf-8", "surrogateescape")  # Ids that are not UTF-8 come through, and 
 Text = str | bytes
 State = Literal["HELD", "SOLD", "CANCELLED", "EXPIRED", "REFUNDED", "NOGRANT"]
 Outcome = Literal["GRANTED", "ALREADY", "REPLAY", "OVERLIMIT", "SOLDOUT", "SHORT", "NOTOPEN",
-                  "CLOSED", "PAUSED", "DENIED", "BUSY"]
+                  "CLOSED", "PAUSED", "DENIED", "BUSY", "WAITING"]
 FIELDS = {**dict.fromkeys(get_args(State), "state seq qty deadline"),
           **dict.fromkeys(get_args(Outcome), "outcome"),
           **dict.fromkeys(("ALREADY", "REPLAY"), "outcome seq qty state deadline"),
@@ -64,7 +65,6 @@ Row = NamedTuple("Row", [("seq", int), ("user", str), ("qty", int), ("state", St
                          ("deadline", int), ("req", str | None), ("epoch", int), ("round", int)])
 # An allowance of -1 is no limit; admission is OK, DENIED or BUSY.
 User = NamedTuple("User", [("allowance", int), ("admission", str), ("grants", list[Row])])
-
 # An entry of the outbox. What came twice is known by the id, epoch and rev in its data.
 Event = NamedTuple("Event", [("event", str), ("sale", str), ("data", dict[str, Any]),
                              ("user", str | None), ("req", str | None), ("outbox", str | None),
@@ -78,8 +78,13 @@ def decode(fields: Mapping[Any, Any] | list[Any]) -> Event:
     pairs = fields.items() if isinstance(fields, Mapping) else zip(fields[::2], fields[1::2])
     told = {_text(name): _text(value) for name, value in pairs}
     told["data"] = json.loads(told["data"])
-    values: Any = map(told.get, Event._fields)
-    return Event(*values)
+    return Event(*cast(Any, map(told.get, Event._fields)))
+
+
+def home(name: str, parts: int, user: Text) -> tuple[int, str]:
+    """The part of a split sale that is this user's, and its key."""
+    part = zlib.crc32(user.encode(*UTF8) if isinstance(user, str) else user) % parts
+    return part, f"{name}:{{p{part}}}"
 
 
 def _text(value: Any) -> Any:
@@ -107,17 +112,12 @@ class AsyncSale:  # Over a redis.asyncio.Redis.
 
     async def confirm(self, user: Text, req: Text = "", reclaim: bool = False) -> Answer:
         return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim])
-
     async def cancel(self, user: Text, req: Text = "") -> Answer:
         return await self._change("CANCEL", user, req)
-
     async def extend(self, user: Text, ms: int, req: Text = "") -> Answer:
         return await self._change("EXTEND", user, req, ms)
-
     async def status(self) -> dict[str, Any]:
-        told, *_ = await self._ask(json.loads, "", ("SECKILL.STATUS", self.key, "JSON"))
-        return dict(told)
-
+        return dict((await self._ask(json.loads, "", ("SECKILL.STATUS", self.key, "JSON")))[0])
     async def user(self, user: Text) -> User:
         told = (await self._ask(list, "", ("SECKILL.USER", self.key, user)))[0]
         return User(told[0], _text(told[1]), [Row(*map(_text, row)) for row in told[2]])
@@ -194,7 +194,6 @@ class Sale:  # Over a redis.Redis.
     grab, confirm, cancel = _sync(AsyncSale.grab), _sync(AsyncSale.confirm), _sync(AsyncSale.cancel)
     extend, status, user = _sync(AsyncSale.extend), _sync(AsyncSale.status), _sync(AsyncSale.user)
     page = _sync(AsyncSale.page)
-
     def winners(self, state: str = "LIVE", after: int | None = 0) -> Iterator[Row]:
         while after is not None:
             after, rows = self.page(state, after)

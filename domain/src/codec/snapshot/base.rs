@@ -8,7 +8,7 @@ use super::round::RoundStart;
 use crate::admission::LISTS;
 use crate::draw::amounts::Amounts;
 use crate::ledger::HashKey;
-use crate::model::balances::Balances;
+use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::ROUND_TOTALS_MAX;
 use crate::model::outcome::Refused;
 use crate::model::wire;
@@ -51,6 +51,8 @@ pub struct Base {
     pub(super) rounds: Option<RoundsOver>,
     initial_terms: Terms,
     terms: Terms,
+    /// What it was given and has moved in all, if it is a part of a split.
+    pub(super) escrow: Option<Escrow>,
     /// Parts that it has exchanged units with.
     #[serde(deserialize_with = "wire::integer")]
     pub(super) pairs: u64,
@@ -109,6 +111,7 @@ impl Sale {
             rounds: self.rounds().map(over),
             initial_terms: (*self.initial_terms).clone(),
             terms: self.terms.clone(),
+            escrow: self.escrow,
             pairs: self.pairs.as_slice().len() as u64,
             waitlist: self
                 .waitlist()
@@ -144,6 +147,7 @@ impl Base {
         let version = self.balances.version.checked_sub(self.pieces).filter(|it| *it > 0);
         let (version, packets) = (version.ok_or(Refused::Law)?, sale.packets_begun());
         sale.balances = self.start.balances(&Balances { version, ..self.balances }, packets);
+        sale.escrow = self.escrow;
         sale.awaits = self.pieces;
         self.check(&sale)?;
         Ok(sale)
@@ -152,7 +156,7 @@ impl Base {
     /// Whether it can be of a sale, which begins as `sale`.
     fn check(&self, sale: &Sale) -> Result<(), Refused> {
         let (stated, begun) = (&self.balances, &sale.balances);
-        let numbers_hold = stated.is_lawful()
+        let numbers_hold = stated.is_lawful(self.escrow.as_ref())
             && self.created_at <= stated.t
             && counts_all(stated, self.restocks, self.fences)
             && counts_all(begun, 0, 0);
@@ -160,7 +164,7 @@ impl Base {
             && self.initial_terms.check().is_ok()
             && self.initial_terms.schedule == self.terms.schedule
             && self.initial_terms.split == self.terms.split
-            && self.terms.split.is_some() == stated.escrow.is_some()
+            && self.terms.split.is_some() == self.escrow.is_some()
             && self
                 .terms
                 .split

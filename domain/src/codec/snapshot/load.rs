@@ -32,7 +32,7 @@ impl Loader {
         match Piece::decode(bytes)? {
             Piece::Base(_) => Err(Refused::Unknown),
             Piece::Refusals(refusals) => {
-                self.sale.refusals = refusals;
+                self.sale.refusals = *refusals;
                 Ok(())
             }
             piece => {
@@ -51,6 +51,7 @@ impl Loader {
         }
         base.balances.version = base.balances.version.saturating_sub(sale.awaits);
         let complete = sale.balances == base.balances
+            && sale.escrow == base.escrow
             && sale.ledger.winners() == base.winners
             && sale.restocks.len() as u64 == base.restocks
             && sale.fences.len() as u64 == base.fences

@@ -63,7 +63,7 @@ pub enum Piece<'a> {
     /// The next of the rounds that are kept: its grants follow.
     Round(RoundStart),
     /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
-    Refusals(Refusals),
+    Refusals(Box<Refusals>),
     /// What was sent to other parts of a split and received from them.
     Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),
     /// Entries of the waiting list, in order.

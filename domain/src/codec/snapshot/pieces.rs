@@ -116,7 +116,7 @@ pub(crate) fn check_restock_ids(
 /// Checks what was sent to other parts and received from them: the sale knows of none yet.
 /// `balances` is where it stands after it.
 pub(crate) fn check_pairs(sale: &Sale, added: &[Pair], balances: &Balances) -> Result<(), Refused> {
-    let escrow = balances.escrow.ok_or(Refused::Law)?;
+    let escrow = sale.escrow.ok_or(Refused::Law)?;
     let has_moved = |pair: &Pair| pair.sent > 0 || pair.received > 0;
     let are_others = added.iter().all(|pair| has_moved(pair) && sale.has_other_part(pair.peer));
     let ascend = added.is_sorted_by(|a, b| a.peer < b.peer);

@@ -36,7 +36,7 @@ impl Sale {
 
     /// The piece that only a dump holds.
     pub fn refusals_piece(&self) -> Piece<'_> {
-        Piece::Refusals(self.refusals)
+        Piece::Refusals(Box::new(self.refusals))
     }
 
     fn piece(&self, part: Part) -> Piece<'_> {

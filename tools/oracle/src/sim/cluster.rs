@@ -9,10 +9,11 @@ use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
 use super::model::{hear, Model};
-use super::node::{digest, Held, Node, Txn, What};
+use super::node::{digest, version_in, Held, Node, Txn, What};
 use super::setup::Setup;
 use super::step::Step;
 use super::tally::Tally;
+use super::versions::{self, Versions};
 use super::{same, Check, Sample};
 use crate::rebuild;
 
@@ -70,12 +71,16 @@ pub struct Cluster {
     /// Sales whose outbox takes no entries.
     pub broken: Vec<bool>,
     pub names: Vec<Names>,
+    /// `seckill.effects-version` of all nodes.
+    pub setting: u64,
 }
 
 impl Cluster {
     /// INIT of all sales. `None` when one is refused.
     pub fn open(setup: &Setup) -> Result<Option<Cluster>, String> {
         let now = Now { clock_ms: setup.clock, run: setup.run };
+        let Versions { knows, setting } = setup.versions;
+        versions::write_as(setting);
         let (mut held, mut models) = (Vec::new(), Vec::new());
         for opening in &setup.sales {
             let init = opening.init();
@@ -88,21 +93,23 @@ impl Cluster {
             held.push(Held::new(sale, 0));
             models.push(oracle.ok());
         }
-        let primary = Node { held, offset: 0 };
-        let copy = primary.reloaded(setup.run)?;
+        let [first, others @ ..] = knows;
+        let primary = Node { held, offset: 0, knows: first };
+        let replicas = others.map(|knows| primary.reloaded(setup.run, knows));
         let mut cluster = Cluster {
             clock: setup.clock,
             run: setup.run,
             moment: setup.run,
             attached: setup.attached,
             log: Log::rewritten(&primary)?,
-            replicas: vec![copy.clone(); REPLICAS],
-            saved: copy,
+            replicas: replicas.into_iter().collect::<Result<_, _>>()?,
+            saved: primary.reloaded(setup.run, first)?,
             dumps: primary.held.iter().map(|_| None).collect(),
             broken: vec![false; primary.held.len()],
             names: primary.held.iter().map(|_| Names::default()).collect(),
             history: Vec::new(),
             checkpoints: Vec::new(),
+            setting,
             primary,
             models,
         };
@@ -124,7 +131,7 @@ impl Cluster {
 
     /// Does one step and compares everything that it may have changed.
     pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Check {
-        let before = (self.history.len(), self.run);
+        let before = (self.history.len(), self.run, self.setting);
         let done = match step {
             Step::Clock(clock) => {
                 self.clock = *clock;
@@ -137,7 +144,7 @@ impl Cluster {
             fault if step.kind() >= super::step::FIRST_FAULT => self.fault(fault, tally),
             command => self.command(command, tally).and_then(|()| self.replicate(tally)),
         };
-        tally.step(step.kind(), (self.history.len(), self.run) != before);
+        tally.step(step.kind(), (self.history.len(), self.run, self.setting) != before);
         done
     }
 
@@ -159,8 +166,9 @@ impl Cluster {
             let parts = self.history.iter().flat_map(|txn| &txn.parts);
             let mut all = Vec::new();
             for part in parts.filter(|part| part.sale == sale) {
-                if let What::Apply { version, texts, .. } = &part.what {
-                    all.extend((*version..).zip(texts.iter().cloned()));
+                if let What::Apply { position, texts, .. } = &part.what {
+                    let version = version_in(position).unwrap_or_default();
+                    all.extend((version..).zip(texts.iter().cloned()));
                 }
             }
             all
@@ -219,7 +227,8 @@ impl Log {
             Ok(Held { sale, arrived_at: 0, refusals: 0, ..held.clone() })
         };
         let held: Result<Vec<Held>, String> = node.held.iter().map(replayed).collect();
-        Ok(Log { base: Node { held: held?, offset: node.offset }, synced: node.offset })
+        let base = Node { held: held?, offset: node.offset, knows: node.knows };
+        Ok(Log { base, synced: node.offset })
     }
 }
 

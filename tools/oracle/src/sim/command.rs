@@ -17,7 +17,7 @@ use super::model::Heard;
 use super::node::{digest, Part, Txn, What};
 use super::step::Step;
 use super::tally::Tally;
-use super::{same, Check};
+use super::{same, versions, Check};
 use crate::oracle::{Ask, Bytes, Op};
 use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{amount, encoded, masked, reply, request, words};
@@ -229,7 +229,9 @@ impl Cluster {
         same("revs of a command", &(balances.rev - rev), &(entries.len() as u64))?;
         held.follower.check(&held.sale)?;
         let digest = digest(&held.sale);
-        let what = What::Apply { version, texts, entries: entries.clone() };
+        let form = versions::write_as(self.setting);
+        let position = versions::position(version, &entries, form, self.clock);
+        let what = What::Apply { position, texts, entries: entries.clone() };
         Ok(Made { part: Part { sale, what, digest }, entries, kinds: plan.kinds().collect() })
     }
 

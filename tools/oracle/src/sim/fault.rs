@@ -7,7 +7,7 @@ use super::model::{begin, Heard};
 use super::node::{arrived, digest, Node, Part, Txn, What};
 use super::step::Step;
 use super::tally::Tally;
-use super::{same, Check};
+use super::{same, versions, Check};
 use crate::rebuild;
 
 impl Cluster {
@@ -18,6 +18,11 @@ impl Cluster {
             Step::Repeat { replica } => self.repeat(replica),
             Step::Gap { replica } => self.gap(replica),
             Step::Resync { replica } => self.resync(replica),
+            Step::Replace { replica, knows } => self.replace(replica, knows),
+            Step::Setting { version } => {
+                self.set(version);
+                Ok(())
+            }
             Step::Promote { replica } => self.promote(replica, tally),
             Step::Sync => {
                 self.log.synced = self.history.len();
@@ -34,7 +39,7 @@ impl Cluster {
             }
             Step::CrashToSave => {
                 let at = self.next_moment();
-                self.restart_with(self.saved.reloaded(at)?, tally)
+                self.restart_with(self.saved.reloaded(at, self.primary.knows)?, tally)
             }
             Step::Reload => self.reload(),
             Step::Dump { sale } => self.dump(sale),
@@ -68,13 +73,34 @@ impl Cluster {
 
     fn resync(&mut self, replica: usize) -> Check {
         let at = self.next_moment();
-        self.replicas[replica] = self.primary.reloaded(at)?;
+        let knows = self.replicas[replica].knows;
+        self.replicas[replica] = self.primary.reloaded(at, knows)?;
         Ok(())
+    }
+
+    /// A replica starts with another version of the module. Operators hold newer forms back before
+    /// an older one comes.
+    fn replace(&mut self, replica: usize, knows: u64) -> Check {
+        if knows == versions::OLDER {
+            self.set(versions::OLDER);
+        }
+        self.replicas[replica].knows = knows;
+        self.resync(replica)
+    }
+
+    /// `seckill.effects-version` on all nodes, unless an older module is among them.
+    fn set(&mut self, version: u64) {
+        let mut all = self.replicas.iter().chain([&self.primary]);
+        if version == versions::OLDER || all.all(|node| node.knows == versions::NEWER) {
+            self.setting = version;
+            versions::write_as(version);
+        }
     }
 
     /// The replica becomes the primary with what it has, and its disk is that of the primary.
     fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
         let node = self.replicas[replica].clone();
+        self.replicas[replica].knows = self.primary.knows;
         self.take_over(node, tally)?;
         self.resync(replica)?;
         let offset = self.history.len();
@@ -127,7 +153,7 @@ impl Cluster {
 
     fn reload(&mut self) -> Check {
         let at = self.next_moment();
-        self.primary = self.primary.reloaded(at)?;
+        self.primary = self.primary.reloaded(at, self.primary.knows)?;
         self.begin_anew()
     }
 
@@ -141,9 +167,16 @@ impl Cluster {
     fn restore(&mut self, sale: usize, tally: &mut Tally) -> Check {
         let at = self.next_moment();
         let Some(Dumped { dump, model }) = &self.dumps[sale] else { return Ok(()) };
+        if self.setting != 0 && versions::of_dump(dump) > self.setting {
+            // The older ones among the nodes could not read it.
+            return Ok(());
+        }
         let (dump, model) = (Rc::clone(dump), model.clone());
         let held = arrived(&dump, at)?;
-        same("a dump of what was restored", &rebuild::dump(&held.sale), &*dump)?;
+        let again = rebuild::dump(&held.sale);
+        if versions::of_dump(&again) == versions::of_dump(&dump) {
+            same("a dump of what was restored", &again, &*dump)?;
+        }
         self.models[sale] = model.clone();
         begin(&mut self.models[sale], at);
         let heard = vec![Heard::Arrived { sale, model: Box::new(model), at }];

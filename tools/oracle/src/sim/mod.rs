@@ -5,6 +5,7 @@
 //!
 //! * `setup` draws the terms, `swarm` what a run does how often, `plan` the next step.
 //! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
+//! * `versions` is what older and newer modules take from each other.
 //! * `node` applies what was replicated, `follower` is a database that reads the outbox.
 //! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
 //! * `check` compares, `shrink` looks for the shortest list of steps that still fails.
@@ -22,6 +23,7 @@ pub mod shrink;
 mod step;
 mod swarm;
 pub mod tally;
+mod versions;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 

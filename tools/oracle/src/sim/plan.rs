@@ -7,6 +7,7 @@ use super::cluster::{Cluster, REPLICAS};
 use super::setup::{any_number, between, gates, list, once_in, pick, rules};
 use super::step::Step;
 use super::swarm::Swarm;
+use super::versions::{NEWER, OLDER};
 use crate::oracle::{
     Ask, Bytes, Deed, GatePatch, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
 };
@@ -52,8 +53,10 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         29 if once_in(random, 3) => Step::CrashToSave,
         29 => Step::Save,
         30 => Step::Reload,
-        _ if once_in(random, 3) => Step::Restore { sale },
-        _ => Step::Dump { sale },
+        31 if once_in(random, 3) => Step::Restore { sale },
+        31 => Step::Dump { sale },
+        32 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
+        _ => Step::Setting { version: *pick(random, &[0, OLDER]) },
     }
 }
 

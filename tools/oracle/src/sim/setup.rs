@@ -3,6 +3,7 @@
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::request::Init;
 
+use super::versions::Versions;
 use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;
 use crate::world::{amounts, terms};
@@ -45,6 +46,7 @@ pub struct Setup {
     pub run: u64,
     /// Whether the first replica gets everything at once.
     pub attached: bool,
+    pub versions: Versions,
 }
 
 /// A number from `low` to `high`.
@@ -81,6 +83,7 @@ impl Setup {
             clock: START,
             run: RUN,
             attached: !once_in(random, 4),
+            versions: Versions::draw(random),
         }
     }
 }

@@ -27,6 +27,10 @@ pub enum Step {
     Resync { replica: usize },
     /// A replica takes over with what it has; the rest of the history is lost.
     Promote { replica: usize },
+    /// A replica starts with an older or a newer module, and gets everything anew.
+    Replace { replica: usize, knows: u64 },
+    /// `seckill.effects-version` on all nodes.
+    Setting { version: u64 },
     /// The log reaches the disk.
     Sync,
     /// The log is rewritten.
@@ -47,7 +51,7 @@ pub enum Step {
 }
 
 /// The kinds of steps, in the order of the report.
-pub const KINDS: [&str; 32] = [
+pub const KINDS: [&str; 34] = [
     "GRAB",
     "GRAB drawn",
     "MGRAB",
@@ -80,6 +84,8 @@ pub const KINDS: [&str; 32] = [
     "snapshot",
     "reload",
     "dump",
+    "module",
+    "setting",
 ];
 
 /// The first of the kinds that are no commands.
@@ -105,6 +111,8 @@ impl Step {
             Step::Save | Step::CrashToSave => 29,
             Step::Reload => 30,
             Step::Dump { .. } | Step::Restore { .. } => 31,
+            Step::Replace { .. } => 32,
+            Step::Setting { .. } => 33,
         }
     }
 }
@@ -158,6 +166,10 @@ impl Display for Step {
             Step::Gap { replica } => write!(f, "replica {replica} gets one too early"),
             Step::Resync { replica } => write!(f, "replica {replica} gets a snapshot"),
             Step::Promote { replica } => write!(f, "replica {replica} is promoted"),
+            Step::Replace { replica, knows } => {
+                write!(f, "replica {replica} starts with a module of version {knows}")
+            }
+            Step::Setting { version } => write!(f, "CONFIG SET seckill.effects-version {version}"),
             Step::Sync => write!(f, "the log reaches the disk"),
             Step::Rewrite => write!(f, "the log is rewritten"),
             Step::Crash { lost } => write!(f, "crash; the log lacks its last {lost}"),

@@ -9,7 +9,7 @@ use crate::random::Random;
 /// commands, disasters are rare.
 const USUAL: [u64; KINDS.len()] = [
     60, 20, 20, 20, 16, 12, 8, 10, 12, 14, 2, 4, 4, 4, 5, 4, 1, 12, 12, // commands
-    50, 2, 30, 2, 2, 2, 2, 4, 2, 2, 2, 2, 3, // faults
+    50, 2, 30, 2, 2, 2, 2, 4, 2, 2, 2, 2, 3, 2, 2, // faults
 ];
 
 // Places of the kinds that depend on each other.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 pub use super::step::{FIRST_FAULT, KINDS};
 
 /// Counts of what was done and what it came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tally {
     pub runs: u64,
     pub steps: u64,
@@ -21,6 +21,13 @@ pub struct Tally {
     pub lost: u64,
     /// Commands whose reply the oracle foretold.
     pub foretold: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let (kinds, replies) = ([(0, 0); KINDS.len()], BTreeMap::new());
+        Tally { kinds, replies, runs: 0, steps: 0, compared: 0, entries: 0, lost: 0, foretold: 0 }
+    }
 }
 
 impl Tally {

@@ -23,6 +23,9 @@ pub struct Case {
     /// So many users, and the reply to each of them breaks off somewhere.
     #[serde(default)]
     storm: usize,
+    /// The sale of the storm is split into so many.
+    #[serde(default)]
+    parts: usize,
     /// A client that makes a new REQ for each attempt must fail here, and nowhere else.
     #[serde(default)]
     pub catches_the_wrong_client: bool,
@@ -51,6 +54,13 @@ struct Step {
     /// The same of STATUS afterwards.
     #[serde(default)]
     status: Map<String, Value>,
+    /// The key of that STATUS, where the sale is split.
+    #[serde(default = "whole")]
+    of: String,
+}
+
+fn whole() -> String {
+    "KEY".into()
 }
 
 /// One more than the bytes of a reply to a GRAB that is granted.
@@ -118,7 +128,7 @@ impl Place {
         }
         match case.storm {
             0 => Ok(()),
-            users => self.storm(driver, users, &name, &whole),
+            users => self.storm(driver, users, case.parts, [&name, &whole]),
         }
     }
 
@@ -182,7 +192,11 @@ impl Place {
         let expected = json!(expected).to_string().replace("KEY", whole);
         let expected: Value = serde_json::from_str(&expected).unwrap_or_default();
         fits(&expected, &answer).map_err(|why| format!("{order}: {why} in {answer}"))?;
-        let status: String = run(port, &format!("SECKILL.STATUS {whole} JSON")).unwrap_or_default();
+        if step.status.is_empty() {
+            return Ok(());
+        }
+        let of = step.of.replace("KEY", whole);
+        let status: String = run(port, &format!("SECKILL.STATUS {of} JSON")).unwrap_or_default();
         let status: Value = serde_json::from_str(&status).unwrap_or(Value::Null);
         fits(&json!(step.status), &status).map_err(|why| format!("{order}: STATUS: {why}"))
     }
@@ -192,13 +206,16 @@ impl Place {
         &self,
         driver: &mut Driver,
         users: usize,
-        name: &str,
-        whole: &str,
+        parts: usize,
+        [name, whole]: [&str; 2],
     ) -> Result<(), String> {
         let mut told = BTreeSet::new();
         for user in 0..users {
             self.proxy.cut([user % CUTS], None);
-            let order = json!({"call": "grab", "key": name, "user": format!("user-{user}")});
+            let mut order = json!({"call": "grab", "key": name, "user": format!("user-{user}")});
+            if parts > 0 {
+                order["parts"] = json!(parts);
+            }
             let answer = driver.ask(&order.to_string())?;
             self.proxy.mend();
             match (answer["won"].as_bool(), answer["outcome"].as_str(), answer["seq"].as_u64()) {
@@ -209,13 +226,20 @@ impl Place {
                 _ => return Err(format!("{order}: {answer}")),
             }
         }
-        let ask = format!("SECKILL.WINNERS {whole} 0 COUNT 10000 STATE ALL");
-        let (_, rows): (u64, Vec<Vec<redis::Value>>) = run(self.server.port(), &ask)?;
-        let row = |row: &Vec<redis::Value>| {
-            Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?))
+        let mut known = BTreeSet::new();
+        let keys = match parts {
+            0 => vec![whole.to_owned()],
+            _ => (0..parts).map(|part| format!("{whole}:{{p{part}}}")).collect(),
         };
-        let known: Option<BTreeSet<(u64, String, u64)>> = rows.iter().map(row).collect();
-        let known = known.ok_or("WINNERS is no list of grants")?;
+        for key in keys {
+            let ask = format!("SECKILL.WINNERS {key} 0 COUNT 10000 STATE ALL");
+            let (_, rows): (u64, Vec<Vec<redis::Value>>) = run(self.server.port(), &ask)?;
+            let row = |row: &Vec<redis::Value>| {
+                Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?))
+            };
+            let rows: Option<Vec<(u64, String, u64)>> = rows.iter().map(row).collect();
+            known.extend(rows.ok_or("WINNERS is no list of grants")?);
+        }
         if known == told {
             return Ok(());
         }

@@ -1,14 +1,13 @@
 package seckill;
 
-import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
+import com.google.gson.*;
 import java.nio.charset.Charset;
 import java.util.*;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.stream.Stream;
-import redis.clients.jedis.Response;
-import redis.clients.jedis.UnifiedJedis;
+import java.util.zip.CRC32;
+import redis.clients.jedis.*;
 import redis.clients.jedis.exceptions.JedisDataException;
 
 /**
@@ -18,11 +17,9 @@ import redis.clients.jedis.exceptions.JedisDataException;
  */
 @SuppressWarnings("serial")
 public record Sale(UnifiedJedis client, String key, Durable durable, Charset charset) {
-    public enum Outcome {
-        GRANTED, ALREADY, REPLAY, OVERLIMIT, SOLDOUT, SHORT, NOTOPEN, CLOSED, PAUSED, DENIED, BUSY
-    }
+    public enum Outcome { GRANTED, ALREADY, REPLAY, OVERLIMIT, SOLDOUT, SHORT, NOTOPEN, CLOSED,
+        PAUSED, DENIED, BUSY, WAITING }
     public enum State { HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, NOGRANT }
-
     /** Only GRAB has an outcome, refusals have no state; the numbers that there are of seq, qty,
      *  deadline, available, held, allowance, opensIn. After lost attempts a refusal is not the end:
      *  one of them may still arrive, so cancel. */
@@ -38,24 +35,22 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
     /** An entry of the outbox. What came twice is known by the id, epoch and rev in its data. */
     public record Event(String event, String sale, JsonObject data, String user, String req,
             String outbox, String split) {}
+    public record Home(int part, String key) {}
     /** Answers say whether so many replicas have it; the mark is a counter on the sale's node. */
     public record Durable(String mark, int replicas, int timeoutMs) {}
 
     /** The server refused the call and nothing has happened; code is the error's first word. */
     public static final class SaleError extends RuntimeException {
         public final String code;
-        SaleError(String code, Throwable cause) {
-            super(cause.getMessage(), cause);
-            this.code = code;
-        }
+        SaleError(String word, Throwable why) { super(why.getMessage(), why); code = word; }
     }
 
     /** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
     public static final class Unanswered extends RuntimeException {
         public final String req;
-        Unanswered(String req, Throwable cause) {
-            super("ask again with the same REQ: " + cause.getMessage(), cause);
-            this.req = req;
+        Unanswered(String kept, Throwable why) {
+            super("ask again with the same REQ: " + why.getMessage(), why);
+            req = kept;
         }
     }
 
@@ -83,14 +78,12 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
     public Answer confirm(String user, String req, boolean reclaim) {
         return reclaim ? change("CONFIRM", user, req, "RECLAIM") : change("CONFIRM", user, req);
     }
-
     public Answer cancel(String user, String req) { return change("CANCEL", user, req); }
     public Answer extend(String user, long ms, String r) { return change("EXTEND", user, r, ms); }
 
     public JsonObject status() {
         return ask("", r -> json(text(r)), 0, List.of("SECKILL.STATUS", key, "JSON")).value();
     }
-
     public User user(String user) {
         return ask("", r -> new User(number(r, 0), text(at(r, 1)), rows(at(r, 2))), 0,
                 List.of("SECKILL.USER", key, user)).value();
@@ -106,6 +99,14 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
     public static Event decode(Map<String, String> told) {
         return new Event(told.get("event"), told.get("sale"), json(told.get("data")),
                 told.get("user"), told.get("req"), told.get("outbox"), told.get("split"));
+    }
+
+    /** The part of a split sale that is this user's, and its key. */
+    public static Home home(String name, int parts, String user, Charset charset) {
+        var crc = new CRC32();
+        crc.update(user.getBytes(charset));
+        long part = crc.getValue() % parts;
+        return new Home((int) part, name + ":{p" + part + "}");
     }
 
     private Page page(String state, long after) {
@@ -192,9 +193,7 @@ public record Sale(UnifiedJedis client, String key, Durable durable, Charset cha
                 at(r, 6) == null ? null : text(at(r, 6)), number(r, 7), number(r, 8))).toList();
     }
 
-    private static JsonObject json(String text) {
-        return JsonParser.parseString(text).getAsJsonObject();
-    }
+    private static JsonObject json(String t) { return JsonParser.parseString(t).getAsJsonObject(); }
     private static Object at(Object reply, int place) { return ((List<?>) reply).get(place); }
     private static long number(Object reply, int place) { return (Long) at(reply, place); }
     private String text(Object value) { return new String((byte[]) value, charset); }

@@ -1,0 +1,90 @@
+//! Nodes whose modules are of different versions (SPEC 11): an older one among newer ones, which
+//! the setting `seckill.effects-version` holds back.
+//!
+//! So far this module's forms are all of version 1, and a newer one is made up by
+//! `tests/upgrade/made_up.patch`: in a copy of the sources with it (`make sim-upgrade`) newer nodes
+//! write what older ones refuse.
+
+use seckill_domain::position::{EntriesAt, Form, Position, StreamId};
+
+use super::cluster::REPLICAS;
+use super::setup::once_in;
+use super::Check;
+use crate::random::Random;
+use crate::stored_entry::StoredEntry;
+
+/// The version of the effects that an older module knows.
+pub const OLDER: u64 = 1;
+/// What a newer one knows.
+pub const NEWER: u64 = 2;
+
+/// What the nodes are when a run begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    /// The version that each one's module knows: the primary's, then the replicas'.
+    pub knows: [u64; 1 + REPLICAS],
+    /// `seckill.effects-version` on all nodes: `OLDER`, or 0 for what a module knows.
+    pub setting: u64,
+}
+
+impl Versions {
+    /// Draws them: in most runs all are newer.
+    pub fn draw(random: &mut Random) -> Versions {
+        let has_older = once_in(random, 3);
+        let mut draw = || if has_older && once_in(random, 2) { OLDER } else { NEWER };
+        let knows = std::array::from_fn(|_| draw());
+        let may_be_newest = knows == [NEWER; 1 + REPLICAS];
+        Versions { knows, setting: if may_be_newest { 0 } else { OLDER } }
+    }
+}
+
+/// From now on the domain writes what may be written under this setting. What is answered is how
+/// entries are written.
+pub fn write_as(setting: u64) -> Form {
+    Form::known_to(setting)
+}
+
+/// The version of an effect: the first byte of a form is its place among all of them.
+pub fn of_effect(text: &[u8]) -> u64 {
+    match text.first() {
+        // The two forms of version 1.
+        Some(0 | 1) => OLDER,
+        _ => NEWER,
+    }
+}
+
+fn of_piece(bytes: &[u8]) -> u64 {
+    match bytes.first() {
+        Some(0) => OLDER,
+        _ => NEWER,
+    }
+}
+
+/// The version of a dump: the newest of its pieces.
+pub fn of_dump(dump: &[Vec<u8>]) -> u64 {
+    dump.iter().map(|piece| of_piece(piece)).max().unwrap_or(OLDER)
+}
+
+/// The version of what one APPLY carries.
+pub fn of_apply(position: &[u8], texts: &[Vec<u8>]) -> u64 {
+    let form = position.split(|byte| *byte == b':').nth(1);
+    let of_entries = if form.is_none_or(|form| form == b"1") { OLDER } else { NEWER };
+    texts.iter().map(|text| of_effect(text)).max().unwrap_or(OLDER).max(of_entries)
+}
+
+/// Whether a module that knows `knows` takes what is of `version`.
+pub fn takes(knows: u64, version: u64, what: &str) -> Check {
+    match version <= knows {
+        true => Ok(()),
+        false => Err(format!("an older module refuses {what}: it is of version {version}")),
+    }
+}
+
+/// The position of an APPLY, as it is replicated.
+pub fn position(version: u64, entries: &[StoredEntry], form: Form, at: u64) -> Vec<u8> {
+    let id = StreamId { ms: at, seq: version };
+    let entries = (!entries.is_empty()).then_some(EntriesAt { form, id });
+    let mut text = Vec::new();
+    Position { version, entries }.encode(&mut text);
+    text
+}
