@@ -59,7 +59,7 @@ fn run(options: &Options) -> Told<()> {
     let with = sell(&cluster, options, "phone", true)?;
     let title = format!("Units by part: {} parts on {NODES} nodes", options.parts);
     let below = format!(
-        "Measured on this machine, {} units; the most asked part is asked three times as much as \
+        "Measured on one machine, {} units; the most asked part is asked three times as much as \
          the least asked (red: much, blue: little)",
         options.units
     );

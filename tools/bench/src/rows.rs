@@ -1,5 +1,7 @@
 //! The rows of the tables: what was found, beside what, in which setting, and its bar.
 
+mod waiting;
+
 use seckill_crowd::screen::thousands;
 
 use crate::cases::{crowd, fork, growth, instructions, others, restore, sale};
@@ -65,6 +67,7 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.instructions();
     rows.large(plan);
     rows.others();
+    rows.waiting(plan);
     rows.reported(plan);
     rows.all
 }

@@ -7,8 +7,9 @@ pub mod instructions;
 pub mod others;
 pub mod restore;
 pub mod sale;
+pub mod waiting;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::control::Control;
@@ -20,6 +21,8 @@ pub struct Bench {
     pub module: PathBuf,
     /// The file of the module whose commands judge nothing.
     pub noop: PathBuf,
+    /// The file of an older one, to compare instructions with.
+    pub older: Option<PathBuf>,
     /// The server, `Redis 7.0.15`.
     pub server: String,
     pub plan: Plan,
@@ -41,9 +44,19 @@ impl Bench {
 
     /// The same with the module whose commands judge nothing beside it.
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
+        self.noop_beside(&self.module, through, settings)
+    }
+
+    /// The same with another file of the module.
+    pub fn noop_beside(
+        &self,
+        module: &Path,
+        through: &[&str],
+        settings: &[&str],
+    ) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();
-        Control::start_through(through, Some(&self.module), &settings)
+        Control::start_through(through, Some(module), &settings)
     }
 }
 
@@ -54,7 +67,7 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 9] = [
+pub const CASES: [Case; 10] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -64,4 +77,5 @@ pub const CASES: [Case; 9] = [
     Case { name: "fork", run: fork::run },
     Case { name: "restore", run: restore::run },
     Case { name: "growth", run: growth::run },
+    Case { name: "waiting", run: waiting::run },
 ];

@@ -4,6 +4,7 @@ use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::Sale;
 
 use super::cluster::{Cluster, REPLICAS};
+use super::paid;
 use super::setup::{any_number, between, gates, list, once_in, pick, rules};
 use super::step::Step;
 use super::swarm::Swarm;
@@ -38,6 +39,7 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         // A sale that draws takes no amounts.
         0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
         2 => several(random, cluster),
+        8 if !cluster.paid.is_empty() && !once_in(random, 3) => paid::import(random, &cluster.paid),
         kind @ 0..=17 => Step::Ask { sale, op: command(random, kind, value) },
         18 => between_calls(random, sale, value, cluster),
         19 => Step::Clock(clock(random, cluster, value)),
