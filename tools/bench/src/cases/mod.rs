@@ -5,6 +5,7 @@ pub mod fork;
 pub mod growth;
 pub mod instructions;
 pub mod others;
+pub mod parts;
 pub mod restore;
 pub mod sale;
 
@@ -54,13 +55,14 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 9] = [
+pub const CASES: [Case; 10] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
     Case { name: "crowd", run: crowd::run },
     Case { name: "others", run: others::run },
     Case { name: "instructions", run: instructions::run },
+    Case { name: "parts", run: parts::run },
     Case { name: "fork", run: fork::run },
     Case { name: "restore", run: restore::run },
     Case { name: "growth", run: growth::run },
