@@ -135,7 +135,7 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 
 # SECKILL_TEST_SERVER names another server; docs/ keeps a run of each.
 bench: deps ## Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
-	$(BUILD) -p seckill-noop -p seckill-bench --bin bench
+	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
 
 bench-instructions: ## Count the server's instructions for one call (valgrind)

@@ -5,6 +5,7 @@ pub mod fork;
 pub mod growth;
 pub mod instructions;
 pub mod others;
+pub mod parts;
 pub mod restore;
 pub mod sale;
 pub mod waiting;
@@ -74,6 +75,7 @@ pub const CASES: [Case; 10] = [
     Case { name: "crowd", run: crowd::run },
     Case { name: "others", run: others::run },
     Case { name: "instructions", run: instructions::run },
+    Case { name: "parts", run: parts::run },
     Case { name: "fork", run: fork::run },
     Case { name: "restore", run: restore::run },
     Case { name: "growth", run: growth::run },
