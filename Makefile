@@ -20,7 +20,7 @@ WATCH_COST ?= redis-7.0.15 redis-8.10.2 valkey-9.1.2
 # And for `make shop-test`.
 SHOP ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist order-demo \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-parts order-demo \
 	orders-test watch-test watch-cost \
 	clients clients-deps durability \
 	test test-domain test-server test-release mutants matrix suites cluster-test torture sim sim-upgrade sim-parts proof-parts \
@@ -65,6 +65,10 @@ demo-redpacket: deps ## Pay out three rounds of red packets and draw what was pa
 demo-waitlist: deps ## Sell to 10,000 people of whom a third don't pay, with and without a waiting list
 	$(BUILD) -p waiting_list --bin waiting_list
 	target/release/waiting_list
+
+demo-parts: deps ## Sell on a cluster of three, and draw how units move to where they are asked for
+	$(BUILD) -p split_sale --bin split_sale -p seckill-cli --bin seckill
+	target/release/split_sale
 
 orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
 	@.ci/deps orders
@@ -131,7 +135,7 @@ torture: deps ## Kill, freeze, cut off and promote servers that sell, and check 
 
 # SECKILL_TEST_SERVER names another server; docs/ keeps a run of each.
 bench: deps ## Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
-	$(BUILD) -p seckill-noop -p seckill-bench --bin bench
+	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
 
 bench-instructions: ## Count the server's instructions for one call (valgrind)

@@ -113,6 +113,7 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
     for line in [
         "SECKILL.GRAB p1 dave",
         "SECKILL.GRAB p1 dave QTY 9 REQ r",
+        "SECKILL.GRAB p1 dave REQ r WAIT",
         "SECKILL.CONFIRM p1 dave",
         "SECKILL.CONFIRM p1 dave REQ r RECLAIM",
         "SECKILL.CANCEL p1 dave REQ r",
@@ -490,6 +491,19 @@ fn parts_of_several_sales_lie_together_in_a_cluster() {
         ("COMMAND GETKEYS SECKILL.SEND sale:phone:{p0} phone 1 3", "['sale:phone:{p0}']"),
     ]);
     assert_eq!(events(&mut conn, "orders:{p1}"), ["INIT", "INIT", "GRANT", "GRANT", "RECEIVE"]);
+}
+
+/// What is here is theirs who wait here, until so many units are owed elsewhere.
+#[test]
+fn nothing_is_sent_away_from_those_who_wait() {
+    let (server, mut conn) = two_parts("LIMIT 0 HOLD 900000 WAITLIST 9");
+    assert_eq!(conn.cmd("SECKILL.GRAB p1 carol QTY 2").items()[0].text(), "GRANTED");
+    conn.check(&[
+        ("SECKILL.GRAB p1 alice QTY 3 REQ w WAIT", "['WAITING' 1 0 0]"),
+        ("SECKILL.SEND p1 s 0 2", "[0 2]"),
+        ("SECKILL.SEND p1 s 0 1 OWED", "[1 1]"),
+    ]);
+    server.assert_sound("p1");
 }
 
 /// What was promised can always be settled: without memory for anything else, too.

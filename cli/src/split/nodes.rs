@@ -101,28 +101,25 @@ impl Nodes {
                 Err(why) => return Attempt::Again(why),
             },
         };
-        let is_whole = cmds.first().is_some_and(|first| is_multi(first));
         let mut pipeline = Pipeline::new();
-        let mut count = 0;
-        for (number, command) in cmds.iter().enumerate() {
-            // It holds for one command; a transaction whose slot is on its way is refused.
-            if asking && (number == 0 || !is_whole) {
+        for command in cmds {
+            // It holds for one command.
+            if asking {
                 pipeline.add_command(cmd("ASKING"));
-                count += 1;
             }
             pipeline.add_command(command.clone());
-            count += 1;
         }
-        let each = 1 + usize::from(asking && !is_whole);
+        let each = 1 + usize::from(asking);
+        let count = cmds.len() * each;
         let packed = pipeline.get_packed_pipeline();
         let replies = match connection.req_packed_commands(&packed, 0, count) {
             Ok(replies) => replies,
             Err(error) => return Attempt::Again(error.to_string()),
         };
         self.open.insert(address.to_owned(), connection);
-        let skip = usize::from(asking);
-        let replies: Vec<Value> = replies.into_iter().skip(skip).step_by(each).collect();
+        let replies: Vec<Value> = replies.into_iter().skip(each - 1).step_by(each).collect();
         // Of a transaction each command can be refused before anything is done.
+        let is_whole = cmds.first().is_some_and(is_multi);
         let first = if is_whole { replies.len() } else { 1 };
         let refused = replies.iter().take(first).find_map(|reply| match reply {
             Value::ServerError(error) => Some((error.clone(), said(reply))),
@@ -132,6 +129,8 @@ impl Nodes {
         let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
         match (error.code(), there) {
             ("MOVED", Some(to)) => Attempt::Moved(to),
+            // ASKING does not reach what a transaction queues.
+            ("ASK", _) if is_whole => Attempt::Again("its slot is on its way".into()),
             ("ASK", Some(to)) if !asking => self.attempt(&to, true, cmds),
             (code, _) if PASSING.contains(&code) => Attempt::Again(text),
             _ => Attempt::Done(replies),

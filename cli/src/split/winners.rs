@@ -55,7 +55,7 @@ pub fn run(mut split: Split, options: &Options) -> Result<(), String> {
 }
 
 enum List {
-    Csv(csv::Writer<std::io::StdoutLock<'static>>),
+    Csv(Box<csv::Writer<std::io::StdoutLock<'static>>>),
     Json(BufWriter<std::io::StdoutLock<'static>>),
 }
 
@@ -66,7 +66,7 @@ impl List {
         }
         let mut csv = csv::Writer::from_writer(stdout().lock());
         csv.write_record(HEAD).map_err(|e| e.to_string())?;
-        Ok(List::Csv(csv))
+        Ok(List::Csv(Box::new(csv)))
     }
 
     fn add(&mut self, part: usize, fields: &[Value]) -> Result<(), String> {

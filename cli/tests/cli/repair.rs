@@ -165,6 +165,7 @@ fn what_nobody_can_know_is_asked_for() {
     assert_eq!(server.call("EXISTS s:{p2}"), "0");
     let words = [&["repair", "s", "--nothing-sold", "--put-in", "1001"], &TERMS[..]].concat();
     assert!(split(&server, &words).ends_with("paused as the others are\n"));
+    assert_eq!(server.cmd("SECKILL.STATUS s:{p2}").field("state").text(), "paused");
     split(&server, &["resume", "s"]);
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4007 units put in, 0 under way\n");
     assert!(refused(&server, &["repair", "t", "--nothing-sold", "--supply", "1"])

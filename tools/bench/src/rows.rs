@@ -1,8 +1,10 @@
 //! The rows of the tables: what was found, beside what, in which setting, and its bar.
 
+mod waiting;
+
 use seckill_crowd::screen::thousands;
 
-use crate::cases::{crowd, fork, growth, instructions, others, restore, sale};
+use crate::cases::{crowd, fork, growth, instructions, others, parts, restore, sale};
 use crate::contenders::{FUNCTION, INCR, MODULE, SADD, SCRIPT};
 use crate::figures::{
     Figures, Place, Spread, BUSY, BYTES, INSTRUCTIONS, MS, PER_SECOND, SERVER_US, US,
@@ -65,7 +67,9 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.instructions();
     rows.large(plan);
     rows.others();
+    rows.waiting(plan);
     rows.reported(plan);
+    rows.parts();
     rows.all
 }
 
@@ -231,6 +235,22 @@ impl Rows<'_> {
         self.value(("AUDIT, grants with HOLD and REQ", "ms"), &setting, audit, (MS, 1.0), "");
         let what = ("RESTORE of the same", "ms; of a hash and a sorted set");
         self.value(what, &setting, restore, (MS, 1.0), restore::HASH_AND_ZSET);
+    }
+
+    /// Of a sale in parts. The bar is for a server that has an eighth of them.
+    fn parts(&mut self) {
+        for servers in parts::SERVERS {
+            let case = parts::grabs(servers);
+            let found = self.figures.spread((&case, MODULE), SERVER_US);
+            let setting = format!("no AOF, {PIPELINED}; servers take turns");
+            self.add((&case, "us of a server"), &setting, None, found);
+        }
+        for servers in parts::SPREAD_OVER {
+            let case = parts::balanced(servers);
+            let found = self.figures.spread((&case, MODULE), BUSY);
+            let bar = (servers > 1).then_some(Bar::AtMost(1.0));
+            self.add((&case, "% of a server's core"), "--interval 20, nobody buys", bar, found);
+        }
     }
 
     /// A figure as it is in parts of `scale`, beside another's of the same case.

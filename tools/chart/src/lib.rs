@@ -4,6 +4,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+pub mod units;
+
 pub const INK: RGBColor = RGBColor(31, 35, 40);
 pub const PALE_INK: RGBColor = RGBColor(89, 99, 110);
 

@@ -8,6 +8,7 @@
 //! * `sales` makes sales for tests that are about something else.
 //! * `shorthand` is how tests write effects.
 //! * `sound` tells whether what came out of altered bytes is a sale like any other.
+//! * `turns` holds what an outbox tells of a waiting list to the rules, without the sale's word.
 //! * `sim` simulates nodes, logs and faults around the oracle.
 
 pub mod oracle;
@@ -17,6 +18,7 @@ pub mod shorthand;
 pub mod sim;
 pub mod sound;
 pub mod stored_entry;
+pub mod turns;
 pub mod world;
 
 use seckill_random as random;

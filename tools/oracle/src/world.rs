@@ -293,11 +293,9 @@ impl World {
         let times = [status.round, status.round_ends_at, status.next_round_at];
         same!("round", times, self.oracle.round_times(self.clock));
         same!("packets", status.packets, self.oracle.packets());
-        same!("part", part_numbers(&self.sale, &status), self.oracle.part_numbers());
-        let pairs = self.sale.part().map_or(&[][..], |part| part.pairs);
-        let pairs = pairs.iter().map(|pair| (pair.peer.into(), pair.sent, pair.received));
-        same!("pairs", pairs.collect::<Vec<(u64, u64, u64)>>(), self.oracle.pairs());
-        same!("the law of a part", self.oracle.part_adds_up(), true);
+        verify_part(&self.sale, &self.oracle, &status)?;
+        let unmet = status.unmet_units.map(|units| units as i64);
+        same!("unmet", unmet, self.oracle.part_numbers().last().copied());
         let totals = self.sale.round_totals();
         let totals: Vec<_> =
             totals.map(|total| (total.round, total.supply, total.sold, total.winners)).collect();
@@ -667,6 +665,19 @@ pub fn reply(outcome: &Outcome) -> String {
     }
 }
 
+/// Compares what a part was given, and what moved between it and the others. What it refused is
+/// counted by each node alone.
+pub fn verify_part(sale: &Sale, oracle: &Oracle, status: &Status) -> Check {
+    let mut numbers = oracle.part_numbers();
+    numbers.pop();
+    same!("part", part_numbers(sale, status), numbers);
+    let pairs = sale.part().map_or(&[][..], |part| part.pairs);
+    let pairs = pairs.iter().map(|pair| (pair.peer.into(), pair.sent, pair.received));
+    same!("pairs", pairs.collect::<Vec<(u64, u64, u64)>>(), oracle.pairs());
+    same!("the law of a part", oracle.part_adds_up(), true);
+    Ok(())
+}
+
 /// What STATUS and PARTS have of a part, in the oracle's order.
 fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
     let Some(part) = sale.part() else { return Vec::new() };
@@ -677,7 +688,6 @@ fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
         status.received,
         status.elsewhere,
         Some(part.escrow.pass),
-        status.unmet_units,
     ];
     let numbers = numbers.into_iter().flatten().map(|number| number as i64);
     status.put_in.into_iter().chain(numbers).collect()

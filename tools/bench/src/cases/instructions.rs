@@ -41,6 +41,13 @@ pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDO
 pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 /// The recommended call of a sale that is a part of a split.
 pub const PART: &str = "the same in a part of a split";
+/// The recommended call of a sale with a waiting list, on which nobody is.
+pub const LISTED: &str = "the same in a sale with a waiting list";
+/// Calls of a sale without a list, and the same calls of a version that had none.
+pub const BEFORE: [[&str; 2]; 2] = [
+    [RECOMMENDED[0], "winner with REQ, HOLD and OUTBOX, before"],
+    [WINNER[0], "plain winner, before"],
+];
 pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
 
 const KINDS: [Kind; 4] = [
@@ -76,7 +83,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         eprintln!("{CASE}: skipped, {why}");
         return Ok(());
     }
-    let mut meter = Meter::start(bench)?;
+    let mut meter = Meter::start(bench, &bench.module)?;
     let supply = PLENTY.to_string();
     let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
     meter.control.tell(&init)?;
@@ -100,14 +107,36 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
         }
     }
-    let words = ["SECKILL.GRAB", "part", USER, "REQ", REQ];
-    let Count { instructions, logged } = meter.measure(&Request::new(&words, GRANTED))?;
-    bench.figures.add(CASE, PART, INSTRUCTIONS, instructions);
-    bench.figures.add(CASE, PART, BYTES, logged);
+    let list = ["OUTBOX", "of-listed", "WAITLIST", "1000"];
+    let init = ["SECKILL.INIT", "listed", &supply, "HOLD", "900000"];
+    meter.control.tell(&[&init[..], &list].concat())?;
+    for (key, name) in [("part", PART), ("listed", LISTED)] {
+        let words = ["SECKILL.GRAB", key, USER, "REQ", REQ];
+        let Count { instructions, logged } = meter.measure(&Request::new(&words, GRANTED))?;
+        bench.figures.add(CASE, name, INSTRUCTIONS, instructions);
+        bench.figures.add(CASE, name, BYTES, logged);
+    }
+    drop(meter);
+    older(bench)?;
     match differ.is_empty() {
         true => Ok(()),
         false => Err(differ.join("; ")),
     }
+}
+
+/// The same calls of an older version, where there is one.
+fn older(bench: &mut Bench) -> Result<(), String> {
+    let Some(module) = bench.older.clone() else { return Ok(()) };
+    let mut meter = Meter::start(bench, &module)?;
+    let supply = PLENTY.to_string();
+    let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
+    meter.control.tell(&init)?;
+    meter.control.tell(&["SECKILL.INIT", "plain", &supply])?;
+    for (kind, [_, before]) in KINDS.iter().zip(BEFORE) {
+        let Count { instructions, .. } = meter.measure(&Request::new(kind.words, kind.reply))?;
+        bench.figures.add(CASE, before, INSTRUCTIONS, instructions);
+    }
+    Ok(())
 }
 
 fn reason_to_skip(server: &str) -> Option<String> {
@@ -142,12 +171,12 @@ struct Meter {
 }
 
 impl Meter {
-    fn start(bench: &Bench) -> Result<Meter, String> {
+    fn start(bench: &Bench, module: &Path) -> Result<Meter, String> {
         let kept = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
         let folder = kept.path().to_owned();
         let out = format!("--callgrind-out-file={}", folder.join("calls").display());
         let through = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
-        let control = bench.server_with_noop(&through, &[&QUIET[..], &AOF].concat())?;
+        let control = bench.noop_beside(module, &through, &[&QUIET[..], &AOF].concat())?;
         let users = Box::new(spread(USERS, USERS));
         Ok(Meter { control, folder, calls: bench.plan.counted_calls, users, _folder: kept })
     }

@@ -5,10 +5,12 @@ pub mod fork;
 pub mod growth;
 pub mod instructions;
 pub mod others;
+pub mod parts;
 pub mod restore;
 pub mod sale;
+pub mod waiting;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::control::Control;
@@ -20,6 +22,8 @@ pub struct Bench {
     pub module: PathBuf,
     /// The file of the module whose commands judge nothing.
     pub noop: PathBuf,
+    /// The file of an older one, to compare instructions with.
+    pub older: Option<PathBuf>,
     /// The server, `Redis 7.0.15`.
     pub server: String,
     pub plan: Plan,
@@ -41,9 +45,19 @@ impl Bench {
 
     /// The same with the module whose commands judge nothing beside it.
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
+        self.noop_beside(&self.module, through, settings)
+    }
+
+    /// The same with another file of the module.
+    pub fn noop_beside(
+        &self,
+        module: &Path,
+        through: &[&str],
+        settings: &[&str],
+    ) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();
-        Control::start_through(through, Some(&self.module), &settings)
+        Control::start_through(through, Some(module), &settings)
     }
 }
 
@@ -54,14 +68,16 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 9] = [
+pub const CASES: [Case; 11] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
     Case { name: "crowd", run: crowd::run },
     Case { name: "others", run: others::run },
     Case { name: "instructions", run: instructions::run },
+    Case { name: "parts", run: parts::run },
     Case { name: "fork", run: fork::run },
     Case { name: "restore", run: restore::run },
     Case { name: "growth", run: growth::run },
+    Case { name: "waiting", run: waiting::run },
 ];

@@ -74,17 +74,17 @@ impl Oracle {
         data += &gates.sample.map_or(String::new(), |(permille, _)| number("sample", permille));
         data += &unless_0("admit", gates.admit);
         data += if gates.mask { ",\"mask\":true" } else { "" };
-        if let Some(list) = &rules.list {
-            data += &unless_0("waitlist", list.max);
-            data += &unless_0("offer_ms", list.offer_ms);
-            data += &number("overtake", list.overtake);
-        }
         let mut raw = rules.outbox.map_or(String::new(), |stream| format!(" outbox={stream}"));
         if let Some(part) = &rules.part {
             data += &number("part", part.number);
             data += &number("parts", part.of);
             data += &number("total", part.total);
             raw += &format!(" split={}", part.split.as_bytes().escape_ascii());
+        }
+        if let Some(list) = &rules.list {
+            data += &unless_0("waitlist", list.max);
+            data += &unless_0("offer_ms", list.offer_ms);
+            data += &number("overtake", list.overtake);
         }
         self.happen_with(event, data, raw);
     }

@@ -17,7 +17,7 @@ use super::{same, Check};
 use crate::oracle::{Bytes, Op, Oracle, Row};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
-use crate::world::{counters, numbers, verify_list};
+use crate::world::{counters, numbers, verify_list, verify_part};
 
 /// The counters that are the same on every node come behind those of refusals.
 const REFUSALS: std::ops::Range<usize> = 2..13;
@@ -37,6 +37,7 @@ impl Cluster {
         same("attempts", &status.counters.attempts(), &attempts)?;
         let Some(oracle) = model else { return Ok(()) };
         verify_numbers(&status, oracle, self.clock)?;
+        verify_part(&held.sale, oracle, &status)?;
         let totals = held.sale.round_totals();
         let totals = totals.map(|total| (total.round, total.supply, total.sold, total.winners));
         same("totals", &totals.collect(), &oracle.totals())?;

@@ -10,6 +10,7 @@ use seckill_domain::Sale;
 
 use super::model::{hear, Model};
 use super::node::{digest, version_in, Held, Node, Txn, What};
+use super::paid::Paid;
 use super::setup::Setup;
 use super::step::Step;
 use super::tally::Tally;
@@ -71,6 +72,8 @@ pub struct Cluster {
     /// Sales whose outbox takes no entries.
     pub broken: Vec<bool>,
     pub names: Vec<Names>,
+    /// Orders that were paid at primaries that are lost.
+    pub paid: Vec<Paid>,
     /// `seckill.effects-version` of all nodes.
     pub setting: u64,
 }
@@ -107,6 +110,7 @@ impl Cluster {
             dumps: primary.held.iter().map(|_| None).collect(),
             broken: vec![false; primary.held.len()],
             names: primary.held.iter().map(|_| Names::default()).collect(),
+            paid: Vec::new(),
             history: Vec::new(),
             checkpoints: Vec::new(),
             setting,

@@ -134,6 +134,7 @@ impl Cluster {
     /// `node` is the primary from now on.
     fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
         tally.lost += (self.history.len() - node.offset) as u64;
+        self.note_paid(&node);
         self.rewind(node.offset);
         self.primary = node;
         self.run = self.next_moment();

@@ -6,8 +6,10 @@ use seckill_domain::ledger::Grant;
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
 
+use super::turns;
 use super::{same, Check};
 use crate::stored_entry::StoredEntry;
+use crate::turns::Turns;
 
 /// A grant as entries tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct Follower {
     stored_round: u64,
     /// The largest seq that was told.
     grants: u64,
+    /// Who waits. Of a part it can't be told: what others have is in no entry.
+    turns: Option<Turns>,
 }
 
 impl Follower {
@@ -97,6 +101,7 @@ impl Follower {
             round: balances.round,
             stored_round: balances.round,
             grants: balances.grants,
+            turns: turns::begun(sale),
         }
     }
 
@@ -117,6 +122,9 @@ impl Follower {
         }
         same("law of an entry", &numbers[0], &numbers[1..].iter().sum())?;
         self.numbers = numbers;
+        if let Some(turns) = &mut self.turns {
+            turns::read(turns, entry)?;
+        }
         if entry.has("seq") {
             self.round = entry.number_or_0("round")?;
             let line = Line {
@@ -171,7 +179,7 @@ impl Follower {
         if self.round == balances.round {
             same("numbers of the last entry", &self.numbers, &numbers)?;
         }
-        Ok(())
+        self.turns.as_ref().map_or(Ok(()), |told| turns::check(told, sale))
     }
 
     /// Whether the shop follows yet.

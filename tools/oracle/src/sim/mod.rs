@@ -6,7 +6,9 @@
 //! * `setup` draws the terms, `swarm` what a run does how often, `plan` the next step.
 //! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
 //! * `versions` is what older and newer modules take from each other.
-//! * `node` applies what was replicated, `follower` is a database that reads the outbox.
+//! * `node` applies what was replicated, `follower` is a database that reads the outbox, `turns`
+//!   whose turn it was by it.
+//! * `paid` is what a shop imports once a primary was lost.
 //! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
 //! * `check` compares, `shrink` looks for the shortest list of steps that still fails.
 
@@ -17,12 +19,14 @@ mod fault;
 mod follower;
 mod model;
 mod node;
+mod paid;
 mod plan;
 mod setup;
 pub mod shrink;
 mod step;
 mod swarm;
 pub mod tally;
+mod turns;
 mod versions;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};

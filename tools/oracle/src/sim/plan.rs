@@ -1,10 +1,12 @@
 //! The next step, drawn where the sales stand: near edges, about grants that there are.
 
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
+use seckill_domain::parts::pairs::Pair;
 use seckill_domain::Sale;
 
 use super::cluster::{Cluster, REPLICAS};
-use super::setup::{any_number, between, gates, list, once_in, pick, rules};
+use super::paid;
+use super::setup::{any_number, between, gates, list, once_in, pick, rules, SPLIT};
 use super::step::Step;
 use super::swarm::Swarm;
 use super::versions::{NEWER, OLDER};
@@ -38,24 +40,25 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         // A sale that draws takes no amounts.
         0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
         2 => several(random, cluster),
-        kind @ 0..=17 => Step::Ask { sale, op: command(random, kind, value) },
+        8 if !cluster.paid.is_empty() && !once_in(random, 3) => paid::import(random, &cluster.paid),
+        kind @ (0..=17 | 19..=21) => Step::Ask { sale, op: command(random, kind, value) },
         18 => between_calls(random, sale, value, cluster),
-        19 => Step::Clock(clock(random, cluster, value)),
-        20 => Step::Outbox { sale, broken: once_in(random, 3) },
-        21 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
-        22 => Step::Repeat { replica },
-        23 => Step::Gap { replica },
-        24 => Step::Resync { replica },
-        25 => Step::Promote { replica },
-        26 => Step::Sync,
-        27 => Step::Rewrite,
-        28 => Step::Crash { lost: random.below(12) as usize },
-        29 if once_in(random, 3) => Step::CrashToSave,
-        29 => Step::Save,
-        30 => Step::Reload,
-        31 if once_in(random, 3) => Step::Restore { sale },
-        31 => Step::Dump { sale },
-        32 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
+        22 => Step::Clock(clock(random, cluster, value)),
+        23 => Step::Outbox { sale, broken: once_in(random, 3) },
+        24 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
+        25 => Step::Repeat { replica },
+        26 => Step::Gap { replica },
+        27 => Step::Resync { replica },
+        28 => Step::Promote { replica },
+        29 => Step::Sync,
+        30 => Step::Rewrite,
+        31 => Step::Crash { lost: random.below(12) as usize },
+        32 if once_in(random, 3) => Step::CrashToSave,
+        32 => Step::Save,
+        33 => Step::Reload,
+        34 if once_in(random, 3) => Step::Restore { sale },
+        34 => Step::Dump { sale },
+        35 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
         _ => Step::Setting { version: *pick(random, &[0, OLDER]) },
     }
 }
@@ -118,7 +121,7 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
 /// A command, and one that runs in the middle of it: mostly to the same sale, by few users.
 fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster) -> Step {
     let kind = |random: &mut Random| match random.below(3) {
-        0 => random.below(18) as usize,
+        0 => random.below(22) as usize,
         _ => *pick(random, &[0, 0, 1, 3, 5, 17]),
     };
     let outer = kind(random);
@@ -209,8 +212,60 @@ fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
         14 => enlist(random, List::Allow),
         15 => enlist(random, List::Deny),
         16 => Op::Init { supply: any_number(random), rules: rules(random) },
+        19 => send(random, sale),
+        20 => receive(random, sale),
+        21 => elsewhere(random, sale),
         _ => Op::Sweep(random.below(5) as usize),
     }
+}
+
+/// Which split a call says it means.
+fn split(random: &mut Random) -> &'static str {
+    if once_in(random, 20) {
+        "another"
+    } else {
+        SPLIT
+    }
+}
+
+/// A part to move units to or from, and what was ever moved: mostly one that there is.
+fn peer(random: &mut Random, sale: &Sale) -> Pair {
+    let Some(part) = sale.part() else { return Pair::default() };
+    let peer = random.below(u64::from(part.split.parts.get()) + 1) as u16;
+    let known = part.pairs.iter().find(|pair| pair.peer == peer);
+    known.copied().unwrap_or(Pair { peer, ..Pair::default() })
+}
+
+/// A total: most grow a little, some stand or are late.
+fn total(random: &mut Random, before: u64) -> u64 {
+    let total = match random.below(8) {
+        0 => before,
+        1 => before.saturating_sub(1),
+        2 => any_number(random),
+        _ => before + between(random, 1, 9),
+    };
+    total.min(INTEGER_MAX)
+}
+
+fn send(random: &mut Random, sale: &Sale) -> Op {
+    let pair = peer(random, sale);
+    let total = match random.below(3) {
+        0 => shifted(pair.sent + sale.balances().available, random).min(INTEGER_MAX),
+        _ => total(random, pair.sent),
+    };
+    Op::Send { split: split(random), to: pair.peer.into(), total, owed: once_in(random, 3) }
+}
+
+fn receive(random: &mut Random, sale: &Sale) -> Op {
+    let pair = peer(random, sale);
+    let total = total(random, pair.received);
+    Op::Receive { split: split(random), from: pair.peer.into(), total }
+}
+
+fn elsewhere(random: &mut Random, sale: &Sale) -> Op {
+    let pass = sale.part().map_or(0, |part| part.escrow.pass);
+    let units = if once_in(random, 2) { 0 } else { any_number(random) };
+    Op::Elsewhere { split: split(random), units, pass: shifted(pass, random) }
 }
 
 fn patch(random: &mut Random) -> Patch {

@@ -4,7 +4,7 @@ use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::request::Init;
 
 use super::versions::Versions;
-use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Rules, HOLD_MAX, SECRET};
+use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Part, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;
 use crate::world::{amounts, terms};
 
@@ -16,6 +16,9 @@ const RUN: u64 = 500;
 
 /// The id of every sale: the oracle's.
 const ID: u64 = 77;
+
+/// The split that parts are of.
+pub const SPLIT: &str = "s";
 
 /// Lists of amounts.
 const LISTS: [&[u64]; 6] = [
@@ -78,13 +81,15 @@ impl Setup {
     pub fn draw(random: &mut Random) -> Setup {
         let sales = if once_in(random, 6) { 2 } else { 1 };
         let is_plain = random.below(5) < 3;
-        Setup {
-            sales: (0..sales).map(|_| Opening::draw(random, is_plain)).collect(),
-            clock: START,
-            run: RUN,
-            attached: !once_in(random, 4),
-            versions: Versions::draw(random),
+        let mut sales: Vec<Opening> = (0..sales).map(|_| Opening::draw(random, is_plain)).collect();
+        if once_in(random, 4) {
+            // The same part of each, or nobody would be at home in two.
+            let of = between(random, 1, 3);
+            let number = random.below(of);
+            sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));
         }
+        let attached = !once_in(random, 4);
+        Setup { sales, clock: START, run: RUN, attached, versions: Versions::draw(random) }
     }
 }
 
@@ -191,6 +196,19 @@ impl Opening {
             rules.gates = gates(random);
         }
         Opening { supply, rules }
+    }
+
+    /// Makes it one of several parts. Few can't be: those that draw or repeat, and those of a total
+    /// that is too small.
+    fn be_part(&mut self, random: &mut Random, number: u64, of: u64) {
+        let is_possible = self.rules.drawing == Drawing::Named && self.rules.every.is_none();
+        if is_possible || once_in(random, 10) {
+            let total = match once_in(random, 20) {
+                true => any_number(random),
+                false => INTEGER_MAX.min(self.supply + any_number(random)),
+            };
+            self.rules.part = Some(Part { number, of, split: SPLIT, total });
+        }
     }
 
     /// The request.

@@ -51,7 +51,7 @@ pub enum Step {
 }
 
 /// The kinds of steps, in the order of the report.
-pub const KINDS: [&str; 34] = [
+pub const KINDS: [&str; 37] = [
     "GRAB",
     "GRAB drawn",
     "MGRAB",
@@ -71,6 +71,9 @@ pub const KINDS: [&str; 34] = [
     "INIT",
     "sweep",
     "between",
+    "SEND",
+    "RECEIVE",
+    "ELSEWHERE",
     "clock",
     "outbox",
     "deliver",
@@ -89,7 +92,7 @@ pub const KINDS: [&str; 34] = [
 ];
 
 /// The first of the kinds that are no commands.
-pub const FIRST_FAULT: usize = 19;
+pub const FIRST_FAULT: usize = 22;
 
 impl Step {
     /// Its place in [`KINDS`].
@@ -98,21 +101,21 @@ impl Step {
             Step::Ask { op, .. } => kind_of(op),
             Step::Several { .. } => 2,
             Step::Between { .. } => 18,
-            Step::Clock(_) => 19,
-            Step::Outbox { .. } => 20,
-            Step::Deliver { .. } => 21,
-            Step::Repeat { .. } => 22,
-            Step::Gap { .. } => 23,
-            Step::Resync { .. } => 24,
-            Step::Promote { .. } => 25,
-            Step::Sync => 26,
-            Step::Rewrite => 27,
-            Step::Crash { .. } => 28,
-            Step::Save | Step::CrashToSave => 29,
-            Step::Reload => 30,
-            Step::Dump { .. } | Step::Restore { .. } => 31,
-            Step::Replace { .. } => 32,
-            Step::Setting { .. } => 33,
+            Step::Clock(_) => 22,
+            Step::Outbox { .. } => 23,
+            Step::Deliver { .. } => 24,
+            Step::Repeat { .. } => 25,
+            Step::Gap { .. } => 26,
+            Step::Resync { .. } => 27,
+            Step::Promote { .. } => 28,
+            Step::Sync => 29,
+            Step::Rewrite => 30,
+            Step::Crash { .. } => 31,
+            Step::Save | Step::CrashToSave => 32,
+            Step::Reload => 33,
+            Step::Dump { .. } | Step::Restore { .. } => 34,
+            Step::Replace { .. } => 35,
+            Step::Setting { .. } => 36,
         }
     }
 }
@@ -137,6 +140,9 @@ fn kind_of(op: &Op) -> usize {
         Op::Enlist { list: List::Allow, .. } => 14,
         Op::Enlist { .. } => 15,
         Op::Init { .. } => 16,
+        Op::Send { .. } => 19,
+        Op::Receive { .. } => 20,
+        Op::Elsewhere { .. } => 21,
         _ => 17,
     }
 }

@@ -8,8 +8,10 @@ use crate::random::Random;
 /// How much each kind weighs when nothing is left out. Clock and deliveries are as common as
 /// commands, disasters are rare.
 const USUAL: [u64; KINDS.len()] = [
-    60, 20, 20, 20, 16, 12, 8, 10, 12, 14, 2, 4, 4, 4, 5, 4, 1, 12, 12, // commands
-    50, 2, 30, 2, 2, 2, 2, 4, 2, 2, 2, 2, 3, 2, 2, // faults
+    // Commands; those of parts are the last.
+    60, 20, 20, 20, 16, 12, 8, 10, 12, 14, 2, 4, 4, 4, 5, 4, 1, 12, 12, 20, 20, 12,
+    // Faults.
+    50, 2, 30, 2, 2, 2, 2, 4, 2, 2, 2, 2, 3, 2, 2,
 ];
 
 // Places of the kinds that depend on each other.
@@ -17,6 +19,8 @@ const GRAB: usize = 0;
 const MGRAB: usize = 2;
 const PAUSE: usize = 10;
 const RESUME: usize = 11;
+const SEND: usize = 19;
+const ELSEWHERE: usize = 21;
 
 /// The weights of one run.
 #[derive(Clone, Debug)]
@@ -37,6 +41,10 @@ impl Swarm {
         weights[RESUME] = weights[RESUME].max(2 * weights[PAUSE]);
         if setup.sales.len() == 1 {
             weights[MGRAB] = 0;
+        }
+        // Nothing moves where no sale is a part; now and then it is tried.
+        if setup.sales.iter().all(|sale| sale.rules.part.is_none()) {
+            weights[SEND..=ELSEWHERE].iter_mut().for_each(|weight| *weight = (*weight).min(1));
         }
         Swarm { weights }
     }

@@ -2,104 +2,22 @@
 
 use std::path::Path;
 
-use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
-use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+use seckill_chart::units::{self, Run};
 
 use super::{Outcome, Setting};
-
-const WIDTH: u32 = 860;
-const HEIGHT: u32 = 380;
-const TOP: i32 = 74;
-const BOTTOM: i32 = 340;
-const PANEL: i32 = 380;
-const LEFT: i32 = 60;
-const GAP: i32 = 30;
-
-const LEAST_ASKED: (f64, f64, f64) = (9.0, 105.0, 218.0);
-const MOST_ASKED: (f64, f64, f64) = (207.0, 34.0, 46.0);
-const GRID: RGBColor = RGBColor(208, 215, 222);
 
 /// Writes the picture of two runs of one setting.
 ///
 /// # Errors
 /// A sentence.
 pub fn write(file: &Path, setting: &Setting, runs: [(&str, &Outcome); 2]) -> Result<(), String> {
-    let area = SVGBackend::new(file, (WIDTH, HEIGHT)).into_drawing_area();
-    draw(&area, setting, runs).map_err(|e| format!("The picture can't be drawn: {e}"))
-}
-
-fn draw(area: &Area<'_>, setting: &Setting, runs: [(&str, &Outcome); 2]) -> Drawn {
-    area.fill(&WHITE)?;
     let title = format!("Units by part: {} parts, {} units", setting.parts, setting.units);
-    text(area, &title, (20, 22), 17, INK, HPos::Left)?;
     let below = format!(
         "Simulated, {:.0} calls a second; the most asked part is asked {:.1} times as much as the \
          least asked (red: much, blue: little)",
         setting.calls,
         (1.0 + setting.skew) / (1.0 - setting.skew)
     );
-    text(area, &below, (20, 42), 12, PALE_INK, HPos::Left)?;
-    let seconds = runs.iter().map(|(_, run)| run.seconds).fold(0.0, f64::max);
-    let most = runs.iter().flat_map(|(_, run)| &run.samples).flat_map(|(_, units)| units).max();
-    let scale = Scale { seconds, units: most.copied().unwrap_or(1) as f64 };
-    for (number, (name, run)) in runs.into_iter().enumerate() {
-        panel(area, LEFT + number as i32 * (PANEL + GAP), name, run, &scale)?;
-    }
-    area.present()
-}
-
-struct Scale {
-    seconds: f64,
-    units: f64,
-}
-
-impl Scale {
-    fn at(&self, left: i32, seconds: f64, units: f64) -> (i32, i32) {
-        let x = left + (f64::from(PANEL - 20) * seconds / self.seconds) as i32;
-        (x, BOTTOM - (f64::from(BOTTOM - TOP) * units / self.units) as i32)
-    }
-}
-
-fn panel(area: &Area<'_>, left: i32, name: &str, run: &Outcome, scale: &Scale) -> Drawn {
-    text(area, name, (left, TOP - 14), 13, INK, HPos::Left)?;
-    for quarter in 0..=4 {
-        let units = scale.units * f64::from(quarter) / 4.0;
-        let (x, y) = scale.at(left, scale.seconds, units);
-        area.draw(&PathElement::new([(left, y), (x, y)], GRID))?;
-        if left == LEFT {
-            text(area, &format!("{units:.0}"), (left - 8, y), 11, PALE_INK, HPos::Right)?;
-        }
-    }
-    for quarter in 0..=4 {
-        let seconds = scale.seconds * f64::from(quarter) / 4.0;
-        let (x, y) = scale.at(left, seconds, 0.0);
-        let label = format!("{:.0} ms", seconds * 1e3);
-        text(area, &label, (x, y + 14), 11, PALE_INK, HPos::Center)?;
-    }
-    let ranks = ranks(run);
-    for (part, rank) in ranks.iter().enumerate() {
-        let shown = run.samples.iter().step_by(2);
-        let line = shown.map(|(at, units)| scale.at(left, *at, units[part] as f64));
-        area.draw(&PathElement::new(line.collect::<Vec<_>>(), ink(*rank).stroke_width(1)))?;
-    }
-    Ok(())
-}
-
-/// For each part between 0 and 1 how much it is asked, as its first units went.
-fn ranks(run: &Outcome) -> Vec<f64> {
-    let early = run.samples.get(4).or(run.samples.last());
-    let Some((_, units)) = early else { return Vec::new() };
-    let (least, most) = (units.iter().min(), units.iter().max());
-    let (least, most) = (least.copied().unwrap_or(0) as f64, most.copied().unwrap_or(0) as f64);
-    units.iter().map(|left| (most - *left as f64) / (most - least).max(1.0)).collect()
-}
-
-fn ink(rank: f64) -> RGBColor {
-    let mix = |from: f64, to: f64| (from + (to - from) * rank) as u8;
-    RGBColor(
-        mix(LEAST_ASKED.0, MOST_ASKED.0),
-        mix(LEAST_ASKED.1, MOST_ASKED.1),
-        mix(LEAST_ASKED.2, MOST_ASKED.2),
-    )
+    let runs = runs.map(|(name, run)| Run { name, samples: &run.samples, seconds: run.seconds });
+    units::write(file, &title, &below, &runs)
 }

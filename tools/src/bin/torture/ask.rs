@@ -134,6 +134,8 @@ fn read(value: &Value) -> Option<Answer> {
         "SOLDOUT" => Answer::SoldOut { held: number(1)? },
         "SHORT" => Answer::Short { available: number(1)? },
         "OVERLIMIT" => Answer::OverLimit,
+        "WAITING" => Answer::Waiting { ticket: number(1)? },
+        "BUSY" => Answer::Busy,
         "PAUSED" => Answer::Paused,
         "NOTOPEN" => Answer::NotOpen,
         _ => Answer::Stands { seq: number(1)?, state: state(0)?, deadline: number(3)? },

@@ -74,6 +74,8 @@ enum Ground<'a> {
     Step(u64, &'a Step),
     /// The restock of that rev.
     Restock(u64),
+    /// That its user waits.
+    Joined,
     /// That there was no grant of this REQ.
     NoGrant,
     /// That the REQ is fenced off: there can never be a grant of it.
@@ -172,7 +174,7 @@ impl<'a> Checker<'a> {
         if !is_sensible(op.deed, &answered.answer) {
             return self.violation(op, &format!("was answered {:?}.", answered.answer));
         }
-        let ground = match self.ground(op, &answered.answer) {
+        let ground = match self.ground(op, call, &answered.answer) {
             Ground::Step(_, step) if !self.is_of(call, answered, step) => Ground::Missing,
             ground => ground,
         };
@@ -194,16 +196,17 @@ impl<'a> Checker<'a> {
             Ground::Fence => {
                 let promised = self.evidence.promise == Promise::Everything && answered.kept;
                 // An IMPORT is no GRAB: no fence keeps it off.
-                let is_grabbed = self.newest(op).is_some_and(|tale| tale.steps[0].event == "GRANT");
+                let is_grabbed = |tale: &Tale| ["GRANT", "OFFER"].contains(&&*tale.steps[0].event);
+                let is_grabbed = self.newest(op).is_some_and(is_grabbed);
                 if promised && is_grabbed && !self.forgets() {
                     self.violation(op, "was told that it is fenced off, and it was granted.");
                 }
             }
-            Ground::Restock(_) | Ground::Other | Ground::Missing => {}
+            Ground::Restock(_) | Ground::Joined | Ground::Other | Ground::Missing => {}
         }
     }
 
-    fn ground(&self, op: &Op, answer: &Answer) -> Ground<'a> {
+    fn ground(&self, op: &Op, call: &Try, answer: &Answer) -> Ground<'a> {
         let mine = match answer {
             Answer::Granted { seq, .. }
             | Answer::Replay { seq, .. }
@@ -219,6 +222,7 @@ impl<'a> Checker<'a> {
                     (mine.map(|tale| tale.row.qty), Some(moment.stock.available)) == told
                 })
             }
+            Answer::Waiting { ticket } => return self.joined(op, call, *ticket),
             Answer::Replay { seq: 0, .. } => return Ground::Fence,
             Answer::Stands { seq: 0, state: State::Cancelled, .. } => return Ground::Fence,
             Answer::Stands { seq: 0, .. } => return Ground::NoGrant,
@@ -239,6 +243,17 @@ impl<'a> Checker<'a> {
         match (found, mine) {
             (Some(step), Some(tale)) => Ground::Step(tale.row.seq, step),
             _ => Ground::Missing,
+        }
+    }
+
+    /// Where the user stands is told of a ticket that no later primary gave out.
+    fn joined(&self, op: &Op, call: &Try, ticket: u64) -> Ground<'a> {
+        let epoch = self.story.joined.get(&(op.user.clone(), ticket));
+        let is_there = epoch.is_some_and(|epoch| self.evidence.reign_of(*epoch) <= call.reign);
+        if is_there {
+            Ground::Joined
+        } else {
+            Ground::Missing
         }
     }
 
@@ -410,9 +425,13 @@ impl<'a> Checker<'a> {
                 let was_so = moments.any(|moment| {
                     let stock = moment.stock;
                     match (op.deed, &answered.answer) {
+                        (_, Answer::SoldOut { held }) if moment.waiting > 0 => {
+                            stock.held.max(1) == *held
+                        }
                         (_, Answer::SoldOut { held }) => {
                             (stock.available, stock.held) == (0, *held)
                         }
+                        (_, Answer::Busy) => is_full(kind, moment.waiting),
                         (_, Answer::Short { available }) => stock.available == *available,
                         (_, Answer::Paused) | (Deed::Pause, _) => moment.paused,
                         (Deed::Resume, _) => !moment.paused,
@@ -442,6 +461,11 @@ fn reign_of(op: &Op) -> Option<u64> {
     first.filter(|first| op.tries.iter().all(|call| call.reign == *first))
 }
 
+/// Whether nobody else can join the waiting list.
+fn is_full(kind: &Kind, waiting: u64) -> bool {
+    matches!(kind, Kind::Listed(list) if waiting >= list.max)
+}
+
 /// Whether nothing is sold between two rounds.
 fn has_gaps(kind: &Kind) -> bool {
     matches!(kind, Kind::Rounds { every_ms, lasts_ms } if lasts_ms < every_ms)
@@ -462,6 +486,8 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
             Answer::SoldOut { .. } | Answer::Short { .. } | Answer::OverLimit => true,
             Answer::Paused | Answer::NotOpen => true,
             Answer::Elsewhere => deed == Deed::Mgrab,
+            Answer::Waiting { .. } => true,
+            Answer::Busy => deed == Deed::Grab,
             _ => false,
         },
         (Deed::Import, Answer::Granted { state, .. }) => *state == State::Sold,
@@ -484,6 +510,8 @@ fn may_have_made(op: &Op, step: &Step) -> bool {
     op.deed.events().contains(&step.event.as_str())
         && op.tries.iter().any(|call| match &call.answered {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
+            // Who waits is offered the units later, whatever else they are told meanwhile.
+            Some(_) if step.event == "OFFER" => true,
             Some(answered) => !op.deed.is_grab() || !answered.kept,
             None => true,
         })

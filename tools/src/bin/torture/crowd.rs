@@ -15,6 +15,7 @@ use redis::Connection;
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
+use crate::waiting;
 use seckill_harness::process::lock;
 use seckill_random::Random;
 
@@ -46,6 +47,7 @@ impl Open {
         let special = match kind {
             Kind::Plain => String::new(),
             Kind::Drawn(draw) => format!(" {}", draw.words()),
+            Kind::Listed(list) => format!(" {}", list.words()),
             Kind::Rounds { every_ms, lasts_ms } => format!(" EVERY {every_ms} LASTS {lasts_ms}"),
         };
         let stream = self.stream();
@@ -64,7 +66,7 @@ impl Open {
     fn takes_units(&self) -> bool {
         match &self.terms.kind {
             Kind::Drawn(draw) => matches!(draw, Draw::Uniform { .. }),
-            Kind::Plain | Kind::Rounds { .. } => true,
+            Kind::Plain | Kind::Rounds { .. } | Kind::Listed(_) => true,
         }
     }
 
@@ -267,6 +269,7 @@ impl Client {
         if is_plain && !amount.contains("UPTO") && self.random.below(8) == 0 {
             left.push(Deed::Import);
         }
+        left.extend(waiting::deeds(&self.sales[sale].terms.kind, &amount, &mut self.random));
         Order { user, req: self.new_req("o"), amount, left }
     }
 
@@ -317,7 +320,11 @@ impl Client {
         let Order { user, req, amount, .. } = order;
         let key = &self.sales[sale].key;
         let line = match deed {
-            Deed::Grab => format!("SECKILL.GRAB {key} {user}{amount} REQ {req}"),
+            Deed::Grab => {
+                let kind = &self.sales[sale].terms.kind;
+                let waits = waiting::words(kind, amount, &mut self.random);
+                format!("SECKILL.GRAB {key} {user}{amount} REQ {req}{waits}")
+            }
             Deed::Confirm => {
                 let late = if self.random.below(2) == 0 { " RECLAIM" } else { "" };
                 format!("SECKILL.CONFIRM {key} {user} REQ {req}{late}")

@@ -5,6 +5,7 @@
 //! numbers.
 
 use crate::draws::Draw;
+use crate::waiting::{List, Waiter};
 
 /// A grant's state, as replies and entries name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,8 @@ impl Deed {
     /// The events that the deed may be told as in the outbox.
     pub fn events(self) -> &'static [&'static str] {
         match self {
-            Deed::Grab | Deed::Mgrab => &["GRANT"],
+            Deed::Grab => &["GRANT", "OFFER"],
+            Deed::Mgrab => &["GRANT"],
             Deed::Confirm => &["CONFIRM", "RECLAIM", "RECLAIM-REFUSED"],
             Deed::Cancel => &["CANCEL"],
             Deed::Extend => &["EXTEND"],
@@ -140,6 +142,12 @@ pub enum Answer {
     },
     /// OVERLIMIT.
     OverLimit,
+    /// WAITING, with the ticket.
+    Waiting {
+        ticket: u64,
+    },
+    /// BUSY: the waiting list is full.
+    Busy,
     /// PAUSED.
     Paused,
     /// NOTOPEN: between two rounds.
@@ -203,6 +211,8 @@ pub struct Entry {
     pub limits: Option<Limits>,
     /// ROUND: the one that begins.
     pub round: Option<u64>,
+    /// WAIT, OFFER, LEAVE and DROPPED: who waits, or waited.
+    pub wait: Option<Waiter>,
 }
 
 /// What ALTER can change.
@@ -240,6 +250,8 @@ pub enum Kind {
     Plain,
     /// Red packets.
     Drawn(Draw),
+    /// Who comes too late may wait.
+    Listed(List),
     /// A round begins every so many milliseconds of Unix time and is open for some of them.
     Rounds {
         every_ms: u64,
@@ -282,6 +294,8 @@ pub struct Evidence {
     pub deficit: u64,
     pub id: String,
     pub rev: u64,
+    /// The tickets of those who wait.
+    pub waiting: Vec<u64>,
 }
 
 impl Evidence {

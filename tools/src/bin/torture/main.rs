@@ -25,6 +25,7 @@ mod sales;
 mod story;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod watch;
 mod world;
 

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use crate::ask::command;
 use crate::crowd::Open;
 use crate::history::{Entry, Evidence, Limits, Op, Promise, Reign, Row, State, Stock};
+use crate::waiting::Waiter;
 
 const PAGE: u64 = 1_000;
 /// The replica and the primary are compared by what the server itself thinks of all their bytes.
@@ -42,7 +43,16 @@ pub fn evidence(
         deficit: number("deficit"),
         id: status.get("id").and_then(Json::as_str).unwrap_or_default().to_owned(),
         rev: number("rev"),
+        waiting: waiting(redis, &sale.key)?.into_iter().map(|(ticket, _)| ticket).collect(),
     })
+}
+
+/// The tickets of those who wait, and until when each does.
+pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, String> {
+    type Cells = (u64, String, u64, String, u64, u64);
+    let line = format!("SECKILL.WAITERS {key} 0 COUNT {PAGE}");
+    let (_, rows): (u64, Vec<Cells>) = command(line.split(' ')).query(redis).map_err(failed)?;
+    Ok(rows.into_iter().map(|(ticket, .., until)| (ticket, until)).collect())
 }
 
 /// STATUS as JSON.
@@ -165,6 +175,19 @@ fn entry(fields: &Fields<'_>) -> Option<Entry> {
         restock,
         limits,
         round: fields.number("round"),
+        wait: waiter(fields),
+    })
+}
+
+/// Who waits, or waited, in an entry that has a ticket.
+fn waiter(fields: &Fields<'_>) -> Option<Waiter> {
+    Some(Waiter {
+        ticket: fields.number("ticket")?,
+        user: fields.raw("user")?,
+        req: fields.raw("req")?,
+        qty: fields.number("qty")?,
+        until: fields.number_or_0("until")?,
+        reason: fields.word("reason").unwrap_or_default().to_owned(),
     })
 }
 

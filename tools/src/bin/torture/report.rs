@@ -43,6 +43,9 @@ pub struct Told {
     pub beyond: u64,
     pub altered: u64,
     pub rounds: u64,
+    /// Who joined a waiting list, and offers made to them.
+    pub waited: u64,
+    pub offered: u64,
 }
 
 impl Told {
@@ -65,6 +68,8 @@ impl Told {
                 }
                 "ALTER" => self.altered += 1,
                 "ROUND" => self.rounds += 1,
+                "WAIT" => self.waited += 1,
+                "OFFER" => self.offered += 1,
                 _ => {}
             }
             supply = entry.stock.supply;
@@ -104,7 +109,7 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         let times = |tally: &Tally| tally.faults.get(&fault).copied();
         add(&mut table, fault.name(), tallies, times);
     }
-    let numbers: [(&str, Number); 17] = [
+    let numbers: [(&str, Number); 19] = [
         ("episodes, each with servers and sales of its own", |tally| tally.episodes),
         ("calls", |tally| tally.calls),
         ("of them made by another module in the server", |tally| tally.by_module),
@@ -117,6 +122,8 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         ("grants by MGRAB, all or none", |tally| tally.told.joint),
         ("amounts drawn", |tally| tally.told.drawn),
         ("rounds begun", |tally| tally.told.rounds),
+        ("entries on a waiting list", |tally| tally.told.waited),
+        ("offers to them", |tally| tally.told.offered),
         ("IMPORTs", |tally| tally.told.imported),
         ("of them beyond the supply", |tally| tally.told.beyond),
         ("ALTERs", |tally| tally.told.altered),

@@ -3,14 +3,15 @@
 use crate::crowd::Open;
 use crate::draws::Draw;
 use crate::history::{Kind, Limits, Terms};
+use crate::waiting::List;
 use seckill_random::Random;
 
 fn some(random: &mut Random, from: u64, to: u64) -> u64 {
     from + random.below(to - from)
 }
 
-/// One sale that many users crowd at, one with few units, one that never ends, one that draws and
-/// one with rounds.
+/// One sale that many users crowd at, one with few units, one that never ends, one that draws,
+/// one with rounds, and one with a waiting list.
 pub fn new(random: &mut Random) -> Vec<Open> {
     let crowded = Terms {
         supply: some(random, 300, 3_000),
@@ -36,12 +37,18 @@ pub fn new(random: &mut Random) -> Vec<Open> {
         limits: limits(some(random, 1, 4), 0, some(random, 50, 900)),
         kind: Kind::Rounds { every_ms, lasts_ms },
     };
+    let listed = Terms {
+        supply: some(random, 2, 30),
+        limits: limits(some(random, 0, 5), 0, some(random, 20, 400)),
+        kind: Kind::Listed(List::new(random)),
+    };
     let sales = [
         ("crowded", crowded, 400),
         ("scarce", scarce, 60),
         ("endless", endless, 1 << 40),
         ("drawn", drawn, 300),
         ("rounds", rounds, 150),
+        ("listed", listed, 120),
     ];
     sales.map(|(key, terms, users)| Open { key: key.into(), terms, users }).to_vec()
 }

@@ -4,8 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use seckill_oracle::turns::Turns;
+
 use crate::draws::Left;
 use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Stock, Terms};
+use crate::waiting;
 
 /// What the outbox says has happened.
 #[derive(Debug, Default)]
@@ -18,6 +21,10 @@ pub struct Story {
     pub orders: HashMap<(String, String), u64>,
     /// The rev of each restock, by its REQ.
     pub restocks: HashMap<String, u64>,
+    /// Who joined the waiting list with which ticket, and in which epoch.
+    pub joined: HashMap<(String, u64), u64>,
+    /// Those who wait, where there is a list.
+    pub turns: Option<Turns>,
     /// By round.
     users: HashMap<(u64, String), Live>,
     epoch: u64,
@@ -44,6 +51,8 @@ pub struct Moment {
     pub limits: Limits,
     /// By how much a restock changed the supply, else 0.
     pub applied: i64,
+    /// How many wait.
+    pub waiting: u64,
 }
 
 /// The life of one grant.
@@ -87,7 +96,8 @@ impl Story {
     /// # Errors
     /// The first thing that can't be, as a sentence with its rev.
     pub fn of(evidence: &Evidence) -> Result<Story, String> {
-        let mut story = Story::default();
+        let turns = waiting::begun(&evidence.terms.kind);
+        let mut story = Story { turns, ..Story::default() };
         for entry in &evidence.entries {
             let told = story.tell(entry, evidence);
             told.map_err(|why| format!("{why} Entry: {entry:?}"))?;
@@ -102,6 +112,9 @@ impl Story {
         ensure(entry.id == evidence.id, || "An entry of another sale is in the outbox.".into())?;
         ensure(entry.epoch >= self.epoch, || "The epoch went back.".into())?;
         self.epoch = entry.epoch;
+        if let (Some(turns), Kind::Listed(list)) = (&mut self.turns, &evidence.terms.kind) {
+            waiting::read(turns, entry, list)?;
+        }
         let mut applied = 0;
         match (&entry.grant, &entry.restock) {
             (Some(row), None) => self.grant(entry, row, &evidence.terms)?,
@@ -119,8 +132,14 @@ impl Story {
         let is_shared = self.left.as_ref().is_none_or(|left| left.shares(stock.available));
         ensure(is_shared, || format!("What is left can't be drawn: {:?}.", self.left))?;
         let Story { stock, paused, limits, .. } = *self;
-        self.moments.push(Moment { stock, paused, limits, applied });
+        let waiting = self.waiting();
+        self.moments.push(Moment { stock, paused, limits, applied, waiting });
         Ok(())
+    }
+
+    /// How many wait.
+    fn waiting(&self) -> u64 {
+        self.turns.as_ref().map_or(0, |turns| turns.waiting.len() as u64)
     }
 
     /// The units of a round.
@@ -134,6 +153,7 @@ impl Story {
     /// Entries that are not about a grant.
     fn other(&mut self, entry: &Entry, terms: &Terms) -> Told {
         let Stock { available, held, .. } = self.stock;
+        let somebody_waits = self.waiting() > 0;
         let fits = match entry.event.as_str() {
             "INIT" => {
                 self.begin_sale(entry.t, terms);
@@ -146,12 +166,21 @@ impl Story {
             "ROUND" => self.turn(entry, &terms.kind),
             "PAUSE" => !std::mem::replace(&mut self.paused, true),
             "RESUME" => std::mem::replace(&mut self.paused, false),
-            "SOLDOUT" => available == 0 && held == 0,
-            "ALLHELD" => available == 0 && held > 0,
-            "AVAILABLE" => available > 0,
+            "SOLDOUT" => !somebody_waits && available == 0 && held == 0,
+            "ALLHELD" => somebody_waits || available == 0 && held > 0,
+            "AVAILABLE" => !somebody_waits && available > 0,
+            "WAIT" => self.join(entry),
+            "LEAVE" | "DROPPED" => entry.wait.is_some(),
             _ => false,
         };
         ensure(fits, || format!("{} can't be here.", entry.event))
+    }
+
+    /// Somebody joins the waiting list.
+    fn join(&mut self, entry: &Entry) -> bool {
+        let Some(waiter) = &entry.wait else { return false };
+        let place = (waiter.user.clone(), waiter.ticket);
+        self.joined.insert(place, entry.epoch).is_none()
     }
 
     fn begin_sale(&mut self, t: u64, terms: &Terms) {
@@ -159,7 +188,7 @@ impl Story {
         self.stock = Stock { supply, available: supply, ..Stock::default() };
         (self.base, self.limits) = (supply, limits);
         match kind {
-            Kind::Plain => {}
+            Kind::Plain | Kind::Listed(_) => {}
             Kind::Drawn(draw) => self.left = Some(Left::all(draw)),
             Kind::Rounds { every_ms, .. } => self.round = t / every_ms,
         }
@@ -205,7 +234,7 @@ impl Story {
     fn grant(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Told {
         let known = self.tales.get((row.seq as usize).wrapping_sub(1)).map(|tale| &tale.row);
         let before = match (entry.event.as_str(), known) {
-            ("GRANT", _) | ("IMPORT", None) => {
+            ("GRANT" | "OFFER", _) | ("IMPORT", None) => {
                 self.begin(entry, row, terms)?;
                 None
             }
@@ -238,8 +267,10 @@ impl Story {
         ensure(row.seq == seq, || format!("seq {seq} should come."))?;
         ensure(row.born == entry.epoch, || "A grant of another epoch was made.".into())?;
         ensure(row.round == self.round, || "A unit of another round was sold.".into())?;
-        if entry.event == "GRANT" {
+        if ["GRANT", "OFFER"].contains(&entry.event.as_str()) {
             self.is_open(entry.t, &terms.kind)?;
+        }
+        if entry.event == "GRANT" {
             let Limits { hold_ms, .. } = self.limits;
             let due = if hold_ms == 0 { 0 } else { row.at + hold_ms };
             ensure(row.deadline == due, || format!("The deadline should be {due}."))?;
@@ -341,19 +372,22 @@ impl Story {
             (true, false) => (live.units, live.grants) = (live.units - row.qty, live.grants - 1),
             _ => return Ok(()),
         }
-        let takes = ["GRANT", "RECLAIM"].contains(&entry.event.as_str());
+        let takes = ["GRANT", "OFFER", "RECLAIM"].contains(&entry.event.as_str());
         let units = limit == 0 || live.units <= limit;
         let grants = grabs == 0 || live.grants <= grabs;
         ensure(!takes || units && grants, || format!("OVER THE LIMIT: {} has {live:?}.", row.user))
     }
 
     /// The server shows what its outbox says.
-    fn ends_as(&self, evidence: &Evidence) -> Told {
+    fn ends_as(&mut self, evidence: &Evidence) -> Told {
         let (told, rev) = (self.moments.len() as u64, evidence.rev);
         ensure(told == rev, || format!("STATUS is at rev {rev}, the outbox ends at {told}."))?;
         ensure(self.stock == evidence.stock, || {
             format!("STATUS says {:?}, the outbox {:?}.", evidence.stock, self.stock)
         })?;
+        if let Some(turns) = &mut self.turns {
+            waiting::ends_as(turns, evidence)?;
+        }
         let (owed, shown) = (self.deficit, evidence.deficit);
         ensure(owed == shown, || format!("STATUS has a deficit of {shown}, the outbox {owed}."))?;
         let kept: Vec<&Row> =
@@ -373,7 +407,7 @@ fn follows(entry: &Entry, row: &Row, before: Option<&Row>) -> Told {
     let (from, due) = before.map_or((None, 0), |row| (Some(row.state), row.deadline));
     let in_time = entry.t < due;
     let fits = match (entry.event.as_str(), from, row.state) {
-        ("GRANT", None, Held) => row.deadline > entry.t,
+        ("GRANT" | "OFFER", None, Held) => row.deadline > entry.t,
         ("GRANT", None, Sold) => true,
         ("CONFIRM", Some(Held), Sold) | ("CANCEL", Some(Held), Cancelled) => in_time,
         ("EXTEND", Some(Held), Held) => in_time && row.deadline > due,

@@ -3,6 +3,7 @@
 
 mod kinds;
 mod slow;
+mod waiting;
 
 use crate::check::{check, Verdict};
 use crate::history::{
@@ -29,9 +30,20 @@ impl Book {
         let (ops, entries, rows) = (Vec::new(), Vec::new(), Vec::new());
         let (stock, id) = (Stock::default(), "sale".to_owned());
         let promise = Promise::Everything;
-        let (rev, deficit) = (0, 0);
-        let evidence =
-            Evidence { terms, promise, ops, reigns, entries, rows, stock, deficit, id, rev };
+        let (rev, deficit, waiting) = (0, 0, Vec::new());
+        let evidence = Evidence {
+            terms,
+            promise,
+            ops,
+            reigns,
+            entries,
+            rows,
+            stock,
+            deficit,
+            id,
+            rev,
+            waiting,
+        };
         Book(evidence, 0)
     }
 
@@ -43,8 +55,9 @@ impl Book {
         let epoch = book.reigns.last().unwrap().epoch_from;
         let limits = (event == "INIT").then_some(book.terms.limits);
         let (event, id, rev, stock) = (event.to_owned(), book.id.clone(), book.rev, book.stock);
-        let (grant, restock, round) = (None, None, None);
-        book.entries.push(Entry { event, id, epoch, rev, t, stock, grant, restock, limits, round });
+        let (grant, restock, round, wait) = (None, None, None, None);
+        let entry = Entry { event, id, epoch, rev, t, stock, grant, restock, limits, round, wait };
+        book.entries.push(entry);
         book.entries.last_mut().unwrap()
     }
 

@@ -1,0 +1,231 @@
+//! The waiting list: memory of an entry, what joining, leaving, asking and being offered takes in a
+//! short list and in a long one, and how long others wait while very many units come back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Bench;
+use crate::contenders::{MODULE, REQ, SALE, USER};
+use crate::control::Control;
+use crate::figures::{BYTES, MS, US};
+use crate::load::{random, send, Request, PIPELINED};
+
+pub const MEMORY: &str = "memory of an entry of a waiting list";
+pub const RETURN: &str = "PING while units come back";
+/// PINGs to a server that does nothing.
+pub const IDLE: &str = "idle";
+
+/// What is done to a list.
+pub const DEEDS: [&str; 4] = ["PLACE", "leaving", "joining", "an offer"];
+
+/// The case of a deed in a list of so many.
+pub fn case(deed: &str, waiting: u64) -> String {
+    format!("{deed}, {waiting} waiting")
+}
+
+/// Entries of the short list.
+pub const FEW: u64 = 1_000;
+
+/// Those who wait while so many units come back.
+const CROWD: u64 = 100_000;
+const RETURNED: u64 = 10_000;
+/// A PING a millisecond, as many before as meanwhile at the most.
+const PING_EVERY: Duration = Duration::from_millis(1);
+const IDLE_PINGS: usize = 1_000;
+/// Rounds whose PINGs are put together: one of a thousand is to be seen.
+const RETURNS: usize = 5;
+
+const WAITING: &str = "*4\r\n$7\r\nWAITING";
+/// User and request id of an entry: the ids' own bytes.
+const IDS: usize = USER.len() + REQ.len();
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    let [_, many, _] = bench.plan.sizes;
+    for round in 0..bench.plan.few_rounds {
+        bench.step("a waiting list, short and long", round);
+        deeds(bench, many, round == 0)?;
+    }
+    for round in 0..bench.plan.few_rounds {
+        bench.step(RETURN, round);
+        returns(bench)?;
+    }
+    Ok(())
+}
+
+/// A sale whose only unit somebody has, and so many others who wait for it.
+fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
+    let mut control = bench.server(&[])?;
+    let max = (2 * waiting).to_string();
+    let list = ["HOLD", "90000000", "WAITLIST", &max];
+    control.tell(&[&["SECKILL.INIT", SALE, "1", "LIMIT", "0"], &list[..]].concat())?;
+    control.tell(&["SECKILL.GRAB", SALE, "holder", "REQ", "first"])?;
+    let join = Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ, "WAIT"], WAITING);
+    send(control.port(), &join, 0..waiting, PIPELINED)?;
+    Ok(control)
+}
+
+/// A list of few and one of many, asked by turns, each on a server of its own.
+fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
+    let mut empty = filled(bench, 0)?;
+    let before: f64 = empty.ask(&["MEMORY", "USAGE", SALE])?;
+    drop(empty);
+    let mut lists = [List::new(filled(bench, FEW)?, FEW), List::new(filled(bench, many)?, many)];
+    if is_first {
+        let after: f64 = lists[1].control.ask(&["MEMORY", "USAGE", SALE])?;
+        let entry = (after - before) / many as f64 - IDS as f64;
+        bench.figures.add(MEMORY, MODULE, BYTES, entry);
+    }
+    let calls = bench.plan.calls as usize / 10;
+    type Deed = fn(&mut List, u64) -> Result<(), String>;
+    let phases: [(usize, &str, Deed); 4] = [
+        (0, "seckill.place", List::place),
+        (1, "seckill.cancel", List::leave),
+        (2, "seckill.grab", List::join),
+        (3, "seckill.cancel", List::offer),
+    ];
+    for (deed, command, ask) in phases {
+        lists.iter_mut().try_for_each(|list| list.control.tell(&["CONFIG", "RESETSTAT"]))?;
+        for number in random(deed as u64, u64::from(u32::MAX)).take(calls) {
+            lists.iter_mut().try_for_each(|list| ask(list, number))?;
+        }
+        for list in &mut lists {
+            let took = p999_us(&mut list.control, command)?;
+            bench.figures.add(&case(DEEDS[deed], list.waiting), MODULE, US, took);
+        }
+    }
+    Ok(())
+}
+
+/// A list, and who is on it.
+struct List {
+    control: Control,
+    waiting: u64,
+    users: Vec<u64>,
+    /// Numbers that were given out so far.
+    last: u64,
+    /// Who has the unit.
+    holder: (String, String),
+}
+
+impl List {
+    fn new(control: Control, waiting: u64) -> List {
+        let holder = ("holder".to_owned(), "first".to_owned());
+        List { control, waiting, users: (0..waiting).collect(), last: waiting, holder }
+    }
+
+    fn place(&mut self, number: u64) -> Result<(), String> {
+        let user = self.users[(number % self.users.len() as u64) as usize];
+        self.control.tell(&["SECKILL.PLACE", SALE, &name("user", user)])
+    }
+
+    /// Anybody leaves, and another one joins.
+    fn leave(&mut self, number: u64) -> Result<(), String> {
+        let place = (number % self.users.len() as u64) as usize;
+        let user = self.users.swap_remove(place);
+        let ids = [name("user", user), name("req", user)];
+        self.control.tell(&["SECKILL.CANCEL", SALE, &ids[0], "REQ", &ids[1]])?;
+        self.join(number)
+    }
+
+    fn join(&mut self, _: u64) -> Result<(), String> {
+        let ids = [name("user", self.last), name("req", self.last)];
+        self.control.tell(&["SECKILL.GRAB", SALE, &ids[0], "REQ", &ids[1], "WAIT"])?;
+        self.users.push(self.last);
+        self.last += 1;
+        Ok(())
+    }
+
+    /// Who has the unit gives it back, and the first who waits is offered it.
+    fn offer(&mut self, _: u64) -> Result<(), String> {
+        type Rows = (u64, Vec<(u64, String, u64, String, u64, u64)>);
+        let (_, rows): Rows = self.control.ask(&["SECKILL.WAITERS", SALE, "0", "COUNT", "1"])?;
+        let (_, user, _, req, ..) = rows.into_iter().next().ok_or("nobody waits any more")?;
+        let (holder, its) = std::mem::replace(&mut self.holder, (user, req));
+        self.control.tell(&["SECKILL.CANCEL", SALE, &holder, "REQ", &its])?;
+        let ids = [name("user", self.last), name("req", self.last)];
+        self.last += 1;
+        self.control.tell(&["SECKILL.GRAB", SALE, &ids[0], "REQ", &ids[1], "WAIT"])
+    }
+}
+
+/// An id as the load has it.
+fn name(word: &str, number: u64) -> String {
+    format!("{word}:{number:012}")
+}
+
+/// Microseconds in the server that one call of a thousand takes, or longer.
+fn p999_us(control: &mut Control, command: &str) -> Result<f64, String> {
+    let field = format!("latency_percentiles_usec_{command}");
+    let field = match control.info_word("latencystats", &field) {
+        Ok(found) => found,
+        Err(_) => control.info_word(
+            "latencystats",
+            &field.to_uppercase().replace("LATENCY_PERCENTILES_USEC", "latency_percentiles_usec"),
+        )?,
+    };
+    let p999 = field.split(',').find_map(|part| part.strip_prefix("p99.9="));
+    let p999 = p999.and_then(|number| number.parse().ok());
+    p999.ok_or_else(|| format!("INFO latencystats says {field} of {command}"))
+}
+
+/// Very many units come back at once to very many who wait, again and again, and one client pings.
+fn returns(bench: &mut Bench) -> Result<(), String> {
+    let (mut idle, mut busy) = (Vec::new(), Vec::new());
+    for _ in 0..RETURNS {
+        let mut control = filled(bench, CROWD)?;
+        let (server, done) = (control.port(), AtomicBool::new(false));
+        idle.extend(pings(server, |count| count < IDLE_PINGS)?);
+        let meanwhile = thread::scope(|scope| {
+            let pinging = scope.spawn(|| pings(server, |_| !done.load(Ordering::SeqCst)));
+            let returned = come_back(&mut control);
+            done.store(true, Ordering::SeqCst);
+            let pinged = pinging.join().map_err(|_| "The PINGs failed inside.".to_owned())?;
+            returned.and(pinged)
+        })?;
+        busy.extend(meanwhile);
+    }
+    for (who, took) in [(IDLE, idle), (MODULE, busy)] {
+        bench.figures.add(RETURN, who, MS, p999(took) / 1e3);
+    }
+    Ok(())
+}
+
+/// All units of one restock are offered.
+fn come_back(control: &mut Control) -> Result<(), String> {
+    let offered = (RETURNED).to_string();
+    control.tell(&["SECKILL.RESTOCK", SALE, &offered, "REQ", "all"])?;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let status: std::collections::HashMap<String, redis::Value> =
+            control.ask(&["SECKILL.STATUS", SALE])?;
+        if status.get("offered") == Some(&redis::Value::Int(RETURNED as i64)) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(format!("{RETURN}: not all are offered"));
+        }
+        thread::sleep(PING_EVERY);
+    }
+}
+
+/// A PING a millisecond as long as it `goes_on` after so many; how many microseconds each took.
+fn pings(port: u16, goes_on: impl Fn(usize) -> bool) -> Result<Vec<f64>, String> {
+    let failed = |e: redis::RedisError| format!("PING failed: {e}");
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).map_err(failed)?;
+    let mut connection = client.get_connection().map_err(failed)?;
+    let mut took = Vec::new();
+    while goes_on(took.len()) {
+        let start = Instant::now();
+        redis::cmd("PING").query::<String>(&mut connection).map_err(failed)?;
+        took.push(start.elapsed().as_secs_f64() * 1e6);
+        thread::sleep(PING_EVERY);
+    }
+    Ok(took)
+}
+
+fn p999(mut took: Vec<f64>) -> f64 {
+    took.sort_by(f64::total_cmp);
+    let place = (took.len() as f64 * 0.999) as usize;
+    took.get(place.min(took.len().saturating_sub(1))).copied().unwrap_or_default()
+}

@@ -1,0 +1,48 @@
+//! Orders that were paid at a primary whose last changes are lost. The shop's database knows of
+//! them, so it imports them, whether or not who paid waits by now.
+
+use seckill_domain::outcome::State;
+
+use super::cluster::Cluster;
+use super::node::Node;
+use super::setup::{once_in, pick};
+use super::step::Step;
+use crate::oracle::{Bytes, Op};
+use crate::random::Random;
+
+/// An order that was paid and is not known to be so any more.
+#[derive(Clone, Debug)]
+pub struct Paid {
+    sale: usize,
+    user: Bytes,
+    req: Bytes,
+    qty: u64,
+}
+
+impl Cluster {
+    /// Notes what was paid at the primary and is not paid at `node`, which takes over.
+    pub fn note_paid(&mut self, node: &Node) {
+        for (sale, (old, new)) in self.primary.held.iter().zip(&node.held).enumerate() {
+            let mut seq = 0;
+            while let Some(next) = old.sale.next_seq(seq) {
+                seq = next;
+                let Some(grant) = old.sale.grant(seq) else { continue };
+                let (true, Some(req)) = (grant.state == State::Sold, grant.req_id()) else {
+                    continue;
+                };
+                let known = new.sale.by_req(grant.user, req).and_then(|seq| new.sale.grant(seq));
+                if known.is_none_or(|known| known.state != State::Sold) {
+                    let (user, req) = (grant.user.to_vec(), req.to_vec());
+                    self.paid.push(Paid { sale, user, req, qty: grant.qty });
+                }
+            }
+        }
+    }
+}
+
+/// The import of one that was paid.
+pub fn import(random: &mut Random, paid: &[Paid]) -> Step {
+    let Paid { sale, user, req, qty } = pick(random, paid).clone();
+    let no_deficit = once_in(random, 4);
+    Step::Ask { sale, op: Op::Import { user, qty, req, at: None, no_deficit } }
+}

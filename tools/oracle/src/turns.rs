@@ -1,0 +1,278 @@
+//! Whose turn it was: holds what an outbox tells of a waiting list to the rules of the contract,
+//! without the sale's word. Nobody jumps the list, a head that is passed too often is passed no
+//! more, every offer ends, and whoever left or was served is served no more.
+//!
+//! `make sim` and `make torture` read their outboxes through it, so each history of both is held to
+//! the bound on overtaking: an entry is passed at most OVERTAKE times for each that was before it
+//! when it joined, and for itself.
+
+mod tests;
+
+use std::collections::BTreeMap;
+
+/// What is in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// How long an offer stands.
+    pub offer_ms: u64,
+    pub overtake: u64,
+    /// 0: never.
+    pub close_at: u64,
+}
+
+/// An entry of the outbox, as far as it is about who waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told<'a> {
+    pub event: &'a str,
+    pub t: u64,
+    /// Units after it: there, and those that may come back by themselves.
+    pub available: u64,
+    pub held: u64,
+    /// INIT and ALTER: what is in force from now on.
+    pub terms: Option<Terms>,
+    /// Of WAIT, OFFER, LEAVE and DROPPED, else 0.
+    pub ticket: u64,
+    pub user: &'a [u8],
+    pub req: &'a [u8],
+    pub qty: u64,
+    pub until: u64,
+    /// Of a grant, 0 for none.
+    pub deadline: u64,
+    pub reason: &'a str,
+}
+
+/// Who waits, as the outbox has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    pub user: Vec<u8>,
+    pub req: Vec<u8>,
+    pub qty: u64,
+    pub until: u64,
+    /// How many were before it when it joined.
+    pub ahead: u64,
+    /// How often it was passed as the head.
+    pub passed: u64,
+    /// How often anybody who came later was served before it, where that counts.
+    pub overtaken: u64,
+}
+
+/// A grant that a GRAB got, whose step may still have offers.
+#[derive(Clone, Copy, Debug)]
+struct Grabbed {
+    qty: u64,
+    is_held: bool,
+}
+
+/// The list as the outbox tells it.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    pub waiting: BTreeMap<u64, Waiter>,
+    pub offers: u64,
+    pub dropped: u64,
+    terms: Terms,
+    /// The largest OVERTAKE that was in force.
+    overtake_most: u64,
+    /// `None` where it is not known yet.
+    last_ticket: Option<u64>,
+    available: u64,
+    held: u64,
+    grabbed: Option<Grabbed>,
+}
+
+type Rule = Result<(), String>;
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
+    match holds {
+        true => Ok(()),
+        false => Err(what()),
+    }
+}
+
+impl Turns {
+    /// Begins in the middle: with those who wait, whoever passed them before.
+    pub fn begun(
+        terms: Terms,
+        [available, held]: [u64; 2],
+        waiting: impl Iterator<Item = (u64, Waiter)>,
+    ) -> Turns {
+        let overtake_most = terms.overtake;
+        let ahead = |(ahead, (ticket, waiter))| (ticket, Waiter { ahead, ..waiter });
+        let waiting = (0..).zip(waiting).map(ahead).collect();
+        Turns { waiting, terms, overtake_most, available, held, ..Turns::default() }
+    }
+
+    /// Reads the next entry.
+    ///
+    /// # Errors
+    /// The first thing that breaks a rule, as a sentence.
+    pub fn read(&mut self, told: &Told<'_>) -> Rule {
+        if !["OFFER", "DROPPED"].contains(&told.event) {
+            self.end_step()?;
+        }
+        match told.event {
+            "INIT" | "ALTER" => {
+                if told.event == "INIT" {
+                    self.last_ticket = Some(0);
+                }
+                self.terms = told.terms.unwrap_or_default();
+                self.overtake_most = self.overtake_most.max(self.terms.overtake);
+            }
+            "WAIT" => self.join(told)?,
+            "OFFER" => self.offer(told)?,
+            "LEAVE" => drop(self.leave(told)?),
+            "DROPPED" => self.drop_entry(told)?,
+            "GRANT" if !self.waiting.is_empty() => self.grant(told)?,
+            _ => {}
+        }
+        (self.available, self.held) = (told.available, told.held);
+        Ok(())
+    }
+
+    /// No entry comes any more.
+    ///
+    /// # Errors
+    /// As [`Turns::read`].
+    pub fn end(&mut self) -> Rule {
+        self.end_step()
+    }
+
+    fn join(&mut self, told: &Told<'_>) -> Rule {
+        let highest = self.waiting.last_key_value().map_or(0, |(ticket, _)| *ticket);
+        let is_next = match self.last_ticket {
+            Some(last) => told.ticket == last + 1,
+            None => told.ticket > highest,
+        };
+        ensure(is_next, || format!("ticket {} is not the next.", told.ticket))?;
+        let twice = self.waiting.values().any(|waiter| waiter.user == told.user);
+        ensure(!twice, || "A user waits twice.".into())?;
+        self.last_ticket = Some(told.ticket);
+        let waiter = Waiter {
+            user: told.user.to_vec(),
+            req: told.req.to_vec(),
+            qty: told.qty,
+            until: told.until,
+            ahead: self.waiting.len() as u64,
+            passed: 0,
+            overtaken: 0,
+        };
+        self.waiting.insert(told.ticket, waiter);
+        Ok(())
+    }
+
+    /// The entry is off the list, if it was on it.
+    fn leave(&mut self, told: &Told<'_>) -> Result<Waiter, String> {
+        let gone = self.waiting.remove(&told.ticket);
+        let gone = gone.ok_or_else(|| {
+            format!("{}: ticket {} does not wait any more.", told.event, told.ticket)
+        })?;
+        let is_it = (&gone.user[..], &gone.req[..]) == (told.user, told.req)
+            && (gone.qty, gone.until) == (told.qty, told.until);
+        ensure(is_it, || format!("The entry was another one: {gone:?}."))?;
+        Ok(gone)
+    }
+
+    fn drop_entry(&mut self, told: &Told<'_>) -> Rule {
+        let gone = self.leave(told)?;
+        self.dropped += 1;
+        let is_so = match told.reason {
+            "until" => gone.until != 0 && gone.until <= told.t,
+            "closed" => self.is_closed(told.t),
+            reason => ["limit", "denied"].contains(&reason),
+        };
+        ensure(is_so, || format!("DROPPED without reason: {gone:?}."))
+    }
+
+    fn is_closed(&self, t: u64) -> bool {
+        self.terms.close_at != 0 && self.terms.close_at <= t
+    }
+
+    /// Units that were there to be offered, and those that may come back besides: a GRAB of the
+    /// same step is told before, and was judged behind.
+    fn pool(&self) -> (u64, u64) {
+        let Some(Grabbed { qty, is_held }) = self.grabbed else {
+            return (self.available, self.available + self.held);
+        };
+        let there = self.available + qty;
+        (there, there + self.held - if is_held { qty.min(self.held) } else { 0 })
+    }
+
+    fn offer(&mut self, told: &Told<'_>) -> Rule {
+        let (there, pool) = self.pool();
+        let ticket = told.ticket;
+        let head = self.head(pool);
+        if let Some(head) = head.filter(|head| *head < ticket) {
+            self.pass(head, ticket)?;
+        }
+        self.nobody_fits(there, ticket)?;
+        let waiter = self.leave(told)?;
+        self.offers += 1;
+        ensure(waiter.qty <= there, || format!("ticket {ticket} was offered what is not there."))?;
+        let is_over = self.is_closed(told.t) || waiter.until != 0 && waiter.until <= told.t;
+        ensure(!is_over, || format!("ticket {ticket} was offered after its end."))?;
+        let due = told.t + self.terms.offer_ms;
+        ensure(told.deadline == due && due > told.t, || {
+            format!("ENDLESS: an offer that should end at {due} ends at {}.", told.deadline)
+        })
+    }
+
+    /// A GRAB got units while others wait; what is offered in the same step is told behind it.
+    fn grant(&mut self, told: &Told<'_>) -> Rule {
+        let waits = self.waiting.values().any(|waiter| waiter.user == told.user);
+        ensure(!waits, || "JUMPED: a user who waits got units by a GRAB.".into())?;
+        self.grabbed = Some(Grabbed { qty: told.qty, is_held: told.deadline != 0 });
+        Ok(())
+    }
+
+    /// All that a GRAB's step has done is told: nobody is left whom it should have stood behind.
+    fn end_step(&mut self) -> Rule {
+        let Some(grabbed) = self.grabbed else { return Ok(()) };
+        let (there, pool) = self.pool();
+        ensure(grabbed.qty <= there, || "A GRAB got what is not there.".into())?;
+        self.nobody_fits(there, u64::MAX)?;
+        if let Some(head) = self.head(pool) {
+            self.pass(head, u64::MAX)?;
+        }
+        self.grabbed = None;
+        Ok(())
+    }
+
+    /// The lowest ticket whose units are there or may come back by themselves.
+    fn head(&self, pool: u64) -> Option<u64> {
+        let mut waiting = self.waiting.iter();
+        waiting.find(|(_, waiter)| waiter.qty <= pool).map(|(ticket, _)| *ticket)
+    }
+
+    /// Nobody with a lower ticket could have been served whole.
+    fn nobody_fits(&self, there: u64, ticket: u64) -> Rule {
+        let passed = self.waiting.range(..ticket).find(|(_, waiter)| waiter.qty <= there);
+        match passed {
+            None => Ok(()),
+            Some((first, waiter)) => {
+                let who = match ticket {
+                    u64::MAX => "a GRAB".to_owned(),
+                    ticket => format!("ticket {ticket}"),
+                };
+                Err(format!("JUMPED: {who} got units before ticket {first}, {waiter:?}."))
+            }
+        }
+    }
+
+    /// The head is passed by a later ticket, or by a GRAB.
+    fn pass(&mut self, head: u64, by: u64) -> Rule {
+        let most = self.terms.overtake;
+        let waiter = self.waiting.get_mut(&head);
+        let Some(waiter) = waiter.filter(|waiter| waiter.passed < most) else {
+            return Err(format!("STARVED: ticket {head} was passed more than {most} times."));
+        };
+        waiter.passed += 1;
+        let overtake = self.overtake_most;
+        for (ticket, waiter) in self.waiting.range_mut(head..by) {
+            waiter.overtaken += 1;
+            let bound = overtake.saturating_mul(waiter.ahead + 1);
+            ensure(waiter.overtaken <= bound, || {
+                format!("OVERTAKEN: ticket {ticket} more than {bound} times, {waiter:?}.")
+            })?;
+        }
+        Ok(())
+    }
+}
