@@ -24,6 +24,9 @@ public class After {
         if (answer.outcome() == Sale.Outcome.ALREADY) {
             return "您已经抢到过了";
         }
+        if (answer.outcome() == Sale.Outcome.GRANTED && answer.state() == Sale.State.SOLD) {
+            throw new IllegalStateException("this sale has no HOLD");
+        }
         if (!answer.won()) {
             return "秒杀失败,商品库存不足。";
         }

@@ -3,13 +3,15 @@
 // What takes the place of the posts' programs: one function for each family. Each block between two
 // comments is shown in docs/migrate.md.
 //
-//   php after.php counter|business|watch|coins|lists|sql SALE USER ORDER [yes|no|COINS]
+//   php after.php counter|business|watch|coins|round|lists|sql SALE USER ORDER [yes|no|COINS]
 
 declare(strict_types=1);
 
 require __DIR__ . '/../../clients/php/src/Seckill.php';
 
 use Seckill\Sale;
+use Seckill\SaleError;
+use Seckill\Unanswered;
 
 function connect(): Redis
 {
@@ -39,8 +41,11 @@ function business(string $key, string $user, string $order, callable $work): arr
     if ($answer->outcome === 'ALREADY') {
         return ['msg' => '您已经抢到过了'];
     }
+    if ($answer->outcome === 'GRANTED' && $answer->state === 'SOLD') {
+        throw new LogicException('this sale has no HOLD: what fails could not be given back');
+    }
     if (!$answer->won()) {
-        return ['msg' => '秒杀失败,商品库存不足。'];
+        return ['msg' => '秒杀失败,商品库存不足。', 'again' => $answer->outcome === 'REPLAY'];
     }
     if ($answer->outcome === 'REPLAY' && $answer->state === 'SOLD') {
         return ['msg' => '秒杀成功'];
@@ -52,7 +57,7 @@ function business(string $key, string $user, string $order, callable $work): arr
         $done || $sale->cancel($user, $order);
     }
     $paid = $done && $sale->confirm($user, $order)->state === 'SOLD';
-    return ['msg' => $paid ? '秒杀成功' : '秒杀失败'];
+    return ['msg' => $paid ? '秒杀成功' : '秒杀失败', 'again' => !$paid];
 }
 
 // watch
@@ -73,7 +78,14 @@ function watch(string $key, string $user, string $order): void
 // coins
 function coins(string $key, string $user, string $order, int $count): array
 {
-    $answer = (new Sale(connect(...), $key))->grab($user, $order, upto: $count);
+    try {
+        $answer = (new Sale(connect(...), $key))->grab($user, $order, upto: $count);
+    } catch (Unanswered) {
+        return ['msg' => '正在确认，请再点一次', 'count' => 0];
+    } catch (SaleError $why) {
+        error_log($why->getMessage());
+        return ['msg' => '活动暂时不可用', 'count' => 0];
+    }
     if ($answer->outcome === 'ALREADY') {
         return ['msg' => '您已经抢过了', 'count' => 0];
     }
@@ -81,6 +93,13 @@ function coins(string $key, string $user, string $order, int $count): array
         return ['msg' => '抢红包成功！', 'count' => $answer->qty];
     }
     return ['msg' => '没有抢到红包哦，继续努力!', 'count' => 0];
+}
+
+// round
+function roundOrder(string $key, array &$session): string
+{
+    $round = (new Sale(connect(...), $key))->status()['round'];
+    return $session["order:$key:$round"] ??= bin2hex(random_bytes(16));
 }
 
 // lists
@@ -117,9 +136,11 @@ function sql(PDO $shop, string $key, string $user, string $order): string
 // end
 if (realpath($_SERVER['SCRIPT_FILENAME']) === __FILE__) {
     [, $family, $key, $user, $order] = $argv;
+    $_SESSION = [];
     $told = match ($family) {
         'business' => business($key, $user, $order, fn () => ($argv[5] ?? 'yes') === 'yes'),
         'coins' => coins($key, $user, $order, (int) ($argv[5] ?? 1)),
+        'round' => roundOrder($key, $_SESSION) . ' ' . roundOrder($key, $_SESSION),
         'sql' => sql(new PDO(getenv('DSN'), 'root'), $key, $user, $order),
         default => $family($key, $user, $order),
     };

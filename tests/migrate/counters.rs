@@ -195,3 +195,22 @@ fn addresses_and_terms() {
         assert!(went_well && told.contains("available 3"), "{told}");
     }
 }
+
+/// A page of coins tells a user something whatever the sale says, and has an order a round.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn pages_of_coins() {
+    let shop = Move::of("counter.php", &DOWN);
+    assert!(shop.after(&["coins", "sale:gone", "a", "order-1", "40"]).contains("暂时不可用"));
+    let mut php = Command::new("php");
+    php.env("REDIS_PORT", "1").arg(root().join("examples/migrate/after.php"));
+    let told = output(php.args(["coins", "sale:gone", "a", "order-1", "40"])).0;
+    assert!(told.contains("正在确认"), "{told}");
+
+    let hourly = "SECKILL.INIT sale:hourly 1000 LIMIT 0 GRABS 1 EVERY 3600000 LASTS 3600000";
+    shop.new.call(hourly);
+    let told = shop.after(&["round", "sale:hourly", "a", "-"]);
+    let (first, second) = told.trim().split_once(' ').expect("two orders");
+    assert!(first == second && first.len() == 32, "one order a round: {told}");
+    assert!(shop.after(&["coins", "sale:hourly", "a", first, "40"]).contains("\"count\":40"));
+}

@@ -1,0 +1,55 @@
+<?php
+
+// Coins (001): a counter of packets, and rows of what was paid. The new sale counts coins: its budget is
+// --budget, and what was paid is entered from --orders, your query for user, id, coins and Unix
+// milliseconds, or from --buyers, a CSV file of the same. The old counter becomes "all packets are out".
+//
+//   php coins.php --old HOST:PORT --counter totalkey --counts-up-to 100 --budget 50000
+//       --dsn 'mysql:host=127.0.0.1;dbname=shop' --db-user shop --orders 'SELECT user, id, coins, 0 FROM packets'
+//       --new HOST:PORT --sale sale:coins [--terms 'OPENAT 1517828400000'] [--open no] [--back yes]
+
+require __DIR__ . '/carry.php';
+
+$carry = Carry::fromOptions(['counter', 'counts-up-to', 'budget'], ['dsn', 'db-user', 'orders', 'buyers']);
+$counter = $carry->option('counter');
+$full = (string) (int) $carry->option('counts-up-to');
+$budget = (int) $carry->option('budget');
+$full > 0 && $budget > 0 || Carry::fail('--counts-up-to is a number of packets, --budget a number of coins');
+$late = function () use ($carry, $counter, $full): bool {
+    $now = $carry->old->get($counter);
+    $now === $full || print("late: the old program wrote $counter since, $full became " . var_export($now, true)
+        . ": take its page off, SET $counter $full, and run this again: it enters what was paid meanwhile\n");
+    return $now === $full;
+};
+$paid = function () use ($carry): array {
+    if ($carry->option('dsn') === '') {
+        return Buyers::fromFile($carry->option('buyers'));
+    }
+    $shop = new PDO($carry->option('dsn'), $carry->option('db-user', 'root'), getenv('DB_PASSWORD') ?: null);
+    return Buyers::checked($shop->query($carry->option('orders'))->fetchAll(PDO::FETCH_NUM));
+};
+
+if ($carry->isBack()) {
+    // The old counter counts packets, so it gets the number of those that are out.
+    $wasDone = $carry->checkBack() === 'done';
+    $carry->takeBack();
+    $packets = $wasDone ? min((int) $full, iterator_count($carry->sold())) : null;
+    $carry->giveBack(function (Redis $old) use ($counter, $packets) {
+        $packets === null ? $old->rename("$counter:moved", $counter) : $old->set($counter, (string) $packets);
+        $packets === null || $old->del("$counter:moved");
+    });
+    exit;
+}
+if ($carry->isDone()) {
+    $carry->enter($paid());
+    $late();
+    exit;
+}
+$carry->checkAside($counter);
+$rows = $paid();
+$carry->prepare(0, ['LIMIT', '0', 'GRABS', '1']);
+$carry->close(fn (Redis $old) => $carry->aside($old, $counter, $full));
+$rows = $paid();
+$carry->fill($budget - array_sum(array_column($rows, 2)), $rows);
+$carry->finish();
+$late();
