@@ -1,6 +1,6 @@
-//! A sale in parts: what a GRAB costs when the parts lie on one server or on several, and how busy a
-//! balancer keeps a server. Servers share a core here and take turns, so that it is the processor's
-//! time that is compared; calls a second of several servers take as many cores.
+//! A sale in parts: what a GRAB costs when the parts lie on one server or on several, and how busy
+//! a balancer keeps a server. Servers share a core here and take turns, so that it is the
+//! processor's time that is compared; calls a second of several servers take as many cores.
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
