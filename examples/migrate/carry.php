@@ -34,7 +34,7 @@ final class Carry
     public static function fromOptions(array $needed, array $optional = []): self
     {
         $all = ['new', 'sale', ...$needed];
-        $more = ['old', 'terms', 'back', 'open', 'add', ...$optional];
+        $more = ['old', 'terms', 'back', 'open', 'add', 'empty', ...$optional];
         $options = getopt('', array_map(fn ($name) => "$name:", [...$all, ...$more]));
         foreach ($all as $name) {
             isset($options[$name]) || self::fail("--$name is missing; see docs/migrate.md");
@@ -156,6 +156,14 @@ final class Carry
             $this->old->exists("$key:moved") && self::fail("$key:moved is there, of another move: rename or delete it");
         }
         return "$key:moved";
+    }
+
+    /** A record of winners that is not there: a slip of the pen, or nobody has won yet, which has to be said. */
+    public function checkRecord(string $key): void
+    {
+        if ($this->state() !== 'begun' && $this->option('empty') !== 'yes' && !$this->old->exists($key)) {
+            self::fail("there is no key $key: if nobody has won yet, say --empty yes");
+        }
     }
 
     /**

@@ -30,6 +30,7 @@ if ($carry->isDone()) {
     exit;
 }
 $aside = $carry->checkAside($list);
+$carry->option('winners') === '' || $carry->checkRecord($carry->option('winners'));
 $from = $carry->state() === 'begun' ? $aside : $list;
 $carry->old->type($from) === Redis::REDIS_LIST || Carry::fail("$from is no list");
 $tokens = $carry->old->lRange($from, 0, -1);

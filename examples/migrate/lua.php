@@ -35,6 +35,7 @@ if ($carry->isDone()) {
     exit;
 }
 $aside = $carry->checkAside($counter);
+$carry->checkRecord($buyers);
 $carry->prepare();
 $carry->close(fn ($old) => $carry->aside($old, $counter, '0'));
 $users = array_keys(iterator_to_array($carry->users($buyers)));

@@ -37,7 +37,7 @@ if ($carry->isDone()) {
     exit;
 }
 $total > 0 || Carry::fail('--total is how many prizes there were');
-$carry->old->type($winners) === Redis::REDIS_HASH || Carry::fail("$winners is no hash");
+$carry->checkRecord($winners);
 $carry->prepare();
 // A full hash and a full counter say "sold out", and whoever watches one of them fails.
 $carry->close(function ($old) use ($winners, $counter, $total) {

@@ -46,20 +46,25 @@ fn a_refused_run_leaves_the_shop_open() {
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn the_way_back_from_halfway() {
-    for gone in [false, true] {
+    for (gone, mended) in [(false, false), (true, false), (false, true)] {
         let shop = Move::of("locks.php", &LOCKS);
         shop.old.call("SET goods 8");
-        let buyers = buyers("halfway", "lin,order-1\nwei,order-2\n");
+        let first = buyers("halfway", "lin,order-1\nwei,order-2\n");
         // An order that the sale knows with another quantity is refused behind the closing.
         shop.new.call("SECKILL.INIT sale:goods 0");
         shop.new.call("SECKILL.PAUSE sale:goods");
         shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ order-2");
-        let more = ["--add=yes", &buyers as &str];
+        let more = ["--add=yes", &first as &str];
         let (told, went_well) = shop.try_run(shop.new.port(), &more);
         assert!(!went_well && told.contains("order order-2, 1: REQMISMATCH"), "{told}");
         assert!(told.contains("1 of 2 buyers were refused"), "{told}");
         assert_eq!(shop.old.call(KEYS), "['0' '8' 'moved']", "closed");
-        if gone {
+        // Mended, the same run goes on where it was.
+        if mended {
+            let buyers = buyers("mended", "lin,order-1\nwei,order-2,2\n");
+            shop.run(&["--add=yes", &buyers]);
+            assert_eq!(shop.books("sale:goods"), [11, 8, 0, 3, 0]);
+        } else if gone {
             shop.new.call("DEL sale:goods");
         }
         shop.old.call("DECR goods");
@@ -74,6 +79,42 @@ fn the_way_back_from_halfway() {
             assert!(!went_well && told.contains("take another --sale"), "{told}");
             assert_eq!(shop.old.call(KEYS), "['7' nil nil]");
         }
+    }
+}
+
+/// Whoever may not close the old side closes nothing, and somebody who may goes on from there.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn rights_on_the_old_side() {
+    for missing in ["renamenx", "set", "setnx", "hmset", "multi"] {
+        let shop = Move::of("locks.php", &LOCKS);
+        shop.old.call("SET goods 8");
+        shop.old.call(&format!("ACL SETUSER shop reset on >secret ~* +@all -{missing}"));
+        let address = format!("--old=redis://shop:secret@127.0.0.1:{}", shop.old.port());
+        let (told, went_well) = shop.try_run(shop.new.port(), &[&address]);
+        assert!(!went_well && told.contains("NOPERM"), "{missing}: {told}");
+        assert_eq!(shop.old.call(KEYS), UNTOUCHED, "{missing}");
+        shop.run(&[]);
+        assert_eq!(shop.books("sale:goods"), [8, 8, 0, 0, 0]);
+    }
+}
+
+/// A misspelt record of winners would let all of them win again.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn a_record_that_is_not_there() {
+    let lua = ["--counter=goods", "--buyers=gone", "--sale=sale:goods"];
+    let lists = ["--list=award:100", "--winners=gone", "--sale=sale:goods"];
+    let watch = ["--winners=gone", "--total=5", "--sale=sale:goods"];
+    for (program, options) in [("lua.php", lua), ("lists.php", lists), ("watch.php", watch)] {
+        let shop = Move::of(program, &options);
+        shop.old.call("SET goods 5");
+        shop.old.call("RPUSH award:100 1 2 3 4 5");
+        let (told, went_well) = shop.try_run(shop.new.port(), &[]);
+        assert!(!went_well && told.contains("--empty yes"), "{program}: {told}");
+        assert_eq!(shop.old.call("EXISTS goods award:100 gone"), "2", "{program}");
+        shop.run(&["--empty=yes"]);
+        assert_eq!(shop.books("sale:goods"), [5, 5, 0, 0, 0], "{program}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! A number and a table of orders in a database.
 
+use std::fs;
 use std::process::Command;
 
 use seckill_harness::mariadb::MariaDb;
@@ -129,4 +130,43 @@ fn coins() {
     assert!(shop.after(&["coins", "sale:coins", "new", "o", "40"]).contains("\"count\":40"));
     shop.run(&["--budget=1000", "--back=yes", paid]);
     assert_eq!(shop.old.call("MGET totalkey totalkey:moved"), "['4' nil]", "packets, not coins");
+}
+
+/// The line of docs/migrate.md that writes the file of buyers, with names as users choose them.
+#[test]
+#[ignore = "needs PHP and MariaDB: make migrate-test"]
+fn buyers_from_a_database() {
+    let database = MariaDb::start().unwrap();
+    sql(
+        &database,
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.orders (id varchar(64) PRIMARY KEY, user varchar(64),
+                at timestamp DEFAULT '2018-02-05 18:54:21')",
+            r#"INSERT INTO shop.orders (id, user) VALUES ('1', 'li na'), ('2', 'o"h''a\\b,c')"#,
+        ],
+    );
+    let page = fs::read_to_string(root().join("docs/migrate.md")).unwrap();
+    let line = page.lines().find(|line| line.starts_with("mysql --batch")).unwrap();
+    let dsn = dsn(&database);
+    let socket = dsn.strip_prefix("mysql:unix_socket=").unwrap();
+    let file = std::env::temp_dir().join(format!("seckill-{}-orders.csv", std::process::id()));
+    let line = line
+        .replace("mysql ", &format!("mysql --socket={socket} --user=root "))
+        .replace("buyers.csv", &file.display().to_string());
+    let write = || output(Command::new("sh").args(["-c", &line]));
+    assert_eq!(write(), (String::new(), true));
+    let options = ["--counter=goods", "--counts=down", "--sale=sale:goods"];
+    let shop = Move::of("counter.php", &options);
+    shop.old.call("SET goods 8");
+    let buyers = format!("--buyers={}", file.display());
+    assert!(shop.run(&[&buyers]).contains("supply 10, available 8, held 0, sold 2"));
+    let told = shop.after(&["counter", "sale:goods", r#"o"h'a\b,c"#, "new"]);
+    assert!(told.contains("已经抢到过"), "{told}");
+    // A row without a user is not somebody else's.
+    sql(&database, &["INSERT INTO shop.orders (id, user) VALUES ('3', NULL)", "SELECT 1"]);
+    assert_eq!(write(), (String::new(), true));
+    shop.old.call("DEL goods:moved");
+    let (told, went_well) = shop.try_run(shop.new.port(), &[&buyers, "--sale=sale:next"]);
+    assert!(!went_well && told.contains("row 3: [\"NULL\"]"), "{told}");
 }
