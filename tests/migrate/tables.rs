@@ -56,11 +56,22 @@ fn sql_tables() {
         "--terms=HOLD 60000",
     ];
     let shop = Move::of("sql.php", &options);
+    let stock = || sql(&database, &["SELECT number FROM shop.seckill ORDER BY seckill_id"]);
+    assert!(!shop.try_run(shop.new.port(), &["--where=seckill_id = 9"]).1, "no such row");
+    assert!(!shop.try_run(shop.new.port(), &["--terms=HODL 1"]).1, "no such terms");
+    assert_eq!(stock(), "3 50", "nothing is closed");
+    // Refused behind the closing: the way back gives the table all it had.
+    shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ order-2");
+    let (told, went_well) = shop.try_run(shop.new.port(), &["--add=yes"]);
+    assert!(!went_well && told.contains("1 of 2 buyers were refused"), "{told}");
+    assert_eq!(stock(), "0 50");
+    shop.run(&["--back=yes"]);
+    assert_eq!(stock(), "3 50");
+    shop.new.call("DEL sale:goods");
     for _ in 0..2 {
         shop.run(&[]);
         assert_eq!(shop.books("sale:goods"), [5, 3, 0, 2, 0]);
     }
-    let stock = || sql(&database, &["SELECT number FROM shop.seckill ORDER BY seckill_id"]);
     assert_eq!(stock(), "0 50", "the other product is left alone");
     let told = shop.new.call("SECKILL.GRAB sale:goods lin REQ order-1");
     assert!(told.starts_with("['REPLAY' 1 1 'SOLD'"), "{told}");
