@@ -261,6 +261,12 @@ fn what_can_not_be_kept_is_refused() {
     for (draw, misuse) in cases {
         assert_eq!(refused(draw, 5), misuse, "{draw:?}");
     }
+    // A range of one amount is one.
+    let mut always = created(Draw::Uniform { low: 5, high: 5 }, &[], 15, 1, 0).unwrap();
+    assert_eq!(
+        [1, 2, 3, 4].map(|user| draw(&mut always, user, 2)),
+        [Some(5), Some(5), Some(5), None]
+    );
     let too_many = vec![1; DRAW_AMOUNTS_MAX as usize + 1];
     let listed = [
         (&[5, 1][..], Misuse::DrawSumDiffers),
