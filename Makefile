@@ -183,6 +183,7 @@ test-release: build ## Run the server tests against the release build (SERVER=va
 	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
 
 matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, and mix them
+	@.ci/deps languages
 	@.ci/servers
 	cargo build --workspace --bin matrix
 	target/debug/matrix --servers "$$(.ci/servers --where)"
