@@ -177,7 +177,8 @@ pub(crate) fn check_waiters(
     let spans = last.saturating_sub(oldest) < u64::from(u32::MAX);
     let is_new = |it: &StandingWaiter<'_>| {
         let Waiter { user, req, at, .. } = it.waiter;
-        at <= balances.t && list.find(user).is_none() && sale.ledger.by_req(user, req).is_none()
+        let is_unknown = list.find(user).is_none() && sale.ledger.by_req(user, req).is_none();
+        at <= balances.t && sale.is_home(user) && is_unknown
     };
     let all = list.len() + added.len() as u64;
     let kept = (sale.restocks.len() + sale.fences.len()) as u64;
