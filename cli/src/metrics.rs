@@ -55,7 +55,7 @@ impl Family {
         Family { name: name.into(), help, kind, rows: all.iter().filter_map(row).collect() }
     }
 
-    /// One row for each of `all` and each of the `words` of a further label that it has a number of.
+    /// One row for each of `all` and each of the `words` of one more label with a number.
     pub fn by_word<T>(
         name: &str,
         kind: Kind,

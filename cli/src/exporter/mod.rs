@@ -109,7 +109,7 @@ impl Exporter {
         }
     }
 
-    /// What the server says now, or said a moment ago; `fresh_for` is told how long reading it took.
+    /// What the server says now, or said a moment ago; `fresh_for` is told how long reading took.
     fn snapshot(&self, fresh_for: fn(Duration) -> Duration) -> Result<Snapshot, String> {
         // A poisoned lock only means that another answer failed.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
