@@ -16,30 +16,31 @@
 
 mod base;
 mod grants;
-mod law;
 mod load;
-mod order;
 pub(crate) mod pieces;
-mod round;
 mod tests;
-mod write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dedup::fences::Fence;
+use crate::admission::{List, LISTS};
+use crate::dedup::Fence;
+use crate::draw::amounts::Amounts;
+use crate::model::limits::{
+    AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,
+};
 use crate::model::outcome::Refused;
 use crate::model::wire;
-use crate::parts::pairs::Pair;
+use crate::parts::Pair;
 use crate::state::status::Refusals;
+use crate::Sale;
 
 use grants::Grants;
 use pieces::{ListedUsers, RestockId, StandingWaiter};
 
-pub use base::Base;
+pub use base::{Base, RoundStart};
 pub use load::Loader;
-pub use round::RoundStart;
 
-pub(crate) use order::{completes, is_in_order};
+pub(crate) use load::{completes, is_in_order};
 
 /// A piece of a sale.
 ///
@@ -87,5 +88,99 @@ impl<'a> Piece<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Piece<'a>, Refused> {
         let Form::V1(piece) = wire::decode(bytes)?;
         Ok(piece)
+    }
+}
+
+/// A piece that is to be written.
+enum Part {
+    Pairs,
+    RestockIds,
+    /// The first and how many, as of amounts and grants.
+    Fences(usize, usize),
+    /// From this place on.
+    Listed(List, u64),
+    Amounts(usize, usize),
+    Grants(u64, usize),
+    /// The round at this place among all that are kept.
+    Round(usize),
+    /// From the entry behind so many others on.
+    Waiters(u64),
+}
+
+impl Sale {
+    /// Every piece of what replicates, in order, the base first.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> + '_ {
+        let plan = self.layout();
+        let base = Piece::Base(Box::new(self.base(plan.len() as u64)));
+        core::iter::once(base).chain(plan.into_iter().map(|part| self.piece(part)))
+    }
+
+    /// The piece that only a dump holds.
+    pub fn refusals_piece(&self) -> Piece<'_> {
+        Piece::Refusals(Box::new(self.refusals))
+    }
+
+    fn piece(&self, part: Part) -> Piece<'_> {
+        match part {
+            Part::Pairs => Piece::Pairs(self.pairs.as_slice().to_vec()),
+            Part::RestockIds => {
+                Piece::RestockIds(self.restocks.iter().map(RestockId::of).collect())
+            }
+            Part::Fences(first, count) => Piece::Fences(self.fences.part(first, count).collect()),
+            Part::Listed(list, first) => Piece::Listed(self.listed(list, first)),
+            Part::Amounts(first, count) => {
+                let left = self.amounts().into_iter().flat_map(Amounts::iter);
+                Piece::Amounts(left.skip(first).take(count).collect())
+            }
+            Part::Grants(first, count) => {
+                Piece::Grants(Grants::of(self.round_of(first).ledger, first, count))
+            }
+            Part::Round(place) => Piece::Round(self.round_start(place)),
+            Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
+        }
+    }
+
+    /// Cuts the lists into bounded parts. Depends on the contents alone, so that equal sales have
+    /// equal pieces.
+    fn layout(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if !self.pairs.as_slice().is_empty() {
+            parts.push(Part::Pairs);
+        }
+        if !self.restocks.is_empty() {
+            parts.push(Part::RestockIds);
+        }
+        for first in (0..self.fences.len()).step_by(FENCES_PER_PIECE) {
+            parts.push(Part::Fences(first, FENCES_PER_PIECE));
+        }
+        for list in LISTS {
+            let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
+            let firsts = users.step_by(USERS_PER_PIECE);
+            parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
+        }
+        let amounts = self.amounts().map_or(0, Amounts::len) as usize;
+        for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
+            parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
+        }
+        for (place, ledger) in self.ledgers().enumerate() {
+            if place > 0 {
+                parts.push(Part::Round(place));
+            }
+            parts.extend(grants::cut(ledger).map(|(first, count)| Part::Grants(first, count)));
+        }
+        let waiting = self.waitlist().map_or(0, |list| list.len());
+        parts.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Part::Waiters));
+        parts
+    }
+
+    fn listed(&self, list: List, first: u64) -> ListedUsers<'_> {
+        let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(first));
+        ListedUsers { list, users: users.map(|(_, user)| user).take(USERS_PER_PIECE).collect() }
+    }
+
+    /// How many users a list has, and how many places.
+    fn list_size(&self, list: List) -> (u64, u64) {
+        let users = self.extras.as_deref().map(|extras| extras.list(list));
+        users.map_or((0, 0), |users| (users.len(), users.places()))
     }
 }
