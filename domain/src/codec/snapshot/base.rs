@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::load::{can_be_drawn, completes, counts_all};
+use super::completes;
+use super::pieces::{can_be_drawn, counts_all};
 use crate::admission::LISTS;
 use crate::draw::amounts::Amounts;
 use crate::ledger::{HashKey, Ledger};
