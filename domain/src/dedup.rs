@@ -157,7 +157,8 @@ impl Restocked {
     }
 }
 
-/// The last restocks, oldest first: what makes a repeated RESTOCK a replay. Restocks are rare and few are kept, so finding one is a scan.
+/// The last restocks, oldest first: what makes a repeated RESTOCK a replay. Restocks are rare and
+/// few are kept, so finding one is a scan.
 #[derive(Clone, Debug, Default)]
 pub struct Restocks {
     kept: VecDeque<Restocked>,

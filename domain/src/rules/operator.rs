@@ -1,5 +1,5 @@
-//! Judging what operators ask: INIT, ALTER, RESTOCK, IMPORT, ALLOW and DENY; and how they move units
-//! between the parts of a split.
+//! Judging what operators ask: INIT, ALTER, RESTOCK, IMPORT, ALLOW and DENY; and how they move
+//! units between the parts of a split.
 
 use std::collections::HashSet;
 
