@@ -248,7 +248,7 @@ upgrade-test: deps ## Run this module with every release and with a made-up newe
 
 deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
 	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
-	cargo deny check
+	cargo deny --workspace check
 
 fmt: ## Format the sources
 	cargo fmt --all
