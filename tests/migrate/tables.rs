@@ -243,7 +243,7 @@ fn a_table_that_both_pages_write_to() {
         let insert = format!("INSERT INTO shop.log (user) VALUES ('{user}')");
         sql(&database, &[&insert, "SELECT 1"]);
     };
-    ["a", "b", "c"].map(buy);
+    ["a", "b", "c"].into_iter().for_each(buy);
     shop.run(&["--add=yes"]);
     // 7 of its own ten, and the 20: not 3 more for the rows that the new page wrote.
     assert_eq!(shop.books("sale:goods"), [32, 27, 0, 5, 0]);
