@@ -1,5 +1,6 @@
 //! What a balancer shows to Prometheus.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +19,8 @@ pub struct Numbers {
     pub settled: u64,
     /// WAITs that too few replicas answered.
     pub unanswered: u64,
+    /// Nodes of whose replicas too few answer.
+    pub silent: BTreeSet<String>,
     /// When the last look began that went well to its end; before the first one, the start.
     pub looked: Instant,
     /// Whether the last one did.
@@ -33,6 +36,7 @@ impl Numbers {
             moved: 0,
             settled: 0,
             unanswered: 0,
+            silent: BTreeSet::new(),
             looked: Instant::now(),
             is_well: false,
         }
@@ -101,6 +105,12 @@ pub fn families(all: &[Numbers]) -> Vec<Family> {
             counter,
             "Sent units that too few replicas had in time: they stayed under way.",
             |one| one.unanswered as f64,
+        ),
+        of_split(
+            "seckill_split_silent_nodes",
+            gauge,
+            "Nodes of whose replicas too few answer: nothing leaves their parts.",
+            |one| one.silent.len() as f64,
         ),
         of_split(
             "seckill_split_lag_seconds",

@@ -149,8 +149,10 @@ fn what_no_replica_has_stays_under_way() {
     split(&server, &ONCE);
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 5 under way\n");
     signal(replica.pid(), "CONT");
-    split(&server, &ONCE);
-    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+    wait_until("they arrive", || {
+        split(&server, &ONCE);
+        split(&server, &["audit", "s"]) == "OK: 4001 units put in, 0 under way\n"
+    });
     replica.wait_in_sync(&server);
     assert_eq!(server.digest("s:{p0}"), replica.digest("s:{p0}"));
 }
@@ -183,7 +185,10 @@ fn units_that_were_made_twice_are_found_and_given_up() {
 #[test]
 fn a_user_who_may_not_wait_moves_nothing() {
     let server = Options::new().start();
+    let replica = Options::new().start();
     create(&server);
+    replica.follow(&server);
+    replica.wait_in_sync(&server);
     assert_eq!(server.call("SECKILL.SEND s:{p0} s 1 5"), "[5 996]");
     let rule = "on >pw ~* -@all +info +seckill.parts +seckill.status +seckill.send";
     server.call(&format!("ACL SETUSER b {rule} +seckill.receive"));
