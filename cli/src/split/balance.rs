@@ -226,9 +226,8 @@ impl Balancer {
         if stop.is_told() {
             return Ok(());
         }
-        let receive = |one: &Message| {
-            self.split.message(one.to, "RECEIVE", &[one.from as u64, one.total])
-        };
+        let receive =
+            |one: &Message| self.split.message(one.to, "RECEIVE", &[one.from as u64, one.total]);
         let calls: Vec<Call> = sent.iter().map(receive).collect();
         for (one, arrived) in sent.iter().zip(self.call_each(&calls)?) {
             self.numbers.moved += arrived.saturating_sub(one.before);
@@ -239,11 +238,7 @@ impl Balancer {
     /// Those that were sent and that all replicas have, with one WAIT for all of a node. A total
     /// that is another than was asked for may have written nothing, and there is nothing to wait
     /// for: it is sent again as it is.
-    fn send(
-        &mut self,
-        mut messages: Vec<Message>,
-        stop: &Stop,
-    ) -> Result<Vec<Message>, String> {
+    fn send(&mut self, mut messages: Vec<Message>, stop: &Stop) -> Result<Vec<Message>, String> {
         let mut safe = Vec::new();
         for _ in 0..2 {
             let mut by_node: BTreeMap<String, Vec<Message>> = BTreeMap::new();
