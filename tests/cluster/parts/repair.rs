@@ -41,8 +41,7 @@ pub fn repair(cluster: &Cluster, part: usize) -> usize {
     let terms: Vec<&str> = TERMS.split(' ').collect();
     let words = [&["repair", NAME], &beginning[..], &terms].concat();
     let told = program::run(&cluster.ports(), &words);
-    let units: i64 = paid.values().map(|(_, qty)| qty).sum();
-    let begins = format!("part {part}: {SHARE} units put in, {units} sold, ");
+    let begins = format!("part {part}: {SHARE} units put in, ");
     assert!(told.starts_with(&begins) && told.ends_with("; it sells\n"), "{told}");
     paid.len()
 }
