@@ -19,21 +19,13 @@ mod model {
     pub(crate) mod wire;
 }
 
-/// Append-only pages, and the bytes in them.
-mod memory {
-    pub(crate) mod bytes;
-    pub mod pages;
-}
+mod memory;
 
 mod index;
 
 pub mod ledger;
 
-/// Request ids that are remembered beside the ledger's.
-mod dedup {
-    pub mod fences;
-    pub mod restocks;
-}
+mod dedup;
 
 pub mod draw;
 
@@ -41,11 +33,7 @@ pub mod admission;
 
 pub mod waitlist;
 
-/// Sales that repeat.
-mod rounds {
-    pub mod past;
-    pub mod schedule;
-}
+pub mod rounds;
 
 pub mod parts;
 
@@ -54,7 +42,6 @@ pub mod request;
 /// The sale itself: what it keeps, and how it looks from outside.
 mod state {
     pub mod audit;
-    pub mod part;
     pub mod rounds;
     pub mod sale;
     pub mod status;
@@ -73,13 +60,11 @@ pub mod plan;
 /// What the contract says of each request. Nothing here changes a sale.
 mod rules {
     pub mod admission;
-    pub(crate) mod behind;
     pub mod decide;
     pub(crate) mod expiry;
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;
-    mod parts;
     mod rounds;
     mod settle;
     pub(crate) mod waitlist;
@@ -93,7 +78,6 @@ pub use codec::{effect, position, snapshot};
 pub use ledger::record;
 pub use model::{event, limits, outcome};
 pub use request::terms;
-pub use rounds::schedule;
 pub use rules::{decide, multi_grab};
 pub use state::sale::Sale;
 pub use state::{audit, status};

@@ -3,17 +3,14 @@
 //! Every hash here is keyed by the sale's secret, so nobody can choose an id that passes and all
 //! nodes agree. Refusing allocates nothing.
 
-mod modulo;
-mod sample;
 pub(crate) mod users;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::model::keyed::{keyed, Purpose};
+use crate::model::limits::{MOD_RESIDUES_MAX, PERMILLE_ALL, SALT_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
-
-pub use modulo::Modulo;
-pub use sample::Sample;
 
 /// A list of users that a sale keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,5 +79,103 @@ impl Admission {
     /// Whether everybody may ask.
     pub fn is_open(&self) -> bool {
         *self == Admission::default()
+    }
+}
+
+/// MOD: the user's number modulo `modulus` is one of `residues`, which are ascending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Modulo {
+    /// What the number of a user is divided by.
+    #[serde(deserialize_with = "wire::integer")]
+    pub modulus: u64,
+    /// The remainders that are let in, in order.
+    #[serde(deserialize_with = "residues")]
+    pub residues: Box<[u64]>,
+}
+
+impl Modulo {
+    /// The residues in any order; a repeated one counts once.
+    pub fn new(modulus: u64, mut residues: Vec<u64>) -> Modulo {
+        residues.sort_unstable();
+        residues.dedup();
+        Modulo { modulus, residues: residues.into() }
+    }
+
+    fn check(&self) -> Result<(), Misuse> {
+        let ascending = self.residues.windows(2).all(|pair| pair[0] < pair[1]);
+        match self.residues.last() {
+            None => Err(Misuse::ModNoResidue),
+            Some(last) if *last >= self.modulus || !ascending => Err(Misuse::ModResidueTooLarge),
+            _ if self.residues.len() > MOD_RESIDUES_MAX => Err(Misuse::ModTooManyResidues),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this user is one of them.
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+        let residue = match user.iter().all(u8::is_ascii_digit) {
+            true => user
+                .iter()
+                .fold(0, |residue, digit| (residue * 10 + u64::from(digit - b'0')) % self.modulus),
+            false => keyed(secret, Purpose::Modulo, &[user]) % self.modulus,
+        };
+        self.residues.binary_search(&residue).is_ok()
+    }
+}
+
+fn residues<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u64]>, D::Error> {
+    let all: Vec<u64> =
+        wire::several(from, MOD_RESIDUES_MAX, |wire::Integer(residue)| Some(residue))?;
+    Ok(all.into())
+}
+
+/// SAMPLE: a random share of the users; another salt is another share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// How many of a thousand users are let in.
+    pub permille: u64,
+    /// Another salt is another share; at most 128 bytes.
+    pub salt: Box<[u8]>,
+}
+
+impl Sample {
+    fn check(&self) -> Result<(), Misuse> {
+        if self.permille > PERMILLE_ALL {
+            return Err(Misuse::SampleTooLarge);
+        }
+        if self.salt.len() > SALT_BYTES_MAX {
+            return Err(Misuse::SaltTooLong);
+        }
+        Ok(())
+    }
+
+    /// Whether this user is one of them. A larger share has all users of a smaller one.
+    pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
+        let bits = keyed(secret, Purpose::Sample, &[&[self.salt.len() as u8], &self.salt, user]);
+        let place = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
+        place < u128::from(self.permille)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::SECRET;
+
+    #[test]
+    fn a_sample_is_a_share_that_clicking_does_not_change() {
+        let sample = |permille, salt: &[u8]| Sample { permille, salt: salt.into() };
+        let users: Vec<String> = (0..20_000).map(|n| format!("user{n}")).collect();
+        let share = |sample: &Sample| -> Vec<bool> {
+            users.iter().map(|user| sample.admits(user.as_bytes(), &SECRET)).collect()
+        };
+        let (small, large) = (share(&sample(100, b"")), share(&sample(300, b"")));
+        let count = |share: &[bool]| share.iter().filter(|is_in| **is_in).count();
+        assert!((1800..2200).contains(&count(&small)), "{}", count(&small));
+        assert!((5700..6300).contains(&count(&large)), "{}", count(&large));
+        assert!(small.iter().zip(&large).all(|(small, large)| large >= small));
+        assert_ne!(small, share(&sample(100, b"x")));
+        assert_eq!(count(&share(&sample(0, b""))), 0);
+        assert_eq!(count(&share(&sample(1000, b""))), users.len());
     }
 }

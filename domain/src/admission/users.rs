@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
-use crate::memory::pages::Pages;
+use crate::memory::Pages;
 use crate::model::limits::{LISTED_BYTES_MAX, PAGE_BYTES, USER_BYTES_MAX};
 use crate::model::wire;
 

@@ -5,7 +5,7 @@
 //! `1z:1:1763805600000-0`. Further entries take the next ids, so that every node appends the same
 //! ones under the same ids.
 
-use crate::memory::bytes::put_decimal;
+use crate::memory::put_decimal;
 
 /// How entries are written. A command that names a form which this module does not know is refused;
 /// there is one so far.

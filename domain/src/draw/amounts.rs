@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::ledger::holds::tree_bytes;
+use crate::memory::tree_bytes;
 
 /// Bytes of one node of a tree of pairs of numbers: eleven entries and a head.
 const NODE_BYTES: usize = 192;

@@ -1,10 +1,68 @@
-//! The sums of the users with more than one grant.
+//! The sums of the users with more than one grant, and the deadlines of what is held.
 
 use std::collections::BTreeSet;
 
 use super::{Block, Holding};
-use crate::ledger::holds::{tree_bytes, Holds};
+use crate::memory::tree_bytes;
 use crate::model::outcome::State;
+
+/// Bytes of one node of the tree of holds: eleven entries and a head.
+const NODE_BYTES: usize = 192;
+
+/// The held grants of a sale or of a user, by deadline, the earliest first.
+///
+/// An ordered set of (deadline, seq): adding, moving and removing are O(log n) and exact, so
+/// EXTEND and CONFIRM leave nothing behind that would have to be skipped or swept up later.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    by_deadline: BTreeSet<(u64, u32)>,
+}
+
+impl Holds {
+    /// Adds a hold.
+    pub fn insert(&mut self, deadline: u64, seq: u32) {
+        self.by_deadline.insert((deadline, seq));
+    }
+
+    /// Removes a hold that was confirmed, given back or moved.
+    pub fn remove(&mut self, deadline: u64, seq: u32) {
+        let was_there = self.by_deadline.remove(&(deadline, seq));
+        debug_assert!(was_there, "a held grant has its deadline here");
+    }
+
+    /// The earliest deadline, Unix ms.
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.by_deadline.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Whether any hold is due at `t`.
+    #[inline]
+    pub fn are_due(&self, t: u64) -> bool {
+        // Most sales hold nothing, and asking a tree for its first entry is a search.
+        !self.is_empty() && self.next_deadline().is_some_and(|at| at <= t)
+    }
+
+    /// Deadlines and seqs of the holds that are due at `t`, earliest deadline first. A hold lives
+    /// while T < deadline.
+    pub fn due(&self, t: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.by_deadline.range(..(t.saturating_add(1), 0)).copied()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_deadline.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_deadline.is_empty()
+    }
+
+    /// Bytes of heap in use, about.
+    pub fn heap_bytes(&self) -> usize {
+        tree_bytes(self.len(), NODE_BYTES)
+    }
+}
 
 /// Accounts in one block.
 const ACCOUNTS_PER_BLOCK: usize = 1024;

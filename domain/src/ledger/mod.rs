@@ -8,17 +8,15 @@
 
 mod accounts;
 mod find;
-pub(crate) mod holds;
 mod inspect;
 pub mod record;
 mod records;
 
 use crate::index::bulk::BulkLoad;
 use crate::index::{Entry, Index, Value};
-use crate::memory::bytes::Reader;
+use crate::memory::Reader;
 use crate::model::outcome::State;
-use accounts::{Account, Accounts};
-use holds::Holds;
+use accounts::{Account, Accounts, Holds};
 use record::Record;
 use records::Records;
 

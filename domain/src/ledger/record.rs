@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::bytes::{put_varint, Reader};
+use crate::memory::{put_varint, Reader};
 use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
 use crate::model::outcome::{GrantView, State};
 use crate::model::wire;

@@ -5,7 +5,7 @@
 
 use super::Block;
 use crate::ledger::record::{self, Record, RECORD_BYTES_MAX};
-use crate::memory::pages::Pages;
+use crate::memory::Pages;
 use crate::model::limits::GRANTS_PER_CHUNK;
 
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use crate::admission::List;
 use crate::codec::effect::{Change, Effect, Granting, Importing, UsersChange};
 use crate::codec::snapshot::Piece;
-use crate::dedup::restocks::Restocked;
+use crate::dedup::Restocked;
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Ledger, NewGrant, Places};
 use crate::model::outcome::State;
-use crate::parts::pairs::Pair;
+use crate::parts::Pair;
 use crate::plan::Plan;
 use crate::state::status::count;
 use crate::Sale;

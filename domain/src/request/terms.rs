@@ -9,7 +9,7 @@ use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 use crate::parts::Split;
-use crate::rounds::schedule::Schedule;
+use crate::rounds::Schedule;
 use crate::waitlist::{WaitTerms, WaitTermsChange};
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.

@@ -73,6 +73,21 @@ impl Sale {
         }
     }
 
+    /// Whether a request names a user of another part.
+    #[inline]
+    fn is_of_other_part(&self, request: &Request<'_>) -> bool {
+        match request {
+            Request::Grab(grab) => !self.is_home(grab.user),
+            Request::Wait(wait) => !self.is_home(wait.grab.user),
+            Request::Settle(settle) => !self.is_home(settle.user),
+            Request::Import(import) => !self.is_home(import.user),
+            Request::List(change) => !change.users.iter().all(|user| self.is_home(user)),
+            Request::Init(_) | Request::Restock(_) | Request::Alter(_) => false,
+            Request::Pause | Request::Resume => false,
+            Request::Send(_) | Request::Receive(_) | Request::Elsewhere(_) => false,
+        }
+    }
+
     /// Judges nothing but the clock: lets at most `most` holds expire that are due.
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
         let t = self.time(now);

@@ -1,15 +1,18 @@
-//! Judging what operators ask: INIT, ALTER, RESTOCK, IMPORT, ALLOW and DENY.
+//! Judging what operators ask: INIT, ALTER, RESTOCK, IMPORT, ALLOW and DENY; and how they move
+//! units between the parts of a split.
 
 use std::collections::HashSet;
 
 use crate::codec::effect::{Change, Changes, Effect, Importing, Start, UsersChange};
 use crate::ledger::{Grant, Places};
+use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Plan;
 use crate::request::terms::{Terms, TermsChange};
-use crate::request::{Import, Init, ListChange, Now, Restock};
+use crate::request::{Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send};
 use crate::rules::decide::Decision;
+use crate::state::status::PartView;
 use crate::Sale;
 
 /// Judges an INIT on a key that holds no sale.
@@ -190,5 +193,82 @@ impl Sale {
             Change::untimed(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
         });
         self.changes(Outcome::Changed { users: changed.len() as u64 }, effects.collect(), None, now)
+    }
+}
+
+impl Sale {
+    pub(super) fn decide_send<'a>(&self, send: &Send<'a>, now: &Now) -> Decision<'a> {
+        let (to, escrow) = match self.other_part(send.split, send.to) {
+            Ok(both) => both,
+            Err(misuse) => return Decision::misuse(misuse),
+        };
+        let Balances { available, deficit, .. } = self.balances;
+        let sent = self.pairs.get(to).sent;
+        let units = match send.total.checked_sub(sent) {
+            Some(units) if send.owed => units,
+            // While anybody waits here, what is here is theirs.
+            Some(_) if self.waiters().is_some() => 0,
+            Some(units) => units.min(available),
+            None => 0,
+        };
+        let owed = units.saturating_sub(available);
+        let (total, left) = (sent + units, available - (units - owed));
+        let outcome = Outcome::Moved { total, available: left };
+        // The present total again goes to the replicas, so that a WAIT behind it covers the first.
+        if units == 0 && send.total != sent {
+            return Decision::refuse(outcome);
+        }
+        if escrow.sent + units > INTEGER_MAX || deficit + owed > INTEGER_MAX {
+            return Decision::misuse(Misuse::MovedTooMany);
+        }
+        self.change(outcome, Effect::Send { to, total, owed }, now)
+    }
+
+    pub(super) fn decide_receive<'a>(&self, receive: &Receive<'a>, now: &Now) -> Decision<'a> {
+        let (from, escrow) = match self.other_part(receive.split, receive.from) {
+            Ok(both) => both,
+            Err(misuse) => return Decision::misuse(misuse),
+        };
+        let Balances { supply, available, deficit, .. } = self.balances;
+        let (total, received) = (receive.total, self.pairs.get(from).received);
+        if total <= received {
+            return Decision::refuse(Outcome::Moved { total: received, available });
+        }
+        let units = total - received;
+        let added = units - deficit.min(units);
+        if supply + added > INTEGER_MAX || escrow.received + units > INTEGER_MAX {
+            return Decision::misuse(Misuse::MovedTooMany);
+        }
+        let outcome = Outcome::Moved { total, available: available + added };
+        self.change(outcome, Effect::Receive { from, total }, now)
+    }
+
+    /// The other part that is meant, and what moves.
+    fn other_part(&self, id: &[u8], part: u64) -> Result<(u16, Escrow), Misuse> {
+        let PartView { split, escrow, .. } = self.part_of(id)?;
+        Ok((split.other(part).ok_or(Misuse::NotAnotherPart)?, escrow))
+    }
+
+    /// The sale as a part of the split with this id.
+    fn part_of(&self, id: &[u8]) -> Result<PartView<'_>, Misuse> {
+        let part = self.part().ok_or(Misuse::NotAPart)?;
+        match *part.split.id == *id {
+            true => Ok(part),
+            false => Err(Misuse::NotThisSplit),
+        }
+    }
+
+    pub(super) fn decide_elsewhere<'a>(&self, told: &Elsewhere<'a>, now: &Now) -> Decision<'a> {
+        let escrow = match self.part_of(told.split) {
+            Ok(part) => part.escrow,
+            Err(misuse) => return Decision::misuse(misuse),
+        };
+        let Elsewhere { units, pass, .. } = *told;
+        let known = self.balances.elsewhere;
+        if (pass, units) <= (escrow.pass, known) {
+            let (units, pass) = (known, escrow.pass);
+            return Decision::refuse(Outcome::Elsewhere { units, pass });
+        }
+        self.change(Outcome::Elsewhere { units, pass }, Effect::Elsewhere { units, pass }, now)
     }
 }

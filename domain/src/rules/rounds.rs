@@ -4,7 +4,7 @@ use crate::codec::effect::Effect;
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::Outcome;
 use crate::request::Now;
-use crate::rounds::schedule::Schedule;
+use crate::rounds::Schedule;
 use crate::rules::decide::Decision;
 use crate::Sale;
 
@@ -56,7 +56,7 @@ mod tests {
     use crate::model::outcome::{Misuse, Outcome};
     use crate::request::terms::Terms;
     use crate::request::{Amount, Grab, Import, Request};
-    use crate::rounds::schedule::Schedule;
+    use crate::rounds::Schedule;
     use crate::rules::decide::decide_new;
     use crate::testing::{at, bytes_of, commit, created, init, reloaded, run};
 

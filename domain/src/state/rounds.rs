@@ -4,7 +4,7 @@ use crate::ledger::{Grant, HashKey, Holding, Ledger, Lookup};
 use crate::model::balances::Balances;
 use crate::model::outcome::State;
 use crate::request::Now;
-use crate::rounds::past::{OldRound, Rounds, Total};
+use crate::rounds::{OldRound, Rounds, Total};
 use crate::Sale;
 
 /// A round as a judge sees it: its grants and its numbers.

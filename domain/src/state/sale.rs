@@ -2,17 +2,16 @@
 
 use crate::admission::users::Users;
 use crate::admission::{List, LISTS};
-use crate::dedup::fences::Fences;
-use crate::dedup::restocks::Restocks;
+use crate::dedup::{Fences, Restocks};
 use crate::draw::amounts::Amounts;
 use crate::draw::Draw;
 use crate::ledger::{Block, HashKey, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
 use crate::model::outcome::Outcome;
-use crate::parts::pairs::Pairs;
+use crate::parts::Pairs;
 use crate::request::terms::Terms;
 use crate::request::{Amount, Now};
-use crate::rounds::past::Rounds;
+use crate::rounds::Rounds;
 use crate::state::status::{Refusals, Tallies};
 use crate::waitlist::Waitlist;
 
@@ -78,6 +77,23 @@ impl Sale {
     /// Changes by kind.
     pub fn tallies(&self) -> &Tallies {
         &self.tallies
+    }
+
+    /// Whether a user is at home in this sale. In one that is no part of a split everybody is.
+    #[inline]
+    pub fn is_home(&self, user: &[u8]) -> bool {
+        self.terms.split.as_ref().is_none_or(|split| split.is_home(user))
+    }
+
+    /// Whether it is a part of a split that has this part, too.
+    pub(crate) fn has_other_part(&self, part: u16) -> bool {
+        self.terms.split.as_ref().is_some_and(|split| split.has_other(part))
+    }
+
+    /// Whether what was sent and received is what the numbers say.
+    pub(crate) fn pairs_agree(&self) -> bool {
+        let Escrow { sent, received, .. } = self.escrow.unwrap_or_default();
+        self.pairs.sums() == (sent, received)
     }
 
     /// The T that a request is judged by: never before the last change.

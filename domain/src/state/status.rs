@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::model::balances::Stock;
+use crate::model::balances::{Escrow, Stock};
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Outcome, REFUSALS};
 use crate::model::wire;
+use crate::parts::{Pair, Split};
 use crate::request::Now;
 use crate::waitlist::Waitlist;
 use crate::Sale;
@@ -230,7 +231,24 @@ pub struct Status {
     pub counters: Counters,
 }
 
+/// What a balancer reads of a part, all of it in one step.
+#[derive(Clone, Copy, Debug)]
+pub struct PartView<'s> {
+    /// Which part of which split.
+    pub split: &'s Split,
+    /// What was put in, and what has moved in all.
+    pub escrow: Escrow,
+    /// What has moved between it and each other part.
+    pub pairs: &'s [Pair],
+}
+
 impl Sale {
+    /// The sale as a part; `None` when it is none.
+    pub fn part(&self) -> Option<PartView<'_>> {
+        let split = self.terms.split.as_deref()?;
+        Some(PartView { split, escrow: self.escrow?, pairs: self.pairs.as_slice() })
+    }
+
     /// The sale at a glance, at `now`.
     pub fn status(&self, now: &Now) -> Status {
         let balances = &self.balances;

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::bytes::{put_varint, Reader};
+use crate::memory::{put_varint, Reader};
 use crate::model::wire;
 
 /// Somebody who waits, and for what.

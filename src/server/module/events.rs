@@ -19,8 +19,7 @@ use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{Ctx, Locked, ServerLock};
 use crate::server::propagation::epoch;
 use crate::server::value::datatype;
-use crate::server::value::key::Peek;
-use crate::server::value::stored;
+use crate::server::value::key::{self, Peek};
 
 const NOT_SUBSCRIBED: &str = "the server refused a subscription to its events";
 
@@ -81,7 +80,7 @@ fn stay(ctx: Ctx<'_>, event: &[u8]) {
 unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     let lock = ctx.lock();
     let may_be_ours =
-        stored::adrift() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
+        key::adrift() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
     if !may_be_ours {
         return;
     }

@@ -9,8 +9,8 @@ use redis_module::raw::{
     RedisModuleTypeMethods,
 };
 
-use super::stored::{self, Value};
-use super::{defrag, fork_memory, key};
+use super::key::{self, Value};
+use super::{defrag, fork_memory};
 use crate::server::data_set::{counts, timer};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
@@ -81,7 +81,7 @@ unsafe fn sale_of<'v>(value: *const c_void) -> &'v Sale {
 unsafe extern "C" fn free(value: *mut c_void) {
     // A sale owns plain bytes alone, so it may be freed by a thread of the server's.
     // SAFETY: the server frees a value once, when no key holds it any more.
-    guarded((), || unsafe { stored::free(value) });
+    guarded((), || unsafe { key::free(value) });
 }
 
 /// The value leaves its key: it is deleted, or it comes to another key, which is another event.
@@ -256,19 +256,19 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let (name, db) =
         unsafe { (api!(RedisModule_GetKeyNameFromIO)(io), api!(RedisModule_GetDbIdFromIO)(io)) };
     if name.is_null() {
-        return stored::of(sale);
+        return key::value_of(sale);
     }
     // SAFETY: as above.
     let name = unsafe { bytes_of(name) };
     if let Some(counts) = arriving {
         timer::watch_arriving(lock, db, name, &mut sale);
-        return stored::boxed(sale, counts).cast();
+        return key::boxed(sale, counts).cast();
     }
     if is_loading(context_of(io)) {
         timer::watch_sale(lock, db, name, &mut sale);
-        return stored::of(sale);
+        return key::value_of(sale);
     }
-    let value = stored::boxed(sale, counts::served());
+    let value = key::boxed(sale, counts::served());
     // SAFETY: the value was just made and nobody else has it.
     unsafe { &*value }.cast_off();
     value.cast()

@@ -5,7 +5,7 @@ use std::os::raw::{c_int, c_ulong, c_void};
 
 use redis_module::raw::{self, RedisModuleDefragCtx, RedisModuleString, RedisModuleTypeDefragFunc};
 
-use super::stored::Value;
+use super::key::Value;
 use crate::server::ffi::alloc;
 use crate::server::ffi::api::guarded;
 use seckill_domain::ledger::Block;

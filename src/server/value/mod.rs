@@ -4,4 +4,3 @@ pub(super) mod datatype;
 mod defrag;
 pub(super) mod fork_memory;
 pub(crate) mod key;
-pub(super) mod stored;

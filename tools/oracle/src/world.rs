@@ -16,7 +16,7 @@ use seckill_domain::request::{
     Amount, Deed, Elsewhere, Grab, Import, Init, ListChange, Now, Receive, Request, Restock, Send,
     Settle, Wait, Which,
 };
-use seckill_domain::schedule::Schedule;
+use seckill_domain::rounds::Schedule;
 use seckill_domain::status::Status;
 use seckill_domain::terms::{Terms, TermsChange};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};

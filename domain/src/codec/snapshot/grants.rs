@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::law::{can_be_drawn, counts_all};
+use super::pieces::{can_be_drawn, counts_all};
 use crate::draw::amounts::Amounts;
 use crate::ledger::record::{Asked, NewGrant, Record, ReqTag};
 use crate::ledger::{Ledger, Lookup, Places};

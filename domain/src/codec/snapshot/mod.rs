@@ -16,30 +16,30 @@
 
 mod base;
 mod grants;
-mod law;
 mod load;
-mod order;
 pub(crate) mod pieces;
-mod round;
 mod tests;
-mod write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dedup::fences::Fence;
+use crate::admission::{List, LISTS};
+use crate::dedup::Fence;
+use crate::draw::amounts::Amounts;
+use crate::model::balances::Balances;
+use crate::model::limits::{
+    AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,
+};
 use crate::model::outcome::Refused;
 use crate::model::wire;
-use crate::parts::pairs::Pair;
+use crate::parts::Pair;
 use crate::state::status::Refusals;
+use crate::Sale;
 
 use grants::Grants;
 use pieces::{ListedUsers, RestockId, StandingWaiter};
 
-pub use base::Base;
+pub use base::{Base, RoundStart};
 pub use load::Loader;
-pub use round::RoundStart;
-
-pub(crate) use order::{completes, is_in_order};
 
 /// A piece of a sale.
 ///
@@ -88,4 +88,144 @@ impl<'a> Piece<'a> {
         let Form::V1(piece) = wire::decode(bytes)?;
         Ok(piece)
     }
+}
+
+/// A piece that is to be written.
+enum Part {
+    Pairs,
+    RestockIds,
+    /// The first and how many, as of amounts and grants.
+    Fences(usize, usize),
+    /// From this place on.
+    Listed(List, u64),
+    Amounts(usize, usize),
+    Grants(u64, usize),
+    /// The round at this place among all that are kept.
+    Round(usize),
+    /// From the entry behind so many others on.
+    Waiters(u64),
+}
+
+impl Sale {
+    /// Every piece of what replicates, in order, the base first.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> + '_ {
+        let plan = self.layout();
+        let base = Piece::Base(Box::new(self.base(plan.len() as u64)));
+        core::iter::once(base).chain(plan.into_iter().map(|part| self.piece(part)))
+    }
+
+    /// The piece that only a dump holds.
+    pub fn refusals_piece(&self) -> Piece<'_> {
+        Piece::Refusals(Box::new(self.refusals))
+    }
+
+    fn piece(&self, part: Part) -> Piece<'_> {
+        match part {
+            Part::Pairs => Piece::Pairs(self.pairs.as_slice().to_vec()),
+            Part::RestockIds => {
+                Piece::RestockIds(self.restocks.iter().map(RestockId::of).collect())
+            }
+            Part::Fences(first, count) => Piece::Fences(self.fences.part(first, count).collect()),
+            Part::Listed(list, first) => Piece::Listed(self.listed(list, first)),
+            Part::Amounts(first, count) => {
+                let left = self.amounts().into_iter().flat_map(Amounts::iter);
+                Piece::Amounts(left.skip(first).take(count).collect())
+            }
+            Part::Grants(first, count) => {
+                Piece::Grants(Grants::of(self.round_of(first).ledger, first, count))
+            }
+            Part::Round(place) => Piece::Round(self.round_start(place)),
+            Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
+        }
+    }
+
+    /// Cuts the lists into bounded parts. Depends on the contents alone, so that equal sales have
+    /// equal pieces.
+    fn layout(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if !self.pairs.as_slice().is_empty() {
+            parts.push(Part::Pairs);
+        }
+        if !self.restocks.is_empty() {
+            parts.push(Part::RestockIds);
+        }
+        for first in (0..self.fences.len()).step_by(FENCES_PER_PIECE) {
+            parts.push(Part::Fences(first, FENCES_PER_PIECE));
+        }
+        for list in LISTS {
+            let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
+            let firsts = users.step_by(USERS_PER_PIECE);
+            parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
+        }
+        let amounts = self.amounts().map_or(0, Amounts::len) as usize;
+        for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
+            parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
+        }
+        for (place, ledger) in self.ledgers().enumerate() {
+            if place > 0 {
+                parts.push(Part::Round(place));
+            }
+            parts.extend(grants::cut(ledger).map(|(first, count)| Part::Grants(first, count)));
+        }
+        let waiting = self.waitlist().map_or(0, |list| list.len());
+        parts.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Part::Waiters));
+        parts
+    }
+
+    fn listed(&self, list: List, first: u64) -> ListedUsers<'_> {
+        let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(first));
+        ListedUsers { list, users: users.map(|(_, user)| user).take(USERS_PER_PIECE).collect() }
+    }
+
+    /// How many users a list has, and how many places.
+    fn list_size(&self, list: List) -> (u64, u64) {
+        let users = self.extras.as_deref().map(|extras| extras.list(list));
+        users.map_or((0, 0), |users| (users.len(), users.places()))
+    }
+}
+
+/// Whether a piece comes before those that are written behind it. Pieces count as versions, and
+/// only in the order in which they are written is there room for all of them.
+pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
+    if sale.waiters().is_some() {
+        return matches!(piece, Piece::Waiters(_) | Piece::Refusals(_));
+    }
+    let has_grants = !sale.ledger.is_empty() || sale.older().next().is_some();
+    let has_amounts = has_grants || sale.amounts().is_some_and(|list| !list.is_empty());
+    let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
+    let has_users = has_amounts || LISTS.iter().any(is_filled);
+    match piece {
+        Piece::Pairs(_) => sale.restocks.is_empty() && sale.fences.is_empty() && !has_users,
+        Piece::RestockIds(_) => sale.fences.is_empty() && !has_users,
+        Piece::Fences(_) => !has_users,
+        Piece::Listed(_) => !has_amounts,
+        Piece::Amounts(_) => !has_grants,
+        Piece::Base(_) | Piece::Grants(_) | Piece::Round(_) | Piece::Refusals(_) => true,
+        Piece::Waiters(_) => true,
+    }
+}
+
+/// Whether nothing is amiss between the pieces once the last one has come: there are as many
+/// amounts to draw as packets, no total is of a round to come, nothing is available while
+/// units are owed, and what a part sent and received is as its numbers say. `balances` is where the
+/// sale stands after it.
+pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
+    let amounts = amounts_with(sale, last);
+    let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
+    amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
+        && totals.is_none_or(|total| total.round < balances.round)
+        && (balances.deficit == 0 || balances.available == 0)
+        // A piece of pairs was compared with the numbers before.
+        && (matches!(last, Some(Piece::Pairs(_))) || sale.pairs_agree())
+}
+
+/// What is listed once the last piece has come, which was checked: how many amounts, and their sum.
+fn amounts_with(sale: &Sale, last: Option<&Piece<'_>>) -> Option<(u64, u64)> {
+    let list = sale.amounts()?;
+    let last: &[u64] = match last {
+        Some(Piece::Amounts(amounts)) => amounts,
+        _ => &[],
+    };
+    let sum = list.sum().saturating_add(last.iter().sum());
+    Some((list.len() + last.len() as u64, sum))
 }

@@ -5,11 +5,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::law::counts_all;
 use crate::admission::users::Listed;
 use crate::admission::List;
-use crate::dedup::fences::Fence;
-use crate::dedup::restocks::Restocked;
+use crate::dedup::{Fence, Restocked};
 use crate::model::balances::Balances;
 use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, PARTS_MAX, RESTOCKS_KEPT_MAX,
@@ -17,9 +15,20 @@ use crate::model::limits::{
 };
 use crate::model::outcome::Refused;
 use crate::model::wire;
-use crate::parts::pairs::{self, Pair};
+use crate::parts::{sums, Pair};
 use crate::waitlist::Waiter;
 use crate::Sale;
+
+/// Whether the version counts at least the INIT and every grant, restock and fence that is kept:
+/// each was a change. So it has room for the pieces of the sale, however they are cut.
+pub fn counts_all(balances: &Balances, restocks: u64, fences: u64) -> bool {
+    balances.version > balances.grants.saturating_add(restocks).saturating_add(fences)
+}
+
+/// Whether the packets left share what is available, in a sale that counts them.
+pub fn can_be_drawn(sale: &Sale, balances: &Balances) -> bool {
+    sale.terms.draw.is_none_or(|draw| draw.is_lawful(balances))
+}
 
 /// A restock id, what it asked for, what came of it and what was available then.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -120,7 +129,7 @@ pub(crate) fn check_pairs(sale: &Sale, added: &[Pair], balances: &Balances) -> R
     let has_moved = |pair: &Pair| pair.sent > 0 || pair.received > 0;
     let are_others = added.iter().all(|pair| has_moved(pair) && sale.has_other_part(pair.peer));
     let ascend = added.is_sorted_by(|a, b| a.peer < b.peer);
-    let agree = pairs::sums(added) == (escrow.sent, escrow.received);
+    let agree = sums(added) == (escrow.sent, escrow.received);
     let fits = counts_all(balances, added.len() as u64, 0);
     let is_first = sale.pairs.as_slice().is_empty() && !added.is_empty();
     check(is_first && are_others && ascend && agree && fits)

@@ -10,8 +10,7 @@ use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
 use crate::request::terms::Terms;
 use crate::request::{Receive, Request, Restock, Send};
-use crate::rounds::past::Total;
-use crate::rounds::schedule::Schedule;
+use crate::rounds::{Schedule, Total};
 use crate::testing::{bytes_of, created, grab, init, run};
 use crate::Sale;
 

@@ -1,7 +1,7 @@
 //! The next step, drawn where the sales stand: near edges, about grants that there are.
 
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
-use seckill_domain::parts::pairs::Pair;
+use seckill_domain::parts::Pair;
 use seckill_domain::Sale;
 
 use super::cluster::{Cluster, REPLICAS};

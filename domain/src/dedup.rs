@@ -1,15 +1,13 @@
-//! Request ids that were cancelled before they were granted.
-//!
-//! A CANCEL may overtake the GRAB that it cancels. It then leaves a fence, and the late GRAB takes
-//! nothing. Fences are forgotten after ten minutes, or when there are too many, and only while a
-//! new one is applied: so every node forgets the same ones.
+//! Request ids that are remembered beside the ledger's: those that were cancelled before they were
+//! granted, and those of the last restocks.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::model::limits::{FENCES_KEPT_MAX, FENCE_MS};
+use crate::model::limits::{FENCES_KEPT_MAX, FENCE_MS, RESTOCKS_KEPT_MAX};
+use crate::model::outcome::Outcome;
 use crate::model::wire;
 
 /// What a tree entry costs beside its key, on average.
@@ -30,7 +28,11 @@ pub struct Fence<'a> {
     pub at: u64,
 }
 
-/// The fences of a sale.
+/// Request ids that were cancelled before they were granted.
+///
+/// A CANCEL may overtake the GRAB that it cancels. It then leaves a fence, and the late GRAB takes
+/// nothing. Fences are forgotten after ten minutes, or when there are too many, and only while a
+/// new one is applied: so every node forgets the same ones.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
     by_key: BTreeMap<Key, u64>,
@@ -135,6 +137,66 @@ impl Fences {
         self.order.capacity() * size_of::<Key>()
             + self.by_key.len() * (size_of::<Key>() + BYTES_PER_FENCE)
             + 2 * self.key_bytes
+    }
+}
+
+/// A restock that was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restocked {
+    pub req: Box<[u8]>,
+    pub delta: i64,
+    pub applied: i64,
+    /// What was available after it.
+    pub available: u64,
+}
+
+impl Restocked {
+    /// The reply it got, and gets again.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::Restocked { applied: self.applied, available: self.available }
+    }
+}
+
+/// The last restocks, oldest first: what makes a repeated RESTOCK a replay. Restocks are rare and
+/// few are kept, so finding one is a scan.
+#[derive(Clone, Debug, Default)]
+pub struct Restocks {
+    kept: VecDeque<Restocked>,
+}
+
+impl Restocks {
+    /// The restock with this request id, while it is kept.
+    pub fn find(&self, req: &[u8]) -> Option<&Restocked> {
+        self.kept.iter().rev().find(|restock| &*restock.req == req)
+    }
+
+    /// Remembers a restock; the oldest beyond the bound is forgotten.
+    pub fn push(&mut self, restock: Restocked) {
+        if self.kept.len() == RESTOCKS_KEPT_MAX {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(restock);
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Restocked> {
+        self.kept.iter()
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let ids: usize = self.kept.iter().map(|restock| restock.req.len()).sum();
+        self.kept.capacity() * size_of::<Restocked>() + ids
     }
 }
 
