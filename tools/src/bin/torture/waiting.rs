@@ -104,7 +104,8 @@ pub fn joined(evidence: &Evidence, story: &Story, op: &Op, call: &Try, ticket: u
 /// told them earlier, and nobody is told of more than were there when they joined. What another
 /// primary said does not count: those who left by what a failover has lost are back.
 pub fn moved_back(evidence: &Evidence, story: &Story) -> Vec<String> {
-    let mut told: BTreeMap<(u64, &str, u64), Vec<(&Try, u64, u64)>> = BTreeMap::new();
+    type Told<'a> = (&'a Try, u64, u64);
+    let mut told: BTreeMap<(u64, &str, u64), Vec<Told<'_>>> = BTreeMap::new();
     let mut wrong = Vec::new();
     for op in &evidence.ops {
         for (call, answered) in answers(op) {
