@@ -25,10 +25,59 @@ pub type Labels = Vec<(&'static str, String)>;
 #[derive(Clone, Debug)]
 pub struct Family {
     /// Without `_total`.
-    pub name: &'static str,
+    pub name: String,
     pub help: &'static str,
     pub kind: Kind,
     pub rows: Vec<(Labels, f64)>,
+}
+
+/// A number of a `T`: its name behind a prefix, its kind, what it says, and where it is.
+pub type Shown<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
+
+/// A family for each line of `table`. Labels tell the things apart that are shown.
+pub fn families<T>(prefix: &str, table: &[Shown<T>], all: &[(Labels, &T)]) -> Vec<Family> {
+    let family = |&(name, kind, help, number): &Shown<T>| {
+        Family::of(format!("{prefix}{name}"), kind, help, all, number)
+    };
+    table.iter().map(family).collect()
+}
+
+impl Family {
+    /// One row for each of `all` that has the number.
+    pub fn of<T>(
+        name: impl Into<String>,
+        kind: Kind,
+        help: &'static str,
+        all: &[(Labels, &T)],
+        number: impl Fn(&T) -> Option<f64>,
+    ) -> Family {
+        let row = |(labels, one): &(Labels, &T)| Some((labels.clone(), number(one)?));
+        Family { name: name.into(), help, kind, rows: all.iter().filter_map(row).collect() }
+    }
+
+    /// One row for each of `all` and each of the `words` of one more label with a number.
+    pub fn by_word<T>(
+        name: &str,
+        kind: Kind,
+        help: &'static str,
+        (label, words): (&'static str, &[&str]),
+        all: &[(Labels, &T)],
+        number: impl Fn(&T, &str) -> Option<f64>,
+    ) -> Family {
+        let mut rows = Vec::new();
+        for (labels, one) in all {
+            for word in words {
+                let labels = [labels.as_slice(), &[(label, (*word).to_owned())]].concat();
+                rows.extend(number(one, word).map(|number| (labels, number)));
+            }
+        }
+        Family { name: name.to_owned(), help, kind, rows }
+    }
+}
+
+/// 1 stands for yes.
+pub fn flag(is_so: bool) -> f64 {
+    f64::from(u8::from(is_so))
 }
 
 /// What the text is.

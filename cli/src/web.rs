@@ -29,6 +29,14 @@ impl Answer {
     pub fn ok(kind: &'static str, body: impl Into<String>) -> Answer {
         Answer { status: 200, kind, body: body.into() }
     }
+
+    /// What `/health` says: that all is well, or what isn't.
+    pub fn health(ill: Option<String>) -> Answer {
+        match ill {
+            None => Answer::ok(TEXT, "OK\n"),
+            Some(why) => Answer { status: 503, kind: TEXT, body: why + "\n" },
+        }
+    }
 }
 
 /// Listens, or fails at once.

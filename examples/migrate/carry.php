@@ -5,21 +5,25 @@
 // is made, paused and empty; only then the old side is closed. A program that was stopped anywhere is run
 // again with the same options, or with --back yes. Once all is carried over the sale is not touched
 // again: with `--open no` it waits for your RESUME. See docs/migrate.md.
-//
-// HOST:PORT may also be redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// with TLS. A password
-// that is not to stand on the command line comes from OLD_PASSWORD or NEW_PASSWORD.
 
 declare(strict_types=1);
 
 require __DIR__ . '/buyers.php';
+require __DIR__ . '/late.php';
+require __DIR__ . '/options.php';
 
 final class Carry
 {
+    use SoldSince;
+
     /** The request id of what is carried over without one: sent again, it changes nothing. */
     public const REQ = 'moved';
 
     /** All that is available, as a number that stays the same when it is sent again. */
     private const ALL = -9007199254740991;
+
+    /** How a program ends that has found the old one selling behind the move. */
+    public const LATE = 2;
 
     /** The SQL family notes on this how far it came; the others on the old server. */
     public ?PDO $shop = null;
@@ -33,22 +37,14 @@ final class Carry
     /** @param list<string> $needed options of the program itself, beside --new and --sale */
     public static function fromOptions(array $needed, array $optional = []): self
     {
-        $all = ['new', 'sale', ...$needed];
-        $more = ['old', 'terms', 'back', 'open', 'add', 'empty', ...$optional];
-        $options = getopt('', array_map(fn ($name) => "$name:", [...$all, ...$more]));
-        foreach ($all as $name) {
-            isset($options[$name]) || self::fail("--$name is missing; see docs/migrate.md");
-        }
-        foreach ($options as $name => $value) {
-            is_string($value) || self::fail("--$name is there twice");
-        }
+        $options = Options::read($needed, $optional);
         $terms = preg_split('/ /', $options['terms'] ?? '', -1, PREG_SPLIT_NO_EMPTY);
         if (in_array('EVERY', array_map(strtoupper(...), $terms), true)) {
             // What is left now would be the supply of every later round.
             self::fail('a sale with rounds is begun fresh between two rounds, not carried over');
         }
-        $old = isset($options['old']) ? self::connect($options['old'], 'OLD_PASSWORD') : null;
-        $new = self::connect($options['new'], 'NEW_PASSWORD');
+        $old = isset($options['old']) ? Options::connect($options['old'], 'OLD_PASSWORD') : null;
+        $new = Options::connect($options['new'], 'NEW_PASSWORD');
         return new self($old, $new, $options['sale'], $terms, $options);
     }
 
@@ -74,18 +70,14 @@ final class Carry
         return (string) $row->fetchColumn();
     }
 
-    /** Whether all was carried over before; then the sale is running, or paused by you: it is left alone. */
+    /** Whether all was carried over before; then the sale is the operator's, and `again` ends the run. */
     public function isDone(): bool
     {
         $from = $this->shop === null ? (string) $this->old->hGet($this->notes(), 'from') : '';
         if ($from !== '' && $from !== $this->source() && $this->state() !== 'back') {
             self::fail("$this->sale was carried over from $from: take another --sale");
         }
-        if ($this->state() !== 'done') {
-            return false;
-        }
-        $this->say('moved before, and left as it is');
-        return true;
+        return $this->state() === 'done';
     }
 
     /**
@@ -137,8 +129,14 @@ final class Carry
         $this->transact(function ($old) use ($put) {
             $put($old);
             $old->del($this->notes());
-            $old->hMSet($this->notes(), ['from' => $this->source(), 'state' => 'begun']);
+            $old->hMSet($this->notes(), ['from' => $this->source(), 'state' => 'begun', 'base' => $this->grants()]);
         });
+    }
+
+    /** How many grants there are: before the sale is filled, those of another page of the same sale. */
+    public function grants(): int
+    {
+        return $this->status()['grants'];
     }
 
     /** What is done to a key that goes aside, with what the old program takes for "sold out" in its place. */
@@ -171,16 +169,23 @@ final class Carry
      * one are entered, and what they have beyond the stock stays as deficit: it was oversold.
      * @param list<array{string, string, int, int}> $buyers
      */
-    public function fill(int $left, array $buyers = []): void
+    public function fill(int $left, array $buyers = [], ?int $base = null): void
     {
-        $this->enter($buyers);
-        $supply = max(0, $left + array_sum(array_column($buyers, 2)));
+        $base ??= (int) $this->old->hGet($this->notes(), 'base');
+        [$missing, $entered] = $this->compare($buyers);
+        $this->enter([...$entered, ...$missing]);
+        $theirs = 0;
+        foreach ($this->grantsIn('LIVE') as [$seq, , $qty]) {
+            $theirs += $seq > $base ? $qty : 0;
+        }
+        $supply = max(0, $left + $theirs);
         $supply === 0 || $this->call('SECKILL.RESTOCK', $this->sale, $supply, 'REQ', self::REQ);
     }
 
     /** Enters buyers; whoever was entered before stays as they are. All of them, or it fails. */
-    public function enter(array $buyers): void
+    private function enter(array $buyers): void
     {
+        $this->isChanged = $this->isChanged || $buyers !== [];
         $refused = 0;
         foreach ($buyers as [$user, $order, $qty, $atMs]) {
             $at = $atMs > 0 ? ['AT', $atMs] : [];
@@ -222,20 +227,7 @@ final class Carry
         $this->mark('done');
         $this->option('open') === 'no' || $this->call('SECKILL.RESUME', $this->sale);
         $this->say('moved');
-    }
-
-    /** Takes out of the sale, unit by unit and each once, what the old program has sold since. */
-    public function bookLate(int $late): void
-    {
-        $first = 1 + (int) $this->old->hGet($this->notes(), 'late');
-        $covered = 0;
-        for ($unit = $first; $unit <= $late; $unit++) {
-            $covered -= $this->call('SECKILL.RESTOCK', $this->sale, -1, 'REQ', "late-$unit")[0];
-            $this->old->hSet($this->notes(), 'late', (string) $unit);
-        }
-        $new = max(0, $late - $first + 1);
-        $new === 0 || print("late: $new were sold by the old program since, and $covered taken out of the sale\n");
-        $new === $covered || print('oversold: there was no unit for ' . ($new - $covered) . " of them\n");
+        echo "who comes from now on: SECKILL.WINNERS $this->sale ", $this->grants(), "\n";
     }
 
     /**
@@ -332,9 +324,15 @@ final class Carry
     /** @return Generator<array> the grants that are paid */
     public function sold(): Generator
     {
+        return $this->grantsIn('SOLD');
+    }
+
+    /** @return Generator<array> rows of WINNERS */
+    private function grantsIn(string $state): Generator
+    {
         $cursor = 0;
         do {
-            [$cursor, $rows] = $this->call('SECKILL.WINNERS', $this->sale, $cursor, 'COUNT', 1000, 'STATE', 'SOLD');
+            [$cursor, $rows] = $this->call('SECKILL.WINNERS', $this->sale, $cursor, 'COUNT', 1000, 'STATE', $state);
             yield from $rows;
         } while ($cursor !== 0);
     }
@@ -356,7 +354,7 @@ final class Carry
         $status = $this->status();
         $names = ['state', 'supply', 'available', 'held', 'sold', 'deficit'];
         $told = array_map(fn ($name) => "$name {$status[$name]}", $names);
-        echo "$what: ", implode(', ', $told), "\n";
+        echo "$what: ", implode(', ', $told), ", refused while paused {$status['counters']['paused']}\n";
     }
 
     private function call(mixed ...$words): mixed
@@ -376,23 +374,5 @@ final class Carry
         } catch (RedisException $error) {
             return [null, $error->getMessage()];
         }
-    }
-
-    private static function connect(string $address, string $passwordIn): Redis
-    {
-        $at = parse_url(str_contains($address, '://') ? $address : "redis://$address");
-        isset($at['host']) || self::fail('an address is HOST:PORT or redis://USER:PASSWORD@HOST:PORT/DATABASE');
-        $password = rawurldecode($at['pass'] ?? '') ?: (string) getenv($passwordIn);
-        $user = rawurldecode($at['user'] ?? '');
-        $redis = new Redis();
-        try {
-            $redis->connect(($at['scheme'] === 'rediss' ? 'tls://' : '') . $at['host'], $at['port'] ?? 6379);
-            $password === '' || $redis->auth($user === '' ? $password : [$user, $password]);
-            // Another database is not what the shop meant: 0 would be taken without a word.
-            $redis->select((int) trim($at['path'] ?? '0', '/')) || self::fail((string) $redis->getLastError());
-        } catch (RedisException $error) {
-            self::fail("{$at['host']}: {$error->getMessage()}");
-        }
-        return $redis;
     }
 }

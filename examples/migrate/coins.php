@@ -6,7 +6,8 @@
 //
 //   php coins.php --old HOST:PORT --counter totalkey --counts-up-to 100 --budget 50000
 //       --dsn 'mysql:host=127.0.0.1;dbname=shop' --db-user shop --orders 'SELECT user, id, coins, 0 FROM packets'
-//       --new HOST:PORT --sale sale:coins [--terms 'OPENAT 1517828400000'] [--open no] [--back yes]
+//       --new HOST:PORT --sale sale:coins [--terms 'OPENAT 1517828400000']
+//       [--open no] [--enter-late yes] [--back yes]
 
 require __DIR__ . '/carry.php';
 
@@ -15,12 +16,8 @@ $counter = $carry->option('counter');
 $full = (string) (int) $carry->option('counts-up-to');
 $budget = (int) $carry->option('budget');
 $full > 0 && $budget > 0 || Carry::fail('--counts-up-to is a number of packets, --budget a number of coins');
-$late = function () use ($carry, $counter, $full): bool {
-    $now = $carry->old->get($counter);
-    $now === $full || print("late: the old program wrote $counter since, $full became " . var_export($now, true)
-        . ": take its page off, SET $counter $full, and run this again: it enters what was paid meanwhile\n");
-    return $now === $full;
-};
+// What is left is the budget without what was paid, so there is nothing that both could sell.
+$carry->option('add') === '' || Carry::fail('coins are not sold side by side: move them in one go');
 $paid = function () use ($carry): array {
     if ($carry->option('dsn') === '') {
         return Buyers::fromFile($carry->option('buyers'));
@@ -32,8 +29,9 @@ $paid = function () use ($carry): array {
 if ($carry->isBack()) {
     // The old counter counts packets, so it gets the number of those that are out.
     $wasDone = $carry->checkBack() === 'done';
+    $carry->lateOnTheWayBack($wasDone ? $paid() : []);
     $carry->takeBack();
-    $packets = $wasDone ? min((int) $full, iterator_count($carry->sold())) : null;
+    $packets = $wasDone ? iterator_count($carry->sold()) : null;
     $carry->giveBack(function (Redis $old) use ($counter, $packets) {
         $packets === null ? $old->rename("$counter:moved", $counter) : $old->set($counter, (string) $packets);
         $packets === null || $old->del("$counter:moved");
@@ -41,9 +39,8 @@ if ($carry->isBack()) {
     exit;
 }
 if ($carry->isDone()) {
-    $carry->enter($paid());
-    $late();
-    exit;
+    $isLeft = $carry->isLeft($counter, $full);
+    $carry->endAgain($carry->late($paid()) > 0 || !$isLeft);
 }
 $carry->checkAside($counter);
 $rows = $paid();
@@ -52,4 +49,4 @@ $carry->close(fn (Redis $old) => $carry->aside($old, $counter, $full));
 $rows = $paid();
 $carry->fill($budget - array_sum(array_column($rows, 2)), $rows);
 $carry->finish();
-$late();
+$carry->isLeft($counter, $full) || exit(Carry::LATE);

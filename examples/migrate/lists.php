@@ -27,7 +27,7 @@ if ($carry->isBack()) {
     exit;
 }
 if ($carry->isDone()) {
-    exit;
+    $carry->endAgain(!$carry->isLeft($list, null));
 }
 $aside = $carry->checkAside($list);
 $carry->option('winners') === '' || $carry->checkRecord($carry->option('winners'));

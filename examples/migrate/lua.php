@@ -32,7 +32,7 @@ if ($carry->isBack()) {
     exit;
 }
 if ($carry->isDone()) {
-    exit;
+    $carry->endAgain(!$carry->isLeft($counter, '0'));
 }
 $aside = $carry->checkAside($counter);
 $carry->checkRecord($buyers);

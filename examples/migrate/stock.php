@@ -14,8 +14,7 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
 {
     $counter = $carry->option('counter');
     if ($carry->isDone()) {
-        isLateBooked($carry, $upTo, $lock);
-        return;
+        $carry->endAgain(isLate($carry, $upTo, $lock));
     }
     $total = $carry->option('total');
     $sold = $carry->option('sold');
@@ -41,7 +40,7 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
     } elseif ($units < 0) {
         echo 'oversold: ', -$units, " more were told that they had won than there were\n";
     }
-    isLateBooked($carry, $upTo, $lock);
+    isLate($carry, $upTo, $lock) && exit(Carry::LATE);
 }
 
 function giveStockBack(Carry $carry, int $upTo, ?string $lock): void
@@ -54,7 +53,7 @@ function giveStockBack(Carry $carry, int $upTo, ?string $lock): void
             Carry::fail("the sale has more units than the counter counts: are they coins, and the counter's packets?");
         }
     }
-    isLateBooked($carry, $upTo, $lock) || Carry::fail('nothing was taken back');
+    bookLate($carry, $upTo, $lock) === null && Carry::fail('nothing was taken back');
     $late = lateUnits($carry, $upTo, $lock);
     $left = $carry->takeBack();
     $value = $left === null ? (int) $carry->old->get("$counter:moved") : 0;
@@ -82,16 +81,22 @@ function lateUnits(Carry $carry, int $upTo, ?string $lock): int
     return $said !== '' ? (int) $said : ($lock === null ? 0 : max(0, -(int) $carry->old->get($carry->option('counter'))));
 }
 
-/** Books what the old program has sold since; false if it wrote something that says nothing of that. */
-function isLateBooked(Carry $carry, int $upTo, ?string $lock): bool
+/** Whether the old program has sold or written since, and nobody has said so. */
+function isLate(Carry $carry, int $upTo, ?string $lock): bool
+{
+    $booked = bookLate($carry, $upTo, $lock);
+    return $booked === null || ($booked > 0 && $carry->option('late') === '');
+}
+
+/** Books what the old program has sold since: how many now; null if it wrote something that does not tell. */
+function bookLate(Carry $carry, int $upTo, ?string $lock): ?int
 {
     $counter = $carry->option('counter');
     $late = lateUnits($carry, $upTo, $lock);
-    $carry->state() === 'done' && $carry->bookLate($late);
-    $now = $carry->old->get($counter);
-    $isKnown = $now === (string) $upTo || $carry->option('late') !== '' || $late > 0;
-    $now = $now === false ? 'gone' : $now;
-    $isKnown || print("late: the old program wrote $counter since, $upTo became $now: take its page off, count the orders "
-        . "that came since the move, and say --late with their number (0 if none)\n");
-    return $isKnown;
+    $booked = $carry->state() === 'done' ? $carry->bookLate($late) : 0;
+    if ($late > 0 || $carry->option('late') !== '' || $carry->isLeft($counter, (string) $upTo)) {
+        return $booked;
+    }
+    echo "count the orders that came since the move, and say --late with their number (0 if none)\n";
+    return null;
 }

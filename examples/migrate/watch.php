@@ -4,7 +4,7 @@
 // hash is believed, not the counter: it is what the winners were told.
 //
 //   php watch.php --old HOST:PORT --winners mywatchlist --total 100 --new HOST:PORT --sale sale:prize
-//       [--counter mywatchkey] [--terms 'LIMIT 1'] [--open no] [--back yes]
+//       [--counter mywatchkey] [--terms 'LIMIT 1'] [--open no] [--enter-late yes] [--back yes]
 
 require __DIR__ . '/carry.php';
 
@@ -21,6 +21,7 @@ $buyers = function () use ($carry, $winners) {
     return $all;
 };
 if ($carry->isBack()) {
+    $carry->lateOnTheWayBack($buyers());
     $units = $carry->takeBack();
     $left = $units ?? $total - count($buyers());
     $carry->giveBack(function ($old) use ($carry, $winners, $counter, $total, $units, $left) {
@@ -33,8 +34,8 @@ if ($carry->isBack()) {
     exit;
 }
 if ($carry->isDone()) {
-    $carry->enter($buyers());
-    exit;
+    $isLeft = $counter === '' || $carry->isLeft($counter, (string) $total);
+    $carry->endAgain($carry->late($buyers()) > 0 || !$isLeft);
 }
 $total > 0 || Carry::fail('--total is how many prizes there were');
 $carry->checkRecord($winners);

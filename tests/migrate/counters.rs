@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{output, root, Move};
+use crate::{output, root, Move, LATE};
 
 const DOWN: [&str; 3] = ["--counter=goods", "--counts=down", "--sale=sale:goods"];
 
@@ -81,7 +81,8 @@ fn counters_that_count_up_or_are_oversold() {
     assert!(!shop.before("001-printed.php").contains("抢红包成功"));
     assert_eq!(shop.books("sale:packets"), [97, 97, 0, 0, 0]);
     shop.old.call("SET totalkey 20");
-    assert!(shop.run(&[]).contains("late: the old program wrote totalkey"), "a stale SET");
+    let (told, code) = shop.end(&[]);
+    assert!(told.contains("late: the old program wrote totalkey") && code == LATE, "{told}");
     let (told, went_well) = shop.try_run(shop.new.port(), &["--back=yes"]);
     assert!(!went_well && told.contains("--late"), "nobody knows what it sold: {told}");
     shop.run(&["--back=yes", "--late=2"]);
@@ -160,8 +161,9 @@ fn what_a_counter_below_zero_says() {
     assert!(shop.run(&[]).contains("available 1"));
     assert_eq!(shop.books("sale:goods"), [1, 1, 0, 0, 0]);
     shop.old.call("INCR goods");
-    let told = shop.run(&[]);
+    let (told, code) = shop.end(&[]);
     assert!(told.contains("late: the old program wrote goods since, 0 became 1"), "{told}");
+    assert!(told.contains("say --late") && code == LATE, "{told}");
     assert_eq!(shop.books("sale:goods"), [1, 1, 0, 0, 0]);
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use seckill_harness::server::Options;
 
-use crate::Move;
+use crate::{Move, LATE};
 
 const LOCKS: [&str; 3] = ["--counter=goods", "--lock=lock:goods", "--sale=sale:goods"];
 const UNTOUCHED: &str = "['8' nil nil]";
@@ -52,6 +52,7 @@ fn the_way_back_from_halfway() {
         let first = buyers("halfway", "lin,order-1\nwei,order-2\n");
         // An order that the sale knows with another quantity is refused behind the closing.
         shop.new.call("SECKILL.INIT sale:goods 0");
+        shop.new.call("SECKILL.RESTOCK sale:goods 2 REQ own");
         shop.new.call("SECKILL.PAUSE sale:goods");
         shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ order-2");
         let more = ["--add=yes", &first as &str];
@@ -128,8 +129,9 @@ fn what_is_aside_belongs_to_its_own_sale() {
     shop.old.call("SET goods 50");
     let (told, went_well) = shop.try_run(shop.new.port(), &["--sale=sale:next"]);
     assert!(!went_well && told.contains("goods:moved is there"), "{told}");
-    let told = shop.run(&[]);
+    let (told, code) = shop.end(&[]);
     assert!(told.contains("wrote goods since, 0 became 50"), "above 0, too: {told}");
+    assert_eq!(code, LATE);
 }
 
 /// Buyers that only the database knows keep what they have, on top of what is left.

@@ -1,6 +1,6 @@
 //! A lock around the stock.
 
-use crate::Move;
+use crate::{Move, LATE};
 
 /// 003, demo4 to demo8: a lock beside the stock, held by a process that died.
 #[test]
@@ -23,7 +23,10 @@ fn locks() {
     // Somebody was still inside, twice; each is booked once.
     for left in [2, 1] {
         shop.old.call("DECR goods");
-        assert!(shop.run(&[]).contains("late: 1 were sold by the old program since, and 1 taken"));
+        let (told, code) = shop.end(&[]);
+        assert!(told.contains("late: 1 were sold by the old program since, and 1 taken"), "{told}");
+        let books = format!("changed by this run as told above: state open, supply {}", left + 1);
+        assert!(told.contains(&books) && code == LATE, "{told}");
         assert!(!shop.run(&[]).contains("late:"), "it is booked");
         assert_eq!(shop.books("sale:goods"), [left + 1, left, 0, 1, 0]);
     }

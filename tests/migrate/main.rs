@@ -5,6 +5,7 @@
 // A test that can't go on says so and fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod again;
 mod counters;
 mod halfway;
 mod locks;
@@ -13,9 +14,12 @@ mod records;
 mod tables;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use seckill_harness::server::{Options, Server};
+
+/// How a program ends that has found the old page selling behind the move.
+const LATE: i32 = 2;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -46,6 +50,16 @@ impl Move {
     }
 
     fn try_run(&self, new: u16, more: &[&str]) -> (String, bool) {
+        output(&mut self.program(new, more))
+    }
+
+    /// What the program printed, and the code it ended with.
+    fn end(&self, more: &[&str]) -> (String, i32) {
+        let (text, status) = told(&mut self.program(self.new.port(), more));
+        (text, status.code().expect("it was not killed"))
+    }
+
+    fn program(&self, new: u16, more: &[&str]) -> Command {
         let mut php = Command::new("php");
         php.arg(root().join("examples/migrate").join(self.program));
         let new = format!("--new=127.0.0.1:{new}");
@@ -53,7 +67,7 @@ impl Move {
         let is_said_again = |option: &&String| more.iter().any(|word| name(word) == name(option));
         let options = self.options.iter().chain([&new]);
         php.args(options.filter(|option| !is_said_again(option))).args(more);
-        output(&mut php)
+        php
     }
 
     /// One page of the shop as it was, for one buyer.
@@ -87,7 +101,12 @@ impl Move {
 }
 
 fn output(command: &mut Command) -> (String, bool) {
+    let (text, status) = told(command);
+    (text, status.success())
+}
+
+fn told(command: &mut Command) -> (String, ExitStatus) {
     let output = command.output().expect("PHP is here: make migrate-deps");
     let text = [output.stdout, output.stderr].concat();
-    (String::from_utf8_lossy(&text).into_owned(), output.status.success())
+    (String::from_utf8_lossy(&text).into_owned(), output.status)
 }

@@ -28,6 +28,13 @@ use read::Snapshot;
 /// What was read in the last second is shown again: many who look cost no more than one.
 const FRESH: Duration = Duration::from_millis(900);
 
+/// Pages show a reading for so many times what it took: what they have read takes half a percent of
+/// the server's time at most, whatever there is to read.
+const PAGES_REST: u32 = 200;
+
+/// But not longer than this: a server that was slow once is looked at again.
+const PAGES_REST_AT_MOST: Duration = Duration::from_secs(5);
+
 /// What is watched, and where it is shown.
 #[derive(Args)]
 pub struct Options {
@@ -89,28 +96,26 @@ impl Exporter {
         match path {
             "/" => Some(Answer::ok("text/html; charset=utf-8", include_str!("page.html"))),
             "/page.js" => Some(Answer::ok(SCRIPT, include_str!("page.js"))),
-            "/live" => Some(match self.snapshot() {
+            "/live" => Some(match self.snapshot(fresh_for_pages) {
                 Ok(snapshot) => Answer::ok(JSON, live::of(&snapshot).to_string()),
                 Err(error) => {
                     let body = serde_json::json!({ "error": error }).to_string();
                     Answer { status: 503, kind: JSON, body }
                 }
             }),
-            "/metrics" => Some(shown(&self.snapshot())),
-            "/health" => Some(match self.snapshot() {
-                Ok(_) => Answer::ok(web::TEXT, "OK\n"),
-                Err(why) => Answer { status: 503, kind: web::TEXT, body: why + "\n" },
-            }),
+            "/metrics" => Some(shown(&self.snapshot(|_| FRESH))),
+            "/health" => Some(Answer::health(self.snapshot(|_| FRESH).err())),
             _ => None,
         }
     }
 
-    /// What the server says now, or said a moment ago.
-    fn snapshot(&self) -> Result<Snapshot, String> {
+    /// What the server says now, or said a moment ago; `fresh_for` is told how long reading took.
+    fn snapshot(&self, fresh_for: fn(Duration) -> Duration) -> Result<Snapshot, String> {
         // A poisoned lock only means that another answer failed.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, read)) = &last.read {
-            if at.elapsed() < FRESH {
+            let took = read.as_ref().map_or(Duration::ZERO, |snapshot| snapshot.took);
+            if at.elapsed() < fresh_for(took) {
                 return read.clone();
             }
         }
@@ -132,6 +137,10 @@ impl Exporter {
     }
 }
 
+fn fresh_for_pages(took: Duration) -> Duration {
+    (took * PAGES_REST).clamp(FRESH, PAGES_REST_AT_MOST)
+}
+
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const JSON: &str = "application/json";
 
@@ -143,12 +152,25 @@ fn shown(snapshot: &Result<Snapshot, String>) -> Answer {
 }
 
 fn up(up: f64) -> Family {
-    let (name, help) = ("seckill_up", "1: the server answers.");
-    Family { name, help, kind: Kind::Gauge, rows: vec![(Vec::new(), up)] }
+    Family::of("seckill_up", Kind::Gauge, "1: the server answers.", &[(vec![], &up)], |up| {
+        Some(*up)
+    })
 }
 
 fn build() -> Family {
-    let (name, help) = ("seckill_exporter_build_info", "This program.");
     let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
-    Family { name, help, kind: Kind::Gauge, rows: vec![(version, 1.0)] }
+    families::info("seckill_exporter_build_info", "This program.", &[(version, &())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_asks_less_often_of_a_server_that_takes_longer() {
+        for (took_ms, fresh_ms) in [(0, 900), (3, 900), (10, 2_000), (60_000, 5_000)] {
+            let fresh = fresh_for_pages(Duration::from_millis(took_ms));
+            assert_eq!(fresh, Duration::from_millis(fresh_ms), "{took_ms} ms");
+        }
+    }
 }

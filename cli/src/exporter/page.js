@@ -1,8 +1,9 @@
-// The page of `seckill exporter`: asks /live every second and draws the last ten minutes.
+// The page of `seckill exporter`: asks /live every second and draws the last 600 readings. They are a
+// second apart, or more where reading takes the server long.
 'use strict';
 
 const EVERY_MS = 1000;
-// Ten minutes; a curve begins with the width of one.
+// A curve begins with the width of sixty.
 const POINTS = 600;
 const POINTS_AT_LEAST = 60;
 const WIDTH = 600;

@@ -39,7 +39,7 @@ fn names() -> BTreeSet<String> {
         .chain(split::families(&[]));
     let name = |family: Family| match family.kind {
         Kind::Counter => format!("{}_total", family.name),
-        Kind::Gauge => family.name.to_owned(),
+        Kind::Gauge => family.name,
     };
     all.map(name).collect()
 }

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::metrics::{self, Family, Kind};
-use crate::web::{self, Answer};
+use crate::metrics::Kind::{Counter, Gauge};
+use crate::metrics::{self, flag, Family, Shown};
+use crate::web::Answer;
 
 /// Of one stream, since the program started.
 #[derive(Default)]
@@ -48,66 +49,44 @@ impl Numbers {
 
 /// The pages of a writer of these streams.
 pub fn show(all: &[Numbers], path: &str) -> Option<Answer> {
+    let ill = || all.iter().find(|numbers| !numbers.is_well.load(Ordering::Relaxed));
     match path {
         "/metrics" => Some(metrics::answer(families(all))),
         "/health" => {
-            let is_ill = |numbers: &&Numbers| !numbers.is_well.load(Ordering::Relaxed);
-            Some(match all.iter().find(is_ill) {
-                None => Answer::ok(web::TEXT, "OK\n"),
-                Some(ill) => Answer {
-                    status: 503,
-                    kind: web::TEXT,
-                    body: format!("{}: no Redis or no database\n", ill.stream),
-                },
-            })
+            let why = |ill: &Numbers| format!("{}: no Redis or no database", ill.stream);
+            Some(Answer::health(ill().map(why)))
         }
         _ => None,
     }
 }
 
+/// Behind `seckill_orders_`.
+const OF_STREAM: &[Shown<Numbers>] = &[
+    ("up", Gauge, "1: Redis and the database answer.", |numbers| {
+        Some(flag(numbers.is_well.load(Ordering::Relaxed)))
+    }),
+    ("transactions", Counter, "Batches.", |numbers| read(&numbers.transactions)),
+    ("failures", Counter, "How often a server was lost.", |numbers| read(&numbers.failures)),
+    ("repairs", Counter, "Commands that repaired Redis.", |numbers| read(&numbers.repaired)),
+    ("last_batch_timestamp_seconds", Gauge, "When the last batch was acknowledged.", |numbers| {
+        read(&numbers.last)
+    }),
+];
+
+fn read(counter: &AtomicU64) -> Option<f64> {
+    Some(counter.load(Ordering::Relaxed) as f64)
+}
+
 pub fn families(all: &[Numbers]) -> Vec<Family> {
-    let of = |name, kind, help, number: fn(&Numbers) -> u64| Family {
-        name,
-        help,
-        kind,
-        rows: all
-            .iter()
-            .map(|numbers| (vec![("stream", numbers.stream.clone())], number(numbers) as f64))
-            .collect(),
+    let streams = all.iter().map(|numbers| (vec![("stream", numbers.stream.clone())], numbers));
+    let streams: Vec<_> = streams.collect();
+    let help = "Entries that were acknowledged: new, written before, or not of a sale.";
+    let results = ("result", &["new", "again", "foreign"][..]);
+    let of = |numbers: &Numbers, result: &str| match result {
+        "new" => read(&numbers.new),
+        "again" => read(&numbers.again),
+        _ => read(&numbers.foreign),
     };
-    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
-    let rows = all.iter().flat_map(|numbers| {
-        let results =
-            [("new", &numbers.new), ("again", &numbers.again), ("foreign", &numbers.foreign)];
-        results.map(|(result, counter)| {
-            let stream = ("stream", numbers.stream.clone());
-            (vec![stream, ("result", result.to_owned())], read(counter))
-        })
-    });
-    vec![
-        of("seckill_orders_up", Kind::Gauge, "1: Redis and the database answer.", |numbers| {
-            u64::from(numbers.is_well.load(Ordering::Relaxed))
-        }),
-        Family {
-            name: "seckill_orders_entries",
-            help: "Entries that were acknowledged: new, written before, or not of a sale.",
-            kind: Kind::Counter,
-            rows: rows.collect(),
-        },
-        of("seckill_orders_transactions", Kind::Counter, "Batches.", |numbers| {
-            numbers.transactions.load(Ordering::Relaxed)
-        }),
-        of("seckill_orders_failures", Kind::Counter, "How often a server was lost.", |numbers| {
-            numbers.failures.load(Ordering::Relaxed)
-        }),
-        of("seckill_orders_repairs", Kind::Counter, "Commands that repaired Redis.", |numbers| {
-            numbers.repaired.load(Ordering::Relaxed)
-        }),
-        of(
-            "seckill_orders_last_batch_timestamp_seconds",
-            Kind::Gauge,
-            "When the last batch was acknowledged.",
-            |numbers| numbers.last.load(Ordering::Relaxed),
-        ),
-    ]
+    let entries = Family::by_word("seckill_orders_entries", Counter, help, results, &streams, of);
+    [vec![entries], metrics::families("seckill_orders_", OF_STREAM, &streams)].concat()
 }

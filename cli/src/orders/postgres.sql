@@ -1,5 +1,8 @@
 -- What seckill orders keeps, for PostgreSQL 15. Users, request ids and names of keys are bytes.
 
+-- Writers that begin at once make the tables one after the other.
+SELECT pg_advisory_xact_lock(hashtext('seckill orders'));
+
 CREATE TABLE IF NOT EXISTS sales (
     id TEXT PRIMARY KEY,
     name BYTEA NOT NULL,

@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::metrics::{self, Family, Kind, Labels};
-use crate::web::{Answer, TEXT};
+use crate::metrics::Kind::{Counter, Gauge};
+use crate::metrics::{self, flag, Family, Labels, Shown};
+use crate::web::Answer;
 
 /// What it knows of one split.
 #[derive(Clone, Debug)]
@@ -43,73 +44,58 @@ impl Numbers {
 pub fn show(path: &str, all: &Mutex<Vec<Numbers>>) -> Option<Answer> {
     // A poisoned lock only means that another answer failed.
     let all = all.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let ill = || all.iter().find(|one| !one.is_well);
     match path {
         "/metrics" => Some(metrics::answer(families(&all))),
-        "/health" => Some(match all.iter().find(|one| !one.is_well) {
-            None => Answer::ok(TEXT, "OK\n"),
-            Some(ill) => Answer {
-                status: 503,
-                kind: TEXT,
-                body: format!("{}: the last look failed\n", ill.name),
-            },
-        }),
+        "/health" => {
+            Some(Answer::health(ill().map(|ill| format!("{}: the last look failed", ill.name))))
+        }
         _ => None,
     }
 }
 
+/// Behind `seckill_split_`, of each part: what it can sell, and what is asked of it.
+const OF_PART: &[Shown<(u64, f64)>] = &[
+    ("available_units", Gauge, "Units that the part can sell.", |part| Some(part.0 as f64)),
+    (
+        "demand_units_per_second",
+        Gauge,
+        "Units that the part is asked for in a second, granted or not.",
+        |part| Some(part.1),
+    ),
+];
+
+/// The same of the whole.
+const OF_SPLIT: &[Shown<Numbers>] = &[
+    ("under_way_units", Gauge, "Sent and not received.", |one| Some(one.under_way as f64)),
+    ("moved_units", Counter, "Units this balancer moved.", |one| Some(one.moved as f64)),
+    (
+        "made_twice_pairs",
+        Counter,
+        "Pairs of parts whose units were made twice, which this balancer settled.",
+        |one| Some(one.settled as f64),
+    ),
+    (
+        "failed_waits",
+        Counter,
+        "Sent units that too few replicas had in time: they stayed under way.",
+        |one| Some(one.unanswered as f64),
+    ),
+    ("lag_seconds", Gauge, "Since the last look at all parts that went well began.", |one| {
+        Some(one.looked.elapsed().as_secs_f64())
+    }),
+    ("up", Gauge, "1: the last look went well.", |one| Some(flag(one.is_well))),
+];
+
 /// All names that there are, also where there is nothing to show.
 pub fn families(all: &[Numbers]) -> Vec<Family> {
-    let of_split = |name, kind, help, number: fn(&Numbers) -> f64| Family {
-        name,
-        help,
-        kind,
-        rows: all.iter().map(|one| (vec![("split", one.name.clone())], number(one))).collect(),
-    };
-    let of_part = |name, help, number: fn(&(u64, f64)) -> f64| {
-        let row = |one: &Numbers, at: usize| -> Labels {
-            vec![("split", one.name.clone()), ("part", at.to_string())]
-        };
-        let rows = all.iter().flat_map(|one| {
-            one.parts.iter().enumerate().map(move |(at, part)| (row(one, at), number(part)))
-        });
-        Family { name, help, kind: Kind::Gauge, rows: rows.collect() }
-    };
-    let (gauge, counter) = (Kind::Gauge, Kind::Counter);
-    vec![
-        of_part("seckill_split_available_units", "Units that the part can sell.", |part| {
-            part.0 as f64
-        }),
-        of_part(
-            "seckill_split_demand_units_per_second",
-            "Units that the part is asked for in a second, granted or not.",
-            |part| part.1,
-        ),
-        of_split("seckill_split_under_way_units", gauge, "Sent and not received.", |one| {
-            one.under_way as f64
-        }),
-        of_split("seckill_split_moved_units", counter, "Units this balancer moved.", |one| {
-            one.moved as f64
-        }),
-        of_split(
-            "seckill_split_made_twice_pairs",
-            counter,
-            "Pairs of parts whose units were made twice, which this balancer settled.",
-            |one| one.settled as f64,
-        ),
-        of_split(
-            "seckill_split_failed_waits",
-            counter,
-            "Sent units that too few replicas had in time: they stayed under way.",
-            |one| one.unanswered as f64,
-        ),
-        of_split(
-            "seckill_split_lag_seconds",
-            gauge,
-            "Since the last look at all parts that went well began.",
-            |one| one.looked.elapsed().as_secs_f64(),
-        ),
-        of_split("seckill_split_up", gauge, "1: the last look went well.", |one| {
-            f64::from(u8::from(one.is_well))
-        }),
-    ]
+    let of = |one: &Numbers| -> Labels { vec![("split", one.name.clone())] };
+    let splits: Vec<_> = all.iter().map(|one| (of(one), one)).collect();
+    let parts = all.iter().flat_map(|one| {
+        let labels = move |at: usize| [of(one), vec![("part", at.to_string())]].concat();
+        one.parts.iter().enumerate().map(move |(at, part)| (labels(at), part))
+    });
+    const PREFIX: &str = "seckill_split_";
+    let parts = metrics::families(PREFIX, OF_PART, &parts.collect::<Vec<_>>());
+    [parts, metrics::families(PREFIX, OF_SPLIT, &splits)].concat()
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod exporter;
+mod manual;
 mod orders;
 mod program;
 mod repair;

@@ -103,7 +103,9 @@ fn make_empty(data: &Path) -> Result<(), String> {
 
 /// MariaDB refuses to run as root unless it is told to.
 fn configured(mut command: Command, data: &Path) -> Command {
-    command.args(SETTINGS).arg(flag("--datadir=", data));
+    // At its start a server deletes what looks left over in its folder for temporary files.
+    let temporary = data.parent().unwrap_or(data);
+    command.args(SETTINGS).args([flag("--datadir=", data), flag("--tmpdir=", temporary)]);
     if rustix::process::geteuid().is_root() {
         command.arg("--user=root");
     }

@@ -44,7 +44,7 @@ fn the_server_pays_half_a_percent_at_most() {
         server_program()
     );
     assert!(scraped - idle < 0.5, "scraped {scraped}, idle {idle}");
-    assert!(open - idle < 2.0, "page open {open}, idle {idle}");
+    assert!(open - idle < 0.5, "page open {open}, idle {idle}");
 }
 
 /// Of one core, while `ask` is called every second.

@@ -1,0 +1,84 @@
+//! The same line once more: a sale that is carried over is the operator's, and nobody is entered twice.
+
+use std::process::Command;
+
+use crate::{output, root, Move, LATE};
+
+/// 000: the new page goes on writing into the old record of winners.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn a_hash_that_the_new_page_writes_to() {
+    let options = ["--winners=mywatchlist", "--counter=mywatchkey", "--total=10"];
+    let shop = Move::of("watch.php", &[&options[..], &["--sale=sale:prize"]].concat());
+    shop.old.call("HSET mywatchlist lin 1517828061 wei 1517828062");
+    let told = shop.run(&["--open=no"]);
+    assert!(told.contains("who comes from now on: SECKILL.WINNERS sale:prize 2"), "{told}");
+    shop.new.call("SECKILL.RESUME sale:prize");
+    assert!(shop.after(&["watch", "sale:prize", "new", "order-1"]).contains("抢购成功"));
+    shop.old.call("HSET mywatchlist new 1517828063");
+    assert!(shop.run(&[]).contains("left as it is: state open, supply 10, available 7"));
+    assert_eq!(shop.books("sale:prize"), [10, 7, 0, 3, 0]);
+    // Who is in the hash only won from the old page.
+    shop.old.call("HSET mywatchlist mei 1517828064");
+    for (more, books, code) in [
+        (&[][..], [10, 7, 0, 3, 0], LATE),
+        (&["--enter-late=yes"], [10, 7, 0, 3, 0], 1),
+        (&["--back=yes"], [10, 7, 0, 3, 0], 1),
+    ] {
+        let (told, ended) = shop.end(more);
+        assert!(told.contains("late: mei has 1") || told.contains("PAUSE"), "{told}");
+        assert_eq!((shop.books("sale:prize"), ended), (books, code), "{told}");
+    }
+    shop.new.call("SECKILL.PAUSE sale:prize");
+    shop.run(&["--enter-late=yes"]);
+    assert_eq!(shop.books("sale:prize"), [10, 6, 0, 4, 0]);
+    shop.run(&["--back=yes"]);
+    assert_eq!(shop.old.call("GET mywatchkey"), "'4'");
+}
+
+/// What was closed is looked at again, whatever the family.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn an_old_side_that_was_opened_again() {
+    let lua = ["--counter=goods", "--buyers=buyers", "--sale=sale:goods"];
+    let lists = ["--list=award:100", "--winners=buyers", "--sale=sale:goods"];
+    for (program, options, again) in
+        [("lua.php", lua, "SET goods 3"), ("lists.php", lists, "RPUSH award:100 6")]
+    {
+        let shop = Move::of(program, &options);
+        shop.old.call("SET goods 5");
+        shop.old.call("RPUSH award:100 1 2 3 4 5");
+        shop.old.call("SADD buyers lin");
+        shop.run(&[]);
+        shop.old.call("SADD buyers new");
+        assert!(shop.run(&[]).contains("left as it is"), "{program}");
+        shop.old.call(again);
+        let (told, code) = shop.end(&[]);
+        assert!(told.contains("late: the old program wrote") && code == LATE, "{program}: {told}");
+        assert_eq!(shop.books("sale:goods"), [6, 5, 0, 1, 0], "{program}");
+    }
+}
+
+/// Each says what it takes, and takes no word that it does not know.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn usage() {
+    let programs = ["coins", "counter", "lists", "locks", "lua", "sql", "watch"];
+    for program in programs.map(|name| format!("{name}.php")) {
+        let run = |words: &[&str]| {
+            let mut php = Command::new("php");
+            output(php.arg(root().join("examples/migrate").join(&program)).args(words))
+        };
+        let (told, went_well) = run(&["--help"]);
+        assert!(went_well && told.contains(&format!("php {program} --")), "{told}");
+        assert!(told.contains("--open no") && told.contains("docs/zh/migrate.md"), "{told}");
+        for (words, why) in [
+            (&["--sale=x"][..], "--new is missing"),
+            (&["--opne=no"], "there is no option --opne"),
+            (&["--new=127.0.0.1:1", "LIMIT", "2"], "no option takes LIMIT"),
+        ] {
+            let (told, went_well) = run(words);
+            assert!(!went_well && told.contains(why), "{program} {words:?}: {told}");
+        }
+    }
+}
