@@ -251,7 +251,8 @@ fn not_taken(why: NotTaken) -> &'static str {
 }
 
 /// Commits the plan of a task to the open sale it is for, once its entries are appended to
-/// `stream`.
+/// `stream`. Compiled into its callers, one of which never has any.
+#[inline(always)]
 fn commit<'c>(
     sale: &mut Sale,
     task: &Task<'_, '_, 'c>,
