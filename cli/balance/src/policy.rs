@@ -22,6 +22,8 @@ pub struct Load {
     pub demand: f64,
     /// Units a second that it had to refuse.
     pub unmet: f64,
+    /// Nothing can be sent from here now.
+    pub keeps: bool,
 }
 
 impl Load {
@@ -96,10 +98,11 @@ impl Planner {
         }
     }
 
-    /// Units that a part is free to give: none while it owes some or while anybody waits there.
+    /// Units that a part is free to give: none while it owes some, while anybody waits there, or
+    /// while they would not arrive.
     fn spare(&self, part: usize) -> u64 {
         let one = &self.parts[part];
-        let is_free = one.deficit == 0 && one.waiting_units == 0;
+        let is_free = one.deficit == 0 && one.waiting_units == 0 && !one.keeps;
         one.available * u64::from(is_free)
     }
 

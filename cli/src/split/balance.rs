@@ -1,7 +1,8 @@
 //! `seckill split balance`: units move to where they are asked for. It keeps nothing that a crash
 //! could lose; any number may run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,9 +11,10 @@ use clap::Args;
 use redis::{cmd, Value};
 use seckill_balance::{plan, tell, under_way, Demand, Load, Reading, Timing};
 
-use super::nodes::Nodes;
+use super::nodes::{Call, Nodes};
 use super::numbers::{self, Numbers};
-use super::parts::{advice, number, one, seckill, Split, View};
+use super::parts::{advice, number, one, Split, View};
+use super::replicas::Replicas;
 use crate::connect::Server;
 use crate::stop::Stop;
 use crate::web;
@@ -37,11 +39,6 @@ pub struct Options {
     #[arg(long, default_value_t = 0, value_name = "N")]
     passes: u64,
 }
-
-/// How long a replica may take.
-const WAIT_MS: u64 = 1_000;
-/// How long the number of replicas is believed.
-const REPLICAS_KNOWN: Duration = Duration::from_secs(1);
 
 /// Balances until it is told to stop.
 ///
@@ -106,9 +103,19 @@ struct Balancer {
     unmet: Demand,
     interval: Duration,
     replicas: Option<usize>,
-    /// Replicas of a node, and when that was asked.
-    known: HashMap<String, (Instant, usize)>,
+    /// Of each node.
+    known: HashMap<String, Replicas>,
     numbers: Numbers,
+}
+
+/// Units that are to be sent, and to arrive.
+struct Message {
+    from: usize,
+    to: usize,
+    /// What is to be sent in all.
+    total: u64,
+    /// What was sent before.
+    before: u64,
 }
 
 impl Balancer {
@@ -121,54 +128,68 @@ impl Balancer {
         Balancer { split, demand, unmet, interval, replicas, known, numbers }
     }
 
-    /// Looks once, and does what is to be done. It stops between two messages.
+    /// Looks once, and does what is to be done. It stops between two steps.
     fn pass(&mut self, started: Instant, stop: &Stop) -> Result<(), String> {
         let asked = Instant::now();
         let views = self.split.read_all()?;
-        let round_trip = asked.elapsed().as_secs_f64() / views.len().max(1) as f64;
+        let nodes: HashSet<&str> = views.iter().map(|view| view.node.as_str()).collect();
+        let round_trip = asked.elapsed().as_secs_f64() / nodes.len().max(1) as f64;
         let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
         self.settle(&readings, stop)?;
-        for one in under_way(&readings) {
-            if !stop.is_told() {
-                self.forward(one.from, one.to, one.total)?;
-            }
-        }
-        let loads = self.loads(&views, &readings, started.elapsed().as_secs_f64());
+        let silent = self.silent(&views)?;
+        let loads = self.loads(&views, &silent, started.elapsed().as_secs_f64());
         let timing = Timing { interval: self.interval.as_secs_f64(), round_trip };
-        for one in plan(&loads, &timing) {
-            if !stop.is_told() {
-                let total = readings[one.from].sent[one.to] + one.units;
-                let arrived = self.forward(one.from, one.to, total)?;
-                self.numbers.moved += arrived.saturating_sub(readings[one.to].received[one.from]);
-            }
-        }
-        for one in tell(&readings) {
-            if !stop.is_told() {
-                let (units, pass) = (one.elsewhere.to_string(), one.pass.to_string());
-                let (key, id) = (self.split.key(one.part), self.split.id.clone());
-                let words = [key.as_bytes(), &id, units.as_bytes(), pass.as_bytes()];
-                self.split.call(one.part, &[seckill("ELSEWHERE", &words)])?;
-            }
+        let on_their_way = under_way(&readings).into_iter().map(|one| {
+            let (from, to, total) = (one.from, one.to, one.total);
+            Message { from, to, total, before: total }
+        });
+        let planned = plan(&loads, &timing).into_iter().map(|one| {
+            let before = readings[one.from].sent[one.to];
+            Message { from: one.from, to: one.to, total: before + one.units, before }
+        });
+        let messages = on_their_way.chain(planned).filter(|one| !silent[one.from]).collect();
+        self.forward(messages, stop)?;
+        let told = tell(&readings);
+        let told = told.iter().map(|one| (one.part, [one.elsewhere, one.pass]));
+        let told: Vec<Call> =
+            told.map(|(part, told)| self.split.message(part, "ELSEWHERE", &told)).collect();
+        if !stop.is_told() {
+            self.call_each(&told)?;
         }
         Ok(())
+    }
+
+    /// The first number of each answer.
+    fn call_each(&mut self, calls: &[Call]) -> Result<Vec<u64>, String> {
+        let answers = self.split.nodes.call_each(calls, None)?;
+        let first = |(call, replies): (&Call, Vec<Value>)| first_of(&call.key, &one(replies));
+        calls.iter().zip(answers).map(first).collect()
     }
 
     /// Units that were made twice are owed by who sent them.
     fn settle(&mut self, readings: &[Reading], stop: &Stop) -> Result<(), String> {
-        for one in self.split.made_twice(readings)? {
-            if !stop.is_told() {
-                self.numbers.settled += 1;
-                self.send(one.from, one.to, one.total, true)?;
-                eprintln!(
-                    "seckill split balance: {}: part {} owes part {} what was made twice, {} units",
-                    self.split.name, one.from, one.to, one.units
-                );
-            }
+        let found = self.split.made_twice(readings)?;
+        let owed = found.iter().map(|one| {
+            let mut owed = self.split.message(one.from, "SEND", &[one.to as u64, one.total]);
+            owed.cmds[0].arg("OWED");
+            owed
+        });
+        let owed: Vec<Call> = owed.collect();
+        if stop.is_told() {
+            return Ok(());
+        }
+        self.call_each(&owed)?;
+        for one in found {
+            self.numbers.settled += 1;
+            eprintln!(
+                "seckill split balance: {}: part {} owes part {} what was made twice, {} units",
+                self.split.name, one.from, one.to, one.units
+            );
         }
         Ok(())
     }
 
-    fn loads(&mut self, views: &[View], readings: &[Reading], at: f64) -> Vec<Load> {
+    fn loads(&mut self, views: &[View], silent: &[bool], at: f64) -> Vec<Load> {
         let mut loads = Vec::with_capacity(views.len());
         for (part, view) in views.iter().enumerate() {
             let unmet = view.number("unmet_units");
@@ -184,89 +205,127 @@ impl Balancer {
                 waiting_since: view.number("waiting_since"),
                 demand: self.demand.rate(part),
                 unmet: self.unmet.rate(part),
-                ..Load::default()
+                keeps: silent[part],
+                incoming: 0,
             });
         }
         self.numbers.parts = loads.iter().map(|load| (load.available, load.demand)).collect();
         self.numbers.under_way = 0;
-        for one in under_way(readings) {
-            loads[one.to].incoming += one.units;
+        let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
+        for one in under_way(&readings) {
+            // What comes nobody knows when is not waited for.
+            loads[one.to].incoming += one.units * u64::from(!silent[one.from]);
             self.numbers.under_way += one.units;
         }
         loads
     }
 
-    /// SEND, WAIT, RECEIVE; the total that has arrived, 0 if none is known to.
-    fn forward(&mut self, from: usize, to: usize, total: u64) -> Result<u64, String> {
-        let Some(sent) = self.send(from, to, total, false)? else { return Ok(0) };
-        let (key, id) = (self.split.key(to), self.split.id.clone());
-        let (from, sent) = (from.to_string(), sent.to_string());
-        let words = [key.as_bytes(), &id, from.as_bytes(), sent.as_bytes()];
-        let reply = one(self.split.call(to, &[seckill("RECEIVE", &words)])?);
-        let Value::Array(now) = &reply else { return Err(advice(&key, &reply)) };
-        Ok(now.first().and_then(number).unwrap_or_default() as u64)
+    /// SEND, WAIT, RECEIVE.
+    fn forward(&mut self, messages: Vec<Message>, stop: &Stop) -> Result<(), String> {
+        let sent = self.send(messages, stop)?;
+        if stop.is_told() {
+            return Ok(());
+        }
+        let receive =
+            |one: &Message| self.split.message(one.to, "RECEIVE", &[one.from as u64, one.total]);
+        let calls: Vec<Call> = sent.iter().map(receive).collect();
+        for (one, arrived) in sent.iter().zip(self.call_each(&calls)?) {
+            self.numbers.moved += arrived.saturating_sub(one.before);
+        }
+        Ok(())
     }
 
-    /// The total that was sent and that all replicas have. A total that is another than was asked
-    /// for may have written nothing, and there is nothing to wait for: it is sent again as it is.
-    fn send(
-        &mut self,
-        from: usize,
-        to: usize,
-        mut total: u64,
-        owed: bool,
-    ) -> Result<Option<u64>, String> {
+    /// Those that were sent and that all replicas have, with one WAIT for all of a node. A total
+    /// that is another than was asked for may have written nothing, and there is nothing to wait
+    /// for: it is sent again as it is.
+    fn send(&mut self, mut messages: Vec<Message>, stop: &Stop) -> Result<Vec<Message>, String> {
+        let mut safe = Vec::new();
         for _ in 0..2 {
-            let key = self.split.key(from);
-            let (peer, sum) = (to.to_string(), total.to_string());
-            let id = self.split.id.clone();
-            let mut words = vec![key.as_bytes(), &id, peer.as_bytes(), sum.as_bytes()];
-            words.extend(owed.then_some(&b"OWED"[..]));
-            let (node, replicas) = self.replicas(from)?;
-            let mut wait = cmd(if replicas > 0 { "WAIT" } else { "WAITAOF" });
-            match replicas {
-                0 => wait.arg(1).arg(0).arg(WAIT_MS),
-                count => wait.arg(count).arg(WAIT_MS),
-            };
-            let replies = self.split.call(from, &[seckill("SEND", &words), wait])?;
-            let [Value::Array(sent), waited] = replies.as_slice() else {
-                return Err(advice(&key, &one(replies)));
-            };
-            is_permitted(&key, waited)?;
-            let now = sent.first().and_then(number).unwrap_or_default() as u64;
-            if now == total {
-                // A primary that took over in between has replicas of its own.
-                let is_same = self.split.nodes.address(&key) == node;
-                let is_safe = is_same
-                    && match waited {
-                        Value::Int(count) => *count >= replicas as i64,
-                        Value::Array(counts) => counts.first().and_then(number) >= Some(1),
-                        // There is no log, or this server can't say: appendfsync decides.
-                        _ => replicas == 0,
-                    };
-                self.numbers.unanswered += u64::from(!is_safe);
-                return Ok(is_safe.then_some(total));
+            let mut by_node: BTreeMap<String, Vec<Message>> = BTreeMap::new();
+            for one in mem::take(&mut messages) {
+                let node = self.split.nodes.address(&self.split.key(one.from));
+                by_node.entry(node).or_default().push(one);
             }
-            if now == 0 {
-                return Ok(None);
+            for (node, batch) in by_node {
+                if !stop.is_told() {
+                    messages.extend(self.send_from(&node, batch, &mut safe)?);
+                }
             }
-            total = now;
         }
-        Ok(None)
+        Ok(safe)
     }
 
-    /// The part's node, and how many replicas it has, dead ones included.
-    fn replicas(&mut self, part: usize) -> Result<(String, usize), String> {
-        let key = self.split.key(part);
-        let node = self.split.nodes.address(&key);
-        if let Some(count) = self.replicas {
-            return Ok((node, count));
+    /// Sends from the parts of one node; what is to be sent again.
+    fn send_from(
+        &mut self,
+        node: &str,
+        batch: Vec<Message>,
+        safe: &mut Vec<Message>,
+    ) -> Result<Vec<Message>, String> {
+        self.look_for_replicas(node, batch[0].from)?;
+        let Some(replicas) = self.known.get(node) else { return Ok(Vec::new()) };
+        let (count, wait) = (replicas.count, replicas.wait());
+        if replicas.are_silent() {
+            return Ok(Vec::new());
         }
-        if let Some((asked, count)) = self.known.get(&node) {
-            if asked.elapsed() < REPLICAS_KNOWN {
-                return Ok((node, *count));
+        let send =
+            |one: &Message| self.split.message(one.from, "SEND", &[one.to as u64, one.total]);
+        let calls: Vec<Call> = batch.iter().map(send).collect();
+        let answers = self.split.nodes.call_each(&calls, Some(&wait))?;
+        let (mut again, mut in_time) = (Vec::new(), None);
+        for ((one, call), replies) in batch.into_iter().zip(&calls).zip(answers) {
+            let [sent, waited] = replies.as_slice() else {
+                return Err(advice(&call.key, &self::one(replies)));
+            };
+            let now = first_of(&call.key, sent)?;
+            is_permitted(&call.key, waited)?;
+            if now == one.total {
+                // A primary that took over in between has replicas of its own.
+                let is_same = self.split.nodes.address(&call.key) == node;
+                let is_safe = is_same && is_answered(waited, count);
+                in_time = Some(is_safe && in_time != Some(false));
+                safe.extend(is_safe.then_some(one));
+            } else if now > 0 {
+                again.push(Message { total: now, ..one });
             }
         }
+        if let (Some(in_time), Some(replicas)) = (in_time, self.known.get_mut(node)) {
+            self.numbers.unanswered += u64::from(!in_time);
+            replicas.heard(in_time);
+        }
+        Ok(again)
+    }
+
+    /// Of each part, whether its node's replicas are known not to answer.
+    fn silent(&mut self, views: &[View]) -> Result<Vec<bool>, String> {
+        let is_silent =
+            |known: &HashMap<_, Replicas>, node| known.get(node).is_some_and(Replicas::are_silent);
+        let mut silent = Vec::with_capacity(views.len());
+        for (part, View { node, .. }) in views.iter().enumerate() {
+            if is_silent(&self.known, node) {
+                self.look_for_replicas(node, part)?;
+            }
+            silent.push(is_silent(&self.known, node));
+        }
+        let nodes = views.iter().zip(&silent).filter(|(_, is_silent)| **is_silent);
+        let nodes: BTreeSet<String> = nodes.map(|(view, _)| view.node.clone()).collect();
+        for node in nodes.difference(&self.numbers.silent) {
+            eprintln!(
+                "seckill split balance: {}: too few replicas of {node} answer: until they do, \
+                 nothing leaves its parts",
+                self.split.name
+            );
+        }
+        self.numbers.silent = nodes;
+        Ok(silent)
+    }
+
+    /// Learns of a node's replicas, dead ones included, by asking for one of its parts.
+    fn look_for_replicas(&mut self, node: &str, part: usize) -> Result<(), String> {
+        if self.known.get(node).is_some_and(Replicas::is_known) {
+            return Ok(());
+        }
+        let key = self.split.key(part);
         let mut nodes = cmd("CLUSTER");
         nodes.arg("NODES");
         let mut info = cmd("INFO");
@@ -280,12 +339,31 @@ impl Balancer {
         let [info, nodes] = replies.as_slice() else { return Err("no answer".into()) };
         // Who may not ask would count too few.
         for reply in [info, nodes] {
-            is_permitted(&key, reply)?;
+            if self.replicas.is_none() {
+                is_permitted(&key, reply)?;
+            }
         }
-        let count = replicas_of(&text(info), &text(nodes));
-        let node = self.split.nodes.address(&key);
-        self.known.insert(node.clone(), (Instant::now(), count));
-        Ok((node, count))
+        let before = self.known.get(node);
+        let now = Replicas::new(&text(info), &text(nodes), self.replicas, before);
+        self.known.insert(self.split.nodes.address(&key), now);
+        Ok(())
+    }
+}
+
+/// The number that an answer begins with.
+fn first_of(key: &str, reply: &Value) -> Result<u64, String> {
+    let Value::Array(numbers) = reply else { return Err(advice(key, reply)) };
+    let first = numbers.first().and_then(number);
+    Ok(first.and_then(|first| u64::try_from(first).ok()).unwrap_or_default())
+}
+
+/// Whether so many replicas have what was sent.
+fn is_answered(waited: &Value, replicas: usize) -> bool {
+    match waited {
+        Value::Int(count) => *count >= replicas as i64,
+        Value::Array(counts) => counts.first().and_then(number) >= Some(1),
+        // There is no log, or this server can't say: appendfsync decides.
+        _ => replicas == 0,
     }
 }
 
@@ -293,32 +371,5 @@ fn is_permitted(key: &str, reply: &Value) -> Result<(), String> {
     match reply {
         Value::ServerError(error) if error.code() == "NOPERM" => Err(advice(key, reply)),
         _ => Ok(()),
-    }
-}
-
-/// By CLUSTER NODES; of a single server by INFO, which only knows those that are connected.
-fn replicas_of(info: &str, nodes: &str) -> usize {
-    let me = nodes.lines().find(|line| line.contains("myself"));
-    let Some(id) = me.and_then(|line| line.split(' ').next()) else {
-        let count = info.lines().find_map(|line| line.strip_prefix("connected_slaves:"));
-        return count.and_then(|count| count.trim().parse().ok()).unwrap_or_default();
-    };
-    nodes.lines().filter(|line| line.split(' ').nth(3) == Some(id)).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dead_replicas_count_and_those_of_others_do_not() {
-        let nodes = "\
-            aa 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-5460\n\
-            bb 127.0.0.1:3@4 master - 0 0 2 connected 5461-16383\n\
-            cc 127.0.0.1:5@6 slave,fail aa 0 0 1 disconnected\n\
-            dd 127.0.0.1:7@8 slave aa 0 0 1 connected\n\
-            ee 127.0.0.1:9@10 slave bb 0 0 2 connected\n";
-        assert_eq!(replicas_of("connected_slaves:1\r\n", nodes), 2);
-        assert_eq!(replicas_of("role:master\r\nconnected_slaves:1\r\n", ""), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! `seckill split`: one sale made of parts, which a cluster, or one or several single servers have.
 //!
-//! `nodes` calls the node that has a key, `parts` reads a split, `balance` moves its units; the
-//! others are a subcommand each.
+//! `nodes` calls the node that has a key, `parts` reads a split, `balance` moves its units when
+//! `replicas` lets it; the others are a subcommand each.
 
 mod balance;
 mod create;
@@ -10,6 +10,7 @@ mod numbers;
 mod operate;
 mod parts;
 mod repair;
+mod replicas;
 mod status;
 mod winners;
 

@@ -4,7 +4,7 @@
 //! call go over one connection and are never split over two: a WAIT covers what was written before
 //! it on its own connection only, and a client that reconnects in between would hear of nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,9 @@ use crate::connect::connect;
 /// For so long a call is tried: a primary that died has been replaced by then.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// So many calls go out to a node before its answers are read: it serves nobody else meanwhile.
+const AT_ONCE: usize = 32;
 
 /// Errors that pass by themselves.
 const PASSING: [&str; 5] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "BUSY"];
@@ -31,11 +34,20 @@ pub struct Nodes {
     turn: usize,
 }
 
+/// Commands for one key, which one node answers.
+pub struct Call {
+    pub part: usize,
+    pub key: String,
+    pub cmds: Vec<Cmd>,
+}
+
 /// What one attempt came to.
 enum Attempt {
     Done(Vec<Value>),
     /// The key is there now.
     Moved(String),
+    /// It is there for those who ask.
+    Ask(String),
     /// It may go better in a moment; why it did not now.
     Again(String),
 }
@@ -45,6 +57,61 @@ impl Nodes {
     /// their number.
     pub fn new(seeds: Vec<Client>) -> Nodes {
         Nodes { seeds, known: HashMap::new(), open: HashMap::new(), is_cluster: false, turn: 0 }
+    }
+
+    /// Several calls at once, each as `call` has it: one write and one read for up to `AT_ONCE` of
+    /// them at one node. What its node does not answer so is called by itself. `last` goes behind
+    /// the calls of each write, and its reply behind the replies to each of them.
+    ///
+    /// # Errors
+    /// As `call`, for the first one that fails.
+    pub fn call_each(
+        &mut self,
+        calls: &[Call],
+        last: Option<&Cmd>,
+    ) -> Result<Vec<Vec<Value>>, String> {
+        let mut by_node: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, one) in calls.iter().enumerate() {
+            by_node.entry(self.place(&one.key, one.part)).or_default().push(at);
+        }
+        let mut answers: Vec<Option<Vec<Value>>> = vec![None; calls.len()];
+        for (address, all) in &by_node {
+            for some in all.chunks(AT_ONCE) {
+                let cmds = some.iter().flat_map(|at| &calls[*at].cmds).chain(last).cloned();
+                let cmds: Vec<Cmd> = cmds.collect();
+                let Ok(mut replies) = self.exchange(address, false, &cmds) else { break };
+                let behind = last.and_then(|_| replies.pop());
+                let mut replies = replies.into_iter();
+                for at in some {
+                    let Call { key, cmds, .. } = &calls[*at];
+                    let mut own: Vec<Value> = replies.by_ref().take(cmds.len()).collect();
+                    own.extend(behind.clone());
+                    let (to, answer) = match judge(own, false) {
+                        Attempt::Done(own) => (address.clone(), Some(own)),
+                        Attempt::Moved(to) => {
+                            self.is_cluster = true;
+                            (to, None)
+                        }
+                        Attempt::Ask(_) | Attempt::Again(_) => continue,
+                    };
+                    self.known.insert(key.clone(), to);
+                    answers[*at] = answer;
+                }
+            }
+        }
+        let alone = |(answer, call): (Option<Vec<Value>>, &Call)| match answer {
+            Some(replies) => Ok(replies),
+            None => {
+                let cmds: Vec<Cmd> = call.cmds.iter().chain(last).cloned().collect();
+                self.call(&call.key, call.part, &cmds)
+            }
+        };
+        answers.into_iter().zip(calls).map(alone).collect()
+    }
+
+    /// Where to ask for a key first.
+    fn place(&self, key: &str, part: usize) -> String {
+        self.known.get(key).cloned().unwrap_or_else(|| self.any(part))
     }
 
     /// Where a key was found last.
@@ -59,7 +126,7 @@ impl Nodes {
     pub fn call(&mut self, key: &str, part: usize, cmds: &[Cmd]) -> Result<Vec<Value>, String> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let address = self.known.get(key).cloned().unwrap_or_else(|| self.any(part));
+            let address = self.place(key, part);
             let why = match self.attempt(&address, false, cmds) {
                 Attempt::Done(replies) => {
                     self.known.insert(key.to_owned(), address);
@@ -70,7 +137,7 @@ impl Nodes {
                     self.known.insert(key.to_owned(), to);
                     continue;
                 }
-                Attempt::Moved(to) => format!("it is said to be at {to}"),
+                Attempt::Moved(to) | Attempt::Ask(to) => format!("it is said to be at {to}"),
                 Attempt::Again(why) => why,
             };
             self.known.remove(key);
@@ -94,12 +161,26 @@ impl Nodes {
     }
 
     fn attempt(&mut self, address: &str, asking: bool, cmds: &[Cmd]) -> Attempt {
+        let replies = match self.exchange(address, asking, cmds) {
+            Ok(replies) => replies,
+            Err(why) => return Attempt::Again(why),
+        };
+        match judge(replies, cmds.first().is_some_and(is_multi)) {
+            Attempt::Ask(to) if !asking => self.attempt(&to, true, cmds),
+            attempt => attempt,
+        }
+    }
+
+    /// Writes all of them to one node, and reads as many replies.
+    fn exchange(
+        &mut self,
+        address: &str,
+        asking: bool,
+        cmds: &[Cmd],
+    ) -> Result<Vec<Value>, String> {
         let mut connection = match self.open.remove(address) {
             Some(connection) => connection,
-            None => match self.connect(address) {
-                Ok(connection) => connection,
-                Err(why) => return Attempt::Again(why),
-            },
+            None => self.connect(address)?,
         };
         let mut pipeline = Pipeline::new();
         for command in cmds {
@@ -112,29 +193,10 @@ impl Nodes {
         let each = 1 + usize::from(asking);
         let count = cmds.len() * each;
         let packed = pipeline.get_packed_pipeline();
-        let replies = match connection.req_packed_commands(&packed, 0, count) {
-            Ok(replies) => replies,
-            Err(error) => return Attempt::Again(error.to_string()),
-        };
+        let replies =
+            connection.req_packed_commands(&packed, 0, count).map_err(|error| error.to_string())?;
         self.open.insert(address.to_owned(), connection);
-        let replies: Vec<Value> = replies.into_iter().skip(each - 1).step_by(each).collect();
-        // Of a transaction each command can be refused before anything is done.
-        let is_whole = cmds.first().is_some_and(is_multi);
-        let first = if is_whole { replies.len() } else { 1 };
-        let refused = replies.iter().take(first).find_map(|reply| match reply {
-            Value::ServerError(error) => Some((error.clone(), said(reply))),
-            _ => None,
-        });
-        let Some((error, text)) = refused else { return Attempt::Done(replies) };
-        let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
-        match (error.code(), there) {
-            ("MOVED", Some(to)) => Attempt::Moved(to),
-            // ASKING does not reach what a transaction queues.
-            ("ASK", _) if is_whole => Attempt::Again("its slot is on its way".into()),
-            ("ASK", Some(to)) if !asking => self.attempt(&to, true, cmds),
-            (code, _) if PASSING.contains(&code) => Attempt::Again(text),
-            _ => Attempt::Done(replies),
-        }
+        Ok(replies.into_iter().skip(each - 1).step_by(each).collect())
     }
 
     fn connect(&self, address: &str) -> Result<Connection, String> {
@@ -157,6 +219,26 @@ impl Nodes {
         };
         let client = Client::open(seed.clone().set_addr(addr)).map_err(|e| e.to_string())?;
         connect(&client)
+    }
+}
+
+/// What the replies to one call say.
+fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
+    // Of a transaction each command can be refused before anything is done.
+    let first = if is_whole { replies.len() } else { 1 };
+    let refused = replies.iter().take(first).find_map(|reply| match reply {
+        Value::ServerError(error) => Some((error.clone(), said(reply))),
+        _ => None,
+    });
+    let Some((error, text)) = refused else { return Attempt::Done(replies) };
+    let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
+    match (error.code(), there) {
+        ("MOVED", Some(to)) => Attempt::Moved(to),
+        // ASKING does not reach what a transaction queues.
+        ("ASK", _) if is_whole => Attempt::Again("its slot is on its way".into()),
+        ("ASK", Some(to)) => Attempt::Ask(to),
+        (code, _) if PASSING.contains(&code) => Attempt::Again(text),
+        _ => Attempt::Done(replies),
     }
 }
 

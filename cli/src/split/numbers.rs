@@ -1,5 +1,6 @@
 //! What a balancer shows to Prometheus.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ pub struct Numbers {
     pub settled: u64,
     /// WAITs that too few replicas answered.
     pub unanswered: u64,
+    /// Nodes of whose replicas too few answer.
+    pub silent: BTreeSet<String>,
     /// When the last look began that went well to its end; before the first one, the start.
     pub looked: Instant,
     /// Whether the last one did.
@@ -34,6 +37,7 @@ impl Numbers {
             moved: 0,
             settled: 0,
             unanswered: 0,
+            silent: BTreeSet::new(),
             looked: Instant::now(),
             is_well: false,
         }
@@ -80,6 +84,12 @@ const OF_SPLIT: &[Shown<Numbers>] = &[
         Counter,
         "Sent units that too few replicas had in time: they stayed under way.",
         |one| Some(one.unanswered as f64),
+    ),
+    (
+        "silent_nodes",
+        Gauge,
+        "Nodes of whose replicas too few answer: nothing leaves their parts.",
+        |one| Some(one.silent.len() as f64),
     ),
     ("lag_seconds", Gauge, "Since the last look at all parts that went well began.", |one| {
         Some(one.looked.elapsed().as_secs_f64())

@@ -4,6 +4,7 @@ use clap::Args;
 use redis::{cmd, Value};
 use seckill_balance::{share, totals, Reading};
 
+use super::nodes::Call;
 use super::parts::{advice, number, one, pairs, seckill, Split};
 
 /// Which split.
@@ -110,10 +111,8 @@ pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
 
 /// ELSEWHERE; what now stands.
 fn tell(split: &mut Split, part: usize, units: u64, pass: u64) -> Result<u64, String> {
-    let (key, id) = (split.key(part), split.id.clone());
-    let (units, pass) = (units.to_string(), pass.to_string());
-    let words = [key.as_bytes(), &id, units.as_bytes(), pass.as_bytes()];
-    let reply = one(split.call(part, &[seckill("ELSEWHERE", &words)])?);
+    let Call { key, cmds, .. } = split.message(part, "ELSEWHERE", &[units, pass]);
+    let reply = one(split.call(part, &cmds)?);
     let Value::Array(stands) = &reply else { return Err(advice(&key, &reply)) };
     Ok(stands.first().and_then(number).unwrap_or_default() as u64)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redis::{cmd, Cmd, Value};
 use seckill_balance::{made_twice, Reading, UnderWay};
 
-use super::nodes::{said, Nodes};
+use super::nodes::{said, Call, Nodes};
 
 /// A split has no more.
 const PARTS_MAX: usize = 1024;
@@ -96,6 +96,14 @@ impl Split {
         self.nodes.call(&key(&self.name, part), part, commands)
     }
 
+    /// `SECKILL.<name> key id <numbers>`, for `call_each`.
+    pub fn message(&self, part: usize, name: &str, numbers: &[u64]) -> Call {
+        let key = self.key(part);
+        let mut message = seckill(name, &[key.as_bytes(), &self.id]);
+        message.arg(numbers);
+        Call { part, key, cmds: vec![message] }
+    }
+
     /// Reads a part from its primary.
     ///
     /// # Errors
@@ -118,9 +126,14 @@ impl Split {
     }
 
     fn ask(&mut self, part: usize) -> Result<Vec<Value>, String> {
+        let Call { cmds, .. } = self.question(part);
+        self.call(part, &cmds)
+    }
+
+    fn question(&self, part: usize) -> Call {
         let key = self.key(part);
-        let words = [key.as_bytes()];
-        self.call(part, &[seckill("PARTS", &words), seckill("STATUS", &words)])
+        let cmds = ["PARTS", "STATUS"].map(|name| seckill(name, &[key.as_bytes()]));
+        Call { part, cmds: cmds.into(), key }
     }
 
     fn view(&self, part: usize, replies: &[Value]) -> Result<View, String> {
@@ -170,12 +183,14 @@ impl Split {
         Ok(homes)
     }
 
-    /// Reads all parts, one after the other.
+    /// Reads all parts, those of a node together.
     ///
     /// # Errors
     /// Of the first part that can't be read.
     pub fn read_all(&mut self) -> Result<Vec<View>, String> {
-        (0..self.parts).map(|part| self.read(part)).collect()
+        let questions: Vec<Call> = (0..self.parts).map(|part| self.question(part)).collect();
+        let answers = self.nodes.call_each(&questions, None)?;
+        answers.iter().enumerate().map(|(part, replies)| self.view(part, replies)).collect()
     }
 
     /// Pairs of which more was received than sent. The source is read again after the peer: what

@@ -9,6 +9,7 @@ mod orders;
 mod program;
 mod repair;
 mod shown;
+mod silent;
 mod split;
 mod tls;
 mod watch;

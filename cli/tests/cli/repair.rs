@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seckill_harness::{wait_until, Options, Reply, Server};
+use seckill_harness::{Options, Reply, Server};
 use tempfile::TempDir;
 
 use super::program::run;
-use super::split::{create, refused, split, users_of, Balancer, ONCE};
+use super::split::{create, refused, sell_the_rest, split, users_of, ONCE};
 
 const TERMS: [&str; 4] = ["--supply", "4001", "LIMIT", "0"];
 
@@ -178,21 +178,8 @@ fn it_is_repaired_while_units_move() {
     let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
     create(&server);
     sell(&server, 2, &[200, 17]);
-    let users = users_of(&server, 0);
-    let balancers = [Balancer::start(&server), Balancer::start(&server)];
-    let (mut granted, mut turn, mut is_lost) = (217, 0, false);
-    wait_until("all is sold", || {
-        let user = &users[turn % users.len()];
-        turn += 1;
-        let reply = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} UPTO 10 REQ {turn}"));
-        match reply.items()[0].text().as_str() {
-            "GRANTED" => granted += reply.items()[2].int(),
-            _ => {
-                let rest = reply.items()[1].int();
-                assert!(rest > 0 || granted == 4_001, "SOLDOUT 0 after {granted}");
-                return rest == 0;
-            }
-        }
+    let mut is_lost = false;
+    sell_the_rest(&server, 217, || {
         let moved = || server.cmd("SECKILL.STATUS s:{p2}").field("sent").int();
         if !is_lost && moved() > 0 {
             is_lost = true;
@@ -200,11 +187,7 @@ fn it_is_repaired_while_units_move() {
             assert_eq!(server.call("DEL s:{p2}"), "1");
             split(&server, &repair(&sold, &[]));
         }
-        false
     });
-    assert_eq!((granted, is_lost), (4_001, true));
-    for balancer in balancers {
-        balancer.stop();
-    }
+    assert!(is_lost);
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
 }

@@ -9,25 +9,34 @@ use super::exporter::number;
 use super::program::{seckill, Running};
 use super::split::{create, signal, split, users_of};
 
-/// A balancer that must wait for a replica which is not there.
+/// A balancer that must wait for a replica which is frozen, until it thaws.
 #[test]
 fn a_balancer_shows_its_numbers() {
     let server = Options::new().start();
     create(&server);
+    let replica = Options::new().start();
+    replica.follow(&server);
     assert_eq!(server.call("SECKILL.SEND s:{p0} s 1 5"), "[5 996]");
     assert_eq!(server.call("SECKILL.RECEIVE s:{p3} s 2 7"), "[7 1007]");
+    replica.wait_in_sync(&server);
+    signal(replica.pid(), "STOP");
     let url = format!("redis://127.0.0.1:{}/", server.port());
-    let words = ["split", "--redis", &url, "balance", "s", "--interval", "5", "--replicas"];
-    let waits = Running::start(seckill(&[&words[..], &["1"]].concat()));
+    let words = ["split", "--redis", &url, "balance", "s", "--interval", "5"];
+    let waits = Running::start(seckill(&words));
     let row = |name: &str| number(&waits.get("/metrics").1, &format!("seckill_split_{name}"));
-    wait_until("a look after the one that settled gave up waiting", || {
-        waits.get("/metrics").1.contains("failed_waits_total{")
-            && row("failed_waits_total{split=\"s\"}") >= 3.0
+    wait_until("it has given up waiting", || {
+        waits.get("/metrics").1.contains("silent_nodes{")
+            && row("silent_nodes{split=\"s\"}") == 1.0
+            && row("available_units{split=\"s\",part=\"2\"}") == 993.0
     });
+    assert!(row("failed_waits_total{split=\"s\"}") >= 1.0);
+    assert_eq!(row("under_way_units{split=\"s\"}"), 5.0);
+    signal(replica.pid(), "CONT");
+    wait_until("it goes on", || row("under_way_units{split=\"s\"}") == 0.0);
     for (name, expected) in [
-        ("available_units{split=\"s\",part=\"1\"}", 1_000.0),
+        ("available_units{split=\"s\",part=\"1\"}", 1_005.0),
         ("available_units{split=\"s\",part=\"2\"}", 993.0),
-        ("under_way_units{split=\"s\"}", 5.0),
+        ("silent_nodes{split=\"s\"}", 0.0),
         ("made_twice_pairs_total{split=\"s\"}", 1.0),
         ("moved_units_total{split=\"s\"}", 0.0),
         ("up{split=\"s\"}", 1.0),

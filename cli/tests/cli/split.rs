@@ -41,19 +41,47 @@ pub fn signal(process: u32, name: &str) {
     assert!(told.expect("kill runs").success());
 }
 
-pub struct Balancer(Child);
+struct Balancer(Child);
 
 impl Balancer {
-    pub fn start(server: &Server) -> Balancer {
+    fn start(server: &Server) -> Balancer {
         let url = format!("redis://127.0.0.1:{}/", server.port());
         let words = ["split", "--redis", &url, "balance", "s", "--interval", "5"];
         Balancer(seckill(&words).spawn().expect("a balancer"))
     }
 
     #[track_caller]
-    pub fn stop(mut self) {
+    fn stop(mut self) {
         signal(self.0.id(), "TERM");
         assert_eq!(self.0.wait().expect("its end").code(), Some(0));
+    }
+}
+
+/// Everybody comes to part 0, and two balancers bring it what the others have, until somebody is
+/// told that nothing will come back: then all is sold. So many were `sold` before.
+#[track_caller]
+pub fn sell_the_rest(server: &Server, mut sold: i64, mut in_between: impl FnMut()) {
+    let users = users_of(server, 0);
+    let balancers = [Balancer::start(server), Balancer::start(server)];
+    let mut turn = 0;
+    wait_until("all is sold", || {
+        let user = &users[turn % users.len()];
+        turn += 1;
+        let reply = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} UPTO 10 REQ {turn}"));
+        match reply.items()[0].text().as_str() {
+            "GRANTED" => sold += reply.items()[2].int(),
+            _ => {
+                let rest = reply.items()[1].int();
+                assert!(rest > 0 || sold == 4_001, "SOLDOUT 0 after {sold}");
+                return rest == 0;
+            }
+        }
+        in_between();
+        false
+    });
+    assert_eq!(sold, 4_001);
+    for balancer in balancers {
+        balancer.stop();
     }
 }
 
@@ -85,27 +113,7 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
 fn all_units_come_to_where_they_are_asked_for() {
     let server = Options::new().start();
     create(&server);
-    let users = users_of(&server, 0);
-    let balancers = [Balancer::start(&server), Balancer::start(&server)];
-    let (mut granted, mut turn) = (0, 0);
-    wait_until("all is sold", || {
-        let user = &users[turn % users.len()];
-        turn += 1;
-        let reply = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} UPTO 10"));
-        match reply.items()[0].text().as_str() {
-            "GRANTED" => granted += reply.items()[2].int(),
-            _ => {
-                let rest = reply.items()[1].int();
-                assert!(rest > 0 || granted == 4_001, "SOLDOUT 0 after {granted}");
-                return rest == 0;
-            }
-        }
-        false
-    });
-    assert_eq!(granted, 4_001);
-    for balancer in balancers {
-        balancer.stop();
-    }
+    sell_the_rest(&server, 0, || {});
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
     let status = split(&server, &["status", "s", "--json"]);
     let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
@@ -149,8 +157,10 @@ fn what_no_replica_has_stays_under_way() {
     split(&server, &ONCE);
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 5 under way\n");
     signal(replica.pid(), "CONT");
-    split(&server, &ONCE);
-    assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
+    wait_until("they arrive", || {
+        split(&server, &ONCE);
+        split(&server, &["audit", "s"]) == "OK: 4001 units put in, 0 under way\n"
+    });
     replica.wait_in_sync(&server);
     assert_eq!(server.digest("s:{p0}"), replica.digest("s:{p0}"));
 }
@@ -183,7 +193,10 @@ fn units_that_were_made_twice_are_found_and_given_up() {
 #[test]
 fn a_user_who_may_not_wait_moves_nothing() {
     let server = Options::new().start();
+    let replica = Options::new().start();
     create(&server);
+    replica.follow(&server);
+    replica.wait_in_sync(&server);
     assert_eq!(server.call("SECKILL.SEND s:{p0} s 1 5"), "[5 996]");
     let rule = "on >pw ~* -@all +info +seckill.parts +seckill.status +seckill.send";
     server.call(&format!("ACL SETUSER b {rule} +seckill.receive"));

@@ -187,8 +187,9 @@ impl Buyer<'_> {
         let qty = 1 + self.random.below(2);
         let line = format!("SECKILL.GRAB {} {user} QTY {qty} REQ {req}", key(part));
         let Some(answer) = self.call(part, &line) else { return };
-        let (outcome, number) = (answer.text(0), answer.reply.items()[1].clone());
-        if outcome == "SOLDOUT" && number.int() == 0 {
+        let outcome = answer.text(0);
+        // A part is PAUSED for a moment before it is made again.
+        if outcome == "SOLDOUT" && answer.reply.items()[1].int() == 0 {
             self.history.sold_out.get_or_insert_with(Instant::now);
         }
         if outcome != "GRANTED" && outcome != "REPLAY" {

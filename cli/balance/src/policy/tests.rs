@@ -26,6 +26,16 @@ fn who_is_short_gets_what_its_share_lacks_from_who_has_the_most_above() {
 }
 
 #[test]
+fn who_can_send_nothing_gives_nothing_and_is_filled() {
+    let keeps = |units, demand| Load { keeps: true, ..part(units, demand) };
+    let parts = [keeps(1_900, 1e6), part(0, 1e6), part(1_100, 1e6)];
+    assert_eq!(moves(&parts), [(2, 1, 100)]);
+    assert_eq!(moves(&[part(1_000, 0.0), keeps(0, 1e6)]), [(0, 1, 1_000)]);
+    let owed = Load { deficit: 5, ..Load::default() };
+    assert_eq!(moves(&[keeps(9, 0.0), owed, part(7, 0.0)]), [(2, 1, 5)]);
+}
+
+#[test]
 fn shares_follow_demand() {
     assert_eq!(moves(&[part(500, 1e5), part(500, 3e5)]), [(0, 1, 250)]);
 }

@@ -8,8 +8,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use comfy_table::{presets, CellAlignment, Table};
 use seckill_parts::proof::search::{search, Found, LARGE, MUTANTS, SMALL};
+use seckill_parts::table;
 
 /// Searches all orders of messages, failures and repairs of small split sales
 #[derive(Parser)]
@@ -30,12 +30,7 @@ struct Options {
 fn main() -> ExitCode {
     let options = Options::parse();
     let mut wrong = Vec::new();
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED);
-    table.set_header(["setting", "states", "depth", "seconds", "found"]);
-    for column in table.column_iter_mut().skip(1).take(3) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let mut table = table(&["setting", "found"], &["states", "depth", "seconds"]);
     let mut states = 0;
     let large = if options.small { &[] } else { LARGE };
     for config in SMALL.iter().chain(large).filter(|one| one.name.contains(&options.only)) {
@@ -71,5 +66,5 @@ fn main() -> ExitCode {
 
 fn row(name: &str, found: &Found, law: &str) -> [String; 5] {
     let seconds = format!("{:.1}", found.took.as_secs_f64());
-    [name.to_owned(), found.states.to_string(), found.depth.to_string(), seconds, law.to_owned()]
+    [name.to_owned(), law.to_owned(), found.states.to_string(), found.depth.to_string(), seconds]
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use comfy_table::{presets, CellAlignment, Table};
 use seckill_parts::sim::{chart, run, Outcome, Setting};
+use seckill_parts::table;
 
 /// Simulates a rush on a split sale
 #[derive(Parser)]
@@ -39,19 +39,8 @@ const MOVED_PERCENT_MAX: f64 = 14.0;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([
-        "parts",
-        "balancer",
-        "SOLDOUT too early",
-        "units moved",
-        "transfers",
-        "unsold",
-        "sold in",
-    ]);
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let head = ["SOLDOUT too early", "units moved", "transfers", "unsold", "sold in"];
+    let mut table = table(&["parts", "balancer"], &head);
     let mut broken = Vec::new();
     for parts in &options.parts {
         for interval in &options.interval {
