@@ -109,28 +109,24 @@ impl Sale {
         data: &mut Vec<u8>,
         mut take: impl FnMut(&Entry<'_>),
     ) {
-        plan.events.iter().for_each(|event| take(&self.entry(plan, event, data)));
-    }
-
-    fn entry<'e>(&'e self, plan: &'e Plan<'_>, event: &Event, data: &'e mut Vec<u8>) -> Entry<'e> {
-        let effect = plan.changes.get(event.change).map(|change| &change.effect);
-        let Event { kind, numbers, .. } = event;
-        data.clear();
-        put_word(data, r#"{"id":""#, &self.id_text());
-        put_number(data, r#","epoch":"#, numbers.epoch);
-        put_number(data, r#","rev":"#, numbers.rev);
-        put_number(data, r#","t":"#, numbers.t);
-        put_number(data, r#","supply":"#, numbers.supply);
-        put_number(data, r#","available":"#, numbers.available);
-        put_number(data, r#","held":"#, numbers.held);
-        put_number(data, r#","sold":"#, numbers.sold);
-        let raw = match &event.grant {
-            Some(grant) => self.put_grant(data, numbers, effect, grant),
-            None => self.put_other(data, *kind, effect),
-        };
-        data.push(b'}');
-        let Raw { user, req, outbox, split } = raw;
-        Entry { event: *kind, data, user, req, outbox, split }
+        for Event { kind, change, numbers, grant } in &plan.events {
+            let effect = plan.changes.get(*change).map(|change| &change.effect);
+            data.clear();
+            put_word(data, r#"{"id":""#, &self.id_text());
+            put_number(data, r#","epoch":"#, numbers.epoch);
+            put_number(data, r#","rev":"#, numbers.rev);
+            put_number(data, r#","t":"#, numbers.t);
+            put_number(data, r#","supply":"#, numbers.supply);
+            put_number(data, r#","available":"#, numbers.available);
+            put_number(data, r#","held":"#, numbers.held);
+            put_number(data, r#","sold":"#, numbers.sold);
+            let Raw { user, req, outbox, split } = match grant {
+                Some(grant) => self.put_grant(data, numbers, effect, grant),
+                None => self.put_other(data, *kind, effect),
+            };
+            data.push(b'}');
+            take(&Entry { event: *kind, data, user, req, outbox, split });
+        }
     }
 
     fn put_grant<'e>(
