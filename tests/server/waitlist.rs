@@ -12,15 +12,17 @@ pub fn sleeping() -> Server {
     Options::new().module_args("sweep-interval-ms 60000").start()
 }
 
-/// A sale of one unit that `winner` has.
-pub fn sold_out(conn: &mut Conn, terms: &str) {
+/// A sale of one unit that `winner` has, on this server.
+pub fn sold_out(server: Server, terms: &str) -> (Server, Conn) {
+    let mut conn = server.conn();
     check(
-        conn,
+        &mut conn,
         &[
             (&format!("SECKILL.INIT k 1 LIMIT 0 {terms}"), "+OK"),
             ("SECKILL.GRAB k winner REQ w", "['GRANTED' 1 1 'HELD' T 0]"),
         ],
     );
+    (server, conn)
 }
 
 /// The entries behind the first so many, without their ids and epochs.
@@ -38,9 +40,8 @@ pub fn told(conn: &mut Conn, skipped: usize) -> Vec<String> {
 
 #[test]
 fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 3 OFFER 600000 OUTBOX s");
+    let (server, mut conn) =
+        sold_out(Server::start(), "HOLD 900000 WAITLIST 3 OFFER 600000 OUTBOX s");
     let t = clock_ms(&mut conn) + 900_000;
     check(
         &mut conn,
@@ -107,9 +108,7 @@ fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
 /// What was paid elsewhere is off the list.
 #[test]
 fn an_import_takes_its_entry_off_the_list() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 3 OUTBOX s");
+    let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 3 OUTBOX s");
     check(
         &mut conn,
         &[
@@ -189,9 +188,7 @@ fn what_no_list_can_keep_is_refused() {
 /// The terms of those who wait outlast the list: nobody joins, and the offers go on.
 #[test]
 fn a_list_that_ends_serves_those_who_wait() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 5");
+    let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 5");
     check(
         &mut conn,
         &[
@@ -214,9 +211,7 @@ fn a_list_that_ends_serves_those_who_wait() {
 /// "Pending offers were counted twice."
 #[test]
 fn an_offer_is_counted_once() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9");
+    let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9");
     check(
         &mut conn,
         &[
@@ -240,9 +235,7 @@ fn an_offer_is_counted_once() {
 /// "Expired entries were counted as waiting."
 #[test]
 fn entries_whose_time_is_over_are_dropped_by_the_sweeper() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9 OUTBOX s");
+    let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9 OUTBOX s");
     let soon = clock_ms(&mut conn) + 1500;
     for step in 0..3 {
         let line = format!("SECKILL.GRAB k u{step} REQ r WAIT UNTIL {soon}");
@@ -296,9 +289,7 @@ fn every_end_is_told_with_its_reason() {
 /// With MASK nobody learns why they may not wait.
 #[test]
 fn admission_is_judged_at_joining() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9 MASK");
+    let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9 MASK");
     check(
         &mut conn,
         &[
@@ -316,9 +307,9 @@ fn admission_is_judged_at_joining() {
 fn each_transition_has_its_notification() {
     let server = Server::start();
     assert_eq!(server.call("CONFIG SET notify-keyspace-events Ed"), "+OK");
-    let (mut listener, mut conn) = (server.conn(), server.conn());
+    let mut listener = server.conn();
     listener.cmd("PSUBSCRIBE __keyevent@0__:seckill.*");
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9");
+    let (server, mut conn) = sold_out(server, "HOLD 900000 WAITLIST 9");
     let soon = clock_ms(&mut conn) + 1500;
     check(
         &mut conn,

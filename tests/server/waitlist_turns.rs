@@ -115,9 +115,7 @@ fn nobody_jumps_the_list() {
 /// "An accepted and cancelled offer went back to the same person."
 #[test]
 fn whoever_gave_an_offer_back_is_never_offered_again() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9 OUTBOX s");
+    let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9 OUTBOX s");
     check(
         &mut conn,
         &[
@@ -142,9 +140,7 @@ fn whoever_gave_an_offer_back_is_never_offered_again() {
 /// "A reservation that was never used made phantom units and sixty offers."
 #[test]
 fn a_unit_that_nobody_pays_is_one_offer_to_each_in_turn() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 2000 WAITLIST 99 OFFER 200 OUTBOX s");
+    let (server, mut conn) = sold_out(Server::start(), "HOLD 2000 WAITLIST 99 OFFER 200 OUTBOX s");
     for step in 0..5 {
         let joined = conn.call(&format!("SECKILL.GRAB k u{step} REQ r WAIT"));
         assert!(joined.starts_with("['WAITING'"), "{joined}");
@@ -162,9 +158,7 @@ fn a_unit_that_nobody_pays_is_one_offer_to_each_in_turn() {
 /// "Offers after the last day of payment."
 #[test]
 fn no_offer_is_made_after_until_or_close() {
-    let server = sleeping();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9 OUTBOX s");
+    let (_server, mut conn) = sold_out(sleeping(), "HOLD 900000 WAITLIST 9 OUTBOX s");
     let soon = clock_ms(&mut conn) + 1500;
     check(
         &mut conn,
@@ -203,9 +197,7 @@ fn no_offer_is_made_after_until_or_close() {
 /// No offers while the sale is paused or not open; then the sweeper makes them.
 #[test]
 fn offers_wait_for_resume_and_for_the_opening() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    sold_out(&mut conn, "HOLD 900000 WAITLIST 9");
+    let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9");
     check(
         &mut conn,
         &[

@@ -251,8 +251,7 @@ impl Sale {
 
     /// The place of a user who waits, as it is stored.
     pub fn place(&self, user: &[u8]) -> Option<Place> {
-        let waiter = self.waiters()?.find(user)?;
-        Some(self.place_of(waiter.ticket))
+        self.waiters()?.place_of(user)
     }
 
     /// Judges a grab as an entry behind all that wait: granted only if such an entry would be

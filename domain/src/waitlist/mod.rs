@@ -19,7 +19,7 @@ use crate::ledger::{Block, HashKey};
 use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, OVERTAKE_USUAL, WAITERS_MAX};
 use crate::model::outcome::{Misuse, Place};
 use crate::model::wire;
-use queue::Queue;
+use queue::{Found, Queue};
 
 pub use entry::Waiter;
 
@@ -163,7 +163,7 @@ impl Waitlist {
 
     /// How many are before this entry.
     pub(crate) fn rank(&self, waiter: &Waiter<'_>) -> u64 {
-        self.queue.before(waiter.ticket).entries
+        self.queue.find(waiter.ticket).ahead
     }
 
     /// The first entry.
@@ -173,24 +173,36 @@ impl Waitlist {
 
     /// The entry of this ticket.
     pub fn get(&self, ticket: u64) -> Option<Waiter<'_>> {
-        self.queue.get(ticket)
+        self.queue.find(ticket).waiter
     }
 
     /// The entry of this user.
     pub fn find(&self, user: &[u8]) -> Option<Waiter<'_>> {
-        if self.is_empty() {
-            return None;
-        }
-        let oldest = self.queue.nth(0)?;
-        let entry_of = |value: Value| self.queue.get(ticket_of(value.number, oldest));
-        let is_theirs = |value| entry_of(value).is_some_and(|waiter| waiter.user == user);
-        entry_of(self.users.find(self.hash(user), is_theirs)?)
+        self.found(user)?.waiter
     }
 
     /// How many entries are before this ticket, and how many units they ask for.
     pub fn place(&self, ticket: u64) -> Place {
-        let before = self.queue.before(ticket);
-        Place { ticket, ahead: before.entries, units_ahead: counted(before.units) }
+        place(ticket, &self.queue.find(ticket))
+    }
+
+    /// The same of this user's entry.
+    pub fn place_of(&self, user: &[u8]) -> Option<Place> {
+        let found = self.found(user)?;
+        found.waiter.map(|waiter| place(waiter.ticket, &found))
+    }
+
+    /// The entry of this user and what is before it, on one way down.
+    fn found(&self, user: &[u8]) -> Option<Found<'_>> {
+        let oldest = self.queue.nth(0)?;
+        let mut found = None;
+        self.users.find(self.hash(user), |value| {
+            let there = self.queue.find(ticket_of(value.number, oldest));
+            let is_theirs = there.waiter.is_some_and(|waiter| waiter.user == user);
+            found = is_theirs.then_some(there);
+            is_theirs
+        })?;
+        found
     }
 
     /// The entries of `ticket` and later, in order.
@@ -282,8 +294,12 @@ impl Waitlist {
 }
 
 /// Units as callers can count them.
-fn counted(units: u128) -> u64 {
-    units.min(INTEGER_MAX.into()) as u64
+fn counted(units: u64) -> u64 {
+    units.min(INTEGER_MAX)
+}
+
+fn place(ticket: u64, found: &Found<'_>) -> Place {
+    Place { ticket, ahead: found.ahead, units_ahead: counted(found.units_ahead) }
 }
 
 /// The ticket with these low bits: none is 2^32 or more behind the oldest.

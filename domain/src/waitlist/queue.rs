@@ -1,318 +1,356 @@
 //! The entries in the order of their tickets, and what each part of the list comes to.
 //!
-//! A tree of leaves with up to 32 entries whose inner nodes keep sums of what is below them: how
-//! many entries, how many units, the smallest quantity and the earliest end. So the place of an
+//! A tree whose paths are the digits of a ticket: a leaf is for 16 tickets in a row, an inner node
+//! for 32 branches, and branches without entries are not there ("array mapped tries", Bagwell,
+//! 2000). Tickets only grow: entries come at the end and leave anywhere, and nothing is split or
+//! balanced. Each branch has the sums of what is below it: how many entries, how many units, the
+//! smallest quantity and the earliest end; and of what is before it in its node. So the place of an
 //! entry, the first who can be served whole and the first whose time is over are each found on one
-//! way down, and nothing is ever moved but within a node. Tickets only grow: entries come at the
-//! end and no node is split; they leave anywhere, and neighbours that fit into one node become
-//! one. A Fenwick tree would be shorter but has no such ends: it keeps a place for every ticket
+//! way down, and a place costs one branch a level and a few entries: in a long list each is a cache
+//! miss. A Fenwick tree would be shorter but has no such ends: it keeps a place for every ticket
 //! ever given out, or is built anew, which at a million entries would be a pause.
 
 use super::entry::{self, Waiter};
 
-/// Entries of a leaf, and branches of an inner node, at the most.
-const NODE_MAX: usize = 32;
+/// Bits of a ticket that tell the entries of a leaf apart.
+const LEAF_BITS: u32 = 4;
 
-/// Two neighbours that have no more than this together become one: what is left takes some more
-/// before the next two meet.
-const NODE_JOINED: usize = 24;
+/// Bits of a ticket that tell the branches of an inner node apart.
+const NODE_BITS: u32 = 5;
 
 /// What a part of the list comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
-    /// Entries.
-    pub entries: u64,
-    /// Units that they ask for.
-    pub units: u128,
+    /// Units that they ask for, or the largest number.
+    pub units: u64,
     /// The smallest quantity.
     pub least: u64,
     /// The earliest end; the largest number when none has one.
     pub ends: u64,
+    /// Entries.
+    pub entries: u32,
 }
 
 impl Sum {
-    const NONE: Sum = Sum { entries: 0, units: 0, least: u64::MAX, ends: u64::MAX };
+    const NONE: Sum = Sum { units: 0, least: u64::MAX, ends: u64::MAX, entries: 0 };
 
     fn of(waiter: &Waiter<'_>) -> Sum {
         let ends = if waiter.until == 0 { u64::MAX } else { waiter.until };
-        Sum { entries: 1, units: waiter.qty.into(), least: waiter.qty, ends }
+        Sum { units: waiter.qty, least: waiter.qty, ends, entries: 1 }
     }
 
     fn with(self, other: Sum) -> Sum {
         Sum {
-            entries: self.entries + other.entries,
-            units: self.units + other.units,
+            units: self.units.saturating_add(other.units),
             least: self.least.min(other.least),
             ends: self.ends.min(other.ends),
+            entries: self.entries + other.entries,
         }
+    }
+}
+
+/// The entries before a ticket, and that of the ticket if it is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'q> {
+    pub(super) ahead: u64,
+    /// Units that those ask for, or the largest number.
+    pub(super) units_ahead: u64,
+    pub(super) waiter: Option<Waiter<'q>>,
+}
+
+impl Found<'_> {
+    fn pass(&mut self, entries: u32, units: u64) {
+        self.ahead += u64::from(entries);
+        self.units_ahead = self.units_ahead.saturating_add(units);
     }
 }
 
 #[derive(Clone, Debug)]
 enum Node {
     Leaf(Vec<u8>),
-    Inner(Vec<Branch>),
+    Inner(Box<[Branch]>),
 }
 
-/// A node that has entries, and what they come to.
+/// A node, and what it comes to.
 #[derive(Clone, Debug)]
 struct Branch {
     sum: Sum,
-    /// No ticket in it is lower, and none before it as high.
-    first: u64,
+    /// Units and entries of the branches before it in the same node.
+    units_before: u64,
+    entries_before: u32,
+    /// A bit for each digit that has an entry or a branch.
+    digits: u32,
     node: Node,
 }
 
 /// The list. See the module's comment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// The branches of the root, all of the same height.
-    root: Vec<Branch>,
-    /// Inner nodes between the root and a leaf.
+    root: Branch,
+    /// Inner nodes between the top and a leaf, that of the top included.
     height: u32,
+    /// What all tickets have in front of the digits that the tree tells apart.
+    prefix: u64,
 }
 
-/// What all these branches come to.
-fn total(branches: &[Branch]) -> Sum {
-    branches.iter().fold(Sum::NONE, |sum, branch| sum.with(branch.sum))
+/// Bits that a tree of this height tells apart.
+fn bits_of(height: u32) -> u32 {
+    LEAF_BITS + NODE_BITS * height
 }
 
-/// The branch in which this ticket would lie.
-fn place_of(branches: &[Branch], ticket: u64) -> Option<usize> {
-    branches.partition_point(|branch| branch.first <= ticket).checked_sub(1)
+/// The digit of a ticket in a node of this height.
+fn digit_of(ticket: u64, height: u32) -> u32 {
+    match height.checked_sub(1) {
+        Some(below) => (ticket >> bits_of(below)) as u32 & ((1 << NODE_BITS) - 1),
+        None => ticket as u32 & ((1 << LEAF_BITS) - 1),
+    }
 }
 
-impl Node {
-    fn sum(&self) -> Sum {
-        match self {
-            Node::Leaf(bytes) => {
-                entry::all(bytes).fold(Sum::NONE, |sum, waiter| sum.with(Sum::of(&waiter)))
-            }
-            Node::Inner(branches) => total(branches),
-        }
+/// Adds a branch behind all others.
+fn push(branches: &mut Box<[Branch]>, branch: Branch) {
+    let mut all = core::mem::take(branches).into_vec();
+    all.reserve_exact(1);
+    all.push(branch);
+    *branches = all.into_boxed_slice();
+}
+
+impl Default for Branch {
+    fn default() -> Branch {
+        let (sum, node) = (Sum::NONE, Node::Leaf(Vec::new()));
+        Branch { sum, units_before: 0, entries_before: 0, digits: 0, node }
     }
 }
 
 impl Branch {
-    /// A branch of this height whose only entry this is.
-    fn new(waiter: &Waiter<'_>, height: u32) -> Branch {
-        let node = match height.checked_sub(1) {
-            None => {
-                let mut bytes = Vec::new();
-                entry::write(&mut bytes, waiter);
-                Node::Leaf(bytes)
-            }
-            Some(below) => Node::Inner(vec![Branch::new(waiter, below)]),
-        };
-        Branch { sum: Sum::of(waiter), first: waiter.ticket, node }
+    /// How many of its digits are lower, and whether it has this one.
+    fn place_of(&self, digit: u32) -> (usize, bool) {
+        let lower = self.digits & ((1 << digit) - 1);
+        (lower.count_ones() as usize, self.digits >> digit & 1 == 1)
     }
 
-    /// Appends an entry. False when it is full.
-    fn append(&mut self, waiter: &Waiter<'_>) -> bool {
-        let appended = match &mut self.node {
-            Node::Leaf(bytes) if self.sum.entries < NODE_MAX as u64 => {
-                entry::write(bytes, waiter);
-                true
+    /// Appends an entry, whose ticket is higher than all others.
+    fn append(&mut self, waiter: &Waiter<'_>, height: u32) {
+        let digit = digit_of(waiter.ticket, height);
+        match &mut self.node {
+            Node::Leaf(bytes) => entry::write(bytes, waiter),
+            Node::Inner(branches) => {
+                if self.digits >> digit & 1 == 0 {
+                    if let Some(Branch { node: Node::Leaf(bytes), .. }) = branches.last_mut() {
+                        // Nothing comes to it any more.
+                        bytes.shrink_to_fit();
+                    }
+                    let node = match height {
+                        1 => Node::Leaf(Vec::new()),
+                        _ => Node::Inner(Box::default()),
+                    };
+                    let (units_before, entries_before) = (self.sum.units, self.sum.entries);
+                    let new = Branch { units_before, entries_before, node, ..Branch::default() };
+                    push(branches, new);
+                }
+                if let Some(last) = branches.last_mut() {
+                    last.append(waiter, height - 1);
+                }
             }
+        }
+        self.digits |= 1 << digit;
+        self.sum = self.sum.with(Sum::of(waiter));
+    }
+
+    /// Takes the entry of this ticket out. False when there is none.
+    fn remove(&mut self, ticket: u64, height: u32) -> bool {
+        let digit = digit_of(ticket, height);
+        let (place, true) = self.place_of(digit) else { return false };
+        match &mut self.node {
             Node::Leaf(bytes) => {
-                // Nothing comes to it any more.
-                bytes.shrink_to_fit();
-                false
+                let Some(span) = entry::span(bytes, ticket) else { return false };
+                bytes.drain(span);
+                if bytes.len() <= bytes.capacity() / 2 {
+                    bytes.shrink_to_fit();
+                }
+                self.digits &= !(1 << digit);
             }
-            Node::Inner(branches) => append(branches, waiter, None),
-        };
-        if appended {
-            self.sum = self.sum.with(Sum::of(waiter));
-        }
-        appended
-    }
-
-    /// Takes in the branch that follows it, if both fit into one. False when they don't.
-    fn absorb(&mut self, next: &mut Branch) -> bool {
-        match (&mut self.node, &mut next.node) {
-            (Node::Leaf(bytes), Node::Leaf(others)) => {
-                if self.sum.entries + next.sum.entries > NODE_JOINED as u64 {
+            Node::Inner(branches) => {
+                if !branches[place].remove(ticket, height - 1) {
                     return false;
                 }
-                bytes.reserve_exact(others.len());
-                bytes.append(others);
-            }
-            (Node::Inner(branches), Node::Inner(others)) => {
-                if branches.len() + others.len() > NODE_JOINED {
-                    return false;
+                if branches[place].sum.entries == 0 {
+                    let mut all = core::mem::take(branches).into_vec();
+                    all.remove(place);
+                    *branches = all.into_boxed_slice();
+                    self.digits &= !(1 << digit);
                 }
-                branches.append(others);
             }
-            _ => return false,
         }
-        self.sum = self.sum.with(next.sum);
+        self.sum_up();
         true
     }
-}
 
-/// Appends an entry below `branches`. False when they are full. `height` is that of a branch;
-/// where it is not given, that of those that are there.
-fn append(branches: &mut Vec<Branch>, waiter: &Waiter<'_>, height: Option<u32>) -> bool {
-    if branches.last_mut().is_some_and(|last| last.append(waiter)) {
-        return true;
-    }
-    if branches.len() >= NODE_MAX {
-        return false;
-    }
-    let height = height.unwrap_or_else(|| height_of(branches));
-    branches.push(Branch::new(waiter, height));
-    true
-}
-
-/// Inner nodes between one of these branches and a leaf, itself included.
-fn height_of(branches: &[Branch]) -> u32 {
-    match branches.first().map(|branch| &branch.node) {
-        Some(Node::Inner(below)) => 1 + height_of(below),
-        _ => 0,
-    }
-}
-
-/// Takes the entry of this ticket out. False when there is none.
-fn remove(branches: &mut Vec<Branch>, ticket: u64) -> bool {
-    let Some(place) = place_of(branches, ticket) else { return false };
-    let branch = &mut branches[place];
-    let removed = match &mut branch.node {
-        Node::Leaf(bytes) => match entry::span(bytes, ticket) {
-            Some(span) => {
-                bytes.drain(span);
-                true
+    /// Works its sums out again, when something below has left.
+    fn sum_up(&mut self) {
+        self.sum = match &mut self.node {
+            Node::Leaf(bytes) => {
+                entry::all(bytes).fold(Sum::NONE, |sum, waiter| sum.with(Sum::of(&waiter)))
             }
-            None => false,
-        },
-        Node::Inner(below) => remove(below, ticket),
-    };
-    if !removed {
-        return false;
+            Node::Inner(branches) => branches.iter_mut().fold(Sum::NONE, |sum, branch| {
+                (branch.units_before, branch.entries_before) = (sum.units, sum.entries);
+                sum.with(branch.sum)
+            }),
+        };
     }
-    branch.sum = branch.node.sum();
-    if branch.sum.entries == 0 {
-        branches.remove(place);
-    } else {
-        join(branches, place);
-        join(branches, place.saturating_sub(1));
-    }
-    true
-}
 
-/// Makes the branch at `place` and the next one into one, if they fit.
-fn join(branches: &mut Vec<Branch>, place: usize) {
-    let Some((one, rest)) = branches.get_mut(place..).and_then(<[_]>::split_first_mut) else {
-        return;
-    };
-    if rest.first_mut().is_some_and(|next| one.absorb(next)) {
-        branches.remove(place + 1);
+    /// The first leaf that has an entry of `from` or later which `fits`: what fits a sum fits one
+    /// of its entries.
+    fn leaf_with(&self, height: u32, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<&[u8]> {
+        let branches = match &self.node {
+            Node::Leaf(bytes) => {
+                let is_it = |it: Waiter<'_>| it.ticket >= from && fits(&Sum::of(&it));
+                return entry::all(bytes).any(is_it).then_some(bytes);
+            }
+            Node::Inner(branches) => branches,
+        };
+        let (place, is_within) = self.place_of(digit_of(from, height));
+        let mut from = if is_within { from } else { 0 };
+        branches.get(place..)?.iter().find_map(|branch| {
+            // All of what comes behind the first is later.
+            let from = core::mem::take(&mut from);
+            fits(&branch.sum).then(|| branch.leaf_with(height - 1, from, fits)).flatten()
+        })
     }
-}
 
-/// The leaf that has the first entry of `ticket` or later.
-fn leaf_from(branches: &[Branch], ticket: u64) -> Option<&[u8]> {
-    let place = place_of(branches, ticket).unwrap_or(0);
-    branches.get(place..)?.iter().find_map(|branch| match &branch.node {
-        Node::Leaf(bytes) => {
-            let is_later = |waiter: Waiter<'_>| waiter.ticket >= ticket;
-            entry::all(bytes).any(is_later).then_some(&bytes[..])
+    /// The entries of all leaves, for a defragmenter that moves them.
+    fn blocks_mut(&mut self) -> Box<dyn Iterator<Item = &mut Vec<u8>> + '_> {
+        match &mut self.node {
+            Node::Leaf(bytes) => Box::new(core::iter::once(bytes)),
+            Node::Inner(branches) => Box::new(branches.iter_mut().flat_map(Branch::blocks_mut)),
         }
-        Node::Inner(below) => leaf_from(below, ticket),
-    })
-}
+    }
 
-/// The first entry of `from` or later that `fits`: what fits a sum fits one of its entries.
-fn first<'q>(
-    branches: &'q [Branch],
-    from: u64,
-    fits: &impl Fn(&Sum) -> bool,
-) -> Option<Waiter<'q>> {
-    let place = place_of(branches, from).unwrap_or(0);
-    let fitting = branches.get(place..)?.iter().filter(|branch| fits(&branch.sum));
-    fitting.into_iter().find_map(|branch| match &branch.node {
-        Node::Leaf(bytes) => {
-            let is_it = |it: &Waiter<'_>| it.ticket >= from && fits(&Sum::of(it));
-            entry::all(bytes).find(is_it)
+    fn heap_bytes(&self) -> usize {
+        match &self.node {
+            Node::Leaf(bytes) => bytes.capacity(),
+            Node::Inner(branches) => {
+                let below = branches.iter().map(Branch::heap_bytes);
+                size_of_val(&branches[..]) + below.sum::<usize>()
+            }
         }
-        Node::Inner(below) => first(below, from, fits),
-    })
+    }
+
+    fn heap_blocks(&self) -> usize {
+        match &self.node {
+            Node::Leaf(_) => 1,
+            Node::Inner(branches) => 1 + branches.iter().map(Branch::heap_blocks).sum::<usize>(),
+        }
+    }
 }
 
 impl Queue {
     /// What all entries come to.
     pub(super) fn sum(&self) -> Sum {
-        total(&self.root)
+        self.root.sum
     }
 
     /// Appends an entry, whose ticket is higher than all others.
     pub(super) fn append(&mut self, waiter: &Waiter<'_>) {
-        if append(&mut self.root, waiter, Some(self.height)) {
-            return;
+        if self.root.sum.entries == 0 {
+            *self = Queue { prefix: waiter.ticket >> LEAF_BITS, ..Queue::default() };
         }
-        let root = core::mem::take(&mut self.root);
-        let first = root.first().map_or(0, |branch| branch.first);
-        self.root.push(Branch { sum: total(&root), first, node: Node::Inner(root) });
-        self.height += 1;
-        self.root.push(Branch::new(waiter, self.height));
+        while waiter.ticket >> bits_of(self.height) != self.prefix {
+            let below = core::mem::take(&mut self.root);
+            self.height += 1;
+            let digits = 1 << (self.prefix & ((1 << NODE_BITS) - 1));
+            self.prefix >>= NODE_BITS;
+            let (sum, node) = (below.sum, Node::Inner(Box::new([below])));
+            self.root = Branch { sum, digits, node, ..Branch::default() };
+        }
+        self.root.append(waiter, self.height);
     }
 
-    /// Takes the entry of this ticket out. False when there is none.
-    pub(super) fn remove(&mut self, ticket: u64) -> bool {
-        let removed = remove(&mut self.root, ticket);
-        while let [Branch { node: Node::Inner(below), .. }] = &mut self.root[..] {
-            self.root = core::mem::take(below);
-            self.height -= 1;
+    /// Takes the entry of this ticket out, if it is there.
+    pub(super) fn remove(&mut self, ticket: u64) {
+        if ticket >> bits_of(self.height) == self.prefix {
+            self.root.remove(ticket, self.height);
         }
-        if self.root.is_empty() {
+        // A top with one branch is not needed, and one without is a leaf.
+        while let Branch { digits, node: Node::Inner(branches), .. } = &mut self.root {
+            let [branch] = &mut branches[..] else { break };
+            self.prefix = self.prefix << NODE_BITS | u64::from(digits.trailing_zeros());
+            self.height -= 1;
+            self.root = core::mem::take(branch);
+        }
+        if self.root.sum.entries == 0 {
             *self = Queue::default();
         }
-        removed
     }
 
-    /// The entry of this ticket.
-    pub(super) fn get(&self, ticket: u64) -> Option<Waiter<'_>> {
-        let mut branches = &self.root;
-        loop {
-            match &branches[place_of(branches, ticket)?].node {
-                Node::Leaf(bytes) => {
-                    return entry::all(bytes).find(|waiter| waiter.ticket == ticket);
+    /// The entry of this ticket, and what those before it come to.
+    pub(super) fn find(&self, ticket: u64) -> Found<'_> {
+        let mut found = Found { ahead: 0, units_ahead: 0, waiter: None };
+        let (mut branch, mut height) = (&self.root, self.height);
+        match (ticket >> bits_of(height)).cmp(&self.prefix) {
+            core::cmp::Ordering::Less => return found,
+            core::cmp::Ordering::Greater => {
+                found.pass(branch.sum.entries, branch.sum.units);
+                return found;
+            }
+            core::cmp::Ordering::Equal => {}
+        }
+        while let Node::Inner(branches) = &branch.node {
+            let (place, is_there) = branch.place_of(digit_of(ticket, height));
+            match branches.get(place) {
+                Some(next) => {
+                    found.pass(next.entries_before, next.units_before);
+                    if !is_there {
+                        return found;
+                    }
+                    (branch, height) = (next, height - 1);
                 }
-                Node::Inner(below) => branches = below,
+                None => {
+                    found.pass(branch.sum.entries, branch.sum.units);
+                    return found;
+                }
             }
         }
+        if let Node::Leaf(bytes) = &branch.node {
+            for waiter in entry::all(bytes).take_while(|waiter| waiter.ticket <= ticket) {
+                match waiter.ticket == ticket {
+                    true => found.waiter = Some(waiter),
+                    false => found.pass(1, waiter.qty),
+                }
+            }
+        }
+        found
     }
 
-    /// What the entries before this ticket come to.
-    pub(super) fn before(&self, ticket: u64) -> Sum {
-        let (mut branches, mut sum) = (&self.root, Sum::NONE);
-        while let Some(place) = place_of(branches, ticket) {
-            sum = sum.with(total(&branches[..place]));
-            match &branches[place].node {
-                Node::Leaf(bytes) => {
-                    let before = entry::all(bytes).take_while(|waiter| waiter.ticket < ticket);
-                    return before.fold(sum, |sum, waiter| sum.with(Sum::of(&waiter)));
-                }
-                Node::Inner(below) => branches = below,
-            }
+    /// The first entry of `from` or later that `fits`.
+    fn first(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<Waiter<'_>> {
+        let leaf = self.leaf_with(from, fits)?;
+        entry::all(leaf).find(|it| it.ticket >= from && fits(&Sum::of(it)))
+    }
+
+    fn leaf_with(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<&[u8]> {
+        // Digits alone would take what is before or behind all entries for one of them.
+        match (from >> bits_of(self.height)).cmp(&self.prefix) {
+            core::cmp::Ordering::Less => self.root.leaf_with(self.height, 0, fits),
+            core::cmp::Ordering::Equal => self.root.leaf_with(self.height, from, fits),
+            core::cmp::Ordering::Greater => None,
         }
-        sum
     }
 
     /// The first entry of `from` or later that asks for at most so much.
     pub(super) fn first_within(&self, most: u64, from: u64) -> Option<Waiter<'_>> {
-        first(&self.root, from, &|sum| sum.least <= most)
+        self.first(from, &|sum| sum.least <= most)
     }
 
     /// The first entry of `from` or later whose time is over at `t`.
     pub(super) fn first_over(&self, t: u64, from: u64) -> Option<Waiter<'_>> {
-        first(&self.root, from, &|sum| sum.ends <= t)
+        self.first(from, &|sum| sum.ends <= t)
     }
 
     /// The entries of `ticket` and later, in order.
     pub(super) fn iter_from(&self, ticket: u64) -> impl Iterator<Item = Waiter<'_>> {
         let mut next = ticket;
         let leaves = core::iter::from_fn(move || {
-            let (leaf, from) = (leaf_from(&self.root, next)?, next);
+            let (leaf, from) = (self.leaf_with(next, &|_| true)?, next);
             next = entry::all(leaf).last()?.ticket + 1;
             Some(entry::all(leaf).filter(move |waiter| waiter.ticket >= from))
         });
@@ -321,58 +359,29 @@ impl Queue {
 
     /// Ticket of the entry behind so many others.
     pub(super) fn nth(&self, mut number: u64) -> Option<u64> {
-        let mut branches = &self.root;
-        loop {
-            let mut rest = branches.iter();
-            let branch = rest.find(|branch| {
-                let is_here = number < branch.sum.entries;
-                number -= if is_here { 0 } else { branch.sum.entries };
-                is_here
-            })?;
-            match &branch.node {
-                Node::Leaf(bytes) => {
-                    return entry::all(bytes).nth(number as usize).map(|waiter| waiter.ticket);
-                }
-                Node::Inner(below) => branches = below,
-            }
+        let mut node = &self.root.node;
+        while let Node::Inner(branches) = node {
+            let is_here = |branch: &Branch| u64::from(branch.entries_before) <= number;
+            let branch = &branches[branches.partition_point(is_here).checked_sub(1)?];
+            number -= u64::from(branch.entries_before);
+            node = &branch.node;
         }
+        let Node::Leaf(bytes) = node else { return None };
+        entry::all(bytes).nth(number as usize).map(|waiter| waiter.ticket)
     }
 
     /// The entries of all leaves, for a defragmenter that moves them.
-    pub(super) fn blocks_mut(&mut self) -> Box<dyn Iterator<Item = &mut Vec<u8>> + '_> {
-        blocks_mut(&mut self.root)
+    pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
+        self.root.blocks_mut().filter(|bytes| bytes.capacity() > 0)
     }
 
     /// Bytes of heap in use.
     pub(super) fn heap_bytes(&self) -> usize {
-        heap_bytes(&self.root)
+        self.root.heap_bytes()
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub(super) fn heap_blocks(&self) -> usize {
-        heap_blocks(&self.root)
+        self.root.heap_blocks()
     }
-}
-
-fn blocks_mut(branches: &mut [Branch]) -> Box<dyn Iterator<Item = &mut Vec<u8>> + '_> {
-    Box::new(branches.iter_mut().flat_map(|branch| match &mut branch.node {
-        Node::Leaf(bytes) => Box::new(core::iter::once(bytes)),
-        Node::Inner(below) => blocks_mut(below),
-    }))
-}
-
-fn heap_bytes(branches: &Vec<Branch>) -> usize {
-    let below = branches.iter().map(|branch| match &branch.node {
-        Node::Leaf(bytes) => bytes.capacity(),
-        Node::Inner(below) => heap_bytes(below),
-    });
-    branches.capacity() * size_of::<Branch>() + below.sum::<usize>()
-}
-
-fn heap_blocks(branches: &[Branch]) -> usize {
-    let below = branches.iter().map(|branch| match &branch.node {
-        Node::Leaf(_) => 1,
-        Node::Inner(below) => heap_blocks(below),
-    });
-    1 + below.sum::<usize>()
 }

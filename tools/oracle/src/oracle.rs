@@ -47,6 +47,9 @@ const RESTOCKS_KNOWN: usize = 1024;
 /// Fences that are kept.
 const FENCES_KEPT: usize = 65_536;
 
+/// Holds of anybody that one step lets end, for a caller or for those who wait.
+const LAPSES_MAX: usize = 1000;
+
 /// Holds that expire as one change, at the most.
 const EXPIRIES_PER_CHANGE: u64 = 1000;
 

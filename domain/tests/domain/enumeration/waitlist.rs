@@ -2,7 +2,7 @@
 //! at every point.
 
 use super::holds::{deed, import, req};
-use super::{grab, restock, walk_to, Ask, GatePatch, ListPatch, Op, Patch, Rules};
+use super::{grab, restock, walk_all, walk_to, Ask, GatePatch, ListPatch, Op, Patch, Rules};
 use super::{CLOSES, NO_GATES, NO_LIST, NO_PATCH, OPENS, SHORT_DEPTH, START};
 use crate::oracle::{Deed, List, ListRules, Pick};
 
@@ -39,6 +39,7 @@ fn quantities(overtake: u64) {
         deed("a", req("r"), Deed::Cancel),
         deed("b", req("r"), Deed::Cancel),
         deed("c", req("r"), Deed::Cancel),
+        deed("d", req("r"), Deed::Cancel),
         deed("d", req("r"), Deed::Confirm),
         deed("z", req("z"), Deed::Refund),
         restock(1, "m"),
@@ -63,6 +64,40 @@ fn one_passes_the_head() {
 #[test]
 fn two_pass_the_head() {
     quantities(2);
+}
+
+/// How often a head may be passed by grabs and by offers, and what counts as a pass, where holds run
+/// and everybody may give back what they have.
+fn passes(overtake: u64) {
+    let alphabet = vec![
+        grab("z", Ask::Qty(1), Some("z")),
+        grab("y", Ask::Qty(1), Some("y")),
+        grab("x", Ask::Qty(1), Some("x")),
+        grab("w", Ask::UpTo(2), None),
+        join("a", 3, "r"),
+        join("b", 2, "r"),
+        join("c", 1, "r"),
+        deed("a", req("r"), Deed::Cancel),
+        deed("c", req("r"), Deed::Cancel),
+        deed("y", req("y"), Deed::Cancel),
+        Op::ToDeadline(0),
+    ];
+    walk_all(3, Rules { hold_ms: 7, ..listed(9, overtake) }, alphabet);
+}
+
+#[test]
+fn a_head_is_never_passed() {
+    passes(0);
+}
+
+#[test]
+fn a_head_is_passed_once() {
+    passes(1);
+}
+
+#[test]
+fn a_head_is_passed_twice() {
+    passes(2);
 }
 
 /// One unit and two who wait for it: what every other command does to an entry and to an offer.
@@ -101,6 +136,7 @@ fn one_unit_and_all_ends() {
         grab("b", Ask::Qty(1), Some("q")),
         deed("z", req("z"), Deed::Refund),
         deed("a", req("r"), Deed::Cancel),
+        deed("b", req("r"), Deed::Cancel),
         import("a", 1, "r"),
         restock(1, "m"),
         Op::Pause,
@@ -127,6 +163,8 @@ fn two_units_within_limits() {
         join("a", 1, "r"),
         join("b", 2, "r"),
         deed("a", req("z"), Deed::Confirm),
+        deed("a", req("r"), Deed::Cancel),
+        deed("b", req("r"), Deed::Cancel),
         deed("c", req("z"), Deed::Cancel),
         import("a", 1, "paid"),
         Op::Alter(Patch { limit: Some(1), ..NO_PATCH }),

@@ -3,11 +3,9 @@
 use std::cmp::Reverse;
 
 use super::{
-    Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS, INTEGER_MAX,
+    Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS,
+    INTEGER_MAX, LAPSES_MAX,
 };
-
-/// Holds that one call lets end where what it asks for does not bound them.
-const LAPSES_MAX: usize = 1000;
 
 impl Row {
     /// It as it stands at `t`, when a hold that is due is over.

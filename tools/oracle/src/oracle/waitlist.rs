@@ -1,13 +1,10 @@
 //! The waiting list: an ordinary list, in which everything is looked for from its beginning.
 
 use super::entries::number;
-use super::{Ask, Bytes, Moment, Oracle};
+use super::{Ask, Bytes, Moment, Oracle, LAPSES_MAX};
 
 /// Offers and drops of one step.
 const STEP_MAX: usize = 64;
-
-/// Holds of others that one step lets end for those who wait.
-const LAPSES_MAX: usize = 1000;
 
 /// Longest list.
 const LIST_MAX: u64 = 10_000_000;
