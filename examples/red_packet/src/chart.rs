@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::amounts::{Kind, COINS_BOUND};
 use crate::event::{Event, Played};
-use seckill_chart::{style, text, Area, Drawn, INK, PALE_INK};
+use seckill_chart::{picture, style, text, Area, Drawn, INK, PALE_INK};
 use seckill_crowd::screen::thousands;
 
 const WIDTH: u32 = 960;
@@ -48,12 +48,10 @@ pub fn write(file: &Path, event: &Event<'_>, rounds: &[Played]) -> Result<(), St
         fs::create_dir_all(folder).map_err(|e| format!("No folder for the picture: {e}"))?;
     }
     let height = HEAD + PANEL * rounds.len() as u32;
-    let area = SVGBackend::new(file, (WIDTH, height)).into_drawing_area();
-    draw(&area, event, rounds).map_err(|e| format!("The picture can't be drawn: {e}"))
+    picture(file, (WIDTH, height), |area| draw(area, event, rounds))
 }
 
 fn draw(area: &Area<'_>, event: &Event<'_>, rounds: &[Played]) -> Drawn {
-    area.fill(&WHITE)?;
     let bars: Vec<Bars> = rounds.iter().map(|round| bars(event, round)).collect();
     let highest = bars.iter().flatten().map(|(regular, new)| regular + new).max();
     let longest = rounds.iter().flat_map(|round| &round.grants).map(|grant| grant.after_ms).max();
@@ -73,7 +71,7 @@ fn draw(area: &Area<'_>, event: &Event<'_>, rounds: &[Played]) -> Drawn {
         amounts(&left, &scale, bars)?;
         payments(&right, &scale, round)?;
     }
-    area.present()
+    Ok(())
 }
 
 fn bars(event: &Event<'_>, round: &Played) -> Bars {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
-use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+use seckill_chart::{picture, text, Area, Drawn, INK, PALE_INK};
 
 use crate::is_robot;
 
@@ -21,12 +21,10 @@ const ROBOTS: RGBColor = RGBColor(207, 34, 46);
 /// Writes the picture of both sales.
 pub fn write(file: &Path, people: u32, sales: &[(&str, &Vec<bool>); 2]) -> Result<(), String> {
     let height = HEAD + sales.len() as i32 * PANEL + MARGIN;
-    let area = SVGBackend::new(file, (WIDTH as u32, height as u32)).into_drawing_area();
-    draw(&area, people, sales).map_err(|e| format!("The picture can't be drawn: {e}"))
+    picture(file, (WIDTH as u32, height as u32), |area| draw(area, people, sales))
 }
 
 fn draw(area: &Area<'_>, people: u32, sales: &[(&str, &Vec<bool>); 2]) -> Drawn {
-    area.fill(&WHITE)?;
     let left = HPos::Left;
     text(area, "Who has paid for a unit in the end", (MARGIN, 24), 19, INK, left)?;
     let below =
@@ -38,7 +36,7 @@ fn draw(area: &Area<'_>, people: u32, sales: &[(&str, &Vec<bool>); 2]) -> Drawn 
         text(area, name, (MARGIN, top + 12), 14, INK, left)?;
         panel(area, people, paid, top + 26, top + PANEL - 12)?;
     }
-    area.present()
+    Ok(())
 }
 
 fn panel(area: &Area<'_>, people: u32, paid: &[bool], top: i32, bottom: i32) -> Drawn {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
-use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+use seckill_chart::{picture, text, Area, Drawn, INK, PALE_INK};
 
 use crate::cases::sale;
 use crate::contenders::{FUNCTION, MODULE, SCRIPT};
@@ -42,8 +42,7 @@ pub fn write(file: &Path, runs: &Runs) -> Result<(), String> {
             .collect();
     let rows: usize = panels.iter().map(|panel| panel.bars.len()).sum();
     let height = HEAD + panels.len() as i32 * TITLE + rows as i32 * ROW + MARGIN;
-    let area = SVGBackend::new(file, (WIDTH, height as u32)).into_drawing_area();
-    draw(&area, &panels).map_err(|e| format!("The chart can't be drawn: {e}"))
+    picture(file, (WIDTH, height as u32), |area| draw(area, &panels))
 }
 
 fn bars(runs: &Runs, what: &str) -> Vec<(String, bool, Spread)> {
@@ -60,7 +59,6 @@ fn bars(runs: &Runs, what: &str) -> Vec<(String, bool, Spread)> {
 }
 
 fn draw(area: &Area<'_>, panels: &[Panel]) -> Drawn {
-    area.fill(&WHITE)?;
     let left = HPos::Left;
     text(area, "Microseconds of the server for one call", (MARGIN, 24), 19, INK, left)?;
     let below = "AOF everysec, 50 connections, 32 requests in a write, no replica; line: least to \
@@ -77,7 +75,7 @@ fn draw(area: &Area<'_>, panels: &[Panel]) -> Drawn {
             y += ROW;
         }
     }
-    area.present()
+    Ok(())
 }
 
 fn bar(area: &Area<'_>, name: &str, color: RGBColor, us: &Spread, most: f64, y: i32) -> Drawn {

@@ -20,6 +20,8 @@ pub const BUSY: &str = "busy";
 pub const BYTES: &str = "bytes";
 pub const MS: &str = "ms";
 pub const US: &str = "us";
+/// Of the same calls, what half of them take at the most.
+pub const MIDDLE_US: &str = "us at p50";
 pub const INSTRUCTIONS: &str = "instructions";
 
 /// A middle value with the range it was seen in.

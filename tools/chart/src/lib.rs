@@ -1,4 +1,6 @@
-//! What pictures share: their inks, and texts that are placed by their middle.
+//! What pictures share: how they are written, their inks, and texts placed by their middle.
+
+use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -15,6 +17,20 @@ pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 pub fn style<'a>(size: i32, ink: RGBColor) -> TextStyle<'a> {
     let style = TextStyle::from(("sans-serif", size).into_font());
     TextStyle { color: ink.to_backend_color(), ..style }
+}
+
+/// Writes a picture of this size, drawn on white.
+///
+/// # Errors
+/// A sentence.
+pub fn picture(
+    file: &Path,
+    size: (u32, u32),
+    draw: impl FnOnce(&Area<'_>) -> Drawn,
+) -> Result<(), String> {
+    let area = SVGBackend::new(file, size).into_drawing_area();
+    let drawn = area.fill(&WHITE).and_then(|()| draw(&area)).and_then(|()| area.present());
+    drawn.map_err(|e| format!("The picture can't be drawn: {e}"))
 }
 
 /// Writes `text`; `h` says which end of it is at `at`, whose height is that of its middle.

@@ -5,7 +5,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::{text, Area, Drawn, INK, PALE_INK};
+use crate::{picture, text, Area, Drawn, INK, PALE_INK};
 
 const WIDTH: u32 = 860;
 const HEIGHT: u32 = 380;
@@ -35,12 +35,10 @@ pub struct Run<'a> {
 /// # Errors
 /// A sentence.
 pub fn write(file: &Path, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Result<(), String> {
-    let area = SVGBackend::new(file, (WIDTH, HEIGHT)).into_drawing_area();
-    draw(&area, title, below, runs).map_err(|e| format!("The picture can't be drawn: {e}"))
+    picture(file, (WIDTH, HEIGHT), |area| draw(area, title, below, runs))
 }
 
 fn draw(area: &Area<'_>, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Drawn {
-    area.fill(&WHITE)?;
     text(area, title, (20, 22), 17, INK, HPos::Left)?;
     text(area, below, (20, 42), 12, PALE_INK, HPos::Left)?;
     let seconds = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
@@ -49,7 +47,7 @@ fn draw(area: &Area<'_>, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Drawn
     for (number, run) in runs.iter().enumerate() {
         panel(area, LEFT + number as i32 * (PANEL + GAP), run, &scale)?;
     }
-    area.present()
+    Ok(())
 }
 
 struct Scale {

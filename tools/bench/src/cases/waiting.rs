@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Bench;
 use crate::contenders::{MODULE, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::{BYTES, MS, US};
+use crate::figures::{BYTES, MIDDLE_US, MS, US};
 use crate::load::{random, send, Request, PIPELINED};
 
 pub const MEMORY: &str = "memory of an entry of a waiting list";
@@ -90,8 +90,11 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
             lists.iter_mut().try_for_each(|list| ask(list, number))?;
         }
         for list in &mut lists {
-            let took = p999_us(&mut list.control, command)?;
-            bench.figures.add(&case(DEEDS[deed], list.waiting), MODULE, US, took);
+            let case = case(DEEDS[deed], list.waiting);
+            for (percentile, unit) in [("p50", MIDDLE_US), ("p99.9", US)] {
+                let took = server_us(&mut list.control, command, percentile)?;
+                bench.figures.add(&case, MODULE, unit, took);
+            }
         }
     }
     Ok(())
@@ -154,8 +157,8 @@ fn name(word: &str, number: u64) -> String {
     format!("{word}:{number:012}")
 }
 
-/// Microseconds in the server that one call of a thousand takes, or longer.
-fn p999_us(control: &mut Control, command: &str) -> Result<f64, String> {
+/// Microseconds in the server that so many calls take at the most, such as `p99.9` of them.
+fn server_us(control: &mut Control, command: &str, percentile: &str) -> Result<f64, String> {
     let field = format!("latency_percentiles_usec_{command}");
     let field = match control.info_word("latencystats", &field) {
         Ok(found) => found,
@@ -164,9 +167,11 @@ fn p999_us(control: &mut Control, command: &str) -> Result<f64, String> {
             &field.to_uppercase().replace("LATENCY_PERCENTILES_USEC", "latency_percentiles_usec"),
         )?,
     };
-    let p999 = field.split(',').find_map(|part| part.strip_prefix("p99.9="));
-    let p999 = p999.and_then(|number| number.parse().ok());
-    p999.ok_or_else(|| format!("INFO latencystats says {field} of {command}"))
+    let mut parts = field.split(',').filter_map(|part| part.split_once('='));
+    let found = parts.find_map(|(name, number)| (name == percentile).then_some(number));
+    found
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| format!("INFO latencystats says {field} of {command}"))
 }
 
 /// Very many units come back at once to very many who wait, again and again, and one client pings.

@@ -5,7 +5,7 @@ use seckill_crowd::screen::thousands;
 use super::{beside, Bar, Rows, DIRECT};
 use crate::cases::{instructions, waiting};
 use crate::contenders::MODULE;
-use crate::figures::{Spread, BYTES, INSTRUCTIONS, MS, US};
+use crate::figures::{Spread, BYTES, INSTRUCTIONS, MIDDLE_US, MS, US};
 use crate::plan::Plan;
 
 /// What a sale without a list may pay for there being lists.
@@ -27,12 +27,16 @@ impl Rows<'_> {
         self.add(what, &setting, Some(Bar::AtMost(60.0)), found);
         for deed in waiting::DEEDS {
             let [few, all] = [waiting::FEW, many].map(|waiting| waiting::case(deed, waiting));
-            let found = self.figures.ratio(US, (&all, MODULE), (&few, MODULE));
             let what = format!("{deed}, {} waiting", thousands(many));
-            let figure = format!("p99.9 in the server, to {}'s; us", thousands(waiting::FEW));
-            self.add((&what, &figure), DIRECT, Some(Bar::AtMost(2.0)), found);
-            let took = beside(self.figures.spread((&all, MODULE), US));
-            self.last(|row| row.note = took);
+            let bar = Some(Bar::AtMost(2.0));
+            for (percentile, unit, bar) in [("p99.9", US, bar), ("p50", MIDDLE_US, None)] {
+                let found = self.figures.ratio(unit, (&all, MODULE), (&few, MODULE));
+                let few = thousands(waiting::FEW);
+                let figure = format!("{percentile} in the server, to {few}'s; us");
+                self.add((&what, &figure), DIRECT, bar, found);
+                let took = beside(self.figures.spread((&all, MODULE), unit));
+                self.last(|row| row.note = took);
+            }
         }
         let place = |who| (waiting::RETURN, who);
         let found = self.figures.difference(MS, place(MODULE), place(waiting::IDLE));

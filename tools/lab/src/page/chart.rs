@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
-use seckill_chart::{text, Area, Drawn, INK, PALE_INK};
+use seckill_chart::{picture, text, Area, Drawn, INK, PALE_INK};
 
 use crate::page::Report;
 use crate::rush::cell::Cell;
@@ -25,17 +25,13 @@ const FAST: RGBColor = RGBColor(110, 119, 129);
 const PALE: RGBColor = RGBColor(208, 215, 222);
 
 /// # Errors
-/// The backend's, as text.
+/// A sentence.
 pub fn draw(report: &Report, file: &Path) -> Result<(), String> {
     let ids: Vec<&str> = (ALL.iter().map(|one| one.id))
         .filter(|id| report.cells.iter().any(|cell| cell.id == *id))
         .collect();
     let height = (TOP + LINE * ids.len() as i32 + 30) as u32;
-    let backend = SVGBackend::new(file, (WIDTH, height));
-    let area = backend.into_drawing_area();
-    let drawn =
-        area.fill(&WHITE).and_then(|()| chart(&area, report, &ids)).and_then(|()| area.present());
-    drawn.map_err(|e| e.to_string())
+    picture(file, (WIDTH, height), |area| chart(area, report, &ids))
 }
 
 fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use crate::history::{Answer, Answered, Deed, Evidence, Kind, Op, Promise, State, Try};
 use crate::order::{Change, Order};
 use crate::story::{Step, Story, Tale};
+use crate::waiting;
 
 /// What the checker found.
 #[derive(Debug, Default)]
@@ -126,6 +127,7 @@ impl<'a> Checker<'a> {
         }
         self.tails(&order);
         self.went_back();
+        self.verdict.violations.extend(waiting::moved_back(evidence, self.story));
         if evidence.promise == Promise::Everything {
             self.refusals(&order);
         }
@@ -222,7 +224,7 @@ impl<'a> Checker<'a> {
                     (mine.map(|tale| tale.row.qty), Some(moment.stock.available)) == told
                 })
             }
-            Answer::Waiting { ticket } => return self.joined(op, call, *ticket),
+            Answer::Waiting { ticket, .. } => return self.joined(op, call, *ticket),
             Answer::Replay { seq: 0, .. } => return Ground::Fence,
             Answer::Stands { seq: 0, state: State::Cancelled, .. } => return Ground::Fence,
             Answer::Stands { seq: 0, .. } => return Ground::NoGrant,
@@ -248,12 +250,9 @@ impl<'a> Checker<'a> {
 
     /// Where the user stands is told of a ticket that no later primary gave out.
     fn joined(&self, op: &Op, call: &Try, ticket: u64) -> Ground<'a> {
-        let epoch = self.story.joined.get(&(op.user.clone(), ticket));
-        let is_there = epoch.is_some_and(|epoch| self.evidence.reign_of(*epoch) <= call.reign);
-        if is_there {
-            Ground::Joined
-        } else {
-            Ground::Missing
+        match waiting::joined(self.evidence, self.story, op, call, ticket) {
+            Some(_) => Ground::Joined,
+            None => Ground::Missing,
         }
     }
 
@@ -451,7 +450,7 @@ impl<'a> Checker<'a> {
 }
 
 /// All calls of an op that were answered.
-fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
+pub fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
     op.tries.iter().filter_map(|call| call.answered.as_ref().map(|answered| (call, answered)))
 }
 
@@ -498,6 +497,7 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
         (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
         (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
         (Deed::Extend, Answer::Stands { .. }) => true,
+        (Deed::Place, Answer::Waiting { .. } | Answer::Nowhere) => true,
         (Deed::Restock, Answer::Restocked { .. }) => true,
         (Deed::Alter | Deed::Pause | Deed::Resume, Answer::Done) => true,
         _ => false,

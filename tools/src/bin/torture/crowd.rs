@@ -339,6 +339,7 @@ impl Client {
                 format!("SECKILL.IMPORT {key} {user} {qty} REQ {req}{covered}")
             }
             Deed::Cancel => format!("SECKILL.CANCEL {key} {user} REQ {req}"),
+            Deed::Place => format!("SECKILL.PLACE {key} {user}"),
             _ => format!("SECKILL.REFUND {key} {user} REQ {req}"),
         };
         self.ask(sale, deed, (user, req), &line);

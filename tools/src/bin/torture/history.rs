@@ -50,6 +50,8 @@ pub enum Deed {
     Extend,
     Refund,
     Import,
+    /// Only reads: how many are before the user.
+    Place,
     Restock,
     Alter,
     Pause,
@@ -72,6 +74,7 @@ impl Deed {
             Deed::Extend => &["EXTEND"],
             Deed::Refund => &["REFUND"],
             Deed::Import => &["IMPORT"],
+            Deed::Place => &[],
             Deed::Restock => &["RESTOCK"],
             Deed::Alter => &["ALTER"],
             Deed::Pause => &["PAUSE"],
@@ -142,10 +145,13 @@ pub enum Answer {
     },
     /// OVERLIMIT.
     OverLimit,
-    /// WAITING, with the ticket.
+    /// WAITING, with the ticket and how many are before it.
     Waiting {
         ticket: u64,
+        ahead: u64,
     },
+    /// NONE: the user does not wait.
+    Nowhere,
     /// BUSY: the waiting list is full.
     Busy,
     /// PAUSED.

@@ -21,8 +21,8 @@ pub struct Story {
     pub orders: HashMap<(String, String), u64>,
     /// The rev of each restock, by its REQ.
     pub restocks: HashMap<String, u64>,
-    /// Who joined the waiting list with which ticket, and in which epoch.
-    pub joined: HashMap<(String, u64), u64>,
+    /// Who joined the waiting list with which ticket; in which epoch, and behind how many.
+    pub joined: HashMap<(String, u64), (u64, u64)>,
     /// Those who wait, where there is a list.
     pub turns: Option<Turns>,
     /// By round.
@@ -179,8 +179,12 @@ impl Story {
     /// Somebody joins the waiting list.
     fn join(&mut self, entry: &Entry) -> bool {
         let Some(waiter) = &entry.wait else { return false };
+        let turns = self.turns.as_ref();
+        let Some(its) = turns.and_then(|turns| turns.waiting.get(&waiter.ticket)) else {
+            return false;
+        };
         let place = (waiter.user.clone(), waiter.ticket);
-        self.joined.insert(place, entry.epoch).is_none()
+        self.joined.insert(place, (entry.epoch, its.ahead)).is_none()
     }
 
     fn begin_sale(&mut self, t: u64, terms: &Terms) {

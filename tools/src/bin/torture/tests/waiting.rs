@@ -26,7 +26,7 @@ fn listed(list: List) -> Book {
     book.ask(Deed::Grab, 1, granted(1, 1_001, 0));
     for ticket in [1, 2] {
         book.tell("WAIT", 1_002, [0, 1, 0]).wait = waiter(ticket, "");
-        book.ask(Deed::Grab, ticket + 1, Answer::Waiting { ticket });
+        book.ask(Deed::Grab, ticket + 1, Answer::Waiting { ticket, ahead: ticket - 1 });
     }
     book.ask(Deed::Grab, 9, Answer::Busy);
     book.ask(Deed::Grab, 9, Answer::SoldOut { held: 1 });
@@ -70,9 +70,31 @@ fn who_waits_is_as_the_outbox_says() {
     book.0.waiting.push(2);
     assert_finds(&book, "WAITERS lists [2], the outbox []");
     let mut book = listed(LIST);
-    book.ask(Deed::Grab, 3, Answer::Waiting { ticket: 7 });
-    assert_finds(&book, "LOST: was told Waiting { ticket: 7 }");
+    book.ask(Deed::Grab, 3, Answer::Waiting { ticket: 7, ahead: 0 });
+    assert_finds(&book, "LOST: was told Waiting { ticket: 7, ahead: 0 }");
     assert_finds(&listed(List { max: 3, ..LIST }), "was told Busy, never so");
+}
+
+#[test]
+fn whose_place_gets_worse_is_found() {
+    let told = |book: &mut Book, ahead| {
+        book.ask(Deed::Place, 3, Answer::Waiting { ticket: 2, ahead });
+    };
+    let mut book = listed(LIST);
+    [1, 0].into_iter().for_each(|ahead| told(&mut book, ahead));
+    book.ask(Deed::Place, 3, Answer::Nowhere);
+    assert_eq!(book.check().violations, Vec::<String>::new());
+    told(&mut book, 1);
+    assert_finds(&book, "MOVED BACK: ticket 2 of u3 was told 1 ahead after 0");
+    let mut book = listed(LIST);
+    told(&mut book, 2);
+    assert_finds(&book, "MOVED BACK: ticket 2 of u3 was told 2 ahead, 1 at most");
+    // Another primary does not know what was lost.
+    let mut book = listed(LIST);
+    told(&mut book, 0);
+    book.0.reigns.push(Reign { began: 1_000, epoch_from: EPOCH + 1 });
+    told(&mut book, 1);
+    assert_eq!(book.check().violations, Vec::<String>::new());
 }
 
 #[test]
