@@ -50,7 +50,6 @@ mod state {
 /// Changes and sales as bytes.
 mod codec {
     pub mod effect;
-    pub(crate) mod json;
     pub mod position;
     pub mod snapshot;
 }

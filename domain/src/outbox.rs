@@ -5,7 +5,6 @@
 //! where there is one. Every node writes it itself, from the change and from its own state.
 
 use crate::codec::effect::{Effect, Waiting};
-use crate::codec::json::Object;
 use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
@@ -110,34 +109,29 @@ impl Sale {
         data: &mut Vec<u8>,
         mut take: impl FnMut(&Entry<'_>),
     ) {
-        plan.events.iter().for_each(|event| take(&self.entry(plan, event, data)));
-    }
-
-    fn entry<'e>(&'e self, plan: &'e Plan<'_>, event: &Event, data: &'e mut Vec<u8>) -> Entry<'e> {
-        let effect = plan.changes.get(event.change).map(|change| &change.effect);
-        let Event { kind, numbers, .. } = event;
-        data.clear();
-        let mut object = Object::begin(data);
-        object.word(r#""id":""#, &self.id_text());
-        object.number(r#","epoch":"#, numbers.epoch);
-        object.number(r#","rev":"#, numbers.rev);
-        object.number(r#","t":"#, numbers.t);
-        object.number(r#","supply":"#, numbers.supply);
-        object.number(r#","available":"#, numbers.available);
-        object.number(r#","held":"#, numbers.held);
-        object.number(r#","sold":"#, numbers.sold);
-        let raw = match &event.grant {
-            Some(grant) => self.put_grant(&mut object, numbers, effect, grant),
-            None => self.put_other(&mut object, *kind, effect),
-        };
-        object.end();
-        let Raw { user, req, outbox, split } = raw;
-        Entry { event: *kind, data, user, req, outbox, split }
+        for Event { kind, change, numbers, grant } in &plan.events {
+            let effect = plan.changes.get(*change).map(|change| &change.effect);
+            data.clear();
+            put_word(data, r#"{"id":""#, &self.id_text());
+            put_number(data, r#","epoch":"#, numbers.epoch);
+            put_number(data, r#","rev":"#, numbers.rev);
+            put_number(data, r#","t":"#, numbers.t);
+            put_number(data, r#","supply":"#, numbers.supply);
+            put_number(data, r#","available":"#, numbers.available);
+            put_number(data, r#","held":"#, numbers.held);
+            put_number(data, r#","sold":"#, numbers.sold);
+            let Raw { user, req, outbox, split } = match grant {
+                Some(grant) => self.put_grant(data, numbers, effect, grant),
+                None => self.put_other(data, *kind, effect),
+            };
+            data.push(b'}');
+            take(&Entry { event: *kind, data, user, req, outbox, split });
+        }
     }
 
     fn put_grant<'e>(
         &'e self,
-        object: &mut Object<'_>,
+        data: &mut Vec<u8>,
         numbers: &Numbers,
         effect: Option<&'e Effect<'_>>,
         view: &GrantView,
@@ -156,16 +150,20 @@ impl Sale {
                 None => return Raw::default(),
             },
         };
-        object.number(r#","seq":"#, view.seq);
-        object.number(r#","qty":"#, view.qty);
-        object.word(r#","state":""#, view.state.name().as_bytes());
-        object.number(r#","at":"#, at);
-        object.some(r#","deadline":"#, view.deadline);
-        object.some(r#","round":"#, numbers.round);
-        object.number(r#","born":"#, born);
+        put_number(data, r#","seq":"#, view.seq);
+        put_number(data, r#","qty":"#, view.qty);
+        put_word(data, r#","state":""#, view.state.name().as_bytes());
+        put_number(data, r#","at":"#, at);
+        put_some(data, r#","deadline":"#, view.deadline);
+        put_some(data, r#","round":"#, numbers.round);
+        put_number(data, r#","born":"#, born);
         if let Some(Effect::Offer { ticket, .. }) = effect {
-            object.number(r#","ticket":"#, *ticket);
-            object.some(r#","until":"#, self.waiter_at(*ticket).map_or(0, |waiter| waiter.until));
+            put_number(data, r#","ticket":"#, *ticket);
+            put_some(
+                data,
+                r#","until":"#,
+                self.waiter_at(*ticket).map_or(0, |waiter| waiter.until),
+            );
         }
         Raw { user: Some(user), req, ..Raw::default() }
     }
@@ -173,48 +171,48 @@ impl Sale {
     /// What an entry has of an event that is about no grant.
     fn put_other<'e>(
         &'e self,
-        object: &mut Object<'_>,
+        data: &mut Vec<u8>,
         kind: EventKind,
         effect: Option<&'e Effect<'_>>,
     ) -> Raw<'e> {
         let Some(effect) = effect else { return Raw::default() };
         match (effect, kind) {
             (Effect::Restock { req, delta, applied }, EventKind::Restock) => {
-                object.signed(r#","delta":"#, *delta);
-                object.signed(r#","applied":"#, *applied);
+                put_number(data, r#","delta":"#, *delta);
+                put_number(data, r#","applied":"#, *applied);
                 Raw { req: Some(req), ..Raw::default() }
             }
             (Effect::Round { round, .. }, EventKind::Round) => {
-                object.number(r#","round":"#, *round);
+                put_number(data, r#","round":"#, *round);
                 Raw::default()
             }
             (Effect::Wait(Waiting { ticket, user, req, qty, until }), EventKind::Wait) => {
                 let (ticket, qty, until) = (*ticket, *qty, *until);
-                put_waiter(object, &Waiter { ticket, user, req, qty, at: 0, until }, None)
+                put_waiter(data, &Waiter { ticket, user, req, qty, at: 0, until }, None)
             }
             (Effect::Leave { ticket }, EventKind::Leave) => {
-                self.put_waiter_at(object, self.waiter_at(*ticket), "cancelled")
+                self.put_waiter_at(data, self.waiter_at(*ticket), "cancelled")
             }
             (Effect::Import(import), EventKind::Leave) => {
-                self.put_waiter_at(object, self.waiter_of(import.user, import.req), "imported")
+                self.put_waiter_at(data, self.waiter_of(import.user, import.req), "imported")
             }
             (Effect::Drop { ticket, reason }, EventKind::Dropped) => {
-                self.put_waiter_at(object, self.waiter_at(*ticket), reason.name())
+                self.put_waiter_at(data, self.waiter_at(*ticket), reason.name())
             }
             (Effect::Init(start), EventKind::Init) => {
-                put_terms(object, &start.terms);
+                put_terms(data, &start.terms);
                 let (outbox, split) = (start.terms.outbox.as_deref(), split_id(&start.terms));
                 Raw { outbox, split, ..Raw::default() }
             }
             (Effect::Alter(change), EventKind::Alter) => {
-                put_terms(object, &self.terms.altered(change));
+                put_terms(data, &self.terms.altered(change));
                 let outbox = change.outbox.as_deref().or(self.terms.outbox.as_deref());
                 Raw { outbox, split: split_id(&self.terms), ..Raw::default() }
             }
             (Effect::Send { to: peer, total, .. }, EventKind::Send)
             | (Effect::Receive { from: peer, total }, EventKind::Receive) => {
-                object.number(r#","peer":"#, (*peer).into());
-                object.number(r#","total":"#, *total);
+                put_number(data, r#","peer":"#, *peer);
+                put_number(data, r#","total":"#, *total);
                 Raw { split: split_id(&self.terms), ..Raw::default() }
             }
             _ => Raw::default(),
@@ -233,62 +231,96 @@ impl Sale {
 
     fn put_waiter_at<'e>(
         &'e self,
-        object: &mut Object<'_>,
+        data: &mut Vec<u8>,
         waiter: Option<Waiter<'e>>,
         reason: &'static str,
     ) -> Raw<'e> {
-        waiter.map_or_else(Raw::default, |waiter| put_waiter(object, &waiter, Some(reason)))
+        waiter.map_or_else(Raw::default, |waiter| put_waiter(data, &waiter, Some(reason)))
     }
 }
 
 /// What an entry has of one who waits, and why they do so no more.
 fn put_waiter<'e>(
-    object: &mut Object<'_>,
+    data: &mut Vec<u8>,
     waiter: &Waiter<'e>,
     reason: Option<&'static str>,
 ) -> Raw<'e> {
-    object.number(r#","ticket":"#, waiter.ticket);
-    object.number(r#","qty":"#, waiter.qty);
-    object.some(r#","until":"#, waiter.until);
+    put_number(data, r#","ticket":"#, waiter.ticket);
+    put_number(data, r#","qty":"#, waiter.qty);
+    put_some(data, r#","until":"#, waiter.until);
     if let Some(reason) = reason {
-        object.word(r#","reason":""#, reason.as_bytes());
+        put_word(data, r#","reason":""#, reason.as_bytes());
     }
     Raw { user: Some(waiter.user), req: Some(waiter.req), ..Raw::default() }
 }
 
 /// The terms; what there is none of is left out. SALT and the secret are never there.
-fn put_terms(object: &mut Object<'_>, terms: &Terms) {
-    object.some(r#","limit":"#, terms.limit);
-    object.some(r#","grabs":"#, terms.grabs);
-    object.some(r#","hold_ms":"#, terms.hold_ms);
-    object.some(r#","open_at":"#, terms.open_at);
-    object.some(r#","close_at":"#, terms.close_at);
+fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
+    put_some(data, r#","limit":"#, terms.limit);
+    put_some(data, r#","grabs":"#, terms.grabs);
+    put_some(data, r#","hold_ms":"#, terms.hold_ms);
+    put_some(data, r#","open_at":"#, terms.open_at);
+    put_some(data, r#","close_at":"#, terms.close_at);
     if let Some(draw) = &terms.draw {
-        object.word(r#","draw":""#, draw.text().as_bytes());
+        put_word(data, r#","draw":""#, draw.text().as_bytes());
     }
     if let Some(schedule) = &terms.schedule {
-        object.number(r#","every_ms":"#, schedule.period_ms);
-        object.some(r#","offset_ms":"#, schedule.offset_ms);
-        object.number(r#","lasts_ms":"#, schedule.lasts_ms);
-        object.flag(r#","carry":"#, schedule.carry);
+        put_number(data, r#","every_ms":"#, schedule.period_ms);
+        put_some(data, r#","offset_ms":"#, schedule.offset_ms);
+        put_number(data, r#","lasts_ms":"#, schedule.lasts_ms);
+        put_flag(data, r#","carry":"#, schedule.carry);
     }
     let admission = &terms.admission;
-    object.flag(r#","allowlist":"#, admission.allowlist);
-    object.some(r#","mod":"#, admission.modulo.as_ref().map_or(0, |modulo| modulo.modulus));
+    put_flag(data, r#","allowlist":"#, admission.allowlist);
+    put_some(data, r#","mod":"#, admission.modulo.as_ref().map_or(0, |modulo| modulo.modulus));
     if let Some(sample) = admission.sample.as_ref().filter(|it| it.permille != PERMILLE_ALL) {
-        object.number(r#","sample":"#, sample.permille);
+        put_number(data, r#","sample":"#, sample.permille);
     }
-    object.some(r#","admit":"#, admission.admit);
-    object.flag(r#","mask":"#, admission.mask);
+    put_some(data, r#","admit":"#, admission.admit);
+    put_flag(data, r#","mask":"#, admission.mask);
     if let Some(split) = &terms.split {
-        object.number(r#","part":"#, split.part.into());
-        object.number(r#","parts":"#, split.parts.get().into());
-        object.number(r#","total":"#, split.total);
+        put_number(data, r#","part":"#, split.part);
+        put_number(data, r#","parts":"#, split.parts.get());
+        put_number(data, r#","total":"#, split.total);
     }
     if let Some(list) = &terms.waitlist {
-        object.some(r#","waitlist":"#, list.max);
-        object.some(r#","offer_ms":"#, list.offer_ms);
-        object.number(r#","overtake":"#, list.overtake);
+        put_some(data, r#","waitlist":"#, list.max);
+        put_some(data, r#","offer_ms":"#, list.offer_ms);
+        put_number(data, r#","overtake":"#, list.overtake);
+    }
+}
+
+// Numbers, booleans and words of ours, none of which needs a quote escaped. What comes before a
+// value is written out by the caller, its comma and its name: both are known where it is put.
+
+#[inline]
+fn put_number(data: &mut Vec<u8>, name: &'static str, number: impl itoa::Integer) {
+    data.extend_from_slice(name.as_bytes());
+    data.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// A number that is left out when it is 0, which stands for none.
+#[inline]
+fn put_some(data: &mut Vec<u8>, name: &'static str, number: u64) {
+    if number != 0 {
+        put_number(data, name, number);
+    }
+}
+
+/// A word, whose opening quote is part of what comes before it.
+#[inline]
+fn put_word(data: &mut Vec<u8>, name: &'static str, word: &[u8]) {
+    debug_assert!(!word.iter().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)));
+    data.extend_from_slice(name.as_bytes());
+    data.extend_from_slice(word);
+    data.push(b'"');
+}
+
+/// True, or nothing.
+fn put_flag(data: &mut Vec<u8>, name: &'static str, is_set: bool) {
+    if is_set {
+        data.extend_from_slice(name.as_bytes());
+        data.extend_from_slice(b"true");
     }
 }
 
@@ -342,5 +374,20 @@ mod tests {
                 format!("event=ALLHELD {head},'rev':3,{numbers}}}"),
             ]
         );
+    }
+
+    #[test]
+    fn an_object_has_no_blanks_and_leaves_out_what_is_absent() {
+        let mut data = Vec::new();
+        put_number(&mut data, r#"{"a":"#, 0);
+        put_some(&mut data, r#","b":"#, 0);
+        put_some(&mut data, r#","c":"#, u64::MAX);
+        put_number(&mut data, r#","d":"#, i64::MIN);
+        put_word(&mut data, r#","e":""#, b"HELD");
+        put_flag(&mut data, r#","f":"#, true);
+        put_flag(&mut data, r#","g":"#, false);
+        let wanted =
+            r#"{"a":0,"c":18446744073709551615,"d":-9223372036854775808,"e":"HELD","f":true"#;
+        assert_eq!(str::from_utf8(&data), Ok(wanted));
     }
 }

@@ -208,7 +208,7 @@ fn begin<'a, 'c>(
     // The server notifies of the new key, in which foreign code may change the sale or have it go
     // elsewhere, and its deadline with it.
     call.replicate_verbatim();
-    pipeline::watch(call, KEY, committed.look_at.take());
+    call.watch(KEY, committed.look_at.take());
     call.open(KEY).fill(sale);
     Ok((plan, committed))
 }

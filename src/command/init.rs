@@ -107,8 +107,8 @@ fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
         return Ok(decision.outcome);
     };
     let sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
-    let committed = pipeline::append_first(call, &sale, plan)?;
-    pipeline::propagate_first(call, plan, &committed, sale);
+    let mut committed = pipeline::append_first(call, &sale, plan)?;
+    pipeline::propagate_first(call, plan, &mut committed, sale);
     pipeline::notify(call, KEY, plan, &committed);
     Ok(decision.outcome)
 }

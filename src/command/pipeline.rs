@@ -20,12 +20,10 @@ use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
 };
-use crate::server::settings;
 use crate::server::value::key::{Key, Slot};
 use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
-use seckill_domain::position::EntriesAt;
 use seckill_domain::request::{Amount, Now, Request};
 use seckill_domain::Sale;
 
@@ -95,16 +93,15 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         Request::Alter(change) => change.outbox.as_deref(),
         _ => None,
     };
-    let committed = match stream_of(sale, outbox, plan, named) {
-        None => {
-            let committed = commit(sale, plan, attempt, now);
-            drop(key);
-            committed
-        }
-        stream => {
-            drop(key);
-            commit_one(call, Task { arg: KEY, plan: Some(plan), attempt, stream }, now)?
-        }
+    let stream = stream_of(sale, outbox, plan, named);
+    let task = Task { arg: KEY, plan: Some(plan), attempt, stream };
+    let committed = if task.stream.is_none() {
+        let committed = commit(sale, &task, None, now);
+        drop(key);
+        committed
+    } else {
+        drop(key);
+        commit_one(call, task, now)?
     };
     propagate(call, KEY, plan, &committed);
     notify(call, KEY, plan, &committed);
@@ -174,7 +171,7 @@ pub fn commit_one<'c>(
         return Err(abandon(stream));
     };
     append(sale, &task, stream.as_mut(), outbox)?;
-    Ok(make(sale, &task, stream, now))
+    Ok(commit(sale, &task, stream, now))
 }
 
 /// The same for all `tasks` or none.
@@ -194,7 +191,7 @@ pub fn commit_all<'c>(
         append(sale, task, stream.as_mut(), outbox)?;
     }
     let parts = sales.into_iter().zip(&tasks).zip(streams);
-    Ok(parts.map(|((sale, task), stream)| make(sale, task, stream, now)).collect())
+    Ok(parts.map(|((sale, task), stream)| commit(sale, task, stream, now)).collect())
 }
 
 /// Leaves streams open whose sale is not as it was a moment ago: its time to live was over just now
@@ -213,23 +210,8 @@ fn append(
 ) -> Result<(), &'static str> {
     let Some((plan, stream)) = task.plan.zip(stream) else { return Ok(()) };
     let appended = stream.append(outbox, task.arg, sale, plan);
-    note_outbox(sale, appended.is_err());
+    sale.note_outbox(appended.is_err());
     appended.map_err(not_taken)
-}
-
-/// Makes a task whose entries are appended.
-fn make<'c>(
-    sale: &mut Sale,
-    task: &Task<'_, '_, 'c>,
-    stream: Option<OpenStream<'c>>,
-    now: &Now,
-) -> Committed<'c> {
-    let Some(plan) = task.plan else {
-        count(sale, task.attempt);
-        return Committed::default();
-    };
-    let entries = stream.and_then(OpenStream::close);
-    Committed { entries, ..commit(sale, plan, task.attempt, now) }
 }
 
 /// Opens the streams of all tasks. The sales are closed: foreign code may run in it.
@@ -248,7 +230,7 @@ fn open_streams<'c>(
     };
     if let Some(task) = tasks.get(index).filter(|_| why != NotTaken::Changed) {
         if let Some(sale) = same_sale(&mut call.open(task.arg), task.plan) {
-            note_outbox(sale, true);
+            sale.note_outbox(true);
         }
     }
     Err(not_taken(why))
@@ -260,14 +242,6 @@ pub fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'
     plan.is_none_or(|plan| plan.is_for(sale)).then_some(sale)
 }
 
-/// Remembers whether the sale's outbox took its last entries. One that ALTER names and that takes
-/// nothing never becomes this sale's.
-fn note_outbox(sale: &mut Sale, failed: bool) {
-    if sale.terms().outbox.is_some() {
-        sale.set_outbox_failed(failed);
-    }
-}
-
 fn not_taken(why: NotTaken) -> &'static str {
     match why {
         NotTaken::NotHere => errors::OUTBOX_NOT_HERE,
@@ -276,13 +250,20 @@ fn not_taken(why: NotTaken) -> &'static str {
     }
 }
 
-/// Commits a plan to the open sale it is for, once its entries are appended.
+/// Commits the plan of a task to the open sale it is for, once its entries are appended to
+/// `stream`. Compiled into its callers, one of which never has any.
+#[inline(always)]
 fn commit<'c>(
     sale: &mut Sale,
-    plan: &Plan<'_>,
-    attempt: Option<Attempt<'_>>,
+    task: &Task<'_, '_, 'c>,
+    stream: Option<OpenStream<'c>>,
     now: &Now,
 ) -> Committed<'c> {
+    let Some(plan) = task.plan else {
+        count(sale, task.attempt);
+        return Committed::default();
+    };
+    let entries = stream.and_then(OpenStream::close);
     let (before, expired) = (Load::of(sale), sale.tallies().expired);
     let (offers, dropped) = sale.list_totals();
     sale.commit(plan);
@@ -291,12 +272,12 @@ fn commit<'c>(
     counts::EXPIRED.add(sale.tallies().expired - expired);
     counts::OFFERS.add(sale.list_totals().0 - offers);
     counts::DROPPED.add(sale.list_totals().1 - dropped);
-    count(sale, attempt);
+    count(sale, task.attempt);
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
     let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
     let is_urgent = sale.serves_at(now);
     let settled = before.holds.saturating_sub(after.holds);
-    Committed { entries: None, settled, look_at, is_urgent }
+    Committed { entries, settled, look_at, is_urgent }
 }
 
 fn count(sale: &mut Sale, attempt: Option<Attempt<'_>>) {
@@ -340,13 +321,8 @@ pub fn append_first<'c>(
 /// and has the sweeper look at it when it must.
 #[inline]
 pub fn propagate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
-    replicate(call, key, plan, committed);
+    call.replicate(key, plan, committed.entries.as_ref());
     signal(call, key, committed);
-}
-
-fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
-    let first = committed.entries.as_ref().and_then(Appended::first);
-    call.replicate(key, plan, first.map(|id| EntriesAt { form: settings::entry_form(), id }));
 }
 
 /// The same for the INIT that created `sale`, which it puts at its key. The server notifies of the
@@ -355,35 +331,24 @@ fn replicate(call: &mut Call<'_>, key: usize, plan: &Plan<'_>, committed: &Commi
 pub fn propagate_first(
     call: &mut Call<'_>,
     plan: &Plan<'_>,
-    committed: &Committed<'_>,
+    committed: &mut Committed<'_>,
     sale: Sale,
 ) {
-    replicate(call, KEY, plan, committed);
-    watch(call, KEY, committed.look_at);
+    call.replicate(KEY, plan, committed.entries.as_ref());
+    call.watch(KEY, committed.look_at.take());
     call.open(KEY).fill(sale);
-    signal_modified(call, KEY, committed);
+    signal(call, KEY, committed);
 }
 
 /// Signals to who watches the key or its stream, and to the sweeper.
 pub fn signal(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
-    signal_modified(call, key, committed);
-    watch(call, key, committed.look_at);
-    if committed.is_urgent {
-        call.hurry();
-    }
-}
-
-fn signal_modified(call: &mut Call<'_>, key: usize, committed: &Committed<'_>) {
     if let Some(entries) = &committed.entries {
         entries.signal();
     }
     call.signal_modified(key);
-}
-
-/// Has the sweeper look at the key when it must.
-pub fn watch(call: &mut Call<'_>, key: usize, look_at: Option<u64>) {
-    if let Some(deadline) = look_at {
-        call.watch(key, deadline);
+    call.watch(key, committed.look_at);
+    if committed.is_urgent {
+        call.hurry();
     }
 }
 

@@ -10,11 +10,10 @@ use smallvec::SmallVec;
 use super::data_set::timer;
 use super::ffi::ctx::Ctx;
 use super::ffi::reply::Reply;
-use super::propagation::outbox::Outbox;
+use super::propagation::outbox::{Appended, Outbox};
 use super::propagation::{epoch, replicate};
 use super::value::key::{Key, View};
 use seckill_domain::plan::Plan;
-use seckill_domain::position::EntriesAt;
 use seckill_domain::request::Now;
 
 /// What a command does: it replies exactly once.
@@ -99,11 +98,11 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates the changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key position
-    /// effect ...`. `entries`: where the first entry has gone.
+    /// effect ...`. `entries` are those that were appended.
     #[inline]
-    pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, entries: Option<EntriesAt>) {
+    pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, entries: Option<&Appended<'_>>) {
         if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, plan, entries);
+            replicate::changes(self.ctx, key, plan, entries.and_then(Appended::place));
         }
     }
 
@@ -113,9 +112,9 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx, self.strings, self.args)
     }
 
-    /// Has the sweeper look at `args()[key_arg]` when `deadline` comes.
-    pub fn watch(&mut self, key_arg: usize, deadline: u64) {
-        if let Some(key) = self.args.get(key_arg) {
+    /// Has the sweeper look at `args()[key_arg]` at `look_at`, if it must.
+    pub fn watch(&mut self, key_arg: usize, look_at: Option<u64>) {
+        if let Some((key, deadline)) = self.args.get(key_arg).zip(look_at) {
             timer::watch(self.ctx.lock(), self.ctx.db(), key, deadline);
         }
     }

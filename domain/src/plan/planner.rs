@@ -125,30 +125,19 @@ impl<'s> Planner<'s> {
         self.more.get_or_insert_with(Box::default)
     }
 
-    /// Moves the sale's numbers and emits the event, then the transition of the stock if there was
-    /// one.
+    /// Moves the sale's numbers and emits the event, if it is one, then the transition of the stock
+    /// if there was one.
     #[inline]
     pub(super) fn happen(
         &mut self,
-        kind: EventKind,
-        grant: Option<GrantView>,
-        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
-        self.shift(Some(kind), grant, work)
-    }
-
-    /// The same, where there may be no event but the transition.
-    #[inline]
-    fn shift(
-        &mut self,
-        kind: Option<EventKind>,
+        kind: impl Into<Option<EventKind>>,
         grant: Option<GrantView>,
         work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         let before = self.balances.stock();
         work(&mut self.balances)?;
         check_law(&self.sale.terms, &self.balances, self.escrow())?;
-        if let Some(kind) = kind {
+        if let Some(kind) = kind.into() {
             self.emit(kind, grant, None);
         }
         let after = self.balances.stock();
@@ -298,7 +287,7 @@ impl Planner<'_> {
             return Err(Refused::Law);
         }
         escrow.pass = pass;
-        self.shift(None, None, |it| {
+        self.happen(None, None, |it| {
             it.elsewhere = elsewhere;
             Ok(())
         })

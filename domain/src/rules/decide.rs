@@ -156,17 +156,24 @@ impl Sale {
     pub(super) fn changes<'a>(
         &self,
         outcome: Outcome,
-        changes: Changes<'a>,
+        mut changes: Changes<'a>,
         places: Option<Places>,
         now: &Now,
     ) -> Decision<'a> {
-        if self.extras.is_some() && changes.iter().any(|change| frees(&change.effect)) {
-            if let Some(list) = self.waiters() {
-                let changes = self.served(list, changes, false, now);
-                return self.planned(outcome, changes, places, now);
-            }
+        // In a plain sale nobody waits.
+        if self.extras.is_some() {
+            self.serve(&mut changes, now);
         }
         self.planned(outcome, changes, places, now)
+    }
+
+    /// Adds what the changes make possible for those who wait.
+    #[cold]
+    fn serve(&self, changes: &mut Changes<'_>, now: &Now) {
+        let list = self.waiters().filter(|_| changes.iter().any(|change| frees(&change.effect)));
+        if let Some(list) = list {
+            *changes = self.served(list, core::mem::take(changes), false, now);
+        }
     }
 
     /// A decision that makes these changes alone. The first of them is given the time and the

@@ -222,6 +222,7 @@ impl Sale {
 /// While others wait, or of one who would wait: nobody jumps the list.
 impl Sale {
     /// The answer to a request id that waits: its entry as it stands at `t`.
+    #[cold]
     fn judge_waiting_req(&self, grab: &Grab<'_>, t: u64) -> Option<Outcome> {
         let req = grab.req?;
         let waiter = self.waiting_at(grab.user, t).filter(|waiter| waiter.req == req)?;
@@ -237,6 +238,7 @@ impl Sale {
     }
 
     /// The answer to another GRAB of a user who waits at `t`.
+    #[cold]
     fn judge_waiting(&self, user: &[u8], t: u64) -> Option<Outcome> {
         let waiter = self.waiting_at(user, t)?;
         Some(Outcome::Waiting(self.place_of(waiter.ticket)))
@@ -254,6 +256,7 @@ impl Sale {
 
     /// Judges a grab as an entry behind all that wait: granted only if such an entry would be
     /// offered its units now.
+    #[cold]
     fn judge_behind(
         &self,
         grab: &Grab<'_>,
@@ -304,6 +307,7 @@ impl Sale {
     }
 
     /// A GRAB with WAIT that came too late: its user joins the list, if they can.
+    #[cold]
     fn decide_join<'a>(
         &self,
         grab: &Grab<'a>,

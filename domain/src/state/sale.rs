@@ -122,9 +122,12 @@ impl Sale {
         }
     }
 
-    /// Remembers whether the outbox took the last entries: STATUS shows it.
-    pub fn set_outbox_failed(&mut self, failed: bool) {
-        self.outbox_failed = failed;
+    /// Remembers whether the sale's outbox took its last entries: STATUS shows it. One that ALTER
+    /// names and that takes nothing never becomes this sale's.
+    pub fn note_outbox(&mut self, failed: bool) {
+        if self.terms.outbox.is_some() {
+            self.outbox_failed = failed;
+        }
     }
 
     /// When the sweeper must look at this sale, if that is sooner than it was asked to before.

@@ -13,14 +13,15 @@ use std::sync::OnceLock;
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
 use smallvec::SmallVec;
 
-use super::stream::{self, found_at, Found};
+use super::stream::{self, Found};
 pub use super::stream::{NotTaken, Stream, Wanted};
 use crate::server::ffi::api::create_string;
 use crate::server::ffi::ctx::{Ctx, Locked};
+use crate::server::settings;
 use seckill_domain::event::{EventKind, EVENTS};
 use seckill_domain::outbox::{Entry, Field, FIELDS};
 use seckill_domain::plan::Plan;
-use seckill_domain::position::StreamId;
+use seckill_domain::position::{EntriesAt, StreamId};
 use seckill_domain::Sale;
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
@@ -129,8 +130,8 @@ impl<'c> Stream<'c> {
     /// Opens the stream to append to it; gives it back closed if it is not there. Foreign code may
     /// run in it unless the stream is ready.
     pub fn open(self) -> Result<OpenStream<'c>, Stream<'c>> {
-        let key = self.open_key();
-        if found_at(key) == Found::Stream {
+        let (key, found) = self.open_key();
+        if found == Found::Stream {
             return Ok(OpenStream { key, stream: Some(self), first: None, len: 0 });
         }
         // SAFETY: the key was opened above and is closed once.
@@ -258,9 +259,9 @@ pub struct Appended<'c> {
 }
 
 impl Appended<'_> {
-    /// The id of the first, unless another node gave it.
-    pub fn first(&self) -> Option<StreamId> {
-        self.first
+    /// Where the first one is and in which form all are, unless another node gave its id.
+    pub(crate) fn place(&self) -> Option<EntriesAt> {
+        self.first.map(|id| EntriesAt { form: settings::entry_form(), id })
     }
 
     /// Signals to who watches the stream.

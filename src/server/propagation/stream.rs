@@ -60,11 +60,18 @@ impl Stream<'_> {
         unsafe { bytes_of(self.name) }
     }
 
-    /// Opens the key for writing; it is to be closed.
-    pub(crate) fn open_key(&self) -> *mut RedisModuleKey {
-        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+    /// Opens the key for writing and says what is there. It is to be closed.
+    pub(super) fn open_key(&self) -> (*mut RedisModuleKey, Found) {
+        let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         // SAFETY: the name is alive as long as this struct.
-        unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode as c_int) }
+        let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode) };
+        // SAFETY: the key is open.
+        let found = match unsafe { api!(RedisModule_KeyType)(key) } as isize {
+            raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
+            raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
+            _ => Found::Other,
+        };
+        (key, found)
     }
 
     fn is_in_cluster(&self) -> bool {
@@ -73,8 +80,7 @@ impl Stream<'_> {
 
     /// Looks at the key. Foreign code may run in it.
     fn look(&self) -> Found {
-        let key = self.open_key();
-        let found = found_at(key);
+        let (key, found) = self.open_key();
         // SAFETY: the key was opened above and is closed once.
         unsafe { api!(RedisModule_CloseKey)(key) };
         found
@@ -179,15 +185,6 @@ pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
 fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
     let same = wanted.iter().flatten().filter(|(other, _)| other.bytes() == stream.bytes());
     same.map(|(_, entries)| entries).sum()
-}
-
-pub(crate) fn found_at(key: *mut RedisModuleKey) -> Found {
-    // SAFETY: the key is open.
-    match unsafe { api!(RedisModule_KeyType)(key) } as isize {
-        raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
-        raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
-        _ => Found::Other,
-    }
 }
 
 /// Whether the server did not make the call, or answered with an error.

@@ -100,8 +100,8 @@ impl Cluster {
     fn is_stuck(&mut self, sale: usize, plan: Option<&Plan<'_>>) -> bool {
         let held = &mut self.primary.held[sale].sale;
         let wants = plan.is_some_and(|plan| held.outbox_after(plan).is_some());
-        if wants && held.terms().outbox.is_some() {
-            held.set_outbox_failed(self.broken[sale]);
+        if wants {
+            held.note_outbox(self.broken[sale]);
         }
         wants && self.broken[sale]
     }
