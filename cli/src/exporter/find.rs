@@ -17,8 +17,8 @@ const TYPE: &str = "flashsale";
 /// How many keys the server is asked to look at in a step: some 0.6 ms of its time.
 const STEP_KEYS: u32 = 500;
 
-/// Between two steps: no more than 2,000 keys are looked at in a second, a quarter of a percent of the
-/// server's time.
+/// Between two steps: no more than 2,000 keys are looked at in a second, a quarter of a percent of
+/// the server's time.
 const STEP_PAUSE: Duration = Duration::from_millis(250);
 
 /// The same for the first search: somebody has just begun to look, and knows nothing yet.
