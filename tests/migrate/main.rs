@@ -88,9 +88,7 @@ impl Move {
     }
 
     fn try_after(&self, words: &[&str]) -> (String, bool) {
-        let mut php = Command::new("php");
-        php.env("REDIS_PORT", self.new.port().to_string());
-        output(php.arg(root().join("examples/migrate/after.php")).args(words))
+        output(&mut page::command(self.new.port(), words, None))
     }
 
     /// `supply available held sold deficit` of the sale.

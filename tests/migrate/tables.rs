@@ -6,7 +6,7 @@ use std::process::Command;
 use seckill_harness::mariadb::MariaDb;
 use seckill_harness::wait::holds_in_time;
 
-use crate::{output, root, Move, LATE};
+use crate::{output, page, root, Move, LATE};
 
 /// Each row takes longer than a hold of 1 ms.
 const SLOW_ROWS: &str = "CREATE TRIGGER shop.slow BEFORE INSERT ON shop.orders
@@ -40,10 +40,11 @@ fn sql_tables() {
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.seckill (seckill_id int PRIMARY KEY, number int)",
-            "CREATE TABLE shop.orders (id varchar(64) PRIMARY KEY, user varchar(64),
+            "CREATE TABLE shop.orders (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64),
                 at timestamp DEFAULT '2018-02-05 18:54:21')",
             "INSERT INTO shop.seckill VALUES (1, 3), (2, 50)",
-            "INSERT INTO shop.orders (id, user) VALUES ('order-1', 'lin'), ('order-2', 'wei')",
+            "INSERT INTO shop.orders (user) VALUES ('lin'), ('wei')",
+            "ALTER TABLE shop.orders ADD order_no VARCHAR(64) UNIQUE",
         ],
     );
     let dsn = format!("{};dbname=shop", dsn(&database));
@@ -61,7 +62,7 @@ fn sql_tables() {
     assert!(!shop.try_run(shop.new.port(), &["--terms=HODL 1"]).1, "no such terms");
     assert_eq!(stock(), "3 50", "nothing is closed");
     // Refused behind the closing: the way back gives the table all it had.
-    shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ order-2");
+    shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ 2");
     let (told, went_well) = shop.try_run(shop.new.port(), &["--add=yes"]);
     assert!(!went_well && told.contains("1 of 2 buyers were refused"), "{told}");
     assert_eq!(stock(), "0 50");
@@ -73,27 +74,29 @@ fn sql_tables() {
         assert_eq!(shop.books("sale:goods"), [5, 3, 0, 2, 0]);
     }
     assert_eq!(stock(), "0 50", "the other product is left alone");
-    let told = shop.new.call("SECKILL.GRAB sale:goods lin REQ order-1");
+    let told = shop.new.call("SECKILL.GRAB sale:goods lin REQ 1");
     assert!(told.starts_with("['REPLAY' 1 1 'SOLD'"), "{told}");
     let page = |user, order| {
-        let mut php = Command::new("php");
-        php.env("REDIS_PORT", shop.new.port().to_string()).env("DSN", &dsn);
-        let page = root().join("examples/migrate/after.php");
-        output(php.arg(page).args(["sql", "sale:goods", user, order])).0
+        output(&mut page::command(
+            shop.new.port(),
+            &["order", "sale:goods", user, order],
+            Some(&dsn),
+        ))
+        .0
     };
-    let orders = || sql(&database, &["SELECT id FROM shop.orders ORDER BY id"]);
-    assert!(page("mei", "order-3").contains("success"));
-    assert!(page("mei", "order-4").contains("ALREADY"));
-    assert_eq!(orders(), "order-1 order-2 order-3");
+    let orders = || sql(&database, &["SELECT COALESCE(order_no, id) FROM shop.orders ORDER BY id"]);
+    assert!(page("mei", "order-3").contains("秒杀成功"));
+    assert!(page("mei", "order-4").contains("已经抢到过"));
+    assert_eq!(orders(), "1 2 order-3");
     // A row that takes longer than its hold is an order without a unit, and does not stay.
     sql(&database, &[SLOW_ROWS]);
     shop.new.call("SECKILL.ALTER sale:goods HOLD 1");
-    assert!(page("gao", "order-5").contains("fail: late"));
-    assert_eq!(orders(), "order-1 order-2 order-3");
+    assert!(page("gao", "order-5").contains("秒杀失败"));
+    assert_eq!(orders(), "1 2 order-3");
     // Nor does one whose page died behind it.
-    sql(&database, &["INSERT INTO shop.orders (id, user) VALUES ('order-5', 'gao')"]);
-    assert!(page("gao", "order-5").contains("fail: late"));
-    assert_eq!(orders(), "order-1 order-2 order-3");
+    sql(&database, &["INSERT INTO shop.orders (order_no, user) VALUES ('order-5', 'gao')"]);
+    assert!(page("gao", "order-5").contains("秒杀失败"));
+    assert_eq!(orders(), "1 2 order-3");
     let books = || shop.books("sale:goods");
     assert!(holds_in_time(|| books() == [5, 2, 0, 3, 0]), "{:?}", books());
     shop.run(&["--back=yes"]);

@@ -236,9 +236,10 @@ fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
     table.load_style(presets::NOTHING);
     table.set_header(["row", "steps", "too many", "too few", "two", "decisions/s", "found"]);
     for row in rows {
+        // Nothing was counted where nothing was loaded.
         let most = |column: fn(&Cell) -> f64| {
             let here = report.cells.iter().filter(|cell| cell.id == row.id);
-            here.map(column).fold(0.0, f64::max)
+            here.map(column).reduce(f64::max).map_or("-".to_owned(), |most| format!("{most:.0}"))
         };
         let proof = report.proofs.iter().find(|proof| proof.id == row.id);
         let found: Vec<String> = proof
@@ -247,10 +248,10 @@ fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
         table.add_row([
             row.id.to_owned(),
             row.steps.chars().take(44).collect(),
-            format!("{:.0}", most(|cell| cell.oversold.most)),
-            format!("{:.0}", most(|cell| cell.undersold.most)),
-            format!("{:.0}", most(|cell| cell.users_with_two.most)),
-            format!("{:.0}", most(|cell| cell.decisions_per_s.middle)),
+            most(|cell| cell.oversold.most),
+            most(|cell| cell.undersold.most),
+            most(|cell| cell.users_with_two.most),
+            most(|cell| cell.decisions_per_s.middle),
             found.join(" "),
         ]);
     }
@@ -266,4 +267,19 @@ pub fn write_again(from: &Path, docs: &Path) -> Result<(), String> {
     let report: Report =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", from.display()))?;
     page::write(&report, docs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_loaded_has_no_figures() {
+        let (proofs, cells, facts) = (Vec::new(), Vec::new(), Vec::new());
+        let report = Report { host: Host::default(), proofs, cells, facts };
+        let rows = chosen(&["R02".to_owned()]).expect("a row");
+        let table = summary(&report, &rows).to_string();
+        let figures = table.split_whitespace().filter(|word| *word == "-").count();
+        assert_eq!(figures, 4, "{table}");
+    }
 }

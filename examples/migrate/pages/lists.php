@@ -1,0 +1,32 @@
+<?php
+require __DIR__ . '/Seckill.php';
+
+session_start();
+$user = (string) ($_SESSION['user'] ?? exit('请先登录'));
+$key = 'sale:try';
+$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
+$sale = new Seckill\Sale(function () {
+    $redis = new Redis();
+    $redis->connect('127.0.0.1', 6390);
+    return $redis;
+}, $key);
+$shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', getenv('DB_PASSWORD') ?: null);
+try {
+    $answer = $sale->grab($user, $order);
+    if ($answer->outcome === 'ALREADY') {
+        echo '您已经抢到过了';
+    } elseif ($answer->won()) {
+        $row = $shop()->prepare('INSERT INTO orders (order_no, user, number, amount) VALUES (?, ?, ?, ?)
+            ON DUPLICATE KEY UPDATE order_no = order_no');
+        $row->execute([$order, $user, $answer->seq, $answer->qty]);
+        echo "success: order $order, number $answer->seq, $answer->qty";
+    } else {
+        echo $answer->outcome === 'PAUSED' ? '活动暂停中。' : '手气不好，再抢购！';
+    }
+} catch (Seckill\Unanswered | PDOException $why) {
+    error_log($why->getMessage());
+    echo '正在确认，请再点一次';
+} catch (Seckill\SaleError $why) {
+    error_log($why->getMessage());
+    echo '活动暂时不可用';
+}
