@@ -1,8 +1,10 @@
 //! From grabbed to paid: what CONFIRM, CANCEL, EXTEND, REFUND and IMPORT answer and do, and that
 //! sending any of them again changes nothing.
 
+mod again;
+
 use crate::support::shop::{
-    check, clock_ms, counter, number, state_of, timeless, wait_for_clock, wait_for_no_holds,
+    check, clock_ms, counter, number, state_of, wait_for_clock, wait_for_no_holds,
 };
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
@@ -255,167 +257,6 @@ fn a_due_hold_never_counts() {
     assert_eq!(lag, "0", "the sweeper slept all the time");
     server.assert_sound("k");
     server.assert_sound("l");
-}
-
-#[test]
-fn an_import_is_entered_once() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1 CLOSEAT 100000000000", "+OK"),
-            ("SECKILL.PAUSE k", "+OK"),
-            ("SECKILL.IMPORT k a 3 REQ o AT 1500000000000", "['GRANTED' 1 3 'SOLD' 0 2]"),
-            ("SECKILL.IMPORT k a 3 REQ o AT 1500000000001", "['REPLAY' 1 3 'SOLD' 0]"),
-            ("SECKILL.IMPORT k a 2 REQ o", "-REQMISMATCH request id was used with other arguments"),
-            ("SECKILL.IMPORT k b 3 REQ o NODEFICIT", "['SHORT' 2]"),
-            ("SECKILL.IMPORT k b 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 0]"),
-            ("SECKILL.IMPORT k c 2 req o nodeficit", "['SHORT' 0]"),
-            ("SECKILL.REFUND k b", "['REFUNDED' 2 3 0]"),
-            ("SECKILL.IMPORT k b 3 REQ o", "['REPLAY' 2 3 'REFUNDED' 0]"),
-            ("SECKILL.RESTOCK k 1 REQ r", "[1 3]"),
-        ],
-    );
-    let rows = conn.cmd("SECKILL.USER k a").items()[2].clone();
-    assert_eq!(rows.items()[0].items()[4], Reply::Int(1_500_000_000_000), "AT is kept");
-    let status = conn.cmd("SECKILL.STATUS k");
-    let shown = ["supply", "available", "sold", "deficit"].map(|name| status.field(name).int());
-    assert_eq!(shown, [6, 3, 3, 0]);
-    for (name, count) in [("imported", 2), ("granted", 0), ("attempts", 0), ("replayed", 0)] {
-        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
-    }
-    server.assert_sound("k");
-}
-
-/// Units promised beyond the supply are paid off by whatever comes back first.
-#[test]
-fn a_deficit_is_paid_off_first() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    let numbers = |conn: &mut Conn| {
-        let status = conn.cmd("SECKILL.STATUS k");
-        ["supply", "available", "held", "sold", "deficit"].map(|name| status.field(name).int())
-    };
-    assert_eq!(conn.call("SECKILL.INIT k 4 HOLD 900000 LIMIT 0"), "+OK");
-    for (line, reply, stock) in [
-        ("SECKILL.GRAB k a QTY 3 REQ a", "['GRANTED' 1 3 'HELD' T 1]", [4, 1, 3, 0, 0]),
-        ("SECKILL.IMPORT k b 6 REQ b", "['GRANTED' 2 6 'SOLD' 0 0]", [9, 0, 3, 6, 5]),
-        ("SECKILL.RESTOCK k 1 REQ r", "[1 0]", [9, 0, 3, 6, 4]),
-        ("SECKILL.CANCEL k a", "['CANCELLED' 1 3 0]", [6, 0, 0, 6, 1]),
-        ("SECKILL.RESTOCK k 4 REQ r2", "[4 3]", [9, 3, 0, 6, 0]),
-        ("SECKILL.RESTOCK k 4 REQ r2", "[4 3]", [9, 3, 0, 6, 0]),
-        ("SECKILL.IMPORT k a 3 REQ a", "['REPLAY' 1 3 'SOLD' 0]", [9, 0, 0, 9, 0]),
-        ("SECKILL.GRAB k c REQ c", "['SOLDOUT' 0]", [9, 0, 0, 9, 0]),
-        ("SECKILL.IMPORT k c 1 REQ c", "['GRANTED' 3 1 'SOLD' 0 0]", [10, 0, 0, 10, 1]),
-        ("SECKILL.REFUND k b", "['REFUNDED' 2 6 0]", [9, 5, 0, 4, 0]),
-        ("SECKILL.IMPORT k x 9007199254740991 REQ x", TOO_LARGE, [9, 5, 0, 4, 0]),
-    ] {
-        assert_eq!(timeless(&conn.cmd(line)), reply, "{line}");
-        assert_eq!(numbers(&mut conn), stock, "after {line}");
-    }
-    server.assert_sound("k");
-}
-
-const TOO_LARGE: &str = "-ERR supply must be at most 9007199254740991";
-
-/// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
-#[test]
-fn an_import_of_a_known_request_settles_it() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    conn.check(&[("SECKILL.INIT k 2 HOLD 30", "+OK")]);
-    for user in ["late", "gone"] {
-        conn.cmd(&format!("SECKILL.GRAB k {user} REQ o"));
-    }
-    wait_for_no_holds(&server, "k");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k held UPTO 5 REQ o", "['GRANTED' 3 1 'HELD' T 1]"),
-            ("SECKILL.IMPORT k held 1 REQ o", "['REPLAY' 3 1 'SOLD' 0]"),
-            ("SECKILL.IMPORT k late 1 REQ o NODEFICIT", "['REPLAY' 1 1 'SOLD' 0]"),
-            ("SECKILL.IMPORT k gone 1 REQ o NODEFICIT", "['SHORT' 0]"),
-            ("SECKILL.CONFIRM k gone REQ o RECLAIM", "['EXPIRED' 2 1 0]"),
-            ("SECKILL.IMPORT k gone 1 REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
-        ],
-    );
-    assert_eq!(number(&mut conn, "k", "deficit"), 1);
-    server.assert_sound("k");
-}
-
-/// Orders from their first to their last day. `WAIT` lets what is held run out.
-const LIVES: [&[&str]; 8] = [
-    &[
-        "GRAB k u REQ o",
-        "EXTEND k u 1 REQ o",
-        "CONFIRM k u REQ o",
-        "REFUND k u REQ o",
-        "RESTOCK k 5 REQ r",
-        "RESTOCK k -7 REQ r2",
-    ],
-    &["GRAB k u REQ o", "CANCEL k u REQ o", "GRAB k u REQ p", "CONFIRM k u REQ p RECLAIM"],
-    &[
-        "GRAB k u REQ o",
-        "WAIT",
-        "CONFIRM k u REQ o",
-        "CONFIRM k u REQ o RECLAIM",
-        "CANCEL k u REQ o",
-        "REFUND k u REQ o",
-    ],
-    &[
-        "GRAB k u REQ o",
-        "WAIT",
-        "RESTOCK k -2 REQ none-left",
-        "CONFIRM k u REQ o RECLAIM",
-        "RESTOCK k 2 REQ back",
-        "CONFIRM k u SEQ 1 RECLAIM",
-        "EXTEND k u 5 REQ o",
-    ],
-    &["CANCEL k u REQ o", "GRAB k u REQ o", "CONFIRM k u REQ o", "GRAB k u REQ p"],
-    &["IMPORT k u 4 REQ o", "RESTOCK k 1 REQ r", "REFUND k u REQ o", "IMPORT k v 1 REQ o"],
-    &["GRAB k u REQ o", "WAIT", "IMPORT k u 1 REQ o", "REFUND k u REQ o"],
-    &["GRAB k u REQ o", "IMPORT k u 1 REQ o", "CANCEL k u REQ o", "CONFIRM k u", "REFUND k u"],
-];
-
-#[test]
-fn no_duplicate_changes_anything_however_late() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    for life in LIVES {
-        assert_eq!(conn.call("DEL k s").len(), 1);
-        assert_eq!(conn.call("SECKILL.INIT k 2 HOLD 300 LIMIT 3 OUTBOX s"), "+OK");
-        let long = !life.contains(&"WAIT");
-        if long {
-            assert_eq!(conn.call("SECKILL.ALTER k HOLD 900000"), "+OK");
-        }
-        for (place, step) in life.iter().enumerate() {
-            if *step == "WAIT" {
-                wait_for_no_holds(&server, "k");
-            } else {
-                let reply = conn.cmd(&format!("SECKILL.{step}"));
-                assert!(!reply.is_error(), "{step}: {reply}");
-            }
-            // While an order of a WAIT is still held, its time may run out between two looks.
-            if long || life[..=place].contains(&"WAIT") {
-                assert_repeats_do_nothing(&server, &mut conn, &life[..=place]);
-            }
-        }
-        server.assert_sound("k");
-    }
-}
-
-#[track_caller]
-fn assert_repeats_do_nothing(server: &Server, conn: &mut Conn, sent: &[&str]) {
-    let dirty = |server: &Server| server.info("persistence", "rdb_changes_since_last_save");
-    let before = (server.digest("k"), dirty(server), conn.call("XLEN s"));
-    for line in sent.iter().filter(|line| **line != "WAIT") {
-        let reply = conn.cmd(&format!("SECKILL.{line}"));
-        assert!(!reply.is_error(), "{line}: {reply}");
-        let after = (server.digest("k"), dirty(server), conn.call("XLEN s"));
-        assert_eq!(after, before, "{line} again after {sent:?}");
-    }
 }
 
 /// Every way into the server leads to the same state machine.

@@ -88,6 +88,26 @@ fn a_frozen_replica_holds_up_its_own_node_alone() {
     assert_eq!(three.split(&["audit", "s"]), "OK: 6000 units put in, 0 under way\n");
 }
 
+/// Part 2 owes what part 0 could pay best, whose replica is frozen: another one pays.
+#[test]
+fn who_can_send_nothing_is_not_counted_on() {
+    let three = Three([(); 3].map(|()| Options::new().start()));
+    let [first, _, third] = &three.0;
+    let replica = Options::new().start();
+    replica.follow(first);
+    three.split(&["create", "s", "--supply", "6000", "--parts", "6", "LIMIT", "0"]);
+    assert_eq!(first.call("SECKILL.RESTOCK s:{p0} 5000 REQ r"), "[5000 6000]");
+    replica.wait_in_sync(first);
+    signal(replica.pid(), "STOP");
+    assert_eq!(third.call("SECKILL.SEND s:{p2} s 5 1500 OWED"), "[1500 0]");
+    let mut balancer = three.balance();
+    wait_until("it is paid", || third.cmd("SECKILL.STATUS s:{p2}").field("deficit").int() == 0);
+    assert_eq!(from_the_first(third, 2), 0);
+    signal(balancer.id(), "TERM");
+    assert_eq!(balancer.wait().expect("its end").code(), Some(0));
+    signal(replica.pid(), "CONT");
+}
+
 /// What lies on one node is read and sent together, and waited for once.
 #[test]
 fn one_node_is_asked_once_for_all_its_parts() {

@@ -1,0 +1,277 @@
+//! What STATUS, USER, WINNERS and AUDIT show.
+
+use super::AN_HOUR_MS;
+use crate::support::{Reply, Server};
+
+/// The fields of STATUS and their order are part of the contract: scripts read them.
+#[test]
+fn status_shows_every_number() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let before = server.clock_ms();
+    for line in [
+        "SECKILL.INIT k 10 LIMIT 3 GRABS 9",
+        "SECKILL.GRAB k a QTY 2 REQ o",
+        "SECKILL.GRAB k b QTY 3",
+        "SECKILL.GRAB k a QTY 2 REQ o",
+        "SECKILL.GRAB k a QTY 2",
+        "SECKILL.GRAB k b",
+        "SECKILL.RESTOCK k -4 REQ r",
+        "SECKILL.GRAB k c QTY 3",
+        "SECKILL.GRAB k c",
+        "SECKILL.GRAB k d",
+        "SECKILL.PAUSE k",
+        "SECKILL.GRAB k d",
+    ] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+    }
+    let after = server.clock_ms();
+    let status = conn.cmd("SECKILL.STATUS k");
+    for name in ["now", "created_at", "last_grant_at"] {
+        let time = status.field(name).int();
+        assert!((before..=after + 1000).contains(&time), "{name} is {time}");
+    }
+    let epoch = status.field("epoch").int();
+    assert!((1..=after).contains(&epoch), "the run began before now: {epoch}");
+    assert_eq!(status.field("id").bytes().len(), 16, "the id is 64 bits in hexadecimal");
+    let shown: Vec<String> = status
+        .pairs()
+        .iter()
+        .map(|(name, value)| match name.as_str() {
+            "now" | "created_at" | "last_grant_at" | "epoch" | "id" => name.clone(),
+            _ => format!("{name} {value}"),
+        })
+        .collect();
+    let counters = "['attempts' 9 'granted' 3 'already' 1 'replayed' 1 'overlimit' 1 'soldout' 1 \
+                    'short' 1 'notopen' 0 'closed' 0 'paused' 1 'denied' 0 'busy' 0 \
+                    'waiting' 0 'confirmed' 0 'cancelled' 0 'expired' 0 'refunded' 0 \
+                    'reclaimed' 0 'imported' 0 'offers' 0 'dropped' 0]";
+    let expected = [
+        "state 'paused'",
+        "supply 6",
+        "available 0",
+        "held 0",
+        "sold 6",
+        "deficit 0",
+        "winners 3",
+        "grants 3",
+        "limit 3",
+        "grabs 9",
+        "hold_ms 0",
+        "open_at 0",
+        "close_at 0",
+        "now",
+        "next_deadline 0",
+        "created_at",
+        "last_grant_at",
+        "id",
+        "epoch",
+        "version 6",
+        "rev 0",
+        "outbox nil",
+        "outbox_error 0",
+        "fences_dropped 0",
+        &format!("counters {counters}"),
+    ];
+    assert_eq!(shown, expected);
+}
+
+/// The sale and the node count a GRAB once, answered at once or judged, and none that fails.
+#[test]
+fn every_grab_is_counted_once() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 3", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 2]"),
+        ("SECKILL.GRAB k b REQ r", "['GRANTED' 2 1 'SOLD' 0 1]"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k a QTY 1", "['ALREADY' 1 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k b REQ r", "['REPLAY' 2 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k c QTY 2", "['OVERLIMIT' 1]"),
+        ("SECKILL.GRAB k c", "['GRANTED' 3 1 'SOLD' 0 0]"),
+        ("SECKILL.GRAB k d", "['SOLDOUT' 0]"),
+        ("SECKILL.GRAB k d QTY 1", "['SOLDOUT' 0]"),
+        ("SECKILL.GRAB k d REQ s", "['SOLDOUT' 0]"),
+        ("SECKILL.PAUSE k", "+OK"),
+        ("SECKILL.GRAB k d", "['PAUSED']"),
+        ("SECKILL.RESUME k", "+OK"),
+        ("SECKILL.RESTOCK k 9 REQ more", "[9 9]"),
+        ("SECKILL.ALTER k OUTBOX orders", "+OK"),
+        ("DEL orders", "1"),
+        ("SET orders text", "+OK"),
+        ("SECKILL.GRAB k d", "-ERR outbox must be a stream that takes more entries"),
+        ("SECKILL.GRAB k d QTY 0", "-ERR value is not an integer or out of range"),
+    ]);
+    let status = server.cmd("SECKILL.STATUS k");
+    let counters = status.field("counters");
+    assert_eq!(counters.field("attempts").int(), 11);
+    for (name, calls) in [
+        ("granted", 3),
+        ("already", 2),
+        ("replayed", 1),
+        ("overlimit", 1),
+        ("soldout", 3),
+        ("short", 0),
+        ("notopen", 0),
+        ("closed", 0),
+        ("paused", 1),
+        ("denied", 0),
+        ("busy", 0),
+        ("waiting", 0),
+    ] {
+        assert_eq!(counters.field(name).int(), calls, "{name}");
+        let of_node = server.info("seckill", &format!("seckill_{name}"));
+        assert_eq!(of_node, calls.to_string(), "{name}");
+    }
+}
+
+#[test]
+fn status_as_json_has_the_same_fields() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 10", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 9]"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+    ]);
+    let mut status = conn.cmd("SECKILL.STATUS k").pairs();
+    let text = conn.cmd("SECKILL.STATUS k json");
+    let json: serde_json::Value = serde_json::from_slice(text.bytes()).expect("JSON");
+    let json = json.as_object().expect("an object");
+    let (_, counters) = status.pop().expect("the counters come last");
+    assert_eq!(json.len(), status.len() + 1);
+    for (name, value) in status.iter().filter(|(name, _)| name != "now") {
+        assert_eq!(as_reply(&json[name]), *value, "{name}");
+    }
+    let json = json["counters"].as_object().expect("nested counters");
+    assert_eq!(json.len(), counters.pairs().len());
+    for (name, value) in counters.pairs() {
+        assert_eq!(as_reply(&json[&name]), value, "{name}");
+    }
+}
+
+fn as_reply(value: &serde_json::Value) -> Reply {
+    match value {
+        serde_json::Value::Null => Reply::Nil,
+        serde_json::Value::String(text) => Reply::Bulk(text.clone().into_bytes()),
+        number => Reply::Int(number.as_i64().expect("an integer")),
+    }
+}
+
+#[test]
+fn status_names_the_state_of_the_sale() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let later = server.clock_ms() + AN_HOUR_MS;
+    let pending = format!("SECKILL.ALTER k OPENAT {later}");
+    for (line, state) in [
+        ("SECKILL.INIT k 1", "open"),
+        ("SECKILL.GRAB k a", "soldout"),
+        (&pending, "pending"),
+        ("SECKILL.PAUSE k", "paused"),
+        ("SECKILL.ALTER k OPENAT 0 CLOSEAT 100000000000", "closed"),
+        ("SECKILL.RESUME k", "closed"),
+        ("SECKILL.ALTER k CLOSEAT 0", "soldout"),
+        ("SECKILL.RESTOCK k 1 REQ r", "open"),
+    ] {
+        assert!(!conn.cmd(line).is_error(), "{line}");
+        assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), state, "after {line}");
+    }
+}
+
+/// A row without the two values that differ from run to run, time and epoch, which are checked.
+fn row(server: &Server, row: &Reply) -> String {
+    let [seq, user, qty, state, at, deadline, req, epoch, round] = row.items() else {
+        panic!("nine elements were expected: {row}");
+    };
+    let now = server.clock_ms();
+    assert!((now - 60_000..=now).contains(&at.int()), "at is a time: {row}");
+    assert!((1..=now).contains(&epoch.int()), "epoch is a time: {row}");
+    format!("{seq} {user} {qty} {state} {deadline} {req} {round}")
+}
+
+#[test]
+fn user_lists_the_newest_grants_first() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000 LIMIT 500"), "+OK");
+    assert_eq!(conn.call("SECKILL.USER k nobody"), "[500 'OK' []]");
+    for number in 1..=150 {
+        conn.cmd("SECKILL.GRAB k other");
+        conn.cmd(&format!("SECKILL.GRAB k a REQ o{number}"));
+    }
+    let seqs = |line: &str| -> Vec<i64> {
+        let user = server.cmd(line);
+        assert_eq!(user.items()[0], Reply::Int(350));
+        assert_eq!(user.items()[1], Reply::Bulk(b"OK".to_vec()));
+        user.items()[2].items().iter().map(|row| row.items()[0].int()).collect()
+    };
+    let newest = |count: i64| (0..count).map(|step| 300 - 2 * step).collect::<Vec<_>>();
+    assert_eq!(seqs("SECKILL.USER k a"), newest(100));
+    assert_eq!(seqs("SECKILL.USER k a COUNT 3"), newest(3));
+    assert_eq!(seqs("SECKILL.USER k a COUNT 10000"), newest(150));
+    let user = conn.cmd("SECKILL.USER k a COUNT 1");
+    assert_eq!(row(&server, &user.items()[2].items()[0]), "300 'a' 1 'SOLD' 0 'o150' 0");
+    conn.check(&[
+        ("SECKILL.ALTER k LIMIT 0", "+OK"),
+        ("SECKILL.USER k nobody", "[-1 'OK' []]"),
+        ("SECKILL.ALTER k GRABS 150", "+OK"),
+        ("SECKILL.USER k nobody", "[-1 'OK' []]"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.USER k a").items()[0], Reply::Int(0), "150 grabs are used up");
+}
+
+#[test]
+fn winners_are_walked_by_seq() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 1000 LIMIT 0", "+OK"),
+        ("SECKILL.WINNERS k 0", "[0 []]"),
+        ("SECKILL.WINNERS k 7", "[0 []]"),
+    ]);
+    for number in 1..=250 {
+        conn.cmd(&format!("SECKILL.GRAB k u{number} QTY 2"));
+    }
+    let page = |line: &str| -> (i64, Vec<i64>) {
+        let page = server.cmd(line);
+        let rows = page.items()[1].items();
+        (page.items()[0].int(), rows.iter().map(|row| row.items()[0].int()).collect())
+    };
+    let seqs = |from: i64, to: i64| (from..=to).collect::<Vec<_>>();
+    assert_eq!(page("SECKILL.WINNERS k 0"), (100, seqs(1, 100)));
+    assert_eq!(page("SECKILL.WINNERS k 100"), (200, seqs(101, 200)));
+    assert_eq!(page("SECKILL.WINNERS k 200"), (0, seqs(201, 250)));
+    assert_eq!(page("SECKILL.WINNERS k 0 COUNT 10000"), (0, seqs(1, 250)));
+    assert_eq!(page("SECKILL.WINNERS k 247 COUNT 2"), (249, seqs(248, 249)));
+    assert_eq!(page("SECKILL.WINNERS k 249 COUNT 1"), (0, seqs(250, 250)));
+    assert_eq!(page("SECKILL.WINNERS k 250"), (0, vec![]));
+    assert_eq!(page("SECKILL.WINNERS k 9007199254740991"), (0, vec![]));
+    for state in ["LIVE", "SOLD", "ALL", "sold"] {
+        let line = format!("SECKILL.WINNERS k 3 STATE {state} COUNT 2");
+        assert_eq!(page(&line), (5, vec![4, 5]));
+    }
+    for state in ["HELD", "CANCELLED", "EXPIRED", "REFUNDED"] {
+        let line = format!("SECKILL.WINNERS k 3 COUNT 2 STATE {state}");
+        assert_eq!(page(&line), (5, vec![]), "a page may be empty before the end");
+        assert_eq!(page(&format!("SECKILL.WINNERS k 0 STATE {state} COUNT 300")), (0, vec![]));
+    }
+    let one = conn.cmd("SECKILL.WINNERS k 41 COUNT 1");
+    assert_eq!(row(&server, &one.items()[1].items()[0]), "42 'u42' 2 'SOLD' 0 nil 0");
+}
+
+#[test]
+fn audit_recounts() {
+    let server = Server::start();
+    server.conn().check(&[
+        ("SECKILL.INIT k 10 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k a QTY 2", "['GRANTED' 1 2 'SOLD' 0 8]"),
+        ("SECKILL.GRAB k a QTY 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 5]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 3 1 'SOLD' 0 4]"),
+        (
+            "SECKILL.AUDIT k",
+            "['ok' 1 'grants' 3 'winners' 2 'supply' 10 'available' 4 'held' 0 'sold' 6 \
+             'differences' []]",
+        ),
+    ]);
+}

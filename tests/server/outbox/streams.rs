@@ -1,0 +1,269 @@
+//! The stream of an outbox: one that takes nothing, one that is missing, who reads it and who may
+//! write to it.
+
+use crate::support::shop::{
+    assert_whole, check, entries, entry, events, number, state_of, wait_for_no_holds,
+};
+use crate::support::valgrind::slowed;
+use crate::support::{wait_until, Conn, ReplicationStream, Reply, Server};
+
+const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
+const LAST_ID: &str = "18446744073709551615-18446744073709551615";
+
+/// Changes of every kind, each of which could be made if the stream took its entry.
+const CHANGES: [&str; 10] = [
+    "SECKILL.GRAB k new",
+    "SECKILL.GRAB k new QTY 3 REQ n",
+    "SECKILL.CONFIRM k held",
+    "SECKILL.CANCEL k held",
+    "SECKILL.EXTEND k held 1000000",
+    "SECKILL.REFUND k sold",
+    "SECKILL.RESTOCK k 5 REQ new",
+    "SECKILL.PAUSE k",
+    "SECKILL.ALTER k LIMIT 9",
+    "SECKILL.IMPORT k lost 5 REQ lost",
+];
+
+fn prepare(conn: &mut Conn) {
+    check(
+        conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
+            ("SECKILL.GRAB k held", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("SECKILL.GRAB k sold", "['GRANTED' 2 1 'HELD' T 3]"),
+            ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]"),
+        ],
+    );
+}
+
+#[test]
+fn a_stream_that_takes_nothing_stops_every_change() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    prepare(&mut conn);
+    let mut stream = ReplicationStream::attach(&server);
+    for spoil in ["SET s text".to_owned(), format!("XADD s {LAST_ID} f v")] {
+        let reply = conn.cmd(&spoil);
+        assert!(!reply.is_error(), "{spoil}: {reply}");
+        stream.lines(&server);
+        let (digest, length) = (server.digest("k"), conn.call("XLEN s"));
+        for line in CHANGES {
+            assert_eq!(conn.call(line), REFUSED, "{line} after {spoil}");
+            assert_eq!(stream.lines(&server), [""; 0], "{line} after {spoil}");
+            assert_eq!((server.digest("k"), conn.call("XLEN s")), (digest.clone(), length.clone()));
+            assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
+        }
+        // What changes nothing needs no entry.
+        conn.check(&[("SECKILL.RESUME k", "+OK"), ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]")]);
+        assert_eq!(conn.call("DEL s"), "1");
+        conn.check(&[("SECKILL.PAUSE k", "+OK"), ("SECKILL.RESUME k", "+OK")]);
+        assert_eq!(number(&mut conn, "k", "outbox_error"), 0);
+        assert_eq!(events(&mut conn, "s"), ["PAUSE", "RESUME"], "a missing stream is made anew");
+    }
+    server.assert_sound("k");
+}
+
+/// The stream has room for one entry and the grab needs two: neither is left, nor the grant.
+#[test]
+fn two_entries_are_appended_both_or_none() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    for (before, length) in [(None, "0"), (Some("f"), "1")] {
+        conn.cmd("DEL k s");
+        assert_eq!(conn.call("SECKILL.INIT k 1 OUTBOX s"), "+OK");
+        assert_eq!(conn.call("DEL s"), "1");
+        conn.cmd("XADD s 18446744073709551615-18446744073709551614 f v");
+        if before.is_none() {
+            assert_eq!(conn.call("XTRIM s MAXLEN 0"), "1");
+        }
+        let (digest, numbers) = (server.digest("k"), conn.call("XINFO STREAM s"));
+        assert_eq!(conn.call("SECKILL.GRAB k a"), REFUSED);
+        assert_eq!(conn.call("XINFO STREAM s"), numbers);
+        assert_eq!(conn.call("XLEN s"), length);
+        assert_eq!(server.digest("k"), digest);
+        assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
+        assert_eq!(conn.call("DEL s"), "1");
+        assert_eq!(conn.call("SECKILL.GRAB k a"), "['GRANTED' 1 1 'SOLD' 0 0]");
+        assert_eq!(events(&mut conn, "s"), ["GRANT", "SOLDOUT"]);
+    }
+}
+
+/// The clock can't be refused: the sweeper comes again until the stream takes the event.
+#[test]
+fn an_expiry_waits_for_the_stream_and_loses_nothing() {
+    let server = Server::start();
+    let replica = Server::start();
+    replica.follow(&server);
+    let mut conn = server.conn();
+    let init = format!("SECKILL.INIT k 9 HOLD {} LIMIT 0 OUTBOX s", slowed(60));
+    assert_eq!(conn.call(&init), "+OK");
+    for user in ["a", "b", "c"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user}"));
+    }
+    conn.check(&[("RENAME s kept", "+OK"), ("SET s text", "+OK")]);
+    wait_until("the sweeper was refused", || number(&mut conn, "k", "outbox_error") == 1);
+    assert_eq!(state_of(&mut conn, "k", "a"), "HELD");
+    assert_eq!(number(&mut conn, "k", "held"), 3);
+    // Judged by its deadline all the same: it does not become SOLD.
+    assert_eq!(conn.call("SECKILL.CONFIRM k a"), REFUSED);
+    assert_eq!(conn.call("RENAME kept s"), "+OK");
+    wait_for_no_holds(&server, "k");
+    assert_eq!(
+        events(&mut conn, "s"),
+        ["INIT", "GRANT", "GRANT", "GRANT", "EXPIRE", "EXPIRE", "EXPIRE"]
+    );
+    assert_whole(&entries(&mut conn, "s"));
+    assert_eq!(number(&mut conn, "k", "outbox_error"), 0);
+    replica.wait_in_sync(&server);
+    assert_eq!(replica.digest("s"), server.digest("s"));
+    assert_eq!(replica.digest("k"), server.digest("k"));
+}
+
+/// A missing stream is made in the same transaction, before its first entry.
+#[test]
+fn a_missing_stream_is_made_in_the_same_transaction() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let mut stream = ReplicationStream::attach(&server);
+    let kinds = |stream: &mut ReplicationStream| {
+        let lines = stream.lines(&server);
+        let kind = |line: &String| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        lines.iter().map(kind).collect::<Vec<_>>()
+    };
+    let made = |change| ["MULTI", "XGROUP CREATE", "XGROUP DESTROY", change, "EXEC"];
+    assert_eq!(conn.call("SECKILL.INIT k 5 OUTBOX s"), "+OK");
+    assert_eq!(kinds(&mut stream), made("SECKILL.APPLY k"));
+    assert_eq!(conn.call("DEL s"), "1");
+    conn.check(&[("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 4]")]);
+    assert_eq!(kinds(&mut stream)[1..], made("SECKILL.APPLY k"));
+    conn.check(&[
+        ("XINFO GROUPS s", "[]"),
+        ("XLEN s", "1"),
+        ("DEL s", "1"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+        ("SECKILL.CANCEL k b REQ never", "['CANCELLED' 0 0 0]"),
+        ("EXISTS s", "0"),
+    ]);
+    assert_eq!(kinds(&mut stream), ["DEL s", "SECKILL.APPLY k"], "a fence has no entry");
+}
+
+#[test]
+fn a_late_payment_is_told_either_way() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 30 OUTBOX s"), "+OK");
+    for user in ["a", "b"] {
+        conn.cmd(&format!("SECKILL.GRAB k {user}"));
+        wait_for_no_holds(&server, "k");
+    }
+    conn.check(&[
+        ("DEL s", "1"),
+        ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['SOLD' 1 1 0]"),
+        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['EXPIRED' 2 1 0]"),
+        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['EXPIRED' 2 1 0]"),
+    ]);
+    assert_eq!(events(&mut conn, "s"), ["RECLAIM", "SOLDOUT", "RECLAIM-REFUSED"]);
+    let all = entries(&mut conn, "s");
+    assert_eq!((all[0].text("state"), all[2].text("state")), ("SOLD", "EXPIRED"));
+}
+
+/// A sale is no stream, least of all its own.
+#[test]
+fn a_sale_is_not_its_own_outbox() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 OUTBOX k", REFUSED),
+        ("EXISTS k", "0"),
+        ("SECKILL.INIT k 5", "+OK"),
+        ("SECKILL.ALTER k OUTBOX k", REFUSED),
+        ("SECKILL.INIT l 5 OUTBOX k", REFUSED),
+        ("EXISTS l", "0"),
+        ("SET text t", "+OK"),
+        ("SECKILL.INIT l 5 OUTBOX text", REFUSED),
+        ("SECKILL.ALTER k OUTBOX text", REFUSED),
+    ]);
+    let status = conn.cmd("SECKILL.STATUS k");
+    assert_eq!((status.field("outbox"), status.field("outbox_error")), (Reply::Nil, Reply::Int(0)));
+    conn.check(&[
+        ("SECKILL.ALTER k OUTBOX s", "+OK"),
+        ("SECKILL.ALTER k OUTBOX s", "+OK"),
+        ("SECKILL.ALTER k OUTBOX t", "-ERR OUTBOX can be set only while the sale has none"),
+    ]);
+    assert_eq!(events(&mut conn, "s"), ["ALTER"]);
+    assert_eq!(entries(&mut conn, "s")[0].text("outbox"), "s");
+    assert_eq!(entries(&mut conn, "s")[0].number("rev"), 1);
+}
+
+/// Who waits for entries is woken, on the primary and on a replica, by commands and by the clock.
+#[test]
+fn readers_that_wait_are_woken() {
+    let (server, replica) = (Server::start(), Server::start());
+    replica.follow(&server);
+    let mut conn = server.conn();
+    let init = format!("SECKILL.INIT k 5 HOLD {} OUTBOX s", slowed(120));
+    conn.check(&[(init.as_str(), "+OK"), ("XGROUP CREATE s group $", "+OK")]);
+    replica.wait_in_sync(&server);
+    let mut reader = server.conn();
+    let mut far_reader = replica.conn();
+    let mut grouped = server.conn();
+    for event in ["GRANT", "EXPIRE"] {
+        let last = entries(&mut conn, "s").last().map(|entry| entry.id.clone()).expect("an entry");
+        for waiting in [&mut reader, &mut far_reader] {
+            waiting.send(&["XREAD", "BLOCK", "0", "STREAMS", "s", &last]).expect("sent");
+        }
+        let words = ["XREADGROUP", "GROUP", "group", "me", "BLOCK", "0", "STREAMS", "s", ">"];
+        grouped.send(&words).expect("sent");
+        if event == "GRANT" {
+            wait_until("they wait", || {
+                let blocked = |server: &Server| server.info("clients", "blocked_clients");
+                blocked(&server) == "2" && blocked(&replica) == "1"
+            });
+            conn.cmd("SECKILL.GRAB k a");
+        }
+        for waiting in [&mut reader, &mut far_reader, &mut grouped] {
+            let reply = waiting.read().expect("a reply");
+            let entry = entry(&reply.items()[0].items()[1].items()[0]);
+            assert_eq!(entry.text("event"), event);
+        }
+    }
+}
+
+/// The operator must be allowed to write the stream; a buyer needs no permission for it.
+#[test]
+fn the_stream_needs_permission_at_init_alone() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    conn.check(&[
+        ("ACL SETUSER op on >pw ~sale:* -@all +seckill.init +seckill.alter", "+OK"),
+        ("ACL SETUSER reader on >pw ~sale:* %R~out:* -@all +seckill.init +seckill.alter", "+OK"),
+        ("ACL SETUSER chief on >pw ~sale:* ~out:* -@all +seckill.init +seckill.alter", "+OK"),
+        ("ACL SETUSER shop on >pw ~sale:* -@all +seckill.grab +seckill.confirm", "+OK"),
+        ("SECKILL.INIT sale:0 5", "+OK"),
+    ]);
+    let login = |user: &str| {
+        let mut conn = server.conn();
+        assert_eq!(conn.call(&format!("AUTH {user} pw")), "+OK");
+        conn
+    };
+    for user in ["op", "reader"] {
+        let mut operator = login(user);
+        for line in
+            ["SECKILL.INIT sale:1 5 OUTBOX out:1", "SECKILL.ALTER sale:0 LIMIT 2 OUTBOX out:1"]
+        {
+            let reply = operator.call(line);
+            assert!(reply.starts_with("-NOPERM"), "{user} {line}: {reply}");
+        }
+        assert_eq!(operator.call("SECKILL.INIT sale:9 5 LIMIT 2"), "+OK");
+    }
+    assert_eq!(conn.call("EXISTS sale:1 out:1"), "0");
+    let mut chief = login("chief");
+    chief.check(&[
+        ("SECKILL.INIT sale:1 5 HOLD 900000 OUTBOX out:1", "+OK"),
+        ("SECKILL.ALTER sale:0 OUTBOX out:0", "+OK"),
+    ]);
+    let mut shop = login("shop");
+    assert_eq!(shop.cmd("SECKILL.GRAB sale:1 a").items()[0].text(), "GRANTED");
+    assert_eq!(shop.call("SECKILL.CONFIRM sale:1 a"), "['SOLD' 1 1 0]");
+    assert_eq!(events(&mut conn, "out:1"), ["INIT", "GRANT", "CONFIRM"]);
+}
