@@ -339,12 +339,9 @@ impl Sale {
         if ticket > INTEGER_MAX {
             return Decision::misuse(Misuse::Exhausted);
         }
-        let mut place = list.place(ticket);
+        let place = list.place_without(ticket, gone.and_then(|(gone, _)| list.get(gone)));
         let mut changes = due.changes(None);
         if let Some((gone, reason)) = gone {
-            let qty = list.get(gone).map_or(0, |waiter| waiter.qty);
-            place.ahead -= 1;
-            place.units_ahead -= qty.min(place.units_ahead);
             changes.push(Change::untimed(Effect::Drop { ticket: gone, reason }));
         }
         let waiting = Waiting { ticket, user: grab.user, req, qty, until };

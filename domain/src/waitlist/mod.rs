@@ -186,6 +186,14 @@ impl Waitlist {
         place(ticket, &self.queue.find(ticket))
     }
 
+    /// The same once this one is gone, who is before the ticket.
+    pub(crate) fn place_without(&self, ticket: u64, gone: Option<Waiter<'_>>) -> Place {
+        let found = self.queue.find(ticket);
+        let ahead = found.ahead - u64::from(gone.is_some());
+        let units_ahead = found.units_ahead - gone.map_or(0, |gone| gone.qty);
+        Place { ticket, ahead, units_ahead: counted(units_ahead) }
+    }
+
     /// The same of this user's entry.
     pub fn place_of(&self, user: &[u8]) -> Option<Place> {
         let found = self.found(user)?;

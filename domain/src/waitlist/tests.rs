@@ -78,6 +78,17 @@ fn a_tree_answers_as_a_plain_list_does() {
 }
 
 /// At most 60 bytes an entry beside its ids, also once every other one has left.
+/// More than callers can count is one number for all, from which nothing can be taken.
+#[test]
+fn who_is_gone_is_left_out_before_units_are_counted() {
+    let mut list = Waitlist::new([1, 2]);
+    join(&mut list, 1, 3, AT);
+    join(&mut list, 2, INTEGER_MAX - 1, 0);
+    assert_eq!(list.place(3), Place { ticket: 3, ahead: 2, units_ahead: INTEGER_MAX });
+    let left = list.place_without(3, list.get(1));
+    assert_eq!(left, Place { ticket: 3, ahead: 1, units_ahead: INTEGER_MAX - 1 });
+}
+
 #[test]
 fn a_million_entries_are_compact() {
     let mut list = Waitlist::new([1, 2]);
