@@ -202,7 +202,7 @@ impl Waitlist {
 
     /// The entry of this user and what is before it, on one way down.
     fn found(&self, user: &[u8]) -> Option<Found<'_>> {
-        let oldest = self.queue.nth(0)?;
+        let oldest = self.queue.oldest()?;
         let mut found = None;
         self.users.find(self.hash(user), |value| {
             let there = self.queue.find(ticket_of(value.number, oldest));
@@ -246,7 +246,7 @@ impl Waitlist {
     /// Whether another entry can get the next ticket.
     pub(crate) fn has_room(&self) -> bool {
         let next = self.totals.last_ticket + 1;
-        let oldest = self.queue.nth(0).map_or(next, |oldest| oldest.min(next));
+        let oldest = self.queue.oldest().map_or(next, |oldest| oldest.min(next));
         self.len() < WAITERS_MAX && next <= INTEGER_MAX && next - oldest < u64::from(u32::MAX)
     }
 

@@ -357,6 +357,16 @@ impl Queue {
         leaves.flatten()
     }
 
+    /// The first ticket. The way to it is one that every look goes, so it is in the caches.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        let mut node = &self.root.node;
+        while let Node::Inner(branches) = node {
+            node = &branches.first()?.node;
+        }
+        let Node::Leaf(bytes) = node else { return None };
+        entry::all(bytes).next().map(|waiter| waiter.ticket)
+    }
+
     /// Ticket of the entry behind so many others.
     pub(super) fn nth(&self, mut number: u64) -> Option<u64> {
         let mut node = &self.root.node;
