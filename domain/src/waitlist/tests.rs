@@ -77,7 +77,6 @@ fn a_tree_answers_as_a_plain_list_does() {
     assert!(list.blocks_mut().next().is_none());
 }
 
-/// At most 60 bytes an entry beside its ids, also once every other one has left.
 /// More than callers can count is one number for all, from which nothing can be taken.
 #[test]
 fn who_is_gone_is_left_out_before_units_are_counted() {
@@ -89,6 +88,7 @@ fn who_is_gone_is_left_out_before_units_are_counted() {
     assert_eq!(left, Place { ticket: 3, ahead: 1, units_ahead: INTEGER_MAX - 1 });
 }
 
+/// At most 60 bytes an entry beside its ids, also once every other one has left.
 #[test]
 fn a_million_entries_are_compact() {
     let mut list = Waitlist::new([1, 2]);
