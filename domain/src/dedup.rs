@@ -218,4 +218,18 @@ mod tests {
         (100..200).for_each(|number| assert!(bytes(&mut fences, number, 128) >= 2 * 136));
         assert!((100..500).contains(&(fences.heap_bytes() / 200)), "{}", fences.heap_bytes());
     }
+
+    /// The same of restocks: each with its id.
+    #[test]
+    fn the_bytes_of_restocks_are_those_of_their_ids_at_least() {
+        let mut restocks = Restocks::default();
+        assert_eq!(restocks.heap_bytes(), 0);
+        for number in 0..100_u64 {
+            let mut req = vec![7; 92];
+            req.extend(number.to_be_bytes());
+            restocks.push(Restocked { req: req.into(), delta: 1, applied: 1, available: 1 });
+        }
+        let each = size_of::<Restocked>() + 100;
+        assert!((each..2 * each).contains(&(restocks.heap_bytes() / 100)));
+    }
 }

@@ -226,4 +226,15 @@ mod tests {
             [0, 0, 1, 1, 2]
         );
     }
+
+    /// MEMORY USAGE and what freeing costs: three lists, and what lies in them.
+    #[test]
+    fn the_bytes_of_rounds_are_those_of_their_lists() {
+        let mut rounds = Rounds::default();
+        assert_eq!((rounds.heap_bytes(), rounds.heap_blocks()), (0, 3));
+        rounds.totals =
+            (0..50).map(|round| Total { round, supply: 9, sold: 1, winners: 1 }).collect();
+        assert_eq!(rounds.heap_bytes(), rounds.totals.capacity() * size_of::<Total>());
+        assert!(rounds.heap_bytes() >= 50 * 32);
+    }
 }

@@ -351,4 +351,20 @@ mod tests {
             assert_eq!(named, Outcome::Misuse(Misuse::DrawTakesNoAmount));
         }
     }
+
+    /// What a dump may say that somebody drew.
+    #[test]
+    fn amounts_that_a_draw_can_come_to() {
+        let list = [5, 3];
+        let cases = [
+            (Draw::Packets { packets: 3, min: 2 }, 10, vec![2, 3, 6], vec![0, 1]),
+            (Draw::Uniform { low: 2, high: 4 }, 10, vec![1, 2, 4], vec![0, 5]),
+            (Draw::Equal { packets: 3 }, 10, vec![3, 4], vec![0, 2, 5]),
+            (Draw::list(&list), 8, vec![3, 5], vec![0]),
+        ];
+        for (draw, supply, drawn, never) in cases {
+            assert!(drawn.iter().all(|qty| draw.can_draw(*qty, supply)), "{draw:?}");
+            assert!(!never.iter().any(|qty| draw.can_draw(*qty, supply)), "{draw:?}");
+        }
+    }
 }

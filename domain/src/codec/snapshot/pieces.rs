@@ -69,7 +69,7 @@ pub struct ListedUsers<'a> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct StandingWaiter<'a> {
     #[serde(borrow)]
-    waiter: Waiter<'a>,
+    pub(super) waiter: Waiter<'a>,
     /// How often it was passed while it was the head.
     #[serde(deserialize_with = "wire::integer")]
     passed: u64,

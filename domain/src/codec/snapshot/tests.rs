@@ -9,9 +9,10 @@ use crate::model::balances::Escrow;
 use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
 use crate::request::terms::Terms;
-use crate::request::{Receive, Request, Restock, Send};
+use crate::request::{Amount, Grab, Receive, Request, Restock, Send, Wait};
 use crate::rounds::{Schedule, Total};
 use crate::testing::{bytes_of, created, grab, init, run};
+use crate::waitlist::WaitTerms;
 use crate::Sale;
 
 const SCHEDULE: Schedule = Schedule { period_ms: 10, offset_ms: 3, lasts_ms: 5, carry: false };
@@ -25,6 +26,17 @@ fn with_rounds(draw: Option<Draw>) -> Sale {
         grab(&mut sale, "u", clock_ms);
     }
     assert_eq!((sale.balances().round, sale.balances().grants), (2, 2));
+    sale
+}
+
+/// A sale of three listed amounts, the first of them granted.
+fn with_a_list() -> Sale {
+    let list = [5, 6, 7];
+    let terms = Terms { limit: 0, draw: Some(Draw::list(&list)), ..Terms::default() };
+    let mut wanted = init(18, terms);
+    wanted.amounts = list.to_vec();
+    let mut sale = created(&wanted, 1);
+    grab(&mut sale, "u", 2);
     sale
 }
 
@@ -231,12 +243,7 @@ fn rows_of_an_old_round_are_checked() {
 /// Pieces come in the order in which they are written.
 #[test]
 fn amounts_behind_rows_are_refused() {
-    let list = [5, 6, 7];
-    let terms = Terms { limit: 0, draw: Some(Draw::list(&list)), ..Terms::default() };
-    let mut wanted = init(18, terms);
-    wanted.amounts = list.to_vec();
-    let mut sale = created(&wanted, 1);
-    grab(&mut sale, "u", 2);
+    let sale = with_a_list();
     let all: Vec<_> = sale.pieces().collect();
     let [base, amounts, rows] = &all[..] else { panic!("other pieces: {all:?}") };
     let in_order = begun([base.clone(), amounts.clone(), rows.clone()]);
@@ -245,6 +252,45 @@ fn amounts_behind_rows_are_refused() {
     assert_eq!(after(&behind, amounts.clone()), Err(Refused::Law));
     let twice = load(&[base.clone(), rows.clone(), amounts.clone()]);
     assert_eq!(twice.err(), Some(Refused::Law));
+    // As many as the base announces at most, and never none.
+    let empty = begun([base.clone()]);
+    assert_eq!(after(&empty, amounts.clone()), Ok(()));
+    for list in [vec![], vec![5, 6, 7, 1], vec![5, 6, INTEGER_MAX]] {
+        assert_eq!(after(&empty, Piece::Amounts(list)), Err(Refused::Law));
+    }
+}
+
+/// Amounts are announced by a base whose sale has a list, for no more than its packets.
+#[test]
+fn a_base_announces_the_amounts_of_its_draw() {
+    let packets = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
+    for (sale, most) in [(packets, 0), (with_a_list(), 2)] {
+        let Some(Piece::Base(base)) = sale.pieces().next() else { panic!("no base") };
+        for (amounts, taken) in [(most, true), (most + 1, false)] {
+            let mut other = base.clone();
+            other.amounts = amounts;
+            assert_eq!(other.begin([1, 2]).is_ok(), taken, "{amounts} amounts");
+        }
+    }
+}
+
+/// Entries have tickets that were given out, in a sale whose offers end.
+#[test]
+fn entries_that_nobody_can_have_are_refused() {
+    let waitlist = Some(WaitTerms { max: 9, offer_ms: 10, overtake: 0 });
+    let mut sale = created(&init(1, Terms { waitlist, ..Terms::default() }), 1);
+    grab(&mut sale, "w", 2);
+    let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
+    run(&mut sale, &Request::Wait(Wait { grab, until: 0 }), 3);
+    let all: Vec<_> = sale.pieces().collect();
+    let place = all.iter().position(|piece| matches!(piece, Piece::Waiters(_))).unwrap();
+    let Piece::Waiters(waiting) = all[place].clone() else { panic!("no entries") };
+    let before = begun(all.iter().filter(|piece| !matches!(piece, Piece::Waiters(_))).cloned());
+    assert_eq!(after(&before, all[place].clone()), Ok(()));
+    assert_eq!(after(&before, Piece::Waiters(vec![])), Err(Refused::Law), "nobody");
+    let mut never_given = waiting.clone();
+    never_given[0].waiter.ticket = 2;
+    assert_eq!(after(&before, Piece::Waiters(never_given)), Err(Refused::Law), "ticket 2");
 }
 
 /// Counters are of one node: a log that brings them is refused.
