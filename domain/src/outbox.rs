@@ -22,7 +22,7 @@ pub struct Entry<'e> {
     pub data: &'e [u8],
     /// Whom it is about.
     pub user: Option<&'e [u8]>,
-    /// The request id of the grant or of the restock.
+    /// The request id of the grant, of the restock or of who waits.
     pub req: Option<&'e [u8]>,
     /// The stream that the sale's terms name.
     pub outbox: Option<&'e [u8]>,

@@ -11,7 +11,7 @@ use crate::memory::put_decimal;
 /// there is one so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Event, sale, data; user, req and outbox where there is one.
+    /// Event, sale, data; user, req, outbox and split where there is one.
     V1,
 }
 
