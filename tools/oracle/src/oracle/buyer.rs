@@ -115,9 +115,8 @@ impl Oracle {
         let available = self.available() - qty;
         self.flush_lapses();
         self.drop_own(user, now);
-        if let Some(head) = passed {
+        if passed.is_some() {
             self.change(now);
-            self.pass(head, 0);
         }
         let reply = self.grant(user, qty, ask, req, now);
         assert!(reply.ends_with(&format!(" {available}")), "what is left is what it took from");
@@ -125,6 +124,10 @@ impl Oracle {
         self.serve(false, now);
         self.list.reserved = 0;
         self.list.freed = false;
+        // The others were served as before it: it passes the head after all of them.
+        if let Some(head) = passed {
+            self.pass(head, 0);
+        }
         reply
     }
 
