@@ -272,7 +272,7 @@ impl Sale {
         if wanted > allowance {
             return Err(Outcome::OverLimit { allowance });
         }
-        let refused = Outcome::SoldOut { held: self.may_return(&due.balances).max(1) };
+        let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
         let Some(list) = self.waiters() else { return Err(refused) };
         let mut service = Service::new(self, list, t, *due.balances);
         due.seqs.iter().for_each(|seq| service.note_moved(*seq, State::Expired));

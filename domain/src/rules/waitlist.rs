@@ -61,11 +61,6 @@ enum Served {
 }
 
 impl Sale {
-    /// Units that may come back by themselves.
-    pub(crate) fn may_return(&self, balances: &Balances) -> u64 {
-        balances.may_come_back()
-    }
-
     /// Whether an entry is judged as gone at `t`.
     pub(crate) fn is_over(&self, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
         let close_at = self.terms.close_at;
@@ -244,7 +239,7 @@ impl<'s> Service<'s> {
 
     /// The head: the lowest ticket whose units are there or may come back by themselves.
     pub(crate) fn head(&self) -> Option<Waiter<'s>> {
-        let pool = self.balances.available + self.sale.may_return(&self.balances);
+        let pool = self.balances.available + self.balances.may_come_back();
         self.first_within(pool, 0)
     }
 
