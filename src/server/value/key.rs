@@ -128,18 +128,14 @@ impl Key<'_> {
 
     /// What is at the key now.
     pub fn slot(&mut self) -> Slot<&mut Sale> {
-        match self.found() {
-            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
-            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
-            // only one of this call.
-            Slot::Sale(sale) => Slot::Sale(unsafe { &mut *sale.as_ptr() }),
-            Slot::Missing => Slot::Missing,
-            Slot::Foreign => Slot::Foreign,
-        }
+        // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
+        // deleted. This call is the only one that runs, and `&mut self` makes this borrow the only
+        // one of this call.
+        self.found(|sale| unsafe { &mut *sale.as_ptr() })
     }
 
-    /// What is at the key now, not yet borrowed.
-    fn found(&self) -> Slot<NonNull<Sale>> {
+    /// What is at the key now; `borrow` borrows the sale.
+    fn found<S>(&self, borrow: impl FnOnce(NonNull<Sale>) -> S) -> Slot<S> {
         if self.key.is_null() {
             return Slot::Missing;
         }
@@ -148,7 +144,7 @@ impl Key<'_> {
         if !kind.is_null() && kind == type_handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
-            return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
+            return NonNull::new(value.cast()).map_or(Slot::Foreign, |it| Slot::Sale(borrow(it)));
         }
         // SAFETY: as above.
         match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
@@ -187,13 +183,9 @@ impl View<'_> {
 
     /// What is at the key now.
     pub fn slot(&self) -> Slot<&Sale> {
-        match self.0.found() {
-            // SAFETY: as for a key that is open for writing; nobody changes the sale while this
-            // call stands still.
-            Slot::Sale(sale) => Slot::Sale(unsafe { &*sale.as_ptr() }),
-            Slot::Missing => Slot::Missing,
-            Slot::Foreign => Slot::Foreign,
-        }
+        // SAFETY: as for a key that is open for writing; nobody changes the sale while this call
+        // stands still.
+        self.0.found(|sale| unsafe { &*sale.as_ptr() })
     }
 }
 
