@@ -82,10 +82,10 @@ final class Buyer
         return file_get_contents("$this->file.told");
     }
 
-    /** What it said, in a line. */
+    /** What it said, in a line, without a dump behind it. */
     public function says(): string
     {
-        $line = trim(preg_replace('/\s+|<br\/>|<pre>/', ' ', $this->told()));
+        $line = trim(preg_replace('/<pre>.*|\s+|<br\/>/s', ' ', $this->told()));
         return $line === '' ? 'nothing' : preg_replace('/^(.{60}).+/u', '$1...', $line);
     }
 
