@@ -8,6 +8,7 @@ use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 use smallvec::SmallVec;
 
 use super::data_set::timer;
+use super::ffi::api::clock_ms;
 use super::ffi::ctx::Ctx;
 use super::ffi::reply::Reply;
 use super::propagation::outbox::{Appended, Outbox};
@@ -48,7 +49,7 @@ impl<'a> Call<'a> {
 
     /// The moment of this call: the clock is read once.
     pub fn now(&mut self) -> Now {
-        *self.now.get_or_insert_with(epoch::now)
+        *self.now.get_or_insert_with(|| Now { clock_ms: clock_ms(), run: epoch::run() })
     }
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.

@@ -153,7 +153,8 @@ unsafe fn run(
         let strings = argv.split_first().map_or(&[][..], |(_, strings)| strings);
         // SAFETY: as above.
         let bytes = strings.iter().map(|string| unsafe { bytes_of(*string) });
-        let args: SmallVec<[&[u8]; ARGS_INLINE]> = bytes.collect();
+        let mut args = SmallVec::<[&[u8]; ARGS_INLINE]>::new();
+        args.extend(bytes);
         if spec.finds_keys() && is_about_keys(ctx) {
             report_keys(ctx, spec, &args);
         } else if let Some(error) = refusal(ctx, spec) {

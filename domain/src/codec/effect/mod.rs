@@ -203,7 +203,7 @@ pub enum Effect<'a> {
         pass: u64,
     },
     /// A user joins the waiting list.
-    Wait(Waiting<'a>),
+    Wait(Joining<'a>),
     /// An entry leaves the waiting list.
     Leave {
         /// Its ticket.
@@ -238,9 +238,9 @@ pub enum Effect<'a> {
     },
 }
 
-/// Somebody about to wait.
+/// What Wait tells of who joins; once it is made, they are a `Waiter` of the list.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Waiting<'a> {
+pub struct Joining<'a> {
     /// The ticket that they get.
     #[serde(deserialize_with = "wire::integer")]
     pub ticket: u64,
