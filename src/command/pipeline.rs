@@ -15,8 +15,8 @@ use std::slice;
 
 use super::{errors, reply};
 use crate::server::call::Call;
+use crate::server::call::Reply;
 use crate::server::data_set::counts::{self, Load};
-use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
 };

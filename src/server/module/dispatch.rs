@@ -9,10 +9,9 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use smallvec::SmallVec;
 
 use super::spec::{KeySpec, Spec};
-use crate::server::call::{Call, BEING_CHANGED};
+use crate::server::call::{Call, Reply, BEING_CHANGED};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::reply::Reply;
 
 /// Commands that there is room for.
 const COMMANDS_MAX: usize = 32;

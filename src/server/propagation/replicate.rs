@@ -42,7 +42,25 @@ pub(crate) fn changes(
             plan.position(done..done + part.len(), entries).encode(scratch);
             done += part.len();
             let status = match part {
-                [change] => one(ctx, key, scratch, change),
+                [change] => {
+                    let split = scratch.len();
+                    change.encode(scratch);
+                    let (position, effect) = scratch.split_at(split);
+                    // SAFETY: the key's name is alive, the format names one string and two buffers
+                    // with their lengths, and the server copies all of them before it returns.
+                    unsafe {
+                        api!(RedisModule_Replicate)(
+                            ctx.raw(),
+                            APPLY.as_ptr(),
+                            c"sbb".as_ptr(),
+                            key,
+                            position.as_ptr(),
+                            position.len(),
+                            effect.as_ptr(),
+                            effect.len(),
+                        )
+                    }
+                }
                 part => many(ctx, key, scratch, part),
             };
             if status as isize != raw::REDISMODULE_OK {
@@ -53,33 +71,6 @@ pub(crate) fn changes(
             *scratch = Vec::new();
         }
     });
-}
-
-/// Replicates a change; `scratch` holds its position.
-#[inline]
-fn one(
-    ctx: Ctx<'_>,
-    key: *mut RedisModuleString,
-    scratch: &mut Vec<u8>,
-    change: &Change<'_>,
-) -> c_int {
-    let split = scratch.len();
-    change.encode(scratch);
-    let (position, effect) = scratch.split_at(split);
-    // SAFETY: the key's name is alive, the format names one string and two buffers with their
-    // lengths, and the server copies all of them before it returns.
-    unsafe {
-        api!(RedisModule_Replicate)(
-            ctx.raw(),
-            APPLY.as_ptr(),
-            c"sbb".as_ptr(),
-            key,
-            position.as_ptr(),
-            position.len(),
-            effect.as_ptr(),
-            effect.len(),
-        )
-    }
 }
 
 /// Replicates changes in one command; `scratch` holds their position.
