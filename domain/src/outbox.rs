@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use crate::codec::effect::{Effect, Waiting};
+use crate::codec::effect::{Effect, Joining};
 use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
@@ -191,7 +191,7 @@ impl Sale {
                 put_number(data, r#","round":"#, *round);
                 Raw::default()
             }
-            (Effect::Wait(Waiting { ticket, user, req, qty, until }), EventKind::Wait) => {
+            (Effect::Wait(Joining { ticket, user, req, qty, until }), EventKind::Wait) => {
                 let (ticket, qty, until) = (*ticket, *qty, *until);
                 put_waiter(data, &Waiter { ticket, user, req, qty, at: 0, until }, None)
             }

@@ -1,7 +1,7 @@
 //! Handing changes to replicas and to the append-only file.
 
 use std::ffi::CStr;
-use std::mem;
+use std::os::raw::c_int;
 use std::ptr;
 
 use redis_module::raw::{self, RedisModuleString};
@@ -35,43 +35,42 @@ pub(crate) fn changes(
     plan: &Plan<'_>,
     entries: Option<EntriesAt>,
 ) {
-    let lock = ctx.lock();
-    let mut scratch = SCRATCH.with(lock, mem::take);
-    let mut done = 0;
-    for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
-        scratch.clear();
-        plan.position(done..done + part.len(), entries).encode(&mut scratch);
-        done += part.len();
-        let replicated = match part {
-            [change] => {
-                let split = scratch.len();
-                change.encode(&mut scratch);
-                let (position, effect) = scratch.split_at(split);
-                // SAFETY: the key's name is alive, the format names one string and two buffers with
-                // their lengths, and the server copies all of them before it returns.
-                let status = unsafe {
-                    api!(RedisModule_Replicate)(
-                        ctx.raw(),
-                        APPLY.as_ptr(),
-                        c"sbb".as_ptr(),
-                        key,
-                        position.as_ptr(),
-                        position.len(),
-                        effect.as_ptr(),
-                        effect.len(),
-                    )
-                };
-                status as isize == raw::REDISMODULE_OK
+    SCRATCH.with(ctx.lock(), |scratch| {
+        let mut done = 0;
+        for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
+            scratch.clear();
+            plan.position(done..done + part.len(), entries).encode(scratch);
+            done += part.len();
+            let status = match part {
+                [change] => {
+                    let split = scratch.len();
+                    change.encode(scratch);
+                    let (position, effect) = scratch.split_at(split);
+                    // SAFETY: the key's name is alive, the format names one string and two buffers
+                    // with their lengths, and the server copies all of them before it returns.
+                    unsafe {
+                        api!(RedisModule_Replicate)(
+                            ctx.raw(),
+                            APPLY.as_ptr(),
+                            c"sbb".as_ptr(),
+                            key,
+                            position.as_ptr(),
+                            position.len(),
+                            effect.as_ptr(),
+                            effect.len(),
+                        )
+                    }
+                }
+                part => many(ctx, key, scratch, part),
+            };
+            if status as isize != raw::REDISMODULE_OK {
+                log::warning(NOT_REPLICATED);
             }
-            part => many(ctx, key, &mut scratch, part),
-        };
-        if !replicated {
-            log::warning(NOT_REPLICATED);
         }
-    }
-    if scratch.capacity() <= SCRATCH_BYTES_MAX {
-        SCRATCH.with(lock, |kept| *kept = scratch);
-    }
+        if scratch.capacity() > SCRATCH_BYTES_MAX {
+            *scratch = Vec::new();
+        }
+    });
 }
 
 /// Replicates changes in one command; `scratch` holds their position.
@@ -80,7 +79,7 @@ fn many(
     key: *mut RedisModuleString,
     scratch: &mut Vec<u8>,
     changes: &[Change<'_>],
-) -> bool {
+) -> c_int {
     let split = scratch.len();
     let mut effects = Effects { strings: Vec::with_capacity(changes.len()) };
     for change in changes {
@@ -89,7 +88,7 @@ fn many(
         effects.push(&scratch[split..]);
     }
     // SAFETY: as for one change; the vector is of strings that live until `effects` is dropped.
-    let status = unsafe {
+    unsafe {
         api!(RedisModule_Replicate)(
             ctx.raw(),
             APPLY.as_ptr(),
@@ -100,8 +99,7 @@ fn many(
             effects.strings.as_ptr(),
             effects.strings.len(),
         )
-    };
-    status as isize == raw::REDISMODULE_OK
+    }
 }
 
 /// Strings of the server that are freed with this.
