@@ -4,7 +4,7 @@
 //! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only
 //! where there is one. Every node writes it itself, from the change and from its own state.
 
-use crate::codec::effect::{Effect, Waiting};
+use crate::codec::effect::{Effect, Joining};
 use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
@@ -186,7 +186,7 @@ impl Sale {
                 put_number(data, r#","round":"#, *round);
                 Raw::default()
             }
-            (Effect::Wait(Waiting { ticket, user, req, qty, until }), EventKind::Wait) => {
+            (Effect::Wait(Joining { ticket, user, req, qty, until }), EventKind::Wait) => {
                 let (ticket, qty, until) = (*ticket, *qty, *until);
                 put_waiter(data, &Waiter { ticket, user, req, qty, at: 0, until }, None)
             }

@@ -3,10 +3,26 @@
 
 use crate::support::{Conn, Options, Reply, Server};
 
-const V1_RDB: &[u8] = include_bytes!("../golden/v1.rdb");
-const V1_COMMANDS: &str = include_str!("../golden/v1.commands");
-const V1_AOF: &[u8] = include_bytes!("../golden/v1.aof");
-const KEYS: [&str; 5] = ["full", "held", "listed", "packets", "part"];
+/// A session with its snapshot and its rewritten log.
+struct Golden {
+    commands: &'static str,
+    rdb: &'static [u8],
+    aof: &'static [u8],
+    keys: &'static [&'static str],
+}
+
+const V1: Golden = Golden {
+    commands: include_str!("../golden/v1.commands"),
+    rdb: include_bytes!("../golden/v1.rdb"),
+    aof: include_bytes!("../golden/v1.aof"),
+    keys: &["full", "held", "listed", "packets", "part"],
+};
+const V1_WAITLIST: Golden = Golden {
+    commands: include_str!("../golden/v1-waitlist.commands"),
+    rdb: include_bytes!("../golden/v1-waitlist.rdb"),
+    aof: include_bytes!("../golden/v1-waitlist.aof"),
+    keys: &["concert"],
+};
 
 /// The times and the epochs of the session in v1.commands.
 const V1_STATUS: &str = "\
@@ -73,7 +89,7 @@ fn fields(map: &Reply, like: &str) -> String {
 
 #[test]
 fn a_snapshot_of_version_1_loads() {
-    let server = with_snapshot(V1_RDB);
+    let server = with_snapshot(V1.rdb);
     let mut conn = server.conn();
     let status = conn.cmd("SECKILL.STATUS full");
     assert_eq!(fields(&status, V1_STATUS), V1_STATUS);
@@ -98,31 +114,61 @@ fn a_snapshot_of_version_1_loads() {
     assert_eq!(server.log().matches("a sale was not loaded").count(), 0);
 }
 
+/// Who waits, how often the head was passed, and which grants are offers.
+#[test]
+fn a_waiting_list_of_version_1_goes_on() {
+    let server = with_snapshot(V1_WAITLIST.rdb);
+    let mut conn = server.conn();
+    let status = "'waitlist' 12 'offer_ms' 2400000000 'overtake' 2 'waiting' 3 'waiting_units' 6 \
+        'waiting_since' 4102444800140 'offered' 3";
+    assert_eq!(fields(&conn.cmd("SECKILL.STATUS concert"), status), status);
+    conn.check(&[
+        (
+            "SECKILL.WAITERS concert 0",
+            "[0 [[10 'mike' 2 'm-1' 4102444800140 4102544800000] \
+             [12 'oscar' 3 'o-1' 4102444800156 0] \
+             [13 'paula' 1 'p-1' 4102444800183 4102544800001]]]",
+        ),
+        // A unit is there, but mike was passed twice.
+        ("SECKILL.GRAB concert victor REQ v-1", "['SOLDOUT' 16]"),
+        ("SECKILL.GRAB concert heidi REQ h-1", "['REPLAY' 0 0 'CANCELLED' 0]"),
+        ("SECKILL.CANCEL concert dave REQ d-1", "['CANCELLED' 7 3 0]"),
+        ("SECKILL.CONFIRM concert mike REQ m-1", "['SOLD' 13 2 0]"),
+        ("SECKILL.CONFIRM concert paula REQ p-1", "['SOLD' 14 1 0]"),
+        ("SECKILL.PLACE concert oscar", "['WAITING' 12 0 0]"),
+    ]);
+    server.assert_sound("concert");
+}
+
 /// The same session today leads to the same sales: effects of version 1 are still understood. Holds
 /// and rounds are of the year 2100, so that none ends while it is looked at.
 #[test]
-fn the_session_of_version_1_leads_to_its_snapshot() {
-    let (loaded, server) = (with_snapshot(V1_RDB), Server::start());
-    replay(&mut server.conn(), V1_COMMANDS);
-    for key in KEYS {
-        assert_eq!(server.digest(key), loaded.digest(key), "{key}");
-        assert_eq!(server.picture(key), loaded.picture(key), "{key}");
-        loaded.assert_sound(key);
+fn a_session_of_version_1_leads_to_its_snapshot() {
+    for golden in [V1, V1_WAITLIST] {
+        let (loaded, server) = (with_snapshot(golden.rdb), Server::start());
+        replay(&mut server.conn(), golden.commands);
+        for key in golden.keys {
+            assert_eq!(server.digest(key), loaded.digest(key), "{key}");
+            assert_eq!(server.picture(key), loaded.picture(key), "{key}");
+            loaded.assert_sound(key);
+        }
     }
 }
 
 /// The log as version 1 rewrote it, without a snapshot in front: the pieces as effects.
 #[test]
 fn a_rewritten_log_of_version_1_leads_to_its_snapshot() {
-    let (loaded, server) = (with_snapshot(V1_RDB), Server::start());
-    let (mut conn, mut rest) = (server.conn(), V1_AOF);
-    while !rest.is_empty() {
-        let command = Reply::read(&mut rest).expect("a command");
-        let words: Vec<&[u8]> = command.items().iter().map(Reply::bytes).collect();
-        assert_eq!(conn.ask(&words).to_string(), "+OK", "{command}");
-    }
-    for key in KEYS {
-        assert_eq!(server.digest(key), loaded.digest(key), "{key}");
-        server.assert_sound(key);
+    for golden in [V1, V1_WAITLIST] {
+        let (loaded, server) = (with_snapshot(golden.rdb), Server::start());
+        let (mut conn, mut rest) = (server.conn(), golden.aof);
+        while !rest.is_empty() {
+            let command = Reply::read(&mut rest).expect("a command");
+            let words: Vec<&[u8]> = command.items().iter().map(Reply::bytes).collect();
+            assert_eq!(conn.ask(&words).to_string(), "+OK", "{command}");
+        }
+        for key in golden.keys {
+            assert_eq!(server.digest(key), loaded.digest(key), "{key}");
+            server.assert_sound(key);
+        }
     }
 }

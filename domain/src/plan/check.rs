@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::admission::List;
-use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, UsersChange, Waiting};
+use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, Joining, UsersChange};
 use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Piece};
 use crate::draw::amounts::PlannedAmounts;
@@ -246,7 +246,7 @@ fn are_entangled(changes: &[Change<'_>]) -> bool {
             alters += 1;
             alters == 1 && !waits
         }
-        Effect::Wait(Waiting { user, req, .. }) => {
+        Effect::Wait(Joining { user, req, .. }) => {
             let is_first = !core::mem::replace(&mut waits, true);
             is_first && alters == 0 && grants.insert((user, req))
         }

@@ -98,7 +98,7 @@ impl Sale {
             }
             // All of it is in the numbers.
             Effect::Elsewhere { .. } => {}
-            Effect::Wait(waiting) => self.join_list(waiting),
+            Effect::Wait(joining) => self.join_list(joining),
             Effect::Leave { ticket } => self.leave_list(*ticket),
             Effect::Drop { ticket, .. } => self.drop_waiter(*ticket),
             Effect::Offer { ticket, hold_ms, passed } => self.offer(*ticket, *hold_ms, *passed),
@@ -218,6 +218,7 @@ impl Sale {
         }
     }
 
+    /// Gives a grant the state that it is in from now on: confirmed, cancelled, expired, refunded.
     fn settle(&mut self, seq: u64, to: State) {
         if self.extras.is_some() {
             self.end_offer(seq);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::check::{check, Checker};
 use super::Planner;
-use crate::codec::effect::{Effect, Waiting};
+use crate::codec::effect::{Effect, Joining};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::NewGrant;
 use crate::model::balances::Stock;
@@ -88,7 +88,7 @@ impl Checker<'_> {
     /// Checks what a change does to the waiting list.
     pub(super) fn list_effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
         match effect {
-            Effect::Wait(waiting) => self.wait(waiting),
+            Effect::Wait(joining) => self.wait(joining),
             Effect::Leave { ticket } | Effect::Drop { ticket, .. } | Effect::Pass { ticket } => {
                 self.planner.waiter(*ticket).map(|_| ())
             }
@@ -106,8 +106,8 @@ impl Checker<'_> {
         }
     }
 
-    fn wait(&mut self, waiting: &Waiting<'_>) -> Result<(), Refused> {
-        let Waiting { ticket, user, req, .. } = *waiting;
+    fn wait(&mut self, joining: &Joining<'_>) -> Result<(), Refused> {
+        let Joining { ticket, user, req, .. } = *joining;
         let list = self.sale().waitlist().ok_or(Refused::Law)?;
         check(list.has_room() && ticket == list.totals.last_ticket + 1)?;
         if let Some(waiter) = list.find(user) {
@@ -144,8 +144,8 @@ impl Sale {
         waiter.filter(|waiter| waiter.req == req)
     }
 
-    pub(super) fn join_list(&mut self, waiting: &Waiting<'_>) {
-        let Waiting { ticket, user, req, qty, until } = *waiting;
+    pub(super) fn join_list(&mut self, joining: &Joining<'_>) {
+        let Joining { ticket, user, req, qty, until } = *joining;
         let at = self.balances.t;
         if let Some(list) = self.waitlist_mut() {
             list.join(&Waiter { ticket, user, req, qty, at, until });

@@ -1,6 +1,6 @@
 //! Judging a GRAB, in the order that the contract gives.
 
-use crate::codec::effect::{Change, Changes, Effect, Granting, Waiting};
+use crate::codec::effect::{Change, Changes, Effect, Granting, Joining};
 use crate::draw::amounts::Amounts;
 use crate::draw::{Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
@@ -344,8 +344,8 @@ impl Sale {
         if let Some((gone, reason)) = gone {
             changes.push(Change::untimed(Effect::Drop { ticket: gone, reason }));
         }
-        let waiting = Waiting { ticket, user: grab.user, req, qty, until };
-        changes.push(Change::untimed(Effect::Wait(waiting)));
+        let joining = Joining { ticket, user: grab.user, req, qty, until };
+        changes.push(Change::untimed(Effect::Wait(joining)));
         self.changes(Outcome::Waiting(place), changes, None, now)
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::memory::{put_varint, Reader};
 use crate::model::wire;
 
-/// Somebody who waits, and for what.
+/// An entry as it stands on the list: who waits, and for what. The effect that enters it is
+/// `Joining`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter<'a> {
     /// Its number: who asked first has the lowest.

@@ -40,7 +40,8 @@ pub struct Change<'a> {
     pub effect: Effect<'a>,
 }
 
-/// The forms of a change. What is here stays readable, and a later version adds its own behind it.
+/// The versions of a change's bytes. What is here stays readable, and a later version adds its own
+/// behind it.
 /// `E` is the effect, or lends it.
 #[derive(Serialize, Deserialize)]
 enum Form<E> {
@@ -203,7 +204,7 @@ pub enum Effect<'a> {
         pass: u64,
     },
     /// A user joins the waiting list.
-    Wait(Waiting<'a>),
+    Wait(Joining<'a>),
     /// An entry leaves the waiting list.
     Leave {
         /// Its ticket.
@@ -238,9 +239,9 @@ pub enum Effect<'a> {
     },
 }
 
-/// Somebody about to wait.
+/// What Wait tells of who joins; once it is made, they are a `Waiter` of the list.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Waiting<'a> {
+pub struct Joining<'a> {
     /// The ticket that they get.
     #[serde(deserialize_with = "wire::integer")]
     pub ticket: u64,

@@ -22,7 +22,7 @@ fn piece(effect: Effect<'_>) -> Vec<u8> {
 const ALICE: Granting<'_> = Granting { user: b"alice", req: None, qty: 1, hold_ms: 0 };
 const PAID: Importing<'_> = Importing { user: b"u", req: b"r", qty: 2, at: 5 };
 
-const WAITS: Waiting<'_> = Waiting { ticket: 7, user: b"w", req: b"r", qty: 2, until: 9 };
+const WAITS: Joining<'_> = Joining { ticket: 7, user: b"w", req: b"r", qty: 2, until: 9 };
 
 fn start(terms: Terms, amounts: &[u64]) -> Effect<'static> {
     let (id, secret, amounts) = (130, [b'x'; 16], amounts.to_vec());
