@@ -156,7 +156,8 @@ fn what_moves_between_parts_up_to_the_largest_number() {
 #[test]
 fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
     let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64 - 1;
-    let cases: [(fn(&mut Sale, u64), u64); 3] = [
+    type Set = fn(&mut Sale, u64);
+    let cases: [(Set, u64); 3] = [
         (|it, version| it.balances.version = version, last_version),
         (|it, rev| it.balances.rev = rev, REV_LAST),
         // The next run has an epoch of its own.

@@ -1,5 +1,5 @@
-//! Which mutants each test of the domain comes to, and how long it takes: a mutant is tried on those
-//! alone that come to it, the quickest first.
+//! Which mutants each test of the domain comes to, and how long it takes: a mutant is tried on
+//! those alone that come to it, the quickest first.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;

@@ -78,8 +78,8 @@ pub fn domain(tests: &[Test], programs: &Programs, folder: &Path, number: usize)
     Outcome::Survived
 }
 
-/// Tries the mutant `number` (0: none) on the tests of the commands and of the server. One that fails must do so twice: some
-/// of them measure time.
+/// Tries the mutant `number` (0: none) on the tests of the commands and of the server. One that
+/// fails must do so twice: some of them measure time.
 pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
     for program in &programs.command {
         match run(programs, program, folder, number, &[]) {

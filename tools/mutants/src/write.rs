@@ -13,8 +13,8 @@ pub struct Switch {
     pub mutants: Vec<(usize, String)>,
 }
 
-/// The function that says which one is on; a copy of it stands in each crate. Instead of switching one
-/// on it can note which ones a run comes to.
+/// The function that says which one is on; a copy of it stands in each crate. Instead of switching
+/// one on it can note which ones a run comes to.
 pub const FUNCTION: &str = "
 #[doc(hidden)]
 #[allow(missing_docs)]
@@ -41,7 +41,8 @@ fn seckill_reached(number: u32) -> bool {
 
 /// The variable that says it.
 pub const VARIABLE: &str = "SECKILL_MUTANT";
-/// What it says when the ones that a run comes to are noted, and the variable with the file for that.
+/// What it says when the ones that a run comes to are noted, and the variable with the file for
+/// that.
 pub const NOTING: (usize, &str) = (u32::MAX as usize, "SECKILL_REACHED");
 
 /// The file with its switches.

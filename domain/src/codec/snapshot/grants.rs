@@ -239,6 +239,15 @@ fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
 }
 
 #[cfg(test)]
+impl Grants<'_> {
+    /// The first of them, so often and each of `qty`.
+    pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
+        let grants = (0..count).map(|_| Standing { qty, ..self.grants[0] }).collect();
+        Grants { first: self.first, grants }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::ledger::Ledger;
@@ -268,14 +277,5 @@ mod tests {
             assert_eq!(cut(&ledger).collect::<Vec<_>>(), expected, "{user_len} {req_len}");
         }
         assert_eq!(cut(&Ledger::starting([1, 2], 7, 0)).next(), None);
-    }
-}
-
-#[cfg(test)]
-impl Grants<'_> {
-    /// The first of them, so often and each of `qty`.
-    pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
-        let grants = (0..count).map(|_| Standing { qty, ..self.grants[0] }).collect();
-        Grants { first: self.first, grants }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::admission::Admission;
+use crate::model::balances::Escrow;
 use crate::parts::Split;
 use crate::request::terms::Terms;
 use crate::testing::{created, init};
@@ -109,7 +110,8 @@ fn pairs_that_a_part_can_have() {
     let (mut known, balances) = sale(Terms { split, ..Terms::default() }, 3);
     let pair = |peer, sent, received| Pair { peer, sent, received };
     let mut check = |moved: (u64, u64), pairs: &[Pair]| {
-        known.escrow.as_mut().map(|escrow| (escrow.sent, escrow.received) = moved);
+        let (sent, received) = moved;
+        known.escrow = Some(Escrow { sent, received, ..Escrow::default() });
         check_pairs(&known, pairs, &balances)
     };
     assert_eq!(check((3, 2), &[pair(0, 3, 0), pair(2, 0, 2)]), Ok(()));
