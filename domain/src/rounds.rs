@@ -169,7 +169,7 @@ impl Rounds {
         }
     }
 
-    /// Gives back a little of the memory that nobody needs. False when there is none left.
+    /// Frees a little of the memory of rounds that are no longer kept. False when none is left.
     pub fn shed(&mut self) -> bool {
         if let Some(ledger) = self.dropping.last_mut() {
             if !ledger.shed(SHED_BLOCKS_PER_STEP) {

@@ -3,6 +3,7 @@
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
 import seckill.Sale;
 
@@ -10,6 +11,19 @@ public class After {
     private final Sale sale;
 
     public After(Sale sale) { this.sale = sale; }
+
+    // click
+    static String click(Callable<String> page) throws Exception {
+        try {
+            return page.call();
+        } catch (Sale.Unanswered | SQLException why) {
+            System.err.println(why.getMessage());
+            return "正在确认，请再点一次";
+        } catch (Sale.SaleError why) {
+            System.err.println(why.getMessage());
+            return "活动暂时不可用";
+        }
+    }
 
     // counter
     String counter(String user, String order) {

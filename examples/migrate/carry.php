@@ -10,10 +10,12 @@ declare(strict_types=1);
 
 require __DIR__ . '/buyers.php';
 require __DIR__ . '/late.php';
+require __DIR__ . '/notes.php';
 require __DIR__ . '/options.php';
 
 final class Carry
 {
+    use Notes;
     use SoldSince;
 
     /** The request id of what is carried over without one: sent again, it changes nothing. */
@@ -25,8 +27,9 @@ final class Carry
     /** How a program ends that has found the old one selling behind the move. */
     public const LATE = 2;
 
-    /** The SQL family notes on this how far it came; the others on the old server. */
-    public ?PDO $shop = null;
+    /** Options that a later run reads again: another value is no mistake. */
+    private const READ_AGAIN = ['old', 'new', 'back', 'open', 'add', 'empty', 'enter-late', 'late', 'dsn', 'db-user',
+        'orders'];
 
     /** @param ?Redis $old where the shop's keys are; the SQL family has none */
     private function __construct(
@@ -57,27 +60,6 @@ final class Carry
     public function isBack(): bool
     {
         return $this->option('back') === 'yes';
-    }
-
-    /** How far it came: '', 'begun' (the old side is closed), 'done' or 'back'. */
-    public function state(): string
-    {
-        if ($this->shop === null) {
-            return (string) $this->old->hGet($this->notes(), 'state');
-        }
-        $row = $this->shop->prepare('SELECT state FROM seckill_carried WHERE sale = ?');
-        $row->execute([$this->sale]);
-        return (string) $row->fetchColumn();
-    }
-
-    /** Whether all was carried over before; then the sale is the operator's, and `again` ends the run. */
-    public function isDone(): bool
-    {
-        $from = $this->shop === null ? (string) $this->old->hGet($this->notes(), 'from') : '';
-        if ($from !== '' && $from !== $this->source() && $this->state() !== 'back') {
-            self::fail("$this->sale was carried over from $from: take another --sale");
-        }
-        return $this->state() === 'done';
     }
 
     /**
@@ -224,10 +206,16 @@ final class Carry
     {
         $audit = $this->call('SECKILL.AUDIT', $this->sale);
         $audit[1] === 1 || self::fail('AUDIT found differences: ' . json_encode($audit));
-        $this->mark('done');
+        $this->mark('done', ['options' => $this->carriedOptions(), 'last' => $this->grants()]);
         $this->option('open') === 'no' || $this->call('SECKILL.RESUME', $this->sale);
         $this->say('moved');
-        echo "who comes from now on: SECKILL.WINNERS $this->sale ", $this->grants(), "\n";
+        $this->sayWhoComes();
+    }
+
+    /** Where the grants begin that the new page makes. */
+    private function sayWhoComes(): void
+    {
+        echo "who comes from now on: SECKILL.WINNERS $this->sale ", $this->noted()['last'] ?? 0, "\n";
     }
 
     /**
@@ -285,17 +273,6 @@ final class Carry
         });
     }
 
-    /** Notes how far it came. */
-    public function mark(string $state): void
-    {
-        if ($this->shop === null) {
-            $this->old->hSet($this->notes(), 'state', $state);
-            return;
-        }
-        $row = $this->shop->prepare('UPDATE seckill_carried SET state = ? WHERE sale = ?');
-        $row->execute([$state, $this->sale]);
-    }
-
     private function transact(callable $put): void
     {
         try {
@@ -308,17 +285,6 @@ final class Carry
             $why = $error->getMessage();
         }
         $why === null || self::fail("the old server: $why");
-    }
-
-    private function notes(): string
-    {
-        return "$this->sale:carried";
-    }
-
-    /** What this program carries from. */
-    private function source(): string
-    {
-        return $this->options['counter'] ?? $this->options['list'] ?? $this->options['winners'] ?? '';
     }
 
     /** @return Generator<array> the grants that are paid */

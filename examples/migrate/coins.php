@@ -38,7 +38,7 @@ if ($carry->isBack()) {
     });
     exit;
 }
-if ($carry->isDone()) {
+if ($carry->isDone('buyers')) {
     $isLeft = $carry->isLeft($counter, $full);
     $carry->endAgain($carry->late($paid()) > 0 || !$isLeft);
 }

@@ -12,7 +12,7 @@
 
 require __DIR__ . '/stock.php';
 
-$carry = Carry::fromOptions(['counter'], ['counts', 'counts-up-to', 'total', 'sold', 'buyers', 'late']);
+$carry = Carry::fromOptions(['counter'], ['counts', 'counts-up-to', 'total', 'sold', 'buyers', 'winners', 'late']);
 $upTo = (int) $carry->option('counts-up-to');
 // What says "sold out" to one says "nothing sold" to the other.
 ($upTo > 0) === ($carry->option('counts') === 'down') && Carry::fail(

@@ -63,6 +63,17 @@ trait SoldSince
         return $units;
     }
 
+    /** Fails for buyers that the sale has not: they were not in the file or the key that was carried over. */
+    public function refuseNewBuyers(array $buyers): void
+    {
+        [$missing] = $this->compare($buyers);
+        if ($missing !== []) {
+            [$user, $order] = $missing[0];
+            self::fail(count($missing) . " of --buyers or --winners are not in the sale, the first is $user,$order: "
+                . 'nothing was done. If they were not there when it was moved: --back yes, then another --sale');
+        }
+    }
+
     /** On the way back: what the old program has sold since, which has to be in the books, or known to be none. */
     public function lateOnTheWayBack(array $buyers): void
     {
@@ -84,6 +95,7 @@ trait SoldSince
     public function endAgain(bool $isLate): never
     {
         $this->say('moved before, and ' . ($this->isChanged ? 'changed by this run as told above' : 'left as it is'));
+        $this->sayWhoComes();
         exit($isLate ? self::LATE : 0);
     }
 

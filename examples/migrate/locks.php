@@ -12,7 +12,7 @@
 
 require __DIR__ . '/stock.php';
 
-$carry = Carry::fromOptions(['counter', 'lock'], ['total', 'sold', 'buyers', 'late']);
+$carry = Carry::fromOptions(['counter', 'lock'], ['total', 'sold', 'buyers', 'winners', 'late']);
 $lock = $carry->option('lock');
 // The lock is overwritten: it would take the stock with it.
 $lock !== $carry->option('counter') || Carry::fail('the lock is the stock itself: carry it with counter.php');

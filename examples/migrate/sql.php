@@ -17,7 +17,8 @@ $shop = new PDO($carry->option('dsn'), $carry->option('db-user', 'root'), getenv
 $where = $carry->option('where');
 
 $shop->exec('CREATE TABLE IF NOT EXISTS seckill_carried
-    (sale VARCHAR(255) PRIMARY KEY, units INT NOT NULL, state VARCHAR(8) NOT NULL, base BIGINT NOT NULL)');
+    (sale VARCHAR(255) PRIMARY KEY, units INT NOT NULL, state VARCHAR(8) NOT NULL, base BIGINT NOT NULL,
+    noted TEXT NOT NULL)');
 $carry->shop = $shop;
 $aside = function () use ($shop, $carry) {
     $row = $shop->prepare('SELECT units, base FROM seckill_carried WHERE sale = ?');
@@ -48,7 +49,7 @@ if ($carry->state() !== 'begun') {
     $shop->beginTransaction();
     $units = $shop->query("SELECT $column FROM $table WHERE $where FOR UPDATE")->fetchAll(PDO::FETCH_COLUMN);
     count($units) === 1 || Carry::fail('--where must find exactly one row');
-    $note = $shop->prepare("REPLACE INTO seckill_carried VALUES (?, ?, 'begun', ?)");
+    $note = $shop->prepare("REPLACE INTO seckill_carried VALUES (?, ?, 'begun', ?, '')");
     $note->execute([$carry->option('sale'), $units[0], $carry->grants()]);
     $shop->exec("UPDATE $table SET $column = 0 WHERE $where");
     $shop->commit();

@@ -14,6 +14,7 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
 {
     $counter = $carry->option('counter');
     if ($carry->isDone()) {
+        $carry->refuseNewBuyers(knownBuyers($carry));
         $carry->endAgain(isLate($carry, $upTo, $lock));
     }
     $total = $carry->option('total');
@@ -22,7 +23,7 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
     $aside = $carry->checkAside($counter);
     $before = $carry->old->get($carry->state() === 'begun' ? $aside : $counter);
     filter_var($before, FILTER_VALIDATE_INT) === false && Carry::fail("$counter holds no number");
-    $buyers = Buyers::fromFile($carry->option('buyers'));
+    $buyers = knownBuyers($carry);
     $carry->prepare();
     refuseCoins($carry);
     $carry->close(function (Redis $old) use ($carry, $counter, $upTo, $lock) {
@@ -41,6 +42,17 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
         echo 'oversold: ', -$units, " more were told that they had won than there were\n";
     }
     isLate($carry, $upTo, $lock) && exit(Carry::LATE);
+}
+
+/** Those of --buyers FILE, and of --winners KEY, a hash, a set or a list of the old server. */
+function knownBuyers(Carry $carry): array
+{
+    $key = $carry->option('winners');
+    $key === '' || $carry->option('buyers') === '' || Carry::fail('--buyers or --winners, not both');
+    $key === '' || $carry->checkRecord($key);
+    $winners = $key === '' ? [] : array_keys(iterator_to_array($carry->users($key)));
+    return $key === '' ? Buyers::fromFile($carry->option('buyers'))
+        : array_map(fn ($user) => Buyers::won((string) $user), $winners);
 }
 
 function giveStockBack(Carry $carry, int $upTo, ?string $lock): void

@@ -1,17 +1,19 @@
 <?php
 
 // WATCH, MULTI, EXEC: a hash of winners (user => time()), with or without a counter beside it. The
-// hash is believed, not the counter: it is what the winners were told.
+// hash is believed, not the counter: it has those who won. Where the counter says more, so many winners had
+// the same random id as another, who took their place: --same-id is their number, and takes it off --total.
 //
 //   php watch.php --old HOST:PORT --winners mywatchlist --total 100 --new HOST:PORT --sale sale:prize
-//       [--counter mywatchkey] [--terms 'LIMIT 1'] [--open no] [--enter-late yes] [--back yes]
+//       [--counter mywatchkey] [--same-id N] [--terms 'LIMIT 1'] [--open no] [--enter-late yes] [--back yes]
 
 require __DIR__ . '/carry.php';
 
-$carry = Carry::fromOptions(['winners', 'total'], ['counter']);
+$carry = Carry::fromOptions(['winners', 'total'], ['counter', 'same-id']);
 $winners = $carry->option('winners');
 $counter = $carry->option('counter');
 $total = (int) $carry->option('total');
+$nameless = (int) $carry->option('same-id');
 
 $buyers = function () use ($carry, $winners) {
     $all = [];
@@ -23,7 +25,7 @@ $buyers = function () use ($carry, $winners) {
 if ($carry->isBack()) {
     $carry->lateOnTheWayBack($buyers());
     $units = $carry->takeBack();
-    $left = $units ?? $total - count($buyers());
+    $left = $units ?? $total - $nameless - count($buyers());
     $carry->giveBack(function ($old) use ($carry, $winners, $counter, $total, $units, $left) {
         foreach ($units === null ? [] : $carry->sold() as [, $user, , , $atMs]) {
             $old->hSetNx($winners, $user, (string) intdiv($atMs, 1000));
@@ -39,6 +41,11 @@ if ($carry->isDone()) {
 }
 $total > 0 || Carry::fail('--total is how many prizes there were');
 $carry->checkRecord($winners);
+$more = $counter === '' || $carry->state() === 'begun' ? 0 : (int) $carry->old->get($counter) - count($buyers());
+if ($more > 0 && $carry->option('same-id') === '') {
+    Carry::fail("$counter says $more more than $winners has: so many had the same random id as another winner. Say "
+        . "--same-id $more to take them off the total, or --same-id 0 if nobody was told so. Nothing was done");
+}
 $carry->prepare();
 // A full hash and a full counter say "sold out", and whoever watches one of them fails.
 $carry->close(function ($old) use ($winners, $counter, $total) {
@@ -48,5 +55,5 @@ $carry->close(function ($old) use ($winners, $counter, $total) {
     $counter === '' || $old->set($counter, (string) $total);
 });
 $won = $buyers();
-$carry->fill($total - count($won), $won);
+$carry->fill($total - $nameless - count($won), $won);
 $carry->finish();

@@ -126,23 +126,28 @@ impl<'a> Args<'a> {
 
     /// A user id.
     pub fn user(&mut self) -> Parsed<&'a [u8]> {
-        sized(self.bytes()?, USER_BYTES_MAX).ok_or(errors::USER)
+        self.id(USER_BYTES_MAX, errors::USER)
     }
 
     /// A request id.
     pub fn req(&mut self) -> Parsed<&'a [u8]> {
-        sized(self.bytes()?, REQ_BYTES_MAX).ok_or(errors::REQ)
+        self.id(REQ_BYTES_MAX, errors::REQ)
     }
 
     /// The id of a split.
     pub fn split(&mut self) -> Parsed<&'a [u8]> {
-        sized(self.bytes()?, SPLIT_ID_BYTES_MAX).ok_or(errors::SPLIT_ID)
+        self.id(SPLIT_ID_BYTES_MAX, errors::SPLIT_ID)
     }
 
     /// The name of an outbox.
     pub fn outbox(&mut self) -> Parsed<Box<[u8]>> {
-        let name = sized(self.bytes()?, OUTBOX_BYTES_MAX).ok_or(errors::OUTBOX_NAME)?;
-        Ok(name.into())
+        self.id(OUTBOX_BYTES_MAX, errors::OUTBOX_NAME).map(Into::into)
+    }
+
+    /// One to `max` bytes.
+    fn id(&mut self, max: usize, error: &'static str) -> Parsed<&'a [u8]> {
+        let id = self.bytes()?;
+        (1..=max).contains(&id.len()).then_some(id).ok_or(error)
     }
 
     /// Which grant is meant, and whether RECLAIM was said: SEQ n, REQ id, or neither.
@@ -191,10 +196,6 @@ impl<'a> Args<'a> {
 /// Whether `word` is the option `name`, in upper or lower case.
 pub fn is(word: &[u8], name: &str) -> bool {
     word.eq_ignore_ascii_case(name.as_bytes())
-}
-
-fn sized(bytes: &[u8], max: usize) -> Option<&[u8]> {
-    (1..=max).contains(&bytes.len()).then_some(bytes)
 }
 
 /// Plain decimal: no sign, no space, no leading zero, at most 2^53-1.

@@ -2,8 +2,7 @@
 
 use super::pipeline;
 use super::vocabulary::{self, Spec, FIRST};
-use crate::server::call::Call;
-use crate::server::ffi::reply::Reply;
+use crate::server::call::{Call, Reply};
 use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {

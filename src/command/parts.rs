@@ -2,8 +2,7 @@
 
 use super::vocabulary::{self, Spec, FIRST};
 use super::{errors, pipeline};
-use crate::server::call::Call;
-use crate::server::ffi::reply::Reply;
+use crate::server::call::{Call, Reply};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {

@@ -15,8 +15,8 @@ use std::slice;
 
 use super::{errors, reply};
 use crate::server::call::Call;
+use crate::server::call::Reply;
 use crate::server::data_set::counts::{self, Load};
-use crate::server::ffi::reply::Reply;
 use crate::server::propagation::outbox::{
     self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
 };
@@ -164,8 +164,12 @@ pub fn commit_one<'c>(
     mut task: Task<'_, '_, 'c>,
     now: &Now,
 ) -> Result<Committed<'c>, &'static str> {
-    let outbox = call.outbox();
-    let mut stream = open_streams(call, slice::from_mut(&mut task))?.pop().flatten();
+    let (outbox, entries) = (call.outbox(), task.plan.map_or(0, |plan| plan.events.len()));
+    // A stream that is there takes a single entry or not: nothing is to be asked before.
+    let mut stream = if entries == 1 { outbox::open_one(&mut task.stream) } else { None };
+    if stream.is_none() {
+        stream = open_streams(call, slice::from_mut(&mut task))?.pop().flatten();
+    }
     let mut key = call.open(task.arg);
     let Some(sale) = same_sale(&mut key, task.plan) else {
         return Err(abandon(stream));
@@ -219,8 +223,11 @@ fn open_streams<'c>(
     call: &mut Call<'c>,
     tasks: &mut [Task<'_, '_, 'c>],
 ) -> Result<OpenStreams<'c>, &'static str> {
-    let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
-    let wanted = tasks.iter_mut().map(|task| Some((task.stream.take()?, entries(task))));
+    let wanted = tasks.iter_mut().map(|task| {
+        let stream = task.stream.take();
+        let entries = task.plan.filter(|_| stream.is_some()).map_or(0, |plan| plan.events.len());
+        (stream, entries)
+    });
     let wanted = wanted.collect();
     let is_as_judged =
         || tasks.iter().all(|task| same_sale(&mut call.open(task.arg), task.plan).is_some());
@@ -301,7 +308,7 @@ pub fn append_first<'c>(
     if call.args().get(KEY) == Some(&name) {
         return Err(errors::OUTBOX_REFUSED);
     }
-    let wanted = Wanted::from_buf([Some((outbox.stream(name, true), plan.events.len()))]);
+    let wanted = Wanted::from_buf([(Some(outbox.stream(name, true)), plan.events.len())]);
     let mut is_free = || matches!(call.open(KEY).slot(), Slot::Missing);
     let streams = outbox::open_all(wanted, &mut is_free).map_err(|(_, why)| not_taken(why))?;
     let is_free = is_free();

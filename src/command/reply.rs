@@ -3,7 +3,7 @@
 //! of the server's, without building a value first.
 
 use super::errors;
-use crate::server::ffi::reply::Reply;
+use crate::server::call::Reply;
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, Place, State};
 

@@ -4,8 +4,7 @@ use super::args::{is, Args, Parsed};
 use super::errors;
 use super::pipeline;
 use super::vocabulary::{self, Spec, FIRST};
-use crate::server::call::Call;
-use crate::server::ffi::reply::Reply;
+use crate::server::call::{Call, Reply};
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
 

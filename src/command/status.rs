@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, Spec, FIRST};
 use super::{errors, pipeline};
-use crate::server::call::Call;
-use crate::server::ffi::reply::Reply;
+use crate::server::call::{Call, Reply};
 use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {

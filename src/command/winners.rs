@@ -4,8 +4,7 @@
 use super::args::{is, Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
 use super::{errors, pipeline, reply};
-use crate::server::call::Call;
-use crate::server::ffi::reply::Reply;
+use crate::server::call::{Call, Reply};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use seckill_domain::outcome::State;
 use seckill_domain::Sale;

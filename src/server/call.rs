@@ -1,4 +1,4 @@
-//! One call of a command: its arguments as bytes, its clock, and what it may do.
+//! One call of a command: its arguments as bytes, its clock, what it may do, and its reply.
 
 use std::ffi::CStr;
 use std::os::raw::c_int;
@@ -8,8 +8,9 @@ use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 use smallvec::SmallVec;
 
 use super::data_set::timer;
+use super::ffi::api::{clock_ms, with_c_str};
 use super::ffi::ctx::Ctx;
-use super::ffi::reply::Reply;
+use super::ffi::log;
 use super::propagation::outbox::{Appended, Outbox};
 use super::propagation::{epoch, replicate};
 use super::value::key::{Key, View};
@@ -21,6 +22,8 @@ pub type Handler = fn(&mut Call<'_>);
 
 /// Another module's code ran in the middle of a change, or calls while writes are paused.
 pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
+
+const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may wait for it";
 
 /// One call of a command.
 pub struct Call<'a> {
@@ -48,7 +51,7 @@ impl<'a> Call<'a> {
 
     /// The moment of this call: the clock is read once.
     pub fn now(&mut self) -> Now {
-        *self.now.get_or_insert_with(epoch::now)
+        *self.now.get_or_insert_with(|| Now { clock_ms: clock_ms(), run: epoch::run() })
     }
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
@@ -155,5 +158,84 @@ impl<'a> Call<'a> {
         let name = self.strings.get(arg).copied();
         debug_assert!(name.is_some(), "a handler names an argument that its arity guarantees");
         name
+    }
+}
+
+/// Writes the reply of one call, straight to the client's buffer. It reaches nothing but the
+/// client, so it may be used while a sale is borrowed. Elements follow the header that counts them.
+#[derive(Clone, Copy)]
+pub struct Reply<'a> {
+    ctx: Ctx<'a>,
+}
+
+impl<'a> Reply<'a> {
+    pub(crate) fn new(ctx: Ctx<'a>) -> Self {
+        Reply { ctx }
+    }
+
+    /// The simple string `OK`.
+    pub fn ok(self) {
+        // SAFETY: the text ends in NUL.
+        taken(unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx.raw(), c"OK".as_ptr()) });
+    }
+
+    /// An error: a constant text whose first word is its code.
+    pub fn error(self, text: &'static str) {
+        with_c_str(text, |text| {
+            // SAFETY: the text ends in NUL.
+            taken(unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) });
+        });
+    }
+
+    /// The header of an array of `len` elements.
+    pub fn array(self, len: usize) {
+        let len = len as libc::c_long;
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithArray)(self.ctx.raw(), len) });
+    }
+
+    /// The header of a map of `len` pairs: a flat array of keys and values in RESP2.
+    pub fn map(self, len: usize) {
+        let len = len as libc::c_long;
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithMap)(self.ctx.raw(), len) });
+    }
+
+    /// An integer.
+    pub fn int(self, number: i64) {
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) });
+    }
+
+    /// An integer of the domain: at most 2^53 - 1.
+    pub fn number(self, number: u64) {
+        self.int(i64::try_from(number).unwrap_or(i64::MAX));
+    }
+
+    /// A bulk string.
+    pub fn bytes(self, bytes: &[u8]) {
+        let (start, len) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: the server copies the bytes.
+        taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) });
+    }
+
+    /// A bulk string of text.
+    pub fn text(self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// A null.
+    pub fn null(self) {
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithNull)(self.ctx.raw()) });
+    }
+}
+
+/// Looks at what the server says of an element. It takes each from a command that is running; if it
+/// ever refuses one, nothing can be sent instead, so the log says why a client waits.
+#[inline]
+fn taken(status: c_int) {
+    if status as isize != raw::REDISMODULE_OK {
+        log::warning(NOT_TAKEN);
     }
 }

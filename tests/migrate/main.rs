@@ -7,6 +7,7 @@
 
 mod again;
 mod counters;
+mod first;
 mod halfway;
 mod locks;
 mod page;

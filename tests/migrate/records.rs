@@ -34,6 +34,29 @@ fn watch() {
     assert!(shop.before("000-3-printed.php").contains("抢购成功"), "sells again");
 }
 
+/// 000 draws ids: who draws another's takes their place in the hash, but the counter has both.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn winners_with_the_same_id() {
+    let options = ["--winners=mywatchlist", "--counter=mywatchkey", "--total=10"];
+    for (said, available) in [("--same-id=2", "5"), ("--same-id=0", "7")] {
+        let shop = Move::of("watch.php", &[&options[..], &["--sale=sale:prize"]].concat());
+        shop.old.call(
+            "HSET mywatchlist user_id_7 1517828061 user_id_8 1517828062 user_id_9 1517828063",
+        );
+        shop.old.call("SET mywatchkey 5");
+        let (told, went_well) = shop.try_run(shop.new.port(), &[]);
+        assert!(!went_well && told.contains("mywatchkey says 2 more"), "{told}");
+        assert!(told.contains("--same-id 2"), "{told}");
+        assert_eq!(shop.old.call("HLEN mywatchlist"), "3", "nothing is closed");
+        assert!(shop.run(&[said]).contains(&format!("available {available}, held 0, sold 3")));
+        assert!(shop.run(&[said]).contains("left as it is"));
+        shop.run(&[said, "--back=yes"]);
+        let counts = if said.ends_with('2') { "'5'" } else { "'3'" };
+        assert_eq!(shop.old.call("GET mywatchkey"), counts);
+    }
+}
+
 /// More winners than prizes: all are booked, and the sale says by how many it was oversold.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]

@@ -13,7 +13,7 @@ const SLOW_ROWS: &str = "CREATE TRIGGER shop.slow BEFORE INSERT ON shop.orders
     FOR EACH ROW SET NEW.user = IF(SLEEP(0.1), NEW.user, NEW.user)";
 
 /// Runs SQL, and gives the first column of the last statement's rows.
-fn sql(database: &MariaDb, statements: &[&str]) -> String {
+pub fn sql(database: &MariaDb, statements: &[&str]) -> String {
     let program = "$pdo = new PDO(getenv('DSN'), 'root');
         foreach (array_slice($argv, 1) as $sql) { $rows = $pdo->query($sql); }
         echo implode(' ', $rows->fetchAll(PDO::FETCH_COLUMN));";
@@ -24,7 +24,8 @@ fn sql(database: &MariaDb, statements: &[&str]) -> String {
     said
 }
 
-fn dsn(database: &MariaDb) -> String {
+/// A database server in the words of PHP.
+pub fn dsn(database: &MariaDb) -> String {
     let url = database.url("shop");
     let socket = url.split_once("socket=").expect("a socket").1;
     format!("mysql:unix_socket={socket}")
@@ -189,7 +190,9 @@ fn buyers_from_a_database() {
         ],
     );
     let page = fs::read_to_string(root().join("docs/migrate.md")).unwrap();
-    let line = page.lines().find(|line| line.starts_with("mysql --batch")).unwrap();
+    let line =
+        page.lines().find(|line| line.starts_with("mysql --batch") && line.contains("CONCAT"));
+    let line = line.unwrap();
     let dsn = dsn(&database);
     let socket = dsn.strip_prefix("mysql:unix_socket=").unwrap();
     let file = std::env::temp_dir().join(format!("seckill-{}-orders.csv", std::process::id()));

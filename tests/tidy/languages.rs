@@ -187,7 +187,7 @@ fn schedules_are_the_labs() {
             }
         }
     }
-    assert!(shown >= 10, "they are found: {shown}");
+    assert!(shown >= 2, "they are found: {shown}");
 }
 
 /// Who reads one language finds the other.

@@ -50,7 +50,7 @@ impl Users {
         self.len
     }
 
-    /// How many are in or were.
+    /// How many entries there are: of users who are in, and of those who were.
     pub fn places(&self) -> u64 {
         self.index.len()
     }

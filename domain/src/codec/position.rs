@@ -7,8 +7,8 @@
 
 use crate::memory::put_decimal;
 
-/// How entries are written. A command that names a form which this module does not know is refused;
-/// there is one so far.
+/// The version of the fields that outbox entries have. A command that names one which this module
+/// does not know is refused; there is one so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Event, sale, data; user, req, outbox and split where there is one.

@@ -218,6 +218,7 @@ impl Sale {
         }
     }
 
+    /// Gives a grant the state that it is in from now on: confirmed, cancelled, expired, refunded.
     fn settle(&mut self, seq: u64, to: State) {
         if self.extras.is_some() {
             self.end_offer(seq);

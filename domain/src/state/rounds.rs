@@ -150,8 +150,8 @@ impl Sale {
         (older.sum::<usize>() + self.ledger.holds().len()) as u64
     }
 
-    /// Gives back a little of the memory of rounds that are no longer kept. False when there is
-    /// none left to give back.
+    /// Frees a little of the memory of rounds that are no longer kept, so that no call frees all of
+    /// it at once. False when there is none left to free.
     pub fn shed(&mut self) -> bool {
         self.rounds_mut().is_some_and(Rounds::shed)
     }

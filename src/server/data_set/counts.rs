@@ -5,7 +5,8 @@
 //! on whatever thread. So each value knows the counts of its set, and INFO shows those of the set
 //! that is served.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seckill_domain::outcome::{Outcome, REFUSALS};
@@ -99,8 +100,12 @@ impl Counts {
 
     /// Follows a sale from `before` to `after`.
     fn changed(&self, before: Load, after: Load) {
-        self.holds.fetch_add(after.holds.wrapping_sub(before.holds), Ordering::Relaxed);
-        self.waiters.fetch_add(after.waiters.wrapping_sub(before.waiters), Ordering::Relaxed);
+        if after.holds != before.holds {
+            self.holds.fetch_add(after.holds.wrapping_sub(before.holds), Ordering::Relaxed);
+        }
+        if after.waiters != before.waiters {
+            self.waiters.fetch_add(after.waiters.wrapping_sub(before.waiters), Ordering::Relaxed);
+        }
     }
 
     /// Sales of the set.
@@ -121,7 +126,8 @@ impl Counts {
 
 static FIRST: Counts = Counts::new();
 
-static SERVED: Mutex<&Counts> = Mutex::new(&FIRST);
+/// Points to `FIRST` or to counts that were leaked: they stay for good.
+static SERVED: AtomicPtr<Counts> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
 
 /// Counts of sets that are served no more. Those without any sale left are used again, so
 /// there are as many as there were sets at the same time.
@@ -133,14 +139,13 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 
 /// The counts of the set that is served.
 pub(crate) fn served() -> &'static Counts {
-    *lock(&SERVED)
+    // SAFETY: what it points to stays for good and is only shared.
+    unsafe { &*SERVED.load(Ordering::Acquire) }
 }
 
 /// Follows a served sale from `before` to `after`.
 pub(crate) fn changed(before: Load, after: Load) {
-    if before != after {
-        served().changed(before, after);
-    }
+    served().changed(before, after);
 }
 
 /// Counts for a set that begins to load.
@@ -155,7 +160,8 @@ pub(crate) fn take() -> &'static Counts {
 
 /// Another set is served from now on.
 pub(crate) fn serve(counts: &'static Counts) {
-    let before = std::mem::replace(&mut *lock(&SERVED), counts);
+    let before = served();
+    SERVED.store(ptr::from_ref(counts).cast_mut(), Ordering::Release);
     retire(before);
 }
 

@@ -1,4 +1,4 @@
-//! The server's C API as safe types: functions, memory, contexts, replies, the log.
+//! The server's C API as safe types: functions, memory, contexts, the log.
 
 #[macro_use]
 pub(super) mod api;
@@ -7,4 +7,3 @@ pub(crate) mod alloc;
 pub(super) mod ctx;
 pub(super) mod log;
 pub(crate) mod random;
-pub(crate) mod reply;

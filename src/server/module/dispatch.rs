@@ -9,10 +9,9 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use smallvec::SmallVec;
 
 use super::spec::{KeySpec, Spec};
-use crate::server::call::{Call, BEING_CHANGED};
+use crate::server::call::{Call, Reply, BEING_CHANGED};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::Ctx;
-use crate::server::ffi::reply::Reply;
 
 /// Commands that there is room for.
 const COMMANDS_MAX: usize = 32;
@@ -153,7 +152,8 @@ unsafe fn run(
         let strings = argv.split_first().map_or(&[][..], |(_, strings)| strings);
         // SAFETY: as above.
         let bytes = strings.iter().map(|string| unsafe { bytes_of(*string) });
-        let args: SmallVec<[&[u8]; ARGS_INLINE]> = bytes.collect();
+        let mut args = SmallVec::<[&[u8]; ARGS_INLINE]>::new();
+        args.extend(bytes);
         if spec.finds_keys() && is_about_keys(ctx) {
             report_keys(ctx, spec, &args);
         } else if let Some(error) = refusal(ctx, spec) {

@@ -1,7 +1,7 @@
 //! The server's events: where sales go (to new names and databases, in from a payload or a
 //! primary, out of the data), and that this node is promoted.
 //!
-//! A sale that leaves its key is adrift until it is freed or comes to another one, and so is one
+//! A sale that leaves its key is keyless until it is freed or comes to another one, and so is one
 //! that a payload brings. As long as none is, keys that change their names are not ours and are not
 //! opened.
 
@@ -80,7 +80,7 @@ fn stay(ctx: Ctx<'_>, event: &[u8]) {
 unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     let lock = ctx.lock();
     let may_be_ours =
-        key::adrift() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
+        key::keyless() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
     if !may_be_ours {
         return;
     }
@@ -89,7 +89,7 @@ unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     // SAFETY: by the caller's word.
     let mut peek = unsafe { Peek::at(ctx, key) };
     if let Some(value) = peek.value() {
-        value.settle(lock);
+        value.come_to_key(lock);
         timer::watch_sale(lock, ctx.db(), name, value.sale());
     }
 }

@@ -79,7 +79,7 @@ impl Spec {
     /// Whether the server must ask for the keys of each call. Key specs that count are enough for
     /// clients, but Redis 7.0 routes by nothing but the first key unless it may ask.
     pub(crate) fn finds_keys(&self) -> bool {
-        self.has_varying_keys() || self.keys.iter().any(|key| key.counted)
+        self.keys.iter().any(|key| key.counted || key.option.is_some())
     }
 
     /// Whether what is done to a key differs from call to call.

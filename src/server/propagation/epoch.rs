@@ -6,17 +6,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::server::ffi::api::clock_ms;
-use seckill_domain::request::Now;
 
-/// The name of this run.
 static RUN: AtomicU64 = AtomicU64::new(0);
 
 /// The last moment that was given out as a name.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The moment that a call is judged by.
-pub fn now() -> Now {
-    Now { clock_ms: clock_ms(), run: RUN.load(Ordering::Relaxed) }
+/// The name of this run.
+pub fn run() -> u64 {
+    RUN.load(Ordering::Relaxed)
 }
 
 /// A moment that was not given out before, not earlier than `clock_ms`.

@@ -13,9 +13,9 @@ use std::sync::OnceLock;
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
 use smallvec::SmallVec;
 
-use super::stream::{self, Found};
-pub use super::stream::{NotTaken, Stream, Wanted};
-use crate::server::ffi::api::create_string;
+use super::stream;
+pub use super::stream::{NotTaken, Wanted};
+use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
 use seckill_domain::event::{EventKind, EVENTS};
@@ -33,6 +33,22 @@ pub struct Outbox<'c> {
     args: &'c [&'c [u8]],
 }
 
+/// The stream at a key, by its name.
+pub struct Stream<'c> {
+    pub(super) ctx: Ctx<'c>,
+    pub(super) name: OwnString,
+    /// The command names it as a key, so it may be made in cluster mode, too.
+    pub(super) is_named: bool,
+}
+
+/// What is at a stream's key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Stream,
+    Nothing,
+    Other,
+}
+
 /// Those streams once they are open.
 pub type OpenStreams<'c> = SmallVec<[Option<OpenStream<'c>>; 1]>;
 
@@ -47,7 +63,7 @@ impl<'c> Outbox<'c> {
 
     /// The stream of this name. `is_named`: the command names it as a key.
     pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
-        Stream { ctx: self.ctx, name: create_string(name), is_named }
+        Stream { ctx: self.ctx, name: OwnString::new(name), is_named }
     }
 
     /// The argument that has these very bytes, if they are an argument's.
@@ -64,54 +80,34 @@ pub fn open_all(
     mut wanted: Wanted<'_>,
     is_as_judged: impl FnOnce() -> bool,
 ) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
-    if let Some(open) = open_single(&mut wanted) {
-        return Ok(open);
-    }
     stream::ready(&wanted)?;
     if !is_as_judged() {
         return Err((0, NotTaken::Changed));
     }
-    open_ready(wanted)
-}
-
-/// The same for a single entry of a stream that is there, which takes it or not: nothing is to be
-/// asked before.
-fn open_single<'c>(wanted: &mut Wanted<'c>) -> Option<OpenStreams<'c>> {
-    let mut all = wanted.iter_mut().enumerate().filter(|(_, one)| one.is_some());
-    let (index, one) = all.next().filter(|(_, one)| matches!(one, Some((_, 1))))?;
-    if all.next().is_some() {
-        return None;
-    }
-    let (stream, entries) = one.take()?;
-    match stream.open() {
-        Ok(stream) => {
-            let mut open: OpenStreams<'c> = wanted.iter().map(|_| None).collect();
-            open[index] = Some(stream);
-            Some(open)
-        }
-        Err(stream) => {
-            wanted[index] = Some((stream, entries));
-            None
-        }
-    }
-}
-
-/// Opens streams that are ready.
-fn open_ready(wanted: Wanted<'_>) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
     let mut open = OpenStreams::new();
-    for (index, one) in wanted.into_iter().enumerate() {
-        match one.map(|(stream, _)| stream.open()) {
-            None => open.push(None),
-            Some(Ok(stream)) => open.push(Some(stream)),
-            Some(Err(_)) => {
-                // It was there and is not: its time to live was over just now, foreign code ran,
-                // and nothing is known of the values of those that are open.
-                open.into_iter().flatten().for_each(OpenStream::abandon);
-                return Err((index, NotTaken::Changed));
-            }
+    for (index, (stream, _)) in wanted.iter_mut().enumerate() {
+        let is_wanted = stream.is_some();
+        open.push(open_one(stream));
+        if is_wanted && open[index].is_none() {
+            // It was there and is not: its time to live was over just now, foreign code ran, and
+            // nothing is known of the values of those that are open.
+            open.into_iter().flatten().for_each(OpenStream::abandon);
+            return Err((index, NotTaken::Changed));
         }
     }
     Ok(open)
+}
+
+/// Opens a stream, which is taken, to append to it; none if it is not there. Foreign code may run
+/// in it unless the stream is ready.
+pub fn open_one<'c>(stream: &mut Option<Stream<'c>>) -> Option<OpenStream<'c>> {
+    let (key, found) = stream.as_ref()?.open_key();
+    if found == Found::Stream {
+        return Some(OpenStream { key, stream: stream.take(), first: None, len: 0 });
+    }
+    // SAFETY: the key was opened above and is closed once.
+    unsafe { api!(RedisModule_CloseKey)(key) };
+    None
 }
 
 /// A stream that entries are appended to. What was appended is taken back when this is dropped
@@ -127,29 +123,28 @@ pub struct OpenStream<'c> {
 }
 
 impl<'c> Stream<'c> {
-    /// Opens the stream to append to it; gives it back closed if it is not there. Foreign code may
-    /// run in it unless the stream is ready.
-    pub fn open(self) -> Result<OpenStream<'c>, Stream<'c>> {
-        let (key, found) = self.open_key();
-        if found == Found::Stream {
-            return Ok(OpenStream { key, stream: Some(self), first: None, len: 0 });
-        }
-        // SAFETY: the key was opened above and is closed once.
-        unsafe { api!(RedisModule_CloseKey)(key) };
-        Err(self)
+    /// Opens the key for writing and says what is there. It is to be closed.
+    pub(super) fn open_key(&self) -> (*mut RedisModuleKey, Found) {
+        let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
+        // SAFETY: the name is alive as long as this struct.
+        let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name.raw(), mode) };
+        // SAFETY: the key is open.
+        let found = match unsafe { api!(RedisModule_KeyType)(key) } as isize {
+            raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
+            raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
+            _ => Found::Other,
+        };
+        (key, found)
     }
 
     /// Opens the stream to append what another node has appended, created if it is missing. Foreign
     /// code may run in it, after which `is_as_judged` looks at the sale, see [`open_all`].
     pub fn open_to_follow(self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'c>> {
-        let made = |stream: Stream<'c>| {
-            stream.make_to_follow();
-            match is_as_judged() {
-                true => stream.open(),
-                false => Err(stream),
-            }
-        };
-        self.open().or_else(made).ok()
+        let mut stream = Some(self);
+        open_one(&mut stream).or_else(|| {
+            stream.as_ref()?.make_to_follow();
+            is_as_judged().then(|| open_one(&mut stream)).flatten()
+        })
     }
 }
 
@@ -208,9 +203,8 @@ impl<'c> OpenStream<'c> {
         // SAFETY: the key is open for writing and holds a stream, the strings are pairs and alive,
         // and the server copies what it keeps.
         let status = unsafe {
-            let (start, pairs) = (strings.pairs.as_mut_ptr(), strings.pairs.len() / 2);
-            let count = pairs as libc::c_long;
-            api!(RedisModule_StreamAdd)(self.key, flags, &mut id, start, count)
+            let (start, count) = (strings.pairs.as_mut_ptr(), strings.len as libc::c_long);
+            api!(RedisModule_StreamAdd)(self.key, flags, &mut id, start.cast(), count)
         };
         let is_added = status as isize == raw::REDISMODULE_OK;
         is_added.then_some(StreamId { ms: id.ms, seq: id.seq })
@@ -266,19 +260,20 @@ impl Appended<'_> {
 
     /// Signals to who watches the stream.
     pub(crate) fn signal(&self) {
-        let Stream { ctx, name, .. } = self.stream;
+        let Stream { ctx, name, .. } = &self.stream;
         // SAFETY: the name is alive.
-        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name) };
+        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name.raw()) };
     }
 
     /// Notifies of the new entries, as XADD would.
     pub(crate) fn notify(&self) {
-        let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
+        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
+        let Stream { ctx, name, .. } = &self.stream;
         for _ in 0..self.len {
             // SAFETY: the name is alive and the text ends in NUL.
             unsafe {
                 let event = c"xadd".as_ptr();
-                api!(RedisModule_NotifyKeyspaceEvent)(stream.ctx.raw(), class, event, stream.name)
+                api!(RedisModule_NotifyKeyspaceEvent)(ctx.raw(), class, event, name.raw())
             };
         }
     }
@@ -296,24 +291,30 @@ fn each_entry(
     mut add: impl FnMut(&mut Strings),
 ) {
     let Some(name) = outbox.strings.get(arg) else { return };
-    let lock = outbox.ctx.lock();
-    let mut data = DATA.with(lock, std::mem::take);
-    sale.each_entry(plan, &mut data, |entry| add(&mut Strings::of(outbox, *name, entry)));
-    DATA.with(lock, |kept| *kept = data);
+    DATA.with(outbox.ctx.lock(), |data| {
+        sale.each_entry(plan, data, |entry| add(&mut Strings::of(outbox, *name, entry)));
+    });
 }
 
 /// Names and values of an entry as strings of the server.
 struct Strings {
-    pairs: SmallVec<[*mut RedisModuleString; 2 * FIELDS.len()]>,
-    /// Those that were created for this entry alone.
-    own: SmallVec<[*mut RedisModuleString; FIELDS.len()]>,
+    pairs: [[*mut RedisModuleString; 2]; FIELDS.len()],
+    /// How many of these pairs there are.
+    len: usize,
+    /// Values that were created for this entry alone.
+    own: [OwnString; FIELDS.len()],
 }
 
 impl Strings {
+    #[inline]
     fn of(outbox: Outbox<'_>, sale: *mut RedisModuleString, entry: &Entry<'_>) -> Strings {
         let words = WORDS.get_or_init(Words::new);
-        let mut strings = Strings { pairs: SmallVec::new(), own: SmallVec::new() };
-        strings.pair(words, Field::Event, words.events[entry.event as usize]);
+        let mut strings = Strings {
+            pairs: [[ptr::null_mut(); 2]; FIELDS.len()],
+            len: 0,
+            own: [const { OwnString::NONE }; FIELDS.len()],
+        };
+        strings.pair(words, Field::Event, words.events[entry.event as usize].raw());
         strings.pair(words, Field::Sale, sale);
         strings.bytes(words, Field::Data, None, entry.data);
         let raw = [
@@ -330,12 +331,14 @@ impl Strings {
         strings
     }
 
+    #[inline]
     fn pair(&mut self, words: &Words, field: Field, value: *mut RedisModuleString) {
-        self.pairs.push(words.fields[field as usize]);
-        self.pairs.push(value);
+        self.pairs[self.len] = [words.fields[field as usize].raw(), value];
+        self.len += 1;
     }
 
     /// A value that is `known` as a string, or becomes one for this entry.
+    #[inline]
     fn bytes(
         &mut self,
         words: &Words,
@@ -344,27 +347,18 @@ impl Strings {
         bytes: &[u8],
     ) {
         let value = known.unwrap_or_else(|| {
-            let string = create_string(bytes);
-            self.own.push(string);
-            string
+            let own = &mut self.own[field as usize];
+            *own = OwnString::new(bytes);
+            own.raw()
         });
         self.pair(words, field, value);
     }
 }
 
-impl Drop for Strings {
-    fn drop(&mut self) {
-        for string in &self.own {
-            // SAFETY: each string was created for this entry and is freed once.
-            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
-        }
-    }
-}
-
 /// Words of ours as strings of the server, which are kept for good.
 struct Words {
-    fields: [*mut RedisModuleString; FIELDS.len()],
-    events: [*mut RedisModuleString; EVENTS.len()],
+    fields: [OwnString; FIELDS.len()],
+    events: [OwnString; EVENTS.len()],
 }
 
 // SAFETY: whoever uses these strings has the server's lock, see `each_entry`, and nobody changes
@@ -378,8 +372,8 @@ static WORDS: OnceLock<Words> = OnceLock::new();
 impl Words {
     fn new() -> Words {
         Words {
-            fields: FIELDS.map(|field| create_string(field.name().as_bytes())),
-            events: EVENTS.map(|event: EventKind| create_string(event.name().as_bytes())),
+            fields: FIELDS.map(|field| OwnString::new(field.name().as_bytes())),
+            events: EVENTS.map(|event: EventKind| OwnString::new(event.name().as_bytes())),
         }
     }
 }

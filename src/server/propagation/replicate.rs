@@ -1,12 +1,11 @@
 //! Handing changes to replicas and to the append-only file.
 
 use std::ffi::CStr;
-use std::mem;
-use std::ptr;
+use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleString};
 
-use crate::server::ffi::api::create_string;
+use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::ffi::log;
 use seckill_domain::effect::Change;
@@ -35,43 +34,42 @@ pub(crate) fn changes(
     plan: &Plan<'_>,
     entries: Option<EntriesAt>,
 ) {
-    let lock = ctx.lock();
-    let mut scratch = SCRATCH.with(lock, mem::take);
-    let mut done = 0;
-    for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
-        scratch.clear();
-        plan.position(done..done + part.len(), entries).encode(&mut scratch);
-        done += part.len();
-        let replicated = match part {
-            [change] => {
-                let split = scratch.len();
-                change.encode(&mut scratch);
-                let (position, effect) = scratch.split_at(split);
-                // SAFETY: the key's name is alive, the format names one string and two buffers with
-                // their lengths, and the server copies all of them before it returns.
-                let status = unsafe {
-                    api!(RedisModule_Replicate)(
-                        ctx.raw(),
-                        APPLY.as_ptr(),
-                        c"sbb".as_ptr(),
-                        key,
-                        position.as_ptr(),
-                        position.len(),
-                        effect.as_ptr(),
-                        effect.len(),
-                    )
-                };
-                status as isize == raw::REDISMODULE_OK
+    SCRATCH.with(ctx.lock(), |scratch| {
+        let mut done = 0;
+        for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
+            scratch.clear();
+            plan.position(done..done + part.len(), entries).encode(scratch);
+            done += part.len();
+            let status = match part {
+                [change] => {
+                    let split = scratch.len();
+                    change.encode(scratch);
+                    let (position, effect) = scratch.split_at(split);
+                    // SAFETY: the key's name is alive, the format names one string and two buffers
+                    // with their lengths, and the server copies all of them before it returns.
+                    unsafe {
+                        api!(RedisModule_Replicate)(
+                            ctx.raw(),
+                            APPLY.as_ptr(),
+                            c"sbb".as_ptr(),
+                            key,
+                            position.as_ptr(),
+                            position.len(),
+                            effect.as_ptr(),
+                            effect.len(),
+                        )
+                    }
+                }
+                part => many(ctx, key, scratch, part),
+            };
+            if status as isize != raw::REDISMODULE_OK {
+                log::warning(NOT_REPLICATED);
             }
-            part => many(ctx, key, &mut scratch, part),
-        };
-        if !replicated {
-            log::warning(NOT_REPLICATED);
         }
-    }
-    if scratch.capacity() <= SCRATCH_BYTES_MAX {
-        SCRATCH.with(lock, |kept| *kept = scratch);
-    }
+        if scratch.capacity() > SCRATCH_BYTES_MAX {
+            *scratch = Vec::new();
+        }
+    });
 }
 
 /// Replicates changes in one command; `scratch` holds their position.
@@ -80,16 +78,16 @@ fn many(
     key: *mut RedisModuleString,
     scratch: &mut Vec<u8>,
     changes: &[Change<'_>],
-) -> bool {
+) -> c_int {
     let split = scratch.len();
-    let mut effects = Effects { strings: Vec::with_capacity(changes.len()) };
+    let mut effects: Vec<OwnString> = Vec::with_capacity(changes.len());
     for change in changes {
         scratch.truncate(split);
         change.encode(scratch);
-        effects.push(&scratch[split..]);
+        effects.push(OwnString::new(&scratch[split..]));
     }
-    // SAFETY: as for one change; the vector is of strings that live until `effects` is dropped.
-    let status = unsafe {
+    // SAFETY: as for one change; each of the vector is a pointer to a string, which lives as long.
+    unsafe {
         api!(RedisModule_Replicate)(
             ctx.raw(),
             APPLY.as_ptr(),
@@ -97,29 +95,8 @@ fn many(
             key,
             scratch.as_ptr(),
             split,
-            effects.strings.as_ptr(),
-            effects.strings.len(),
+            effects.as_ptr(),
+            effects.len(),
         )
-    };
-    status as isize == raw::REDISMODULE_OK
-}
-
-/// Strings of the server that are freed with this.
-struct Effects {
-    strings: Vec<*mut RedisModuleString>,
-}
-
-impl Effects {
-    fn push(&mut self, effect: &[u8]) {
-        self.strings.push(create_string(effect));
-    }
-}
-
-impl Drop for Effects {
-    fn drop(&mut self) {
-        for string in &self.strings {
-            // SAFETY: each string was created by `push` and is freed once.
-            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
-        }
     }
 }

@@ -4,15 +4,13 @@
 //! of other modules, which may call any command. It is done while no sale is open.
 
 use std::ffi::CStr;
-use std::os::raw::c_int;
-use std::ptr;
 use std::slice;
 
-use redis_module::raw::{self, RedisModuleCallReply, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCallReply};
 use smallvec::SmallVec;
 
+use super::outbox::{Found, Stream};
 use crate::server::ffi::api::bytes_of;
-use crate::server::ffi::ctx::Ctx;
 
 /// Why entries can't be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +24,8 @@ pub enum NotTaken {
     Changed,
 }
 
-/// The stream at a key, by its name.
-pub struct Stream<'c> {
-    pub(crate) ctx: Ctx<'c>,
-    pub(crate) name: *mut RedisModuleString,
-    /// The command names it as a key, so it may be made in cluster mode, too.
-    pub(crate) is_named: bool,
-}
-
 /// Streams and how many entries each is to take, in the order of the sales of a call.
-pub type Wanted<'c> = SmallVec<[Option<(Stream<'c>, usize)>; 1]>;
+pub type Wanted<'c> = SmallVec<[(Option<Stream<'c>>, usize); 1]>;
 
 /// Who makes a stream.
 #[derive(Clone, Copy)]
@@ -46,32 +36,10 @@ enum Maker {
     Follower,
 }
 
-/// What is at a stream's key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    Stream,
-    Nothing,
-    Other,
-}
-
 impl Stream<'_> {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the name lives as long as this struct and nobody changes it.
-        unsafe { bytes_of(self.name) }
-    }
-
-    /// Opens the key for writing and says what is there. It is to be closed.
-    pub(super) fn open_key(&self) -> (*mut RedisModuleKey, Found) {
-        let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
-        // SAFETY: the name is alive as long as this struct.
-        let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode) };
-        // SAFETY: the key is open.
-        let found = match unsafe { api!(RedisModule_KeyType)(key) } as isize {
-            raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
-            raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
-            _ => Found::Other,
-        };
-        (key, found)
+        unsafe { bytes_of(self.name.raw()) }
     }
 
     fn is_in_cluster(&self) -> bool {
@@ -90,7 +58,7 @@ impl Stream<'_> {
     /// The server would hand a command over after what foreign code calls in it: each is handed
     /// over before it is called, so that replicas do all of it in the same order.
     fn make(&self, by: Maker) {
-        let (ctx, name, xgroup) = (self.ctx.raw(), self.name, c"XGROUP".as_ptr());
+        let (ctx, name, xgroup) = (self.ctx.raw(), self.name.raw(), c"XGROUP".as_ptr());
         let (group, last, mkstream) = (c"seckill".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
         let (create, destroy) = (c"CREATE".as_ptr(), c"DESTROY".as_ptr());
         // `!` lets foreign code replicate what it calls, `A` and `R` withhold the command itself.
@@ -137,7 +105,13 @@ impl Stream<'_> {
         // SAFETY: the name is alive and the format names what follows it.
         let reply = unsafe {
             let (stream, format) = (c"STREAM".as_ptr(), c"cs".as_ptr());
-            api!(RedisModule_Call)(self.ctx.raw(), c"XINFO".as_ptr(), format, stream, self.name)
+            api!(RedisModule_Call)(
+                self.ctx.raw(),
+                c"XINFO".as_ptr(),
+                format,
+                stream,
+                self.name.raw(),
+            )
         };
         let has_room = !is_refused(reply) && takes(proto(reply), count as u64);
         free(reply);
@@ -145,22 +119,16 @@ impl Stream<'_> {
     }
 }
 
-impl Drop for Stream<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the name was created for this struct and is freed once.
-        unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.name) };
-    }
-}
-
 /// Sees to it that each of the streams is there and takes so many entries; or says which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
 pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
-    let all = || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.as_ref()?)));
+    let all =
+        || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.0.as_ref()?)));
     // A single entry is taken or not. Of more the first ones, taken back, would have raised the
     // stream's last id for nothing.
-    let is_single = all().map(|(_, (_, entries))| entries).sum::<usize>() == 1;
+    let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
-    for (index, (stream, _)) in all() {
+    for (index, stream) in all() {
         match stream.look() {
             Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
             Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
@@ -173,7 +141,7 @@ pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
     }
     missing.iter().for_each(|stream| stream.make(Maker::Primary));
     // What foreign code did meanwhile is seen here.
-    all().try_for_each(|(index, (stream, _))| match stream.look() {
+    all().try_for_each(|(index, stream)| match stream.look() {
         Found::Stream => Ok(()),
         Found::Nothing if stream.is_in_cluster() => Err((index, NotTaken::NotHere)),
         Found::Nothing => Err((index, NotTaken::Changed)),
@@ -183,7 +151,8 @@ pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
 
 /// How many entries one stream is to take in all.
 fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
-    let same = wanted.iter().flatten().filter(|(other, _)| other.bytes() == stream.bytes());
+    let is_same = |other: &Stream<'_>| other.bytes() == stream.bytes();
+    let same = wanted.iter().filter(|(other, _)| other.as_ref().is_some_and(is_same));
     same.map(|(_, entries)| entries).sum()
 }
 

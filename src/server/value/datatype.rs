@@ -88,7 +88,7 @@ unsafe extern "C" fn free(value: *mut c_void) {
 unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) {
     guarded((), || {
         // SAFETY: a value of the type is a boxed `Value`, which the server holds meanwhile.
-        unsafe { &*value.cast::<Value>() }.cast_off();
+        unsafe { &*value.cast::<Value>() }.leave_key();
         // SAFETY: the context and its name are alive during the callback; the server changes its
         // data under its lock.
         unsafe {
@@ -246,7 +246,7 @@ fn reason(refused: Refused) -> &'static str {
     }
 }
 
-/// Makes a sale that was loaded a value. One of a payload is adrift until the server says that it
+/// Makes a sale that was loaded a value. One of a payload is keyless until the server says that it
 /// is at its key: before that, what was at the key may be deleted.
 fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let ctx = context_of(io);
@@ -270,7 +270,7 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     }
     let value = key::boxed(sale, counts::served());
     // SAFETY: the value was just made and nobody else has it.
-    unsafe { &*value }.cast_off();
+    unsafe { &*value }.leave_key();
     value.cast()
 }
 

@@ -20,16 +20,17 @@ pub(crate) struct Value {
     sale: Sale,
     /// What counts it.
     counts: &'static Counts,
-    /// It lies at no key that we know of.
-    is_adrift: AtomicBool,
+    /// It is in memory, but at no key that this module knows of: its key was renamed, moved or
+    /// deleted, or a payload has just brought it. It comes to a key, or is freed.
+    is_keyless: AtomicBool,
 }
 
-/// How many values are adrift. One that is freed is no more.
-static ADRIFT: AtomicU64 = AtomicU64::new(0);
+/// How many values are keyless. One that is freed is no more.
+static KEYLESS: AtomicU64 = AtomicU64::new(0);
 
 /// How many sales are in memory that lie at no key that we know of.
-pub(crate) fn adrift() -> u64 {
-    ADRIFT.load(Ordering::Relaxed)
+pub(crate) fn keyless() -> u64 {
+    KEYLESS.load(Ordering::Relaxed)
 }
 
 impl Value {
@@ -37,22 +38,25 @@ impl Value {
         &mut self.sale
     }
 
-    pub(crate) fn cast_off(&self) {
-        if !self.is_adrift.swap(true, Ordering::Relaxed) {
-            ADRIFT.fetch_add(1, Ordering::Relaxed);
+    /// It lies at no key that we know of, from now on.
+    pub(crate) fn leave_key(&self) {
+        if !self.is_keyless.swap(true, Ordering::Relaxed) {
+            KEYLESS.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn land(&mut self) {
-        if std::mem::take(self.is_adrift.get_mut()) {
-            ADRIFT.fetch_sub(1, Ordering::Relaxed);
+    /// It is keyless no more.
+    fn count_out(&mut self) {
+        if std::mem::take(self.is_keyless.get_mut()) {
+            KEYLESS.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// It lies at a key of the data that is served. A payload that came while a primary's data was
-    /// loading may have been taken for a part of that.
-    pub(crate) fn settle(&mut self, lock: ServerLock<'_>) {
-        self.land();
+    /// A rename, a move or a RESTORE has brought it to a key of the data that is served, whose
+    /// counts it belongs to from now on. A payload that came while a primary's data was loading may
+    /// have been taken for a part of that.
+    pub(crate) fn come_to_key(&mut self, lock: ServerLock<'_>) {
+        self.count_out();
         if timer::arriving_counts(lock).is_some_and(|counts| ptr::eq(counts, self.counts)) {
             self.counts.subtract(Load::of(&self.sale));
             self.counts = counts::served();
@@ -68,7 +72,7 @@ pub(crate) fn value_of(sale: Sale) -> *mut c_void {
 
 pub(crate) fn boxed(sale: Sale, counts: &'static Counts) -> *mut Value {
     counts.add(Load::of(&sale));
-    Box::into_raw(Box::new(Value { sale, counts, is_adrift: AtomicBool::new(false) }))
+    Box::into_raw(Box::new(Value { sale, counts, is_keyless: AtomicBool::new(false) }))
 }
 
 /// Frees a value.
@@ -78,7 +82,7 @@ pub(crate) fn boxed(sale: Sale, counts: &'static Counts) -> *mut Value {
 pub(crate) unsafe fn free(value: *mut c_void) {
     // SAFETY: by the caller's word the box is whole and ours.
     let mut value = unsafe { Box::from_raw(value.cast::<Value>()) };
-    value.land();
+    value.count_out();
     let (counts, load) = (value.counts, Load::of(&value.sale));
     drop(value);
     counts.subtract(load);
@@ -124,18 +128,14 @@ impl Key<'_> {
 
     /// What is at the key now.
     pub fn slot(&mut self) -> Slot<&mut Sale> {
-        match self.found() {
-            // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
-            // deleted. This call is the only one that runs, and `&mut self` makes this borrow the
-            // only one of this call.
-            Slot::Sale(sale) => Slot::Sale(unsafe { &mut *sale.as_ptr() }),
-            Slot::Missing => Slot::Missing,
-            Slot::Foreign => Slot::Foreign,
-        }
+        // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
+        // deleted. This call is the only one that runs, and `&mut self` makes this borrow the only
+        // one of this call.
+        self.found(|value| unsafe { (*value.as_ptr()).sale() })
     }
 
-    /// What is at the key now, not yet borrowed.
-    fn found(&self) -> Slot<NonNull<Sale>> {
+    /// What is at the key now; `borrow` borrows the sale's value.
+    fn found<S>(&self, borrow: impl FnOnce(NonNull<Value>) -> S) -> Slot<S> {
         if self.key.is_null() {
             return Slot::Missing;
         }
@@ -144,7 +144,7 @@ impl Key<'_> {
         if !kind.is_null() && kind == type_handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
-            return NonNull::new(value.cast()).map_or(Slot::Foreign, Slot::Sale);
+            return NonNull::new(value.cast()).map_or(Slot::Foreign, |it| Slot::Sale(borrow(it)));
         }
         // SAFETY: as above.
         match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
@@ -183,13 +183,9 @@ impl View<'_> {
 
     /// What is at the key now.
     pub fn slot(&self) -> Slot<&Sale> {
-        match self.0.found() {
-            // SAFETY: as for a key that is open for writing; nobody changes the sale while this
-            // call stands still.
-            Slot::Sale(sale) => Slot::Sale(unsafe { &*sale.as_ptr() }),
-            Slot::Missing => Slot::Missing,
-            Slot::Foreign => Slot::Foreign,
-        }
+        // SAFETY: as for a key that is open for writing; nobody changes the sale while this call
+        // stands still.
+        self.0.found(|value| unsafe { &(*value.as_ptr()).sale })
     }
 }
 
@@ -205,39 +201,23 @@ impl Drop for Key<'_> {
 
 /// A look at a key that leaves no trace: not in its idle time, not in the server's statistics, and
 /// no notification is sent.
-pub(crate) struct Peek {
-    key: *mut RedisModuleKey,
-}
+pub(crate) struct Peek<'c>(Key<'c>);
 
-impl Peek {
+impl<'c> Peek<'c> {
     /// # Safety
     /// The name is alive as long as this, and no other borrow of the key's value.
-    pub(crate) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Peek {
+    pub(crate) unsafe fn at(ctx: Ctx<'c>, name: *mut RedisModuleString) -> Self {
         // SAFETY: by the caller's word; `drop` closes what is opened.
-        Peek { key: unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) } }
+        Peek(Key::new(unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) }))
     }
 
     /// The value, if it is a sale.
     pub(crate) fn value(&mut self) -> Option<&mut Value> {
-        if self.key.is_null() {
-            return None;
-        }
-        // SAFETY: the key is open until this struct is dropped.
-        let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        if kind.is_null() || kind != type_handle() {
-            return None;
-        }
         // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is
         // open, and by the word of `at` nobody else borrows it.
-        unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value>().as_mut() }
-    }
-}
-
-impl Drop for Peek {
-    fn drop(&mut self) {
-        if !self.key.is_null() {
-            // SAFETY: the key was opened by this struct and is closed once.
-            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        match self.0.found(|value| unsafe { &mut *value.as_ptr() }) {
+            Slot::Sale(value) => Some(value),
+            Slot::Missing | Slot::Foreign => None,
         }
     }
 }
@@ -249,8 +229,7 @@ fn mode() -> c_int {
         | raw::REDISMODULE_OPEN_KEY_NONOTIFY
         | raw::REDISMODULE_OPEN_KEY_NOSTATS
         | raw::REDISMODULE_OPEN_KEY_NOEXPIRE;
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let known = match unsafe { offered!(RedisModule_GetOpenKeyModesAll) } {
+    let known = match offered!(RedisModule_GetOpenKeyModesAll) {
         // SAFETY: the function takes nothing and only answers a constant.
         Some(known) => unsafe { known() },
         None => raw::REDISMODULE_OPEN_KEY_NOTOUCH as c_int,

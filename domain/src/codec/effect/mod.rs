@@ -40,7 +40,8 @@ pub struct Change<'a> {
     pub effect: Effect<'a>,
 }
 
-/// The forms of a change. What is here stays readable, and a later version adds its own behind it.
+/// The versions of a change's bytes. What is here stays readable, and a later version adds its own
+/// behind it.
 /// `E` is the effect, or lends it.
 #[derive(Serialize, Deserialize)]
 enum Form<E> {

@@ -39,7 +39,7 @@ pub struct Base {
     fences_dropped: u64,
     #[serde(deserialize_with = "wire::integer")]
     pub(super) amounts: u64,
-    /// Users of every list, those in and all places.
+    /// Of every list: how many users are in, and how many entries it has, with those taken out.
     pub(super) lists: [(u64, u64); LISTS.len()],
     /// How many pieces follow.
     #[serde(deserialize_with = "wire::integer")]

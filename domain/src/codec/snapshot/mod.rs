@@ -70,8 +70,8 @@ pub enum Piece<'a> {
     Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
 }
 
-/// The forms of a piece in a dump. What is here stays readable, and a later version adds its own
-/// behind it. `P` is the piece, or lends it.
+/// The versions of a piece's bytes in a dump. What is here stays readable, and a later version adds
+/// its own behind it. `P` is the piece, or lends it.
 #[derive(Serialize, Deserialize)]
 enum Form<P> {
     V1(P),
@@ -177,7 +177,7 @@ impl Sale {
         ListedUsers { list, users: users.map(|(_, user)| user).take(USERS_PER_PIECE).collect() }
     }
 
-    /// How many users a list has, and how many places.
+    /// How many users are in a list, and how many entries it has, with those taken out.
     fn list_size(&self, list: List) -> (u64, u64) {
         let users = self.extras.as_deref().map(|extras| extras.list(list));
         users.map_or((0, 0), |users| (users.len(), users.places()))

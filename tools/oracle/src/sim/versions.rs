@@ -1,5 +1,5 @@
-//! Nodes whose modules are of different versions (SPEC 11): an older one among newer ones, which
-//! the setting `seckill.effects-version` holds back.
+//! Nodes whose modules are of different versions: an older one among newer ones, which the setting
+//! `seckill.effects-version` holds back.
 //!
 //! So far this module's forms are all of version 1, and a newer one is made up by
 //! `tests/upgrade/made_up.patch`: in a copy of the sources with it (`make sim-upgrade`) newer nodes

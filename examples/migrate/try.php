@@ -1,0 +1,55 @@
+<?php
+
+// Tries a page of pages/ as it stands, without a web server and a login: two users click twice each for the
+// one unit of sale:try. The sale is deleted again. A row that the page wrote has the order try-1 or try-2.
+//
+//   php try.php PAGE [TERMS [HOST:PORT [USER USER]]]
+//   php try.php PAGE as USER
+//
+// TERMS are those of the sale ('LIMIT 1'), HOST:PORT is the server with the module (127.0.0.1:6390), and the
+// users are 1 and 2. The page's own address, database and $key = 'sale:try' are its own. With `as` one user
+// clicks once, whatever sale the page has: for a sale that is paused.
+
+declare(strict_types=1);
+
+/** One click of a user in a process of its own, with login.php for a login. */
+function click(string $page, string $user, string $order): void
+{
+    putenv("TRY_USER=$user");
+    putenv("TRY_ORDER=$order");
+    echo "user $user is told: ";
+    passthru(escapeshellarg(PHP_BINARY) . ' -d auto_prepend_file=' . escapeshellarg(__DIR__ . '/login.php') . ' '
+        . escapeshellarg($page));
+    echo "\n";
+}
+
+[, $page, $terms, $server, $first, $second] = $argv + ['', '', 'LIMIT 1', '127.0.0.1:6390', '1', '2'];
+is_file($page) || exit("php try.php PAGE [TERMS [HOST:PORT [USER USER]]]\n");
+$folder = sys_get_temp_dir() . '/seckill-try-' . getmypid();
+mkdir($folder, 0700);
+putenv("TRY_FOLDER=$folder");
+register_shutdown_function(function () use ($folder) {
+    array_map(unlink(...), glob("$folder/*"));
+    rmdir($folder);
+});
+if ($terms === 'as') {
+    click($page, $server, 'try-' . bin2hex(random_bytes(8)));
+    exit;
+}
+if (!str_contains(file_get_contents($page), "'sale:try'")) {
+    fwrite(STDERR, "$page sells from another sale than sale:try\n");
+    exit(1);
+}
+$redis = new Redis();
+[$host, $port] = explode(':', $server);
+$redis->connect($host, (int) $port);
+$redis->del('sale:try');
+$redis->rawCommand('SECKILL.INIT', 'sale:try', '1', ...preg_split('/ /', $terms, -1, PREG_SPLIT_NO_EMPTY));
+if ($redis->getLastError() !== null) {
+    fwrite(STDERR, "{$redis->getLastError()}\n");
+    exit(1);
+}
+foreach ([[$first, 'try-1'], [$first, 'try-1'], [$second, 'try-2'], [$second, 'try-2']] as [$user, $order]) {
+    click($page, $user, $order);
+}
+$redis->del('sale:try');
