@@ -4,16 +4,15 @@
 //! time, and lets other clients in between.
 
 use std::os::raw::c_void;
-use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx};
 
 use super::call::Call;
 use super::data_set::timer::{self, BACKLOG_MS, TICK_BUDGET};
-use super::ffi::api::{clock_ms, create_string, guarded};
+use super::ffi::api::{clock_ms, guarded, OwnString};
 use super::ffi::ctx::{Ctx, ServerLock};
 use super::settings;
 use super::value::key::Peek;
@@ -99,32 +98,26 @@ fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
 }
 
 fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, key: &[u8], most: usize) -> Swept {
-    let name = create_string(key);
-    // SAFETY: the string is freed once, after the call that uses it.
-    unsafe {
-        let swept = if owns(ctx, name) {
-            sweep(&mut Call::new(ctx, &[name], &[key]), most)
-        } else {
-            let next_look = clock_ms() + FOREIGN_SLOT_MS;
-            Swept { settled: 0, next_look: Peek::at(ctx, name).value().map(|_| next_look) }
-        };
-        api!(RedisModule_FreeString)(ptr::null_mut(), name);
-        swept
+    let name = OwnString::new(key);
+    if owns(ctx, &name) {
+        return sweep(&mut Call::new(ctx, &[name.raw()], &[key]), most);
     }
+    let next_look = clock_ms() + FOREIGN_SLOT_MS;
+    // SAFETY: the name lives until the end, and nobody else borrows the value.
+    let mut peek = unsafe { Peek::at(ctx, name.raw()) };
+    Swept { settled: 0, next_look: peek.value().map(|_| next_look) }
 }
 
 /// Whether this node owns the key's slot. A slot that is moving belongs to the node it comes from.
-///
-/// # Safety
-/// The string is alive.
-unsafe fn owns(ctx: Ctx<'_>, name: *mut RedisModuleString) -> bool {
+fn owns(ctx: Ctx<'_>, name: &OwnString) -> bool {
     if !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) {
         return true;
     }
     // The server answers a call about a key that is not its own with nothing.
-    // SAFETY: by the caller's word; the format names one string, and the reply is freed once.
+    // SAFETY: the format names one string, and the reply is freed once.
     unsafe {
-        let reply = api!(RedisModule_Call)(ctx.raw(), c"EXISTS".as_ptr(), c"s".as_ptr(), name);
+        let reply =
+            api!(RedisModule_Call)(ctx.raw(), c"EXISTS".as_ptr(), c"s".as_ptr(), name.raw());
         if reply.is_null() {
             return false;
         }

@@ -204,6 +204,44 @@ impl Accounts {
 mod tests {
     use super::*;
 
+    #[test]
+    fn accounts_are_numbered_and_counted() {
+        let mut accounts = Accounts::default();
+        let bytes = accounts.heap_bytes();
+        for number in 0..2 * ACCOUNTS_PER_BLOCK as u32 + 5 {
+            let mut account = Account::default();
+            account.add(number + 1, 3, State::Held, 9);
+            assert_eq!(accounts.open(account), number);
+        }
+        for number in [0, 1, 1023, 1024, 1025, 2047, 2048, 2052] {
+            assert_eq!(accounts.get(number).newest(), number + 1);
+        }
+        let rooms: usize = accounts.blocks.iter().map(Vec::capacity).sum();
+        assert!((2053..=3 * ACCOUNTS_PER_BLOCK).contains(&rooms));
+        let inner = 2053 * (LIVE_NODE_BYTES + NODE_BYTES);
+        let lists = rooms * size_of::<Account>() + accounts.blocks.capacity() * 24;
+        assert_eq!((bytes, accounts.heap_bytes()), (0, lists + inner));
+        // What an account lets go of is not counted any more.
+        accounts.change(1024, |account| account.remove(1025, 3, State::Held, 9));
+        assert_eq!(accounts.heap_bytes(), lists + inner - LIVE_NODE_BYTES - NODE_BYTES);
+        assert_eq!(accounts.get(1024).holding().live_units, 0);
+        assert_eq!((accounts.heap_blocks(), accounts.blocks_mut().count()), (3, 3));
+    }
+
+    /// A hold lives while T < deadline.
+    #[test]
+    fn holds_are_due_from_their_deadline_on() {
+        let mut holds = Holds::default();
+        assert!(!holds.are_due(u64::MAX) && holds.is_empty());
+        [(9, 2), (7, 5), (9, 1)].into_iter().for_each(|(at, seq)| holds.insert(at, seq));
+        assert_eq!((holds.next_deadline(), holds.len()), (Some(7), 3));
+        let due = |t| holds.due(t).collect::<Vec<_>>();
+        assert_eq!((due(6), due(7), due(8)), (vec![], vec![(7, 5)], vec![(7, 5)]));
+        assert_eq!((due(9), due(u64::MAX).len()), (vec![(7, 5), (9, 1), (9, 2)], 3));
+        assert_eq!([6, 7, 8].map(|t| holds.are_due(t)), [false, true, true]);
+        assert_eq!(holds.heap_bytes(), NODE_BYTES);
+    }
+
     /// An account is many small frees: a ledger that nobody needs any more lets a block go at a
     /// time.
     #[test]

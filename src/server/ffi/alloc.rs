@@ -33,13 +33,10 @@ pub fn is_servers() -> bool {
 
 #[cold]
 fn decide() -> bool {
-    // SAFETY: reading function pointers that are written once, while the module is loaded.
-    let functions = unsafe {
-        let (alloc, calloc) = (offered!(RedisModule_Alloc), offered!(RedisModule_Calloc));
-        let (realloc, free) = (offered!(RedisModule_Realloc), offered!(RedisModule_Free));
-        (alloc, calloc, realloc, free)
-    };
-    let has_server = matches!(functions, (Some(_), Some(_), Some(_), Some(_)));
+    let has_server = offered!(RedisModule_Alloc).is_some()
+        && offered!(RedisModule_Calloc).is_some()
+        && offered!(RedisModule_Realloc).is_some()
+        && offered!(RedisModule_Free).is_some();
     let source = if has_server { SERVER } else { SYSTEM };
     match SOURCE.compare_exchange(UNDECIDED, source, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => has_server,

@@ -23,7 +23,8 @@ macro_rules! api {
 /// The pointer to a function that only newer servers have, or none.
 macro_rules! offered {
     ($name:ident) => {
-        redis_module::raw::$name
+        // SAFETY: the server writes the pointer once, before the module is loaded.
+        unsafe { redis_module::raw::$name }
     };
 }
 
@@ -33,8 +34,7 @@ macro_rules! required {
         /// The first function that the module calls without asking and that the server lacks.
         /// tests/tidy sees to it that none of those is left out here.
         pub(crate) fn missing() -> Option<&'static str> {
-            // SAFETY: reading function pointers that are written once, before the module is loaded.
-            let functions = unsafe { [$(({ offered!($name) }.is_some(), stringify!($name))),*] };
+            let functions = [$((offered!($name).is_some(), stringify!($name))),*];
             functions.iter().find(|(is_there, _)| !is_there).map(|(_, name)| *name)
         }
     };
@@ -154,10 +154,36 @@ pub(crate) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] 
     unsafe { slice::from_raw_parts(start.cast(), len) }
 }
 
-/// A string of the server with these bytes; whoever asks for it frees it.
-pub(crate) fn create_string(bytes: &[u8]) -> *mut RedisModuleString {
-    // SAFETY: strings may be made without a context; the server copies the bytes.
-    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) }
+/// A string of the server that is ours: it is freed with this.
+#[repr(transparent)]
+pub(crate) struct OwnString(*mut RedisModuleString);
+
+impl OwnString {
+    /// The place of one that is not there.
+    pub(crate) const NONE: OwnString = OwnString(ptr::null_mut());
+
+    /// One with these bytes.
+    pub(crate) fn new(bytes: &[u8]) -> OwnString {
+        let (start, len) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: strings may be made without a context; the server copies the bytes.
+        OwnString(unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), start, len) })
+    }
+
+    /// As the server takes it, for as long as this is there.
+    #[inline]
+    pub(crate) fn raw(&self) -> *mut RedisModuleString {
+        self.0
+    }
+}
+
+impl Drop for OwnString {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: the string was created for this struct and is freed once.
+            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.0) };
+        }
+    }
 }
 
 /// The clock in Unix milliseconds.

@@ -57,8 +57,7 @@ impl<'c> Ctx<'c> {
     /// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
     /// commands of clients, and stops when anybody else replicates something.
     pub(crate) fn writes_are_paused(self) -> bool {
-        // SAFETY: reading a function pointer that is written once, while the module is loaded.
-        let avoid = unsafe { offered!(RedisModule_AvoidReplicaTraffic) };
+        let avoid = offered!(RedisModule_AvoidReplicaTraffic);
         // SAFETY: the function takes nothing and only looks.
         avoid.is_some_and(|avoid| unsafe { avoid() } != 0)
     }

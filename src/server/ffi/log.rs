@@ -42,8 +42,7 @@ pub(crate) fn warning_at_most(per_second: u64, second: u64, message: &str) {
 }
 
 fn write(level: &CStr, message: &str) {
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let Some(log) = (unsafe { offered!(RedisModule_Log) }) else {
+    let Some(log) = offered!(RedisModule_Log) else {
         return;
     };
     let Ok(text) = CString::new(printable(message)) else {

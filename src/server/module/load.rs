@@ -130,8 +130,7 @@ fn set_up(
 /// Keeps a context that the log can be written with at any time. A server below 6.2 has none; it
 /// is refused next.
 fn keep_context(ctx: Ctx<'_>) {
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    if let Some(detached) = unsafe { offered!(RedisModule_GetDetachedThreadSafeContext) } {
+    if let Some(detached) = offered!(RedisModule_GetDetachedThreadSafeContext) {
         // SAFETY: the new context is kept as long as the module.
         log::set_context(unsafe { detached(ctx.raw()) });
     }
@@ -142,8 +141,7 @@ fn keep_context(ctx: Ctx<'_>) {
 fn give_context_back() {
     let kept = log::context();
     log::set_context(ptr::null_mut());
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let free = unsafe { offered!(RedisModule_FreeThreadSafeContext) };
+    let free = offered!(RedisModule_FreeThreadSafeContext);
     if let Some(free) = free.filter(|_| !kept.is_null()) {
         // SAFETY: the context is the one that the server gave, and nobody has it any more.
         unsafe { free(kept) };
@@ -152,8 +150,7 @@ fn give_context_back() {
 
 /// The server's version as 0x00MMmmpp, 0 when it can't say.
 fn server_version() -> c_int {
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let version = unsafe { offered!(RedisModule_GetServerVersion) };
+    let version = offered!(RedisModule_GetServerVersion);
     // SAFETY: the function takes nothing and only answers a constant.
     version.map_or(0, |version| unsafe { version() })
 }
@@ -172,8 +169,7 @@ fn set_options(ctx: Ctx<'_>) {
     let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS as c_int
         | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int
         | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD as c_int;
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let known = unsafe { offered!(RedisModule_GetModuleOptionsAll) };
+    let known = offered!(RedisModule_GetModuleOptionsAll);
     // SAFETY: the function takes nothing and only answers a constant.
     let known = known.map_or(0, |known| unsafe { known() });
     // Redis may give the same bits another meaning, so Valkey must be asked for by name.

@@ -73,8 +73,7 @@ fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCom
 
 /// Adds the category of this module. False where the server allows no new ones.
 fn add_category(ctx: Ctx<'_>) -> bool {
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let Some(add) = (unsafe { offered!(RedisModule_AddACLCategory) }) else {
+    let Some(add) = offered!(RedisModule_AddACLCategory) else {
         return false;
     };
     with_c_str(CATEGORY, |category| {
@@ -89,8 +88,7 @@ fn categorise(
     spec: &Spec,
     has_category: bool,
 ) -> Result<bool, &'static str> {
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let Some(set) = (unsafe { offered!(RedisModule_SetCommandACLCategories) }) else {
+    let Some(set) = offered!(RedisModule_SetCommandACLCategories) else {
         return Ok(false);
     };
     let categories = match has_category {

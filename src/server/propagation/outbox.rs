@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::stream;
 pub use super::stream::{NotTaken, Wanted};
-use crate::server::ffi::api::create_string;
+use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
 use seckill_domain::event::{EventKind, EVENTS};
@@ -36,7 +36,7 @@ pub struct Outbox<'c> {
 /// The stream at a key, by its name.
 pub struct Stream<'c> {
     pub(super) ctx: Ctx<'c>,
-    pub(super) name: *mut RedisModuleString,
+    pub(super) name: OwnString,
     /// The command names it as a key, so it may be made in cluster mode, too.
     pub(super) is_named: bool,
 }
@@ -63,7 +63,7 @@ impl<'c> Outbox<'c> {
 
     /// The stream of this name. `is_named`: the command names it as a key.
     pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
-        Stream { ctx: self.ctx, name: create_string(name), is_named }
+        Stream { ctx: self.ctx, name: OwnString::new(name), is_named }
     }
 
     /// The argument that has these very bytes, if they are an argument's.
@@ -127,7 +127,7 @@ impl<'c> Stream<'c> {
     pub(super) fn open_key(&self) -> (*mut RedisModuleKey, Found) {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         // SAFETY: the name is alive as long as this struct.
-        let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name, mode) };
+        let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name.raw(), mode) };
         // SAFETY: the key is open.
         let found = match unsafe { api!(RedisModule_KeyType)(key) } as isize {
             raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
@@ -145,13 +145,6 @@ impl<'c> Stream<'c> {
             stream.as_ref()?.make_to_follow();
             is_as_judged().then(|| open_one(&mut stream)).flatten()
         })
-    }
-}
-
-impl Drop for Stream<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the name was created for this struct and is freed once.
-        unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.name) };
     }
 }
 
@@ -267,19 +260,20 @@ impl Appended<'_> {
 
     /// Signals to who watches the stream.
     pub(crate) fn signal(&self) {
-        let Stream { ctx, name, .. } = self.stream;
+        let Stream { ctx, name, .. } = &self.stream;
         // SAFETY: the name is alive.
-        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name) };
+        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name.raw()) };
     }
 
     /// Notifies of the new entries, as XADD would.
     pub(crate) fn notify(&self) {
-        let (class, stream) = (raw::REDISMODULE_NOTIFY_STREAM as c_int, &self.stream);
+        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
+        let Stream { ctx, name, .. } = &self.stream;
         for _ in 0..self.len {
             // SAFETY: the name is alive and the text ends in NUL.
             unsafe {
                 let event = c"xadd".as_ptr();
-                api!(RedisModule_NotifyKeyspaceEvent)(stream.ctx.raw(), class, event, stream.name)
+                api!(RedisModule_NotifyKeyspaceEvent)(ctx.raw(), class, event, name.raw())
             };
         }
     }
@@ -307,18 +301,20 @@ struct Strings {
     pairs: [[*mut RedisModuleString; 2]; FIELDS.len()],
     /// How many of these pairs there are.
     len: usize,
-    /// Strings that were created for this entry alone; null where there is none.
-    own: [*mut RedisModuleString; FIELDS.len()],
+    /// Values that were created for this entry alone.
+    own: [OwnString; FIELDS.len()],
 }
 
 impl Strings {
     #[inline]
     fn of(outbox: Outbox<'_>, sale: *mut RedisModuleString, entry: &Entry<'_>) -> Strings {
         let words = WORDS.get_or_init(Words::new);
-        let none = ptr::null_mut();
-        let mut strings =
-            Strings { pairs: [[none; 2]; FIELDS.len()], len: 0, own: [none; FIELDS.len()] };
-        strings.pair(words, Field::Event, words.events[entry.event as usize]);
+        let mut strings = Strings {
+            pairs: [[ptr::null_mut(); 2]; FIELDS.len()],
+            len: 0,
+            own: [const { OwnString::NONE }; FIELDS.len()],
+        };
+        strings.pair(words, Field::Event, words.events[entry.event as usize].raw());
         strings.pair(words, Field::Sale, sale);
         strings.bytes(words, Field::Data, None, entry.data);
         let raw = [
@@ -337,7 +333,7 @@ impl Strings {
 
     #[inline]
     fn pair(&mut self, words: &Words, field: Field, value: *mut RedisModuleString) {
-        self.pairs[self.len] = [words.fields[field as usize], value];
+        self.pairs[self.len] = [words.fields[field as usize].raw(), value];
         self.len += 1;
     }
 
@@ -351,27 +347,18 @@ impl Strings {
         bytes: &[u8],
     ) {
         let value = known.unwrap_or_else(|| {
-            let string = create_string(bytes);
-            self.own[field as usize] = string;
-            string
+            let own = &mut self.own[field as usize];
+            *own = OwnString::new(bytes);
+            own.raw()
         });
         self.pair(words, field, value);
     }
 }
 
-impl Drop for Strings {
-    fn drop(&mut self) {
-        for string in self.own.into_iter().filter(|string| !string.is_null()) {
-            // SAFETY: each string was created for this entry and is freed once.
-            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), string) };
-        }
-    }
-}
-
 /// Words of ours as strings of the server, which are kept for good.
 struct Words {
-    fields: [*mut RedisModuleString; FIELDS.len()],
-    events: [*mut RedisModuleString; EVENTS.len()],
+    fields: [OwnString; FIELDS.len()],
+    events: [OwnString; EVENTS.len()],
 }
 
 // SAFETY: whoever uses these strings has the server's lock, see `each_entry`, and nobody changes
@@ -385,8 +372,8 @@ static WORDS: OnceLock<Words> = OnceLock::new();
 impl Words {
     fn new() -> Words {
         Words {
-            fields: FIELDS.map(|field| create_string(field.name().as_bytes())),
-            events: EVENTS.map(|event: EventKind| create_string(event.name().as_bytes())),
+            fields: FIELDS.map(|field| OwnString::new(field.name().as_bytes())),
+            events: EVENTS.map(|event: EventKind| OwnString::new(event.name().as_bytes())),
         }
     }
 }

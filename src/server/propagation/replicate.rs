@@ -2,11 +2,10 @@
 
 use std::ffi::CStr;
 use std::os::raw::c_int;
-use std::ptr;
 
 use redis_module::raw::{self, RedisModuleString};
 
-use crate::server::ffi::api::create_string;
+use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::ffi::log;
 use seckill_domain::effect::Change;
@@ -81,13 +80,13 @@ fn many(
     changes: &[Change<'_>],
 ) -> c_int {
     let split = scratch.len();
-    let mut effects = Effects { strings: Vec::with_capacity(changes.len()) };
+    let mut effects: Vec<OwnString> = Vec::with_capacity(changes.len());
     for change in changes {
         scratch.truncate(split);
         change.encode(scratch);
-        effects.push(&scratch[split..]);
+        effects.push(OwnString::new(&scratch[split..]));
     }
-    // SAFETY: as for one change; the vector is of strings that live until `effects` is dropped.
+    // SAFETY: as for one change; each of the vector is a pointer to a string, which lives as long.
     unsafe {
         api!(RedisModule_Replicate)(
             ctx.raw(),
@@ -96,28 +95,8 @@ fn many(
             key,
             scratch.as_ptr(),
             split,
-            effects.strings.as_ptr(),
-            effects.strings.len(),
+            effects.as_ptr(),
+            effects.len(),
         )
-    }
-}
-
-/// Strings of the server that are freed with this.
-struct Effects {
-    strings: Vec<*mut RedisModuleString>,
-}
-
-impl Effects {
-    fn push(&mut self, effect: &[u8]) {
-        self.strings.push(create_string(effect));
-    }
-}
-
-impl Drop for Effects {
-    fn drop(&mut self) {
-        for string in &self.strings {
-            // SAFETY: each string was created by `push` and is freed once.
-            unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), *string) };
-        }
     }
 }

@@ -39,7 +39,7 @@ enum Maker {
 impl Stream<'_> {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the name lives as long as this struct and nobody changes it.
-        unsafe { bytes_of(self.name) }
+        unsafe { bytes_of(self.name.raw()) }
     }
 
     fn is_in_cluster(&self) -> bool {
@@ -58,7 +58,7 @@ impl Stream<'_> {
     /// The server would hand a command over after what foreign code calls in it: each is handed
     /// over before it is called, so that replicas do all of it in the same order.
     fn make(&self, by: Maker) {
-        let (ctx, name, xgroup) = (self.ctx.raw(), self.name, c"XGROUP".as_ptr());
+        let (ctx, name, xgroup) = (self.ctx.raw(), self.name.raw(), c"XGROUP".as_ptr());
         let (group, last, mkstream) = (c"seckill".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
         let (create, destroy) = (c"CREATE".as_ptr(), c"DESTROY".as_ptr());
         // `!` lets foreign code replicate what it calls, `A` and `R` withhold the command itself.
@@ -105,7 +105,13 @@ impl Stream<'_> {
         // SAFETY: the name is alive and the format names what follows it.
         let reply = unsafe {
             let (stream, format) = (c"STREAM".as_ptr(), c"cs".as_ptr());
-            api!(RedisModule_Call)(self.ctx.raw(), c"XINFO".as_ptr(), format, stream, self.name)
+            api!(RedisModule_Call)(
+                self.ctx.raw(),
+                c"XINFO".as_ptr(),
+                format,
+                stream,
+                self.name.raw(),
+            )
         };
         let has_room = !is_refused(reply) && takes(proto(reply), count as u64);
         free(reply);

@@ -16,9 +16,7 @@ const _: () = assert!(align_of::<Value>() <= alloc::ALIGN_MAX);
 
 /// The callback of the type, where the server moves memory and the memory is the server's.
 pub(crate) fn callback() -> RedisModuleTypeDefragFunc {
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let offered = unsafe { offered!(RedisModule_DefragAlloc) };
-    match offered {
+    match offered!(RedisModule_DefragAlloc) {
         Some(_) if alloc::is_servers() => Some(defrag),
         _ => None,
     }

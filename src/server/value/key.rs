@@ -131,11 +131,11 @@ impl Key<'_> {
         // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
         // deleted. This call is the only one that runs, and `&mut self` makes this borrow the only
         // one of this call.
-        self.found(|sale| unsafe { &mut *sale.as_ptr() })
+        self.found(|value| unsafe { (*value.as_ptr()).sale() })
     }
 
-    /// What is at the key now; `borrow` borrows the sale.
-    fn found<S>(&self, borrow: impl FnOnce(NonNull<Sale>) -> S) -> Slot<S> {
+    /// What is at the key now; `borrow` borrows the sale's value.
+    fn found<S>(&self, borrow: impl FnOnce(NonNull<Value>) -> S) -> Slot<S> {
         if self.key.is_null() {
             return Slot::Missing;
         }
@@ -185,7 +185,7 @@ impl View<'_> {
     pub fn slot(&self) -> Slot<&Sale> {
         // SAFETY: as for a key that is open for writing; nobody changes the sale while this call
         // stands still.
-        self.0.found(|sale| unsafe { &*sale.as_ptr() })
+        self.0.found(|value| unsafe { &(*value.as_ptr()).sale })
     }
 }
 
@@ -201,39 +201,23 @@ impl Drop for Key<'_> {
 
 /// A look at a key that leaves no trace: not in its idle time, not in the server's statistics, and
 /// no notification is sent.
-pub(crate) struct Peek {
-    key: *mut RedisModuleKey,
-}
+pub(crate) struct Peek<'c>(Key<'c>);
 
-impl Peek {
+impl<'c> Peek<'c> {
     /// # Safety
     /// The name is alive as long as this, and no other borrow of the key's value.
-    pub(crate) unsafe fn at(ctx: Ctx<'_>, name: *mut RedisModuleString) -> Peek {
+    pub(crate) unsafe fn at(ctx: Ctx<'c>, name: *mut RedisModuleString) -> Self {
         // SAFETY: by the caller's word; `drop` closes what is opened.
-        Peek { key: unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) } }
+        Peek(Key::new(unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) }))
     }
 
     /// The value, if it is a sale.
     pub(crate) fn value(&mut self) -> Option<&mut Value> {
-        if self.key.is_null() {
-            return None;
-        }
-        // SAFETY: the key is open until this struct is dropped.
-        let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        if kind.is_null() || kind != type_handle() {
-            return None;
-        }
         // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is
         // open, and by the word of `at` nobody else borrows it.
-        unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value>().as_mut() }
-    }
-}
-
-impl Drop for Peek {
-    fn drop(&mut self) {
-        if !self.key.is_null() {
-            // SAFETY: the key was opened by this struct and is closed once.
-            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        match self.0.found(|value| unsafe { &mut *value.as_ptr() }) {
+            Slot::Sale(value) => Some(value),
+            Slot::Missing | Slot::Foreign => None,
         }
     }
 }
@@ -245,8 +229,7 @@ fn mode() -> c_int {
         | raw::REDISMODULE_OPEN_KEY_NONOTIFY
         | raw::REDISMODULE_OPEN_KEY_NOSTATS
         | raw::REDISMODULE_OPEN_KEY_NOEXPIRE;
-    // SAFETY: reading a function pointer that is written once, while the module is loaded.
-    let known = match unsafe { offered!(RedisModule_GetOpenKeyModesAll) } {
+    let known = match offered!(RedisModule_GetOpenKeyModesAll) {
         // SAFETY: the function takes nothing and only answers a constant.
         Some(known) => unsafe { known() },
         None => raw::REDISMODULE_OPEN_KEY_NOTOUCH as c_int,
