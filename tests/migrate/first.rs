@@ -104,7 +104,11 @@ fn programs_talk_to_nothing_else() {
     ));
     assert!(went_well && told.contains("there were 1, and 2 of 2"), "{told}");
     assert_eq!(live.call("GET goods"), "'8'");
-    for other in ["$r = new \\PDO('x');", "require 'shop.php';", "mysqli_connect('x');", "echo 1;"]
+    // A file that talks to the old side and to something else, and one that talks to nothing.
+    let connects = "$r = new Redis(); $r->connect('x');";
+    let others = ["$p = new \\PDO('x');", "require 'shop.php';", "mysqli_connect('x');"];
+    for other in
+        others.map(|other| format!("{connects} {other}")).iter().chain([&"echo 1;".to_owned()])
     {
         let (told, went_well) = run(&format!("<?php {other}"));
         assert!(!went_well && told.contains("a single file"), "{other}: {told}");
