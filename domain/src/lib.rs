@@ -45,6 +45,7 @@ mod state {
     pub mod rounds;
     pub mod sale;
     pub mod status;
+    mod tests;
 }
 
 /// Changes and sales as bytes.
@@ -60,12 +61,12 @@ pub mod plan;
 mod rules {
     pub mod admission;
     pub mod decide;
-    pub(crate) mod expiry;
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;
     mod rounds;
     mod settle;
+    mod tests;
     pub(crate) mod waitlist;
 }
 
