@@ -1,5 +1,6 @@
 //! The sums of the users with more than one grant, and the deadlines of what is held.
 
+use core::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{Block, Holding};
@@ -12,27 +13,28 @@ const NODE_BYTES: usize = 192;
 /// The held grants of a sale or of a user, by deadline, the earliest first.
 ///
 /// An ordered set of (deadline, seq): adding, moving and removing are O(log n) and exact, so
-/// EXTEND and CONFIRM leave nothing behind that would have to be skipped or swept up later.
+/// EXTEND and CONFIRM leave nothing behind that would have to be skipped or swept up later. The
+/// latest deadline lies first: a node is searched from there, and a new hold mostly is the latest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
-    by_deadline: BTreeSet<(u64, u32)>,
+    latest_first: BTreeSet<Reverse<(u64, u32)>>,
 }
 
 impl Holds {
     /// Adds a hold.
     pub fn insert(&mut self, deadline: u64, seq: u32) {
-        self.by_deadline.insert((deadline, seq));
+        self.latest_first.insert(Reverse((deadline, seq)));
     }
 
     /// Removes a hold that was confirmed, given back or moved.
     pub fn remove(&mut self, deadline: u64, seq: u32) {
-        let was_there = self.by_deadline.remove(&(deadline, seq));
+        let was_there = self.latest_first.remove(&Reverse((deadline, seq)));
         debug_assert!(was_there, "a held grant has its deadline here");
     }
 
     /// The earliest deadline, Unix ms.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.by_deadline.first().map(|(deadline, _)| *deadline)
+        self.latest_first.last().map(|Reverse((deadline, _))| *deadline)
     }
 
     /// Whether any hold is due at `t`.
@@ -45,17 +47,18 @@ impl Holds {
     /// Deadlines and seqs of the holds that are due at `t`, earliest deadline first. A hold lives
     /// while T < deadline.
     pub fn due(&self, t: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.by_deadline.range(..(t.saturating_add(1), 0)).copied()
+        let due = self.latest_first.range(Reverse((t, u32::MAX))..);
+        due.rev().map(|Reverse(hold)| *hold)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.by_deadline.len()
+        self.latest_first.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.by_deadline.is_empty()
+        self.latest_first.is_empty()
     }
 
     /// Bytes of heap in use, about.

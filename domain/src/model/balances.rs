@@ -127,10 +127,11 @@ impl Balances {
     }
 
     /// Where the units are.
+    #[inline]
     pub fn stock(&self) -> Stock {
-        match (self.available, self.may_come_back()) {
-            (0, 0) => Stock::SoldOut,
-            (0, _) => Stock::AllHeld,
+        match self.available {
+            0 if self.may_come_back() == 0 => Stock::SoldOut,
+            0 => Stock::AllHeld,
             _ => Stock::Available,
         }
     }

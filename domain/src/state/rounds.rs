@@ -145,9 +145,13 @@ impl Sale {
     }
 
     /// Held grants of all rounds.
+    #[inline]
     pub fn holds_len(&self) -> u64 {
-        let older = self.older().map(|old| old.ledger.holds().len());
-        (older.sum::<usize>() + self.ledger.holds().len()) as u64
+        let stored = self.ledger.holds().len() as u64;
+        match self.is_plain() {
+            true => stored,
+            false => stored + self.older().map(|old| old.ledger.holds().len() as u64).sum::<u64>(),
+        }
     }
 
     /// Frees a little of the memory of rounds that are no longer kept, so that no call frees all of

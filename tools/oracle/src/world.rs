@@ -356,8 +356,8 @@ impl World {
 
 /// What the caller of `op` is shown.
 pub fn masked(sale: &Sale, op: &Op, outcome: &Outcome) -> Outcome {
-    let shown = |request| sale.masked(&request, outcome.clone());
-    request(op).map_or_else(|| outcome.clone(), shown)
+    let shown = |request| sale.masked(&request, *outcome);
+    request(op).map_or(*outcome, shown)
 }
 
 /// Compares the waiting list, and holds it to its promise.

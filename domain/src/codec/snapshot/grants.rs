@@ -235,7 +235,7 @@ fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
     let Standing { user, req, qty, state, at, held_until } = *grant;
     let epoch = ledger.epoch_of(ledger.len() + 1);
     let new = NewGrant { user, req, qty, state, at, held_until, epoch };
-    ledger.push(&new, found.map(|user| Places { user, req: None }));
+    ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
 }
 
 #[cfg(test)]
