@@ -106,13 +106,31 @@ fn programs_talk_to_nothing_else() {
     assert_eq!(live.call("GET goods"), "'8'");
     // A file that talks to the old side and to something else, and one that talks to nothing.
     let connects = "$r = new Redis(); $r->connect('x');";
-    let others = ["$p = new \\PDO('x');", "require 'shop.php';", "mysqli_connect('x');"];
+    let others = [
+        "$p = new \\PDO('x');",
+        "require 'shop.php';",
+        "mysqli_connect('x');",
+        "$q = new Redis(['host' => 'x']);",
+        "$q->connect(a(b(c('x'))));",
+        "$q->open('x');",
+        "$f = 'connect'; $q->$f('x');",
+        "class Mine extends Redis {}",
+        "curl_init('x');",
+        "echo `redis-cli DECR goods`;",
+    ];
     for other in
         others.map(|other| format!("{connects} {other}")).iter().chain([&"echo 1;".to_owned()])
     {
         let (told, went_well) = run(&format!("<?php {other}"));
         assert!(!went_well && told.contains("a single file"), "{other}: {told}");
     }
+    // Names made at run time find nothing, and what ends before it sells is not said to be right.
+    let of_chance = format!("{connects} $f = 'fsock' . 'open'; $f('127.0.0.1', {});", live.port());
+    for other in [of_chance, format!("exit('login first'); {connects}")] {
+        let (told, went_well) = run(&format!("<?php {other}"));
+        assert!(!went_well && told.contains("it has sent nothing"), "{other}: {told}");
+    }
+    assert_eq!(live.call("INFO commandstats").matches("cmdstat_decr:").count(), 0);
 }
 
 fn temporary(server: &Server) -> PathBuf {
