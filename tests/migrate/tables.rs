@@ -41,7 +41,7 @@ fn sql_tables() {
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.seckill (seckill_id int PRIMARY KEY, number int)",
-            "CREATE TABLE shop.orders (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64),
+            "CREATE TABLE shop.orders (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64), goods_id int DEFAULT 1,
                 at timestamp DEFAULT '2018-02-05 18:54:21')",
             "INSERT INTO shop.seckill VALUES (1, 3), (2, 50)",
             "INSERT INTO shop.orders (user) VALUES ('lin'), ('wei')",
@@ -198,7 +198,7 @@ fn buyers_from_a_database() {
     let file = std::env::temp_dir().join(format!("seckill-{}-orders.csv", std::process::id()));
     let line = line
         .replace("mysql ", &format!("mysql --socket={socket} --user=root "))
-        .replace("buyers.csv", &file.display().to_string());
+        .replace("~/buyers.csv", &file.display().to_string());
     let write = || output(Command::new("sh").args(["-c", &line]));
     assert_eq!(write(), (String::new(), true));
     let options = ["--counter=goods", "--counts=down", "--sale=sale:goods"];
