@@ -38,10 +38,11 @@ for ($stop = 1; $stop <= 30; $stop++) {
     array_map($database === null ? $redis->call(...) : $database->run(...), explode(';', $options['set']));
     $log = [];
     $a = new Buyer('A', $program, $query, $redis->port, $log, $database?->socket);
-    $b = new Buyer('B', $program, $query, $redis->port, $log, $database?->socket);
     if (!$a->run($stop)) {
         break;
     }
+    // Only now: before its first command it could take a lock of files that A is to have.
+    $b = new Buyer('B', $program, $query, $redis->port, $log, $database?->socket);
     if (isset($options['then'])) {
         $log[] = ['', "{$options['then']} -> " . $redis->call($options['then'])];
     }

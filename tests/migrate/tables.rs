@@ -41,7 +41,7 @@ fn sql_tables() {
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.seckill (seckill_id int PRIMARY KEY, number int)",
-            "CREATE TABLE shop.orders (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64), goods_id int DEFAULT 1,
+            "CREATE TABLE shop.orders (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64),
                 at timestamp DEFAULT '2018-02-05 18:54:21')",
             "INSERT INTO shop.seckill VALUES (1, 3), (2, 50)",
             "INSERT INTO shop.orders (user) VALUES ('lin'), ('wei')",
@@ -185,7 +185,7 @@ fn buyers_from_a_database() {
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.orders (id varchar(64) PRIMARY KEY, user varchar(64),
-                at timestamp DEFAULT '2018-02-05 18:54:21')",
+                goods_id int DEFAULT 1, at timestamp DEFAULT '2018-02-05 18:54:21')",
             r#"INSERT INTO shop.orders (id, user) VALUES ('1', 'li na'), ('2', 'o"h''a\\b,c')"#,
         ],
     );
