@@ -75,9 +75,8 @@ fn batches<'t>(tests: &[&'t Test], programs: &[PathBuf]) -> Vec<Vec<&'t Test>> {
     let mut shortest = Duration::ZERO;
     for longest in TOGETHER {
         for program in programs {
-            let is_in = |it: &&&Test| {
-                it.program == *program && (shortest..longest).contains(&it.takes)
-            };
+            let is_in =
+                |it: &&&Test| it.program == *program && (shortest..longest).contains(&it.takes);
             batches.push(tests.iter().filter(is_in).copied().collect());
         }
         shortest = longest;
