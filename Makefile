@@ -23,7 +23,7 @@ SHOP ?=
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-parts order-demo \
 	orders-test watch-test watch-cost \
 	clients clients-deps durability \
-	test test-domain test-server test-release mutants matrix suites cluster-test torture sim sim-upgrade sim-parts proof-parts \
+	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
@@ -128,6 +128,9 @@ durability: deps ## Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability
 	target/release/durability
 
+broken: deps ## Break the code on purpose, and see that sim and torture tell (5 minutes)
+	@.ci/broken
+
 # What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
 torture: deps ## Kill, freeze, cut off and promote servers that sell, and check what they promised
 	$(BUILD) -p seckill-tools --bin torture
@@ -141,7 +144,7 @@ bench: deps ## Measure beside scripts that do the same work (9 minutes; BENCH=--
 bench-instructions: ## Count the server's instructions for one call (valgrind)
 	@$(MAKE) bench BENCH="--only instructions"
 
-bench-profile: ## Show where the server spends its time (perf)
+bench-profile: bench-instructions ## Show where instructions (valgrind) and time (perf) go, and write it into docs/
 	@$(MAKE) bench BENCH="--profile"
 
 lab: deps orders-deps ## Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)

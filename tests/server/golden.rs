@@ -129,13 +129,16 @@ fn a_waiting_list_of_version_1_goes_on() {
              [12 'oscar' 3 'o-1' 4102444800156 0] \
              [13 'paula' 1 'p-1' 4102444800183 4102544800001]]]",
         ),
-        // A unit is there, but mike was passed twice.
-        ("SECKILL.GRAB concert victor REQ v-1", "['SOLDOUT' 16]"),
         ("SECKILL.GRAB concert heidi REQ h-1", "['REPLAY' 0 0 'CANCELLED' 0]"),
+        // A unit is there, but mike was passed twice: when somebody leaves, it is still kept.
+        ("SECKILL.CANCEL concert oscar REQ o-1", "['CANCELLED' 0 0 0]"),
+        ("SECKILL.PLACE concert paula", "['WAITING' 13 1 2]"),
+        ("SECKILL.GRAB concert victor REQ v-1", "['SOLDOUT' 16]"),
+        // An offer that comes back.
         ("SECKILL.CANCEL concert dave REQ d-1", "['CANCELLED' 7 3 0]"),
         ("SECKILL.CONFIRM concert mike REQ m-1", "['SOLD' 13 2 0]"),
         ("SECKILL.CONFIRM concert paula REQ p-1", "['SOLD' 14 1 0]"),
-        ("SECKILL.PLACE concert oscar", "['WAITING' 12 0 0]"),
+        ("SECKILL.GRAB concert victor REQ v-1", "['GRANTED' 15 1 'HELD' 4104944800183 0]"),
     ]);
     server.assert_sound("concert");
 }

@@ -114,20 +114,20 @@ pub fn refusals(sale: &Sale) -> Vec<u8> {
 
 /// Rebuilds `sale` in both forms and tells where the result is another sale.
 pub fn check(sale: &Sale) -> Result<(), String> {
-    let expected = pieces(sale);
-    if dump(&without_indexes(sale)) != dump(sale) {
+    let (expected, saved, differences) = (pieces(sale), dump(sale), sale.audit().differences);
+    if dump(&without_indexes(sale)) != saved {
         return Err("its dump looks at an index, which a child that saves has given back".into());
     }
-    let dumped = load(&dump(sale), 0).map_err(|why| format!("its dump is refused: {why:?}"))?;
+    let dumped = load(&saved, 0).map_err(|why| format!("its dump is refused: {why:?}"))?;
     let logged = replay(&log(sale)).map_err(|why| format!("its log is refused: {why:?}"))?;
     for (form, rebuilt) in [("dump", &dumped), ("log", &logged)] {
         if pieces(rebuilt) != expected {
             return Err(format!("the sale of its {form} differs"));
         }
         // A sale that awaits pieces says so, and so does its copy.
-        let differences = rebuilt.audit().differences;
-        if differences != sale.audit().differences {
-            return Err(format!("the sale of its {form} has {differences:?}"));
+        let its = rebuilt.audit().differences;
+        if its != differences {
+            return Err(format!("the sale of its {form} has {its:?}"));
         }
     }
     if bytes(&dumped.refusals_piece()) != bytes(&sale.refusals_piece()) {
