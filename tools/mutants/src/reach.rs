@@ -13,7 +13,7 @@ use crate::tree::Programs;
 use crate::write::NOTING;
 
 /// Tests that take most of the time.
-const LONG: [&str; 3] = ["enumeration", "property", "simulation"];
+const LONG: [&str; 2] = ["enumeration", "property"];
 
 /// One test.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -25,9 +25,9 @@ pub enum Outcome {
     Unreached,
 }
 
-/// Tests of the domain that take so long at most are tried first, then those of the next.
-const STAGES: [Duration; 3] =
-    [Duration::from_millis(50), Duration::from_millis(1000), Duration::MAX];
+/// Tests of the domain that take so long at most are run together, those of the first kind first;
+/// each of the others by itself.
+const TOGETHER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 /// A test with a mutant has so many times as long as without it, and so long at least.
 const PATIENCE: (u32, Duration) = (8, Duration::from_secs(10));
 /// The memory that a program may have, in KiB: some mutants ask for ever more.
@@ -54,28 +54,36 @@ pub fn domain(tests: &[Test], programs: &Programs, folder: &Path, number: usize)
     if reaching.is_empty() {
         return Outcome::Unreached;
     }
+    for batch in batches(&reaching, &programs.domain) {
+        // One at a time: there is another mutant beside it.
+        let mut words = vec!["--test-threads=1", "--exact"];
+        words.extend(batch.iter().map(|test| test.name.as_str()));
+        let takes: Duration = batch.iter().map(|test| test.takes).sum();
+        let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(programs.deadline);
+        let Some(program) = batch.first().map(|test| &test.program) else { continue };
+        match noting(deadline, program, &folder.join("domain"), number, &words, &[]) {
+            Outcome::Survived => {}
+            other => return other,
+        }
+    }
+    Outcome::Survived
+}
+
+/// Tests of one program each that are run together, the quickest first.
+fn batches<'t>(tests: &[&'t Test], programs: &[PathBuf]) -> Vec<Vec<&'t Test>> {
+    let mut batches = Vec::new();
     let mut shortest = Duration::ZERO;
-    for longest in STAGES {
-        let stage = reaching.iter().filter(|it| (shortest..longest).contains(&it.takes));
-        let stage: Vec<&&Test> = stage.collect();
-        for program in &programs.domain {
-            let tests: Vec<_> = stage.iter().filter(|it| it.program == *program).collect();
-            if tests.is_empty() {
-                continue;
-            }
-            // One at a time: there is another mutant beside it.
-            let mut words = vec!["--test-threads=1", "--exact"];
-            words.extend(tests.iter().map(|test| test.name.as_str()));
-            let takes: Duration = tests.iter().map(|test| test.takes).sum();
-            let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(programs.deadline);
-            match noting(deadline, program, &folder.join("domain"), number, &words, &[]) {
-                Outcome::Survived => {}
-                other => return other,
-            }
+    for longest in TOGETHER {
+        for program in programs {
+            let is_in =
+                |it: &&&Test| it.program == *program && (shortest..longest).contains(&it.takes);
+            batches.push(tests.iter().filter(is_in).copied().collect());
         }
         shortest = longest;
     }
-    Outcome::Survived
+    let alone = tests.iter().filter(|test| test.takes >= shortest);
+    batches.extend(alone.map(|test| vec![*test]));
+    batches
 }
 
 /// Tries the mutant `number` (0: none) on the tests of the commands and of the server. One that
