@@ -62,10 +62,10 @@ final class Buyer
             'FRAMEWORK' => dirname(__DIR__, 3) . '/tools/lab/php/prepend.php', 'GATE_PORT' => $port,
             'SQL_SOCKET' => (string) $sqlSocket, 'STEPPED' => __DIR__ . '/sql.php'];
         $to = ['file', "$this->file.told", 'w'];
-        // What check() overlooks is not there: only the stub opens a stream of its own.
+        // What check() overlooks is not there: only the stub of mysqli opens a stream.
         $words = [PHP_BINARY, '-d', 'disable_classes=PDO,RedisCluster,RedisArray,RedisSentinel', '-d',
             'disable_functions=fsockopen,pfsockopen,socket_connect,curl_exec,mysqli_connect,mysqli_real_connect,exec,'
-            . 'shell_exec,system,passthru,proc_open,popen,mail', '-d', 'allow_url_fopen=0', '-d', "auto_prepend_file=$this->file.first", '-d', 'html_errors=0', $this->file];
+            . 'shell_exec,system,passthru,proc_open,popen,mail' . ($sqlSocket === null ? ',stream_socket_client' : ''), '-d', 'allow_url_fopen=0', '-d', "auto_prepend_file=$this->file.first", '-d', 'html_errors=0', $this->file];
         $this->process = proc_open($words, [1 => $to, 2 => $to], $pipes, null, $env);
     }
 
