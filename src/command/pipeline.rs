@@ -18,7 +18,7 @@ use crate::server::call::Call;
 use crate::server::call::Reply;
 use crate::server::data_set::counts::{self, Load};
 use crate::server::propagation::outbox::{
-    self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
+    self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream,
 };
 use crate::server::value::key::{Key, Slot};
 use seckill_domain::decide::Decision;
@@ -308,7 +308,7 @@ pub fn append_first<'c>(
     if call.args().get(KEY) == Some(&name) {
         return Err(errors::OUTBOX_REFUSED);
     }
-    let wanted = Wanted::from_buf([(Some(outbox.stream(name, true)), plan.events.len())]);
+    let wanted = vec![(Some(outbox.stream(name, true)), plan.events.len())];
     let mut is_free = || matches!(call.open(KEY).slot(), Slot::Missing);
     let streams = outbox::open_all(wanted, &mut is_free).map_err(|(_, why)| not_taken(why))?;
     let is_free = is_free();
