@@ -45,6 +45,7 @@ mod state {
     pub mod rounds;
     pub mod sale;
     pub mod status;
+    mod tests;
 }
 
 /// Changes and sales as bytes.
@@ -66,6 +67,7 @@ mod rules {
     mod operator;
     mod rounds;
     mod settle;
+    mod tests;
     pub(crate) mod waitlist;
 }
 

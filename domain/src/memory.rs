@@ -171,6 +171,55 @@ mod tests {
         }
     }
 
+    /// A page takes what fits to the last byte; only the first grows step by step.
+    #[test]
+    fn pages_are_filled_to_the_end() {
+        let mut pages = Pages::default();
+        assert_eq!((pages.heap_bytes(), pages.heap_blocks()), (0, 0));
+        for (length, expected) in [(4, 0), (PAGE_BYTES - 5, 4), (1, PAGE_BYTES - 1)] {
+            let (place, page) = pages.open(length);
+            assert_eq!(place, expected as u64);
+            page.resize(page.len() + length, length as u8);
+        }
+        let (place, page) = pages.open(1);
+        assert_eq!((place, page.capacity()), (PAGE_BYTES as u64, PAGE_BYTES));
+        page.push(9);
+        let last = PAGE_BYTES as u64 - 1;
+        for (place, expected) in [(3, Some(4)), (last, Some(1)), (last + 1, Some(9))] {
+            let length = if place == 3 { PAGE_BYTES - 3 } else { 1 };
+            assert_eq!(
+                pages.get(place).map(|it| (it[0], it.len())),
+                expected.map(|it| (it, length))
+            );
+            assert_eq!(pages.get_mut(place).map(|it| it.len()), Some(length));
+        }
+        assert!(pages.get(last + 3).is_none() && pages.get_mut(last + 3).is_none());
+        let bytes: usize = pages.blocks_mut().map(|page| page.capacity()).sum();
+        assert!(bytes >= 2 * PAGE_BYTES);
+        let headers = pages.pages.capacity() * size_of::<Vec<u8>>();
+        assert_eq!(pages.heap_bytes(), bytes + headers);
+        assert_eq!(pages.heap_blocks(), 2);
+        let mut shed = |blocks| (pages.shed(blocks), pages.heap_blocks());
+        assert_eq!([shed(1), shed(2), shed(1)], [(true, 1), (false, 0), (false, 0)]);
+        let small = Pages::default().open(1).1.capacity();
+        assert_eq!(small, PAGE_BYTES / 128);
+    }
+
+    #[test]
+    fn a_tree_is_one_node_or_nodes_that_are_two_thirds_full() {
+        let bytes = [0, 1, 11, 12, 700].map(|len| tree_bytes(len, 100));
+        assert_eq!(bytes, [0, 100, 100, 171, 10_000]);
+    }
+
+    #[test]
+    fn a_reader_takes_no_more_than_there_is() {
+        let mut reader = Reader::new(&[1, 2, 3]);
+        assert_eq!((reader.take(4), reader.remaining(), reader.is_empty()), (None, 3, false));
+        assert_eq!(reader.take(2), Some(&[1, 2][..]));
+        assert_eq!((reader.array::<2>(), reader.array::<1>()), (None, Some([3])));
+        assert_eq!((reader.byte(), reader.take(0), reader.is_empty()), (None, Some(&[][..]), true));
+    }
+
     #[test]
     fn an_overlong_varint_is_refused() {
         assert_eq!(Reader::new(&[0xff; 10]).varint(), None);

@@ -4,6 +4,8 @@
 //! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only
 //! where there is one. Every node writes it itself, from the change and from its own state.
 
+use core::ops::Range;
+
 use crate::codec::effect::{Effect, Joining};
 use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
@@ -113,15 +115,15 @@ impl Sale {
             let effect = plan.changes.get(*change).map(|change| &change.effect);
             data.clear();
             put_word(data, r#"{"id":""#, &self.id_text());
-            put_number(data, r#","epoch":"#, numbers.epoch);
+            let epoch = put_number(data, r#","epoch":"#, numbers.epoch);
             put_number(data, r#","rev":"#, numbers.rev);
-            put_number(data, r#","t":"#, numbers.t);
+            let t = put_number(data, r#","t":"#, numbers.t);
             put_number(data, r#","supply":"#, numbers.supply);
             put_number(data, r#","available":"#, numbers.available);
             put_number(data, r#","held":"#, numbers.held);
             put_number(data, r#","sold":"#, numbers.sold);
             let Raw { user, req, outbox, split } = match grant {
-                Some(grant) => self.put_grant(data, numbers, effect, grant),
+                Some(grant) => self.put_grant(data, [epoch, t], numbers, effect, grant),
                 None => self.put_other(data, *kind, effect),
             };
             data.push(b'}');
@@ -129,9 +131,12 @@ impl Sale {
         }
     }
 
+    /// What an entry has of a grant. Where the epoch and T are written, the grant's own are mostly
+    /// the same.
     fn put_grant<'e>(
         &'e self,
         data: &mut Vec<u8>,
+        [epoch, t]: [Range<usize>; 2],
         numbers: &Numbers,
         effect: Option<&'e Effect<'_>>,
         view: &GrantView,
@@ -153,10 +158,10 @@ impl Sale {
         put_number(data, r#","seq":"#, view.seq);
         put_number(data, r#","qty":"#, view.qty);
         put_word(data, r#","state":""#, view.state.name().as_bytes());
-        put_number(data, r#","at":"#, at);
+        put_again(data, r#","at":"#, at, numbers.t, t);
         put_some(data, r#","deadline":"#, view.deadline);
         put_some(data, r#","round":"#, numbers.round);
-        put_number(data, r#","born":"#, born);
+        put_again(data, r#","born":"#, born, numbers.epoch, epoch);
         if let Some(Effect::Offer { ticket, .. }) = effect {
             put_number(data, r#","ticket":"#, *ticket);
             put_some(
@@ -293,10 +298,30 @@ fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
 // Numbers, booleans and words of ours, none of which needs a quote escaped. What comes before a
 // value is written out by the caller, its comma and its name: both are known where it is put.
 
+/// Answers where the number is.
 #[inline]
-fn put_number(data: &mut Vec<u8>, name: &'static str, number: impl itoa::Integer) {
+fn put_number(data: &mut Vec<u8>, name: &'static str, number: impl itoa::Integer) -> Range<usize> {
     data.extend_from_slice(name.as_bytes());
+    let start = data.len();
     data.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    start..data.len()
+}
+
+/// A number that is mostly `written`, whose digits are there already, in `digits`.
+#[inline]
+fn put_again(
+    data: &mut Vec<u8>,
+    name: &'static str,
+    number: u64,
+    written: u64,
+    digits: Range<usize>,
+) {
+    if number != written {
+        put_number(data, name, number);
+        return;
+    }
+    data.extend_from_slice(name.as_bytes());
+    data.extend_from_within(digits);
 }
 
 /// A number that is left out when it is 0, which stands for none.

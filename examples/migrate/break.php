@@ -3,16 +3,18 @@
 // Shows how a program sells what it has not, or doesn't sell what it has: two buyers run it at the same time,
 // on a Redis of their own, and one stops for a while. Every place to stop is tried, until the sum is wrong.
 //
-//   php break.php PROGRAM --units 1 --set 'SET goods 1'[,...] [--dies yes] [--then 'DEL lock:goods']
-//       [--won '秒杀成功|抢购成功|抢红包成功|success']
+//   php break.php PROGRAM --units 1 --set 'SET goods 1'[;...] [--dies yes] [--then 'DEL lock:goods']
+//       [--sql yes] [--won '秒杀成功|抢购成功|抢红包成功|success']
 //
-// PROGRAM is a page or a script with phpredis, also one of yours (page.php?demo=2 sets $_GET). What it gives to
-// connect() is replaced, and sleep() left out. --set makes the stock: --units in all. --dies: who stops never
-// comes back. --then is sent where the first one stops: a lock whose lease runs out.
+// PROGRAM is a page or a script with phpredis or mysqli, also one of yours (page.php?demo=2 sets $_GET). What it
+// gives to connect() and to new mysqli() is replaced, and sleep() left out. --set makes the stock, --units in
+// all, with commands of Redis, or of SQL where --sql yes is said: that has the tables of sample.sql. --dies: who
+// stops never comes back. --then is sent where the first one stops: a lock whose lease runs out.
 
 declare(strict_types=1);
 
 require __DIR__ . '/break/buyer.php';
+require __DIR__ . '/break/mariadb.php';
 require __DIR__ . '/break/redis.php';
 
 [$program, $query] = explode('?', $argv[1] ?? '', 2) + ['', ''];
@@ -20,19 +22,20 @@ $words = array_slice($argv, 2);
 $names = preg_replace('/^--/', '', array_column(array_chunk($words, 2), 0));
 $options = count($words) % 2 === 0 ? array_combine($names, array_column(array_chunk($words, 2), 1)) : [];
 if (!is_file($program) || !isset($options['units'], $options['set'])
-    || array_diff_key($options, array_flip(['units', 'set', 'dies', 'then', 'won'])) !== []) {
+    || array_diff_key($options, array_flip(['units', 'set', 'dies', 'then', 'won', 'sql'])) !== []) {
     preg_match('~^//.*(?:\n//.*)*~m', file_get_contents(__FILE__), $head);
     exit(preg_replace('~^// ?~m', '', $head[0]) . "\n");
 }
 $units = (int) $options['units'];
 $redis = new PlainRedis();
+$database = isset($options['sql']) ? new PlainMariaDb() : null;
 $won = '/' . ($options['won'] ?? '秒杀成功|抢购成功|抢红包成功|success') . '/u';
 for ($stop = 1; $stop <= 30; $stop++) {
     $redis->call('FLUSHALL');
-    array_map($redis->call(...), explode(',', $options['set']));
+    array_map($database === null ? $redis->call(...) : $database->run(...), explode(';', $options['set']));
     $log = [];
-    $a = new Buyer('A', $program, $query, $redis->port, $log);
-    $b = new Buyer('B', $program, $query, $redis->port, $log);
+    $a = new Buyer('A', $program, $query, $redis->port, $log, $database?->socket);
+    $b = new Buyer('B', $program, $query, $redis->port, $log, $database?->socket);
     if (!$a->run($stop)) {
         break;
     }

@@ -216,7 +216,7 @@ fn judge<'a, 'c>(
         MultiOutcome::Misuse(misuse) => return Err(errors::misuse(*misuse)),
         MultiOutcome::Refused { index, outcome } => {
             if let Some((sale, grab)) = judged.get(*index) {
-                *outcome = sale.masked(&Request::Grab(*grab), outcome.clone());
+                *outcome = sale.masked(&Request::Grab(*grab), *outcome);
             }
         }
         _ => {}

@@ -89,7 +89,7 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let mut key = call.open(KEY);
     let sale = sale(key.slot())?;
     let Decision { outcome, plan } = &sale.decide(request, now);
-    let shown = sale.masked(request, outcome.clone());
+    let shown = sale.masked(request, *outcome);
     // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
     let attempt = match request {
         Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),
@@ -282,26 +282,38 @@ fn commit<'c>(
         return Committed::default();
     };
     let entries = stream.and_then(OpenStream::close);
-    let (before, expired) = (Load::of(sale), sale.tallies().expired);
-    let (offers, dropped) = sale.list_totals();
-    sale.commit(plan);
-    let after = Load::of(sale);
-    counts::changed(before, after);
+    let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
+    let (look_at, is_urgent) = match sale.is_plain() {
+        true => {
+            sale.commit(plan);
+            counts::held(holds, sale.holds_len());
+            (sale.next_look(), false)
+        }
+        false => commit_further(sale, plan, now),
+    };
+    let settled = holds.saturating_sub(sale.holds_len());
     counts::EXPIRED.add(sale.tallies().expired - expired);
+    count(sale, task.attempt);
+    Committed { entries, settled, look_at, is_urgent }
+}
+
+/// Commits the plan of a sale that may have rounds and a waiting list. Answers when the sweeper
+/// must look at it, and whether it must at once.
+#[cold]
+fn commit_further(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u64>, bool) {
+    let (before, (offers, dropped)) = (Load::of(sale), sale.list_totals());
+    sale.commit(plan);
+    counts::changed(before, Load::of(sale));
     counts::OFFERS.add(sale.list_totals().0 - offers);
     counts::DROPPED.add(sale.list_totals().1 - dropped);
-    count(sale, task.attempt);
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
     let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
-    let is_urgent = sale.serves_at(now);
-    let settled = before.holds.saturating_sub(after.holds);
-    Committed { entries, settled, look_at, is_urgent }
+    (look_at, sale.serves_at(now))
 }
 
 fn count(sale: &mut Sale, attempt: Option<Attempt<'_>>) {
     if let Some(Attempt { outcome, amount }) = attempt {
-        sale.count(outcome, amount);
-        counts::count(outcome);
+        counts::count(outcome, sale.count(outcome, amount));
     }
 }
 

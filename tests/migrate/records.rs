@@ -57,6 +57,31 @@ fn winners_with_the_same_id() {
     }
 }
 
+/// Stopped halfway, the counter gets back what it said.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn winners_with_the_same_id_from_halfway() {
+    let options =
+        ["--winners=mywatchlist", "--counter=mywatchkey", "--total=10", "--sale=sale:prize"];
+    let shop = Move::of("watch.php", &options);
+    shop.old.call("HSET mywatchlist user_id_7 1517828061 user_id_8 1517828062");
+    shop.old.call("SET mywatchkey 5");
+    // A winner whom the sale knows with another quantity is refused behind the closing.
+    for line in [
+        "INIT sale:prize 0",
+        "RESTOCK sale:prize 2 REQ own",
+        "PAUSE sale:prize",
+        "IMPORT sale:prize user_id_7 2 REQ moved",
+    ] {
+        shop.new.call(&format!("SECKILL.{line}"));
+    }
+    let (told, went_well) = shop.try_run(shop.new.port(), &["--same-id=3", "--add=yes"]);
+    assert!(!went_well && told.contains("1 of 2 buyers were refused"), "{told}");
+    assert_eq!(shop.old.call("GET mywatchkey"), "'10'", "closed");
+    shop.run(&["--same-id=3", "--back=yes"]);
+    assert_eq!(shop.old.call("GET mywatchkey"), "'5'");
+}
+
 /// More winners than prizes: all are booked, and the sale says by how many it was oversold.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]

@@ -163,6 +163,50 @@ mod tests {
     use crate::testing::SECRET;
 
     #[test]
+    fn terms_of_admission_have_bounds() {
+        let sample = |permille, salt| {
+            let salt = vec![7; salt].into();
+            let sample = Some(Box::new(Sample { permille, salt }));
+            Admission { sample, ..Admission::default() }.check()
+        };
+        assert_eq!((sample(0, 0), sample(PERMILLE_ALL, SALT_BYTES_MAX)), (Ok(()), Ok(())));
+        assert_eq!(sample(PERMILLE_ALL + 1, 0), Err(Misuse::SampleTooLarge));
+        assert_eq!(sample(1, SALT_BYTES_MAX + 1), Err(Misuse::SaltTooLong));
+        let modulo = |modulus, residues: &[u64]| {
+            let modulo = Some(Box::new(Modulo { modulus, residues: residues.into() }));
+            Admission { modulo, ..Admission::default() }.check()
+        };
+        let many: Vec<u64> = (0..=MOD_RESIDUES_MAX as u64).collect();
+        assert_eq!((modulo(5, &[0, 4]), modulo(5000, &many[1..])), (Ok(()), Ok(())));
+        assert_eq!(modulo(5, &[]), Err(Misuse::ModNoResidue));
+        for residues in [&[5][..], &[2, 5], &[2, 2], &[3, 2]] {
+            assert_eq!(modulo(5, residues), Err(Misuse::ModResidueTooLarge), "{residues:?}");
+        }
+        assert_eq!(modulo(5000, &many), Err(Misuse::ModTooManyResidues));
+        assert_eq!(Modulo::new(9, vec![3, 1, 3]).residues[..], [1, 3]);
+    }
+
+    #[test]
+    fn numbers_are_divided_digit_by_digit() {
+        let admits = |modulus, residue, user: &[u8]| {
+            Modulo::new(modulus, vec![residue]).admits(user, &SECRET)
+        };
+        for (user, modulus, residue) in
+            [("12345", 97, 12345 % 97), ("0", 5, 0), ("00018446744073709551617", 10, 7)]
+        {
+            assert!(admits(modulus, residue, user.as_bytes()), "{user}");
+            assert!(!admits(modulus, (residue + 1) % modulus, user.as_bytes()), "{user}");
+        }
+        // What is no number is hashed: about as many to each residue.
+        let named = |residue| {
+            let users = (0..3000).map(|number| format!("user{number}"));
+            users.filter(|user| admits(3, residue, user.as_bytes())).count()
+        };
+        assert_eq!([0, 1, 2].map(named).iter().sum::<usize>(), 3000);
+        assert!([0, 1, 2].map(named).iter().all(|count| (900..1100).contains(count)));
+    }
+
+    #[test]
     fn a_sample_is_a_share_that_clicking_does_not_change() {
         let sample = |permille, salt: &[u8]| Sample { permille, salt: salt.into() };
         let users: Vec<String> = (0..20_000).map(|n| format!("user{n}")).collect();

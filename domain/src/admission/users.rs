@@ -61,6 +61,12 @@ impl Users {
         self.end.saturating_add(bytes) <= LISTED_BYTES_MAX
     }
 
+    /// A list as full as that: so many more users of any length fit.
+    #[cfg(test)]
+    pub(crate) fn leave_room_for(&mut self, users: usize) {
+        self.end = LISTED_BYTES_MAX - (users * 2 * RECORD_BYTES_MAX) as u64;
+    }
+
     fn hash(&self, user: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
     }
@@ -199,6 +205,42 @@ mod tests {
         assert_eq!(users.iter_from(0).count(), 1_000_000);
         let bytes = users.heap_bytes() / 1_000_000;
         assert!(bytes < 36, "{bytes} bytes a user of 17");
+    }
+
+    /// Each may need a whole record more than its own, for what a page leaves free.
+    #[test]
+    fn a_list_has_room_up_to_its_bound() {
+        let mut users = Users::new([1, 2]);
+        for room in [0, 1, 3] {
+            users.leave_room_for(room);
+            let has_room =
+                |users: &Users| [0, 1, 2, 3, 4, usize::MAX].map(|it| users.has_room_for(it));
+            assert_eq!(has_room(&users), [0, 1, 2, 3, 4, usize::MAX].map(|it| it <= room));
+            users.end += 1;
+            assert!(!users.has_room_for(room));
+        }
+    }
+
+    #[test]
+    fn the_memory_of_a_list_is_that_of_its_blocks() {
+        let mut users = Users::new([1, 2]);
+        assert_eq!((users.heap_bytes(), users.heap_blocks()), (0, 2));
+        (0..20_000_u32).for_each(|number| assert!(users.insert(&number.to_be_bytes())));
+        let pages = users.pages.heap_bytes();
+        assert!(pages >= 20_000 * 6 && users.index.heap_bytes() >= 20_000 * 8);
+        assert_eq!(users.heap_bytes(), pages + users.index.heap_bytes());
+        assert_eq!(users.heap_blocks(), users.blocks_mut().count() + 2);
+        let slots: usize = users.slots_mut().map(|words| words.len()).sum();
+        assert!((20_000..60_000).contains(&slots));
+        // From each place on, also from the end of a page.
+        let all: Vec<(u64, Vec<u8>)> =
+            users.iter_from(0).map(|(place, listed)| (place, listed.user.to_vec())).collect();
+        assert_eq!(all.len(), 20_000);
+        for (number, (place, user)) in all.iter().enumerate().step_by(61) {
+            let (at, first) = users.iter_from(*place).next().unwrap();
+            assert_eq!((at, first.user), (*place, &user[..]));
+            assert_eq!(users.iter_from(*place).count(), 20_000 - number);
+        }
     }
 
     #[test]

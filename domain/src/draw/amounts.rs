@@ -167,6 +167,7 @@ mod tests {
         let mut list: Amounts = [5].into_iter().collect();
         [1, 9, 1, 5].into_iter().for_each(|amount| list.push(amount));
         assert_eq!((list.len(), list.sum(), list.first()), (5, 21, Some(5)));
+        assert!(list.contains(5) && list.contains(9) && !list.contains(7));
         assert!(list.take(5) && !list.contains(5) && !list.take(5) && !list.take(7));
         list.push(5);
         assert!(list.take(1));
@@ -183,6 +184,9 @@ mod tests {
         const STEPS: u64 = 400;
         for seed in 0..50u64 {
             let mut list: Amounts = (0..seed % 9).map(|place| 1 + place % 3).collect();
+            // Some came back before, at places that do not begin with 0.
+            (0..seed % 7).for_each(|place| list.push(1 + place % 4));
+            (0..seed % 3).for_each(|_| assert!(list.take_first() != Some(0)));
             let (before, mut planned) = (list.clone(), PlannedAmounts::default());
             for step in 0..STEPS {
                 let chance = (seed * STEPS + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

@@ -244,7 +244,7 @@ mod tests {
     use crate::request::terms::{Terms, TermsChange};
     use crate::request::{Amount, Grab, Import, Init, Request, Restock};
     use crate::rules::decide::decide_new;
-    use crate::testing::{self, at, bytes_of, created, grab, reloaded, run};
+    use crate::testing::{self, at, bytes_of, created, grab, reloaded, run, SECRET};
     use crate::Sale;
 
     fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
@@ -350,6 +350,23 @@ mod tests {
             let named = run(&mut uniform, &grab, 3);
             assert_eq!(named, Outcome::Misuse(Misuse::DrawTakesNoAmount));
         }
+    }
+
+    /// Of 2^53 numbers one in 2,048 draws lies beyond the last whole multiple, and is drawn again.
+    #[test]
+    fn what_would_favour_a_number_is_drawn_again() {
+        let size = INTEGER_MAX + 1;
+        let mut again = 0;
+        for seq in 0..20_000 {
+            let dice = Dice::new(&SECRET, seq);
+            let is_whole = |attempt: &u64| dice.bits(*attempt) < u64::MAX - u64::MAX % size;
+            let attempt = (0..).find(is_whole).unwrap();
+            again += u64::from(attempt > 0);
+            assert_eq!(dice.range(0, INTEGER_MAX), dice.bits(attempt) % size);
+            assert_eq!(dice.range(7, 7), 7);
+            assert_eq!(dice.range(7, 9), 7 + dice.bits(0) % 3);
+        }
+        assert!((1..50).contains(&again), "{again}");
     }
 
     /// What a dump may say that somebody drew.

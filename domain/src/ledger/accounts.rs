@@ -1,5 +1,6 @@
 //! The sums of the users with more than one grant, and the deadlines of what is held.
 
+use core::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{Block, Holding};
@@ -12,27 +13,28 @@ const NODE_BYTES: usize = 192;
 /// The held grants of a sale or of a user, by deadline, the earliest first.
 ///
 /// An ordered set of (deadline, seq): adding, moving and removing are O(log n) and exact, so
-/// EXTEND and CONFIRM leave nothing behind that would have to be skipped or swept up later.
+/// EXTEND and CONFIRM leave nothing behind that would have to be skipped or swept up later. The
+/// latest deadline lies first: a node is searched from there, and a new hold mostly is the latest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
-    by_deadline: BTreeSet<(u64, u32)>,
+    latest_first: BTreeSet<Reverse<(u64, u32)>>,
 }
 
 impl Holds {
     /// Adds a hold.
     pub fn insert(&mut self, deadline: u64, seq: u32) {
-        self.by_deadline.insert((deadline, seq));
+        self.latest_first.insert(Reverse((deadline, seq)));
     }
 
     /// Removes a hold that was confirmed, given back or moved.
     pub fn remove(&mut self, deadline: u64, seq: u32) {
-        let was_there = self.by_deadline.remove(&(deadline, seq));
+        let was_there = self.latest_first.remove(&Reverse((deadline, seq)));
         debug_assert!(was_there, "a held grant has its deadline here");
     }
 
     /// The earliest deadline, Unix ms.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.by_deadline.first().map(|(deadline, _)| *deadline)
+        self.latest_first.last().map(|Reverse((deadline, _))| *deadline)
     }
 
     /// Whether any hold is due at `t`.
@@ -45,17 +47,18 @@ impl Holds {
     /// Deadlines and seqs of the holds that are due at `t`, earliest deadline first. A hold lives
     /// while T < deadline.
     pub fn due(&self, t: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.by_deadline.range(..(t.saturating_add(1), 0)).copied()
+        let due = self.latest_first.range(Reverse((t, u32::MAX))..);
+        due.rev().map(|Reverse(hold)| *hold)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.by_deadline.len()
+        self.latest_first.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.by_deadline.is_empty()
+        self.latest_first.is_empty()
     }
 
     /// Bytes of heap in use, about.
@@ -203,6 +206,44 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accounts_are_numbered_and_counted() {
+        let mut accounts = Accounts::default();
+        let bytes = accounts.heap_bytes();
+        for number in 0..2 * ACCOUNTS_PER_BLOCK as u32 + 5 {
+            let mut account = Account::default();
+            account.add(number + 1, 3, State::Held, 9);
+            assert_eq!(accounts.open(account), number);
+        }
+        for number in [0, 1, 1023, 1024, 1025, 2047, 2048, 2052] {
+            assert_eq!(accounts.get(number).newest(), number + 1);
+        }
+        let rooms: usize = accounts.blocks.iter().map(Vec::capacity).sum();
+        assert!((2053..=3 * ACCOUNTS_PER_BLOCK).contains(&rooms));
+        let inner = 2053 * (LIVE_NODE_BYTES + NODE_BYTES);
+        let lists = rooms * size_of::<Account>() + accounts.blocks.capacity() * 24;
+        assert_eq!((bytes, accounts.heap_bytes()), (0, lists + inner));
+        // What an account lets go of is not counted any more.
+        accounts.change(1024, |account| account.remove(1025, 3, State::Held, 9));
+        assert_eq!(accounts.heap_bytes(), lists + inner - LIVE_NODE_BYTES - NODE_BYTES);
+        assert_eq!(accounts.get(1024).holding().live_units, 0);
+        assert_eq!((accounts.heap_blocks(), accounts.blocks_mut().count()), (3, 3));
+    }
+
+    /// A hold lives while T < deadline.
+    #[test]
+    fn holds_are_due_from_their_deadline_on() {
+        let mut holds = Holds::default();
+        assert!(!holds.are_due(u64::MAX) && holds.is_empty());
+        [(9, 2), (7, 5), (9, 1)].into_iter().for_each(|(at, seq)| holds.insert(at, seq));
+        assert_eq!((holds.next_deadline(), holds.len()), (Some(7), 3));
+        let due = |t| holds.due(t).collect::<Vec<_>>();
+        assert_eq!((due(6), due(7), due(8)), (vec![], vec![(7, 5)], vec![(7, 5)]));
+        assert_eq!((due(9), due(u64::MAX).len()), (vec![(7, 5), (9, 1), (9, 2)], 3));
+        assert_eq!([6, 7, 8].map(|t| holds.are_due(t)), [false, true, true]);
+        assert_eq!(holds.heap_bytes(), NODE_BYTES);
+    }
 
     /// An account is many small frees: a ledger that nobody needs any more lets a block go at a
     /// time.

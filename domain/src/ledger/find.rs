@@ -137,15 +137,15 @@ impl Ledger {
     /// What the user found has.
     #[inline]
     pub fn holding(&self, found: &Lookup) -> Holding {
-        match found.entry.value() {
-            None => Holding::default(),
-            Some(entry) if entry.marked => self.accounts.get(entry.number).holding(),
-            Some(entry) => self.holding_of_only(entry.number),
-        }
+        found.entry.value().map_or_else(Holding::default, |entry| self.holding_of(entry))
     }
 
-    /// What a user has whose only grant is `seq`.
-    fn holding_of_only(&self, seq: u32) -> Holding {
+    /// What a user has who is in the index.
+    fn holding_of(&self, entry: Value) -> Holding {
+        let seq = entry.number;
+        if entry.marked {
+            return self.accounts.get(seq).holding();
+        }
         match self.record(seq) {
             Some(record) if record.state.is_live() => {
                 Holding { live_units: record.qty, live_grants: 1, newest: seq, newest_live: seq }

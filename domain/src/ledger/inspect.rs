@@ -120,3 +120,144 @@ impl Ledger {
         count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Value;
+    use crate::ledger::record::{Asked, ReqTag};
+    use crate::ledger::NewGrant;
+
+    fn push(ledger: &mut Ledger, user: &str, qty: u64, state: State, req: Option<(&str, Asked)>) {
+        let req = req.map(|(id, asked)| ReqTag { id: id.as_bytes(), asked });
+        let held_until = if state == State::Held { 9 } else { 0 };
+        let user = user.as_bytes();
+        ledger.push(&NewGrant { user, req, qty, state, at: 5, held_until, epoch: 1 }, None);
+    }
+
+    /// One user with one grant, one with four, one with none that is live.
+    fn of_three() -> Ledger {
+        let mut ledger = Ledger::starting([1, 2], 5, 0);
+        push(&mut ledger, "one", 2, State::Sold, Some(("r", Asked::Exactly)));
+        push(&mut ledger, "many", 3, State::Held, None);
+        push(&mut ledger, "many", 4, State::Held, Some(("r", Asked::Offered)));
+        push(&mut ledger, "many", 5, State::Expired, Some(("s", Asked::Offered)));
+        push(&mut ledger, "many", 6, State::Sold, None);
+        push(&mut ledger, "none", 7, State::Refunded, None);
+        ledger
+    }
+
+    #[test]
+    fn a_recount_is_that_of_the_grants() {
+        let mut ledger = of_three();
+        let expected = Recount {
+            grants: 6,
+            users: 3,
+            winners: 2,
+            live: 4,
+            requests: 3,
+            holds: 2,
+            held: 7,
+            sold: 8,
+            offered: 1,
+            holdings_wrong: 0,
+        };
+        assert_eq!(ledger.recount(), expected);
+        assert_eq!((ledger.users(), ledger.winners(), ledger.requests()), (3, 2, 3));
+        assert_eq!([5, 6, 11, 12].map(|seq| ledger.has(seq)), [false, true, true, false]);
+        // An account that says something else, and a user who leads to another grant.
+        ledger.accounts.change(0, |account| account.add(9, 5, State::Sold, 0));
+        assert_eq!(ledger.recount().holdings_wrong, 1);
+        let mut ledger = of_three();
+        let hash = ledger.hash_of(b"one");
+        let [right, wrong] = [6, 11].map(|number| Value { number, marked: false });
+        ledger.users.replace(hash, right, wrong);
+        let recount = ledger.recount();
+        assert_eq!((recount.holdings_wrong, recount.users), (1, 2));
+    }
+
+    #[test]
+    fn the_memory_of_a_ledger_is_that_of_its_parts() {
+        let empty = Ledger::new([1, 2]);
+        assert_eq!((empty.heap_bytes(), empty.heap_blocks()), (0, 4));
+        let mut ledger = Ledger::new([1, 2]);
+        for number in 0..20_000_u64 {
+            // Each in an epoch of its own, and held.
+            let user = &format!("user:{:012}", number / 2).into_bytes()[..];
+            let req = number.to_be_bytes();
+            let req = Some(ReqTag { id: &req, asked: Asked::Exactly });
+            let (state, epoch) = (State::Held, number + 1);
+            let new = NewGrant { user, req, qty: 1, state, at: 5, held_until: 9, epoch };
+            ledger.push(&new, None);
+        }
+        let epochs = ledger.epochs.capacity() * 16;
+        assert!(epochs >= 20_000 * 16);
+        let indexes = ledger.users.heap_bytes() + ledger.reqs.heap_bytes();
+        assert!(indexes >= 30_000 * 8);
+        let (records, accounts) = (ledger.records.heap_bytes(), ledger.accounts.heap_bytes());
+        // Two live seqs and two holds of each user, and every hold once more.
+        assert!(records > 20_000 * 25 && accounts >= 10_000 * (size_of::<Account>() + 56 + 192));
+        let holds = ledger.holds.heap_bytes();
+        assert!((20_000 * 16..20_000 * 40).contains(&holds));
+        assert_eq!(ledger.heap_bytes(), records + accounts + epochs + holds + indexes);
+        // Lists of the indexes are not lent.
+        assert_eq!(ledger.heap_blocks(), ledger.blocks_mut().count() + 4);
+    }
+
+    /// Whatever kind there is most of, a step gives back so many blocks of each.
+    #[test]
+    fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
+        let of = |count: u64, each: u64, user_len: usize, has_reqs: bool| {
+            let mut ledger = Ledger::new([1, 2]);
+            for number in 0..count {
+                let (user, req) = (format!("{:0user_len$}", number / each), number.to_string());
+                push(
+                    &mut ledger,
+                    &user,
+                    1,
+                    State::Sold,
+                    has_reqs.then_some((&req, Asked::Exactly)),
+                );
+            }
+            ledger
+        };
+        // Shards as many as one asked for before any came.
+        let mut sparse = Ledger::new([1, 2]);
+        sparse.begin_bulk_load(1 << 20);
+        (0..100).for_each(|number| push(&mut sparse, &number.to_string(), 1, State::Sold, None));
+        assert!(sparse.end_bulk_load());
+        let mut other = of(100, 1, 5, false);
+        (other.reqs, other.users) = (sparse.users.clone(), Default::default());
+        for (what, mut ledger) in [
+            ("pages", of(5000, 1, 200, false)),
+            ("places", of(20_000, 1, 5, true)),
+            ("accounts", of(12_000, 2, 5, false)),
+            ("users", sparse),
+            ("requests", other),
+        ] {
+            let kinds = |ledger: &mut Ledger| {
+                let mut counts = [0; 5];
+                for block in ledger.records.blocks_mut() {
+                    counts[usize::from(matches!(block, Block::Places(_)))] += 1;
+                }
+                counts[2] = ledger.accounts.heap_blocks();
+                counts[3] = ledger.users.heap_blocks() - 2;
+                counts[4] = ledger.reqs.heap_blocks() - 2;
+                counts
+            };
+            let before = kinds(&mut ledger);
+            for step in 1.. {
+                let is_more = ledger.shed(1);
+                assert_eq!(
+                    kinds(&mut ledger),
+                    before.map(|count: usize| count.saturating_sub(step))
+                );
+                let is_left = before.iter().any(|count| *count > step);
+                assert_eq!(is_more, is_left, "{what} {before:?} {step}");
+                if !is_left {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -159,10 +159,16 @@ impl Ledger {
     /// and that the request id is new for this user. `places` are where they belong if they were
     /// looked up. Compiled into the caller, who knows more of the grant.
     #[inline(always)]
-    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<Places>) -> u64 {
-        let Places { user: found, req } =
-            places.unwrap_or_else(|| Places { user: self.find(new.user), req: None });
-        let prev = self.newest(&found);
+    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) -> u64 {
+        let looked_up;
+        let Places { user: found, req } = match places {
+            Some(places) => places,
+            None => {
+                looked_up = Places { user: self.find(new.user), req: None };
+                &looked_up
+            }
+        };
+        let prev = self.newest(found);
         let seq = self.records.append(&Record {
             user: new.user,
             req: new.req,
@@ -173,12 +179,12 @@ impl Ledger {
             prev,
         });
         self.begin_epoch(seq, new.epoch);
-        self.enter_user(seq, new, &found);
+        self.enter_user(seq, new, found);
         if let Some(new_req) = new.req {
             let value = Value { number: seq, marked: false };
             match req {
                 Some(Lookup { hash, entry: Entry::Vacant(vacant) }) => {
-                    self.reqs.insert_into(vacant, hash, value);
+                    self.reqs.insert_into(*vacant, *hash, value);
                 }
                 _ => self.reqs.insert(self.req_hash(found.hash, new_req.id), value),
             }

@@ -65,7 +65,7 @@ pub struct Place {
 }
 
 /// What a command came to. The command room turns it into a reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A plain OK.
     Done,
@@ -173,6 +173,7 @@ pub const REFUSALS: [(&CStr, &str); 11] = [
 
 impl Outcome {
     /// Which of [`REFUSALS`] it is, if it is one.
+    #[inline]
     pub fn refusal(&self) -> Option<usize> {
         Some(match self {
             Outcome::Already(_) => 0,

@@ -38,9 +38,10 @@ impl Sale {
         for (number, change) in changes.iter().enumerate() {
             checker.change(number, change)?;
         }
+        checker.planner.end_step();
         // Where more are made, one may move what was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
-        Ok(checker.planner.finish(changes, new_grant, None))
+        Ok(checker.planner.finish(changes, new_grant.as_ref(), None))
     }
 
     /// Checks changes and commits them. The plan says what happened.

@@ -1,7 +1,9 @@
 //! Changing a sale: what was planned is done. Nothing here is refused or judged.
 
+use core::slice;
+
 use crate::admission::List;
-use crate::codec::effect::{Change, Effect, Granting, Importing, UsersChange};
+use crate::codec::effect::{Effect, Granting, Importing, UsersChange};
 use crate::codec::snapshot::Piece;
 use crate::dedup::Restocked;
 use crate::draw::amounts::Amounts;
@@ -18,11 +20,12 @@ impl Sale {
     /// here, and nowhere else does a sale change.
     pub fn commit(&mut self, plan: &Plan<'_>) {
         debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
-        let mut restocked = plan.more.iter().flat_map(|more| more.restocked.iter().copied());
+        let mut restocked = plan.more.as_ref().map_or(&[][..], |more| &more.restocked).iter();
         for change in &plan.changes {
-            let begun = self.balances.begin(change.elapsed_ms, change.epoch);
-            debug_assert_eq!(begun, Ok(()), "planning has begun it too");
-            self.make(change, plan.new_grant, &mut restocked);
+            // Planning has looked at both; the other numbers follow at once.
+            self.balances.t += change.elapsed_ms;
+            self.balances.epoch = change.epoch.unwrap_or(self.balances.epoch);
+            self.make(&change.effect, plan.new_grant.as_ref(), &mut restocked);
         }
         self.balances = plan.balances;
         if let Some(escrow) = plan.more.as_ref().and_then(|more| more.escrow) {
@@ -39,17 +42,16 @@ impl Sale {
         debug_assert!(!self.is_whole() || self.pairs_agree(), "{:?}", self.pairs);
     }
 
-    /// Makes a change. `new_grant`: where its grant belongs, if that is known; `restocked`: what is
-    /// available after each restock to come.
+    /// Makes an effect. `new_grant`: where its grant belongs, if that is known; `restocked`: what
+    /// is available after each restock to come.
     #[inline]
     fn make(
         &mut self,
-        change: &Change<'_>,
-        new_grant: Option<Places>,
-        restocked: &mut impl Iterator<Item = u64>,
+        effect: &Effect<'_>,
+        new_grant: Option<&Places>,
+        restocked: &mut slice::Iter<'_, u64>,
     ) {
-        self.awaits -= u64::from(change.effect.is_piece());
-        match &change.effect {
+        match effect {
             Effect::Grant(grant) => {
                 self.record(grant, new_grant);
                 if self.extras.is_some() {
@@ -59,7 +61,7 @@ impl Sale {
             Effect::Import(import) => self.import(import, new_grant),
             Effect::Restock { req, delta, applied } => {
                 let (delta, applied) = (*delta, *applied);
-                let available = restocked.next().unwrap_or_default();
+                let available = restocked.next().copied().unwrap_or_default();
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
                 if let Some(rounds) = self.rounds_mut() {
                     rounds.base_supply = rounds.base_supply.saturating_add_signed(applied);
@@ -110,6 +112,7 @@ impl Sale {
 
     /// Adds a piece of a rewritten sale.
     fn add(&mut self, piece: &Piece<'_>) {
+        self.awaits -= u64::from(!matches!(piece, Piece::Base(_)));
         match piece {
             Piece::RestockIds(kept) => self.add_restock_ids(kept),
             Piece::Fences(added) => added.iter().for_each(|fence| self.fences.load(fence)),
@@ -126,7 +129,7 @@ impl Sale {
 
     /// Records a grant that begins now.
     #[inline]
-    fn record(&mut self, grant: &Granting<'_>, places: Option<Places>) {
+    fn record(&mut self, grant: &Granting<'_>, places: Option<&Places>) {
         let (state, held_until) = grant.state_at(self.balances.t);
         let new = NewGrant {
             user: grant.user,
@@ -149,7 +152,7 @@ impl Sale {
         }
     }
 
-    fn import(&mut self, import: &Importing<'_>, places: Option<Places>) {
+    fn import(&mut self, import: &Importing<'_>, places: Option<&Places>) {
         let new = NewGrant {
             user: import.user,
             req: Some(ReqTag { id: import.req, asked: Asked::Either }),

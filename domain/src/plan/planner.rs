@@ -17,8 +17,6 @@ pub(crate) struct Planner<'s> {
     pub(crate) balances: Balances,
     /// Whether entries are written, so that revs are counted.
     has_outbox: bool,
-    /// Whether there is a waiting list: then the stock is told once, at the end of the step.
-    has_list: bool,
     events: Events,
     /// Which change is planned.
     change: usize,
@@ -30,19 +28,19 @@ impl<'s> Planner<'s> {
     #[inline]
     pub(crate) fn of(sale: &'s Sale) -> Planner<'s> {
         let has_outbox = sale.terms.outbox.is_some();
-        // Pieces of a rewritten sale tell nothing.
-        let has_list = sale.waitlist().is_some() && sale.awaits == 0;
         let (balances, events) = (sale.balances, Events::new());
-        Planner { sale, balances, has_outbox, has_list, events, change: 0, more: None }
+        Planner { sale, balances, has_outbox, events, change: 0, more: None }
     }
 
     /// Plans what was decided here. Refused where numbers would leave their bounds.
     #[inline]
     pub(crate) fn changes(&mut self, changes: &[Change<'_>]) -> Result<(), Refused> {
-        changes.iter().enumerate().try_for_each(|(number, change)| {
+        for (number, change) in changes.iter().enumerate() {
             self.begin(number, change)?;
-            self.effect(&change.effect)
-        })
+            self.effect(&change.effect)?;
+        }
+        self.end_step();
+        Ok(())
     }
 
     /// Begins the plan's change of this number.
@@ -103,22 +101,33 @@ impl<'s> Planner<'s> {
     }
 
     /// The plan of all `changes`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish<'a>(
-        mut self,
+        self,
         changes: Changes<'a>,
-        new_grant: Option<Places>,
+        new_grant: Option<&Places>,
         run: Option<u64>,
     ) -> Plan<'a> {
-        if self.has_list {
-            let (before, after) = (self.sale.stock(), self.stock());
-            if before != after {
-                self.emit(EventKind::into_stock(after), None, None);
-            }
-        }
         let edition = self.sale.edition();
         let Planner { balances, events, more, .. } = self;
-        Plan { edition, changes, balances, events, new_grant, more, run }
+        Plan { edition, changes, balances, events, new_grant: new_grant.copied(), more, run }
+    }
+
+    /// Ends the step: with a list the stock is told once for all of it.
+    #[inline]
+    pub(super) fn end_step(&mut self) {
+        if self.sale.waitlist().is_some() {
+            self.tell_stock();
+        }
+    }
+
+    #[cold]
+    fn tell_stock(&mut self) {
+        let (before, after) = (self.sale.stock(), self.stock());
+        // Pieces of a rewritten sale tell nothing.
+        if before != after && self.sale.is_whole() {
+            self.emit(EventKind::into_stock(after), None, None);
+        }
     }
 
     pub(super) fn more_mut(&mut self) -> &mut More {
@@ -141,7 +150,8 @@ impl<'s> Planner<'s> {
             self.emit(kind, grant, None);
         }
         let after = self.balances.stock();
-        if before != after && !self.has_list {
+        // With a list the stock is told once, at the end of the step.
+        if before != after && self.sale.waitlist().is_none() {
             self.emit(EventKind::into_stock(after), None, None);
         }
         Ok(())
@@ -206,10 +216,7 @@ impl Planner<'_> {
             it.cover(qty)?;
             it.place(qty, state)
         })?;
-        match self.has_list {
-            true => self.import_waiter(import.user, import.req),
-            false => Ok(()),
-        }
+        self.import_waiter(import.user, import.req)
     }
 
     /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.

@@ -65,14 +65,15 @@ impl Sale {
 
     /// The outcome that the buyer of `request` sees: refusals of admission may be masked. Counters
     /// keep the true one.
+    #[inline]
     pub fn masked(&self, request: &Request<'_>, outcome: Outcome) -> Outcome {
-        match outcome {
-            Outcome::Denied | Outcome::Busy if self.terms.admission.mask => match request {
-                // It looks as if the list were full.
-                Request::Wait(_) if self.takes_waiters() => Outcome::Busy,
-                _ => MASKED,
-            },
-            other => other,
+        if !self.terms.admission.mask || !matches!(outcome, Outcome::Denied | Outcome::Busy) {
+            return outcome;
+        }
+        match request {
+            // It looks as if the list were full.
+            Request::Wait(_) if self.takes_waiters() => Outcome::Busy,
+            _ => MASKED,
         }
     }
 }

@@ -132,13 +132,13 @@ impl Sale {
 
     /// A decision that lets `due` holds expire and then does `effect`, if any. A new grant belongs
     /// to `places`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn change_after<'a>(
         &self,
         due: &DueHolds<'_, 'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
-        places: Option<Places>,
+        places: Option<&Places>,
         now: &Now,
     ) -> Decision<'a> {
         let changes = match effect {
@@ -152,12 +152,12 @@ impl Sale {
 
     /// A decision that makes these changes, and with them what they make possible for those who
     /// wait.
-    #[inline]
+    #[inline(always)]
     pub(super) fn changes<'a>(
         &self,
         outcome: Outcome,
         mut changes: Changes<'a>,
-        places: Option<Places>,
+        places: Option<&Places>,
         now: &Now,
     ) -> Decision<'a> {
         // In a plain sale nobody waits.
@@ -183,7 +183,7 @@ impl Sale {
         &self,
         outcome: Outcome,
         mut changes: Changes<'a>,
-        places: Option<Places>,
+        places: Option<&Places>,
         now: &Now,
     ) -> Decision<'a> {
         let Some(first) = changes.first_mut() else { return Decision::refuse(outcome) };

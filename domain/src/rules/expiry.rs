@@ -88,7 +88,8 @@ impl Sale {
         found: &Lookup,
         t: u64,
     ) {
-        if self.extras.is_some() || self.ledger.holds().are_due(t) {
+        let may_have = !found.is_vacant() && self.ledger.holds().are_due(t);
+        if may_have || self.extras.is_some() {
             self.add_own_due(due, user, found, t);
         }
     }
@@ -125,7 +126,7 @@ impl Sale {
         t: u64,
         mut enough: impl FnMut(&DueHolds<'_, '_>) -> bool,
     ) {
-        if !ledger.holds().are_due(t) {
+        if enough(due) || !ledger.holds().are_due(t) {
             return;
         }
         for (_, seq) in ledger.holds().due(t) {

@@ -11,6 +11,8 @@ use crate::request::{Amount, Grab, Now};
 use crate::rules::decide::Decision;
 use crate::rules::expiry::DueHolds;
 use crate::rules::waitlist::Service;
+use crate::state::sale::Extras;
+use crate::waitlist::Waitlist;
 use crate::Sale;
 
 /// A fence, as a late GRAB finds it: cancelled before it was granted.
@@ -18,6 +20,8 @@ const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, d
 
 /// What else is to happen with a grant that is made while others wait.
 struct Behind {
+    /// Units of the grant.
+    qty: u64,
     /// Before it: an entry of the user's own that was over, a head that is passed.
     before: Vec<Effect<'static>>,
     /// After it: what is done for those who wait.
@@ -92,11 +96,11 @@ impl Sale {
         let available = due.balances.available - qty;
         let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
-        let places = Some(Places { user, req });
+        let places = Places { user, req };
         let effect = Effect::Grant(granting);
         match behind {
-            None => self.change_after(&due, outcome, Some(effect), places, now),
-            Some(behind) => self.planned(outcome, behind.changes(&due, effect), places, now),
+            None => self.change_after(&due, outcome, Some(effect), Some(&places), now),
+            Some(behind) => self.planned(outcome, behind.changes(&due, effect), Some(&places), now),
         }
     }
 
@@ -115,36 +119,57 @@ impl Sale {
                 return Err(Outcome::Already(newest.view()));
             }
         }
-        // A plain sale has no list.
-        if let Some(outcome) = self.extras.as_ref().and_then(|_| self.judge_waiting(grab.user, t)) {
-            return Err(outcome);
-        }
-        if let Some(outcome) = self.window(t) {
-            return Err(outcome);
-        }
-        if self.paused {
-            return Err(Outcome::Paused);
-        }
-        // A plain sale lets everybody ask.
-        if let Some(extras) = &self.extras {
-            if self.judge_admission(extras, grab.user)? {
-                due.admits = Some(grab.user);
+        let allowance = allowance.unwrap_or(u64::MAX);
+        let behind_others = match &self.extras {
+            // In a plain sale nobody waits, and everybody may ask.
+            None => self.judge_time(t).map(|()| None)?,
+            Some(extras) => {
+                *behind = self.judge_user(extras, grab, allowance, due, t)?;
+                behind.as_ref().map(|behind| behind.qty)
             }
-        }
-        let list = self.extras.as_ref().and_then(|_| self.waiters());
-        let qty = match &self.terms.draw {
-            None if list.is_some() => {
-                let (qty, its) = self.judge_behind(grab, allowance.unwrap_or(u64::MAX), due, t)?;
-                *behind = Some(Box::new(its));
-                qty
-            }
-            None => self.judge_amount(grab, allowance.unwrap_or(u64::MAX), due, t)?,
-            Some(draw) => self.judge_draw(draw, grab.user, due, t)?,
+        };
+        let qty = match (behind_others, &self.terms.draw) {
+            (Some(qty), _) => qty,
+            (None, None) => self.judge_amount(grab, allowance, due, t)?,
+            (None, Some(draw)) => self.judge_draw(draw, grab.user, due, t)?,
         };
         if self.balances.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
         Ok(qty)
+    }
+
+    /// Whether anything may be grabbed at `t`.
+    #[inline]
+    fn judge_time(&self, t: u64) -> Result<(), Outcome> {
+        match self.window(t) {
+            Some(outcome) => Err(outcome),
+            None if self.paused => Err(Outcome::Paused),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether this user may ask now; while others wait, what they get behind them.
+    #[cold]
+    fn judge_user<'a>(
+        &self,
+        extras: &Extras,
+        grab: &Grab<'a>,
+        allowance: u64,
+        due: &mut DueHolds<'_, 'a>,
+        t: u64,
+    ) -> Result<Option<Box<Behind>>, Outcome> {
+        if let Some(waiter) = self.waiting_at(grab.user, t) {
+            return Err(Outcome::Waiting(self.place_of(waiter.ticket)));
+        }
+        self.judge_time(t)?;
+        if self.judge_admission(extras, grab.user)? {
+            due.admits = Some(grab.user);
+        }
+        match self.waiters() {
+            Some(list) => self.judge_behind(list, grab, allowance, due, t).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// How many of the units asked for the allowance and the stock permit.
@@ -237,13 +262,6 @@ impl Sale {
         })
     }
 
-    /// The answer to another GRAB of a user who waits at `t`.
-    #[cold]
-    fn judge_waiting(&self, user: &[u8], t: u64) -> Option<Outcome> {
-        let waiter = self.waiting_at(user, t)?;
-        Some(Outcome::Waiting(self.place_of(waiter.ticket)))
-    }
-
     fn place_of(&self, ticket: u64) -> Place {
         let nowhere = Place { ticket, ahead: 0, units_ahead: 0 };
         self.waitlist().map_or(nowhere, |list| list.place(ticket))
@@ -256,14 +274,14 @@ impl Sale {
 
     /// Judges a grab as an entry behind all that wait: granted only if such an entry would be
     /// offered its units now.
-    #[cold]
     fn judge_behind(
         &self,
+        list: &Waitlist,
         grab: &Grab<'_>,
         allowance: u64,
         due: &DueHolds<'_, '_>,
         t: u64,
-    ) -> Result<(u64, Behind), Outcome> {
+    ) -> Result<Box<Behind>, Outcome> {
         let wanted = match grab.amount {
             Amount::Unsaid => 1,
             Amount::Exactly(qty) => qty,
@@ -273,7 +291,6 @@ impl Sale {
             return Err(Outcome::OverLimit { allowance });
         }
         let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
-        let Some(list) = self.waiters() else { return Err(refused) };
         let mut service = Service::new(self, list, t, *due.balances);
         due.seqs.iter().for_each(|seq| service.note_moved(*seq, State::Expired));
         let mut before = Vec::new();
@@ -298,7 +315,7 @@ impl Sale {
             }
             before.push(Effect::Pass { ticket: head.ticket });
         }
-        Ok((qty, Behind { before, after: service.into_effects() }))
+        Ok(Box::new(Behind { qty, before, after: service.into_effects() }))
     }
 
     /// Whether a GRAB with WAIT is more than one without.

@@ -106,7 +106,7 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
     for (index, decision) in decisions.iter().enumerate() {
         match &decision.outcome {
             Outcome::Granted { grant, available } => granted.push((*grant, *available)),
-            outcome => return MultiOutcome::Refused { index, outcome: outcome.clone() },
+            outcome => return MultiOutcome::Refused { index, outcome: *outcome },
         }
     }
     MultiOutcome::Granted(granted)

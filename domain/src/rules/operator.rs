@@ -136,7 +136,7 @@ impl Sale {
         let places = Some(Places { user: found, req: Some(known) });
         let effect = Effect::Import(Importing { user, req, qty, at });
         let changes = Changes::from_buf([Change::untimed(effect)]);
-        self.changes(Outcome::Granted { grant, available }, changes, places, now)
+        self.changes(Outcome::Granted { grant, available }, changes, places.as_ref(), now)
     }
 
     /// Whether units for an import are there or may be promised beyond the supply.

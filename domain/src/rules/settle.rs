@@ -1,7 +1,7 @@
 //! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
 
 use crate::codec::effect::{Change, Effect};
-use crate::ledger::{Grant, Ledger};
+use crate::ledger::{Grant, Ledger, Lookup};
 use crate::model::limits::EXPIRIES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::{Deed, Now, Settle, Which};
@@ -15,7 +15,7 @@ impl Sale {
         let found = self.ledger.find(settle.user);
         let mut due = DueHolds::none(&self.balances);
         self.expire_own(&mut due, settle.user, &found, t);
-        let grant = match self.which(settle) {
+        let grant = match self.which(settle, &found) {
             Ok(Some(grant)) => grant,
             Ok(None) => return self.decide_unknown(settle, &due, now),
             Err(misuse) => return Decision::misuse(misuse),
@@ -39,10 +39,10 @@ impl Sale {
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
-    fn which(&self, settle: &Settle<'_>) -> Result<Option<Grant<'_>>, Misuse> {
+    fn which(&self, settle: &Settle<'_>, found: &Lookup) -> Result<Option<Grant<'_>>, Misuse> {
         let seq = match settle.which {
             Which::Seq(seq) => Some(seq),
-            Which::Req(req) => self.by_req(settle.user, req),
+            Which::Req(req) => self.by_req_of(settle.user, found, req),
             Which::Only => self.only_grant(settle.user)?,
         };
         let grant = seq.and_then(|seq| self.grant(seq));

@@ -73,7 +73,12 @@ impl Sale {
 
     /// Seq of the kept grant that `user` got with `req`.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
-        let found = self.ledger.find_req(user, &self.ledger.find(user), req);
+        self.by_req_of(user, &self.ledger.find(user), req)
+    }
+
+    /// The same of a user who was looked up.
+    pub(crate) fn by_req_of(&self, user: &[u8], found: &Lookup, req: &[u8]) -> Option<u64> {
+        let found = self.ledger.find_req(user, found, req);
         found.seq().or_else(|| self.older_by_req(user, req, &found))
     }
 
@@ -140,9 +145,13 @@ impl Sale {
     }
 
     /// Held grants of all rounds.
+    #[inline]
     pub fn holds_len(&self) -> u64 {
-        let older = self.older().map(|old| old.ledger.holds().len());
-        (older.sum::<usize>() + self.ledger.holds().len()) as u64
+        let stored = self.ledger.holds().len() as u64;
+        match self.is_plain() {
+            true => stored,
+            false => stored + self.older().map(|old| old.ledger.holds().len() as u64).sum::<u64>(),
+        }
     }
 
     /// Frees a little of the memory of rounds that are no longer kept, so that no call frees all of

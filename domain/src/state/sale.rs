@@ -112,14 +112,25 @@ impl Sale {
         (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
     }
 
-    /// Counts on this node what a call came to that asked for `amount`, if it was refused. Changes
-    /// count themselves when committed.
-    pub fn count(&mut self, outcome: &Outcome, amount: Amount) {
-        self.refusals.count(outcome);
+    /// Whether it has nothing that only some sales keep: no rounds, no lists of users, nobody who
+    /// waits.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.extras.is_none()
+    }
+
+    /// Counts on this node what a call came to that asked for `amount`, if it was refused: then
+    /// which of [`REFUSALS`](crate::outcome::REFUSALS) it is. Changes count themselves when
+    /// committed.
+    #[inline]
+    pub fn count(&mut self, outcome: &Outcome, amount: Amount) -> Option<usize> {
+        let place = outcome.refusal()?;
+        self.refusals.count(place);
         let is_unmet = matches!(outcome, Outcome::SoldOut { .. } | Outcome::Short { .. });
         if is_unmet && self.terms.split.is_some() {
             self.refusals.add_unmet(amount.units());
         }
+        Some(place)
     }
 
     /// Remembers whether the sale's outbox took its last entries: STATUS shows it. One that ALTER

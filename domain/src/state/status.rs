@@ -55,9 +55,9 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Counts `outcome` if it is a refusal or a replay.
-    pub fn count(&mut self, outcome: &Outcome) {
-        if let Some(counter) = outcome.refusal().and_then(|place| self.kinds.get_mut(place)) {
+    /// Counts a refusal or a replay of the kind at this place.
+    pub fn count(&mut self, place: usize) {
+        if let Some(counter) = self.kinds.get_mut(place) {
             count(counter);
         }
     }

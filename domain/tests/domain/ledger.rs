@@ -64,7 +64,7 @@ impl Plain {
             held_until: self.held_until,
             epoch: self.epoch,
         };
-        ledger.push(&new, found.map(|user| Places { user, req: None }))
+        ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref())
     }
 }
 

@@ -6,13 +6,21 @@ declare(strict_types=1);
 
 final class Buyer
 {
-    /** Who sends nothing for so long, and has not ended, waits for the other: a lock. */
-    private const SILENCE = 2.0;
+    /** Who sends nothing for so long, and has not ended, waits for the other: a lock. Its first word takes longer. */
+    private const SILENCE_MS = 500;
+    private const START_MS = 5_000;
+
+    /** Who asks the same so often, and hears the same, waits, too. */
+    private const TURNS = 5;
 
     /** Runs before the program: the framework of the posts, and what a web server would say. */
     private const PREPEND = '<?php
         parse_str((string) getenv("QUERY"), $_GET);
-        require getenv("FRAMEWORK");';
+        require getenv("FRAMEWORK");
+        require getenv("STEPPED");';
+
+    private const CONNECT = '/->p?connect\s*\((?:[^()]|\([^()]*\))*\)/i';
+    private const MYSQLI = '/\bnew\s+\\\\?mysqli\b/i';
 
     /** @var resource */
     private $process;
@@ -22,6 +30,9 @@ final class Buyer
     private array $connections = [];
     /** @var array{resource, resource} the one that has a command to send */
     private array $next;
+    private int $turns = 0;
+    /** A statement that was sent, and has no result yet. */
+    private ?string $statement = null;
     /** @var ?array{resource, string} an answer of Redis that it has not heard yet, and where it goes */
     private ?array $kept = null;
     private readonly string $file;
@@ -29,19 +40,37 @@ final class Buyer
     /** @param list<array{string, string}> $log what was sent, in order */
     public function __construct(
         private readonly string $name, string $program, string $query, private readonly int $redis, private array &$log,
+        ?string $sqlSocket,
     ) {
+        $text = file_get_contents($program);
+        self::check($text);
         $this->door = stream_socket_server('tcp://127.0.0.1:0');
         $port = explode(':', stream_socket_get_name($this->door, false))[1];
         $this->file = tempnam(sys_get_temp_dir(), 'seckill-break-');
-        $source = preg_replace('/->p?connect\s*\((?:[^()]|\([^()]*\))*\)/i', "->connect('127.0.0.1', $port)",
-            file_get_contents($program));
+        $to = "->connect('127.0.0.1', $port)";
+        $source = preg_replace(self::CONNECT, $to, preg_replace(self::MYSQLI, 'new SteppedMysqli', $text));
         file_put_contents($this->file, preg_replace('/\bu?sleep\s*\([^()]*\)\s*;/', ';', $source));
         file_put_contents("$this->file.first", self::PREPEND);
         $env = ['REDIS_PORT' => $port, 'QUERY' => $query, 'LAB_FOLDER' => sys_get_temp_dir(), 'PATH' => getenv('PATH'),
-            'FRAMEWORK' => dirname(__DIR__, 3) . '/tools/lab/php/prepend.php'];
+            'FRAMEWORK' => dirname(__DIR__, 3) . '/tools/lab/php/prepend.php', 'GATE_PORT' => $port,
+            'SQL_SOCKET' => (string) $sqlSocket, 'STEPPED' => __DIR__ . '/sql.php'];
         $to = ['file', "$this->file.told", 'w'];
         $words = [PHP_BINARY, '-d', "auto_prepend_file=$this->file.first", '-d', 'html_errors=0', $this->file];
         $this->process = proc_open($words, [1 => $to, 2 => $to], $pipes, null, $env);
+    }
+
+    /** Refuses a program that could talk to something else than what it is given: that may be a shop's. */
+    private static function check(string $source): void
+    {
+        preg_match('/\bnew\s+\\\\?(PDO|Predis\\\\)|\bmysqli_connect\b|\b(include|require)(_once)?\b/i', $source, $found);
+        $why = $found === [] ? null : "it has $found[0]";
+        if (!preg_match(self::CONNECT, $source) && !preg_match(self::MYSQLI, $source)) {
+            $why ??= str_contains($source, 'ApplicationContext') ? null : 'it connects to nothing';
+        }
+        if ($why !== null) {
+            fwrite(STDERR, "$why: break.php runs a single file that connects by itself, with phpredis or mysqli\n");
+            exit(1);
+        }
     }
 
     public function __destruct()
@@ -56,13 +85,15 @@ final class Buyer
      */
     public function run(?int $commands = null): bool
     {
-        $this->answer();
         for ($sent = 0; $sent !== $commands; $sent++) {
             $this->answer();
             if (!$this->waitForCommand()) {
                 return $commands === null && $this->hasEnded();
             }
-            $this->pass();
+            if (!$this->pass() || $this->turns === self::TURNS) {
+                $this->turns = 0;
+                return false;
+            }
         }
         return true;
     }
@@ -97,7 +128,10 @@ final class Buyer
     /** Whether one of its connections has a command to send; false if it has ended, or waits for the other. */
     private function waitForCommand(): bool
     {
-        $deadline = microtime(true) + self::SILENCE;
+        if ($this->statement !== null) {
+            return true;
+        }
+        $deadline = microtime(true) + ($this->connections === [] ? self::START_MS : self::SILENCE_MS) / 1000;
         while (microtime(true) < $deadline && !$this->hasEnded()) {
             $readable = [$this->door, ...array_column($this->connections, 0)];
             $none = null;
@@ -117,15 +151,40 @@ final class Buyer
         return false;
     }
 
-    /** Sends a command on, and keeps what Redis answers. */
-    private function pass(): void
+    /** Sends a command on, and keeps what the server answers. False for a statement that a lock keeps waiting. */
+    private function pass(): bool
     {
         [$client, $redis] = $this->next;
-        $command = Told::read($client);
-        fwrite($redis, $command->raw);
-        $reply = Told::read($redis);
-        $this->log[] = [$this->name, "$command->text -> " . ($reply->text === '' ? 'nothing' : $reply->text)];
-        $this->kept = [$client, $reply->raw];
+        if ($this->statement === null) {
+            $command = Told::read($client);
+            if (!str_starts_with($command->text, 'SQL ')) {
+                fwrite($redis, $command->raw);
+                $reply = Told::read($redis);
+                $this->note("$command->text -> " . ($reply->text === '' ? 'nothing' : $reply->text));
+                $this->kept = [$client, $reply->raw];
+                return true;
+            }
+            $this->statement = substr($command->text, strlen('SQL '));
+            fwrite($client, "go\n");
+        }
+        $readable = [$client];
+        $none = null;
+        if (stream_select($readable, $none, $none, 0, 1000 * self::SILENCE_MS) === 0) {
+            $this->note("$this->statement waits");
+            return false;
+        }
+        $result = substr(Told::read($client)->text, strlen('RESULT '));
+        $this->note("$this->statement -> $result");
+        $this->statement = null;
+        $this->kept = [$client, "go\n"];
+        return true;
+    }
+
+    private function note(string $line): void
+    {
+        $isAgain = end($this->log) === [$this->name, $line];
+        $this->turns = $isAgain ? $this->turns + 1 : 0;
+        $isAgain || $this->log[] = [$this->name, $line];
     }
 
     private function answer(): void

@@ -46,13 +46,13 @@ pub(crate) static DROPPED: Counter = Counter::new();
 pub(crate) static APPLY_REFUSED: Counter = Counter::new();
 pub(crate) static OUTBOX_REFUSED: Counter = Counter::new();
 
-/// Counts the outcome of a call decided on this node.
-pub(crate) fn count(outcome: &Outcome) {
-    if matches!(outcome, Outcome::Granted { .. }) {
-        GRANTED.increment();
-    }
-    if let Some(counter) = outcome.refusal().and_then(|place| REFUSED.get(place)) {
+/// Counts the outcome of a call decided on this node, which is this one of [`REFUSALS`] if it is
+/// one.
+pub(crate) fn count(outcome: &Outcome, refusal: Option<usize>) {
+    if let Some(counter) = refusal.and_then(|place| REFUSED.get(place)) {
         counter.increment();
+    } else if matches!(outcome, Outcome::Granted { .. }) {
+        GRANTED.increment();
     }
 }
 
@@ -146,6 +146,13 @@ pub(crate) fn served() -> &'static Counts {
 /// Follows a served sale from `before` to `after`.
 pub(crate) fn changed(before: Load, after: Load) {
     served().changed(before, after);
+}
+
+/// The same where only held grants can have changed.
+pub(crate) fn held(before: u64, after: u64) {
+    if before != after {
+        served().holds.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
 }
 
 /// Counts for a set that begins to load.

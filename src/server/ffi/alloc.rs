@@ -261,7 +261,7 @@ mod tests {
                     sale.count(&decision.outcome, Amount::Unsaid);
                     sale.masked(&request, decision.outcome)
                 });
-                assert_eq!(shown, sale.masked(&request, outcome.clone()));
+                assert_eq!(shown, sale.masked(&request, outcome));
                 assert_eq!(blocks, 0, "{outcome:?} of {user}");
             }
         }

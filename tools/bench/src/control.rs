@@ -74,6 +74,11 @@ impl Control {
         self.ask::<Value>(words).map(drop)
     }
 
+    /// Sends several commands in one write; none of them may fail.
+    pub fn run(&mut self, commands: &redis::Pipeline) -> Result<(), String> {
+        commands.query(&mut self.connection).map_err(|e| format!("A block of commands failed: {e}"))
+    }
+
     /// One number of INFO.
     pub fn info(&mut self, section: &str, field: &str) -> Result<f64, String> {
         let word = self.info_word(section, field)?;

@@ -64,9 +64,6 @@ struct Options {
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
-    /// The module's file of a version before waiting lists, to compare instructions with
-    #[arg(long, value_name = "FILE")]
-    older: Option<PathBuf>,
     /// The file of the module whose commands judge nothing
     #[arg(long, value_name = "FILE", default_value = "target/release/libseckill_noop.so")]
     noop_module: PathBuf,
@@ -156,14 +153,5 @@ fn set_up(options: &Options) -> Result<Bench, String> {
     }
     let server = Control::start(Some(&module), &[])?.name()?;
     let plan = if options.quick { plan::QUICK } else { plan::FULL };
-    let older = options.older.clone().map(|file| module_file(Some(file))).transpose()?;
-    Ok(Bench {
-        module,
-        noop,
-        older,
-        server,
-        plan,
-        figures: Figures::default(),
-        start: Instant::now(),
-    })
+    Ok(Bench { module, noop, server, plan, figures: Figures::default(), start: Instant::now() })
 }

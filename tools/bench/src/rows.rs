@@ -1,5 +1,6 @@
 //! The rows of the tables: what was found, beside what, in which setting, and its bar.
 
+mod forms;
 mod waiting;
 
 use seckill_crowd::screen::thousands;
@@ -66,6 +67,7 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.plain();
     rows.instructions();
     rows.large(plan);
+    rows.forms(plan);
     rows.others();
     rows.waiting(plan);
     rows.reported(plan);

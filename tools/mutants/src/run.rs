@@ -1,5 +1,6 @@
 //! Trying one mutant: tests run with it switched on until the first one fails.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::reach::Test;
 use crate::tree::Programs;
 use crate::write::VARIABLE;
 
@@ -19,10 +21,17 @@ pub enum Outcome {
     Stuck,
     /// All tests passed.
     Survived,
+    /// No test comes to it.
+    Unreached,
 }
 
-/// Tests of the domain that take most of the time, tried last.
-const SLOW_DOMAIN: [&str; 3] = ["enumeration", "property", "simulation"];
+/// Tests of the domain that take so long at most are tried first, then those of the next.
+const STAGES: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(1000), Duration::MAX];
+/// A test with a mutant has so many times as long as without it, and so long at least.
+const PATIENCE: (u32, Duration) = (8, Duration::from_secs(10));
+/// The memory that a program may have, in KiB: some mutants ask for ever more.
+const MEMORY_KIB: usize = 6 << 20;
 /// Server tests that say much in little time, tried first.
 const QUICK_SERVER: [&str; 9] = [
     "commands::",
@@ -39,27 +48,38 @@ const QUICK_SERVER: [&str; 9] = [
 const MEASURING_SERVER: [&str; 7] =
     ["soak", "fork::", "flood::", "memory::", "due_at_once::", "budget::", "defrag::"];
 
-/// Tries the mutant `number` (0: none) on the tests of the domain.
-pub fn domain(programs: &Programs, folder: &Path, number: usize) -> Outcome {
-    let [quick, slow] = [false, true].map(|is_slow| match is_slow {
-        false => SLOW_DOMAIN.iter().flat_map(|name| ["--skip", name]).collect::<Vec<_>>(),
-        true => SLOW_DOMAIN.to_vec(),
-    });
-    for words in [quick, slow] {
+/// Tries the mutant `number` on those tests of the domain that come to it.
+pub fn domain(tests: &[Test], programs: &Programs, folder: &Path, number: usize) -> Outcome {
+    let reaching: Vec<&Test> = tests.iter().filter(|test| test.reached.contains(&number)).collect();
+    if reaching.is_empty() {
+        return Outcome::Unreached;
+    }
+    let mut shortest = Duration::ZERO;
+    for longest in STAGES {
+        let stage = reaching.iter().filter(|it| (shortest..longest).contains(&it.takes));
+        let stage: Vec<&&Test> = stage.collect();
         for program in &programs.domain {
+            let tests: Vec<_> = stage.iter().filter(|it| it.program == *program).collect();
+            if tests.is_empty() {
+                continue;
+            }
             // One at a time: there is another mutant beside it.
-            let words = [&words[..], &["--test-threads=1"]].concat();
-            match run(programs, program, &folder.join("domain"), number, &words) {
+            let mut words = vec!["--test-threads=1", "--exact"];
+            words.extend(tests.iter().map(|test| test.name.as_str()));
+            let takes: Duration = tests.iter().map(|test| test.takes).sum();
+            let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(programs.deadline);
+            match noting(deadline, program, &folder.join("domain"), number, &words, &[]) {
                 Outcome::Survived => {}
                 other => return other,
             }
         }
+        shortest = longest;
     }
     Outcome::Survived
 }
 
-/// The same for the tests of the commands and of the server. One that fails must do so twice: some
-/// of them measure time.
+/// Tries the mutant `number` (0: none) on the tests of the commands and of the server. One that
+/// fails must do so twice: some of them measure time.
 pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
     for program in &programs.command {
         match run(programs, program, folder, number, &[]) {
@@ -79,8 +99,8 @@ pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
                 let words: Vec<&str> = stage.iter().map(String::as_str).collect();
                 let test = match run(programs, program, folder, number, &words) {
                     Outcome::Survived => break,
-                    Outcome::Stuck => return Outcome::Stuck,
                     Outcome::Caught(test) => test,
+                    other => return other,
                 };
                 match run(programs, program, folder, number, &["--exact", &test]) {
                     Outcome::Survived => stage.extend(["--skip".to_owned(), test]),
@@ -92,7 +112,6 @@ pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
     Outcome::Survived
 }
 
-/// Runs a test program until a test fails or it ends.
 fn run(
     programs: &Programs,
     program: &Path,
@@ -100,10 +119,25 @@ fn run(
     number: usize,
     words: &[&str],
 ) -> Outcome {
-    let started = Command::new(program)
+    noting(programs.deadline, program, folder, number, words, &[])
+}
+
+/// Runs a test program until a test fails or it ends, with these variables beside the mutant's.
+pub fn noting(
+    deadline: Duration,
+    program: &Path,
+    folder: &Path,
+    number: usize,
+    words: &[&str],
+    variables: &[(&str, &OsStr)],
+) -> Outcome {
+    let started = Command::new("sh")
+        .args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"")])
+        .arg(program)
         .args(words)
         .current_dir(folder)
         .env(VARIABLE, number.to_string())
+        .envs(variables.iter().copied())
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -111,7 +145,7 @@ fn run(
         .spawn();
     match started {
         Ok(mut child) => {
-            let outcome = watch(&mut child, programs.deadline);
+            let outcome = watch(&mut child, deadline);
             let _ = child.kill();
             let _ = child.wait();
             outcome

@@ -69,9 +69,11 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     for entry in fs::read_dir(folder).map_err(trouble)? {
         let path = entry.map_err(trouble)?.path();
         let name = path.file_name().unwrap_or_default();
-        if path.is_dir() && name != "testing" {
+        if path.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|it| it == "rs") && name != "tests.rs" {
+        } else if path.extension().is_some_and(|it| it == "rs")
+            && !["tests.rs", "testing.rs"].iter().any(|it| name == *it)
+        {
             files.push(path);
         }
     }

@@ -13,19 +13,37 @@ pub struct Switch {
     pub mutants: Vec<(usize, String)>,
 }
 
-/// The function that says which one is on; a copy of it stands in each crate.
+/// The function that says which one is on; a copy of it stands in each crate. Instead of switching
+/// one on it can note which ones a run comes to.
 pub const FUNCTION: &str = "
 #[doc(hidden)]
 #[allow(missing_docs)]
 pub fn seckill_mutant(number: u32) -> bool {
     static ON: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
     let read = || std::env::var(\"SECKILL_MUTANT\").ok().and_then(|it| it.parse().ok());
-    *ON.get_or_init(|| read().unwrap_or(0)) == number
+    let on = *ON.get_or_init(|| read().unwrap_or(0));
+    on == number || (on == u32::MAX && seckill_reached(number))
+}
+#[cold]
+fn seckill_reached(number: u32) -> bool {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    static SEEN: [AtomicBool; 1 << 16] = [const { AtomicBool::new(false) }; 1 << 16];
+    let seen = &SEEN[number as usize];
+    if !seen.load(Relaxed) && !seen.swap(true, Relaxed) {
+        let path = std::env::var_os(\"SECKILL_REACHED\").unwrap();
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        file.unwrap().write_all(format!(\"{number}\\n\").as_bytes()).unwrap();
+    }
+    false
 }
 ";
 
 /// The variable that says it.
 pub const VARIABLE: &str = "SECKILL_MUTANT";
+/// What it says when the ones that a run comes to are noted, and the variable with the file for
+/// that.
+pub const NOTING: (usize, &str) = (u32::MAX as usize, "SECKILL_REACHED");
 
 /// The file with its switches.
 pub fn with_switches(source: &str, switches: &[Switch]) -> String {

@@ -84,7 +84,9 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Outcome::Closed,
         Outcome::Paused,
     ];
-    refusals.iter().for_each(|refusal| sale.count(refusal, Amount::Unsaid));
+    for refusal in &refusals {
+        sale.count(refusal, Amount::Unsaid);
+    }
     for request in requests {
         make(&mut sale, &mut replica, &request, &now, how);
     }

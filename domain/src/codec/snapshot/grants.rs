@@ -235,7 +235,7 @@ fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
     let Standing { user, req, qty, state, at, held_until } = *grant;
     let epoch = ledger.epoch_of(ledger.len() + 1);
     let new = NewGrant { user, req, qty, state, at, held_until, epoch };
-    ledger.push(&new, found.map(|user| Places { user, req: None }));
+    ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
 }
 
 #[cfg(test)]
@@ -244,5 +244,38 @@ impl Grants<'_> {
     pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
         let grants = (0..count).map(|_| Standing { qty, ..self.grants[0] }).collect();
         Grants { first: self.first, grants }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Ledger;
+
+    /// A piece is full with so many grants, or once it reaches its size; ids decide which.
+    #[test]
+    fn grants_are_cut_by_number_and_by_size() {
+        const COUNT: u64 = 2500;
+        for (user_len, req_len) in
+            [(5, 0), (8, 8), (20, 0), (20, 21), (41, 0), (42, 0), (30, 30), (100, 0), (104, 128)]
+        {
+            let mut ledger = Ledger::starting([1, 2], 7, 0);
+            for number in 0..COUNT {
+                let user = format!("{number:0user_len$}");
+                let req = format!("{number:0req_len$}");
+                let req =
+                    (req_len > 0).then_some(ReqTag { id: req.as_bytes(), asked: Asked::Exactly });
+                let (user, state) = (user.as_bytes(), State::Sold);
+                let new = NewGrant { user, req, qty: 1, state, at: 5, held_until: 0, epoch: 1 };
+                ledger.push(&new, None);
+            }
+            let each = user_len + req_len + STANDING_BYTES_MAX;
+            let most = GRANTS_PER_PIECE_MAX.min(PIECE_BYTES_TARGET.div_ceil(each)) as u64;
+            let expected: Vec<(u64, usize)> = (0..COUNT.div_ceil(most))
+                .map(|part| (8 + part * most, most.min(COUNT - part * most) as usize))
+                .collect();
+            assert_eq!(cut(&ledger).collect::<Vec<_>>(), expected, "{user_len} {req_len}");
+        }
+        assert_eq!(cut(&Ledger::starting([1, 2], 7, 0)).next(), None);
     }
 }

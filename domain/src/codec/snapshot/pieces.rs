@@ -1,6 +1,8 @@
 //! Restock ids, fences, users and amounts in a snapshot. What is in a piece of them is checked as a
 //! whole before any of it is added.
 
+mod tests;
+
 use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize};

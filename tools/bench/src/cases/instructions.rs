@@ -43,11 +43,6 @@ pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 pub const PART: &str = "the same in a part of a split";
 /// The recommended call of a sale with a waiting list, on which nobody is.
 pub const LISTED: &str = "the same in a sale with a waiting list";
-/// Calls of a sale without a list, and the same calls of a version that had none.
-pub const BEFORE: [[&str; 2]; 2] = [
-    [RECOMMENDED[0], "winner with REQ, HOLD and OUTBOX, before"],
-    [WINNER[0], "plain winner, before"],
-];
 pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
 
 const KINDS: [Kind; 4] = [
@@ -116,27 +111,10 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         bench.figures.add(CASE, name, INSTRUCTIONS, instructions);
         bench.figures.add(CASE, name, BYTES, logged);
     }
-    drop(meter);
-    older(bench)?;
     match differ.is_empty() {
         true => Ok(()),
         false => Err(differ.join("; ")),
     }
-}
-
-/// The same calls of an older version, where there is one.
-fn older(bench: &mut Bench) -> Result<(), String> {
-    let Some(module) = bench.older.clone() else { return Ok(()) };
-    let mut meter = Meter::start(bench, &module)?;
-    let supply = PLENTY.to_string();
-    let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
-    meter.control.tell(&init)?;
-    meter.control.tell(&["SECKILL.INIT", "plain", &supply])?;
-    for (kind, [_, before]) in KINDS.iter().zip(BEFORE) {
-        let Count { instructions, .. } = meter.measure(&Request::new(kind.words, kind.reply))?;
-        bench.figures.add(CASE, before, INSTRUCTIONS, instructions);
-    }
-    Ok(())
 }
 
 fn reason_to_skip(server: &str) -> Option<String> {

@@ -2,6 +2,7 @@
 
 pub mod crowd;
 pub mod fork;
+pub mod forms;
 pub mod growth;
 pub mod instructions;
 pub mod others;
@@ -22,8 +23,6 @@ pub struct Bench {
     pub module: PathBuf,
     /// The file of the module whose commands judge nothing.
     pub noop: PathBuf,
-    /// The file of an older one, to compare instructions with.
-    pub older: Option<PathBuf>,
     /// The server, `Redis 7.0.15`.
     pub server: String,
     pub plan: Plan,
@@ -68,7 +67,7 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 11] = [
+pub const CASES: [Case; 12] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -78,6 +77,7 @@ pub const CASES: [Case; 11] = [
     Case { name: "parts", run: parts::run },
     Case { name: "fork", run: fork::run },
     Case { name: "restore", run: restore::run },
+    Case { name: "forms", run: forms::run },
     Case { name: "growth", run: growth::run },
     Case { name: "waiting", run: waiting::run },
 ];

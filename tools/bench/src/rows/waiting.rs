@@ -8,18 +8,8 @@ use crate::contenders::MODULE;
 use crate::figures::{Spread, BYTES, INSTRUCTIONS, MIDDLE_US, MS, US};
 use crate::plan::Plan;
 
-/// What a sale without a list may pay for there being lists.
-const PAID_AT_MOST: f64 = 20.0;
-
 impl Rows<'_> {
     pub(super) fn waiting(&mut self, plan: &Plan) {
-        let case = instructions::CASE;
-        for [name, before] in instructions::BEFORE {
-            let found = self.figures.difference(INSTRUCTIONS, (case, name), (case, before));
-            let figure = "instructions more than before there were waiting lists";
-            let setting = "AOF everysec, P32, c1, a sale without one";
-            self.add((name, figure), setting, Some(Bar::AtMost(PAID_AT_MOST)), found);
-        }
         let [_, many, _] = plan.sizes;
         let found = self.figures.spread((waiting::MEMORY, MODULE), BYTES);
         let setting = format!("{DIRECT}, {} waiting", thousands(many));
