@@ -61,7 +61,6 @@ pub mod plan;
 mod rules {
     pub mod admission;
     pub mod decide;
-    pub(crate) mod expiry;
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;

@@ -5,8 +5,7 @@ use crate::ledger::{Grant, Ledger, Lookup};
 use crate::model::limits::EXPIRIES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::{Deed, Now, Settle, Which};
-use crate::rules::decide::Decision;
-use crate::rules::expiry::DueHolds;
+use crate::rules::decide::{Decision, DueHolds};
 use crate::Sale;
 
 impl Sale {

@@ -16,7 +16,6 @@
 
 mod base;
 mod grants;
-mod load;
 pub(crate) mod pieces;
 mod tests;
 
@@ -38,8 +37,7 @@ use crate::Sale;
 use grants::Grants;
 use pieces::{ListedUsers, RestockId, StandingWaiter};
 
-pub use base::{Base, RoundStart};
-pub use load::Loader;
+pub use base::{Base, Loader, RoundStart};
 
 /// A piece of a sale.
 ///
