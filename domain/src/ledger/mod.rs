@@ -235,7 +235,6 @@ impl Ledger {
         let Some(before) = self.grant(seq) else { return false };
         let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
         let found = self.find(before.user);
-        let had_live = self.holding(&found).live_grants > 0;
         let number = seq as u32;
         if was == State::Held {
             self.holds.remove(old_deadline, number);
@@ -243,19 +242,24 @@ impl Ledger {
         if state == State::Held {
             self.holds.insert(held_until, number);
         }
-        if let Some(entry) = found.entry.value().filter(|entry| entry.marked) {
-            self.accounts.change(entry.number, |account| {
-                account.remove(number, qty, was, old_deadline);
-                account.add(number, qty, state, held_until);
-            });
-        }
+        let (had_live, has_live) = match found.entry.value().filter(|entry| entry.marked) {
+            Some(entry) => {
+                let had_live = self.holding(&found).live_grants > 0;
+                self.accounts.change(entry.number, |account| {
+                    account.remove(number, qty, was, old_deadline);
+                    account.add(number, qty, state, held_until);
+                });
+                (had_live, self.holding(&found).live_grants > 0)
+            }
+            // It is their only grant.
+            None => (was.is_live(), state.is_live()),
+        };
         if let Some(bytes) = self.records.get_mut(number) {
             record::set_state(bytes, state);
             if state == State::Held {
                 record::set_deadline(bytes, held_until);
             }
         }
-        let has_live = self.holding(&found).live_grants > 0;
         self.winners += u64::from(has_live && !had_live);
         self.winners -= u64::from(had_live && !has_live);
         true

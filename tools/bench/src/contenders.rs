@@ -17,7 +17,7 @@ const HOLD_MS: &str = "900000";
 
 /// How replies begin.
 pub const GRANTED: &str = "*6\r\n$7\r\nGRANTED";
-const SOLD: &str = "*4\r\n$4\r\nSOLD";
+pub const SOLD: &str = "*4\r\n$4\r\nSOLD";
 
 /// Names, as tables know them.
 pub const MODULE: &str = "the module";

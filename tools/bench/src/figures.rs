@@ -23,6 +23,8 @@ pub const US: &str = "us";
 /// Of the same calls, what half of them take at the most.
 pub const MIDDLE_US: &str = "us at p50";
 pub const INSTRUCTIONS: &str = "instructions";
+/// The module's own, of which each part of its code is a contender.
+pub const OWN: &str = "own instructions";
 
 /// A middle value with the range it was seen in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,9 +78,13 @@ impl Figures {
         }
     }
 
-    /// Takes over what was measured before and not again.
+    /// Takes over what was measured before and not again. Parts of the code come and go.
     pub fn keep_others_of(&mut self, old: Figures) {
+        let has_parts = self.series.iter().any(|series| series.unit == OWN);
         for series in old.series {
+            if has_parts && series.unit == OWN {
+                continue;
+            }
             if !self.series.iter().any(|new| new.is((&series.case, &series.who), &series.unit)) {
                 self.series.push(series);
             }

@@ -7,6 +7,7 @@
 //! make bench BENCH="--quick --only recommended"
 //! ```
 
+mod callgrind;
 mod cases;
 mod chart;
 mod contenders;

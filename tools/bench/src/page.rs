@@ -1,6 +1,8 @@
 //! The tables of the documents, each between two marks: a column for each server. Nobody copies a
 //! number by hand, so none can be of another run.
 
+mod parts;
+
 use std::fs;
 use std::path::Path;
 
@@ -27,6 +29,9 @@ pub fn print(report: &Report) {
     println!("{}\n\n{}\n", table(&runs, true), table(&runs, false));
     println!("{}\n\n{}\n", times(&runs, &recommended()), times(&runs, &others()));
     let took = report.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
+    if let Some(parts) = parts::table(report) {
+        println!("{parts}\n");
+    }
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
 }
 
@@ -41,6 +46,9 @@ pub fn write(runs: &Runs) -> Result<(), String> {
     put(PAGE, "bars", &bars)?;
     put(PAGE, "reported", &table(&all, false).to_string())?;
     put(PAGE, "times", &times(&all, &others()).to_string())?;
+    if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
+        put(PAGE, "parts", &parts)?;
+    }
     let short = [times(&all, &recommended()), crowd(&all)];
     let [first, second] = &short;
     put("README.md", "short", &format!("{first}\n\n{second}"))?;

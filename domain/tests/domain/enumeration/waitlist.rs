@@ -61,11 +61,6 @@ fn one_passes_the_head() {
     quantities(1);
 }
 
-#[test]
-fn two_pass_the_head() {
-    quantities(2);
-}
-
 /// How often a head may be passed by grabs and by offers, and what counts as a pass, where holds run
 /// and everybody may give back what they have.
 fn passes(overtake: u64) {

@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 
 use super::sale::AOF;
 use super::Bench;
-use crate::contenders::{GRANTED, PLENTY, REQ, SALE, USER};
+use crate::callgrind;
+use crate::contenders::{GRANTED, PLENTY, REQ, SALE, SOLD, USER};
 use crate::control::Control;
-use crate::figures::{BYTES, INSTRUCTIONS};
+use crate::figures::{Figures, BYTES, INSTRUCTIONS, OWN};
 use crate::load::{send, spread, Manner, Request, USERS};
 
 pub const CASE: &str = "instructions of a call";
@@ -43,6 +44,8 @@ pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 pub const PART: &str = "the same in a part of a split";
 /// The recommended call of a sale with a waiting list, on which nobody is.
 pub const LISTED: &str = "the same in a sale with a waiting list";
+/// What confirms the first of these, which has no module beside it.
+pub const CONFIRM: &str = "its CONFIRM";
 pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
 
 const KINDS: [Kind; 4] = [
@@ -78,7 +81,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         eprintln!("{CASE}: skipped, {why}");
         return Ok(());
     }
-    let mut meter = Meter::start(bench, &bench.module)?;
+    let mut meter = Meter::start(bench)?;
     let supply = PLENTY.to_string();
     let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
     meter.control.tell(&init)?;
@@ -93,21 +96,29 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     for (kind, [_, promised]) in KINDS.iter().zip(ALL) {
         let ours = meter.measure(&Request::new(kind.words, kind.reply))?;
         let theirs = meter.measure(&Request::new(kind.promised, kind.reply))?;
-        for (name, Count { instructions, logged }) in [(kind.name, ours), (promised, theirs)] {
-            bench.figures.add(CASE, name, INSTRUCTIONS, instructions);
-            bench.figures.add(CASE, name, BYTES, logged);
+        ours.note_parts(&mut bench.figures, kind.name);
+        for (name, count) in [(kind.name, &ours), (promised, &theirs)] {
+            bench.figures.add(CASE, name, INSTRUCTIONS, count.instructions);
+            bench.figures.add(CASE, name, BYTES, count.logged);
         }
         if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
             let (ours, theirs) = (ours.logged, theirs.logged);
             differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
         }
     }
+    // Those who were first have won by the first of the calls above.
+    meter.users = Box::new(spread(USERS, USERS));
+    let words = ["SECKILL.CONFIRM", SALE, USER, "REQ", REQ];
+    let confirm = meter.measure(&Request::new(&words, SOLD))?;
+    confirm.note_parts(&mut bench.figures, CONFIRM);
+    bench.figures.add(CASE, CONFIRM, INSTRUCTIONS, confirm.instructions);
+    meter.users = Box::new(spread(USERS, USERS).skip(meter.used));
     let list = ["OUTBOX", "of-listed", "WAITLIST", "1000"];
     let init = ["SECKILL.INIT", "listed", &supply, "HOLD", "900000"];
     meter.control.tell(&[&init[..], &list].concat())?;
     for (key, name) in [("part", PART), ("listed", LISTED)] {
         let words = ["SECKILL.GRAB", key, USER, "REQ", REQ];
-        let Count { instructions, logged } = meter.measure(&Request::new(&words, GRANTED))?;
+        let Count { instructions, logged, .. } = meter.measure(&Request::new(&words, GRANTED))?;
         bench.figures.add(CASE, name, INSTRUCTIONS, instructions);
         bench.figures.add(CASE, name, BYTES, logged);
     }
@@ -131,32 +142,46 @@ fn reason_to_skip(server: &str) -> Option<String> {
 }
 
 /// What one call takes.
-#[derive(Clone, Copy)]
 struct Count {
     instructions: f64,
+    /// The module's own, by where they are written.
+    parts: Vec<(String, f64)>,
     /// Bytes in the log.
     logged: f64,
+}
+
+impl Count {
+    fn note_parts(&self, figures: &mut Figures, kind: &str) {
+        self.parts.iter().for_each(|(part, count)| figures.add(kind, part, OWN, *count));
+    }
 }
 
 /// A server under callgrind.
 struct Meter {
     control: Control,
+    /// The name of the module's file.
+    module: String,
     folder: PathBuf,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
+    /// How many of them are gone.
+    used: usize,
     /// Removes the folder.
     _folder: tempfile::TempDir,
 }
 
 impl Meter {
-    fn start(bench: &Bench, module: &Path) -> Result<Meter, String> {
+    fn start(bench: &Bench) -> Result<Meter, String> {
         let kept = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
         let folder = kept.path().to_owned();
         let out = format!("--callgrind-out-file={}", folder.join("calls").display());
-        let through = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
-        let control = bench.noop_beside(module, &through, &[&QUIET[..], &AOF].concat())?;
+        let tool = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
+        let through = [&tool[..], &["--compress-strings=no", "--compress-pos=no"]].concat();
+        let control = bench.server_with_noop(&through, &[&QUIET[..], &AOF].concat())?;
+        let module = bench.module.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let users = Box::new(spread(USERS, USERS));
-        Ok(Meter { control, folder, calls: bench.plan.counted_calls, users, _folder: kept })
+        let calls = bench.plan.counted_calls;
+        Ok(Meter { control, module, folder, calls, users, used: 0, _folder: kept })
     }
 
     fn measure(&mut self, request: &Request) -> Result<Count, String> {
@@ -173,16 +198,15 @@ impl Meter {
         let new = after.iter().find(|file| !before.contains(file));
         let text = fs::read_to_string(new.ok_or("callgrind wrote no profile")?);
         let text = text.map_err(|e| format!("No profile: {e}"))?;
-        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
-        let total: f64 = total
-            .and_then(|number| number.trim().parse().ok())
-            .ok_or("callgrind's profile has no total")?;
+        let found = callgrind::read(&text, &self.module).ok_or("callgrind's profile is cut off")?;
         let calls = self.calls as f64;
-        Ok(Count { instructions: total / calls, logged: logged / calls })
+        let parts = found.parts.into_iter().map(|(part, count)| (part, count / calls)).collect();
+        Ok(Count { instructions: found.total / calls, parts, logged: logged / calls })
     }
 
     fn call(&mut self, request: &Request, calls: u64) -> Result<(), String> {
         let users = self.users.by_ref().take(calls as usize);
+        self.used += calls as usize;
         send(self.control.port(), request, users, MANNER).map(drop)
     }
 

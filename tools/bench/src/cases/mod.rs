@@ -11,7 +11,7 @@ pub mod restore;
 pub mod sale;
 pub mod waiting;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::control::Control;
@@ -44,19 +44,9 @@ impl Bench {
 
     /// The same with the module whose commands judge nothing beside it.
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
-        self.noop_beside(&self.module, through, settings)
-    }
-
-    /// The same with another file of the module.
-    pub fn noop_beside(
-        &self,
-        module: &Path,
-        through: &[&str],
-        settings: &[&str],
-    ) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();
-        Control::start_through(through, Some(module), &settings)
+        Control::start_through(through, Some(&self.module), &settings)
     }
 }
 

@@ -16,16 +16,17 @@ impl Rows<'_> {
         let what = (waiting::MEMORY, "bytes beside its ids'");
         self.add(what, &setting, Some(Bar::AtMost(60.0)), found);
         for deed in waiting::DEEDS {
-            let [few, all] = [waiting::FEW, many].map(|waiting| waiting::case(deed, waiting));
+            let [short, all] = [waiting::FEW, many].map(|waiting| waiting::case(deed, waiting));
             let what = format!("{deed}, {} waiting", thousands(many));
             let bar = Some(Bar::AtMost(2.0));
             for (percentile, unit, bar) in [("p99.9", US, bar), ("p50", MIDDLE_US, None)] {
-                let found = self.figures.ratio(unit, (&all, MODULE), (&few, MODULE));
+                let found = self.figures.ratio(unit, (&all, MODULE), (&short, MODULE));
                 let few = thousands(waiting::FEW);
-                let figure = format!("{percentile} in the server, to {few}'s; us");
-                self.add((&what, &figure), DIRECT, bar, found);
+                let figure = format!("{percentile} in the server, to {few}'s; us; control");
                 let took = beside(self.figures.spread((&all, MODULE), unit));
-                self.last(|row| row.note = took);
+                let control = self.figures.ratio(unit, (&short, waiting::TWIN), (&short, MODULE));
+                self.add((&what, &figure), DIRECT, bar, found);
+                self.last(|row| row.note = format!("{took}{}", beside(control)));
             }
         }
         let place = |who| (waiting::RETURN, who);

@@ -1,0 +1,82 @@
+//! What callgrind wrote down: the instructions of the module's own code, by where it is written.
+
+use std::collections::BTreeMap;
+
+/// What functions of the C library take that the module calls.
+pub const C_LIBRARY: &str = "the C library, called by these";
+const STANDARD_LIBRARY: &str = "the standard library";
+
+/// Instructions under one load.
+pub struct Profile {
+    pub total: f64,
+    /// The module's own, each with the folder or file, or the crate, in which it is written.
+    pub parts: BTreeMap<String, f64>,
+}
+
+/// Where code is written.
+enum Home {
+    Ours(String),
+    Crate(String),
+    Standard,
+}
+
+impl Home {
+    /// By the name of a file, which begins at the root of the package or before it.
+    fn of(file: &str) -> Home {
+        if let Some((_, path)) = file.split_once("/registry/src/") {
+            let name = path.split('/').nth(1).unwrap_or_default();
+            let name = name.rsplit_once('-').map_or(name, |(name, _version)| name);
+            return Home::Crate(format!("the crate {name}"));
+        }
+        match file.rsplit_once("src/") {
+            Some((above, path)) if !above.contains("/rustc/") => Home::Ours(room(above, path)),
+            _ => Home::Standard,
+        }
+    }
+}
+
+/// A room of the shell or the domain; both may be compiled from their own folder.
+fn room(above: &str, path: &str) -> String {
+    let mut parts = path.split('/');
+    match (parts.next().unwrap_or_default(), parts.next()) {
+        ("server", Some(part)) => format!("`src/server/{part}`"),
+        (part @ ("server" | "command"), _) => format!("`src/{part}`"),
+        ("lib.rs", _) if !above.ends_with("domain/") => "`src/lib.rs`".to_owned(),
+        (part, _) => format!("`domain/src/{part}`"),
+    }
+}
+
+/// Reads a profile that names its files in full; `module` is the name of the module's file. Code
+/// that was inlined counts where it is written. Of a library's, nobody can tell who asked for it
+/// when it was inlined, so it counts as what stands before it in the same function.
+pub fn read(text: &str, module: &str) -> Option<Profile> {
+    let (mut is_ours, mut is_call, mut calls_c) = (false, false, false);
+    let (mut total, mut parts) = (None, BTreeMap::new());
+    let mut home = String::new();
+    for line in text.lines() {
+        if let Some(number) = line.strip_prefix("totals: ") {
+            total = number.trim().parse().ok();
+        } else if let Some((key, value)) = line.split_once('=') {
+            match (key, Home::of(value)) {
+                ("ob", _) => is_ours = value.ends_with(module),
+                ("cob", _) => calls_c = value.contains("/libc.so"),
+                ("calls", _) => is_call = true,
+                ("fl" | "fi" | "fe", Home::Ours(room)) => home = room,
+                ("fl", Home::Crate(name)) => home = name,
+                ("fl", Home::Standard) => home = STANDARD_LIBRARY.to_owned(),
+                _ => {}
+            }
+        } else if line.starts_with(|first: char| first.is_ascii_digit()) && is_ours {
+            let cost: f64 = line.split_once(' ')?.1.parse().ok()?;
+            match (is_call, calls_c) {
+                (false, _) => *parts.entry(home.clone()).or_default() += cost,
+                (true, true) => *parts.entry(C_LIBRARY.to_owned()).or_default() += cost,
+                (true, false) => {}
+            }
+            (is_call, calls_c) = (false, false);
+        } else {
+            (is_call, calls_c) = (false, false);
+        }
+    }
+    Some(Profile { total: total?, parts })
+}
