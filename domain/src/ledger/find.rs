@@ -28,6 +28,7 @@ pub struct Places {
 
 impl Lookup {
     /// Whether there is nothing of the kind.
+    #[inline]
     pub fn is_vacant(&self) -> bool {
         self.entry.value().is_none()
     }

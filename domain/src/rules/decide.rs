@@ -342,13 +342,17 @@ impl Sale {
     }
 
     /// What the user has once `expired` are gone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn holding_after(
         &self,
         ledger: &Ledger,
         found: &Lookup,
         expired: &[u64],
     ) -> Holding {
+        // Nearly always: they have nothing.
+        if found.is_vacant() {
+            return Holding::default();
+        }
         let mut holding = ledger.holding(found);
         for grant in expired.iter().filter_map(|seq| ledger.grant(*seq)) {
             holding.live_units = holding.live_units.saturating_sub(grant.qty);
