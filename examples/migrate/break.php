@@ -6,6 +6,9 @@
 //   php break.php PROGRAM --units 1 --set 'SET goods 1'[;...] [--dies yes] [--then 'DEL lock:goods']
 //       [--sql yes] [--won '秒杀成功|抢购成功|抢红包成功|success']
 //
+// It runs on nothing of yours, and refuses a program that could reach something: other files (require), PDO,
+// Predis, mysqli_connect, curl. Put such a page's lines into one file, with a connect() of their own.
+//
 // PROGRAM is a page or a script with phpredis or mysqli, also one of yours (page.php?demo=2 sets $_GET). What it
 // gives to connect() and to new mysqli() is replaced, and sleep() left out. --set makes the stock, --units in
 // all, with commands of Redis, or of SQL where --sql yes is said: that has the tables of sample.sql. --dies: who
@@ -35,10 +38,11 @@ for ($stop = 1; $stop <= 30; $stop++) {
     array_map($database === null ? $redis->call(...) : $database->run(...), explode(';', $options['set']));
     $log = [];
     $a = new Buyer('A', $program, $query, $redis->port, $log, $database?->socket);
-    $b = new Buyer('B', $program, $query, $redis->port, $log, $database?->socket);
     if (!$a->run($stop)) {
         break;
     }
+    // Only now: before its first command it could take a lock of files that A is to have.
+    $b = new Buyer('B', $program, $query, $redis->port, $log, $database?->socket);
     if (isset($options['then'])) {
         $log[] = ['', "{$options['then']} -> " . $redis->call($options['then'])];
     }
@@ -58,5 +62,9 @@ for ($stop = 1; $stop <= 30; $stop++) {
         }
         exit("A is told: {$a->says()}\nB is told: {$b->says()}\nthere were $units, and $told of 2 were told \"yours\"\n");
     }
+}
+if ($log === []) {
+    fwrite(STDERR, "it has sent nothing, so nothing is known: it said {$a->says()}\n");
+    exit(1);
 }
 echo "right with 2 buyers, wherever one of them stops\n";

@@ -51,7 +51,11 @@ trait SoldSince
         }
         if ($this->option('enter-late') === 'yes') {
             $this->status()['state'] === 'paused' || self::fail("SECKILL.PAUSE $this->sale first: nobody may buy meanwhile");
+            $before = $this->grants();
             $this->enter($missing);
+            // Nobody has come yet but those who were entered.
+            $noted = $this->noted();
+            ($noted['last'] ?? null) === $before && $this->mark('done', ['last' => $this->grants()] + $noted);
             echo 'entered: ', count($missing), " late rows, $units in all\n";
             return 0;
         }
@@ -89,6 +93,15 @@ trait SoldSince
             : ($this->old->exists($key) ? 'a key' : null);
         return $now === $value || !print("late: the old program wrote $key since, " . ($value ?? 'nothing')
             . ' became ' . ($now ?? 'nothing') . ": take its page off\n");
+    }
+
+    /** Makes a key of the old side say "sold out" again, where the old program has written it since. */
+    public function shutAgain(string $key, string $value): void
+    {
+        if ($this->old->get($key) !== $value) {
+            $this->old->set($key, $value);
+            echo "$key is $value again: the old page says that it is over\n";
+        }
     }
 
     /** Ends a run after all was carried over, and says how the sale is. */

@@ -18,12 +18,11 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
         $carry->endAgain(isLate($carry, $upTo, $lock));
     }
     $total = $carry->option('total');
-    $sold = $carry->option('sold');
-    ($total === '') === ($sold === '') || Carry::fail('--total and --sold go together');
     $aside = $carry->checkAside($counter);
     $before = $carry->old->get($carry->state() === 'begun' ? $aside : $counter);
     filter_var($before, FILTER_VALIDATE_INT) === false && Carry::fail("$counter holds no number");
     $buyers = knownBuyers($carry);
+    $sold = soldBefore($carry, $total, $buyers);
     $carry->prepare();
     refuseCoins($carry);
     $carry->close(function (Redis $old) use ($carry, $counter, $upTo, $lock) {
@@ -44,14 +43,34 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
     isLate($carry, $upTo, $lock) && exit(Carry::LATE);
 }
 
+/** What --sold says, or else the rows of those who bought; fails where the two differ: a row is missing, or wrong. */
+function soldBefore(Carry $carry, string $total, array $buyers): string
+{
+    $sold = $carry->option('sold');
+    $isNamed = $carry->option('buyers') . $carry->option('winners') !== '';
+    ($total === '' ? $sold === '' : $sold !== '' || $isNamed)
+        || Carry::fail('--total needs --sold, or --buyers or --winners with all who bought; --sold needs --total');
+    $units = array_sum(array_column($buyers, 2));
+    $isTold = $sold !== '' && $isNamed;
+    // A record of users may lack some of the orders; a file of orders has them all.
+    if ($isTold && ($units > (int) $sold || ($units < (int) $sold && $carry->option('buyers') !== ''))) {
+        Carry::fail("--sold is $sold, but --buyers or --winners have $units units: nothing was done");
+    }
+    return $total !== '' && $sold === '' ? (string) $units : $sold;
+}
+
 /** Those of --buyers FILE, and of --winners KEY, a hash, a set or a list of the old server. */
 function knownBuyers(Carry $carry): array
 {
     $key = $carry->option('winners');
     $key === '' || $carry->option('buyers') === '' || Carry::fail('--buyers or --winners, not both');
     $key === '' || $carry->checkRecord($key);
+    $rows = Buyers::fromFile($carry->option('buyers'));
+    if ($rows === [] && $carry->option('buyers') !== '' && $carry->option('empty') !== 'yes') {
+        Carry::fail("there is no row in {$carry->option('buyers')}: if nobody has bought yet, say --empty yes");
+    }
     $winners = $key === '' ? [] : array_keys(iterator_to_array($carry->users($key)));
-    return $key === '' ? Buyers::fromFile($carry->option('buyers'))
+    return $key === '' ? $rows
         : array_map(fn ($user) => Buyers::won((string) $user), $winners);
 }
 
@@ -106,6 +125,9 @@ function bookLate(Carry $carry, int $upTo, ?string $lock): ?int
     $counter = $carry->option('counter');
     $late = lateUnits($carry, $upTo, $lock);
     $booked = $carry->state() === 'done' ? $carry->bookLate($late) : 0;
+    if ($lock === null && $carry->option('late') !== '' && $carry->state() === 'done') {
+        $carry->shutAgain($counter, (string) $upTo);
+    }
     if ($late > 0 || $carry->option('late') !== '' || $carry->isLeft($counter, (string) $upTo)) {
         return $booked;
     }

@@ -6,7 +6,7 @@
 //   php try.php PAGE [TERMS [HOST:PORT [USER USER]]]
 //   php try.php PAGE as USER
 //
-// TERMS are those of the sale ('LIMIT 1'), HOST:PORT is the server with the module (127.0.0.1:6390), and the
+// TERMS are those of the sale ('LIMIT 1'), HOST:PORT is the server with the module (the page's), and the
 // users are 1 and 2. The page's own address, database and $key = 'sale:try' are its own. With `as` one user
 // clicks once, whatever sale the page has: for a sale that is paused.
 
@@ -23,7 +23,7 @@ function click(string $page, string $user, string $order): void
     echo "\n";
 }
 
-[, $page, $terms, $server, $first, $second] = $argv + ['', '', 'LIMIT 1', '127.0.0.1:6390', '1', '2'];
+[, $page, $terms, $server, $first, $second] = $argv + ['', '', 'LIMIT 1', '', '1', '2'];
 is_file($page) || exit("php try.php PAGE [TERMS [HOST:PORT [USER USER]]]\n");
 $folder = sys_get_temp_dir() . '/seckill-try-' . getmypid();
 mkdir($folder, 0700);
@@ -40,10 +40,16 @@ if (!str_contains(file_get_contents($page), "'sale:try'")) {
     fwrite(STDERR, "$page sells from another sale than sale:try\n");
     exit(1);
 }
+preg_match('/->connect\(\'([^\']+)\', (\d+)\)/', file_get_contents($page), $its);
+[$host, $port] = $server === '' ? [$its[1] ?? '127.0.0.1', $its[2] ?? '6390'] : explode(':', $server);
 $redis = new Redis();
-[$host, $port] = explode(':', $server);
-$redis->connect($host, (int) $port);
-$redis->del('sale:try');
+try {
+    $redis->connect($host, (int) $port);
+    $redis->del('sale:try');
+} catch (RedisException $why) {
+    fwrite(STDERR, "$host:$port, the server with the module: {$why->getMessage()}\n");
+    exit(1);
+}
 $redis->rawCommand('SECKILL.INIT', 'sale:try', '1', ...preg_split('/ /', $terms, -1, PREG_SPLIT_NO_EMPTY));
 if ($redis->getLastError() !== null) {
     fwrite(STDERR, "{$redis->getLastError()}\n");

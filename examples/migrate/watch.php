@@ -36,8 +36,12 @@ if ($carry->isBack()) {
     exit;
 }
 if ($carry->isDone()) {
+    $late = $carry->late($buyers());
+    $isToShut = $counter !== '' && $carry->option('enter-late') === 'yes';
+    $isToShut && $carry->shutAgain($counter, (string) $total);
     $isLeft = $counter === '' || $carry->isLeft($counter, (string) $total);
-    $carry->endAgain($carry->late($buyers()) > 0 || !$isLeft);
+    $isLeft || print("--enter-late yes sets it again, and enters who has won\n");
+    $carry->endAgain($late > 0 || !$isLeft);
 }
 $total > 0 || Carry::fail('--total is how many prizes there were');
 $carry->checkRecord($winners);

@@ -72,6 +72,7 @@ pub fn command(port: u16, words: &[&str], dsn: Option<&str>) -> Command {
         ])
         .env("SESSIONS", &folder)
         .envs([("BUYER", *user), ("SALE", sale), ("ORDER", more_or(0, ""))])
+        .env("DB_PASSWORD", "")
         .env("WORKS", more_or(1, "yes"))
         .arg(page);
     php
@@ -104,7 +105,7 @@ fn replacements_are_those_that_run() {
         let blocks = page.split("```").skip(1).step_by(2);
         let blocks = blocks.filter_map(|block| block.strip_prefix(&format!("{language}\n")));
         let is_ours = |block: &&str| {
-            language == "java" || block.contains("grab") || block.contains("Seckill")
+            language == "java" || block.contains("$sale->") || block.contains("Seckill")
         };
         let shown: Vec<_> = blocks.filter(|block| is_ours(block)).map(flat).collect();
         assert!(shown.len() >= 5, "{language}: {}", shown.len());
@@ -173,7 +174,7 @@ fn lines_of_redis_cli_are_calls() {
             server.call("DEL sale:try");
         }
     }
-    assert!(calls > 20, "they are found: {calls}");
+    assert!(calls > 15, "they are found: {calls}");
 }
 
 /// A page tells a user something whatever the sale says, and has an order a round.

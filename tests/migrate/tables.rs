@@ -185,7 +185,7 @@ fn buyers_from_a_database() {
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.orders (id varchar(64) PRIMARY KEY, user varchar(64),
-                at timestamp DEFAULT '2018-02-05 18:54:21')",
+                goods_id int DEFAULT 1, at timestamp DEFAULT '2018-02-05 18:54:21')",
             r#"INSERT INTO shop.orders (id, user) VALUES ('1', 'li na'), ('2', 'o"h''a\\b,c')"#,
         ],
     );
@@ -198,7 +198,7 @@ fn buyers_from_a_database() {
     let file = std::env::temp_dir().join(format!("seckill-{}-orders.csv", std::process::id()));
     let line = line
         .replace("mysql ", &format!("mysql --socket={socket} --user=root "))
-        .replace("buyers.csv", &file.display().to_string());
+        .replace("~/buyers.csv", &file.display().to_string());
     let write = || output(Command::new("sh").args(["-c", &line]));
     assert_eq!(write(), (String::new(), true));
     let options = ["--counter=goods", "--counts=down", "--sale=sale:goods"];

@@ -10,7 +10,10 @@ $sale = new Seckill\Sale(function () {
     $redis->connect('127.0.0.1', 6390);
     return $redis;
 }, $key);
-$shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', getenv('DB_PASSWORD') ?: null);
+// The web server has to say it, not only the shell: php-fpm empties its environment.
+$password = getenv('DB_PASSWORD');
+$password === false && exit('DB_PASSWORD is missing');
+$shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', $password);
 try {
     $answer = $sale->grab($user, $order);
     if ($answer->outcome === 'ALREADY') {
