@@ -62,10 +62,8 @@ fn deny(call: &mut Call<'_>) {
 }
 
 fn answer(call: &mut Call<'_>, list: List) {
-    match parse(call.args(), list) {
-        Ok(change) => pipeline::run(call, &Request::List(change)),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse(call.args(), list).map(Request::List);
+    pipeline::run(call, request);
 }
 
 fn parse<'a>(args: &'a [&'a [u8]], list: List) -> Parsed<ListChange<'a>> {

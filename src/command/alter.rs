@@ -48,10 +48,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(change) => pipeline::run(call, &Request::Alter(change)),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse(call.args()).map(Request::Alter);
+    pipeline::run(call, request);
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {

@@ -26,7 +26,7 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    pipeline::show(call, |sale, _, reply| write(&sale.audit(), reply));
+    pipeline::show(call, Ok(()), |sale, (), reply| write(&sale.audit(), reply));
 }
 
 fn write(audit: &Audit, reply: Reply<'_>) {

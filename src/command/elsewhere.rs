@@ -41,10 +41,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(elsewhere) => pipeline::run(call, &Request::Elsewhere(elsewhere)),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse(call.args()).map(Request::Elsewhere);
+    pipeline::run(call, request);
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Elsewhere<'a>> {

@@ -90,10 +90,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(request) => pipeline::run(call, &request),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse(call.args());
+    pipeline::run(call, request);
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Request<'a>> {

@@ -56,10 +56,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(import) => pipeline::run(call, &Request::Import(import)),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse(call.args()).map(Request::Import);
+    pipeline::run(call, request);
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {

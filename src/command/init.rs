@@ -74,7 +74,7 @@ fn run(call: &mut Call<'_>) {
     };
     let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
     if !is_new {
-        return pipeline::run(call, &Request::Init(init));
+        return pipeline::run(call, Ok(Request::Init(init)));
     }
     match create(call, &init) {
         Ok(outcome) => reply::outcome(call.reply(), &outcome),

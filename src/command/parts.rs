@@ -27,7 +27,7 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    pipeline::show(call, |sale, _, reply| write(sale, reply));
+    pipeline::show(call, Ok(()), |sale, (), reply| write(sale, reply));
 }
 
 fn write(sale: &Sale, out: Reply<'_>) {

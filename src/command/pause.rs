@@ -33,9 +33,9 @@ pub const RESUME: Spec = Spec {
 };
 
 fn pause(call: &mut Call<'_>) {
-    pipeline::run(call, &Request::Pause);
+    pipeline::run(call, Ok(Request::Pause));
 }
 
 fn resume(call: &mut Call<'_>) {
-    pipeline::run(call, &Request::Resume);
+    pipeline::run(call, Ok(Request::Resume));
 }

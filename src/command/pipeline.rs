@@ -13,12 +13,13 @@
 
 use std::slice;
 
+use super::args::Parsed;
 use super::{errors, reply};
 use crate::server::call::Call;
 use crate::server::call::Reply;
 use crate::server::data_set::counts::{self, Load};
 use crate::server::propagation::outbox::{
-    self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream, Wanted,
+    self, Appended, NotTaken, OpenStream, OpenStreams, Outbox, Stream,
 };
 use crate::server::value::key::{Key, Slot};
 use seckill_domain::decide::Decision;
@@ -39,11 +40,15 @@ pub fn sale<S>(slot: Slot<S>) -> Result<S, &'static str> {
     }
 }
 
-/// Shows something of the sale at the key, or replies why not. Leaves no trace.
-pub fn show(call: &mut Call<'_>, show: impl FnOnce(&Sale, &Now, Reply<'_>)) {
-    let (now, reply) = (call.now(), call.reply());
+/// Shows what is asked of the sale at the key, or replies why not. Leaves no trace.
+pub fn show<T>(call: &mut Call<'_>, asked: Parsed<T>, show: impl FnOnce(&Sale, T, Reply<'_>)) {
+    let reply = call.reply();
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(error) => return reply.error(error),
+    };
     match sale(call.view(KEY).slot()) {
-        Ok(sale) => show(sale, &now, reply),
+        Ok(sale) => show(sale, asked, reply),
         Err(error) => reply.error(error),
     }
 }
@@ -58,11 +63,17 @@ pub const ERRORS: &[&str] = &[
     errors::BEING_CHANGED,
 ];
 
-/// Judges `request` by the sale at the key, commits what was decided and replies.
-pub fn run(call: &mut Call<'_>, request: &Request<'_>) {
-    let (out, now) = (call.reply(), call.now());
+/// Judges `request` by the sale at the key, commits what was decided and replies; or replies why
+/// there is none.
+pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
+    let out = call.reply();
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => return out.error(error),
+    };
+    let now = call.now();
     loop {
-        match take(call, request, &now) {
+        match take(call, &request, &now) {
             // The stored round was over and has ended. Now the request itself is judged, at the
             // same moment: at a later one that round could be over, too, and so on.
             Ok(Outcome::NextRound) => {}
@@ -320,7 +331,7 @@ pub fn append_first<'c>(
     if call.args().get(KEY) == Some(&name) {
         return Err(errors::OUTBOX_REFUSED);
     }
-    let wanted = Wanted::from_buf([(Some(outbox.stream(name, true)), plan.events.len())]);
+    let wanted = vec![(Some(outbox.stream(name, true)), plan.events.len())];
     let mut is_free = || matches!(call.open(KEY).slot(), Slot::Missing);
     let streams = outbox::open_all(wanted, &mut is_free).map_err(|(_, why)| not_taken(why))?;
     let is_free = is_free();

@@ -33,17 +33,15 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(user) => pipeline::show(call, |sale, _, out| match sale.place(user) {
-            _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
-            Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
-            None => {
-                out.array(1);
-                out.text("NONE");
-            }
-        }),
-        Err(error) => call.reply().error(error),
-    }
+    let user = parse(call.args());
+    pipeline::show(call, user, |sale, user, out| match sale.place(user) {
+        _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
+        Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
+        None => {
+            out.array(1);
+            out.text("NONE");
+        }
+    });
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<&'a [u8]> {

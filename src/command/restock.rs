@@ -40,10 +40,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(restock) => pipeline::run(call, &Request::Restock(restock)),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse(call.args()).map(Request::Restock);
+    pipeline::run(call, request);
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Restock<'a>> {

@@ -28,10 +28,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(count) => pipeline::show(call, |sale, _, reply| write(sale, count, reply)),
-        Err(error) => call.reply().error(error),
-    }
+    let count = parse(call.args());
+    pipeline::show(call, count, write);
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<usize> {

@@ -68,18 +68,13 @@ pub const RECEIVE: Spec = Spec {
 };
 
 fn send(call: &mut Call<'_>) {
-    answer(call, parse_send(call.args()).map(Request::Send));
+    let request = parse_send(call.args()).map(Request::Send);
+    pipeline::run(call, request);
 }
 
 fn receive(call: &mut Call<'_>) {
-    answer(call, parse_receive(call.args()).map(Request::Receive));
-}
-
-fn answer(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
-    match request {
-        Ok(request) => pipeline::run(call, &request),
-        Err(error) => call.reply().error(error),
-    }
+    let request = parse_receive(call.args()).map(Request::Receive);
+    pipeline::run(call, request);
 }
 
 fn parse_send<'a>(args: &'a [&'a [u8]]) -> Parsed<Send<'a>> {

@@ -155,8 +155,5 @@ fn parse<'a>(
 }
 
 fn answer(call: &mut Call<'_>, settle: Parsed<Settle<'_>>) {
-    match settle {
-        Ok(settle) => pipeline::run(call, &Request::Settle(settle)),
-        Err(error) => call.reply().error(error),
-    }
+    pipeline::run(call, settle.map(Request::Settle));
 }

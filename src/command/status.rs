@@ -37,10 +37,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(json) => pipeline::show(call, |sale, now, reply| write(&sale.status(now), json, reply)),
-        Err(error) => call.reply().error(error),
-    }
+    let (now, json) = (call.now(), parse(call.args()));
+    pipeline::show(call, json, |sale, json, reply| write(&sale.status(&now), json, reply));
 }
 
 /// Whether JSON is asked for.

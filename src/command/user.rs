@@ -41,10 +41,8 @@ struct Query<'a> {
 }
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(query) => pipeline::show(call, |sale, _, reply| write(sale, &query, reply)),
-        Err(error) => call.reply().error(error),
-    }
+    let query = parse(call.args());
+    pipeline::show(call, query, |sale, query, reply| write(sale, &query, reply));
 }
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {

@@ -29,12 +29,8 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok((cursor, count)) => {
-            pipeline::show(call, |sale, _, reply| write(sale, cursor, count, reply));
-        }
-        Err(error) => call.reply().error(error),
-    }
+    let asked = parse(call.args());
+    pipeline::show(call, asked, |sale, (cursor, count), reply| write(sale, cursor, count, reply));
 }
 
 /// The last ticket listed before, and how many to list.

@@ -84,10 +84,8 @@ struct Page {
 }
 
 fn run(call: &mut Call<'_>) {
-    match parse(call.args()) {
-        Ok(page) => pipeline::show(call, |sale, _, reply| write(sale, &page, reply)),
-        Err(error) => call.reply().error(error),
-    }
+    let page = parse(call.args());
+    pipeline::show(call, page, |sale, page, reply| write(sale, &page, reply));
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<Page> {

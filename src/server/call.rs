@@ -5,7 +5,6 @@ use std::os::raw::c_int;
 use std::ptr;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
-use smallvec::SmallVec;
 
 use super::data_set::timer;
 use super::ffi::api::{clock_ms, with_c_str};
@@ -85,8 +84,8 @@ impl<'a> Call<'a> {
 
     /// Opens keys for writing, which must have different names, in order. None of them may
     /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
-    pub fn open_all(&mut self, args: impl Iterator<Item = usize>) -> SmallVec<[Key<'_>; 1]> {
-        let (mut seen, mut keys) = (SmallVec::<[usize; 1]>::new(), SmallVec::new());
+    pub fn open_all(&mut self, args: impl Iterator<Item = usize>) -> Vec<Key<'_>> {
+        let (mut seen, mut keys) = (Vec::<usize>::new(), Vec::new());
         for arg in args {
             let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");

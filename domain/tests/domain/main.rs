@@ -9,6 +9,7 @@
 //! * `hostile` alters and truncates what is loaded and applied.
 //! * `sound` tells whether what came out is a sale like any other; `make fuzz` uses it too.
 //! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
+//! * `due` is what a sale says between calls: what is due next, and in which round a grant is.
 //! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
 //! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
 
@@ -16,6 +17,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod draws;
+mod due;
 mod enumeration;
 mod epoch;
 mod hostile;

@@ -11,7 +11,6 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
-use smallvec::SmallVec;
 
 use super::stream;
 pub use super::stream::{NotTaken, Wanted};
@@ -50,7 +49,7 @@ pub(super) enum Found {
 }
 
 /// Those streams once they are open.
-pub type OpenStreams<'c> = SmallVec<[Option<OpenStream<'c>>; 1]>;
+pub type OpenStreams<'c> = Vec<Option<OpenStream<'c>>>;
 
 impl<'c> Outbox<'c> {
     pub(crate) fn new(

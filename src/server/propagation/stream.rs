@@ -7,7 +7,6 @@ use std::ffi::CStr;
 use std::slice;
 
 use redis_module::raw::{self, RedisModuleCallReply};
-use smallvec::SmallVec;
 
 use super::outbox::{Found, Stream};
 use crate::server::ffi::api::bytes_of;
@@ -25,7 +24,7 @@ pub enum NotTaken {
 }
 
 /// Streams and how many entries each is to take, in the order of the sales of a call.
-pub type Wanted<'c> = SmallVec<[(Option<Stream<'c>>, usize); 1]>;
+pub type Wanted<'c> = Vec<(Option<Stream<'c>>, usize)>;
 
 /// Who makes a stream.
 #[derive(Clone, Copy)]
@@ -121,7 +120,7 @@ impl Stream<'_> {
 
 /// Sees to it that each of the streams is there and takes so many entries; or says which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
-pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+pub(super) fn ready(wanted: &[(Option<Stream<'_>>, usize)]) -> Result<(), (usize, NotTaken)> {
     let all =
         || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.0.as_ref()?)));
     // A single entry is taken or not. Of more the first ones, taken back, would have raised the
@@ -150,7 +149,7 @@ pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
 }
 
 /// How many entries one stream is to take in all.
-fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
+fn count_for(stream: &Stream<'_>, wanted: &[(Option<Stream<'_>>, usize)]) -> usize {
     let is_same = |other: &Stream<'_>| other.bytes() == stream.bytes();
     let same = wanted.iter().filter(|(other, _)| other.as_ref().is_some_and(is_same));
     same.map(|(_, entries)| entries).sum()
