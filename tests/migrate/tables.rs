@@ -45,7 +45,7 @@ fn sql_tables() {
                 at timestamp DEFAULT '2018-02-05 18:54:21')",
             "INSERT INTO shop.seckill VALUES (1, 3), (2, 50)",
             "INSERT INTO shop.orders (user) VALUES ('lin'), ('wei')",
-            "ALTER TABLE shop.orders ADD order_no VARCHAR(64) UNIQUE",
+            "ALTER TABLE shop.orders ADD order_no VARCHAR(64) UNIQUE, ADD goods_id int",
         ],
     );
     let dsn = format!("{};dbname=shop", dsn(&database));
@@ -136,7 +136,7 @@ fn coins() {
     let winners = shop.new.cmd("SECKILL.WINNERS sale:coins 0");
     let name = winners.items()[1].items()[1].items()[1].text().to_owned();
     assert_eq!(name, r#"o"h'a\b"#);
-    assert!(shop.after(&["coins", "sale:coins", &name, "o", "40"]).contains("抢过了"));
+    assert!(shop.after(&["coins", "sale:coins", &name, "o", "40"]).contains("抢到过了"));
     // Somebody was still inside, and writes what they read before. It is told, and entered when asked.
     shop.old.call("SET totalkey 3");
     sql(&database, &["INSERT INTO shop.packets VALUES (4, 'late', 50)", "SELECT 1"]);
@@ -285,7 +285,7 @@ fn pages_write_one_row_an_order() {
             "CREATE DATABASE shop",
             "CREATE TABLE shop.packets (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64), coins int)",
             "CREATE TABLE shop.users (id varchar(64) PRIMARY KEY, coins int)",
-            "INSERT INTO shop.users VALUES ('a', 5), ('b', 5)",
+            "INSERT INTO shop.users VALUES ('a', 5), ('c', NULL)",
             "CREATE TABLE shop.orders (id int AUTO_INCREMENT PRIMARY KEY, user varchar(64))",
             "ALTER TABLE shop.packets ADD order_no VARCHAR(64) UNIQUE",
             "ALTER TABLE shop.orders ADD order_no VARCHAR(64) UNIQUE, ADD number BIGINT, ADD amount BIGINT",
@@ -294,21 +294,22 @@ fn pages_write_one_row_an_order() {
     );
     let dsn = format!("{};dbname=shop", dsn(&database));
     let shop = Move::of("coins.php", &[]);
-    shop.new.call("SECKILL.INIT sale:coins 50 LIMIT 0 GRABS 1");
-    shop.new.call("SECKILL.INIT sale:award 70 DRAW LIST 30 40");
+    shop.new.call("SECKILL.INIT sale:coins 57 LIMIT 0 GRABS 1");
+    shop.new.call("SECKILL.INIT sale:award 120 DRAW LIST 30 40 50");
     let page = |words: &[&str]| output(&mut page::command(shop.new.port(), words, Some(&dsn))).0;
-    for (user, coins) in [("a", "40"), ("a", "40"), ("b", "40")] {
+    // One has a row of coins, one has none, and one has nothing in theirs.
+    for (user, coins) in [("a", "40"), ("a", "40"), ("b", "10"), ("b", "10"), ("c", "40")] {
         let told = page(&["coins", "sale:coins", user, "", coins]);
         assert!(told.contains("抢红包成功"), "{told}");
         let told = page(&["lists", "sale:award", user, ""]);
         assert!(told.contains("success"), "{told}");
     }
     // Who has lost their session has another order, which holds nothing.
-    assert!(page(&["coins", "sale:coins", "a", "other", "40"]).contains("抢过了"));
+    assert!(page(&["coins", "sale:coins", "a", "other", "40"]).contains("抢到过了"));
     assert!(page(&["lists", "sale:award", "a", "other"]).contains("抢到过"));
     let rows = |query| sql(&database, &[query]);
-    assert_eq!(rows("SELECT coins FROM shop.packets ORDER BY id"), "40 10");
-    assert_eq!(rows("SELECT coins FROM shop.users ORDER BY id"), "45 15");
+    assert_eq!(rows("SELECT coins FROM shop.packets ORDER BY id"), "40 10 7");
+    assert_eq!(rows("SELECT coins FROM shop.users ORDER BY id"), "45 10 7");
     let all = "SELECT CONCAT(user, number, ':', amount) FROM shop.orders ORDER BY id";
-    assert_eq!(rows(all), "a1:30 b2:40");
+    assert_eq!(rows(all), "a1:30 b2:40 c3:50");
 }

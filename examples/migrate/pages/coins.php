@@ -2,6 +2,7 @@
 require __DIR__ . '/Seckill.php';
 
 session_start();
+// What is yours: the login, the servers, the tables and their columns.
 $user = (string) ($_SESSION['user'] ?? exit('请先登录'));
 $key = 'sale:try';
 $sale = new Seckill\Sale(function () {
@@ -9,10 +10,14 @@ $sale = new Seckill\Sale(function () {
     $redis->connect('127.0.0.1', 6390);
     return $redis;
 }, $key);
-// The web server has to say it, not only the shell: php-fpm empties its environment.
 $password = getenv('DB_PASSWORD');
-$password === false && exit('DB_PASSWORD is missing');
 $shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', $password);
+$insert = 'INSERT INTO packets (order_no, user, coins) VALUES (?, ?, ?)
+    ON DUPLICATE KEY UPDATE order_no = order_no';
+$add = 'INSERT INTO users (id, coins) VALUES (?, ?)
+    ON DUPLICATE KEY UPDATE coins = COALESCE(coins, 0) + ?';
+// That is all that is yours.
+$password === false && exit('DB_PASSWORD is missing');
 try {
     $round = $sale->status()['round'] ?? 0;
     $order = $_SESSION["order:$key:$round"] ??= bin2hex(random_bytes(16));
@@ -21,18 +26,16 @@ try {
     if ($mine) {
         $bank = $shop();
         $bank->beginTransaction();
-        $row = $bank->prepare('INSERT INTO packets (order_no, user, coins) VALUES (?, ?, ?)
-            ON DUPLICATE KEY UPDATE order_no = order_no');
+        $row = $bank->prepare($insert);
         $row->execute([$order, $user, $answer->qty]);
         if ($row->rowCount() === 1) {
-            $add = $bank->prepare('UPDATE users SET coins = coins + ? WHERE id = ?');
-            $add->execute([$answer->qty, $user]);
+            $bank->prepare($add)->execute([$user, $answer->qty, $answer->qty]);
         }
         $bank->commit();
     }
     $told = match (true) {
         $mine => ['msg' => '抢红包成功！', 'count' => $answer->qty],
-        $answer->won() => ['msg' => '您已经抢过了', 'count' => 0],
+        $answer->won() => ['msg' => '您已经抢到过了', 'count' => 0],
         $answer->outcome === 'PAUSED' => ['msg' => '活动暂停中。', 'count' => 0],
         default => ['msg' => '没有抢到红包哦，继续努力!', 'count' => 0],
     };

@@ -2,26 +2,27 @@
 require __DIR__ . '/Seckill.php';
 
 session_start();
+// What is yours: the login, the servers, the tables and their columns.
 $user = (string) ($_SESSION['user'] ?? exit('请先登录'));
 $key = 'sale:try';
-$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 $sale = new Seckill\Sale(function () {
     $redis = new Redis();
     $redis->connect('127.0.0.1', 6390);
     return $redis;
 }, $key);
-// The web server has to say it, not only the shell: php-fpm empties its environment.
 $password = getenv('DB_PASSWORD');
-$password === false && exit('DB_PASSWORD is missing');
 $shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', $password);
+$insert = 'INSERT INTO orders (order_no, user, number, amount) VALUES (?, ?, ?, ?)
+    ON DUPLICATE KEY UPDATE order_no = order_no';
+// That is all that is yours.
+$password === false && exit('DB_PASSWORD is missing');
+$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 try {
     $answer = $sale->grab($user, $order);
     if ($answer->outcome === 'ALREADY') {
         echo '您已经抢到过了';
     } elseif ($answer->won()) {
-        $row = $shop()->prepare('INSERT INTO orders (order_no, user, number, amount) VALUES (?, ?, ?, ?)
-            ON DUPLICATE KEY UPDATE order_no = order_no');
-        $row->execute([$order, $user, $answer->seq, $answer->qty]);
+        $shop()->prepare($insert)->execute([$order, $user, $answer->seq, $answer->qty]);
         echo "success: order $order, number $answer->seq, $answer->qty";
     } else {
         echo $answer->outcome === 'PAUSED' ? '活动暂停中。' : '手气不好，再抢购！';

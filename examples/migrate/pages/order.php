@@ -2,18 +2,22 @@
 require __DIR__ . '/Seckill.php';
 
 session_start();
+// What is yours: the login, the servers, the tables and their columns.
 $user = (string) ($_SESSION['user'] ?? exit('请先登录'));
 $key = 'sale:try';
-$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 $sale = new Seckill\Sale(function () {
     $redis = new Redis();
     $redis->connect('127.0.0.1', 6390);
     return $redis;
 }, $key);
-// The web server has to say it, not only the shell: php-fpm empties its environment.
 $password = getenv('DB_PASSWORD');
-$password === false && exit('DB_PASSWORD is missing');
 $shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', $password);
+$insert = 'INSERT INTO orders (order_no, user, goods_id) VALUES (?, ?, 1)
+    ON DUPLICATE KEY UPDATE order_no = order_no';
+$delete = 'DELETE FROM orders WHERE order_no = ? AND user = ?';
+// That is all that is yours.
+$password === false && exit('DB_PASSWORD is missing');
+$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 try {
     $answer = $sale->grab($user, $order);
     $mine = $answer->outcome !== 'ALREADY';
@@ -21,13 +25,11 @@ try {
         throw new LogicException("$key has no HOLD: a unit could not be given back");
     }
     if ($mine && $answer->state === 'HELD') {
-        $row = $shop()->prepare('INSERT INTO orders (order_no, user) VALUES (?, ?)
-            ON DUPLICATE KEY UPDATE order_no = order_no');
-        $done = $row->execute([$order, $user]);
+        $done = $shop()->prepare($insert)->execute([$order, $user]);
         $answer = $done ? $sale->confirm($user, $order) : $sale->cancel($user, $order);
     }
     if ($mine && !in_array($answer->state, [null, 'HELD', 'SOLD'], true)) {
-        $shop()->prepare('DELETE FROM orders WHERE order_no = ? AND user = ?')->execute([$order, $user]);
+        $shop()->prepare($delete)->execute([$order, $user]);
         unset($_SESSION["order:$key"]);
     }
     $msg = match (true) {
