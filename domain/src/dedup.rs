@@ -219,6 +219,45 @@ mod tests {
         assert!((100..500).contains(&(fences.heap_bytes() / 200)), "{}", fences.heap_bytes());
     }
 
+    #[test]
+    fn the_last_restocks_are_kept() {
+        let mut restocks = Restocks::default();
+        let id = |number: usize| number.to_be_bytes();
+        for number in 0..=RESTOCKS_KEPT_MAX {
+            let restock = Restocked { req: id(number).into(), delta: 1, applied: 1, available: 1 };
+            assert!(restocks.find(&id(number)).is_none());
+            restocks.push(restock);
+        }
+        assert_eq!(restocks.len(), RESTOCKS_KEPT_MAX);
+        let is_known = [0, 1, RESTOCKS_KEPT_MAX].map(|number| restocks.find(&id(number)).is_some());
+        assert_eq!(is_known, [false, true, true]);
+    }
+
+    /// A fence stands for ten minutes, and goes when a new one is set after that.
+    #[test]
+    fn fences_stand_for_their_time() {
+        let mut fences = Fences::default();
+        assert!(!fences.stands(b"u", b"r", 5));
+        fences.insert(b"u", b"r", 5);
+        fences.insert(b"v", b"r", 6);
+        let stands = |fences: &Fences, t| fences.stands(b"u", b"r", t);
+        let times = [5, 4 + FENCE_MS, 5 + FENCE_MS];
+        assert_eq!(times.map(|t| stands(&fences, t)), [true, true, false]);
+        assert!(!fences.stands(b"u", b"s", 5) && !fences.stands(b"w", b"r", 5));
+        fences.insert(b"w", b"r", 4 + FENCE_MS);
+        assert_eq!((fences.len(), fences.dropped()), (3, 0));
+        fences.insert(b"x", b"r", 5 + FENCE_MS);
+        assert_eq!((fences.len(), fences.dropped()), (3, 0), "the first is forgotten");
+        // Set anew it is the last.
+        fences.insert(b"v", b"r", 5 + FENCE_MS);
+        let part =
+            |first, count| fences.part(first, count).map(|it| it.user[0]).collect::<Vec<_>>();
+        assert_eq!((part(0, 9), part(1, 1)), (b"wxv".to_vec(), b"x".to_vec()));
+        let bytes = fences.heap_bytes();
+        fences.insert(b"v", b"r", 5 + FENCE_MS);
+        assert_eq!((fences.heap_bytes(), fences.len(), fences.is_empty()), (bytes, 3, false));
+    }
+
     /// The same of restocks: each with its id.
     #[test]
     fn the_bytes_of_restocks_are_those_of_their_ids_at_least() {

@@ -206,3 +206,16 @@ fn a_value_is_replaced_in_place() {
     assert_eq!(index.find(mix(1), |_| true), Some(Value { number: 1, marked: true }));
     assert_eq!(index.find(mix(2), |_| true), Some(value(2)));
 }
+
+/// Keys that nothing tells apart make a large shard, not an endless directory.
+#[test]
+fn equal_hashes_end_at_the_last_depth() {
+    let keys = 7000;
+    let words: Vec<u64> = (1..=keys).map(|key| word_of(1 << 40, value(key))).collect();
+    let built = Index::of_buckets(vec![words], |_, _| false).unwrap();
+    assert_eq!((built.depth, built.directory.len()), (DEPTH_MAX, 1 << DEPTH_MAX));
+    let largest = built.shards.iter().map(|shard| shard.words.len()).max();
+    assert_eq!((largest, built.shards.len()), (Some(12_288), DEPTH_MAX as usize + 1));
+    assert_eq!(built.len(), u64::from(keys));
+    assert_eq!(built.find(1 << 40, |v| v.number == keys), Some(value(keys)));
+}

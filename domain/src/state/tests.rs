@@ -172,3 +172,73 @@ fn memory_is_that_of_what_is_remembered_too() {
     assert!((2 * 2000 * 16..4 * 2000 * 16).contains(&trees), "{trees}");
     assert!((2 * 2000 / 11..2 * 2000 / 5).contains(&nodes), "{nodes}");
 }
+
+/// When something happens by itself: a hold of any round runs out, or a round begins.
+#[test]
+fn what_is_due_next() {
+    let holding = |close_at| Terms {
+        schedule: Some(SCHEDULE),
+        hold_ms: 1500,
+        limit: 0,
+        close_at,
+        ..Terms::default()
+    };
+    for (close_at, next) in [(0, Some(2000)), (2001, Some(2000)), (2000, None), (1999, None)] {
+        let mut sale = created(&init(9, holding(close_at)), 1);
+        assert_eq!(
+            (sale.next_deadline(), sale.next_due(), sale.holds_len()),
+            (None, Some(1000), 0)
+        );
+        assert_eq!((sale.next_look(), sale.next_look()), (Some(1000), None));
+        sale.forget_look();
+        assert_eq!(sale.next_look(), Some(1000));
+        grab(&mut sale, 2, 1, 700);
+        grab(&mut sale, 1, 1, 1100);
+        // Held until 2200 twice in the round before, and until 2600 in this one.
+        assert_eq!((sale.next_deadline(), sale.holds_len()), (Some(2200), 3));
+        assert_eq!(sale.next_round_at(&at(1100)), next);
+        assert_eq!(sale.next_due(), Some(next.unwrap_or(2200)));
+        sale.look_at = Some(2200);
+        assert_eq!(sale.next_look(), next);
+        sale.awaits = 1;
+        sale.forget_look();
+        assert_eq!((sale.next_look(), sale.is_whole()), (None, false));
+    }
+    // The clock says which round is next, also where nobody has begun this one.
+    let sale = created(&init(9, holding(0)), 1);
+    assert_eq!(
+        [at(1), at(999), at(1000), at(5500)].map(|now| sale.next_round_at(&now)),
+        [Some(1000), Some(1000), Some(2000), Some(6000)]
+    );
+    let mut plain = created(&init(9, Terms { hold_ms: 50, ..Terms::default() }), 1);
+    assert_eq!(
+        (plain.next_look(), plain.next_round_at(&at(1)), plain.next_due()),
+        (None, None, None)
+    );
+    grab(&mut plain, 1, 1, 7);
+    assert_eq!((plain.next_look(), plain.next_due()), (Some(57), Some(57)));
+}
+
+/// Grants are found in the round that has them, and pages go on where one ends.
+#[test]
+fn rounds_have_their_grants() {
+    let terms = Terms { schedule: Some(SCHEDULE), limit: 0, ..Terms::default() };
+    let mut sale = created(&init(9, terms), 1);
+    assert_eq!((sale.next_seq(0), sale.seqs_of_round(0)), (None, None));
+    for (count, t) in [(2, 500), (3, 1500), (1, 2500)] {
+        grab(&mut sale, count, 1, t);
+    }
+    let found = [0, 1, 2, 3, 5, 6, 7].map(|seq| sale.grant(seq).map(|grant| grant.round));
+    assert_eq!(found, [None, None, None, Some(1), Some(1), Some(2), None]);
+    assert_eq!(
+        [0, 2, 3, 4, 5, 6].map(|seq| sale.next_seq(seq)),
+        [Some(3), Some(3), Some(4), Some(5), Some(6), None]
+    );
+    assert_eq!(
+        [0, 1, 2, 3].map(|round| sale.seqs_of_round(round)),
+        [None, Some((3, 5)), Some((6, 6)), None]
+    );
+    let totals: Vec<_> =
+        sale.round_totals().map(|it| (it.round, it.supply, it.sold, it.winners)).collect();
+    assert_eq!(totals, [(2, 9, 1, 1), (1, 9, 3, 3), (0, 9, 2, 2)]);
+}

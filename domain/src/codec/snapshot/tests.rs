@@ -264,7 +264,7 @@ fn amounts_behind_rows_are_refused() {
 #[test]
 fn a_base_announces_the_amounts_of_its_draw() {
     let packets = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
-    for (sale, most) in [(packets, 0), (with_a_list(), 2)] {
+    for (sale, most) in [(packets, 0), (with_a_list(), 2), (with_rounds(None), 0)] {
         let Some(Piece::Base(base)) = sale.pieces().next() else { panic!("no base") };
         for (amounts, taken) in [(most, true), (most + 1, false)] {
             let mut other = base.clone();
