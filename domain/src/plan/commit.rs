@@ -23,6 +23,11 @@ impl Sale {
         let mut restocked = plan.more.as_ref().map_or(&[][..], |more| &more.restocked).iter();
         for change in &plan.changes {
             // Planning has looked at both; the other numbers follow at once.
+            debug_assert_eq!(
+                { self.balances }.begin(change.elapsed_ms, change.epoch),
+                Ok(()),
+                "planning has begun it too"
+            );
             self.balances.t += change.elapsed_ms;
             self.balances.epoch = change.epoch.unwrap_or(self.balances.epoch);
             self.make(&change.effect, plan.new_grant.as_ref(), &mut restocked);
