@@ -2,9 +2,9 @@
 //! no test notices: `make mutants`.
 //!
 //! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
-//! `target/mutants`. So a mutant costs no build, only tests until the first one fails: of those of the
-//! domain and of the server the ones that come to it, the quickest first. What came of each is
-//! written down at once; started again with the same sources and seed, it goes on where it stopped.
+//! `target/mutants`. So a mutant costs no build, only tests until the first one fails: of those of
+//! the domain and of the server the ones that come to it, the quickest first. What came of each is
+//! written down at once; started again with the same sources and seed, it goes on from there.
 
 mod find;
 mod reach;
