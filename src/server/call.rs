@@ -7,12 +7,14 @@ use std::ptr;
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 
 use super::data_set::timer;
-use super::ffi::api::{clock_ms, with_c_str};
-use super::ffi::ctx::Ctx;
+use super::ffi::api::{clock_ms, with_c_str, OwnString};
+use super::ffi::ctx::{Ctx, Locked};
 use super::ffi::log;
 use super::propagation::outbox::{Appended, Outbox};
-use super::propagation::{epoch, replicate};
+use super::propagation::{epoch, APPLY};
 use super::value::key::{Key, View};
+use seckill_domain::effect::Change;
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::plan::Plan;
 use seckill_domain::request::Now;
 
@@ -21,6 +23,16 @@ pub type Handler = fn(&mut Call<'_>);
 
 /// Another module's code ran in the middle of a change, or calls while writes are paused.
 pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
+
+const NOT_REPLICATED: &str =
+    "the server refused to replicate a change: replicas and the append-only file lack it";
+
+/// Where effects are written before the server copies them: kept, so that a plain grant allocates
+/// nothing for it.
+static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
+
+/// Scratch space is kept between calls up to this size.
+const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
 const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may wait for it";
 
@@ -100,12 +112,48 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates the changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key position
-    /// effect ...`. `entries` are those that were appended.
+    /// effect ...`, in commands of at most [`EFFECTS_PER_APPLY_MAX`] effects. `entries` are those
+    /// that were appended.
     #[inline]
     pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, entries: Option<&Appended<'_>>) {
-        if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, plan, entries.and_then(Appended::place));
-        }
+        let Some(key) = self.name(key_arg) else { return };
+        let entries = entries.and_then(Appended::place);
+        SCRATCH.with(self.ctx.lock(), |scratch| {
+            let mut done = 0;
+            for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
+                scratch.clear();
+                plan.position(done..done + part.len(), entries).encode(scratch);
+                done += part.len();
+                let status = match part {
+                    [change] => {
+                        let split = scratch.len();
+                        change.encode(scratch);
+                        let (position, effect) = scratch.split_at(split);
+                        // SAFETY: the key's name is alive, the format names one string and two buffers
+                        // with their lengths, and the server copies all of them before it returns.
+                        unsafe {
+                            api!(RedisModule_Replicate)(
+                                self.ctx.raw(),
+                                APPLY.as_ptr(),
+                                c"sbb".as_ptr(),
+                                key,
+                                position.as_ptr(),
+                                position.len(),
+                                effect.as_ptr(),
+                                effect.len(),
+                            )
+                        }
+                    }
+                    part => many(self.ctx, key, scratch, part),
+                };
+                if status as isize != raw::REDISMODULE_OK {
+                    log::warning(NOT_REPLICATED);
+                }
+            }
+            if scratch.capacity() > SCRATCH_BYTES_MAX {
+                *scratch = Vec::new();
+            }
+        });
     }
 
     /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
@@ -157,6 +205,35 @@ impl<'a> Call<'a> {
         let name = self.strings.get(arg).copied();
         debug_assert!(name.is_some(), "a handler names an argument that its arity guarantees");
         name
+    }
+}
+
+/// Replicates changes in one command; `scratch` holds their position.
+fn many(
+    ctx: Ctx<'_>,
+    key: *mut RedisModuleString,
+    scratch: &mut Vec<u8>,
+    changes: &[Change<'_>],
+) -> c_int {
+    let split = scratch.len();
+    let mut effects: Vec<OwnString> = Vec::with_capacity(changes.len());
+    for change in changes {
+        scratch.truncate(split);
+        change.encode(scratch);
+        effects.push(OwnString::new(&scratch[split..]));
+    }
+    // SAFETY: as for one change; each of the vector is a pointer to a string, which lives as long.
+    unsafe {
+        api!(RedisModule_Replicate)(
+            ctx.raw(),
+            APPLY.as_ptr(),
+            c"sbv".as_ptr(),
+            key,
+            scratch.as_ptr(),
+            split,
+            effects.as_ptr(),
+            effects.len(),
+        )
     }
 }
 

@@ -2,5 +2,7 @@
 
 pub(super) mod epoch;
 pub(crate) mod outbox;
-pub(super) mod replicate;
 mod stream;
+
+/// The command that carries effects to replicas and logs.
+pub(super) const APPLY: &std::ffi::CStr = c"SECKILL.APPLY";
