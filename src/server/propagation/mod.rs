@@ -1,4 +1,4 @@
-//! How a change reaches those who must know of it: replicas and the log, streams, listeners.
+//! How a change reaches those who must know of it: streams, replicas and logs.
 
 pub(super) mod epoch;
 pub(crate) mod outbox;
