@@ -216,7 +216,8 @@ pub fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'
 }
 
 /// Counts the attempt of a task, in the open sale that it is for and on this node, and commits its
-/// plan, once its entries are appended to `stream`. Compiled into its callers, one of which never has any.
+/// plan, once its entries are appended to `stream`. Compiled into its callers, one of which never
+/// has any.
 #[inline(always)]
 fn commit<'s>(
     sale: &mut Sale,

@@ -141,8 +141,9 @@ impl<'a> Call<'a> {
                         let split = scratch.len();
                         change.encode(scratch);
                         let (position, effect) = scratch.split_at(split);
-                        // SAFETY: the key's name is alive, the format names one string and two buffers
-                        // with their lengths, and the server copies all of them before it returns.
+                        // SAFETY: the key's name is alive, the format names one string and two
+                        // buffers with their lengths, and the server copies all of them before it
+                        // returns.
                         unsafe {
                             api!(RedisModule_Replicate)(
                                 self.ctx.raw(),
