@@ -4,7 +4,7 @@
 use super::errors;
 use super::pipeline;
 use super::pipeline::KEY;
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use crate::server::call::{Call, Committed};
 use crate::server::data_set::counts::{self, Load};
 use crate::server::ffi::random;
@@ -20,16 +20,12 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.APPLY",
-    handler: run,
     arity: -4,
-    flags: "write",
     acl: "write slow admin dangerous",
     keys: vocabulary::CHANGES,
     summary: "Applies changes that a primary decided; replicas and append-only files use it",
     complexity: "O(N) where N is the number of effects; a piece of a rewritten sale counts \
             as many as it has grants",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         Arg::new("position", ArgKind::Str).about(
@@ -42,6 +38,7 @@ pub const SPEC: Spec = Spec {
     internal: true,
     errors: &[errors::APPLY_REFUSED, errors::NO_SALE, errors::WRONG_TYPE],
     example: r#"SECKILL.APPLY drop 1z "\x00\x00\x00\x05alice\x01\x03o-7\x00\x02\x00""#,
+    ..vocabulary::operator(run)
 };
 
 /// Why nothing was applied, and the error to reply.

@@ -3,7 +3,7 @@
 use super::args::{Args, Parsed};
 use super::options::Options;
 use super::pipeline::KEY;
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply, terms};
 use crate::server::call::{Call, Committed};
 use crate::server::ffi::random;
@@ -16,15 +16,10 @@ use seckill_domain::terms::Terms;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
-    handler: run,
     arity: -3,
     flags: "write deny-oom",
-    acl: vocabulary::ACL_OPERATOR,
     keys: terms::CREATES,
     summary: "Creates a sale; the same call again changes nothing",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: terms::INIT_ARGS,
     reply: "`OK`: the sale is there, created now or by an INIT with the same arguments.",
     errors: &[
@@ -65,7 +60,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
-    internal: false,
+    ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -3,7 +3,7 @@
 
 use super::args::{is, Args, Parsed};
 use super::pipeline::{self, Attempt, Task};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, reply};
 use crate::server::call::{Call, Reply};
 use crate::server::propagation::outbox::Stream;
@@ -17,15 +17,11 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.MGRAB",
-    handler: run,
     arity: -4,
     flags: "write deny-oom fast",
-    acl: "write fast",
     keys: vocabulary::COUNTED,
     summary: "Takes units of several sales for a user, of all or of none",
     complexity: "O(N) where N is the number of keys",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::USER,
         Arg::new("numkeys", ArgKind::Integer),
@@ -57,7 +53,7 @@ pub const SPEC: Spec = Spec {
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.MGRAB alice 2 {drop}shirt {drop}shoes REQ order-7",
-    internal: false,
+    ..vocabulary::buyer(run)
 };
 
 /// Where the first key is among the arguments.
