@@ -85,13 +85,17 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
         _ => None,
     };
+    let mut task = Task { arg: KEY, plan: plan.as_ref(), attempt, stream: None };
+    let Some(plan) = plan else {
+        commit(sale, &task, None, now);
+        return Ok(shown);
+    };
     let named = match request {
         Request::Alter(change) => change.outbox.as_deref(),
         _ => None,
     };
-    let stream = plan.as_ref().and_then(|plan| sale.outbox_after(plan));
-    let stream = stream.map(|name| outbox.stream(name, named == Some(name)));
-    let task = Task { arg: KEY, plan: plan.as_ref(), attempt, stream };
+    let stream = sale.outbox_after(plan);
+    task.stream = stream.map(|name| outbox.stream(name, named == Some(name)));
     let committed = if task.stream.is_none() {
         let committed = commit(sale, &task, None, now);
         drop(key);
@@ -100,11 +104,9 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         drop(key);
         commit_one(call, &task, now)?
     };
-    if let Some(plan) = task.plan {
-        call.replicate(KEY, plan, &committed);
-        call.signal(KEY, &committed);
-        call.notify(KEY, plan, &committed);
-    }
+    call.replicate(KEY, plan, &committed);
+    call.signal(KEY, &committed);
+    call.notify(KEY, plan, &committed);
     Ok(shown)
 }
 

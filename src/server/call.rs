@@ -194,10 +194,13 @@ impl<'a> Call<'a> {
     /// Signals to clients that WATCH or cache the key, or the stream of its entries, that it
     /// changed; and has the sweeper look at it when it must.
     pub fn signal(&mut self, key_arg: usize, committed: &Committed<'_>) {
-        let stream = committed.entries.as_ref().map(|entries| entries.stream.name.raw());
-        for name in stream.into_iter().chain(self.name(key_arg)) {
-            // SAFETY: the names are alive during the call.
-            unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), name) };
+        // SAFETY: the names are alive during the call.
+        let signal = |name| unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), name) };
+        if let Some(entries) = &committed.entries {
+            signal(entries.stream.name.raw());
+        }
+        if let Some(key) = self.name(key_arg) {
+            signal(key);
         }
         let lock = self.ctx.lock();
         if let Some((key, deadline)) = self.args.get(key_arg).zip(committed.look_at) {
@@ -212,6 +215,7 @@ impl<'a> Call<'a> {
     /// and of new entries as XADD would. Whether anybody listens is the server's to look at, which
     /// is as cheap as asking first: other modules may listen too, and no flag tells. Foreign code
     /// may run in it: it comes last, just before the reply.
+    #[inline]
     pub fn notify(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
         let Some(key) = self.name(key_arg) else { return };
         let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
