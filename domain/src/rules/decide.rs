@@ -106,7 +106,7 @@ impl Sale {
                 let changes = self.served(list, due.changes(None), true, now);
                 self.planned(Outcome::Done, changes, None, now)
             }
-            _ => self.change_after(&due, Outcome::Done, None, None, now),
+            _ => self.change_after(&due, Outcome::Done, None, now),
         }
     }
 
@@ -135,15 +135,13 @@ impl Sale {
         self.changes(outcome, Changes::from_buf([Change::untimed(effect)]), None, now)
     }
 
-    /// A decision that lets `due` holds expire and then does `effect`, if any. A new grant belongs
-    /// to `places`.
+    /// A decision that lets `due` holds expire and then does `effect`, if any.
     #[inline(always)]
     pub(super) fn change_after<'a>(
         &self,
         due: &DueHolds<'_, 'a>,
         outcome: Outcome,
         effect: Option<Effect<'a>>,
-        places: Option<&Places>,
         now: &Now,
     ) -> Decision<'a> {
         let changes = match effect {
@@ -152,7 +150,7 @@ impl Sale {
             None if due.is_empty() => return Decision::refuse(outcome),
             effect => due.changes(effect),
         };
-        self.changes(outcome, changes, places, now)
+        self.changes(outcome, changes, None, now)
     }
 
     /// A decision that makes these changes, and with them what they make possible for those who

@@ -64,7 +64,7 @@ impl Sale {
         let mut due = DueHolds::none(&self.balances);
         self.expire_own(&mut due, grab.user, &user, t);
         if due.own_left && self.terms.limits_users() {
-            return self.change_after(&due, Outcome::ManyOwnEnding, None, None, now);
+            return self.change_after(&due, Outcome::ManyOwnEnding, None, now);
         }
         let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
         let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
@@ -81,7 +81,7 @@ impl Sale {
             {
                 return self.decide_join(grab, until, &due, outcome, now);
             }
-            (Err(outcome), _) => return self.change_after(&due, outcome, None, None, now),
+            (Err(outcome), _) => return self.change_after(&due, outcome, None, now),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
@@ -98,7 +98,12 @@ impl Sale {
         let places = Places { user, req };
         let effect = Effect::Grant(granting);
         match behind {
-            None => self.change_after(&due, outcome, Some(effect), Some(&places), now),
+            // Nearly always. A grant alone makes nothing possible for those who wait.
+            None if due.is_empty() => {
+                let changes = Changes::from_buf([Change::untimed(effect)]);
+                self.planned(outcome, changes, Some(&places), now)
+            }
+            None => self.changes(outcome, due.changes(Some(effect)), Some(&places), now),
             Some(behind) => self.planned(outcome, behind.changes(&due, effect), Some(&places), now),
         }
     }
@@ -218,15 +223,17 @@ impl Sale {
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
-        let seq = match found.seq() {
-            None if self.extras.is_some() => self.older_by_req(grab.user, req, found),
-            seq => seq,
+        let is_fenced = || self.fences.stands(grab.user, req, t);
+        let seq = match (found.seq(), &self.extras) {
+            // A plain sale has no older round, and nobody waits.
+            (None, None) => return is_fenced().then_some(Outcome::Replay(FENCED)),
+            (None, Some(_)) => self.older_by_req(grab.user, req, found),
+            (seq, _) => seq,
         };
         let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
-            let fenced = self.fences.stands(grab.user, req, t);
-            return match fenced {
+            return match is_fenced() {
                 true => Some(Outcome::Replay(FENCED)),
-                false => self.extras.as_ref().and_then(|_| self.judge_waiting_req(grab, t)),
+                false => self.judge_waiting_req(grab, t),
             };
         };
         let same = match (grab.amount, grant.req?.asked) {
@@ -291,7 +298,6 @@ impl Sale {
         }
         let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
         let mut service = Service::new(self, list, t, *due.balances);
-        due.seqs.iter().for_each(|seq| service.note_moved(*seq, State::Expired));
         let mut before = Vec::new();
         if let Some((ticket, reason)) = self.gone_at(grab.user, t) {
             service.leave_out(ticket);
@@ -332,7 +338,7 @@ impl Sale {
         refused: Outcome,
         now: &Now,
     ) -> Decision<'a> {
-        let refuse = |outcome| self.change_after(due, outcome, None, None, now);
+        let refuse = |outcome| self.change_after(due, outcome, None, now);
         let (t, list) = (self.time(now), self.waitlist());
         let (Some(list), Some(req)) = (list, grab.req) else { return refuse(refused) };
         let qty = match grab.amount {

@@ -34,7 +34,7 @@ impl Sale {
             }
             _ => (None, stands),
         };
-        self.change_after(&due, Outcome::Stands(stands), effect, None, now)
+        self.change_after(&due, Outcome::Stands(stands), effect, now)
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
@@ -65,14 +65,14 @@ impl Sale {
         now: &Now,
     ) -> Decision<'a> {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
-            return self.change_after(due, Outcome::NoGrant, None, None, now);
+            return self.change_after(due, Outcome::NoGrant, None, now);
         };
         let t = self.time(now);
         let stands = self.fences.stands(settle.user, req, t);
         let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
         let waiter = self.waiting_at(settle.user, t).filter(|waiter| waiter.req == req);
         let Some(ticket) = waiter.map(|waiter| waiter.ticket) else {
-            return self.change_after(due, Outcome::Fenced, fence, None, now);
+            return self.change_after(due, Outcome::Fenced, fence, now);
         };
         let mut changes = due.changes(Some(Effect::Leave { ticket }));
         changes.extend(fence.map(Change::untimed));
@@ -90,7 +90,7 @@ impl Sale {
         let (seq, qty, t) = (grant.seq, grant.qty, self.time(now));
         let is_left = grant.is_due(t) && due.leaves(grant);
         if due.own_left && (is_left || self.terms.limits_users()) {
-            return self.change_after(due, Outcome::ManyOwnEnding, None, None, now);
+            return self.change_after(due, Outcome::ManyOwnEnding, None, now);
         }
         // An older round has its own numbers and its own allowances.
         let round = self.round_of(seq);
@@ -106,7 +106,7 @@ impl Sale {
                 free.is_free(due) || due.seqs.len() >= most
             });
             if due.seqs.len() >= most && !free.is_free(due) {
-                return self.change_after(due, Outcome::ManyEnding, None, None, now);
+                return self.change_after(due, Outcome::ManyEnding, None, now);
             }
         }
         let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
@@ -115,7 +115,7 @@ impl Sale {
             false => (Effect::Settle { seq, to: State::Forfeited }, State::Expired),
         };
         let outcome = Outcome::Stands(GrantView { state, ..stands });
-        self.change_after(due, outcome, Some(effect), None, now)
+        self.change_after(due, outcome, Some(effect), now)
     }
 }
 
