@@ -293,7 +293,8 @@ fn what_terms_say_at_the_beginning() {
     fn list(max: u64, offer_ms: u64) -> Option<WaitTerms> {
         Some(WaitTerms { max, offer_ms, overtake: 0 })
     }
-    let bounds: [(fn(&mut Terms, u64), u64); 5] = [
+    type Set = fn(&mut Terms, u64);
+    let bounds: [(Set, u64); 5] = [
         (|it, ms| it.hold_ms = ms, HOLD_MS_MAX),
         (|it, max| it.waitlist = list(max, 9), WAITERS_MAX),
         (|it, ms| it.waitlist = list(1, ms), HOLD_MS_MAX),

@@ -335,7 +335,7 @@ fn very_many_own_holds_of_an_older_round_end_in_parts() {
     let every = Every { period: 100, offset: START, lasts: 100, carry: false };
     let held = Rules { hold_ms: 150, limit: 5000, every: Some(every), ..Rules::default() };
     for (holds, first) in [(1000, 1001), (1001, 1001)] {
-        let mut world = World::open(9000, held.clone(), START, RUN).unwrap().unwrap();
+        let mut world = World::open(9000, held, START, RUN).unwrap().unwrap();
         let grab = |qty| Op::Grab { user: b"u".to_vec(), ask: Ask::Qty(qty), req: None };
         (0..holds).for_each(|_| world.step(&grab(1)).unwrap());
         world.step(&Op::Wait(150)).unwrap();
