@@ -85,17 +85,16 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
         _ => None,
     };
-    let mut task = Task { arg: KEY, plan: plan.as_ref(), attempt, stream: None };
     let Some(plan) = plan else {
-        commit(sale, &task, None, now);
+        commit(sale, &Task { arg: KEY, plan: None, attempt, stream: None }, None, now);
         return Ok(shown);
     };
     let named = match request {
         Request::Alter(change) => change.outbox.as_deref(),
         _ => None,
     };
-    let stream = sale.outbox_after(plan);
-    task.stream = stream.map(|name| outbox.stream(name, named == Some(name)));
+    let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, named == Some(name)));
+    let task = Task { arg: KEY, plan: Some(plan), attempt, stream };
     let committed = if task.stream.is_none() {
         let committed = commit(sale, &task, None, now);
         drop(key);
