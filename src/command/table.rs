@@ -5,8 +5,8 @@
 
 use super::vocabulary::{self, Spec};
 use super::{
-    allow_deny, alter, apply, audit, docs, elsewhere, grab, home, import, init, mgrab, parts,
-    pause, place, restock, rounds, send_receive, settle, status, user, waiters, winners,
+    allow_deny, alter, apply, audit, docs, grab, import, init, mgrab, pause, restock, rounds,
+    settle, split, status, user, waitlist, winners,
 };
 use crate::server::call::Call;
 
@@ -22,9 +22,9 @@ pub static TABLE: [Spec; 28] = [
     audit::SPEC,
     allow_deny::ALLOW,
     allow_deny::DENY,
-    send_receive::SEND,
-    send_receive::RECEIVE,
-    elsewhere::SPEC,
+    split::SEND,
+    split::RECEIVE,
+    split::ELSEWHERE,
     grab::SPEC,
     mgrab::SPEC,
     settle::CONFIRM,
@@ -34,10 +34,10 @@ pub static TABLE: [Spec; 28] = [
     user::SPEC,
     winners::SPEC,
     rounds::SPEC,
-    parts::SPEC,
-    home::SPEC,
-    place::SPEC,
-    waiters::SPEC,
+    split::PARTS,
+    split::HOME,
+    waitlist::PLACE,
+    waitlist::WAITERS,
     HELP,
     apply::SPEC,
 ];
