@@ -7,9 +7,7 @@ mod alter;
 mod apply;
 pub mod args;
 mod audit;
-pub mod docs;
 mod errors;
-mod expire;
 mod grab;
 mod import;
 mod init;
@@ -34,5 +32,5 @@ use crate::server::module::load::{self, Context, RedisString, Status};
 
 /// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
 pub fn load(ctx: &Context, args: &[RedisString]) -> Status {
-    load::load(ctx, args, &table::TABLE, expire::run)
+    load::load(ctx, args, &table::TABLE, pipeline::expire)
 }

@@ -6,7 +6,7 @@
 
 use core::num::NonZeroU16;
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::{Call, Reply};
@@ -129,43 +129,30 @@ pub const HOME: Spec = Spec {
 };
 
 fn send(call: &mut Call<'_>) {
-    let request = parse_send(call.args()).map(Request::Send);
+    let request = parse(call.args(), true)
+        .map(|(split, to, total, owed)| Request::Send(Send { split, to, total, owed }));
     pipeline::run(call, request);
 }
 
 fn receive(call: &mut Call<'_>) {
-    let request = parse_receive(call.args()).map(Request::Receive);
+    let request = parse(call.args(), false)
+        .map(|(split, from, total, _)| Request::Receive(Receive { split, from, total }));
     pipeline::run(call, request);
-}
-
-fn parse_send<'a>(args: &'a [&'a [u8]]) -> Parsed<Send<'a>> {
-    let mut args = Args::after_key(args);
-    let (split, to, total) = (args.split()?, args.integer()?, args.integer()?);
-    let owed = args.option();
-    args.end()?;
-    match owed {
-        Some(name) if !is(name, "OWED") => Err(errors::SYNTAX),
-        owed => Ok(Send { split, to, total, owed: owed.is_some() }),
-    }
-}
-
-fn parse_receive<'a>(args: &'a [&'a [u8]]) -> Parsed<Receive<'a>> {
-    let mut args = Args::after_key(args);
-    let (split, from, total) = (args.split()?, args.integer()?, args.integer()?);
-    args.end()?;
-    Ok(Receive { split, from, total })
 }
 
 fn elsewhere(call: &mut Call<'_>) {
-    let request = parse_elsewhere(call.args()).map(Request::Elsewhere);
+    let request = parse(call.args(), false)
+        .map(|(split, units, pass, _)| Request::Elsewhere(Elsewhere { split, units, pass }));
     pipeline::run(call, request);
 }
 
-fn parse_elsewhere<'a>(args: &'a [&'a [u8]]) -> Parsed<Elsewhere<'a>> {
+/// The split, two numbers, and whether OWED is said where it may be.
+fn parse<'a>(args: &'a [&'a [u8]], may_owe: bool) -> Parsed<(&'a [u8], u64, u64, bool)> {
     let mut args = Args::after_key(args);
-    let (split, units, pass) = (args.split()?, args.integer()?, args.integer()?);
+    let (split, first, second) = (args.split()?, args.integer()?, args.integer()?);
+    let owed = may_owe && args.accept("OWED");
     args.end()?;
-    Ok(Elsewhere { split, units, pass })
+    Ok((split, first, second, owed))
 }
 
 fn parts(call: &mut Call<'_>) {

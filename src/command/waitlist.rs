@@ -1,7 +1,7 @@
 //! Who waits: `SECKILL.PLACE key user`, where a user stands on the waiting list, and
 //! `SECKILL.WAITERS key cursor [COUNT n]`, all of them in order, page by page.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
@@ -76,13 +76,7 @@ fn waiters(call: &mut Call<'_>) {
 fn parse_waiters(args: &[&[u8]]) -> Parsed<(u64, usize)> {
     let mut args = Args::after_key(args);
     let cursor = args.integer()?;
-    let mut count = None;
-    while let Some(name) = args.option() {
-        if !is(name, "COUNT") {
-            return Err(errors::SYNTAX);
-        }
-        args.once(&mut count, |args| args.count_up_to(PAGE_ROWS_MAX))?;
-    }
+    let count = args.last_count(PAGE_ROWS_MAX)?;
     Ok((cursor, count.unwrap_or(PAGE_ROWS_DEFAULT) as usize))
 }
 
