@@ -228,9 +228,11 @@ fn commit<'s>(
     now: &Now,
 ) -> Committed<'s> {
     if let Some(Attempt { outcome, amount }) = task.attempt {
-        let refused = sale.count(outcome, amount).and_then(|place| counts::REFUSED.get(place));
-        let granted = matches!(outcome, Outcome::Granted { .. }).then_some(&counts::GRANTED);
-        if let Some(counter) = refused.or(granted) {
+        let counter = match sale.count(outcome, amount) {
+            Some(place) => counts::REFUSED.get(place),
+            None => matches!(outcome, Outcome::Granted { .. }).then_some(&counts::GRANTED),
+        };
+        if let Some(counter) = counter {
             counter.fetch_add(1, Relaxed);
         }
     }

@@ -1,8 +1,8 @@
-//! The parts of a split, which sell one stock on several keys. `SECKILL.SEND key id to total [OWED]`
-//! and `SECKILL.RECEIVE key id from total`: units move from one part to another, by totals that only
-//! grow. `SECKILL.ELSEWHERE key id n pass`: what the other parts may still have. `SECKILL.PARTS key`:
-//! what a balancer must know of a part, read in one step. `SECKILL.HOME user parts`: which part a
-//! user is at home in.
+//! The parts of a split, which sell one stock on several keys. `SECKILL.SEND key id to total
+//! [OWED]` and `SECKILL.RECEIVE key id from total`: units move from one part to another, by totals
+//! that only grow. `SECKILL.ELSEWHERE key id n pass`: what the other parts may still have.
+//! `SECKILL.PARTS key`: what a balancer must know of a part, read in one step. `SECKILL.HOME user
+//! parts`: which part a user is at home in.
 
 use core::num::NonZeroU16;
 
