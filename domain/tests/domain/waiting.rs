@@ -105,7 +105,15 @@ fn who_waits_is_on_the_list_once_and_for_one_order() {
     };
     let leave = || Effect::Leave { ticket: 1 };
     let restock = || Effect::Restock { req: b"r", delta: 9, applied: 9 };
-    let cases: [(Vec<Effect<'_>>, bool); 9] = [
+    let offer = |hold_ms, passed| Effect::Offer { ticket: 1, hold_ms, passed };
+    let alter = || Effect::Alter(TermsChange { limit: Some(9), ..Default::default() }.into());
+    let cases: [(Vec<Effect<'_>>, bool); 15] = [
+        (vec![restock(), offer(50, 0)], true),
+        (vec![restock(), offer(0, 0)], false),
+        (vec![restock(), offer(50, 1)], false),
+        (vec![restock(), offer(50, 2)], false),
+        (vec![alter(), wait(b"v", b"r")], false),
+        (vec![wait(b"v", b"r"), alter()], false),
         (vec![wait(b"v", b"r")], true),
         (vec![wait(b"w", b"other")], false),
         (vec![leave(), wait(b"w", b"other")], true),
