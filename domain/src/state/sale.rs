@@ -1,7 +1,6 @@
 //! The sale: the value of one key.
 
-use crate::admission::users::Users;
-use crate::admission::{List, LISTS};
+use crate::admission::{List, Users, LISTS};
 use crate::dedup::{Fences, Restocks};
 use crate::draw::amounts::Amounts;
 use crate::draw::Draw;
