@@ -3,10 +3,10 @@
 //! Every hash here is keyed by the sale's secret, so nobody can choose an id that passes and all
 //! nodes agree. Refusing allocates nothing.
 //!
-//! A list is a set of users: the same pages and the same index as the ledger's, without grants. Users
-//! who are taken out keep their place, marked, so that adding and removing them again and again costs
-//! nothing more; when the last one is taken out the set is empty for good reason and starts anew. The
-//! order of the places is part of the state, so equal nodes have equal pieces.
+//! A list is a set of users: the same pages and the same index as the ledger's, without grants.
+//! Users who are taken out keep their place, marked, so that adding and removing them again and
+//! again costs nothing more; when the last one is taken out the set is empty for good reason and
+//! starts anew. The order of the places is part of the state, so equal nodes have equal pieces.
 
 mod tests;
 
@@ -186,7 +186,7 @@ pub struct Listed<'a> {
 
 /// A set of users. See the module's comment.
 #[derive(Clone, Debug)]
-pub struct Users {
+pub(crate) struct Users {
     key: HashKey,
     pages: Pages,
     /// Places of the records, counted from 1.

@@ -10,8 +10,8 @@
 //!
 //! Keys of a sale that is loaded come all at once. Entered as they come, each would miss the cache,
 //! because its place has nothing to do with the place before. So they are first dealt out by the
-//! leading bits of their hash, and put into their order bucket by bucket: those of one bucket lie so
-//! near each other that the cache holds all of them ("radix partitioning", Manegold, Boncz and
+//! leading bits of their hash, and put into their order bucket by bucket: those of one bucket lie
+//! so near each other that the cache holds all of them ("radix partitioning", Manegold, Boncz and
 //! Kersten, 2002).
 
 mod shard;

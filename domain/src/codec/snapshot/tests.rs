@@ -254,7 +254,7 @@ fn amounts_behind_rows_are_refused() {
     assert_eq!(twice.err(), Some(Refused::Law));
     // Users come before them.
     let (mut announcing, list) = (base.clone(), crate::admission::List::Deny);
-    let users = vec![crate::admission::users::Listed { user: b"u", is_in: true }];
+    let users = vec![crate::admission::Listed { user: b"u", is_in: true }];
     let Piece::Base(announced) = &mut announcing else { panic!("no base") };
     announced.lists = [(1, 1); 3];
     let listed = Piece::Listed(ListedUsers { list, users });
