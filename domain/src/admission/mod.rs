@@ -319,11 +319,6 @@ impl Users {
         pages.chain(self.index.blocks_mut().map(Block::Slots))
     }
 
-    /// The words of the index, which writing the users down does not look at.
-    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        self.index.blocks_mut().map(|slots| &mut **slots)
-    }
-
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         self.pages.heap_bytes() + self.index.heap_bytes()

@@ -106,7 +106,7 @@ fn the_memory_of_a_list_is_that_of_its_blocks() {
     assert!(pages >= 20_000 * 6 && users.index.heap_bytes() >= 20_000 * 8);
     assert_eq!(users.heap_bytes(), pages + users.index.heap_bytes());
     assert_eq!(users.heap_blocks(), users.blocks_mut().count() + 2);
-    let slots: usize = users.slots_mut().map(|words| words.len()).sum();
+    let slots: usize = users.index.blocks_mut().map(|words| words.len()).sum();
     assert!((20_000..60_000).contains(&slots));
     // From each place on, also from the end of a page.
     let all: Vec<(u64, Vec<u8>)> =

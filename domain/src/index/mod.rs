@@ -252,7 +252,22 @@ impl BulkLoad {
 
     /// The index of all keys. `None` when two are the same by `is_same`.
     pub fn into_index(self, is_same: impl Fn(u32, u32) -> bool) -> Option<Index> {
-        Index::of_buckets(self.buckets, is_same)
+        let depth = self.bits;
+        let len = self.buckets.iter().map(Vec::len).sum::<usize>() as u64;
+        if len == 0 {
+            return Some(Index::default());
+        }
+        let shards = Vec::with_capacity(self.buckets.len());
+        let mut builder = Builder { shards, is_same, words: Vec::new(), starts: Vec::new() };
+        self.buckets.into_iter().try_for_each(|bucket| builder.add(bucket, depth))?;
+        let shards = builder.shards;
+        let depth = shards.iter().map(|shard| shard.depth).max().unwrap_or(0);
+        // The shards are in the order of their leading bits, and so is the directory.
+        let entries = |(number, shard): (u32, &Shard)| {
+            core::iter::repeat_n(number, 1 << (depth - shard.depth))
+        };
+        let directory = (0..).zip(&shards).flat_map(entries).collect();
+        Some(Index { shards, directory, depth, len })
     }
 }
 
@@ -352,28 +367,4 @@ fn lay_out(words: &[u64], slots: usize, depth: u32, starts: &mut Vec<u32>) -> bo
         next = *start + count;
     }
     next as usize <= slots
-}
-
-impl Index {
-    /// An index of all keys at once. Each of the `buckets`, a power of two, has the words of one
-    /// pattern of leading bits in the order of their numbers, which are not marked. `None` when
-    /// two keys are the same by `is_same`.
-    pub fn of_buckets(buckets: Vec<Vec<u64>>, is_same: impl Fn(u32, u32) -> bool) -> Option<Index> {
-        let depth = buckets.len().checked_ilog2().unwrap_or(0);
-        let len = buckets.iter().map(Vec::len).sum::<usize>() as u64;
-        if len == 0 {
-            return Some(Index::default());
-        }
-        let shards = Vec::with_capacity(buckets.len());
-        let mut builder = Builder { shards, is_same, words: Vec::new(), starts: Vec::new() };
-        buckets.into_iter().try_for_each(|bucket| builder.add(bucket, depth))?;
-        let shards = builder.shards;
-        let depth = shards.iter().map(|shard| shard.depth).max().unwrap_or(0);
-        // The shards are in the order of their leading bits, and so is the directory.
-        let entries = |(number, shard): (u32, &Shard)| {
-            core::iter::repeat_n(number, 1 << (depth - shard.depth))
-        };
-        let directory = (0..).zip(&shards).flat_map(entries).collect();
-        Some(Index { shards, directory, depth, len })
-    }
 }

@@ -90,13 +90,15 @@ fn keys_that_come_at_once_fill_shards_to_their_size() {
 }
 
 /// The words of keys 1 to `keys`, dealt out by their leading `depth` bits.
-fn buckets(keys: u32, depth: u32, room: usize) -> Vec<Vec<u64>> {
-    let mut buckets = vec![Vec::with_capacity(room); 1 << depth];
-    for key in 1..=keys {
-        let word = word_of(mix(key.into()), value(key));
-        buckets[word.unbounded_shr(u64::BITS - depth) as usize].push(word);
-    }
-    buckets
+fn load_of(keys: u32, bits: u32, room: usize) -> BulkLoad {
+    let mut load = BulkLoad { buckets: vec![Vec::with_capacity(room); 1 << bits], bits };
+    (1..=keys).for_each(|key| load.add(mix(key.into()), key));
+    load
+}
+
+/// A load whose keys are all in one bucket.
+fn load_with(words: Vec<u64>) -> BulkLoad {
+    BulkLoad { buckets: vec![words], bits: 0 }
 }
 
 #[test]
@@ -107,8 +109,8 @@ fn an_index_is_built_at_once_as_it_would_have_grown() {
         (1..=keys).for_each(|key| grown.insert(mix(key.into()), value(key)));
         // Fewer buckets than shards are split, more make small shards.
         for depth in [fitting, 0, 3, 12] {
-            let buckets = buckets(keys, depth, if depth == fitting { slots } else { 0 });
-            let mut built = Index::of_buckets(buckets, |_, _| false).unwrap();
+            let load = load_of(keys, depth, if depth == fitting { slots } else { 0 });
+            let mut built = load.into_index(|_, _| false).unwrap();
             assert_sorted(&built);
             assert_eq!(built.len(), u64::from(keys));
             for key in (1..=keys).step_by(7) {
@@ -137,25 +139,24 @@ fn an_index_is_built_at_once_as_it_would_have_grown() {
 #[test]
 fn keys_that_come_twice_are_seen_while_building() {
     for again in [1u32, 999, 40_000] {
-        let mut buckets = buckets(50_000, 4, 0);
-        let word = word_of(mix(again.into()), value(50_001));
-        buckets[(word >> 60) as usize].push(word);
+        let mut load = load_of(50_000, 4, 0);
+        load.add(mix(again.into()), 50_001);
         let seen = std::cell::RefCell::new(Vec::new());
         let is_same = |one: u32, other: u32| {
             seen.borrow_mut().push((one, other));
             (one, other) == (again, 50_001)
         };
-        assert!(Index::of_buckets(buckets, is_same).is_none());
+        assert!(load.into_index(is_same).is_none());
         assert_eq!(seen.borrow().last(), Some(&(again, 50_001)));
     }
     // Equal fragments of different keys: each is compared with all before it.
     let words: Vec<u64> = (1..=40).map(|key| word_of(u64::MAX, value(key))).collect();
-    let index = Index::of_buckets(vec![words.clone()], |one, other| one >= other).unwrap();
+    let index = load_with(words.clone()).into_index(|one, other| one >= other).unwrap();
     for key in 1..=40 {
         assert_eq!(index.find(u64::MAX, |v| v.number == key), Some(value(key)));
     }
-    assert!(Index::of_buckets(vec![words], |one, other| (one, other) == (3, 40)).is_none());
-    assert!(Index::of_buckets(vec![vec![]], |_, _| true).is_some_and(|index| index.is_empty()));
+    assert!(load_with(words).into_index(|one, other| (one, other) == (3, 40)).is_none());
+    assert!(load_with(vec![]).into_index(|_, _| true).is_some_and(|index| index.is_empty()));
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn a_value_is_replaced_in_place() {
 fn equal_hashes_end_at_the_last_depth() {
     let keys = 7000;
     let words: Vec<u64> = (1..=keys).map(|key| word_of(1 << 40, value(key))).collect();
-    let built = Index::of_buckets(vec![words], |_, _| false).unwrap();
+    let built = load_with(words).into_index(|_, _| false).unwrap();
     assert_eq!((built.depth, built.directory.len()), (DEPTH_MAX, 1 << DEPTH_MAX));
     let largest = built.shards.iter().map(|shard| shard.words.len()).max();
     assert_eq!((largest, built.shards.len()), (Some(12_288), DEPTH_MAX as usize + 1));

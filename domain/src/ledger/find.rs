@@ -292,10 +292,7 @@ impl Ledger {
             None => (was.is_live(), state.is_live()),
         };
         if let Some(bytes) = self.records.get_mut(number) {
-            record::set_state(bytes, state);
-            if state == State::Held {
-                record::set_deadline(bytes, held_until);
-            }
+            record::set_state(bytes, state, held_until);
         }
         self.winners += u64::from(has_live && !had_live);
         self.winners -= u64::from(had_live && !has_live);

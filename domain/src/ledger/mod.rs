@@ -326,11 +326,6 @@ impl Ledger {
         self.records.blocks_mut().chain(self.accounts.blocks_mut()).chain(slots)
     }
 
-    /// The words of the indexes, which writing the grants down does not look at.
-    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(|slots| &mut **slots)
-    }
-
     /// Gives back up to `blocks` blocks of each kind of a ledger that nobody looks into any more.
     /// False when none is left.
     pub fn shed(&mut self, blocks: usize) -> bool {

@@ -102,19 +102,11 @@ pub fn ids_len(bytes: &[u8]) -> usize {
     user.len() + len
 }
 
-/// Changes the state of the record that starts at `bytes`.
-pub fn set_state(bytes: &mut [u8], state: State) {
-    if let Some(flags) = bytes.first_mut() {
-        *flags = *flags & !STATE_BITS | state as u8;
-    }
-}
-
-/// Changes the deadline of the record that starts at `bytes`, if it was ever held.
-pub fn set_deadline(bytes: &mut [u8], deadline: u64) {
-    if bytes.first().is_some_and(|flags| flags & HAS_DEADLINE != 0) {
-        if let Some(place) = bytes.get_mut(2..8) {
-            place.copy_from_slice(&deadline.to_le_bytes()[..6]);
-        }
+/// Changes the state of the record that starts at `bytes`, and its deadline if it is held.
+pub(super) fn set_state(bytes: &mut [u8], state: State, held_until: u64) {
+    bytes[0] = bytes[0] & !STATE_BITS | state as u8;
+    if state == State::Held && bytes[0] & HAS_DEADLINE != 0 {
+        bytes[2..8].copy_from_slice(&held_until.to_le_bytes()[..6]);
     }
 }
 

@@ -187,12 +187,7 @@ impl Waitlist {
 
     /// Units that all ask for, as far as callers can count.
     pub fn units(&self) -> u64 {
-        counted(self.queue.sum().units)
-    }
-
-    /// How many are before this entry.
-    pub(crate) fn rank(&self, waiter: &Waiter<'_>) -> u64 {
-        self.queue.find(waiter.ticket).ahead
+        counted(self.queue.root.sum.units)
     }
 
     /// The first entry.
@@ -210,23 +205,16 @@ impl Waitlist {
         self.found(user)?.waiter
     }
 
-    /// How many entries are before this ticket, and how many units they ask for.
-    pub fn place(&self, ticket: u64) -> Place {
-        place(ticket, &self.queue.find(ticket))
-    }
-
-    /// The same once this one is gone, who is before the ticket.
-    pub(crate) fn place_without(&self, ticket: u64, gone: Option<Waiter<'_>>) -> Place {
-        let found = self.queue.find(ticket);
-        let ahead = found.ahead - u64::from(gone.is_some());
-        let units_ahead = found.units_ahead - gone.map_or(0, |gone| gone.qty);
-        Place { ticket, ahead, units_ahead: counted(units_ahead) }
+    /// How many entries are before this ticket, and how many units they ask for, once this one is
+    /// gone, who is before it.
+    pub(crate) fn place(&self, ticket: u64, gone: Option<Waiter<'_>>) -> Place {
+        place(ticket, &self.queue.find(ticket), gone)
     }
 
     /// The same of this user's entry.
     pub fn place_of(&self, user: &[u8]) -> Option<Place> {
         let found = self.found(user)?;
-        found.waiter.map(|waiter| place(waiter.ticket, &found))
+        found.waiter.map(|waiter| place(waiter.ticket, &found, None))
     }
 
     /// The entry of this user and what is before it, on one way down.
@@ -264,7 +252,7 @@ impl Waitlist {
 
     /// The earliest UNTIL.
     pub(crate) fn next_end(&self) -> Option<u64> {
-        Some(self.queue.sum().ends).filter(|ends| *ends != u64::MAX)
+        Some(self.queue.root.sum.ends).filter(|ends| *ends != u64::MAX)
     }
 
     /// How often this entry was passed while it was the head.
@@ -313,20 +301,15 @@ impl Waitlist {
         entries.chain(self.users.blocks_mut().map(Block::Slots))
     }
 
-    /// The words of the index, which writing the entries down does not look at.
-    pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        self.users.blocks_mut().map(|slots| &mut **slots)
-    }
-
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let passed = self.passed.len() * 4 * size_of::<u64>();
-        self.queue.heap_bytes() + self.users.heap_bytes() + passed
+        self.queue.root.heap_bytes() + self.users.heap_bytes() + passed
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub(crate) fn heap_blocks(&self) -> usize {
-        self.queue.heap_blocks() + self.users.heap_blocks()
+        self.queue.root.heap_blocks() + self.users.heap_blocks()
     }
 }
 
@@ -335,8 +318,10 @@ fn counted(units: u64) -> u64 {
     units.min(INTEGER_MAX)
 }
 
-fn place(ticket: u64, found: &Found<'_>) -> Place {
-    Place { ticket, ahead: found.ahead, units_ahead: counted(found.units_ahead) }
+fn place(ticket: u64, found: &Found<'_>, gone: Option<Waiter<'_>>) -> Place {
+    let ahead = found.ahead - u64::from(gone.is_some());
+    let units_ahead = found.units_ahead - gone.map_or(0, |gone| gone.qty);
+    Place { ticket, ahead, units_ahead: counted(units_ahead) }
 }
 
 /// The ticket with these low bits: none is 2^32 or more behind the oldest.

@@ -73,8 +73,8 @@ enum Node {
 
 /// A node, and what it comes to.
 #[derive(Clone, Debug)]
-struct Branch {
-    sum: Sum,
+pub(super) struct Branch {
+    pub(super) sum: Sum,
     /// Units and entries of the branches before it in the same node.
     units_before: u64,
     entries_before: u32,
@@ -86,7 +86,7 @@ struct Branch {
 /// The list. See the module's comment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    root: Branch,
+    pub(super) root: Branch,
     /// Inner nodes between the top and a leaf, that of the top included.
     height: u32,
     /// What all tickets have in front of the digits that the tree tells apart.
@@ -225,7 +225,8 @@ impl Branch {
         }
     }
 
-    fn heap_bytes(&self) -> usize {
+    /// Bytes of heap in use.
+    pub(super) fn heap_bytes(&self) -> usize {
         match &self.node {
             Node::Leaf(bytes) => bytes.capacity(),
             Node::Inner(branches) => {
@@ -235,7 +236,8 @@ impl Branch {
         }
     }
 
-    fn heap_blocks(&self) -> usize {
+    /// Blocks of heap in use: what freeing costs.
+    pub(super) fn heap_blocks(&self) -> usize {
         match &self.node {
             Node::Leaf(_) => 1,
             Node::Inner(branches) => 1 + branches.iter().map(Branch::heap_blocks).sum::<usize>(),
@@ -244,11 +246,6 @@ impl Branch {
 }
 
 impl Queue {
-    /// What all entries come to.
-    pub(super) fn sum(&self) -> Sum {
-        self.root.sum
-    }
-
     /// Appends an entry, whose ticket is higher than all others.
     pub(super) fn append(&mut self, waiter: &Waiter<'_>) {
         if self.root.sum.entries == 0 {
@@ -383,15 +380,5 @@ impl Queue {
     /// The entries of all leaves, for a defragmenter that moves them.
     pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
         self.root.blocks_mut().filter(|bytes| bytes.capacity() > 0)
-    }
-
-    /// Bytes of heap in use.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.root.heap_bytes()
-    }
-
-    /// Blocks of heap in use: what freeing costs.
-    pub(super) fn heap_blocks(&self) -> usize {
-        self.root.heap_blocks()
     }
 }
