@@ -9,10 +9,10 @@ use super::*;
 use crate::index::Value;
 use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
 
-/// The bytes of a record that comes second in a chunk whose first is of 1000, and its base.
-fn written(record: &Record<'_>) -> (Vec<u8>, u64) {
+/// The bytes of a record that comes second in a chunk whose first is of `base_at`, and its base.
+fn written(record: &Record<'_>, base_at: u64) -> (Vec<u8>, u64) {
     let mut records = Records::starting(0);
-    records.append(&Record { at: 1000, ..*record });
+    records.append(&Record { at: base_at, ..*record });
     let seq = records.append(record);
     let (bytes, base_at) = records.get(seq).unwrap();
     (bytes.to_vec(), base_at)
@@ -42,7 +42,7 @@ fn every_combination_of_parts_round_trips() {
             deadline: if has(5) { (1 << 48) - 1 } else { 0 },
             prev: if has(3) { u32::MAX } else { 0 },
         };
-        let (bytes, base_at) = written(&record);
+        let (bytes, base_at) = written(&record, 1000);
         assert!(bytes.len() <= RECORD_BYTES_MAX);
         assert_eq!(user(&bytes), record.user);
         let back = read(&mut Reader::new(&bytes), base_at).unwrap();
@@ -61,7 +61,9 @@ fn a_plain_grant_costs_three_bytes_beside_its_user() {
         deadline: 0,
         prev: 0,
     };
-    assert_eq!(written(&record).0.len(), record.user.len() + 3);
+    for base_at in [1000, 1100] {
+        assert_eq!(written(&record, base_at).0.len(), record.user.len() + 3);
+    }
 }
 
 #[test]
@@ -160,6 +162,12 @@ fn a_recount_is_that_of_the_grants() {
     ledger.users.replace(hash, right, wrong);
     let recount = ledger.recount();
     assert_eq!((recount.holdings_wrong, recount.users), (1, 2));
+    // A user with four grants who has no account: three are not the one they lead to.
+    let mut ledger = of_three();
+    let hash = ledger.hash_of(b"many");
+    let right = ledger.users.find(hash, |value| value.marked).unwrap();
+    ledger.users.replace(hash, right, Value { number: 7, marked: false });
+    assert_eq!(ledger.recount().holdings_wrong, 3);
 }
 
 #[test]
