@@ -92,7 +92,7 @@ fn keys_that_come_at_once_fill_shards_to_their_size() {
 /// What fits the largest shard is not split.
 #[test]
 fn a_shard_of_the_largest_size_stays_whole() {
-    let built = Index::of_buckets(buckets(6000, 0, 0), |_, _| false).unwrap();
+    let built = load_of(6000, 0, 0).into_index(|_, _| false).unwrap();
     assert_eq!((built.shards.len(), built.shards[0].words.len()), (1, SLOTS_PER_SHARD_MAX));
 }
 
