@@ -82,16 +82,22 @@ fn run(options: &Options) -> Result<bool, String> {
     }
     let folder = root.join(FOLDER);
     let tree = Tree::copy(&root, &folder)?;
-    let (chosen, mut programs) = build(&tree, &all, options.count)?;
+    let (mut chosen, mut programs) = build(&tree, &all, options.count)?;
     programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
+    // Those that are no other program would be tried on all tests, in vain.
+    let known =
+        fs::read_to_string(root.join(EQUIVALENT)).map_err(|e| format!("{EQUIVALENT}: {e}"))?;
+    let is_known = |mutant: &Mutant| known.lines().any(|line| line == mutant.key());
+    let before = chosen.len();
+    chosen.retain(|_, mutant| !is_known(mutant));
     let started = Instant::now();
     let tests = reach::measure(&programs, &folder, options.jobs, options.quick)?;
     let took: f64 = tests.iter().map(|test| test.takes.as_secs_f64()).sum();
     eprintln!("{} tests take {took:.0} s", tests.len());
     try_all(&chosen, &programs, &tests, options.jobs, &mut book);
     eprintln!("{} s", started.elapsed().as_secs());
-    report(&root, &chosen, &book)
+    report(&chosen, &book, before - chosen.len())
 }
 
 /// Builds the first `count` mutants that the compiler takes.
@@ -200,14 +206,10 @@ fn try_all(
 }
 
 /// Tells what survived. True when enough was caught.
-fn report(root: &Path, chosen: &Numbered<'_>, book: &Book) -> Result<bool, String> {
-    let path = root.join(EQUIVALENT);
-    let known = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let is_known = |mutant: &Mutant| known.lines().any(|line| line == mutant.key());
-    let (mut caught, mut equivalent, mut survived) = (0, 0, Vec::new());
+fn report(chosen: &Numbered<'_>, book: &Book, equivalent: usize) -> Result<bool, String> {
+    let (mut caught, mut survived) = (0, Vec::new());
     for (number, mutant) in chosen {
         match book.outcomes.get(number) {
-            Some(Outcome::Survived | Outcome::Unreached) if is_known(mutant) => equivalent += 1,
             Some(Outcome::Survived | Outcome::Unreached) => survived.push(mutant),
             Some(_) => caught += 1,
             None => return Err("Some were not tried".into()),
