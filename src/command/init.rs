@@ -10,8 +10,7 @@ use crate::server::ffi::random;
 use crate::server::value::key::Slot;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Init, Request};
-use seckill_domain::terms::Terms;
+use seckill_domain::request::{Init, Request, Terms};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",

@@ -7,7 +7,7 @@ pub(crate) mod users;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::model::keyed::{keyed, Purpose};
+use crate::draw::{keyed, Purpose};
 use crate::model::limits::{MOD_RESIDUES_MAX, PERMILLE_ALL, SALT_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;

@@ -8,7 +8,7 @@ use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, Joining, UsersChange};
 use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Piece};
-use crate::draw::amounts::PlannedAmounts;
+use crate::draw::PlannedAmounts;
 use crate::ledger::{Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;

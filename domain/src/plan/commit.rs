@@ -6,7 +6,7 @@ use crate::admission::List;
 use crate::codec::effect::{Effect, Granting, Importing, UsersChange};
 use crate::codec::snapshot::Piece;
 use crate::dedup::Restocked;
-use crate::draw::amounts::Amounts;
+use crate::draw::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Ledger, NewGrant, Places};
 use crate::model::outcome::State;

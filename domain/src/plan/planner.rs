@@ -8,7 +8,7 @@ use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::outcome::{GrantView, Refused, State};
 use crate::plan::{More, Plan};
-use crate::request::terms::Terms;
+use crate::request::Terms;
 use crate::Sale;
 
 /// Where a sale would stand after the changes planned so far.

@@ -1,8 +1,7 @@
 //! Judging a GRAB, in the order that the contract gives.
 
 use crate::codec::effect::{Change, Changes, Effect, Granting, Joining};
-use crate::draw::amounts::Amounts;
-use crate::draw::{Dice, Draw};
+use crate::draw::{Amounts, Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Holding, Lookup, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};

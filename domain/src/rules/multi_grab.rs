@@ -140,8 +140,7 @@ mod tests {
     use crate::admission::Admission;
     use crate::draw::Draw;
     use crate::model::outcome::State;
-    use crate::request::terms::Terms;
-    use crate::request::Amount;
+    use crate::request::{Amount, Terms};
     use crate::testing::{at, created, init};
 
     fn sale(supply: u64, terms: Terms) -> Sale {

@@ -9,8 +9,9 @@ use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Plan;
-use crate::request::terms::{Terms, TermsChange};
-use crate::request::{Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send};
+use crate::request::{
+    Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send, Terms, TermsChange,
+};
 use crate::rules::decide::Decision;
 use crate::state::status::PartView;
 use crate::Sale;

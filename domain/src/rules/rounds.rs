@@ -54,8 +54,7 @@ mod tests {
     use super::*;
     use crate::codec::effect::Change;
     use crate::model::outcome::{Misuse, Outcome};
-    use crate::request::terms::Terms;
-    use crate::request::{Amount, Grab, Import, Request};
+    use crate::request::{Amount, Grab, Import, Request, Terms};
     use crate::rounds::Schedule;
     use crate::rules::decide::decide_new;
     use crate::testing::{at, bytes_of, commit, created, init, reloaded, run};

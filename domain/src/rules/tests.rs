@@ -8,9 +8,10 @@ use crate::model::balances::Escrow;
 use crate::model::limits::{EFFECTS_PER_APPLY_MAX, GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::parts::{Pair, Split};
-use crate::request::terms::Terms;
-use crate::request::{Amount, Deed, Grab, Import, ListChange, Receive, Request, Restock};
-use crate::request::{Send, Settle, Wait, Which};
+use crate::request::{
+    Amount, Deed, Grab, Import, ListChange, Receive, Request, Restock, Send, Settle, Terms, Wait,
+    Which,
+};
 use crate::rounds::Schedule;
 use crate::testing::{at, created, grab, init, run};
 use crate::waitlist::WaitTerms;

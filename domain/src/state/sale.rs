@@ -3,14 +3,12 @@
 use crate::admission::users::Users;
 use crate::admission::{List, LISTS};
 use crate::dedup::{Fences, Restocks};
-use crate::draw::amounts::Amounts;
-use crate::draw::Draw;
+use crate::draw::{Amounts, Draw};
 use crate::ledger::{Block, HashKey, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
 use crate::model::outcome::Outcome;
 use crate::parts::Pairs;
-use crate::request::terms::Terms;
-use crate::request::{Amount, Now};
+use crate::request::{Amount, Now, Terms};
 use crate::rounds::Rounds;
 use crate::state::status::{Refusals, Tallies};
 use crate::waitlist::Waitlist;

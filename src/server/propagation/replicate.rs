@@ -10,8 +10,7 @@ use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::ffi::log;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::plan::Plan;
-use seckill_domain::position::EntriesAt;
+use seckill_domain::plan::{EntriesAt, Plan};
 
 /// The command that carries effects.
 pub const APPLY: &CStr = c"SECKILL.APPLY";
