@@ -62,7 +62,6 @@ mod rules {
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;
-    mod rounds;
     mod settle;
     mod tests;
     pub(crate) mod waitlist;

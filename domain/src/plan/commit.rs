@@ -9,10 +9,10 @@ use crate::dedup::Restocked;
 use crate::draw::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Ledger, NewGrant, Places};
+use crate::model::balances::count;
 use crate::model::outcome::State;
 use crate::parts::Pair;
 use crate::plan::Plan;
-use crate::state::status::count;
 use crate::Sale;
 
 impl Sale {

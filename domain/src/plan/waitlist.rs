@@ -7,10 +7,9 @@ use super::Planner;
 use crate::codec::effect::{Effect, Joining};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::NewGrant;
-use crate::model::balances::Stock;
+use crate::model::balances::{count, Stock};
 use crate::model::event::EventKind;
 use crate::model::outcome::{GrantView, Refused, State};
-use crate::state::status::count;
 use crate::waitlist::Waiter;
 use crate::Sale;
 

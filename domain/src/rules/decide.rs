@@ -12,6 +12,7 @@ use crate::model::limits::{
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::plan::{Plan, Planner};
 use crate::request::{Now, Request};
+use crate::rounds::Schedule;
 use crate::rules::waitlist::frees;
 use crate::state::rounds::RoundView;
 use crate::waitlist::Waitlist;
@@ -208,6 +209,48 @@ impl Sale {
             return Decision::misuse(Misuse::Exhausted);
         }
         Decision { outcome, plan: Some(planner.finish(changes, places, Some(now.run))) }
+    }
+}
+
+/// How the next round of a sale that repeats begins: when, and with what.
+impl Sale {
+    /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
+    /// change comes alone, before anything else is judged.
+    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        let next = self.next_round(now).filter(|_| self.awaits == 0)?;
+        Some(self.change(Outcome::NextRound, next, now))
+    }
+
+    /// The round that begins before anything else is judged; `None` when the stored one goes on,
+    /// or when the series is over.
+    pub(crate) fn next_round<'a>(&self, now: &Now) -> Option<Effect<'a>> {
+        let schedule = self.terms.schedule.as_ref()?;
+        let t = self.time(now);
+        let last = match self.terms.close_at {
+            0 => t,
+            close_at => t.min(close_at - 1),
+        };
+        let round = schedule.round_at(last);
+        (round > self.balances.round).then(|| {
+            let supply = self.supply_of(schedule, round);
+            Effect::Round { round, supply }
+        })
+    }
+
+    /// What the round begins with. With CARRY every round leaves what it has to the next, also
+    /// one that passed while the server was down: the outcome does not depend on who was awake.
+    /// A round that nobody could ever ask in, because the sale was not there, leaves nothing.
+    fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
+        let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
+        if !schedule.carry {
+            return base;
+        }
+        let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
+        let leaves = self.balances.round >= first;
+        let skipped = round.saturating_sub(first.max(self.balances.round + 1));
+        let left = if leaves { self.balances.available } else { 0 };
+        let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
+        (u128::from(base) + carried).min(INTEGER_MAX.into()) as u64
     }
 }
 
