@@ -257,7 +257,17 @@ pub struct Position {
 impl Position {
     /// Appends the text.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        put_base_36(out, self.version);
+        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        let (mut text, mut start, mut rest) = ([0; DIGITS_MAX], DIGITS_MAX, self.version);
+        loop {
+            start -= 1;
+            text[start] = DIGITS[(rest % 36) as usize];
+            rest /= 36;
+            if rest == 0 {
+                break;
+            }
+        }
+        out.extend_from_slice(&text[start..]);
         if let Some(EntriesAt { form, id }) = self.entries {
             out.push(b':');
             put_decimal(out, form.number());
@@ -283,21 +293,6 @@ impl Position {
 
 /// Digits of the largest number in base 36.
 const DIGITS_MAX: usize = 13;
-
-/// Appends a number in base 36: every grant carries one.
-fn put_base_36(out: &mut Vec<u8>, number: u64) {
-    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let (mut text, mut start, mut rest) = ([0; DIGITS_MAX], DIGITS_MAX, number);
-    loop {
-        start -= 1;
-        text[start] = DIGITS[(rest % 36) as usize];
-        rest /= 36;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&text[start..]);
-}
 
 fn stream_id(text: &[u8]) -> Option<StreamId> {
     let dash = text.iter().position(|byte| *byte == b'-')?;

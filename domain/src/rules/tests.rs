@@ -5,7 +5,7 @@
 use crate::admission::{Admission, List};
 use crate::codec::effect::{Change, Effect, UsersChange};
 use crate::model::balances::Escrow;
-use crate::model::limits::{EFFECTS_PER_APPLY_MAX, GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
+use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::parts::{Pair, Split};
 use crate::request::{
@@ -156,7 +156,7 @@ fn what_moves_between_parts_up_to_the_largest_number() {
 
 #[test]
 fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
-    let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64 - 1;
+    let last_version = INTEGER_MAX - 1;
     type Set = fn(&mut Sale, u64);
     let cases: [(Set, u64); 3] = [
         (|it, version| it.balances.version = version, last_version),

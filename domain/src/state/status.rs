@@ -301,11 +301,11 @@ impl Sale {
     }
 
     fn state_at(&self, t: u64) -> &'static str {
-        match self.window(t) {
-            Some(Outcome::Closed) => return "closed",
+        match self.judge_time(t) {
+            Err(Outcome::Closed) => return "closed",
             _ if self.paused => return "paused",
-            Some(_) => return "pending",
-            None => {}
+            Err(_) => return "pending",
+            Ok(()) => {}
         }
         match self.stock() {
             Stock::Available => "open",

@@ -313,13 +313,11 @@ impl Effect<'_> {
     }
 }
 
-impl Granting<'_> {
-    /// State and deadline of the grant when it is made at `t`.
-    pub fn state_at(&self, t: u64) -> (State, u64) {
-        match self.hold_ms {
-            0 => (State::Sold, 0),
-            ms => (State::Held, t + ms),
-        }
+/// State and deadline of a grant that is made at `t`.
+pub fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
+    match hold_ms {
+        0 => (State::Sold, 0),
+        ms => (State::Held, t + ms),
     }
 }
 
