@@ -171,6 +171,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_varint_has_64_bits_at_the_most() {
+        for (first, last, value) in [
+            (0xff, 1, Some(u64::MAX)),
+            (0x80, 0, Some(0)),
+            (0x80, 1, Some(1 << 63)),
+            (0x80, 2, None),
+            (0xff, 0x7f, None),
+            (0x80, 0x81, None),
+        ] {
+            let bytes = [[first; 9].as_slice(), &[last, 0]].concat();
+            assert_eq!(Reader::new(&bytes).varint(), value, "{first} {last}");
+        }
+    }
+
     /// A page takes what fits to the last byte; only the first grows step by step.
     #[test]
     fn pages_are_filled_to_the_end() {

@@ -161,7 +161,7 @@ fn keys_that_come_twice_are_seen_while_building() {
 
 #[test]
 fn a_gap_of_another_time_or_key_does_no_harm() {
-    let (mut index, mut gaps) = (Index::default(), Vec::new());
+    let (mut index, mut gaps, mut other) = (Index::default(), Vec::new(), Index::default());
     for key in 1..=60_000u32 {
         let hash = mix(key.into());
         let Entry::Vacant(vacant) = index.entry(hash, |v| v.number == key) else { panic!("{key}") };
@@ -174,6 +174,9 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
             _ => Vacant { place: gaps[key as usize - 1].place + 1, ..gaps[key as usize - 1] },
         };
         index.insert_into(gap, hash, value(key));
+        // It grows when it would have without a gap.
+        other.insert(hash, value(key));
+        assert_eq!(index.heap_bytes(), other.heap_bytes(), "{key}");
     }
     assert_eq!(index.len(), 60_000);
     assert_sorted(&index);
@@ -218,4 +221,13 @@ fn equal_hashes_end_at_the_last_depth() {
     assert_eq!((largest, built.shards.len()), (Some(12_288), DEPTH_MAX as usize + 1));
     assert_eq!(built.len(), u64::from(keys));
     assert_eq!(built.find(1 << 40, |v| v.number == keys), Some(value(keys)));
+}
+
+/// The last slots may be taken while there is room before them.
+#[test]
+fn a_shard_takes_what_has_an_empty_slot_behind_it() {
+    let mut shard = Shard::new(SLOTS_MIN, 0);
+    assert!(shard.insert(15, 9) && !shard.insert(15, 8) && shard.insert(13, 7));
+    assert!(shard.insert(13, 6) && !shard.insert(13, 5) && shard.insert(0, 4));
+    assert_eq!((shard.words[13..].to_vec(), shard.used), (vec![6, 7, 9], 4));
 }

@@ -143,7 +143,8 @@ impl Sale {
     }
 
     fn begin_round(&mut self, round: u64) {
-        self.start_round(round, self.balances.grants + 1);
+        let next = Ledger::starting(self.ledger.key(), self.balances.grants as u32, round);
+        self.start_round(next);
         if let Some(rounds) = self.rounds_mut() {
             rounds.note_total();
         }

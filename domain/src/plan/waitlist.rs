@@ -102,6 +102,8 @@ impl Checker<'_> {
         let Joining { ticket, user, req, .. } = *joining;
         let list = self.sale().waitlist().ok_or(Refused::Law)?;
         check(list.has_room() && ticket == list.totals.last_ticket + 1)?;
+        // Offers to those who wait end, for as long as they wait.
+        check(self.sale().terms.offer_ms() > 0)?;
         if let Some(waiter) = list.find(user) {
             // Only one that was dropped in the same step makes room for another.
             check(self.is_dropped(waiter.ticket))?;

@@ -256,7 +256,6 @@ impl Sale {
     ) -> Result<Box<Behind>, Outcome> {
         let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
         let mut service = Service::new(self, list, t, *due.balances);
-        due.seqs.iter().for_each(|seq| service.note_moved(*seq, State::Expired));
         let mut before = Vec::new();
         if let Some((ticket, reason)) = self.gone_at(grab.user, t) {
             service.leave_out(ticket);

@@ -153,13 +153,12 @@ impl<'s> Service<'s> {
         t: u64,
         balances: Balances,
     ) -> Service<'s> {
-        let can_offer = !sale.paused && sale.terms.offer_ms() > 0;
         Service {
             sale,
             list,
             t,
             balances,
-            is_open: can_offer && t >= sale.terms.open_at,
+            is_open: !sale.paused && t >= sale.terms.open_at,
             off: BTreeSet::new(),
             passed: BTreeMap::new(),
             moved: BTreeMap::new(),
@@ -186,7 +185,7 @@ impl<'s> Service<'s> {
     }
 
     /// Notes that a hold has expired in this step.
-    pub(crate) fn note_moved(&mut self, seq: u64, to: State) {
+    fn note_moved(&mut self, seq: u64, to: State) {
         self.moved.insert(seq, to);
         let Some(grant) = self.sale.ledger.grant(seq) else { return };
         match (grant.state.is_live(), to.is_live()) {

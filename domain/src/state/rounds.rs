@@ -1,6 +1,6 @@
 //! A sale across its rounds: the stored one and those that are over but still kept.
 
-use crate::ledger::{Grant, HashKey, Holding, Ledger, Lookup};
+use crate::ledger::{Grant, Holding, Ledger, Lookup};
 use crate::model::balances::Balances;
 use crate::model::outcome::State;
 use crate::request::Now;
@@ -159,10 +159,9 @@ impl Sale {
     pub fn shed(&mut self) -> bool {
         self.rounds_mut().is_some_and(Rounds::shed)
     }
-    /// Puts the stored round aside and starts the next with an empty ledger. The numbers follow.
-    pub(crate) fn start_round(&mut self, round: u64, first_seq: u64) {
-        let key: HashKey = self.ledger.key();
-        let next = Ledger::starting(key, first_seq.saturating_sub(1) as u32, round);
+
+    /// Puts the stored round aside and starts the next with this empty ledger. The numbers follow.
+    pub(crate) fn start_round(&mut self, next: Ledger) {
         let ledger = core::mem::replace(&mut self.ledger, next);
         let balances = self.balances;
         if let Some(rounds) = self.rounds_mut() {

@@ -110,6 +110,18 @@ fn rounds_have_their_grants_and_pages_go_on() {
     assert_eq!(totals, [(2, 9, 1, 1), (1, 9, 3, 3), (0, 9, 2, 2)]);
 }
 
+/// A hundred rounds are shown, the stored one among them.
+#[test]
+fn the_oldest_totals_are_forgotten() {
+    let mut sale = repeating(Rules::default());
+    for round in 0..130 {
+        grab(&mut sale, 1, round * 1000 + 500);
+        let shown: Vec<u64> = sale.round_totals().map(|total| total.round).collect();
+        let expected = ((round + 1).saturating_sub(100)..=round).rev();
+        assert_eq!(shown, expected.collect::<Vec<_>>());
+    }
+}
+
 /// Somebody is served when units are there, or dropped when their time is over: then, and not
 /// before, the sweeper has something to do.
 #[test]

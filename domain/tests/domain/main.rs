@@ -10,6 +10,7 @@
 //! * `sound` tells whether what came out is a sale like any other; `make fuzz` uses it too.
 //! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
 //! * `due` is what a sale says between calls: what is due next, and in which round a grant is.
+//! * `waiting` is whom the waiting list serves, and whom it drops.
 //! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
 //! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
 
@@ -25,6 +26,7 @@ mod ledger;
 mod masses;
 mod property;
 mod simulation;
+mod waiting;
 
 use seckill_oracle::{oracle, rebuild, shorthand, sim, sound, world};
 use seckill_random as random;

@@ -2,9 +2,9 @@
 //! no test notices: `make mutants`.
 //!
 //! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
-//! `target/mutants`. So a mutant costs no build, only tests until the first one fails: those of the
-//! domain for its code, those of the server for the commands'. What came of each is written down at
-//! once; started again with the same sources and seed, it goes on where it was stopped.
+//! `target/mutants`. So a mutant costs no build, only tests until the first one fails: of those of
+//! the domain and of the server the ones that come to it, the quickest first. What came of each is
+//! written down at once; started again with the same sources and seed, it goes on from there.
 
 mod find;
 mod reach;
@@ -41,7 +41,7 @@ struct Options {
     /// Only those of files whose path begins so
     #[arg(long, value_name = "PATH", default_value = "")]
     only: String,
-    /// Mutants of the domain that are tried at a time
+    /// Mutants that are tried at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// Longest time for the tests of one program, in seconds: more on a machine that is busy
@@ -50,9 +50,6 @@ struct Options {
     /// Leave out the long tests of the domain: some mutants survive that they would catch
     #[arg(long)]
     quick: bool,
-    /// Don't run the server tests without a mutant first
-    #[arg(long)]
-    no_baseline: bool,
     /// Forget what came of the mutants that were tried already
     #[arg(long)]
     fresh: bool,
@@ -88,14 +85,11 @@ fn run(options: &Options) -> Result<bool, String> {
     let (chosen, mut programs) = build(&tree, &all, options.count)?;
     programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
-    if book.outcomes.is_empty() && !options.no_baseline && !programs.server.is_empty() {
-        check_baseline(&programs, tree.folder())?;
-    }
     let started = Instant::now();
     let tests = reach::measure(&programs, &folder, options.jobs, options.quick)?;
     let took: f64 = tests.iter().map(|test| test.takes.as_secs_f64()).sum();
-    eprintln!("{} tests of the domain take {took:.0} s", tests.len());
-    try_all(&chosen, &Tried { programs, tests, folder: tree.folder() }, options.jobs, &mut book)?;
+    eprintln!("{} tests take {took:.0} s", tests.len());
+    try_all(&chosen, &programs, &tests, options.jobs, &mut book);
     eprintln!("{} s", started.elapsed().as_secs());
     report(&root, &chosen, &book)
 }
@@ -131,17 +125,6 @@ fn build<'m>(
         chosen.extend(numbered.by_ref().take(gone.len()));
     }
     Err(format!("After {BUILDS_MAX} builds the compiler still refuses some"))
-}
-
-/// With no mutant switched on all tests must pass, or nothing is learned from those that fail.
-fn check_baseline(programs: &Programs, folder: &Path) -> Result<(), String> {
-    let started = Instant::now();
-    let outcome = run::commands(programs, folder, 0);
-    eprintln!("without a mutant the server tests take {} s", started.elapsed().as_secs());
-    match outcome {
-        Outcome::Survived => Ok(()),
-        _ => Err(format!("The tests fail without any mutant: {outcome:?}")),
-    }
 }
 
 /// What came of the mutants that were tried.
@@ -191,45 +174,29 @@ impl Book {
     }
 }
 
-/// What mutants are tried with.
-struct Tried<'a> {
-    programs: Programs,
-    tests: Vec<Test>,
-    /// The copy of the sources.
-    folder: &'a Path,
-}
-
-/// Tries all mutants that were not tried before: those of the commands one after the other, because
-/// a server has two cores to itself, then those of the domain side by side.
+/// Tries all mutants that were not tried before, side by side.
 fn try_all(
     chosen: &Numbered<'_>,
-    tried: &Tried<'_>,
+    programs: &Programs,
+    tests: &[Test],
     jobs: usize,
     book: &mut Book,
-) -> Result<(), String> {
-    let Tried { programs, tests, folder } = tried;
+) {
     let left = chosen.iter().filter(|(number, _)| !book.outcomes.contains_key(number));
-    let (domain, commands): (Vec<_>, Vec<_>) = left.partition(|(_, it)| it.is_domain());
-    let (queue, book) = (Mutex::new(VecDeque::from(domain)), Mutex::new(book));
+    let (queue, book) = (Mutex::new(left.collect::<VecDeque<_>>()), Mutex::new(book));
     let next = || queue.lock().ok()?.pop_front();
-    let note = |number: usize, mutant: &Mutant, outcome| {
-        if let Ok(mut book) = book.lock() {
-            book.note(number, mutant, outcome);
-        }
-    };
-    for (number, mutant) in commands {
-        note(*number, mutant, run::commands(programs, folder, *number));
-    }
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
                 while let Some((number, mutant)) = next() {
-                    note(*number, mutant, run::domain(tests, programs, folder, *number));
+                    let outcome = run::mutant(tests, programs, *number);
+                    if let Ok(mut book) = book.lock() {
+                        book.note(*number, mutant, outcome);
+                    }
                 }
             });
         }
     });
-    Ok(())
 }
 
 /// Tells what survived. True when enough was caught.

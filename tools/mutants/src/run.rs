@@ -2,8 +2,8 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,44 +25,44 @@ pub enum Outcome {
     Unreached,
 }
 
-/// Tests of the domain that take so long at most are run together, those of the first kind first;
+/// Tests that take so long at most are run together, those of the first kind first;
 /// each of the others by itself.
 const TOGETHER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 /// A test with a mutant has so many times as long as without it, and so long at least.
 const PATIENCE: (u32, Duration) = (8, Duration::from_secs(10));
 /// The memory that a program may have, in KiB: some mutants ask for ever more.
 const MEMORY_KIB: usize = 6 << 20;
-/// Server tests that say much in little time, tried first.
-const QUICK_SERVER: [&str; 9] = [
-    "commands::",
-    "errors::",
-    "mgrab::",
-    "holds::",
-    "command_info::",
-    "outbox::",
-    "replication::",
-    "red_packets::",
-    "no_trace::",
-];
 /// Server tests that measure time or memory: another load could fail them.
-const MEASURING_SERVER: [&str; 7] =
+pub const MEASURING_SERVER: [&str; 7] =
     ["soak", "fork::", "flood::", "memory::", "due_at_once::", "budget::", "defrag::"];
 
-/// Tries the mutant `number` on those tests of the domain that come to it.
-pub fn domain(tests: &[Test], programs: &Programs, folder: &Path, number: usize) -> Outcome {
+/// Tries the mutant `number` on those tests that come to it.
+pub fn mutant(tests: &[Test], programs: &Programs, number: usize) -> Outcome {
     let reaching: Vec<&Test> = tests.iter().filter(|test| test.reached.contains(&number)).collect();
     if reaching.is_empty() {
         return Outcome::Unreached;
     }
-    for batch in batches(&reaching, &programs.domain) {
-        // One at a time: there is another mutant beside it.
-        let mut words = vec!["--test-threads=1", "--exact"];
-        words.extend(batch.iter().map(|test| test.name.as_str()));
+    let batches = batches(&reaching, programs).into_iter();
+    let mut outcomes = batches.map(|batch| together(batch, programs, number));
+    outcomes.find(|outcome| *outcome != Outcome::Survived).unwrap_or(Outcome::Survived)
+}
+
+/// Tries it on tests of one program. A server test that fails must do so twice: some measure time.
+fn together(mut batch: Vec<&Test>, programs: &Programs, number: usize) -> Outcome {
+    while let Some(first) = batch.first() {
         let takes: Duration = batch.iter().map(|test| test.takes).sum();
         let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(programs.deadline);
-        let Some(program) = batch.first().map(|test| &test.program) else { continue };
-        match noting(deadline, program, &folder.join("domain"), number, &words, &[]) {
-            Outcome::Survived => {}
+        let (folder, is_server) =
+            (programs.folder(&first.program), programs.server.contains(&first.program));
+        let run = |names: &[&str]| {
+            // One at a time: there is another mutant beside it.
+            let words = [&["--test-threads=1", "--exact"], names].concat();
+            noting(deadline, &first.program, &folder, number, &words, &[])
+        };
+        match run(&batch.iter().map(|test| test.name.as_str()).collect::<Vec<_>>()) {
+            Outcome::Caught(test) if is_server && run(&[&test]) == Outcome::Survived => {
+                batch.retain(|other| other.name != test);
+            }
             other => return other,
         }
     }
@@ -70,11 +70,11 @@ pub fn domain(tests: &[Test], programs: &Programs, folder: &Path, number: usize)
 }
 
 /// Tests of one program each that are run together, the quickest first.
-fn batches<'t>(tests: &[&'t Test], programs: &[PathBuf]) -> Vec<Vec<&'t Test>> {
+fn batches<'t>(tests: &[&'t Test], programs: &Programs) -> Vec<Vec<&'t Test>> {
     let mut batches = Vec::new();
     let mut shortest = Duration::ZERO;
     for longest in TOGETHER {
-        for program in programs {
+        for program in programs.all() {
             let is_in =
                 |it: &&&Test| it.program == *program && (shortest..longest).contains(&it.takes);
             batches.push(tests.iter().filter(is_in).copied().collect());
@@ -86,50 +86,6 @@ fn batches<'t>(tests: &[&'t Test], programs: &[PathBuf]) -> Vec<Vec<&'t Test>> {
     batches
 }
 
-/// Tries the mutant `number` (0: none) on the tests of the commands and of the server. One that
-/// fails must do so twice: some of them measure time.
-pub fn commands(programs: &Programs, folder: &Path, number: usize) -> Outcome {
-    for program in &programs.command {
-        match run(programs, program, folder, number, &[]) {
-            Outcome::Survived => {}
-            other => return other,
-        }
-    }
-    let skips = |names: &[&'static str]| {
-        names.iter().flat_map(|name| ["--skip", name]).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let quick: Vec<String> = QUICK_SERVER.map(str::to_owned).to_vec();
-    let rest = [skips(&QUICK_SERVER), skips(&MEASURING_SERVER)].concat();
-    for stage in [quick, rest] {
-        for program in &programs.server {
-            let mut stage = stage.clone();
-            loop {
-                let words: Vec<&str> = stage.iter().map(String::as_str).collect();
-                let test = match run(programs, program, folder, number, &words) {
-                    Outcome::Survived => break,
-                    Outcome::Caught(test) => test,
-                    other => return other,
-                };
-                match run(programs, program, folder, number, &["--exact", &test]) {
-                    Outcome::Survived => stage.extend(["--skip".to_owned(), test]),
-                    other => return other,
-                }
-            }
-        }
-    }
-    Outcome::Survived
-}
-
-fn run(
-    programs: &Programs,
-    program: &Path,
-    folder: &Path,
-    number: usize,
-    words: &[&str],
-) -> Outcome {
-    noting(programs.deadline, program, folder, number, words, &[])
-}
-
 /// Runs a test program until a test fails or it ends, with these variables beside the mutant's.
 pub fn noting(
     deadline: Duration,
@@ -139,8 +95,10 @@ pub fn noting(
     words: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Outcome {
-    let started = Command::new("sh")
-        .args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"")])
+    // It ends with the thread that waits for it, and its servers with it.
+    let limited = format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"");
+    let started = seckill_harness::process::command("sh".as_ref())
+        .args(["-c", &limited])
         .arg(program)
         .args(words)
         .current_dir(folder)

@@ -25,6 +25,20 @@ pub struct Programs {
     pub server: Vec<PathBuf>,
     /// Longest time for the tests of one of them.
     pub deadline: Duration,
+    /// The copy of the sources.
+    copy: PathBuf,
+}
+
+impl Programs {
+    /// All of them, those first whose tests are quick.
+    pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.domain.iter().chain(&self.command).chain(&self.server)
+    }
+
+    /// The folder that its tests run in.
+    pub fn folder(&self, program: &PathBuf) -> PathBuf {
+        self.copy.join(if self.domain.contains(program) { "domain" } else { "" })
+    }
 }
 
 /// What did not build: the numbers of mutants, perhaps none, and what the compiler said.
@@ -55,11 +69,6 @@ impl Tree {
             put(&root.join(name), &copy.join(name))?;
         }
         Ok(Tree { root: root.to_owned(), copy })
-    }
-
-    /// Where the copy is.
-    pub fn folder(&self) -> &Path {
-        &self.copy
     }
 
     /// Writes all files that mutants are in, and the two with the switch.
@@ -121,7 +130,7 @@ impl Tree {
         let messages: Vec<Value> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ok(match built.status.success() {
-            true => Ok(programs(&messages)),
+            true => Ok(programs(&messages, &self.copy)),
             false => Err(self.broken(&messages)),
         })
     }
@@ -131,36 +140,35 @@ impl Tree {
         let errors = messages.iter().map(|message| &message["message"]);
         for error in errors.filter(|message| message["level"] == "error") {
             broken.said += error["rendered"].as_str().unwrap_or_default();
-            let spans = error["spans"].as_array().into_iter().flatten();
-            for span in spans.filter(|span| span["is_primary"] == true) {
+            let spans: Vec<&Value> = error["spans"].as_array().into_iter().flatten().collect();
+            let line = |span: &Value| span["line_start"].as_u64().unwrap_or(1) as usize;
+            for span in spans.iter().filter(|span| span["is_primary"] == true) {
                 let path = self.copy.join(span["file_name"].as_str().unwrap_or_default());
-                let line = span["line_start"].as_u64().unwrap_or(1) as usize;
-                broken.numbers.extend(numbers_near(&read(&path).unwrap_or_default(), line));
+                let (text, at) = (read(&path).unwrap_or_default(), line(span));
+                let near = [0, LINES_BESIDE]
+                    .map(|beside| numbers_in(&text, at.saturating_sub(beside), at + beside));
+                // A borrow that does not end: what is told of goes from its begin to its end.
+                let lines = || spans.iter().map(|span| line(span));
+                let between =
+                    numbers_in(&text, lines().min().unwrap_or(1), lines().max().unwrap_or(1));
+                let found = near.into_iter().chain([between]).find(|numbers| !numbers.is_empty());
+                broken.numbers.extend(found.unwrap_or_default());
             }
         }
         broken
     }
 }
 
-/// The mutants in this line, or else in those beside it.
-fn numbers_near(text: &str, line: usize) -> BTreeSet<usize> {
-    let within = |beside: usize| {
-        let first = line.saturating_sub(beside + 1);
-        let lines = text.lines().skip(first).take(2 * beside + 1);
-        let calls = lines.flat_map(|line| line.split("seckill_mutant(").skip(1));
-        let number = |rest: &str| rest.split(')').next()?.parse().ok();
-        calls.filter_map(number).collect::<BTreeSet<usize>>()
-    };
-    let here = within(0);
-    if here.is_empty() {
-        within(LINES_BESIDE)
-    } else {
-        here
-    }
+/// The mutants from one line to another.
+fn numbers_in(text: &str, first: usize, last: usize) -> BTreeSet<usize> {
+    let first = first.saturating_sub(1);
+    let lines = text.lines().skip(first).take(last - first);
+    let calls = lines.flat_map(|line| line.split("seckill_mutant(").skip(1));
+    calls.filter_map(|rest| rest.split(')').next()?.parse().ok()).collect()
 }
 
-fn programs(messages: &[Value]) -> Programs {
-    let mut programs = Programs::default();
+fn programs(messages: &[Value], copy: &Path) -> Programs {
+    let mut programs = Programs { copy: copy.to_owned(), ..Programs::default() };
     for message in messages {
         let Some(path) = message["executable"].as_str() else { continue };
         let target = &message["target"];

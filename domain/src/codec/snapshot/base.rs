@@ -50,7 +50,7 @@ pub struct Base {
     /// How the oldest round begins that is kept; in a sale without rounds there is one.
     start: RoundStart,
     pub(super) rounds: Option<RoundsOver>,
-    initial_terms: Terms,
+    pub(super) initial_terms: Terms,
     terms: Terms,
     /// What it was given and has moved in all, if it is a part of a split.
     pub(super) escrow: Option<Escrow>,
@@ -249,9 +249,8 @@ impl Sale {
 
     /// Puts the stored round aside and begins the one that follows it, which was checked.
     pub(crate) fn follow_round(&mut self, next: &RoundStart) {
-        self.start_round(next.round, u64::from(next.grants_before) + 1);
         if let Some(ledger) = next.ledger(self.ledger.key()) {
-            self.ledger = ledger;
+            self.start_round(ledger);
         }
     }
 }

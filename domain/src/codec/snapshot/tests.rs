@@ -10,7 +10,7 @@ use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
 use crate::request::{Amount, Grab, Receive, Request, Restock, Send, Terms, Wait};
 use crate::rounds::{Schedule, Total};
-use crate::testing::{bytes_of, created, grab, init, run};
+use crate::testing::{at, bytes_of, commit, created, grab, init, run};
 use crate::waitlist::WaitTerms;
 use crate::Sale;
 
@@ -271,6 +271,51 @@ fn a_base_announces_the_amounts_of_its_draw() {
             assert_eq!(other.begin([1, 2]).is_ok(), taken, "{amounts} amounts");
         }
     }
+}
+
+/// How amounts are drawn stays as it was at the beginning.
+#[test]
+fn a_base_with_another_draw_is_refused() {
+    let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
+    for (min, taken) in [(2, true), (1, false)] {
+        let Some(Piece::Base(mut base)) = sale.pieces().next() else { panic!("no base") };
+        base.initial_terms.draw = Some(Draw::Packets { packets: 3, min });
+        assert_eq!(base.begin([1, 2]).is_ok(), taken, "{min}");
+    }
+}
+
+/// A dump comes to what its base says, whichever number does not.
+#[test]
+fn a_dump_that_comes_to_something_else_is_refused() {
+    let sale = with_rounds(None);
+    let altered = |alter: fn(&mut Base)| {
+        let mut pieces: Vec<_> = sale.pieces().collect();
+        let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
+        alter(base);
+        load(&pieces).map(drop)
+    };
+    assert_eq!(altered(|_| {}), Ok(()));
+    let wrong: [fn(&mut Base); 5] = [
+        |base| (base.balances.available, base.balances.sold) = (9, 0),
+        |base| base.winners += 1,
+        |base| base.restocks += 1,
+        |base| base.fences += 1,
+        |base| base.lists[0] = (1, 1),
+    ];
+    for (number, alter) in wrong.into_iter().enumerate() {
+        assert_eq!(altered(alter), Err(Refused::Law), "{number}");
+    }
+}
+
+/// Epochs that were announced and granted nothing are forgotten with the next grant.
+#[test]
+fn epochs_that_granted_nothing_are_forgotten() {
+    let mut sale = created(&init(9, Terms::default()), 1);
+    assert!(sale.ledger.expect_epoch(1, 0) && sale.ledger.expect_epoch(7, 9));
+    let request = Request::Grab(Grab { user: b"u", amount: Amount::Unsaid, req: None });
+    let decision = sale.decide(&request, &at(5));
+    commit(&mut sale, &decision);
+    assert_eq!(sale.ledger.epochs(), [(1, sale.balances.epoch)]);
 }
 
 /// Entries have tickets that were given out, in a sale whose offers end.
