@@ -238,8 +238,8 @@ impl<'s> Dice<'s> {
     }
 }
 
-/// What a hash under the secret of a sale is for. It is the first byte that is hashed, so no two uses of a secret hash the
-/// same bytes.
+/// What a hash under the secret of a sale is for. It is the first byte that is hashed, so no two
+/// uses of a secret hash the same bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Purpose {
@@ -248,9 +248,9 @@ pub(crate) enum Purpose {
     Sample = b's',
 }
 
-/// 64 uniform bits for `parts`, one behind the other, by SipHash-2-4 (Aumasson and Bernstein, 2012),
-/// a keyed pseudo-random function: nobody can guess what is drawn or choose an id that passes, and
-/// all nodes agree. Compiled into the caller, who knows how many parts there are: a sample is asked
+/// 64 uniform bits for `parts`, one behind the other, by SipHash-2-4 (Aumasson and Bernstein,
+/// 2012), a keyed pseudo-random function: nobody can guess what is drawn or choose an id that
+/// passes, and all nodes agree. Compiled into the caller, who knows how many parts there are: a sample is asked
 /// on every call of a rush.
 #[inline(always)]
 pub(crate) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {

@@ -1,3 +1,5 @@
+//! Drawn amounts, the list of those that are still to be drawn, and the hash under it all.
+
 #![cfg(test)]
 
 use super::*;

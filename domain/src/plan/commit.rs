@@ -134,6 +134,7 @@ impl Sale {
     }
 
     /// Enters a grant of `at`, which belongs to `places` if it was looked up.
+    #[inline]
     pub(super) fn record(&mut self, grant: &Granting<'_>, at: u64, places: Option<&Places>) {
         let Granting { user, req, qty, hold_ms } = *grant;
         let (state, held_until) = state_at(hold_ms, at);

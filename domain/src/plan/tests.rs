@@ -1,3 +1,5 @@
+//! Plans of one version of a sale, and where the changes of each of its commands belong.
+
 #![cfg(test)]
 
 use super::*;

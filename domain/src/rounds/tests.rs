@@ -1,3 +1,5 @@
+//! When rounds begin, what is kept of those that are over, and how a sale goes through them.
+
 #![cfg(test)]
 
 use super::*;

@@ -151,9 +151,14 @@ impl Sale {
         places: Option<&Places>,
         now: &Now,
     ) -> Decision<'a> {
-        // Nearly always nothing comes before.
-        let mut changes = if due.is_empty() { Changes::new() } else { due.changes() };
-        changes.extend(effects.into_iter().map(Change::untimed));
+        let mut effects = effects.into_iter().map(Change::untimed);
+        let mut changes = match effects.next() {
+            // Nearly always: nothing is to be put together.
+            Some(first) if due.is_empty() => Changes::from_buf([first]),
+            None if due.is_empty() => return Decision::refuse(outcome),
+            first => due.changes().into_iter().chain(first).collect(),
+        };
+        changes.extend(effects);
         // In a plain sale nobody waits.
         if self.extras.is_some() {
             self.serve(&mut changes, now);
@@ -317,7 +322,7 @@ impl<'s, 'a> DueHolds<'s, 'a> {
 impl Sale {
     /// The user's own due holds: they expire before anything is judged, the earliest first. Of very
     /// many a call writes a part.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn own_due<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'_, 'a> {
         let mut due = DueHolds::of(Seqs::new(), &self.balances);
         let may_have = !found.is_vacant() && self.ledger.holds().are_due(t);
@@ -359,6 +364,9 @@ impl Sale {
         t: u64,
         mut enough: impl FnMut(&DueHolds<'_, '_>) -> bool,
     ) {
+        if !ledger.holds().are_due(t) {
+            return;
+        }
         for (_, seq) in ledger.holds().due(t) {
             if enough(due) {
                 break;

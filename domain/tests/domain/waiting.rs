@@ -2,8 +2,7 @@
 
 use seckill_domain::effect::{Change, Effect, Joining};
 use seckill_domain::outcome::{Misuse, Outcome};
-use seckill_domain::request::{Amount, Grab, Import, Request, Wait};
-use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::request::{Amount, Grab, Import, Request, Terms, TermsChange, Wait};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 use seckill_oracle::sales::{created, run};
