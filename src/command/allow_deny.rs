@@ -1,7 +1,7 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::admission::List;
@@ -29,20 +29,16 @@ const ERRORS: &[&str] = &[
 
 pub const ALLOW: Spec = Spec {
     name: "SECKILL.ALLOW",
-    handler: allow,
     arity: -4,
     flags: "write deny-oom",
-    acl: vocabulary::ACL_OPERATOR,
     keys: vocabulary::CHANGES,
     summary: "Adds users to those whom ALLOWLIST lets in, or removes them",
     complexity: "O(N) where N is the number of users given",
-    since: FIRST,
-    tips: &[],
     args: ARGS,
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.ALLOW drop ADD alice bob",
-    internal: false,
+    ..vocabulary::operator(allow)
 };
 
 pub const DENY: Spec = Spec {

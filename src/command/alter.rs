@@ -3,22 +3,16 @@
 
 use super::args::{Args, Parsed};
 use super::options::Options;
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, terms};
 use crate::server::call::Call;
 use seckill_domain::request::{Request, TermsChange};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ALTER",
-    handler: run,
     arity: -3,
-    flags: "write",
-    acl: vocabulary::ACL_OPERATOR,
     keys: terms::ALTERS,
     summary: "Changes the terms of grants to come; at least one option is needed, 0 means none",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: terms::ALTER_ARGS,
     reply: "`OK`: these are the terms now. Grants that exist are not touched.",
     errors: &[
@@ -43,7 +37,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_TYPE,
     ],
     example: "SECKILL.ALTER drop LIMIT 3",
-    internal: false,
+    ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -2,15 +2,15 @@
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
 use super::errors;
+use super::pipeline;
 use super::pipeline::KEY;
-use super::pipeline::{self, Committed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
-use crate::server::call::Call;
+use super::vocabulary::{self, Arg, ArgKind, Spec};
+use crate::server::call::{Call, Committed};
 use crate::server::data_set::counts::{self, Load};
 use crate::server::ffi::random;
 use crate::server::module::info;
 use crate::server::propagation::outbox::{Appended, OpenStream, Outbox, Stream};
-use crate::server::value::key::Slot;
+use crate::server::value::key::NoSale;
 use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::outcome::Refused;
@@ -19,16 +19,12 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.APPLY",
-    handler: run,
     arity: -4,
-    flags: "write",
     acl: "write slow admin dangerous",
     keys: vocabulary::CHANGES,
     summary: "Applies changes that a primary decided; replicas and append-only files use it",
     complexity: "O(N) where N is the number of effects; a piece of a rewritten sale counts \
             as many as it has grants",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         Arg::new("position", ArgKind::Str).about(
@@ -41,10 +37,8 @@ pub const SPEC: Spec = Spec {
     internal: true,
     errors: &[errors::APPLY_REFUSED, errors::NO_SALE, errors::WRONG_TYPE],
     example: r#"SECKILL.APPLY drop 1z "\x00\x00\x00\x05alice\x01\x03o-7\x00\x02\x00""#,
+    ..vocabulary::operator(run)
 };
-
-/// What happened, unless it was a base, and what was committed.
-type Applied<'a, 'c> = (Option<Plan<'a>>, Committed<'c>);
 
 /// Why nothing was applied, and the error to reply.
 type Refusal = (Refused, &'static str);
@@ -54,13 +48,7 @@ fn run(call: &mut Call<'_>) {
         .map_err(refusal)
         .and_then(|(position, changes)| apply(call, position, changes));
     match applied {
-        Ok((plan, committed)) => {
-            pipeline::signal(call, KEY, &committed);
-            if let Some(plan) = &plan {
-                pipeline::notify(call, KEY, plan, &committed);
-            }
-            call.reply().ok();
-        }
+        Ok(()) => call.reply().ok(),
         Err((refused, error)) => {
             info::apply_refused(refused);
             call.reply().error(error);
@@ -86,37 +74,34 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(Position, Changes<'a>), Refused> {
 }
 
 /// Applies all changes or none, and replicates them.
-fn apply<'a, 'c>(
-    call: &mut Call<'c>,
-    position: Position,
-    changes: Changes<'a>,
-) -> Result<Applied<'a, 'c>, Refusal> {
+fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
     let outbox = call.outbox();
     let mut key = call.open(KEY);
-    let (plan, committed) = match key.slot() {
-        Slot::Sale(sale) => {
-            let plan = sale.check(position.version, changes).map_err(refusal)?;
-            let committed = match stream_of(sale, outbox, &plan, position)? {
-                None => {
-                    let committed = commit(sale, &plan);
-                    drop(key);
-                    committed
-                }
-                Some((stream, first)) => {
-                    drop(key);
-                    commit_with(call, &plan, stream, first)?
-                }
-            };
-            (plan, committed)
-        }
-        Slot::Foreign => return Err((Refused::Place, errors::WRONG_TYPE)),
-        Slot::Missing => {
+    let sale = match key.sale() {
+        Ok(sale) => sale,
+        Err(NoSale::Foreign) => return Err((Refused::Place, errors::WRONG_TYPE)),
+        Err(NoSale::Missing) => {
             drop(key);
             return begin(call, position, changes);
         }
     };
+    let plan = sale.check(position.version, changes).map_err(refusal)?;
+    let stream = stream_of(sale, outbox, &plan, position)?;
+    let committed = match &stream {
+        None => {
+            let committed = commit(sale, &plan);
+            drop(key);
+            committed
+        }
+        Some((stream, first)) => {
+            drop(key);
+            commit_with(call, &plan, stream, *first)?
+        }
+    };
     call.replicate_verbatim();
-    Ok((Some(plan), committed))
+    call.signal(KEY, &committed);
+    call.notify(KEY, &plan, &committed);
+    Ok(())
 }
 
 /// Where the entries of a plan go, and the id of the first. The sale and the command must agree
@@ -136,12 +121,12 @@ fn stream_of<'c>(
 
 /// Commits a plan whose entries go to `stream`. The sale is closed: opening the stream may run
 /// foreign code.
-fn commit_with<'c>(
-    call: &mut Call<'c>,
+fn commit_with<'s>(
+    call: &mut Call<'_>,
     plan: &Plan<'_>,
-    stream: Stream<'c>,
+    stream: &'s Stream<'_>,
     first: StreamId,
-) -> Result<Committed<'c>, Refusal> {
+) -> Result<Committed<'s>, Refusal> {
     let outbox = call.outbox();
     let open =
         stream.open_to_follow(|| pipeline::same_sale(&mut call.open(KEY), Some(plan)).is_some());
@@ -157,18 +142,18 @@ fn commit_with<'c>(
 
 /// Appends the entries as the primary did, as far as the stream takes them: it is the sale that
 /// must not be lost.
-fn append<'c>(
-    outbox: Outbox<'c>,
-    mut stream: Option<OpenStream<'c>>,
-    sale: &Sale,
+fn append<'s>(
+    outbox: Outbox<'_>,
+    mut stream: Option<OpenStream<'s>>,
+    sale: &mut Sale,
     plan: &Plan<'_>,
     first: StreamId,
-) -> Option<Appended<'c>> {
+) -> Option<Appended<'s>> {
     info::outbox_refused(match &mut stream {
-        Some(stream) => stream.follow(outbox, KEY, sale, plan, first),
+        Some(stream) => stream.append(outbox, KEY, sale, plan, Some(first)),
         None => plan.events.len() as u64,
     });
-    stream.and_then(OpenStream::close)
+    stream.map(OpenStream::close)
 }
 
 fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
@@ -182,34 +167,33 @@ fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
 
 /// Makes the sale that begins with the changes. It begins with an INIT or with the base of a
 /// rewritten log, which follow nothing.
-fn begin<'a, 'c>(
-    call: &mut Call<'c>,
-    position: Position,
-    changes: Changes<'a>,
-) -> Result<Applied<'a, 'c>, Refusal> {
+fn begin(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
     let (mut sale, plan) = create(position, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),
         _ => refusal(refused),
     })?;
     let outbox = call.outbox();
-    let mut committed = Committed { look_at: sale.next_look(), ..Committed::default() };
-    if let Some(plan) = &plan {
-        if let Some((stream, first)) = stream_of(&sale, outbox, plan, position)? {
-            let mut is_free = || matches!(call.open(KEY).slot(), Slot::Missing);
-            let open = stream.open_to_follow(&mut is_free);
-            if !is_free() {
-                open.into_iter().for_each(OpenStream::abandon);
-                return Err(refusal(Refused::Place));
-            }
-            committed.entries = append(outbox, open, &sale, plan, first);
+    let stream = match &plan {
+        Some(plan) => stream_of(&sale, outbox, plan, position)?,
+        None => None,
+    };
+    let mut committed = Committed::default();
+    if let Some((plan, (stream, first))) = plan.as_ref().zip(stream.as_ref()) {
+        let mut is_free = || call.open(KEY).sale().err() == Some(NoSale::Missing);
+        let open = stream.open_to_follow(&mut is_free);
+        if !is_free() {
+            open.into_iter().for_each(OpenStream::abandon);
+            return Err(refusal(Refused::Place));
         }
+        committed.entries = append(outbox, open, &mut sale, plan, *first);
     }
-    // The server notifies of the new key, in which foreign code may change the sale or have it go
-    // elsewhere, and its deadline with it.
     call.replicate_verbatim();
-    call.watch(KEY, committed.look_at.take());
-    call.open(KEY).fill(sale);
-    Ok((plan, committed))
+    call.put(KEY, sale);
+    call.signal(KEY, &committed);
+    if let Some(plan) = &plan {
+        call.notify(KEY, plan, &committed);
+    }
+    Ok(())
 }
 
 fn create(

@@ -1,28 +1,21 @@
 //! `SECKILL.AUDIT key`: recounts everything from the grants and compares.
 
 use super::pipeline;
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use crate::server::call::{Call, Reply};
 use seckill_domain::audit::Audit;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.AUDIT",
-    handler: run,
     arity: 2,
-    flags: "readonly",
     acl: "read slow admin",
-    keys: vocabulary::READS,
     summary: "Recounts a sale from its grants and compares",
     complexity: "O(N) where N is the number of grants",
-    since: FIRST,
-    tips: &[],
-    args: &[vocabulary::KEY],
     reply: "A map (a flat array in RESP2): `ok` 1 or 0, `grants`, `winners`, `supply`, \
         `available`, `held`, `sold` as counted, and `differences`, an array of `[field, stored, \
         counted]` that is empty when all is well.",
-    errors: vocabulary::NEEDS_SALE,
     example: "SECKILL.AUDIT drop",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -19,7 +19,6 @@ pub fn grammar_of(arg: &Arg) -> String {
     let value = match arg.kind {
         ArgKind::PureToken => String::new(),
         ArgKind::Block => children(" "),
-        ArgKind::OneOf if arg.token.is_some() => children("|"),
         ArgKind::OneOf => children(" | "),
         _ => arg.shown.unwrap_or(arg.name).to_owned(),
     };

@@ -1,22 +1,15 @@
 //! `SECKILL.ELSEWHERE key id n pass`: what the other parts of a split may still have.
 
 use super::args::{Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::request::{Elsewhere, Request};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ELSEWHERE",
-    handler: run,
     arity: 5,
-    flags: "write",
-    acl: vocabulary::ACL_OPERATOR,
-    keys: vocabulary::TAKES,
     summary: "Tells a part how many units the others may still have",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         vocabulary::SPLIT,
@@ -37,7 +30,7 @@ pub const SPEC: Spec = Spec {
         errors::NOT_THIS_SPLIT,
     ],
     example: "SECKILL.ELSEWHERE sale:phone:{p0} s-1 70 1",
-    internal: false,
+    ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {

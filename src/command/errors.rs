@@ -1,6 +1,8 @@
 //! Every error text, in one place. Constant, plain ASCII, the first word a code; what the caller
 //! sent is never part of one. Where a text names a bound, a test below compares it with the bound.
 
+use crate::server::propagation::outbox::NotTaken;
+use crate::server::value::key::NoSale;
 use seckill_domain::outcome::Misuse;
 
 /// The key holds something that is not a sale.
@@ -187,6 +189,25 @@ pub fn misuse(misuse: Misuse) -> &'static str {
         Misuse::MovedTooMany => MOVED_TOO_MANY,
         Misuse::Exhausted => EXHAUSTED,
         Misuse::Incomplete => INCOMPLETE,
+    }
+}
+
+impl From<NoSale> for &'static str {
+    fn from(why: NoSale) -> Self {
+        match why {
+            NoSale::Missing => NO_SALE,
+            NoSale::Foreign => WRONG_TYPE,
+        }
+    }
+}
+
+impl From<NotTaken> for &'static str {
+    fn from(why: NotTaken) -> Self {
+        match why {
+            NotTaken::NotHere => OUTBOX_NOT_HERE,
+            NotTaken::Refused => OUTBOX_REFUSED,
+            NotTaken::Changed => BEING_CHANGED,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let mut key = call.open(KEY);
     // A key that is gone, or that holds something else by now, costs this look and no more.
-    let Ok(sale) = pipeline::sale(key.slot()) else {
+    let Ok(sale) = key.sale() else {
         return Swept::default();
     };
     sale.forget_look();
@@ -27,15 +27,16 @@ pub fn run(call: &mut Call<'_>, most: usize) -> Swept {
         let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
         return Swept { settled: 0, next_look };
     };
-    let stream = pipeline::stream_of(sale, outbox, plan, None);
+    let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));
     drop(key);
     let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream };
-    let Ok(mut committed) = pipeline::commit_one(call, task, &now) else {
+    let Ok(mut committed) = pipeline::commit_one(call, &task, &now) else {
         return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     };
     // The sweeper keeps the deadline itself.
     let swept = Swept { settled: committed.settled as usize, next_look: committed.look_at.take() };
-    pipeline::propagate(call, KEY, plan, &committed);
-    pipeline::notify(call, KEY, plan, &committed);
+    call.replicate(KEY, plan, &committed);
+    call.signal(KEY, &committed);
+    call.notify(KEY, plan, &committed);
     swept
 }

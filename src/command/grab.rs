@@ -4,22 +4,16 @@
 use super::args::{is, Args, Parsed};
 use super::errors;
 use super::pipeline;
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use crate::server::call::Call;
 use seckill_domain::limits::TIME_MS_MAX;
 use seckill_domain::request::{Amount, Grab, Request, Wait};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.GRAB",
-    handler: run,
     arity: -3,
     flags: "write deny-oom fast",
-    acl: "write fast",
-    keys: vocabulary::TAKES,
     summary: "Takes units for a user, or says why not",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         vocabulary::USER,
@@ -86,7 +80,7 @@ pub const SPEC: Spec = Spec {
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.GRAB drop alice QTY 2 REQ order-7",
-    internal: false,
+    ..vocabulary::buyer(run)
 };
 
 fn run(call: &mut Call<'_>) {

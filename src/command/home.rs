@@ -4,22 +4,18 @@ use core::num::NonZeroU16;
 
 use super::args::{Args, Parsed};
 use super::errors;
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use crate::server::call::Call;
 use seckill_domain::limits::PARTS_MAX;
 use seckill_domain::parts::home_of;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.HOME",
-    handler: run,
     arity: 3,
     flags: "readonly fast allow-loading allow-stale",
     acl: "read fast",
     keys: &[],
     summary: "Shows which part of a split a user is at home in",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::USER,
         Arg::new("parts", ArgKind::Integer).about("how many parts there are, 1 to 1024"),
@@ -28,7 +24,7 @@ pub const SPEC: Spec = Spec {
         parts. Clients compute it themselves.",
     errors: &[errors::USER, errors::INTEGER, errors::SYNTAX],
     example: "SECKILL.HOME alice 16",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -2,7 +2,7 @@
 //! database knows and Redis lost.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::limits::TIME_MS_MAX;
@@ -10,15 +10,10 @@ use seckill_domain::request::{Import, Request};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.IMPORT",
-    handler: run,
     arity: -6,
     flags: "write deny-oom",
-    acl: vocabulary::ACL_OPERATOR,
-    keys: vocabulary::TAKES,
     summary: "Re-enters a sold grant that Redis lost, outside of window, pause and limits",
     complexity: "O(log N) where N is the number of held grants",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         vocabulary::USER,
@@ -52,7 +47,7 @@ pub const SPEC: Spec = Spec {
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.IMPORT drop frank 2 REQ order-2",
-    internal: false,
+    ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {

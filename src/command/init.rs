@@ -3,26 +3,22 @@
 use super::args::{Args, Parsed};
 use super::options::Options;
 use super::pipeline::KEY;
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply, terms};
-use crate::server::call::Call;
+use crate::server::call::{Call, Committed};
 use crate::server::ffi::random;
-use crate::server::value::key::Slot;
+use crate::server::propagation::outbox;
+use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request, Terms};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
-    handler: run,
     arity: -3,
     flags: "write deny-oom",
-    acl: vocabulary::ACL_OPERATOR,
     keys: terms::CREATES,
     summary: "Creates a sale; the same call again changes nothing",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: terms::INIT_ARGS,
     reply: "`OK`: the sale is there, created now or by an INIT with the same arguments.",
     errors: &[
@@ -63,7 +59,7 @@ pub const SPEC: Spec = Spec {
         errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
-    internal: false,
+    ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {
@@ -71,8 +67,7 @@ fn run(call: &mut Call<'_>) {
         Ok(init) => init,
         Err(error) => return call.reply().error(error),
     };
-    let is_new = matches!(call.open(KEY).slot(), Slot::Missing);
-    if !is_new {
+    if call.open(KEY).sale().err() != Some(NoSale::Missing) {
         return pipeline::run(call, Ok(Request::Init(init)));
     }
     match create(call, &init) {
@@ -98,16 +93,40 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     Ok(Init { supply, terms, amounts, id, secret })
 }
 
-/// Creates the sale where none is.
+/// Creates the sale where none is. Foreign code may run while its stream is opened, but not from
+/// its first entry on.
 fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
-    let now = call.now();
+    let (now, outbox) = (call.now(), call.outbox());
     let decision = decide_new(init, &now);
     let Some(plan) = &decision.plan else {
         return Ok(decision.outcome);
     };
-    let sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
-    let mut committed = pipeline::append_first(call, &sale, plan)?;
-    pipeline::propagate_first(call, plan, &mut committed, sale);
-    pipeline::notify(call, KEY, plan, &committed);
+    let mut sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
+    let name = sale.terms().outbox.clone();
+    if name.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
+        return Err(errors::OUTBOX_REFUSED);
+    }
+    let stream = name.map(|name| outbox.stream(&name, true));
+    let mut committed = Committed::default();
+    if let Some(stream) = &stream {
+        let mut is_free = || call.open(KEY).sale().err() == Some(NoSale::Missing);
+        let streams = outbox::open_all(&[(Some(stream), plan.events.len())], &mut is_free);
+        let streams = streams.map_err(|(_, why)| why)?;
+        let is_free = is_free();
+        for mut stream in streams.into_iter().flatten() {
+            if !is_free {
+                stream.abandon();
+                return Err(errors::BEING_CHANGED);
+            }
+            if stream.append(outbox, KEY, &mut sale, plan, None) > 0 {
+                return Err(errors::OUTBOX_REFUSED);
+            }
+            committed.entries = Some(stream.close());
+        }
+    }
+    call.replicate(KEY, plan, &committed);
+    call.put(KEY, sale);
+    call.signal(KEY, &committed);
+    call.notify(KEY, plan, &committed);
     Ok(decision.outcome)
 }

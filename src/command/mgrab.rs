@@ -2,8 +2,8 @@
 //! one step, all or nothing.
 
 use super::args::{is, Args, Parsed};
-use super::pipeline::{self, Attempt, Task, Tasks};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::pipeline::{self, Attempt, Task};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, reply};
 use crate::server::call::{Call, Reply};
 use crate::server::propagation::outbox::Stream;
@@ -17,15 +17,11 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.MGRAB",
-    handler: run,
     arity: -4,
     flags: "write deny-oom fast",
-    acl: "write fast",
     keys: vocabulary::COUNTED,
     summary: "Takes units of several sales for a user, of all or of none",
     complexity: "O(N) where N is the number of keys",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::USER,
         Arg::new("numkeys", ArgKind::Integer),
@@ -57,7 +53,7 @@ pub const SPEC: Spec = Spec {
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.MGRAB alice 2 {drop}shirt {drop}shoes REQ order-7",
-    internal: false,
+    ..vocabulary::buyer(run)
 };
 
 /// Where the first key is among the arguments.
@@ -170,7 +166,7 @@ fn take(
         _ => true,
     };
     let judged = parts.iter().zip(&decided.decisions).zip(streams).enumerate();
-    let tasks: Tasks<'_, '_, '_> = judged
+    let tasks: Vec<Task<'_, '_, '_>> = judged
         .map(|(index, ((part, Decision { outcome, plan }), stream))| Task {
             arg: part.arg,
             plan: plan.as_ref(),
@@ -178,16 +174,17 @@ fn take(
             stream,
         })
         .collect();
-    let committed = pipeline::commit_all(call, tasks, now)?;
+    let committed = pipeline::commit_all(call, &tasks, now)?;
     let all = parts.iter().zip(&decided.decisions).zip(&committed);
     let changed = all.filter_map(|((part, decision), committed)| {
         Some((part.arg, decision.plan.as_ref()?, committed))
     });
     for (arg, plan, committed) in changed.clone() {
-        pipeline::propagate(call, arg, plan, committed);
+        call.replicate(arg, plan, committed);
+        call.signal(arg, committed);
     }
     for (arg, plan, committed) in changed {
-        pipeline::notify(call, arg, plan, committed);
+        call.notify(arg, plan, committed);
     }
     Ok(decided.outcome)
 }
@@ -207,7 +204,7 @@ fn judge<'a, 'c>(
     let mut keys = call.open_all(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
-        sales.push(pipeline::sale(key.slot())?);
+        sales.push(key.sale()?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
@@ -223,7 +220,7 @@ fn judge<'a, 'c>(
     }
     let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
     let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {
-        plan.and_then(|plan| pipeline::stream_of(sale, outbox, plan, None))
+        Some(outbox.stream(sale.outbox_after(plan?)?, false))
     };
     let streams = sales.iter().zip(plans).map(stream_of).collect();
     Ok((decided, streams))

@@ -1,29 +1,22 @@
 //! `SECKILL.PARTS key`: what a balancer must know of a part, read in one step.
 
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline};
 use crate::server::call::{Call, Reply};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.PARTS",
-    handler: run,
     arity: 2,
-    flags: "readonly",
-    acl: vocabulary::ACL_READ,
-    keys: vocabulary::READS,
     summary: "Shows what a part of a split has, sent and received, in one step",
     complexity: "O(N) where N is the number of parts that it has exchanged units with",
-    since: FIRST,
-    tips: &[],
-    args: &[vocabulary::KEY],
     reply: "`[id, part, parts, put_in, available, held, deficit, elsewhere, pass, [[peer, sent, \
         received] ...]]`: the split and its part; its share and the restocks applied (negative \
         where more was withdrawn); what it has and owes; what the other parts may still have, and \
         the pass that told so; a row for each part that it has exchanged units with, in order.",
     errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_A_PART],
     example: "SECKILL.PARTS sale:phone:{p0}",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -1,26 +1,18 @@
 //! `SECKILL.PAUSE key` and `SECKILL.RESUME key`: whether GRAB sells.
 
 use super::pipeline;
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use crate::server::call::Call;
 use seckill_domain::request::Request;
 
 pub const PAUSE: Spec = Spec {
     name: "SECKILL.PAUSE",
-    handler: pause,
     arity: 2,
-    flags: "write",
-    acl: vocabulary::ACL_OPERATOR,
     keys: vocabulary::CHANGES,
     summary: "Stops a sale from selling until it is resumed",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
-    args: &[vocabulary::KEY],
     reply: "`OK`: the sale is paused, now or already.",
-    errors: vocabulary::NEEDS_SALE,
     example: "SECKILL.PAUSE drop",
-    internal: false,
+    ..vocabulary::operator(pause)
 };
 
 pub const RESUME: Spec = Spec {

@@ -1,22 +1,18 @@
 //! `SECKILL.PLACE key user`: where a user stands on the waiting list.
 
 use super::args::{Args, Parsed};
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use seckill_domain::outcome::Outcome;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.PLACE",
-    handler: run,
     arity: 3,
     flags: "readonly fast",
     acl: "read fast",
-    keys: vocabulary::READS,
     summary: "Shows a user's place on the waiting list",
     complexity: "O(log N) where N is the number of entries",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER],
     reply: "`[WAITING, ticket, ahead, units ahead]`: so many entries are before the user's, and \
         ask for so many units\n\
@@ -29,7 +25,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_PART,
     ],
     example: "SECKILL.PLACE concert dora",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

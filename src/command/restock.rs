@@ -1,22 +1,17 @@
 //! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::request::{Request, Restock};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.RESTOCK",
-    handler: run,
     arity: 5,
     flags: "write deny-oom",
-    acl: vocabulary::ACL_OPERATOR,
-    keys: vocabulary::TAKES,
     summary: "Adds units to a sale, or withdraws available ones",
     complexity: "O(N) where N is the number of restock ids kept, at most 1024",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         Arg::new("delta", ArgKind::Integer).about("units to add; negative: to withdraw; not 0"),
@@ -36,7 +31,7 @@ pub const SPEC: Spec = Spec {
         errors::SUPPLY_TOO_LARGE,
     ],
     example: "SECKILL.RESTOCK drop 50 REQ delivery-7",
-    internal: false,
+    ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {

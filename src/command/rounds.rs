@@ -3,28 +3,22 @@
 use super::args::{is, Args, Parsed};
 use super::errors;
 use super::pipeline;
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use crate::server::call::{Call, Reply};
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ROUNDS",
-    handler: run,
     arity: -2,
-    flags: "readonly",
-    acl: vocabulary::ACL_READ,
-    keys: vocabulary::READS,
     summary: "Lists the totals of the last rounds, the stored one first",
     complexity: "O(N) where N is COUNT",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::COUNT.about("rounds at most, 1 to 100 (default 100)")],
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
         EVERY.",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.ROUNDS hourly COUNT 10",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

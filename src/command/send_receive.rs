@@ -2,7 +2,7 @@
 //! one part of a split to another, by totals that only grow.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::request::{Receive, Request, Send};
@@ -21,15 +21,9 @@ const ERRORS: &[&str] = &[
 
 pub const SEND: Spec = Spec {
     name: "SECKILL.SEND",
-    handler: send,
     arity: -5,
-    flags: "write",
-    acl: vocabulary::ACL_OPERATOR,
-    keys: vocabulary::TAKES,
     summary: "Sends units of a part to another one, up to a total",
     complexity: "O(log N) where N is the number of parts",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         vocabulary::SPLIT,
@@ -45,7 +39,7 @@ pub const SEND: Spec = Spec {
         replicated, so that a WAIT behind it covers the first call; a smaller one leaves no trace.",
     errors: ERRORS,
     example: "SECKILL.SEND sale:phone:{p0} s-1 1 20",
-    internal: false,
+    ..vocabulary::operator(send)
 };
 
 pub const RECEIVE: Spec = Spec {

@@ -1,7 +1,7 @@
 //! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: what happens to a grant after it was grabbed.
 
 use super::args::{Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::limits::HOLD_MS_MAX;
@@ -30,33 +30,21 @@ const ERRORS: &[&str] = &[
 
 pub const CONFIRM: Spec = Spec {
     name: "SECKILL.CONFIRM",
-    handler: confirm,
     arity: -3,
-    flags: "write fast",
-    acl: "write fast",
-    keys: vocabulary::TAKES,
     summary: "Makes a held grant final: it is paid",
     complexity: "O(log N) where N is the number of held grants",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.CONFIRM tickets alice REQ order-7",
-    internal: false,
+    ..vocabulary::buyer(confirm)
 };
 
 pub const CANCEL: Spec = Spec {
     name: "SECKILL.CANCEL",
-    handler: cancel,
     arity: -3,
-    flags: "write fast",
-    acl: "write fast",
-    keys: vocabulary::TAKES,
     summary: "Gives a held grant back; for a request id that was never granted, fences it off",
     complexity: "O(log N) where N is the number of held grants",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER, WHICH],
     reply: "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
         `[CANCELLED, 0, 0, 0]`: REQ was never granted; a GRAB with it that comes late takes \
@@ -64,21 +52,15 @@ pub const CANCEL: Spec = Spec {
         `[NOGRANT, 0, 0, 0]`: this user has no such grant",
     errors: ERRORS,
     example: "SECKILL.CANCEL tickets bob REQ order-8",
-    internal: false,
+    ..vocabulary::buyer(cancel)
 };
 
 pub const EXTEND: Spec = Spec {
     name: "SECKILL.EXTEND",
-    handler: extend,
     arity: -4,
-    flags: "write fast",
-    acl: "write fast",
-    keys: vocabulary::TAKES,
     summary:
         "Moves the deadline of a held grant to so many milliseconds from now, if that is later",
     complexity: "O(log N) where N is the number of held grants",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER, Arg::new("ms", ArgKind::Integer), WHICH],
     reply: REPLY,
     errors: &[
@@ -94,25 +76,19 @@ pub const EXTEND: Spec = Spec {
         errors::MANY_OWN_ENDING,
     ],
     example: "SECKILL.EXTEND tickets carol 900000 REQ order-9",
-    internal: false,
+    ..vocabulary::buyer(extend)
 };
 
 pub const REFUND: Spec = Spec {
     name: "SECKILL.REFUND",
-    handler: refund,
     arity: -3,
-    flags: "write",
-    acl: vocabulary::ACL_OPERATOR,
-    keys: vocabulary::TAKES,
     summary: "Takes a sold grant back: its units are available again",
     complexity: "O(log N) where N is the number of the user's grants",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER, WHICH],
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.REFUND drop erin REQ order-1",
-    internal: false,
+    ..vocabulary::operator(refund)
 };
 
 fn confirm(call: &mut Call<'_>) {

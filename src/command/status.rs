@@ -3,21 +3,17 @@
 use serde_json::{Map, Value};
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, Spec, FIRST};
+use super::vocabulary::{self, Arg, Spec};
 use super::{errors, pipeline};
 use crate::server::call::{Call, Reply};
 use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.STATUS",
-    handler: run,
     arity: -2,
     flags: "readonly fast",
     acl: "read fast",
-    keys: vocabulary::READS,
     summary: "Shows a sale at a glance",
-    complexity: "O(1)",
-    since: FIRST,
     tips: &["nondeterministic_output"],
     args: &[vocabulary::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
     reply: "A map (a flat array in RESP2), or with JSON a string that holds an object with the \
@@ -33,7 +29,7 @@ pub const SPEC: Spec = Spec {
         and the map `counters`.",
     errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -3,7 +3,7 @@
 //! Each command's entry stands in the command's own file, next to its parser and handler; what
 //! entries share is in `vocabulary`.
 
-use super::vocabulary::{Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{
     allow_deny, alter, apply, audit, docs, elsewhere, grab, home, import, init, mgrab, parts,
     pause, place, restock, rounds, send_receive, settle, status, user, waiters, winners,
@@ -45,20 +45,16 @@ pub static TABLE: [Spec; 28] = [
 /// HELP lists the table, so its own entry stands here.
 const HELP: Spec = Spec {
     name: "SECKILL.HELP",
-    handler: help,
     arity: 1,
     flags: "readonly fast allow-loading allow-stale",
     acl: "read fast",
     keys: &[],
     summary: "Lists the commands",
-    complexity: "O(1)",
-    since: FIRST,
-    tips: &[],
     args: &[],
     reply: "An array with a line for each command.",
-    internal: false,
     errors: &[],
     example: "SECKILL.HELP",
+    ..vocabulary::reader(help)
 };
 
 fn help(call: &mut Call<'_>) {

@@ -1,7 +1,7 @@
 //! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Spec, FIRST};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
@@ -9,15 +9,9 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.USER",
-    handler: run,
     arity: -3,
-    flags: "readonly",
-    acl: vocabulary::ACL_READ,
-    keys: vocabulary::READS,
     summary: "Shows what a user has and may still have",
     complexity: "O(N) where N is the number of grants listed",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, vocabulary::USER, vocabulary::COUNT],
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
         limit), `OK`, `DENIED` or `BUSY` as GRAB would judge now, and the newest grant rows, \
@@ -31,7 +25,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_PART,
     ],
     example: "SECKILL.USER tickets carol",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 struct Query<'a> {

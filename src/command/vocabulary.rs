@@ -2,16 +2,43 @@
 //! types themselves are what the server registers.
 
 use super::errors;
+use crate::server::call::Handler;
 pub use crate::server::module::spec::{Arg, ArgKind, KeyOption, KeySpec, Spec};
 pub use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE};
 
 /// The module's first version: all of these commands came with it.
-pub const FIRST: &str = "0.1.0";
+const FIRST: &str = "0.1.0";
 
-/// ACL categories of commands that only read.
-pub const ACL_READ: &str = "read slow";
-/// ACL categories of commands by which an operator changes a sale.
-pub const ACL_OPERATOR: &str = "write slow admin";
+/// What most commands have that only read a sale. Each names itself and says what is its own.
+pub const fn reader(handler: Handler) -> Spec {
+    Spec {
+        name: "",
+        handler,
+        arity: 2,
+        flags: "readonly",
+        acl: "read slow",
+        keys: READS,
+        summary: "",
+        complexity: "O(1)",
+        since: FIRST,
+        tips: &[],
+        args: &[KEY],
+        reply: "",
+        errors: NEEDS_SALE,
+        example: "",
+        internal: false,
+    }
+}
+
+/// The same for those by which an operator changes a sale.
+pub const fn operator(handler: Handler) -> Spec {
+    Spec { flags: "write", acl: "write slow admin", keys: TAKES, ..reader(handler) }
+}
+
+/// The same for those that buyers need.
+pub const fn buyer(handler: Handler) -> Spec {
+    Spec { flags: "write fast", acl: "write fast", keys: TAKES, ..reader(handler) }
+}
 
 /// The key of a command that only reads.
 pub const READS: &[KeySpec] = &[KeySpec::at(1, KEY_READ | KEY_ACCESS)];
@@ -45,4 +72,4 @@ pub const COUNT: Arg = Arg::new("count", ArgKind::Integer)
     .about("rows at most, 1 to 10000 (default 100)");
 
 /// Errors of every command that needs a sale.
-pub const NEEDS_SALE: &[&str] = &[errors::NO_SALE, errors::WRONG_TYPE];
+const NEEDS_SALE: &[&str] = &[errors::NO_SALE, errors::WRONG_TYPE];

@@ -1,7 +1,7 @@
 //! `SECKILL.WAITERS key cursor [COUNT n]`: who waits, in order, page by page.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::{Call, Reply};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
@@ -10,22 +10,16 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.WAITERS",
-    handler: run,
     arity: -3,
-    flags: "readonly",
-    acl: vocabulary::ACL_READ,
-    keys: vocabulary::READS,
     summary: "Lists who waits, in order, page by page",
     complexity: "O(N) where N is COUNT",
-    since: FIRST,
-    tips: &[],
     args: &[vocabulary::KEY, Arg::new("cursor", ArgKind::Integer), vocabulary::COUNT],
     reply: "`[next-cursor, [[ticket, user, qty, req, at, until] ...]]`: start with cursor 0, go \
         on with the one that comes back, done when it is 0. The cursor is the last ticket listed, \
         so any ticket may be given. `until` is 0 where none was said.",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.WAITERS concert 0 COUNT 1000",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 fn run(call: &mut Call<'_>) {

@@ -2,7 +2,7 @@
 //! [ROUND r]`: the grants in seq order, page by page.
 
 use super::args::{is, Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec, FIRST};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
 use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
@@ -11,15 +11,9 @@ use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.WINNERS",
-    handler: run,
     arity: -3,
-    flags: "readonly",
-    acl: vocabulary::ACL_READ,
-    keys: vocabulary::READS,
     summary: "Lists grants in seq order, page by page",
     complexity: "O(N) where N is COUNT",
-    since: FIRST,
-    tips: &[],
     args: &[
         vocabulary::KEY,
         Arg::new("cursor", ArgKind::Integer).about("the last seq looked at, 0 to start"),
@@ -51,7 +45,7 @@ pub const SPEC: Spec = Spec {
         and SOLD); a page may be empty before the end.",
     errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.WINNERS tickets 0 COUNT 1000 STATE SOLD",
-    internal: false,
+    ..vocabulary::reader(run)
 };
 
 /// Which grants are listed.

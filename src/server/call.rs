@@ -1,20 +1,22 @@
 //! One call of a command: its arguments as bytes, its clock, what it may do, and its reply.
 
-use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::ptr;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 
 use super::data_set::timer;
-use super::ffi::api::{clock_ms, with_c_str};
-use super::ffi::ctx::Ctx;
+use super::ffi::api::{clock_ms, with_c_str, OwnString};
+use super::ffi::ctx::{Ctx, Locked};
 use super::ffi::log;
 use super::propagation::outbox::{Appended, Outbox};
-use super::propagation::{epoch, replicate};
+use super::propagation::{epoch, APPLY};
 use super::value::key::{Key, View};
+use seckill_domain::effect::Change;
+use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::plan::Plan;
 use seckill_domain::request::Now;
+use seckill_domain::Sale;
 
 /// What a command does: it replies exactly once.
 pub type Handler = fn(&mut Call<'_>);
@@ -22,7 +24,30 @@ pub type Handler = fn(&mut Call<'_>);
 /// Another module's code ran in the middle of a change, or calls while writes are paused.
 pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
 
+const NOT_REPLICATED: &str =
+    "the server refused to replicate a change: replicas and the append-only file lack it";
+
+/// Where effects are written before the server copies them: kept, so that a plain grant allocates
+/// nothing for it.
+static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
+
+/// Scratch space is kept between calls up to this size.
+const SCRATCH_BYTES_MAX: usize = 64 * 1024;
+
 const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may wait for it";
+
+/// What was committed to a sale, beside the plan of it.
+#[derive(Default)]
+pub struct Committed<'s> {
+    /// Entries that were appended.
+    pub entries: Option<Appended<'s>>,
+    /// Holds that ended.
+    pub settled: u64,
+    /// When the sweeper must look at the sale.
+    pub look_at: Option<u64>,
+    /// Whether it must at once: somebody waits for what is there.
+    pub is_urgent: bool,
+}
 
 /// One call of a command.
 pub struct Call<'a> {
@@ -100,12 +125,48 @@ impl<'a> Call<'a> {
     }
 
     /// Replicates the changes of the sale at `args()[key_arg]` as `SECKILL.APPLY key position
-    /// effect ...`. `entries` are those that were appended.
+    /// effect ...`, in commands of at most [`EFFECTS_PER_APPLY_MAX`] effects.
     #[inline]
-    pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, entries: Option<&Appended<'_>>) {
-        if let Some(key) = self.name(key_arg) {
-            replicate::changes(self.ctx, key, plan, entries.and_then(Appended::place));
-        }
+    pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
+        let Some(key) = self.name(key_arg) else { return };
+        let entries = committed.entries.as_ref().and_then(Appended::place);
+        SCRATCH.with(self.ctx.lock(), |scratch| {
+            let mut done = 0;
+            for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
+                scratch.clear();
+                plan.position(done..done + part.len(), entries).encode(scratch);
+                done += part.len();
+                let status = match part {
+                    [change] => {
+                        let split = scratch.len();
+                        change.encode(scratch);
+                        let (position, effect) = scratch.split_at(split);
+                        // SAFETY: the key's name is alive, the format names one string and two
+                        // buffers with their lengths, and the server copies all of them before it
+                        // returns.
+                        unsafe {
+                            api!(RedisModule_Replicate)(
+                                self.ctx.raw(),
+                                APPLY.as_ptr(),
+                                c"sbb".as_ptr(),
+                                key,
+                                position.as_ptr(),
+                                position.len(),
+                                effect.as_ptr(),
+                                effect.len(),
+                            )
+                        }
+                    }
+                    part => many(self.ctx, key, scratch, part),
+                };
+                if status as isize != raw::REDISMODULE_OK {
+                    log::warning(NOT_REPLICATED);
+                }
+            }
+            if scratch.capacity() > SCRATCH_BYTES_MAX {
+                *scratch = Vec::new();
+            }
+        });
     }
 
     /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
@@ -114,42 +175,62 @@ impl<'a> Call<'a> {
         Outbox::new(self.ctx, self.strings, self.args)
     }
 
-    /// Has the sweeper look at `args()[key_arg]` at `look_at`, if it must.
-    pub fn watch(&mut self, key_arg: usize, look_at: Option<u64>) {
-        if let Some((key, deadline)) = self.args.get(key_arg).zip(look_at) {
-            timer::watch(self.ctx.lock(), self.ctx.db(), key, deadline);
-        }
-    }
-
-    /// Has the sweeper look at what is due at once, not when its interval is over.
-    pub fn hurry(&mut self) {
-        timer::hurry(self.ctx.lock());
-    }
-
     /// Replicates this very call.
     pub fn replicate_verbatim(&mut self) {
         // SAFETY: a living context is all that the call needs.
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx.raw()) };
     }
 
-    /// Signals to clients that WATCH or cache the key that it changed.
-    pub fn signal_modified(&mut self, key_arg: usize) {
+    /// Puts a new sale at a key where nothing is. The server notifies of the new key, in which
+    /// foreign code may change the sale, or have it go elsewhere, and its deadline with it: so the
+    /// sweeper knows of the sale before, and the change that made it has gone out.
+    pub fn put(&mut self, key_arg: usize, mut sale: Sale) {
+        if let Some(key) = self.args.get(key_arg) {
+            timer::watch_sale(self.ctx.lock(), self.ctx.db(), key, &mut sale);
+        }
+        self.open(key_arg).fill(sale);
+    }
+
+    /// Signals to clients that WATCH or cache the key, or the stream of its entries, that it
+    /// changed; and has the sweeper look at it when it must.
+    pub fn signal(&mut self, key_arg: usize, committed: &Committed<'_>) {
+        // SAFETY: the names are alive during the call.
+        let signal = |name| unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), name) };
+        if let Some(entries) = &committed.entries {
+            signal(entries.stream.name.raw());
+        }
         if let Some(key) = self.name(key_arg) {
-            // SAFETY: the key's name is alive during the call.
-            unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), key) };
+            signal(key);
+        }
+        let lock = self.ctx.lock();
+        if let Some((key, deadline)) = self.args.get(key_arg).zip(committed.look_at) {
+            timer::watch(lock, self.ctx.db(), key, deadline);
+        }
+        if committed.is_urgent {
+            timer::hurry(lock);
         }
     }
 
-    /// Sends a keyspace notification in the class `d` of modules. Whether anybody listens is the
-    /// server's to look at, which is as cheap as asking first: other modules may listen too, and no
-    /// flag tells. Foreign code may run in it: it comes last, just before the reply.
-    pub fn notify(&mut self, event: &'static CStr, key_arg: usize) {
-        if let Some(key) = self.name(key_arg) {
-            let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
+    /// Notifies of what was committed, in order: of each kind of event in the class `d` of modules,
+    /// and of new entries as XADD would. Whether anybody listens is the server's to look at, which
+    /// is as cheap as asking first: other modules may listen too, and no flag tells. Foreign code
+    /// may run in it: it comes last, just before the reply.
+    #[inline]
+    pub fn notify(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
+        let Some(key) = self.name(key_arg) else { return };
+        let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
+        for event in plan.kinds().filter_map(|kind| kind.notification()) {
             // SAFETY: the key's name is alive during the call, and the text ends in NUL.
             unsafe {
                 api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event.as_ptr(), key)
             };
+        }
+        let Some(Appended { stream, len, .. }) = &committed.entries else { return };
+        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
+        for _ in 0..*len {
+            let (name, event) = (stream.name.raw(), c"xadd".as_ptr());
+            // SAFETY: as above.
+            unsafe { api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event, name) };
         }
     }
 
@@ -157,6 +238,35 @@ impl<'a> Call<'a> {
         let name = self.strings.get(arg).copied();
         debug_assert!(name.is_some(), "a handler names an argument that its arity guarantees");
         name
+    }
+}
+
+/// Replicates changes in one command; `scratch` holds their position.
+fn many(
+    ctx: Ctx<'_>,
+    key: *mut RedisModuleString,
+    scratch: &mut Vec<u8>,
+    changes: &[Change<'_>],
+) -> c_int {
+    let split = scratch.len();
+    let mut effects: Vec<OwnString> = Vec::with_capacity(changes.len());
+    for change in changes {
+        scratch.truncate(split);
+        change.encode(scratch);
+        effects.push(OwnString::new(&scratch[split..]));
+    }
+    // SAFETY: as for one change; each of the vector is a pointer to a string, which lives as long.
+    unsafe {
+        api!(RedisModule_Replicate)(
+            ctx.raw(),
+            APPLY.as_ptr(),
+            c"sbv".as_ptr(),
+            key,
+            scratch.as_ptr(),
+            split,
+            effects.as_ptr(),
+            effects.len(),
+        )
     }
 }
 

@@ -77,6 +77,8 @@ fn a_key_named_twice_is_summed() {
             ("SECKILL.MGRAB a 2 x x", "['GRANTED' [2 2 'SOLD' 0 3]]"),
             ("SECKILL.MGRAB a 2 x x QTY 2", "['REFUSED' 0 ['SHORT' 3]]"),
             ("SECKILL.MGRAB a 2 x x QTY 9007199254740991", INTEGER),
+            ("SECKILL.MGRAB a 2 x x QTY 9007199254740990 2", INTEGER),
+            ("SECKILL.MGRAB a 2 x x QTY 9007199254740990 1", "['REFUSED' 0 ['SHORT' 3]]"),
         ],
     );
     server.assert_sound("x");

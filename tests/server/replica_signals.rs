@@ -85,3 +85,17 @@ fn a_reader_that_waits_is_woken_on_a_replica() {
     let read = reader.read().expect("the entry").to_string();
     assert!(read.contains("'GRANT'"), "{read}");
 }
+
+/// An INIT is signalled on the primary, too: the server does not do it by itself.
+#[test]
+fn an_init_is_signalled_where_it_is_made() {
+    let server = Server::start();
+    let (mut watcher, mut reader) = (server.conn(), server.conn());
+    watcher.check(&[("WATCH new", "+OK"), ("MULTI", "+OK"), ("PING", "+QUEUED")]);
+    reader.send(&["XREAD", "BLOCK", "0", "STREAMS", "s", "$"]).expect("sent");
+    wait_until("the reader waits", || server.info("clients", "blocked_clients") == "1");
+    assert!(!server.cmd("SECKILL.INIT new 5 OUTBOX s").is_error());
+    assert_eq!(watcher.call("EXEC"), "nil");
+    let read = reader.read().expect("the entry").to_string();
+    assert!(read.contains("'INIT'"), "{read}");
+}

@@ -162,3 +162,22 @@ fn a_round_with_a_million_winners_ends_in_no_time() {
     check(&mut conn, &[("SECKILL.GRAB k a", "['GRANTED' 1000001 1 'SOLD' 0 1999999]")]);
     server.assert_sound("k");
 }
+
+/// Nothing else gives it back on a replica: it has no sweeper.
+#[test]
+fn what_is_applied_gives_memory_back_step_by_step() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    let start = hourly(&mut conn, "2000000");
+    grow(&mut conn, "k", 0, 100_000, |number| effect(&format!("guser:{number:012}")));
+    let full = conn.cmd("MEMORY USAGE k").int();
+    for round in [1, 2] {
+        resume_at(&mut conn, start + (round - 1) * PERIOD_MS);
+        assert_eq!(number(&mut conn, "k", "round"), round);
+    }
+    for step in 1..20 {
+        send_to(&mut conn, start + PERIOD_MS + step);
+    }
+    let kept = conn.cmd("MEMORY USAGE k").int();
+    assert!(kept < full / 20, "{kept} of {full}");
+}

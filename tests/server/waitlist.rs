@@ -250,6 +250,11 @@ fn entries_whose_time_is_over_are_dropped_by_the_sweeper() {
     assert_eq!(conn.call("SECKILL.GRAB k u0 REQ r WAIT"), "['WAITING' 5 1 1]", "judged anew");
     let said = events(&mut conn, "s");
     assert_eq!(said.iter().filter(|event| *event == "DROPPED").count(), 3);
+    // Those of a later step are counted once, too.
+    let line = format!("SECKILL.GRAB k late REQ r WAIT UNTIL {}", clock_ms(&mut conn) + 100);
+    assert_eq!(conn.call(&line), "['WAITING' 6 2 2]");
+    wait_until("it is dropped", || number(&mut conn, "k", "waiting") == 2);
+    assert_eq!(server.info("seckill", "seckill_dropped"), "4");
 }
 
 /// "Nothing was sent though people waited, and no reason was shown."

@@ -220,6 +220,22 @@ fn offers_wait_for_resume_and_for_the_opening() {
     assert!(row.items()[4].int() >= opens, "offered at the opening");
 }
 
+/// Once the sale goes on nobody waits for the sweeper's interval, which is a minute here.
+#[test]
+fn what_waits_for_resume_is_offered_at_once() {
+    let (_server, mut conn) = sold_out(sleeping(), "HOLD 900000 WAITLIST 9");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k ann REQ a WAIT", "['WAITING' 1 0 0]"),
+            ("SECKILL.PAUSE k", "+OK"),
+            ("SECKILL.CANCEL k winner", "['CANCELLED' 1 1 0]"),
+            ("SECKILL.RESUME k", "+OK"),
+        ],
+    );
+    wait_until("the sweeper offers it", || number(&mut conn, "k", "offered") == 1);
+}
+
 /// More units than one step offers: the sweeper goes on, in order.
 #[test]
 fn a_mass_return_is_offered_in_batches() {

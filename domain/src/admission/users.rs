@@ -247,6 +247,7 @@ mod tests {
     fn adding_and_removing_again_takes_no_place() {
         let mut users = Users::new([1, 2]);
         assert!(users.insert(b"a") && users.insert(&[7; USER_BYTES_MAX]) && !users.insert(b"a"));
+        assert_eq!(users.end, (2 * HEAD_BYTES + 1 + USER_BYTES_MAX) as u64);
         assert!(users.remove(b"a") && !users.remove(b"a") && !users.remove(b"c"));
         assert!(!users.contains(b"a") && users.insert(b"a") && users.contains(b"a"));
         assert_eq!((users.len(), users.places()), (2, 2));

@@ -91,7 +91,7 @@ impl<'s> Planner<'s> {
         run: Option<u64>,
     ) -> Plan<'a> {
         // With a list the stock is told once for all of the step.
-        if self.sale.waitlist().is_some() {
+        if !self.sale.is_plain() {
             self.tell_stock();
         }
         let edition = self.sale.edition();
@@ -102,8 +102,9 @@ impl<'s> Planner<'s> {
     #[cold]
     fn tell_stock(&mut self) {
         let (before, after) = (self.sale.stock(), self.stock());
-        // Pieces of a rewritten sale tell nothing.
-        if before != after && self.sale.is_whole() {
+        // Without a list it was told with each change, and pieces of a rewritten sale tell nothing.
+        let is_told_here = self.sale.waitlist().is_some() && self.sale.is_whole();
+        if before != after && is_told_here {
             self.emit(EventKind::into_stock(after), None, None);
         }
     }

@@ -1,6 +1,6 @@
 //! Judging a GRAB, in the order that the contract gives.
 
-use crate::codec::effect::{state_at, Change, Effect, Granting, Joining};
+use crate::codec::effect::{state_at, Change, Changes, Effect, Granting, Joining};
 use crate::draw::{Amounts, Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Holding, Lookup, Places};
@@ -86,6 +86,11 @@ impl Sale {
         let places = Places { user, req };
         let effect = Effect::Grant(granting);
         match behind {
+            // Nearly always. A grant alone makes nothing possible for those who wait.
+            None if due.is_empty() => {
+                let changes = Changes::from_buf([Change::untimed(effect)]);
+                self.planned(outcome, changes, Some(&places), now)
+            }
             None => self.change_after(&due, outcome, Some(effect), Some(&places), now),
             Some(behind) => {
                 let mut changes = due.changes();
@@ -191,15 +196,17 @@ impl Sale {
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
-        let seq = match found.seq() {
-            None if self.extras.is_some() => self.older_by_req(grab.user, req, found),
-            seq => seq,
+        let is_fenced = || !self.fences.is_empty() && self.fences.stands(grab.user, req, t);
+        let seq = match (found.seq(), &self.extras) {
+            // A plain sale has no older round, and nobody waits.
+            (None, None) => return is_fenced().then_some(Outcome::Replay(FENCED)),
+            (None, Some(_)) => self.older_by_req(grab.user, req, found),
+            (seq, _) => seq,
         };
         let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
-            let fenced = !self.fences.is_empty() && self.fences.stands(grab.user, req, t);
-            return match fenced {
+            return match is_fenced() {
                 true => Some(Outcome::Replay(FENCED)),
-                false => self.extras.as_ref().and_then(|_| self.judge_waiting_req(grab, t)),
+                false => self.judge_waiting_req(grab, t),
             };
         };
         let same = match (grab.amount, grant.req?.asked) {

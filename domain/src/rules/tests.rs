@@ -5,7 +5,7 @@
 use crate::admission::{Admission, List};
 use crate::codec::effect::{Change, Effect, UsersChange};
 use crate::model::balances::Escrow;
-use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
+use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::parts::{Pair, Split};
 use crate::request::{
@@ -287,6 +287,10 @@ fn what_terms_say_at_the_beginning() {
         let split = Some(Box::new(Split::new(0, parts, b"s", total).unwrap()));
         let sale = created(&init(supply, Terms { split, ..Terms::default() }), 1);
         assert_eq!(sale.balances.elsewhere, elsewhere, "{parts} {supply}");
+    }
+    for (len, is_taken) in [(OUTBOX_BYTES_MAX, true), (OUTBOX_BYTES_MAX + 1, false)] {
+        let outbox = Some(vec![b's'; len].into_boxed_slice());
+        assert_eq!(Terms { outbox, ..Terms::default() }.check().is_ok(), is_taken, "{len}");
     }
     let list = |offer_ms| Some(WaitTerms { max: 9, offer_ms, overtake: 0 });
     for (waitlist, offer_ms) in [(None, 30), (list(0), 30), (list(1), 1), (list(40), 40)] {

@@ -134,3 +134,27 @@ fn an_index_forgets_what_is_removed() {
         assert_eq!(list.find(waiter.user), Some(waiter));
     }
 }
+
+/// A list that nobody is on any more is as small as a new one, wherever its tickets go on.
+#[test]
+fn an_empty_list_begins_anew() {
+    let (mut list, mut new) = (Waitlist::new([1, 2]), Waitlist::new([1, 2]));
+    join(&mut list, 1, 1, 0);
+    list.remove(1);
+    for list in [&mut list, &mut new] {
+        join(list, 1 << 30, 1, 0);
+    }
+    assert_eq!((list.heap_bytes(), list.heap_blocks()), (new.heap_bytes(), new.heap_blocks()));
+}
+
+/// Room is given back when half of it is free, not with everybody who leaves.
+#[test]
+fn a_leaf_keeps_room_for_a_while() {
+    let mut list = Waitlist::new([1, 2]);
+    (0..32).for_each(|ticket| join(&mut list, ticket, 1, 0));
+    let bytes = list.queue.heap_bytes();
+    list.queue.remove(1);
+    assert_eq!(list.queue.heap_bytes(), bytes);
+    (2..31).for_each(|ticket| list.queue.remove(ticket));
+    assert!(list.queue.heap_bytes() < bytes / 2);
+}

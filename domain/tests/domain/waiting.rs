@@ -1,13 +1,18 @@
 //! Who on the waiting list is served, dropped or left where they are, each rule by itself.
 
 use seckill_domain::effect::{Change, Effect, Joining};
-use seckill_domain::outcome::{Misuse, Outcome};
+use seckill_domain::outcome::{Misuse, Outcome, Place};
 use seckill_domain::request::{Amount, Grab, Import, Request, Terms, TermsChange, Wait};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
-use seckill_oracle::sales::{created, run};
+use seckill_oracle::sales::{self, created, run};
 
 const LIST: WaitTerms = WaitTerms { max: 9, offer_ms: 0, overtake: 0 };
+
+/// Nobody is limited.
+fn unlimited() -> Terms {
+    Terms { limit: 0, ..Terms::default() }
+}
 
 /// `supply` units under `terms`, all of them held by one user from 2 on; one waits for a unit.
 fn sold_out(supply: u64, terms: Terms) -> Sale {
@@ -29,17 +34,16 @@ fn waiting(sale: &Sale) -> u64 {
 fn nobody_waits_where_offers_have_no_time() {
     let waitlist = WaitTermsChange { max: Some(0), ..WaitTermsChange::default() };
     let change = TermsChange { hold_ms: Some(0), waitlist, ..TermsChange::default() };
-    let mut sale = sold_out(1, Terms { limit: 0, ..Terms::default() });
+    let mut sale = sold_out(1, unlimited());
     let refused = run(&mut sale, &Request::Alter(change.clone()), 4);
     assert_eq!(refused, Outcome::Misuse(Misuse::OfferNeedsTime));
-    let joining = Joining { ticket: 1, user: b"w", req: b"r", qty: 1, until: 0 };
-    let wait = [Change::untimed(Effect::Wait(joining))];
-    for (hold_ms, is_taken) in [(1, true), (0, false)] {
+    for (hold_ms, ticket, is_taken) in [(1, 1, true), (0, 1, false), (1, 2, false)] {
         let mut sale = created(1, Terms { hold_ms: 50, waitlist: Some(LIST), ..Terms::default() });
         let change = TermsChange { hold_ms: Some(hold_ms), ..change.clone() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), Outcome::Done);
-        let version = sale.balances().version;
-        assert_eq!(sale.apply(version, wait.clone()).is_ok(), is_taken, "{hold_ms}");
+        let joining = Joining { ticket, user: b"w", req: b"r", qty: 1, until: 0 };
+        let (version, wait) = (sale.balances().version, Change::untimed(Effect::Wait(joining)));
+        assert_eq!(sale.apply(version, [wait]).is_ok(), is_taken, "{hold_ms} {ticket}");
     }
 }
 
@@ -56,4 +60,34 @@ fn an_import_counts_for_one_who_waits() {
         assert_eq!((sale.list_totals(), waiting(&sale)), (totals, 0), "{limit} {grabs}");
         assert_eq!(sale.balances().available, totals.1);
     }
+}
+
+/// From the moment on that ends an entry it is as if it were gone, before anything drops it.
+#[test]
+fn an_entry_is_over_when_its_time_has_come() {
+    let ask = |user| Grab { user, amount: Amount::Exactly(1), req: Some(b"r") };
+    for (close_at, until) in [(0, 40), (40, 0)] {
+        let mut sale =
+            created(1, Terms { hold_ms: 50, close_at, waitlist: Some(LIST), ..unlimited() });
+        run(&mut sale, &Request::Grab(ask(b"u")), 2);
+        run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until }), 3);
+        let at = |ms| sale.decide(&Request::Grab(ask(b"w")), &sales::at(ms)).outcome;
+        let place = Place { ticket: 1, ahead: 0, units_ahead: 0 };
+        assert_eq!(at(39), Outcome::Waiting(place));
+        let over = if close_at == 0 { Outcome::SoldOut { held: 1 } } else { Outcome::Closed };
+        assert_eq!(at(40), over);
+    }
+}
+
+/// Who comes back when their entry is over drops it themselves, once, and may buy what is there.
+#[test]
+fn an_entry_that_is_over_stands_in_nobodys_way() {
+    let mut sale = created(2, Terms { hold_ms: 900, waitlist: Some(LIST), ..unlimited() });
+    let ask = |user, qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
+    run(&mut sale, &Request::Grab(ask(b"u", 1)), 2);
+    let wait = Wait { grab: ask(b"w", 2), until: 30 };
+    assert!(matches!(run(&mut sale, &Request::Wait(wait), 3), Outcome::Waiting(_)));
+    let outcome = run(&mut sale, &Request::Grab(ask(b"w", 1)), 31);
+    assert!(matches!(outcome, Outcome::Granted { .. }), "{outcome:?}");
+    assert_eq!((sale.list_totals(), waiting(&sale), sale.balances().held), ((0, 1), 0, 2));
 }

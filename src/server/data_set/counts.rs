@@ -9,52 +9,19 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use seckill_domain::outcome::{Outcome, REFUSALS};
+use seckill_domain::outcome::REFUSALS;
 use seckill_domain::waitlist::Waitlist;
 use seckill_domain::Sale;
 
-/// A number that only grows.
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    const fn new() -> Counter {
-        Counter(AtomicU64::new(0))
-    }
-
-    /// One more. Only the main thread counts, so no locked instruction is needed.
-    pub(crate) fn increment(&self) {
-        self.add(1);
-    }
-
-    /// Adds so many.
-    pub(crate) fn add(&self, count: u64) {
-        self.0.store(self.get() + count, Ordering::Relaxed);
-    }
-
-    /// The number now.
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-pub(crate) static GRANTED: Counter = Counter::new();
+pub(crate) static GRANTED: AtomicU64 = AtomicU64::new(0);
 /// Each kind of [`REFUSALS`] at its place.
-pub(crate) static REFUSED: [Counter; REFUSALS.len()] = [const { Counter::new() }; REFUSALS.len()];
-pub(crate) static EXPIRED: Counter = Counter::new();
-pub(crate) static OFFERS: Counter = Counter::new();
-pub(crate) static DROPPED: Counter = Counter::new();
-pub(crate) static APPLY_REFUSED: Counter = Counter::new();
-pub(crate) static OUTBOX_REFUSED: Counter = Counter::new();
-
-/// Counts the outcome of a call decided on this node, which is this one of [`REFUSALS`] if it is
-/// one.
-pub(crate) fn count(outcome: &Outcome, refusal: Option<usize>) {
-    if let Some(counter) = refusal.and_then(|place| REFUSED.get(place)) {
-        counter.increment();
-    } else if matches!(outcome, Outcome::Granted { .. }) {
-        GRANTED.increment();
-    }
-}
+pub(crate) static REFUSED: [AtomicU64; REFUSALS.len()] =
+    [const { AtomicU64::new(0) }; REFUSALS.len()];
+pub(crate) static EXPIRED: AtomicU64 = AtomicU64::new(0);
+pub(crate) static OFFERS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static DROPPED: AtomicU64 = AtomicU64::new(0);
+pub(crate) static APPLY_REFUSED: AtomicU64 = AtomicU64::new(0);
+pub(crate) static OUTBOX_REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// What a sale brings to the numbers of its data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,9 +41,9 @@ impl Load {
 /// The numbers of one data set.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    sales: AtomicU64,
-    holds: AtomicU64,
-    waiters: AtomicU64,
+    pub(crate) sales: AtomicU64,
+    pub(crate) holds: AtomicU64,
+    pub(crate) waiters: AtomicU64,
 }
 
 impl Counts {
@@ -107,21 +74,6 @@ impl Counts {
             self.waiters.fetch_add(after.waiters.wrapping_sub(before.waiters), Ordering::Relaxed);
         }
     }
-
-    /// Sales of the set.
-    pub(crate) fn sales(&self) -> u64 {
-        self.sales.load(Ordering::Acquire)
-    }
-
-    /// Held grants of the set.
-    pub(crate) fn holds(&self) -> u64 {
-        self.holds.load(Ordering::Relaxed)
-    }
-
-    /// Entries of the waiting lists of the set.
-    pub(crate) fn waiters(&self) -> u64 {
-        self.waiters.load(Ordering::Relaxed)
-    }
 }
 
 static FIRST: Counts = Counts::new();
@@ -148,17 +100,10 @@ pub(crate) fn changed(before: Load, after: Load) {
     served().changed(before, after);
 }
 
-/// The same where only held grants can have changed.
-pub(crate) fn held(before: u64, after: u64) {
-    if before != after {
-        served().holds.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
-    }
-}
-
 /// Counts for a set that begins to load.
 pub(crate) fn take() -> &'static Counts {
     let mut retired = lock(&RETIRED);
-    let unused = retired.iter().position(|counts| counts.sales() == 0);
+    let unused = retired.iter().position(|counts| counts.sales.load(Ordering::Acquire) == 0);
     match unused.map(|place| retired.swap_remove(place)) {
         Some(counts) => counts,
         None => Box::leak(Box::default()),
@@ -185,20 +130,24 @@ mod tests {
         Load { holds, waiters: 3 * holds }
     }
 
+    fn numbers(counts: &Counts) -> (u64, u64) {
+        (counts.sales.load(Ordering::Relaxed), counts.holds.load(Ordering::Relaxed))
+    }
+
     #[test]
     fn a_set_that_is_served_no_more_counts_for_itself() {
         let (old, new) = (served(), take());
         old.add(holds(2));
         new.add(holds(5));
         new.add(holds(1));
-        assert_eq!((served().sales(), served().holds()), (1, 2));
+        assert_eq!(numbers(served()), (1, 2));
         serve(new);
-        assert_eq!((served().sales(), served().holds()), (2, 6));
+        assert_eq!(numbers(served()), (2, 6));
         changed(holds(6), holds(4));
         let other = take();
         assert!(!std::ptr::eq(other, old), "one that still counts a sale is not used again");
         old.subtract(holds(2));
-        assert_eq!((served().sales(), served().holds()), (2, 4));
+        assert_eq!(numbers(served()), (2, 4));
         retire(other);
         let again = [take(), take()];
         assert!(again.iter().any(|counts| std::ptr::eq(*counts, old)));

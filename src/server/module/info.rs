@@ -3,10 +3,11 @@
 use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleInfoCtx;
 
-use crate::server::data_set::counts::{self, Counter};
+use crate::server::data_set::counts::{self, Counts};
 use crate::server::data_set::timer;
 use crate::server::ffi::api::{clock_ms, guarded};
 use crate::server::ffi::ctx::{Ctx, ServerLock};
@@ -31,7 +32,9 @@ pub struct Field {
 
 /// How a field's number is read.
 enum Read {
-    Counter(&'static Counter),
+    Counter(&'static AtomicU64),
+    /// Of the data set that is served.
+    Served(fn(&'static Counts) -> &'static AtomicU64),
     Number(fn() -> u64),
     /// Not while the server writes its crash report: the crash may have come in the midst of it.
     UnderLock(fn(ServerLock<'_>) -> u64),
@@ -42,7 +45,11 @@ impl Field {
         Field { name, about, read }
     }
 
-    const fn counter(name: &'static CStr, counter: &'static Counter, about: &'static str) -> Field {
+    const fn counter(
+        name: &'static CStr,
+        counter: &'static AtomicU64,
+        about: &'static str,
+    ) -> Field {
         Field::new(name, about, Read::Counter(counter))
     }
 
@@ -61,12 +68,12 @@ pub fn fields() -> impl Iterator<Item = Field> {
 
 /// The fields before those of refusals.
 const BEFORE: [Field; 7] = [
-    Field::new(c"sales", "sales on this node", Read::Number(|| counts::served().sales())),
-    Field::new(c"holds", "live holds on this node", Read::Number(|| counts::served().holds())),
+    Field::new(c"sales", "sales on this node", Read::Served(|counts| &counts.sales)),
+    Field::new(c"holds", "live holds on this node", Read::Served(|counts| &counts.holds)),
     Field::new(
         c"waiters",
         "entries of waiting lists on this node",
-        Read::Number(|| counts::served().waiters()),
+        Read::Served(|counts| &counts.waiters),
     ),
     Field::new(
         c"expiry_lag_ms",
@@ -110,14 +117,14 @@ const BEHIND: [Field; 5] = [
 /// Counts an APPLY that was refused, and logs why. A replica that has lost its way refuses every
 /// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
 pub fn apply_refused(why: Refused) {
-    counts::APPLY_REFUSED.increment();
+    counts::APPLY_REFUSED.fetch_add(1, Ordering::Relaxed);
     warn(refusal(why));
 }
 
 /// Counts entries of an APPLY that its stream did not take, and logs it.
 pub fn outbox_refused(entries: u64) {
     if entries > 0 {
-        counts::OUTBOX_REFUSED.add(entries);
+        counts::OUTBOX_REFUSED.fetch_add(entries, Ordering::Relaxed);
         warn(NOT_APPENDED);
     }
 }
@@ -153,7 +160,8 @@ extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
         text(ctx, c"version", VERSION);
         for Field { name, read, .. } in fields() {
             let number = match read {
-                Read::Counter(counter) => counter.get(),
+                Read::Counter(counter) => counter.load(Ordering::Relaxed),
+                Read::Served(number) => number(counts::served()).load(Ordering::Relaxed),
                 Read::Number(read) => read(),
                 Read::UnderLock(_) if for_crash_report != 0 => continue,
                 // SAFETY: the server answers INFO under its lock.

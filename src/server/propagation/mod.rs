@@ -1,6 +1,8 @@
-//! How a change reaches those who must know of it: replicas and the log, streams, listeners.
+//! How a change reaches those who must know of it: streams, replicas and logs.
 
 pub(super) mod epoch;
 pub(crate) mod outbox;
-pub(super) mod replicate;
 mod stream;
+
+/// The command that carries effects to replicas and logs.
+pub(super) const APPLY: &std::ffi::CStr = c"SECKILL.APPLY";

@@ -34,21 +34,20 @@ pub struct Outbox<'c> {
 /// The stream at a key, by its name.
 pub struct Stream<'c> {
     pub(super) ctx: Ctx<'c>,
-    pub(super) name: OwnString,
+    pub(crate) name: OwnString,
     /// The command names it as a key, so it may be made in cluster mode, too.
     pub(super) is_named: bool,
 }
 
-/// What is at a stream's key.
+/// What is at a key where no stream is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    Stream,
+pub enum NoStream {
     Nothing,
     Other,
 }
 
-/// Those streams once they are open.
-pub type OpenStreams<'c> = Vec<Option<OpenStream<'c>>>;
+/// Streams once they are open.
+pub type OpenStreams<'s> = Vec<Option<OpenStream<'s>>>;
 
 impl<'c> Outbox<'c> {
     pub(crate) fn new(
@@ -63,166 +62,113 @@ impl<'c> Outbox<'c> {
     pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
         Stream { ctx: self.ctx, name: OwnString::new(name), is_named }
     }
-
-    /// The argument that has these very bytes, if they are an argument's.
-    fn argument(self, bytes: &[u8]) -> Option<*mut RedisModuleString> {
-        let index = self.args.iter().position(|arg| ptr::eq(*arg, bytes))?;
-        self.strings.get(index).copied()
-    }
 }
 
 /// Makes the streams ready and opens them to append to them, or says which takes nothing. No sale
 /// may be open: foreign code may run in it. `is_as_judged` looks at the sales once it has run, and
 /// before a stream is open, which could not be closed any more where foreign code took it away.
-pub fn open_all(
-    mut wanted: Wanted<'_>,
+pub fn open_all<'s>(
+    wanted: &Wanted<'s>,
     is_as_judged: impl FnOnce() -> bool,
-) -> Result<OpenStreams<'_>, (usize, NotTaken)> {
-    stream::ready(&wanted)?;
+) -> Result<OpenStreams<'s>, (usize, NotTaken)> {
+    stream::ready(wanted)?;
     if !is_as_judged() {
         return Err((0, NotTaken::Changed));
     }
     let mut open = OpenStreams::new();
-    for (index, (stream, _)) in wanted.iter_mut().enumerate() {
-        let is_wanted = stream.is_some();
-        open.push(open_one(stream));
-        if is_wanted && open[index].is_none() {
+    for (index, (stream, _)) in wanted.iter().enumerate() {
+        let Ok(stream) = stream.map(Stream::open).transpose() else {
             // It was there and is not: its time to live was over just now, foreign code ran, and
             // nothing is known of the values of those that are open.
             open.into_iter().flatten().for_each(OpenStream::abandon);
             return Err((index, NotTaken::Changed));
-        }
+        };
+        open.push(stream);
     }
     Ok(open)
 }
 
-/// Opens a stream, which is taken, to append to it; none if it is not there. Foreign code may run
-/// in it unless the stream is ready.
-pub fn open_one<'c>(stream: &mut Option<Stream<'c>>) -> Option<OpenStream<'c>> {
-    let (key, found) = stream.as_ref()?.open_key();
-    if found == Found::Stream {
-        return Some(OpenStream { key, stream: stream.take(), first: None, len: 0 });
-    }
-    // SAFETY: the key was opened above and is closed once.
-    unsafe { api!(RedisModule_CloseKey)(key) };
-    None
-}
-
 /// A stream that entries are appended to. What was appended is taken back when this is dropped
-/// before [`OpenStream::close`].
-pub struct OpenStream<'c> {
+/// before [`OpenStream::close`], unless another node has given it its ids.
+pub struct OpenStream<'s> {
     key: *mut RedisModuleKey,
-    /// Taken by `close` alone.
-    stream: Option<Stream<'c>>,
-    /// The id of the first entry that was appended.
+    stream: &'s Stream<'s>,
+    /// The id of the first entry that was appended, if the stream chose it.
     first: Option<StreamId>,
     /// How many were.
     len: u64,
 }
 
-impl<'c> Stream<'c> {
-    /// Opens the key for writing and says what is there. It is to be closed.
-    pub(super) fn open_key(&self) -> (*mut RedisModuleKey, Found) {
+impl Stream<'_> {
+    /// Opens the stream to append to it, or says what is there instead. Foreign code may run in it
+    /// unless the stream is ready.
+    pub fn open(&self) -> Result<OpenStream<'_>, NoStream> {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         // SAFETY: the name is alive as long as this struct.
         let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name.raw(), mode) };
+        let open = OpenStream { key, stream: self, first: None, len: 0 };
         // SAFETY: the key is open.
-        let found = match unsafe { api!(RedisModule_KeyType)(key) } as isize {
-            raw::REDISMODULE_KEYTYPE_STREAM => Found::Stream,
-            raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
-            _ => Found::Other,
-        };
-        (key, found)
-    }
-
-    /// Opens the stream to append what another node has appended, created if it is missing. Foreign
-    /// code may run in it, after which `is_as_judged` looks at the sale, see [`open_all`].
-    pub fn open_to_follow(self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'c>> {
-        let mut stream = Some(self);
-        open_one(&mut stream).or_else(|| {
-            stream.as_ref()?.make_to_follow();
-            is_as_judged().then(|| open_one(&mut stream)).flatten()
-        })
+        match unsafe { api!(RedisModule_KeyType)(key) } as isize {
+            raw::REDISMODULE_KEYTYPE_STREAM => Ok(open),
+            raw::REDISMODULE_KEYTYPE_EMPTY => Err(NoStream::Nothing),
+            _ => Err(NoStream::Other),
+        }
     }
 }
 
-impl<'c> OpenStream<'c> {
-    /// Appends all entries of `plan`, which is for `sale`, or none. Runs no foreign code: the
-    /// stream is there. `arg`: which argument of the call names the sale.
+impl<'s> OpenStream<'s> {
+    /// Appends the entries of `plan`, which is for `sale`, and answers how many the stream did not
+    /// take. Runs no foreign code: the stream is there. `arg`: which argument of the call names the
+    /// sale. `given` is the id of the first entry where another node has appended them. Otherwise
+    /// the stream chooses it, and behind one that is not taken none is appended.
     pub fn append(
         &mut self,
         outbox: Outbox<'_>,
         arg: usize,
-        sale: &Sale,
+        sale: &mut Sale,
         plan: &Plan<'_>,
-    ) -> Result<(), NotTaken> {
-        let mut has_all = true;
-        each_entry(outbox, arg, sale, plan, |strings| {
-            let id = self.first.map(|first| first.after(self.len));
-            let added = has_all.then(|| self.add(id, strings)).flatten();
-            has_all &= added.is_some();
-            self.first = self.first.or(added);
-            self.len += u64::from(added.is_some());
-        });
-        if !has_all {
-            self.take_back();
-            return Err(NotTaken::Refused);
-        }
-        Ok(())
-    }
-
-    /// Appends the entries of `plan` as another node did, the first with the id `first`. Answers
-    /// how many the stream did not take.
-    pub fn follow(
-        &mut self,
-        outbox: Outbox<'_>,
-        arg: usize,
-        sale: &Sale,
-        plan: &Plan<'_>,
-        first: StreamId,
+        given: Option<StreamId>,
     ) -> u64 {
-        let mut index = 0;
-        each_entry(outbox, arg, sale, plan, |strings| {
-            let added = self.add(Some(first.after(index)), strings);
-            index += 1;
-            self.len += u64::from(added.is_some());
-        });
-        index - self.len
-    }
-
-    /// Appends an entry under this id, or the server's own choice when there is none; `Some(None)`
-    /// is an id that can't be. Answers the id if the stream took it.
-    fn add(&mut self, id: Option<Option<StreamId>>, strings: &mut Strings) -> Option<StreamId> {
-        let (flags, StreamId { ms, seq }) = match id {
-            None => (raw::REDISMODULE_STREAM_ADD_AUTOID as c_int, StreamId { ms: 0, seq: 0 }),
-            Some(id) => (0, id?),
+        let Some(name) = outbox.strings.get(arg) else { return 0 };
+        let mut missed = 0;
+        let append_one = |entry: &Entry<'_>| {
+            let (flags, id) = match given.or(self.first) {
+                None => (raw::REDISMODULE_STREAM_ADD_AUTOID, Some(StreamId { ms: 0, seq: 0 })),
+                Some(first) => (0, first.after(self.len + missed)),
+            };
+            // Behind the last of all ids there is none.
+            let Some(StreamId { ms, seq }) = id.filter(|_| missed == 0 || given.is_some()) else {
+                missed += 1;
+                return;
+            };
+            let (mut id, mut strings) =
+                (RedisModuleStreamID { ms, seq }, Strings::of(outbox, *name, entry));
+            // SAFETY: the key is open for writing and holds a stream, the strings are pairs and
+            // alive, and the server copies what it keeps.
+            let status = unsafe {
+                let (start, count) = (strings.pairs.as_mut_ptr(), strings.len as libc::c_long);
+                let flags = flags as c_int;
+                api!(RedisModule_StreamAdd)(self.key, flags, &mut id, start.cast(), count)
+            };
+            if status as isize != raw::REDISMODULE_OK {
+                missed += 1;
+                return;
+            }
+            self.len += 1;
+            if given.is_none() {
+                self.first.get_or_insert(StreamId { ms: id.ms, seq: id.seq });
+            }
         };
-        let mut id = RedisModuleStreamID { ms, seq };
-        // SAFETY: the key is open for writing and holds a stream, the strings are pairs and alive,
-        // and the server copies what it keeps.
-        let status = unsafe {
-            let (start, count) = (strings.pairs.as_mut_ptr(), strings.len as libc::c_long);
-            api!(RedisModule_StreamAdd)(self.key, flags, &mut id, start.cast(), count)
-        };
-        let is_added = status as isize == raw::REDISMODULE_OK;
-        is_added.then_some(StreamId { ms: id.ms, seq: id.seq })
-    }
-
-    /// Deletes what was appended.
-    fn take_back(&mut self) {
-        let Some(first) = self.first.take() else { return };
-        for StreamId { ms, seq } in (0..self.len).filter_map(|index| first.after(index)) {
-            let mut id = RedisModuleStreamID { ms, seq };
-            // SAFETY: the key is open for writing and the id is one that it gave.
-            unsafe { api!(RedisModule_StreamDelete)(self.key, &mut id) };
+        DATA.with(outbox.ctx.lock(), |data| sale.each_entry(plan, data, append_one));
+        if given.is_none() {
+            sale.note_outbox(missed > 0);
         }
-        self.len = 0;
+        missed
     }
 
     /// Closes the stream: what was appended stays and is to be replicated.
-    pub fn close(mut self) -> Option<Appended<'c>> {
-        let (first, len) = (self.first.take(), self.len);
-        self.stream.take().map(|stream| Appended { stream, first, len })
+    pub fn close(mut self) -> Appended<'s> {
+        Appended { stream: self.stream, first: self.first.take(), len: self.len }
     }
 
     /// Leaves the stream open for good, and its name with it. For one whose value may be gone:
@@ -235,19 +181,27 @@ impl<'c> OpenStream<'c> {
 
 impl Drop for OpenStream<'_> {
     fn drop(&mut self) {
-        if !self.key.is_null() {
-            self.take_back();
-            // SAFETY: the key was opened for this struct and is closed once.
-            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        if self.key.is_null() {
+            return;
         }
+        let ids =
+            self.first.into_iter().flat_map(|first| (0..self.len).map(move |n| first.after(n)));
+        for StreamId { ms, seq } in ids.flatten() {
+            let mut id = RedisModuleStreamID { ms, seq };
+            // SAFETY: the key is open for writing and the id is one that it gave.
+            unsafe { api!(RedisModule_StreamDelete)(self.key, &mut id) };
+        }
+        // SAFETY: the key was opened for this struct and is closed once.
+        unsafe { api!(RedisModule_CloseKey)(self.key) };
     }
 }
 
 /// Entries that were appended.
-pub struct Appended<'c> {
-    stream: Stream<'c>,
+pub struct Appended<'s> {
+    pub(crate) stream: &'s Stream<'s>,
     first: Option<StreamId>,
-    len: u64,
+    /// How many.
+    pub(crate) len: u64,
 }
 
 impl Appended<'_> {
@@ -255,44 +209,10 @@ impl Appended<'_> {
     pub(crate) fn place(&self) -> Option<EntriesAt> {
         self.first.map(|id| EntriesAt { form: settings::entry_form(), id })
     }
-
-    /// Signals to who watches the stream.
-    pub(crate) fn signal(&self) {
-        let Stream { ctx, name, .. } = &self.stream;
-        // SAFETY: the name is alive.
-        unsafe { api!(RedisModule_SignalModifiedKey)(ctx.raw(), name.raw()) };
-    }
-
-    /// Notifies of the new entries, as XADD would.
-    pub(crate) fn notify(&self) {
-        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
-        let Stream { ctx, name, .. } = &self.stream;
-        for _ in 0..self.len {
-            // SAFETY: the name is alive and the text ends in NUL.
-            unsafe {
-                let event = c"xadd".as_ptr();
-                api!(RedisModule_NotifyKeyspaceEvent)(ctx.raw(), class, event, name.raw())
-            };
-        }
-    }
 }
 
 /// Where the data of an entry is written before the server copies it: kept between calls.
 static DATA: Locked<Vec<u8>> = Locked::new(Vec::new());
-
-/// Lends `add` the strings of each entry of `plan`, in order.
-fn each_entry(
-    outbox: Outbox<'_>,
-    arg: usize,
-    sale: &Sale,
-    plan: &Plan<'_>,
-    mut add: impl FnMut(&mut Strings),
-) {
-    let Some(name) = outbox.strings.get(arg) else { return };
-    DATA.with(outbox.ctx.lock(), |data| {
-        sale.each_entry(plan, data, |entry| add(&mut Strings::of(outbox, *name, entry)));
-    });
-}
 
 /// Names and values of an entry as strings of the server.
 struct Strings {
@@ -304,52 +224,41 @@ struct Strings {
 }
 
 impl Strings {
+    /// Of `entry`, which `sale` names the sale of.
     #[inline]
     fn of(outbox: Outbox<'_>, sale: *mut RedisModuleString, entry: &Entry<'_>) -> Strings {
         let words = WORDS.get_or_init(Words::new);
         let mut strings = Strings {
             pairs: [[ptr::null_mut(); 2]; FIELDS.len()],
-            len: 0,
+            len: 2,
             own: [const { OwnString::NONE }; FIELDS.len()],
         };
-        strings.pair(words, Field::Event, words.events[entry.event as usize].raw());
-        strings.pair(words, Field::Sale, sale);
-        strings.bytes(words, Field::Data, None, entry.data);
-        let raw = [
+        let field = |field: Field| words.fields[field as usize].raw();
+        strings.pairs[0] = [field(Field::Event), words.events[entry.event as usize].raw()];
+        strings.pairs[1] = [field(Field::Sale), sale];
+        let values = [
+            (Field::Data, Some(entry.data)),
             (Field::User, entry.user),
             (Field::Req, entry.req),
             (Field::Outbox, entry.outbox),
             (Field::Split, entry.split),
         ];
-        for (field, value) in raw {
-            if let Some(value) = value {
-                strings.bytes(words, field, outbox.argument(value), value);
-            }
+        for (name, bytes) in values {
+            let Some(bytes) = bytes else { continue };
+            // What the caller said is a string of the server's already.
+            let said = outbox.args.iter().position(|arg| ptr::eq(*arg, bytes));
+            let value = match said.and_then(|arg| outbox.strings.get(arg)) {
+                Some(value) => *value,
+                None => {
+                    let own = &mut strings.own[name as usize];
+                    *own = OwnString::new(bytes);
+                    own.raw()
+                }
+            };
+            strings.pairs[strings.len] = [field(name), value];
+            strings.len += 1;
         }
         strings
-    }
-
-    #[inline]
-    fn pair(&mut self, words: &Words, field: Field, value: *mut RedisModuleString) {
-        self.pairs[self.len] = [words.fields[field as usize].raw(), value];
-        self.len += 1;
-    }
-
-    /// A value that is `known` as a string, or becomes one for this entry.
-    #[inline]
-    fn bytes(
-        &mut self,
-        words: &Words,
-        field: Field,
-        known: Option<*mut RedisModuleString>,
-        bytes: &[u8],
-    ) {
-        let value = known.unwrap_or_else(|| {
-            let own = &mut self.own[field as usize];
-            *own = OwnString::new(bytes);
-            own.raw()
-        });
-        self.pair(words, field, value);
     }
 }
 
@@ -359,7 +268,7 @@ struct Words {
     events: [OwnString; EVENTS.len()],
 }
 
-// SAFETY: whoever uses these strings has the server's lock, see `each_entry`, and nobody changes
+// SAFETY: whoever uses these strings has the server's lock, see `append`, and nobody changes
 // or frees one.
 unsafe impl Send for Words {}
 // SAFETY: as above.

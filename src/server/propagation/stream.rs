@@ -8,7 +8,7 @@ use std::slice;
 
 use redis_module::raw::{self, RedisModuleCallReply};
 
-use super::outbox::{Found, Stream};
+use super::outbox::{NoStream, OpenStream, Stream};
 use crate::server::ffi::api::bytes_of;
 
 /// Why entries can't be appended. Nothing of them is left.
@@ -24,7 +24,7 @@ pub enum NotTaken {
 }
 
 /// Streams and how many entries each is to take, in the order of the sales of a call.
-pub type Wanted<'c> = Vec<(Option<Stream<'c>>, usize)>;
+pub type Wanted<'s> = [(Option<&'s Stream<'s>>, usize)];
 
 /// Who makes a stream.
 #[derive(Clone, Copy)]
@@ -43,14 +43,6 @@ impl Stream<'_> {
 
     fn is_in_cluster(&self) -> bool {
         self.ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
-    }
-
-    /// Looks at the key. Foreign code may run in it.
-    fn look(&self) -> Found {
-        let (key, found) = self.open_key();
-        // SAFETY: the key was opened above and is closed once.
-        unsafe { api!(RedisModule_CloseKey)(key) };
-        found
     }
 
     /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
@@ -76,7 +68,7 @@ impl Stream<'_> {
             call(ctx, xgroup, creating, create, name, group, last, mkstream)
         };
         // A group that was there by now is not ours to destroy, and the stream may be gone.
-        if !is_refused(created) && self.look() == Found::Stream {
+        if !is_refused(created) && self.open().is_ok() {
             // SAFETY: as above.
             let destroyed = unsafe {
                 if is_replicated {
@@ -89,13 +81,22 @@ impl Stream<'_> {
         free(created);
     }
 
-    /// Sees to it that the stream is there if it can be, on a node that follows. A primary has it;
-    /// but where code of another module appended to it in the middle of its end, the server handed
-    /// that end over afterwards. Foreign code may run in it.
-    pub(super) fn make_to_follow(&self) {
-        if self.look() == Found::Nothing {
-            self.make(Maker::Follower);
-        }
+    /// Opens the stream to append what another node has appended, created if it is missing. A
+    /// primary has it; but where code of another module appended to it in the middle of its end,
+    /// the server handed that end over afterwards. Foreign code may run in it, after which
+    /// `is_as_judged` looks at the sale, see [`super::outbox::open_all`].
+    pub fn open_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'_>> {
+        self.open()
+            .or_else(|instead| {
+                if instead == NoStream::Nothing {
+                    self.make(Maker::Follower);
+                }
+                match is_as_judged() {
+                    true => self.open(),
+                    false => Err(instead),
+                }
+            })
+            .ok()
     }
 
     /// Whether the stream has room for `count` more entries: its last id may be near the end of all
@@ -120,19 +121,20 @@ impl Stream<'_> {
 
 /// Sees to it that each of the streams is there and takes so many entries; or says which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
-pub(super) fn ready(wanted: &[(Option<Stream<'_>>, usize)]) -> Result<(), (usize, NotTaken)> {
-    let all =
-        || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.0.as_ref()?)));
+pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+    let all = || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.0?)));
     // A single entry is taken or not. Of more the first ones, taken back, would have raised the
     // stream's last id for nothing.
     let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
     for (index, stream) in all() {
-        match stream.look() {
-            Found::Stream if is_single || stream.has_room(count_for(stream, wanted)) => {}
-            Found::Nothing if stream.is_named || !stream.is_in_cluster() => missing.push(stream),
-            Found::Nothing => return Err((index, NotTaken::NotHere)),
-            Found::Stream | Found::Other => return Err((index, NotTaken::Refused)),
+        match stream.open().map(drop) {
+            Ok(()) if is_single || stream.has_room(count_for(stream, wanted)) => {}
+            Err(NoStream::Nothing) if stream.is_named || !stream.is_in_cluster() => {
+                missing.push(stream);
+            }
+            Err(NoStream::Nothing) => return Err((index, NotTaken::NotHere)),
+            Ok(()) | Err(NoStream::Other) => return Err((index, NotTaken::Refused)),
         }
     }
     if missing.is_empty() {
@@ -140,18 +142,18 @@ pub(super) fn ready(wanted: &[(Option<Stream<'_>>, usize)]) -> Result<(), (usize
     }
     missing.iter().for_each(|stream| stream.make(Maker::Primary));
     // What foreign code did meanwhile is seen here.
-    all().try_for_each(|(index, stream)| match stream.look() {
-        Found::Stream => Ok(()),
-        Found::Nothing if stream.is_in_cluster() => Err((index, NotTaken::NotHere)),
-        Found::Nothing => Err((index, NotTaken::Changed)),
-        Found::Other => Err((index, NotTaken::Refused)),
+    all().try_for_each(|(index, stream)| match stream.open() {
+        Ok(_) => Ok(()),
+        Err(NoStream::Nothing) if stream.is_in_cluster() => Err((index, NotTaken::NotHere)),
+        Err(NoStream::Nothing) => Err((index, NotTaken::Changed)),
+        Err(NoStream::Other) => Err((index, NotTaken::Refused)),
     })
 }
 
 /// How many entries one stream is to take in all.
-fn count_for(stream: &Stream<'_>, wanted: &[(Option<Stream<'_>>, usize)]) -> usize {
+fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
     let is_same = |other: &Stream<'_>| other.bytes() == stream.bytes();
-    let same = wanted.iter().filter(|(other, _)| other.as_ref().is_some_and(is_same));
+    let same = wanted.iter().filter(|(other, _)| other.is_some_and(is_same));
     same.map(|(_, entries)| entries).sum()
 }
 

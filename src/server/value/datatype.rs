@@ -16,7 +16,7 @@ use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
 use crate::server::ffi::{log, random};
 use crate::server::propagation::epoch;
-use crate::server::propagation::replicate::APPLY;
+use crate::server::propagation::APPLY;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
 use seckill_domain::plan::Position;

@@ -101,14 +101,13 @@ pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
     TYPE.store(handle, Ordering::Relaxed);
 }
 
-/// What is at a key; `S` is how its sale is borrowed.
-pub enum Slot<S> {
-    /// Nothing.
+/// Why there is no sale at a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSale {
+    /// Nothing is there.
     Missing,
     /// Something that is not a sale.
     Foreign,
-    /// A sale.
-    Sale(S),
 }
 
 const NOT_FILLED: &str = "the server refused a new sale";
@@ -126,8 +125,8 @@ impl Key<'_> {
         Key { key, call: PhantomData }
     }
 
-    /// What is at the key now.
-    pub fn slot(&mut self) -> Slot<&mut Sale> {
+    /// The sale that is at the key now.
+    pub fn sale(&mut self) -> Result<&mut Sale, NoSale> {
         // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
         // deleted. This call is the only one that runs, and `&mut self` makes this borrow the only
         // one of this call.
@@ -135,21 +134,21 @@ impl Key<'_> {
     }
 
     /// What is at the key now; `borrow` borrows the sale's value.
-    fn found<S>(&self, borrow: impl FnOnce(NonNull<Value>) -> S) -> Slot<S> {
+    fn found<S>(&self, borrow: impl FnOnce(NonNull<Value>) -> S) -> Result<S, NoSale> {
         if self.key.is_null() {
-            return Slot::Missing;
+            return Err(NoSale::Missing);
         }
         // SAFETY: the key is open until this struct is dropped.
         let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
         if !kind.is_null() && kind == type_handle() {
             // SAFETY: as above.
             let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
-            return NonNull::new(value.cast()).map_or(Slot::Foreign, |it| Slot::Sale(borrow(it)));
+            return NonNull::new(value.cast()).map(borrow).ok_or(NoSale::Foreign);
         }
         // SAFETY: as above.
         match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
-            raw::REDISMODULE_KEYTYPE_EMPTY => Slot::Missing,
-            _ => Slot::Foreign,
+            raw::REDISMODULE_KEYTYPE_EMPTY => Err(NoSale::Missing),
+            _ => Err(NoSale::Foreign),
         }
     }
 
@@ -181,8 +180,8 @@ impl View<'_> {
         View(Key::new(key))
     }
 
-    /// What is at the key now.
-    pub fn slot(&self) -> Slot<&Sale> {
+    /// The sale that is at the key now.
+    pub fn sale(&self) -> Result<&Sale, NoSale> {
         // SAFETY: as for a key that is open for writing; nobody changes the sale while this call
         // stands still.
         self.0.found(|value| unsafe { &(*value.as_ptr()).sale })
@@ -215,10 +214,7 @@ impl<'c> Peek<'c> {
     pub(crate) fn value(&mut self) -> Option<&mut Value> {
         // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is
         // open, and by the word of `at` nobody else borrows it.
-        match self.0.found(|value| unsafe { &mut *value.as_ptr() }) {
-            Slot::Sale(value) => Some(value),
-            Slot::Missing | Slot::Foreign => None,
-        }
+        self.0.found(|value| unsafe { &mut *value.as_ptr() }).ok()
     }
 }
 

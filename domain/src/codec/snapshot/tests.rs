@@ -251,6 +251,14 @@ fn amounts_behind_rows_are_refused() {
     assert_eq!(after(&behind, amounts.clone()), Err(Refused::Law));
     let twice = load(&[base.clone(), rows.clone(), amounts.clone()]);
     assert_eq!(twice.err(), Some(Refused::Law));
+    // Users come before them.
+    let (mut announcing, list) = (base.clone(), crate::admission::List::Deny);
+    let users = vec![crate::admission::users::Listed { user: b"u", is_in: true }];
+    let Piece::Base(announced) = &mut announcing else { panic!("no base") };
+    announced.lists = [(1, 1); 3];
+    let listed = Piece::Listed(ListedUsers { list, users });
+    assert_eq!(after(&begun([announcing.clone()]), listed.clone()), Ok(()));
+    assert_eq!(after(&begun([announcing, amounts.clone()]), listed), Err(Refused::Law));
     // As many as the base announces at most, and never none.
     let empty = begun([base.clone()]);
     assert_eq!(after(&empty, amounts.clone()), Ok(()));
