@@ -250,8 +250,8 @@ pub(crate) enum Purpose {
 
 /// 64 uniform bits for `parts`, one behind the other, by SipHash-2-4 (Aumasson and Bernstein,
 /// 2012), a keyed pseudo-random function: nobody can guess what is drawn or choose an id that
-/// passes, and all nodes agree. Compiled into the caller, who knows how many parts there are: a sample is asked
-/// on every call of a rush.
+/// passes, and all nodes agree. Compiled into the caller, who knows how many parts there are: a
+/// sample is asked on every call of a rush.
 #[inline(always)]
 pub(crate) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(secret);
