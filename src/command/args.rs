@@ -183,6 +183,16 @@ impl<'a> Args<'a> {
         Ok(())
     }
 
+    /// COUNT with 1 to `max`, if it is said, and nothing behind it.
+    pub fn last_count(&mut self, max: u64) -> Parsed<Option<u64>> {
+        let count = match self.accept("COUNT") {
+            true => Some(self.count_up_to(max)?),
+            false => None,
+        };
+        self.end()?;
+        Ok(count)
+    }
+
     /// Nothing may be left.
     pub fn end(&self) -> Parsed<()> {
         if self.rest.is_empty() {

@@ -7,36 +7,30 @@ mod alter;
 mod apply;
 pub mod args;
 mod audit;
-pub mod docs;
-mod elsewhere;
 mod errors;
-mod expire;
 mod grab;
-mod home;
 mod import;
 mod init;
 mod mgrab;
 pub mod options;
-mod parts;
 mod pause;
 pub mod pipeline;
-mod place;
 mod reply;
 mod restock;
 mod rounds;
-mod send_receive;
 mod settle;
+mod split;
 mod status;
 pub mod table;
 mod terms;
 mod user;
 pub mod vocabulary;
-mod waiters;
+mod waitlist;
 mod winners;
 
 use crate::server::module::load::{self, Context, RedisString, Status};
 
 /// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
 pub fn load(ctx: &Context, args: &[RedisString]) -> Status {
-    load::load(ctx, args, &table::TABLE, expire::run)
+    load::load(ctx, args, &table::TABLE, pipeline::expire)
 }

@@ -1,5 +1,5 @@
 //! How a command gets at the sale of its key: [`show`] for those that only read, and the way of
-//! every command that may change it.
+//! every command that may change it, and of the sweeper ([`expire`]).
 //!
 //! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`]
 //! 2. Where entries are to be appended the sale is closed and their stream is created, if it is
@@ -19,6 +19,7 @@ use super::{errors, reply};
 use crate::server::call::{Call, Committed, Reply};
 use crate::server::data_set::counts::{self, Load};
 use crate::server::propagation::outbox::{self, NotTaken, OpenStream, OpenStreams, Stream};
+use crate::server::sweeper::Swept;
 use crate::server::value::key::Key;
 use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
@@ -85,17 +86,16 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
         _ => None,
     };
-    let mut task = Task { arg: KEY, plan: plan.as_ref(), attempt, stream: None };
     let Some(plan) = plan else {
-        commit(sale, &task, None, now);
+        commit(sale, &Task { arg: KEY, plan: None, attempt, stream: None }, None, now);
         return Ok(shown);
     };
     let named = match request {
         Request::Alter(change) => change.outbox.as_deref(),
         _ => None,
     };
-    let stream = sale.outbox_after(plan);
-    task.stream = stream.map(|name| outbox.stream(name, named == Some(name)));
+    let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, named == Some(name)));
+    let task = Task { arg: KEY, plan: Some(plan), attempt, stream };
     let committed = if task.stream.is_none() {
         let committed = commit(sale, &task, None, now);
         drop(key);
@@ -228,9 +228,11 @@ fn commit<'s>(
     now: &Now,
 ) -> Committed<'s> {
     if let Some(Attempt { outcome, amount }) = task.attempt {
-        let refused = sale.count(outcome, amount).and_then(|place| counts::REFUSED.get(place));
-        let granted = matches!(outcome, Outcome::Granted { .. }).then_some(&counts::GRANTED);
-        if let Some(counter) = refused.or(granted) {
+        let counter = match sale.count(outcome, amount) {
+            Some(place) => counts::REFUSED.get(place),
+            None => matches!(outcome, Outcome::Granted { .. }).then_some(&counts::GRANTED),
+        };
+        if let Some(counter) = counter {
             counter.fetch_add(1, Relaxed);
         }
     }
@@ -268,4 +270,39 @@ fn commit_further(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u64>, 
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
     let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
     (look_at, sale.serves_at(now))
+}
+
+/// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
+const RETRY_MS: u64 = 1000;
+
+/// What happens by itself, for the sweeper: lets at most `most` due holds expire of the sale at the
+/// call's key, or begins its next round.
+pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
+    let (now, outbox) = (call.now(), call.outbox());
+    let mut key = call.open(KEY);
+    // A key that is gone, or that holds something else by now, costs this look and no more.
+    let Ok(sale) = key.sale() else {
+        return Swept::default();
+    };
+    sale.forget_look();
+    let decision = sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
+    if matches!(decision.outcome, Outcome::Misuse(_)) {
+        return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+    }
+    let Some(plan) = &decision.plan else {
+        let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
+        return Swept { settled: 0, next_look };
+    };
+    let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));
+    drop(key);
+    let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream };
+    let Ok(mut committed) = commit_one(call, &task, &now) else {
+        return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+    };
+    // The sweeper keeps the deadline itself.
+    let swept = Swept { settled: committed.settled as usize, next_look: committed.look_at.take() };
+    call.replicate(KEY, plan, &committed);
+    call.signal(KEY, &committed);
+    call.notify(KEY, plan, &committed);
+    swept
 }

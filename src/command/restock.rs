@@ -1,6 +1,6 @@
 //! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -42,7 +42,7 @@ fn run(call: &mut Call<'_>) {
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Restock<'a>> {
     let mut args = Args::after_key(args);
     let delta = args.delta()?;
-    if !is(args.bytes()?, "REQ") {
+    if !args.accept("REQ") {
         return Err(errors::SYNTAX);
     }
     let req = args.req()?;

@@ -1,6 +1,6 @@
 //! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::errors;
 use super::pipeline;
 use super::vocabulary::{self, Spec};
@@ -28,13 +28,7 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<usize> {
     let mut args = Args::after_key(args);
-    let mut count = None;
-    while let Some(name) = args.option() {
-        if !is(name, "COUNT") {
-            return Err(errors::SYNTAX);
-        }
-        args.once(&mut count, |args| args.count_up_to(ROUND_TOTALS_MAX as u64))?;
-    }
+    let count = args.last_count(ROUND_TOTALS_MAX as u64)?;
     Ok(count.map_or(ROUND_TOTALS_MAX, |count| count as usize))
 }
 

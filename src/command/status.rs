@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, Spec};
 use super::{errors, pipeline};
 use crate::server::call::{Call, Reply};
@@ -40,12 +40,9 @@ fn run(call: &mut Call<'_>) {
 /// Whether JSON is asked for.
 fn parse(args: &[&[u8]]) -> Parsed<bool> {
     let mut args = Args::after_key(args);
-    let json = args.option();
+    let json = args.accept("JSON");
     args.end()?;
-    match json {
-        Some(name) if !is(name, "JSON") => Err(errors::SYNTAX),
-        name => Ok(name.is_some()),
-    }
+    Ok(json)
 }
 
 /// Both forms come from one value, so they can't differ.

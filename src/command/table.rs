@@ -1,14 +1,18 @@
-//! The table of commands. Registration, COMMAND DOCS, HELP, docs/commands.md and tests read it.
+//! The table of commands, and how they are called, written from it. Registration, COMMAND DOCS,
+//! HELP, docs/commands.md and tests read it.
 //!
 //! Each command's entry stands in the command's own file, next to its parser and handler; what
 //! entries share is in `vocabulary`.
 
-use super::vocabulary::{self, Spec};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{
-    allow_deny, alter, apply, audit, docs, elsewhere, grab, home, import, init, mgrab, parts,
-    pause, place, restock, rounds, send_receive, settle, status, user, waiters, winners,
+    allow_deny, alter, apply, audit, grab, import, init, mgrab, pause, restock, rounds, settle,
+    split, status, user, waitlist, winners,
 };
 use crate::server::call::Call;
+/// What pages list beside the commands.
+pub use crate::server::module::info::fields;
+pub use crate::server::settings::ALL as SETTINGS;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
 pub static TABLE: [Spec; 28] = [
@@ -22,9 +26,9 @@ pub static TABLE: [Spec; 28] = [
     audit::SPEC,
     allow_deny::ALLOW,
     allow_deny::DENY,
-    send_receive::SEND,
-    send_receive::RECEIVE,
-    elsewhere::SPEC,
+    split::SEND,
+    split::RECEIVE,
+    split::ELSEWHERE,
     grab::SPEC,
     mgrab::SPEC,
     settle::CONFIRM,
@@ -34,10 +38,10 @@ pub static TABLE: [Spec; 28] = [
     user::SPEC,
     winners::SPEC,
     rounds::SPEC,
-    parts::SPEC,
-    home::SPEC,
-    place::SPEC,
-    waiters::SPEC,
+    split::PARTS,
+    split::HOME,
+    waitlist::PLACE,
+    waitlist::WAITERS,
     HELP,
     apply::SPEC,
 ];
@@ -61,14 +65,43 @@ fn help(call: &mut Call<'_>) {
     let reply = call.reply();
     let public = || TABLE.iter().filter(|spec| !spec.internal);
     reply.array(public().count());
-    public().for_each(|spec| reply.text(&docs::help_line(spec)));
+    public().for_each(|spec| reply.text(&format!("{} -- {}", grammar(spec), spec.summary)));
+}
+
+/// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
+pub fn grammar(spec: &Spec) -> String {
+    let words = spec.args.iter().map(grammar_of);
+    std::iter::once(spec.name.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// How an argument is given: `QTY n`, `[REQ id]`.
+pub fn grammar_of(arg: &Arg) -> String {
+    let children =
+        |between: &str| arg.children.iter().map(grammar_of).collect::<Vec<_>>().join(between);
+    let value = match arg.kind {
+        ArgKind::PureToken => String::new(),
+        ArgKind::Block => children(" "),
+        ArgKind::OneOf => children(" | "),
+        _ => arg.shown.unwrap_or(arg.name).to_owned(),
+    };
+    let mut text = match arg.token {
+        None => value,
+        Some(token) if value.is_empty() => token.to_owned(),
+        Some(token) => format!("{token} {value}"),
+    };
+    if arg.multiple {
+        text = format!("{text} [{text} ...]");
+    }
+    if arg.optional {
+        text = format!("[{text}]");
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command::pipeline;
-    use crate::command::vocabulary::{Arg, ArgKind};
     use crate::server::module::spec::KEY_CHANGE;
 
     #[test]
@@ -141,6 +174,24 @@ mod tests {
             assert!(!spec.summary.ends_with('.'), "{}", spec.name);
             assert!(spec.example.starts_with(spec.name), "{}", spec.name);
             assert!(spec.errors.iter().all(|error| !error.is_empty() && error.is_ascii()));
+        }
+    }
+
+    fn grammar_named(name: &str) -> String {
+        TABLE.iter().find(|spec| spec.name == name).map(grammar).unwrap_or_default()
+    }
+
+    #[test]
+    fn grammars_read_as_callers_type_them() {
+        for line in [
+            "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]",
+            "SECKILL.RESTOCK key delta REQ id",
+            "SECKILL.STATUS key [JSON]",
+            "SECKILL.APPLY key position effect [effect ...]",
+            "SECKILL.HELP",
+        ] {
+            let name = line.split(' ').next().unwrap_or_default();
+            assert_eq!(grammar_named(name), line);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
@@ -42,13 +42,7 @@ fn run(call: &mut Call<'_>) {
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
-    let mut count = None;
-    while let Some(name) = args.option() {
-        if !is(name, "COUNT") {
-            return Err(errors::SYNTAX);
-        }
-        args.once(&mut count, |args| args.count_up_to(PAGE_ROWS_MAX))?;
-    }
+    let count = args.last_count(PAGE_ROWS_MAX)?;
     Ok(Query { user, count: count.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
 }
 

@@ -193,6 +193,7 @@ impl<'a> Call<'a> {
 
     /// Signals to clients that WATCH or cache the key, or the stream of its entries, that it
     /// changed; and has the sweeper look at it when it must.
+    #[inline]
     pub fn signal(&mut self, key_arg: usize, committed: &Committed<'_>) {
         // SAFETY: the names are alive during the call.
         let signal = |name| unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), name) };

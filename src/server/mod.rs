@@ -2,13 +2,56 @@
 //!
 //! It knows sales but no command: the table of commands is handed in by whoever loads the module.
 
+/// The server's C API as safe types: functions, memory, contexts, the log.
 #[macro_use]
-pub(crate) mod ffi;
+pub(crate) mod ffi {
+    #[macro_use]
+    pub(super) mod api;
+
+    pub(crate) mod alloc;
+    pub(super) mod ctx;
+    pub(super) mod log;
+    pub(crate) mod random;
+}
 
 pub(crate) mod call;
-pub(crate) mod data_set;
-pub mod module;
-pub(crate) mod propagation;
+
+/// What is known of a data set as a whole: when to look at which key, and what is counted.
+pub(crate) mod data_set {
+    pub(crate) mod counts;
+    pub(super) mod deadlines;
+    pub(super) mod timer;
+}
+
+/// The module as the server knows it: loading, commands and their descriptions, settings, INFO,
+/// and the server's events.
+pub mod module {
+    mod config;
+    mod dispatch;
+    mod events;
+    pub mod info;
+    pub(crate) mod load;
+    mod register;
+    pub mod spec;
+}
+
+/// How a change reaches those who must know of it: streams, replicas and logs.
+pub(crate) mod propagation {
+    pub(super) mod epoch;
+    pub(crate) mod outbox;
+    mod stream;
+
+    /// The command that carries effects to replicas and logs.
+    pub(super) const APPLY: &std::ffi::CStr = c"SECKILL.APPLY";
+}
+
 pub mod settings;
 pub(crate) mod sweeper;
-pub(crate) mod value;
+
+/// A sale as the server keeps it: the type, opening a key, saving, moving and freeing.
+pub(crate) mod value {
+    pub(super) mod datatype;
+    mod defrag;
+    pub(super) mod fork_memory;
+    pub(crate) mod key;
+}

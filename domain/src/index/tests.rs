@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use super::bulk::shape_of;
-use super::shard::{fragment_in, occupied, word_of};
+use super::shard::{fragment_in, occupied, slots_for, slots_for_half, word_of};
 use super::*;
 
 /// A good 64-bit mixer (the finaliser of SplitMix64).
@@ -221,6 +221,13 @@ fn equal_hashes_end_at_the_last_depth() {
     assert_eq!((largest, built.shards.len()), (Some(12_288), DEPTH_MAX as usize + 1));
     assert_eq!(built.len(), u64::from(keys));
     assert_eq!(built.find(1 << 40, |v| v.number == keys), Some(value(keys)));
+}
+
+/// Of 512 slots 480 are homes: 360 keys are three quarters of them, 288 three fifths.
+#[test]
+fn a_shard_has_a_size_by_its_keys() {
+    assert_eq!([359, 360].map(slots_for), [512, 768]);
+    assert_eq!([288, 289].map(slots_for_half), [512, 768]);
 }
 
 /// The last slots may be taken while there is room before them.

@@ -174,6 +174,12 @@ mod tests {
         ledger.users.replace(hash, right, wrong);
         let recount = ledger.recount();
         assert_eq!((recount.holdings_wrong, recount.users), (1, 2));
+        // A user with four grants who has no account: three are not the one they lead to.
+        let mut ledger = of_three();
+        let hash = ledger.hash_of(b"many");
+        let right = ledger.users.find(hash, |value| value.marked).unwrap();
+        ledger.users.replace(hash, right, Value { number: 7, marked: false });
+        assert_eq!(ledger.recount().holdings_wrong, 3);
     }
 
     #[test]

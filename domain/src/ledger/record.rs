@@ -326,8 +326,10 @@ mod tests {
             deadline: 0,
             prev: 0,
         };
-        let mut page = Vec::new();
-        write(&mut page, &record, 1000);
-        assert_eq!(page.len(), record.user.len() + 3);
+        for base_at in [1000, 1100] {
+            let mut page = Vec::new();
+            write(&mut page, &record, base_at);
+            assert_eq!(page.len(), record.user.len() + 3);
+        }
     }
 }

@@ -5,7 +5,9 @@
 use crate::admission::{Admission, List};
 use crate::codec::effect::{Change, Effect, UsersChange};
 use crate::model::balances::Escrow;
-use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REV_LAST, TIME_MS_MAX};
+use crate::model::limits::{
+    GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REV_LAST, TIME_MS_MAX, WAITERS_MAX,
+};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::parts::{Pair, Split};
 use crate::request::{
@@ -288,13 +290,41 @@ fn what_terms_say_at_the_beginning() {
         let sale = created(&init(supply, Terms { split, ..Terms::default() }), 1);
         assert_eq!(sale.balances.elsewhere, elsewhere, "{parts} {supply}");
     }
-    for (len, is_taken) in [(OUTBOX_BYTES_MAX, true), (OUTBOX_BYTES_MAX + 1, false)] {
-        let outbox = Some(vec![b's'; len].into_boxed_slice());
-        assert_eq!(Terms { outbox, ..Terms::default() }.check().is_ok(), is_taken, "{len}");
+    fn list(max: u64, offer_ms: u64) -> Option<WaitTerms> {
+        Some(WaitTerms { max, offer_ms, overtake: 0 })
     }
-    let list = |offer_ms| Some(WaitTerms { max: 9, offer_ms, overtake: 0 });
-    for (waitlist, offer_ms) in [(None, 30), (list(0), 30), (list(1), 1), (list(40), 40)] {
+    type Set = fn(&mut Terms, u64);
+    let bounds: [(Set, u64); 5] = [
+        (|it, ms| it.hold_ms = ms, HOLD_MS_MAX),
+        (|it, max| it.waitlist = list(max, 9), WAITERS_MAX),
+        (|it, ms| it.waitlist = list(1, ms), HOLD_MS_MAX),
+        (|it, at| (it.open_at, it.close_at) = (at, 9), 8),
+        (|it, len| it.outbox = Some(vec![b's'; len as usize].into()), OUTBOX_BYTES_MAX as u64),
+    ];
+    for (number, (set, last)) in bounds.into_iter().enumerate() {
+        for (value, is_taken) in [(last, true), (last + 1, false)] {
+            let mut terms = Terms::default();
+            set(&mut terms, value);
+            assert_eq!(terms.check().is_ok(), is_taken, "{number} {value}");
+        }
+    }
+    for (waitlist, offer_ms) in [(None, 30), (list(9, 0), 30), (list(9, 1), 1), (list(9, 40), 40)] {
         let terms = Terms { hold_ms: 30, waitlist, ..Terms::default() };
         assert_eq!(terms.offer_ms(), offer_ms);
+    }
+}
+
+/// When there can be no more grants nothing is offered.
+#[test]
+fn nothing_is_offered_behind_the_last_grant() {
+    let waitlist = Some(WaitTerms { max: 9, offer_ms: 10, overtake: 0 });
+    for (grants, effects) in [(GRANTS_MAX - 1, 2), (GRANTS_MAX, 1)] {
+        let mut sale = created(&init(1, Terms { hold_ms: 3, waitlist, ..Terms::default() }), 1);
+        let ask = |user| Grab { user, amount: Amount::Unsaid, req: Some(b"r") };
+        run(&mut sale, &Request::Grab(ask(b"u")), 2);
+        run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until: 0 }), 2);
+        (sale.balances.grants, sale.balances.version) = (grants, 2 * GRANTS_MAX);
+        let restock = Request::Restock(Restock { delta: 1, req: b"r" });
+        assert_eq!(sale.decide(&restock, &at(4)).changes().len(), effects);
     }
 }

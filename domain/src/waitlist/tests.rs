@@ -145,6 +145,11 @@ fn an_empty_list_begins_anew() {
         join(list, 1 << 30, 1, 0);
     }
     assert_eq!((list.heap_bytes(), list.heap_blocks()), (new.heap_bytes(), new.heap_blocks()));
+    // Who was never passed takes nothing for it.
+    for (times, bytes) in [(0, 0), (2, 4 * size_of::<u64>())] {
+        list.pass(1 << 30, times);
+        assert_eq!(list.heap_bytes(), new.heap_bytes() + bytes);
+    }
 }
 
 /// Room is given back when half of it is free, not with everybody who leaves.

@@ -6,7 +6,7 @@
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::draw::Draw;
-use seckill_domain::limits::{DRAW_AMOUNTS_MAX, INTEGER_MAX};
+use seckill_domain::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
 use seckill_domain::outcome::{Misuse, Outcome};
 use seckill_domain::request::{Amount, Deed, Grab, Init, Now, Request, Settle, Terms, Which};
 use seckill_domain::Sale;
@@ -364,5 +364,45 @@ fn what_is_given_back_is_paid_out_in_the_end() {
                 assert_eq!(paid, expected, "each amount of the list, once");
             }
         }
+    }
+}
+
+/// What a supply must be for a draw, at the last number that is taken and at the first that is not.
+#[test]
+fn a_draw_that_can_not_be_kept_is_refused() {
+    let (most, too_many, too_small) =
+        (GRANTS_MAX, Misuse::DrawTooManyPackets, Misuse::DrawSupplyTooSmall);
+    let packets = |packets, min| Draw::Packets { packets, min };
+    let equal = |packets| Draw::Equal { packets };
+    let uniform = |low, high| Draw::Uniform { low, high };
+    for (draw, supply, expected) in [
+        (packets(most, 1), most, Ok(())),
+        (packets(most + 1, 1), most + 1, Err(too_many)),
+        (equal(most), most, Ok(())),
+        (equal(most + 1), most + 1, Err(too_many)),
+        (packets(3, 4), 12, Ok(())),
+        (packets(3, 4), 11, Err(too_small)),
+        (packets(3, u64::MAX), 11, Err(too_small)),
+        (equal(7), 7, Ok(())),
+        (equal(7), 6, Err(too_small)),
+        (packets(0, 1), 9, Err(Misuse::DrawNoPackets)),
+        (equal(0), 9, Err(Misuse::DrawNoPackets)),
+        (packets(1, 0), 9, Err(Misuse::DrawMinZero)),
+        (uniform(1, 1), 9, Ok(())),
+        (uniform(0, 1), 9, Err(Misuse::DrawAmountZero)),
+        (uniform(3, 2), 9, Err(Misuse::DrawRangeEmpty)),
+    ] {
+        assert_eq!(draw.check(supply, &[]), expected, "{draw:?} {supply}");
+    }
+    let one = |count: u64| vec![1; count as usize];
+    for (amounts, supply, expected) in [
+        (one(DRAW_AMOUNTS_MAX), DRAW_AMOUNTS_MAX, Ok(())),
+        (one(DRAW_AMOUNTS_MAX + 1), DRAW_AMOUNTS_MAX + 1, Err(Misuse::DrawListTooLong)),
+        (vec![2, 0], 2, Err(Misuse::DrawAmountZero)),
+        (vec![2, 1], 4, Err(Misuse::DrawSumDiffers)),
+        (vec![2, u64::MAX], 1, Err(Misuse::DrawSumDiffers)),
+        (vec![], 0, Err(Misuse::DrawNoPackets)),
+    ] {
+        assert_eq!(Draw::list(&amounts).check(supply, &amounts), expected, "{}", amounts.len());
     }
 }

@@ -150,6 +150,12 @@ fn when_those_who_wait_are_served() {
     assert_eq!((sale.holds_len(), sale.waitlist().map(|list| list.len())), (1, Some(0)));
 }
 
+#[test]
+fn units_that_were_asked_for() {
+    let units = [Amount::Exactly(3), Amount::UpTo(4), Amount::Unsaid].map(Amount::units);
+    assert_eq!(units, [3, 4, 1]);
+}
+
 /// STATUS shows an outbox that took no entry, of a sale that has one.
 #[test]
 fn an_outbox_that_failed_is_shown() {

@@ -330,6 +330,27 @@ fn very_many_own_holds_end_in_parts() {
     }
 }
 
+/// Those of a round that is over count as well.
+#[test]
+fn very_many_own_holds_of_an_older_round_end_in_parts() {
+    let every = Every { period: 100, offset: START, lasts: 100, carry: false };
+    let held = Rules { hold_ms: 150, limit: 5000, every: Some(every), ..Rules::default() };
+    for (holds, first) in [(1000, 1001), (1001, 1001)] {
+        let mut world = World::open(9000, held, START, RUN).unwrap().unwrap();
+        let grab = |qty| Op::Grab { user: b"u".to_vec(), ask: Ask::Qty(qty), req: None };
+        (0..holds).for_each(|_| world.step(&grab(1)).unwrap());
+        world.step(&Op::Wait(150)).unwrap();
+        world.step(&grab(1)).unwrap();
+        // With one more than a call lets expire nothing is granted yet.
+        assert_eq!((world.sale.tallies().expired, world.sale.balances().grants), (1000, first));
+        world.step(&grab(1)).unwrap();
+        assert_eq!(
+            (world.sale.tallies().expired, world.sale.balances().grants),
+            (holds, first + 1)
+        );
+    }
+}
+
 /// A sale with a list of `count` amounts, all of them held and due, of which the last one is what
 /// the grant 1, which has expired, would need to be paid for.
 fn last_due_has_it(count: u64) -> Sale {

@@ -1,7 +1,8 @@
 //! Who on the waiting list is served, dropped or left where they are, each rule by itself.
 
-use seckill_domain::effect::{Change, Effect, Joining};
+use seckill_domain::effect::{Change, Effect, Granting, Joining};
 use seckill_domain::outcome::{Misuse, Outcome, Place};
+use seckill_domain::record::{Asked, ReqTag};
 use seckill_domain::request::{Amount, Grab, Import, Request, Terms, TermsChange, Wait};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
@@ -90,4 +91,33 @@ fn an_entry_that_is_over_stands_in_nobodys_way() {
     let outcome = run(&mut sale, &Request::Grab(ask(b"w", 1)), 31);
     assert!(matches!(outcome, Outcome::Granted { .. }), "{outcome:?}");
     assert_eq!((sale.list_totals(), waiting(&sale), sale.balances().held), ((0, 1), 0, 2));
+}
+
+/// What a log may say of those who wait, and of what they wait for.
+#[test]
+fn who_waits_is_on_the_list_once_and_for_one_order() {
+    let sale = sold_out(2, unlimited());
+    let wait = |user, req| Effect::Wait(Joining { ticket: 2, user, req, qty: 1, until: 0 });
+    let grant = |user, req| {
+        let req = Some(ReqTag { id: req, asked: Asked::Exactly });
+        Effect::Grant(Granting { user, req, qty: 1, hold_ms: 50 })
+    };
+    let leave = || Effect::Leave { ticket: 1 };
+    let restock = || Effect::Restock { req: b"r", delta: 9, applied: 9 };
+    let cases: [(Vec<Effect<'_>>, bool); 9] = [
+        (vec![wait(b"v", b"r")], true),
+        (vec![wait(b"w", b"other")], false),
+        (vec![leave(), wait(b"w", b"other")], true),
+        (vec![restock(), grant(b"w", b"other")], true),
+        (vec![restock(), grant(b"w", b"r")], false),
+        (vec![restock(), leave(), grant(b"w", b"r")], true),
+        (vec![restock(), grant(b"v", b"x"), wait(b"v", b"x")], false),
+        (vec![restock(), grant(b"v", b"x"), wait(b"v", b"y")], true),
+        (vec![restock(), grant(b"v", b"x"), grant(b"v", b"x")], false),
+    ];
+    for (number, (effects, is_taken)) in cases.into_iter().enumerate() {
+        let changes: Vec<_> = effects.into_iter().map(Change::untimed).collect();
+        let applied = sale.clone().apply(sale.balances().version, changes);
+        assert_eq!(applied.is_ok(), is_taken, "{number}: {:?}", applied.err());
+    }
 }

@@ -3,9 +3,9 @@
 
 use std::fmt::{Display, Write};
 
-use seckill::command::docs::{grammar, grammar_of};
 use seckill::command::pipeline;
 use seckill::command::table::TABLE;
+use seckill::command::table::{grammar, grammar_of};
 use seckill::command::vocabulary::{Arg, Spec};
 
 use crate::language::Language;

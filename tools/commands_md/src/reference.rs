@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use seckill::command::docs::{fields, SETTINGS};
+use seckill::command::table::{fields, SETTINGS};
 use seckill_domain::event::EVENTS;
 
 const HEAD: &str = "\

@@ -8,7 +8,7 @@ use crate::draw::Draw;
 use crate::model::balances::Escrow;
 use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
-use crate::request::{Amount, Grab, Receive, Request, Restock, Send, Terms, Wait};
+use crate::request::{Amount, Grab, ListChange, Receive, Request, Restock, Send, Terms, Wait};
 use crate::rounds::{Schedule, Total};
 use crate::testing::{at, bytes_of, commit, created, grab, init, run};
 use crate::waitlist::WaitTerms;
@@ -251,20 +251,26 @@ fn amounts_behind_rows_are_refused() {
     assert_eq!(after(&behind, amounts.clone()), Err(Refused::Law));
     let twice = load(&[base.clone(), rows.clone(), amounts.clone()]);
     assert_eq!(twice.err(), Some(Refused::Law));
-    // Users come before them.
-    let (mut announcing, list) = (base.clone(), crate::admission::List::Deny);
-    let users = vec![crate::admission::users::Listed { user: b"u", is_in: true }];
-    let Piece::Base(announced) = &mut announcing else { panic!("no base") };
-    announced.lists = [(1, 1); 3];
-    let listed = Piece::Listed(ListedUsers { list, users });
-    assert_eq!(after(&begun([announcing.clone()]), listed.clone()), Ok(()));
-    assert_eq!(after(&begun([announcing, amounts.clone()]), listed), Err(Refused::Law));
     // As many as the base announces at most, and never none.
     let empty = begun([base.clone()]);
     assert_eq!(after(&empty, amounts.clone()), Ok(()));
     for list in [vec![], vec![5, 6, 7, 1], vec![5, 6, INTEGER_MAX]] {
         assert_eq!(after(&empty, Piece::Amounts(list)), Err(Refused::Law));
     }
+    let nothing = bytes(&Piece::Amounts(vec![5, 0]));
+    assert_eq!(Piece::decode(&nothing).err(), Some(Refused::Unknown));
+}
+
+#[test]
+fn users_behind_amounts_are_refused() {
+    let mut sale = with_a_list();
+    let change = ListChange { list: List::Deny, add: true, users: &[b"x"] };
+    run(&mut sale, &Request::List(change), 3);
+    let all: Vec<_> = sale.pieces().collect();
+    let [base, users, amounts, _] = &all[..] else { panic!("other pieces: {all:?}") };
+    assert_eq!(after(&begun([base.clone()]), users.clone()), Ok(()));
+    let behind = begun([base.clone(), amounts.clone()]);
+    assert_eq!(after(&behind, users.clone()), Err(Refused::Law));
 }
 
 /// Amounts are announced by a base whose sale has a list, for no more than its packets.
@@ -315,15 +321,29 @@ fn a_dump_that_comes_to_something_else_is_refused() {
     }
 }
 
-/// Epochs that were announced and granted nothing are forgotten with the next grant.
+/// Epochs that were announced and granted nothing are forgotten with the next grant or offer.
 #[test]
 fn epochs_that_granted_nothing_are_forgotten() {
-    let mut sale = created(&init(9, Terms::default()), 1);
-    assert!(sale.ledger.expect_epoch(1, 0) && sale.ledger.expect_epoch(7, 9));
-    let request = Request::Grab(Grab { user: b"u", amount: Amount::Unsaid, req: None });
-    let decision = sale.decide(&request, &at(5));
-    commit(&mut sale, &decision);
-    assert_eq!(sale.ledger.epochs(), [(1, sale.balances.epoch)]);
+    let waitlist = Some(WaitTerms { max: 9, offer_ms: 10, overtake: 0 });
+    for (terms, is_offered) in
+        [(Terms::default(), false), (Terms { waitlist, ..Terms::default() }, true)]
+    {
+        let mut sale = created(&init(1, terms), 1);
+        let ask = |user| Grab { user, amount: Amount::Unsaid, req: Some(b"r") };
+        let mut request = Request::Grab(ask(b"u"));
+        if is_offered {
+            run(&mut sale, &request, 2);
+            run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until: 0 }), 2);
+            request = Request::Restock(Restock { delta: 1, req: b"r" });
+        }
+        let epoch = sale.balances.epoch;
+        let announces = |(first, epoch)| sale.ledger.expect_epoch(first, epoch);
+        let mut announced = [(1, 0), (7, epoch + 1)].into_iter().skip(usize::from(is_offered));
+        assert!(announced.all(announces));
+        let decision = sale.decide(&request, &at(5));
+        commit(&mut sale, &decision);
+        assert_eq!(sale.ledger.epochs(), [(1, sale.balances.epoch)]);
+    }
 }
 
 /// Entries have tickets that were given out, in a sale whose offers end.
@@ -401,6 +421,18 @@ fn pairs_that_do_not_add_up_are_refused() {
     assert!(load(&[base.clone(), ids.clone(), Piece::Pairs(pairs.clone())]).is_err());
     let whole = with_rounds(None);
     assert_eq!(after(&begun(whole.pieces().take(1)), all[1].clone()), Err(Refused::Law));
+}
+
+/// What was sent and received is of some pairs, also where no piece brings any.
+#[test]
+fn a_part_without_its_pairs_is_refused() {
+    let split = Split::new(1, 3, b"s", 20).ok().map(Box::new);
+    let mut sale = created(&init(9, Terms { split, ..Terms::default() }), 1);
+    for (moved, expected) in [(0, Ok(())), (3, Err(Refused::Law))] {
+        let put_in = 9;
+        sale.escrow = sale.escrow.map(|it| Escrow { put_in, sent: moved, received: moved, ..it });
+        assert_eq!(load(&[sale.pieces().next().unwrap()]).map(drop), expected, "{moved}");
+    }
 }
 
 /// The numbers of a part keep its law.

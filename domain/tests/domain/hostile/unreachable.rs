@@ -108,6 +108,12 @@ fn rows_that_leave_packets_without_a_share() {
     assert!(replays(&log));
     assert!(replays(&[log[0].clone(), plain_rows(1, 3)]), "one packet is left, with all the rest");
     assert!(!replays(&[log[0].clone(), plain_rows(1, 4)]), "no packet is left for the rest");
+    for (first, count) in [(2, 3), (0, 3), (1, 0)] {
+        assert!(!replays(&[log[0].clone(), plain_rows(first, count)]), "{count} from {first} on");
+    }
+    // No draw came to one unit.
+    let equal = texts_of(&sale_on(drawing(Draw::Equal { packets: 4 }), &[], 40));
+    assert!(replays(&equal) && !replays(&[equal[0].clone(), plain_rows(1, 1)]));
 }
 
 fn repeating() -> Sale {

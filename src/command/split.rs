@@ -1,0 +1,199 @@
+//! The parts of a split, which sell one stock on several keys. `SECKILL.SEND key id to total
+//! [OWED]` and `SECKILL.RECEIVE key id from total`: units move from one part to another, by totals
+//! that only grow. `SECKILL.ELSEWHERE key id n pass`: what the other parts may still have.
+//! `SECKILL.PARTS key`: what a balancer must know of a part, read in one step. `SECKILL.HOME user
+//! parts`: which part a user is at home in.
+
+use core::num::NonZeroU16;
+
+use super::args::{Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::{errors, pipeline};
+use crate::server::call::{Call, Reply};
+use seckill_domain::limits::PARTS_MAX;
+use seckill_domain::parts::home_of;
+use seckill_domain::request::{Elsewhere, Receive, Request, Send};
+use seckill_domain::Sale;
+
+const ERRORS: &[&str] = &[
+    errors::INTEGER,
+    errors::SYNTAX,
+    errors::SPLIT_ID,
+    errors::NO_SALE,
+    errors::WRONG_TYPE,
+    errors::NOT_A_PART,
+    errors::NOT_THIS_SPLIT,
+    errors::NOT_ANOTHER_PART,
+    errors::MOVED_TOO_MANY,
+];
+
+pub const SEND: Spec = Spec {
+    name: "SECKILL.SEND",
+    arity: -5,
+    summary: "Sends units of a part to another one, up to a total",
+    complexity: "O(log N) where N is the number of parts",
+    args: &[
+        vocabulary::KEY,
+        vocabulary::SPLIT,
+        Arg::new("to", ArgKind::Integer).about("the part that they go to"),
+        Arg::new("total", ArgKind::Integer)
+            .about("units that were ever sent from here to there, after this call"),
+        Arg::pure("owed", "OWED")
+            .optional()
+            .about("what is not available is sent all the same, and promised as `deficit`"),
+    ],
+    reply: "`[total, available]`: units ever sent to that part, as far as what was available \
+        reached, and what is available now. The present total again changes nothing and is \
+        replicated, so that a WAIT behind it covers the first call; a smaller one leaves no trace.",
+    errors: ERRORS,
+    example: "SECKILL.SEND sale:phone:{p0} s-1 1 20",
+    ..vocabulary::operator(send)
+};
+
+pub const RECEIVE: Spec = Spec {
+    name: "SECKILL.RECEIVE",
+    handler: receive,
+    arity: 5,
+    summary: "Receives units of another part, up to a total",
+    args: &[
+        vocabulary::KEY,
+        vocabulary::SPLIT,
+        Arg::new("from", ArgKind::Integer).about("the part that they come from"),
+        Arg::new("total", ArgKind::Integer)
+            .about("units that were ever received here from there, after this call"),
+    ],
+    reply: "`[total, available]`: units ever received from that part, and what is available now. \
+        A total that is not above the present one leaves no trace. Never more than that part has \
+        told to have sent here, and its replicas have it: SEND and WAIT come first.",
+    example: "SECKILL.RECEIVE sale:phone:{p1} s-1 0 20",
+    ..SEND
+};
+
+pub const ELSEWHERE: Spec = Spec {
+    name: "SECKILL.ELSEWHERE",
+    arity: 5,
+    summary: "Tells a part how many units the others may still have",
+    args: &[
+        vocabulary::KEY,
+        vocabulary::SPLIT,
+        Arg::new("n", ArgKind::Integer)
+            .about("units; while it is not 0, who finds nothing is told that some may come"),
+        Arg::new("pass", ArgKind::Integer)
+            .about("of the pass over all parts that found it: 1 more than the greatest it read"),
+    ],
+    reply: "`[n, pass]` as they now stand. Only a pair that is above the present one, by its pass \
+        and then by n, takes its place; any other leaves no trace.",
+    errors: &[
+        errors::INTEGER,
+        errors::SYNTAX,
+        errors::SPLIT_ID,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::NOT_A_PART,
+        errors::NOT_THIS_SPLIT,
+    ],
+    example: "SECKILL.ELSEWHERE sale:phone:{p0} s-1 70 1",
+    ..vocabulary::operator(elsewhere)
+};
+
+pub const PARTS: Spec = Spec {
+    name: "SECKILL.PARTS",
+    arity: 2,
+    summary: "Shows what a part of a split has, sent and received, in one step",
+    complexity: "O(N) where N is the number of parts that it has exchanged units with",
+    reply: "`[id, part, parts, put_in, available, held, deficit, elsewhere, pass, [[peer, sent, \
+        received] ...]]`: the split and its part; its share and the restocks applied (negative \
+        where more was withdrawn); what it has and owes; what the other parts may still have, and \
+        the pass that told so; a row for each part that it has exchanged units with, in order.",
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_A_PART],
+    example: "SECKILL.PARTS sale:phone:{p0}",
+    ..vocabulary::reader(parts)
+};
+
+pub const HOME: Spec = Spec {
+    name: "SECKILL.HOME",
+    arity: 3,
+    flags: "readonly fast allow-loading allow-stale",
+    acl: "read fast",
+    keys: &[],
+    summary: "Shows which part of a split a user is at home in",
+    args: &[
+        vocabulary::USER,
+        Arg::new("parts", ArgKind::Integer).about("how many parts there are, 1 to 1024"),
+    ],
+    reply: "The number of the part, from 0: the CRC-32 of the user id, as zlib has it, modulo \
+        parts. Clients compute it themselves.",
+    errors: &[errors::USER, errors::INTEGER, errors::SYNTAX],
+    example: "SECKILL.HOME alice 16",
+    ..vocabulary::reader(home)
+};
+
+fn send(call: &mut Call<'_>) {
+    let request = parse(call.args(), true)
+        .map(|(split, to, total, owed)| Request::Send(Send { split, to, total, owed }));
+    pipeline::run(call, request);
+}
+
+fn receive(call: &mut Call<'_>) {
+    let request = parse(call.args(), false)
+        .map(|(split, from, total, _)| Request::Receive(Receive { split, from, total }));
+    pipeline::run(call, request);
+}
+
+fn elsewhere(call: &mut Call<'_>) {
+    let request = parse(call.args(), false)
+        .map(|(split, units, pass, _)| Request::Elsewhere(Elsewhere { split, units, pass }));
+    pipeline::run(call, request);
+}
+
+/// The split, two numbers, and whether OWED is said where it may be.
+fn parse<'a>(args: &'a [&'a [u8]], may_owe: bool) -> Parsed<(&'a [u8], u64, u64, bool)> {
+    let mut args = Args::after_key(args);
+    let (split, first, second) = (args.split()?, args.integer()?, args.integer()?);
+    let owed = may_owe && args.accept("OWED");
+    args.end()?;
+    Ok((split, first, second, owed))
+}
+
+fn parts(call: &mut Call<'_>) {
+    pipeline::show(call, Ok(()), |sale, (), reply| write_parts(sale, reply));
+}
+
+fn write_parts(sale: &Sale, out: Reply<'_>) {
+    let Some(part) = sale.part() else {
+        return out.error(errors::NOT_A_PART);
+    };
+    let (balances, escrow) = (sale.balances(), part.escrow);
+    out.array(10);
+    out.bytes(&part.split.id);
+    out.number(part.split.part.into());
+    out.number(part.split.parts.get().into());
+    out.int(escrow.put_in);
+    for number in [balances.available, balances.held, balances.deficit] {
+        out.number(number);
+    }
+    out.number(balances.elsewhere);
+    out.number(escrow.pass);
+    out.array(part.pairs.len());
+    for pair in part.pairs {
+        out.array(3);
+        out.number(pair.peer.into());
+        out.number(pair.sent);
+        out.number(pair.received);
+    }
+}
+
+fn home(call: &mut Call<'_>) {
+    match parse_home(call.args()) {
+        Ok((user, parts)) => call.reply().number(home_of(user, parts).into()),
+        Err(error) => call.reply().error(error),
+    }
+}
+
+fn parse_home<'a>(args: &'a [&'a [u8]]) -> Parsed<(&'a [u8], NonZeroU16)> {
+    let mut args = Args::of(args);
+    let (user, parts) = (args.user()?, args.count_up_to(PARTS_MAX.into())?);
+    args.end()?;
+    let parts = u16::try_from(parts).ok().and_then(NonZeroU16::new);
+    Ok((user, parts.ok_or(errors::INTEGER)?))
+}

@@ -1,0 +1,100 @@
+//! Who waits: `SECKILL.PLACE key user`, where a user stands on the waiting list, and
+//! `SECKILL.WAITERS key cursor [COUNT n]`, all of them in order, page by page.
+
+use super::args::{Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::{errors, pipeline, reply};
+use crate::server::call::{Call, Reply};
+use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::outcome::Outcome;
+use seckill_domain::waitlist::Waiter;
+use seckill_domain::Sale;
+
+pub const PLACE: Spec = Spec {
+    name: "SECKILL.PLACE",
+    arity: 3,
+    flags: "readonly fast",
+    acl: "read fast",
+    summary: "Shows a user's place on the waiting list",
+    complexity: "O(log N) where N is the number of entries",
+    args: &[vocabulary::KEY, vocabulary::USER],
+    reply: "`[WAITING, ticket, ahead, units ahead]`: so many entries are before the user's, and \
+        ask for so many units\n\
+        `[NONE]`: the user does not wait; `SECKILL.USER` tells what they have",
+    errors: &[
+        errors::USER,
+        errors::SYNTAX,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::WRONG_PART,
+    ],
+    example: "SECKILL.PLACE concert dora",
+    ..vocabulary::reader(place)
+};
+
+pub const WAITERS: Spec = Spec {
+    name: "SECKILL.WAITERS",
+    arity: -3,
+    summary: "Lists who waits, in order, page by page",
+    complexity: "O(N) where N is COUNT",
+    args: &[vocabulary::KEY, Arg::new("cursor", ArgKind::Integer), vocabulary::COUNT],
+    reply: "`[next-cursor, [[ticket, user, qty, req, at, until] ...]]`: start with cursor 0, go \
+        on with the one that comes back, done when it is 0. The cursor is the last ticket listed, \
+        so any ticket may be given. `until` is 0 where none was said.",
+    errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    example: "SECKILL.WAITERS concert 0 COUNT 1000",
+    ..vocabulary::reader(waiters)
+};
+
+fn place(call: &mut Call<'_>) {
+    let user = parse_place(call.args());
+    pipeline::show(call, user, |sale, user, out| match sale.place(user) {
+        _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
+        Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
+        None => {
+            out.array(1);
+            out.text("NONE");
+        }
+    });
+}
+
+fn parse_place<'a>(args: &'a [&'a [u8]]) -> Parsed<&'a [u8]> {
+    let mut args = Args::after_key(args);
+    let user = args.user()?;
+    args.end()?;
+    Ok(user)
+}
+
+fn waiters(call: &mut Call<'_>) {
+    let asked = parse_waiters(call.args());
+    pipeline::show(call, asked, |sale, (cursor, count), reply| {
+        write_waiters(sale, cursor, count, reply)
+    });
+}
+
+/// The last ticket listed before, and how many to list.
+fn parse_waiters(args: &[&[u8]]) -> Parsed<(u64, usize)> {
+    let mut args = Args::after_key(args);
+    let cursor = args.integer()?;
+    let count = args.last_count(PAGE_ROWS_MAX)?;
+    Ok((cursor, count.unwrap_or(PAGE_ROWS_DEFAULT) as usize))
+}
+
+fn write_waiters(sale: &Sale, cursor: u64, count: usize, out: Reply<'_>) {
+    let list = sale.waitlist();
+    let mut rest = list.into_iter().flat_map(|list| list.iter_from(cursor + 1));
+    let page: Vec<Waiter<'_>> = rest.by_ref().take(count).collect();
+    let last = page.last().map_or(0, |waiter| waiter.ticket);
+    out.array(2);
+    out.number(if rest.next().is_some() { last } else { 0 });
+    out.array(page.len());
+    for Waiter { ticket, user, req, qty, at, until } in page {
+        out.array(6);
+        out.number(ticket);
+        out.bytes(user);
+        out.number(qty);
+        out.bytes(req);
+        out.number(at);
+        out.number(until);
+    }
+}
