@@ -48,25 +48,49 @@ impl Options {
     }
 
     fn read(&mut self, args: &mut Args<'_>) -> Parsed<()> {
+        let moment = |args: &mut Args<'_>| args.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS);
         while let Some(name) = args.option() {
-            if !self.read_number(name, args)?
-                && !self.read_moment(name, args)?
-                && !self.read_admission(name, args)?
-            {
-                self.read_other(name, args)?;
+            let AdmissionChange { allowlist, modulo, mask, .. } = &mut self.change.admission;
+            if is(name, "ALLOWLIST") {
+                args.once(allowlist, |args| Ok(!args.accept("OFF")))?;
+            } else if is(name, "MASK") {
+                args.once(mask, |args| Ok(!args.accept("OFF")))?;
+            } else if is(name, "MOD") {
+                args.once(modulo, read_modulo)?;
+            } else if is(name, "SALT") {
+                args.once(&mut self.salt, |args| args.bytes().map(Into::into))?;
+            } else if is(name, "OPENAT") {
+                args.once(&mut self.change.open_at, moment)?;
+            } else if is(name, "CLOSEAT") {
+                args.once(&mut self.change.close_at, moment)?;
+            } else if is(name, "OUTBOX") {
+                self.left_at_outbox.get_or_insert(args.remaining());
+                args.once(&mut self.change.outbox, Args::outbox)?;
+            } else if is(name, "CARRY") {
+                args.once(&mut self.carry, |_| Ok(()))?;
+            } else if is(name, "DRAW") {
+                let amounts = &mut self.amounts;
+                args.once(&mut self.draw, |args| read_draw(args, amounts))?;
+            } else if is(name, "PART") {
+                args.once(&mut self.part, read_part)?;
+            } else if is(name, "SPLIT") {
+                args.once(&mut self.split_id, |args| args.split().map(Into::into))?;
+            } else {
+                self.read_number(name, args)?;
             }
         }
         Ok(())
     }
 
-    /// A term that is one number. False when the option is another one.
-    fn read_number(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
+    /// A term that is one number: no other option is left.
+    fn read_number(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<()> {
         let change = &mut self.change;
         let slots = [
             ("LIMIT", &mut change.limit),
             ("GRABS", &mut change.grabs),
             ("HOLD", &mut change.hold_ms),
             ("ADMIT", &mut change.admission.admit),
+            ("SAMPLE", &mut self.permille),
             ("MIN", &mut self.min),
             ("EVERY", &mut self.every),
             ("OFFSET", &mut self.offset),
@@ -76,57 +100,8 @@ impl Options {
             ("OFFER", &mut change.waitlist.offer_ms),
             ("OVERTAKE", &mut change.waitlist.overtake),
         ];
-        match slots.into_iter().find(|(option, _)| is(name, option)) {
-            Some((_, slot)) => args.once(slot, Args::integer).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
-    /// A term that is one moment. False when the option is another one.
-    fn read_moment(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
-        let TermsChange { open_at, close_at, .. } = &mut self.change;
-        let slots = [("OPENAT", open_at), ("CLOSEAT", close_at)];
-        let Some((_, slot)) = slots.into_iter().find(|(option, _)| is(name, option)) else {
-            return Ok(false);
-        };
-        args.once(slot, |args| args.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS))?;
-        Ok(true)
-    }
-
-    fn read_admission(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<bool> {
-        let AdmissionChange { allowlist, modulo, mask, .. } = &mut self.change.admission;
-        if is(name, "ALLOWLIST") {
-            args.once(allowlist, |args| Ok(!args.accept("OFF")))?;
-        } else if is(name, "MASK") {
-            args.once(mask, |args| Ok(!args.accept("OFF")))?;
-        } else if is(name, "MOD") {
-            args.once(modulo, read_modulo)?;
-        } else if is(name, "SAMPLE") {
-            args.once(&mut self.permille, Args::integer)?;
-        } else if is(name, "SALT") {
-            args.once(&mut self.salt, |args| args.bytes().map(Into::into))?;
-        } else {
-            return Ok(false);
-        }
-        Ok(true)
-    }
-
-    fn read_other(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<()> {
-        if is(name, "OUTBOX") {
-            self.left_at_outbox.get_or_insert(args.remaining());
-            args.once(&mut self.change.outbox, Args::outbox)
-        } else if is(name, "CARRY") {
-            args.once(&mut self.carry, |_| Ok(()))
-        } else if is(name, "DRAW") {
-            let amounts = &mut self.amounts;
-            args.once(&mut self.draw, |args| read_draw(args, amounts))
-        } else if is(name, "PART") {
-            args.once(&mut self.part, read_part)
-        } else if is(name, "SPLIT") {
-            args.once(&mut self.split_id, |args| args.split().map(Into::into))
-        } else {
-            Err(errors::SYNTAX)
-        }
+        let slot = slots.into_iter().find(|(option, _)| is(name, option));
+        args.once(slot.ok_or(errors::SYNTAX)?.1, Args::integer)
     }
 
     /// Puts together what belongs together, and refuses terms that no sale could have. Whether

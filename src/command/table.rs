@@ -81,6 +81,7 @@ pub fn grammar_of(arg: &Arg) -> String {
     let value = match arg.kind {
         ArgKind::PureToken => String::new(),
         ArgKind::Block => children(" "),
+        ArgKind::OneOf if arg.token.is_some() => children("|"),
         ArgKind::OneOf => children(" | "),
         _ => arg.shown.unwrap_or(arg.name).to_owned(),
     };
@@ -187,6 +188,8 @@ mod tests {
             "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]",
             "SECKILL.RESTOCK key delta REQ id",
             "SECKILL.STATUS key [JSON]",
+            "SECKILL.WINNERS key cursor [COUNT n] \
+                [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL] [ROUND r]",
             "SECKILL.APPLY key position effect [effect ...]",
             "SECKILL.HELP",
         ] {

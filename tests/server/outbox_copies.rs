@@ -167,6 +167,26 @@ fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     assert_eq!((replica.digest("k"), replica.digest("s")), before);
 }
 
+/// What a stream takes of a change is appended under its own id, whatever it has left out.
+#[test]
+fn entries_behind_one_that_is_left_out_are_copied() {
+    let (server, replica) = (Server::start(), Options::new().line("replica-read-only no").start());
+    replica.follow(&server);
+    let (mut conn, mut far) = (server.conn(), replica.conn());
+    conn.check(&[
+        ("SECKILL.INIT k 1 OUTBOX s", "+OK"),
+        ("XADD s 9999999999999-7 a b", "'9999999999999-7'"),
+    ]);
+    replica.wait_in_sync(&server);
+    assert_eq!(far.call("XADD s 9999999999999-8 by hand"), "'9999999999999-8'");
+    assert_eq!(conn.call("SECKILL.GRAB k u"), "['GRANTED' 1 1 'SOLD' 0 0]");
+    replica.wait_in_sync(&server);
+    assert_eq!(refusals(&replica), ["0", "1"]);
+    let (own, all) = (entries(&mut far, "s"), entries(&mut conn, "s"));
+    assert_eq!(all.last().map(|entry| entry.id.as_str()), Some("9999999999999-9"));
+    assert_eq!(own.last(), all.last(), "the SOLDOUT behind the GRANT");
+}
+
 /// Several sales are several commands, in one transaction and in the order of their entries.
 #[test]
 fn several_sales_are_one_command_each() {

@@ -90,6 +90,13 @@ fn keys_that_come_at_once_fill_shards_to_their_size() {
     assert_eq!(shape_of(usize::MAX >> 8), (DEPTH_MAX, SLOTS_PER_SHARD_MAX));
 }
 
+/// What fits the largest shard is not split.
+#[test]
+fn a_shard_of_the_largest_size_stays_whole() {
+    let built = Index::of_buckets(buckets(6000, 0, 0), |_, _| false).unwrap();
+    assert_eq!((built.shards.len(), built.shards[0].words.len()), (1, SLOTS_PER_SHARD_MAX));
+}
+
 /// The words of keys 1 to `keys`, dealt out by their leading `depth` bits.
 fn buckets(keys: u32, depth: u32, room: usize) -> Vec<Vec<u64>> {
     let mut buckets = vec![Vec::with_capacity(room); 1 << depth];

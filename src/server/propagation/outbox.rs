@@ -120,7 +120,7 @@ impl<'s> OpenStream<'s> {
     /// Appends the entries of `plan`, which is for `sale`, and answers how many the stream did not
     /// take. Runs no foreign code: the stream is there. `arg`: which argument of the call names the
     /// sale. `given` is the id of the first entry where another node has appended them. Otherwise
-    /// the stream chooses it, and behind one that is not taken none is appended.
+    /// the stream chooses it; one that does not take an entry takes none behind it.
     pub fn append(
         &mut self,
         outbox: Outbox<'_>,
@@ -137,7 +137,7 @@ impl<'s> OpenStream<'s> {
                 Some(first) => (0, first.after(self.len + missed)),
             };
             // Behind the last of all ids there is none.
-            let Some(StreamId { ms, seq }) = id.filter(|_| missed == 0 || given.is_some()) else {
+            let Some(StreamId { ms, seq }) = id else {
                 missed += 1;
                 return;
             };

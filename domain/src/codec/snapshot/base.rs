@@ -132,9 +132,6 @@ impl Base {
         sale.created_at = self.created_at;
         sale.paused = self.paused;
         sale.tallies = self.tallies;
-        if self.lists.iter().any(|(_, places)| *places > 0) {
-            sale.extras_mut();
-        }
         if let Some(over) = &self.rounds {
             let mut rounds = Box::new(Rounds::default());
             rounds.base_supply = over.base_supply;
