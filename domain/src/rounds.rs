@@ -187,11 +187,6 @@ impl Rounds {
         self.older.iter_mut().flat_map(|old| old.ledger.blocks_mut())
     }
 
-    /// The words of the indexes of all rounds that are over.
-    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        self.older.iter_mut().flat_map(|old| old.ledger.slots_mut())
-    }
-
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let kept = self.older.iter().map(|old| old.ledger.heap_bytes());

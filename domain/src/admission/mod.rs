@@ -2,13 +2,24 @@
 //!
 //! Every hash here is keyed by the sale's secret, so nobody can choose an id that passes and all
 //! nodes agree. Refusing allocates nothing.
+//!
+//! A list is a set of users: the same pages and the same index as the ledger's, without grants.
+//! Users who are taken out keep their place, marked, so that adding and removing them again and
+//! again costs nothing more; when the last one is taken out the set is empty for good reason and
+//! starts anew. The order of the places is part of the state, so equal nodes have equal pieces.
 
-pub(crate) mod users;
+mod tests;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use siphasher::sip::SipHasher13;
 
 use crate::draw::{keyed, Purpose};
-use crate::model::limits::{MOD_RESIDUES_MAX, PERMILLE_ALL, SALT_BYTES_MAX};
+use crate::index::{Index, Value};
+use crate::ledger::{Block, HashKey};
+use crate::memory::Pages;
+use crate::model::limits::{
+    LISTED_BYTES_MAX, MOD_RESIDUES_MAX, PAGE_BYTES, PERMILLE_ALL, SALT_BYTES_MAX, USER_BYTES_MAX,
+};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 
@@ -157,69 +168,170 @@ impl Sample {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::SECRET;
+/// Head of a record: whether they are in, and the length of the user less one.
+const HEAD_BYTES: usize = 2;
 
-    #[test]
-    fn terms_of_admission_have_bounds() {
-        let sample = |permille, salt| {
-            let salt = vec![7; salt].into();
-            let sample = Some(Box::new(Sample { permille, salt }));
-            Admission { sample, ..Admission::default() }.check()
-        };
-        assert_eq!((sample(0, 0), sample(PERMILLE_ALL, SALT_BYTES_MAX)), (Ok(()), Ok(())));
-        assert_eq!(sample(PERMILLE_ALL + 1, 0), Err(Misuse::SampleTooLarge));
-        assert_eq!(sample(1, SALT_BYTES_MAX + 1), Err(Misuse::SaltTooLong));
-        let modulo = |modulus, residues: &[u64]| {
-            let modulo = Some(Box::new(Modulo { modulus, residues: residues.into() }));
-            Admission { modulo, ..Admission::default() }.check()
-        };
-        let many: Vec<u64> = (0..=MOD_RESIDUES_MAX as u64).collect();
-        assert_eq!((modulo(5, &[0, 4]), modulo(5000, &many[1..])), (Ok(()), Ok(())));
-        assert_eq!(modulo(5, &[]), Err(Misuse::ModNoResidue));
-        for residues in [&[5][..], &[2, 5], &[2, 2], &[3, 2]] {
-            assert_eq!(modulo(5, residues), Err(Misuse::ModResidueTooLarge), "{residues:?}");
+/// Longest record.
+const RECORD_BYTES_MAX: usize = HEAD_BYTES + USER_BYTES_MAX;
+
+/// A user who is in the set or was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed<'a> {
+    /// The user\'s id, 1 to 256 bytes.
+    #[serde(with = "wire::user")]
+    pub user: &'a [u8],
+    /// Whether they are in.
+    pub is_in: bool,
+}
+
+/// A set of users. See the module's comment.
+#[derive(Clone, Debug)]
+pub(crate) struct Users {
+    key: HashKey,
+    pages: Pages,
+    /// Places of the records, counted from 1.
+    index: Index,
+    len: u64,
+    /// Where the last record ends.
+    end: u64,
+}
+
+impl Users {
+    /// An empty set. `key` keys its index's hash.
+    pub fn new(key: HashKey) -> Users {
+        Users { key, pages: Pages::default(), index: Index::default(), len: 0, end: 0 }
+    }
+
+    /// How many users are in.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How many entries there are: of users who are in, and of those who were.
+    pub fn places(&self) -> u64 {
+        self.index.len()
+    }
+
+    /// Whether so many more users of any length fit.
+    pub fn has_room_for(&self, users: usize) -> bool {
+        let bytes = (users as u64).saturating_mul(2 * RECORD_BYTES_MAX as u64);
+        self.end.saturating_add(bytes) <= LISTED_BYTES_MAX
+    }
+
+    /// A list as full as that: so many more users of any length fit.
+    #[cfg(test)]
+    pub(crate) fn leave_room_for(&mut self, users: usize) {
+        self.end = LISTED_BYTES_MAX - (users * 2 * RECORD_BYTES_MAX) as u64;
+    }
+
+    fn hash(&self, user: &[u8]) -> u64 {
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(user)
+    }
+
+    fn listed(&self, value: Value) -> Option<Listed<'_>> {
+        listed_at(self.pages.get(u64::from(value.number) - 1)?)
+    }
+
+    fn find(&self, user: &[u8]) -> Option<Value> {
+        if self.index.is_empty() {
+            return None;
         }
-        assert_eq!(modulo(5000, &many), Err(Misuse::ModTooManyResidues));
-        assert_eq!(Modulo::new(9, vec![3, 1, 3]).residues[..], [1, 3]);
+        let is_user = |value| self.listed(value).is_some_and(|listed| listed.user == user);
+        self.index.find(self.hash(user), is_user)
     }
 
-    #[test]
-    fn numbers_are_divided_digit_by_digit() {
-        let admits = |modulus, residue, user: &[u8]| {
-            Modulo::new(modulus, vec![residue]).admits(user, &SECRET)
-        };
-        for (user, modulus, residue) in
-            [("12345", 97, 12345 % 97), ("0", 5, 0), ("00018446744073709551617", 10, 7)]
-        {
-            assert!(admits(modulus, residue, user.as_bytes()), "{user}");
-            assert!(!admits(modulus, (residue + 1) % modulus, user.as_bytes()), "{user}");
+    /// Whether the user is in.
+    #[inline]
+    pub fn contains(&self, user: &[u8]) -> bool {
+        self.find(user).and_then(|value| self.listed(value)).is_some_and(|listed| listed.is_in)
+    }
+
+    /// Takes a user of 1 to 256 bytes in. False when they were in.
+    pub fn insert(&mut self, user: &[u8]) -> bool {
+        match self.find(user) {
+            Some(value) => self.mark(value, true),
+            None => {
+                self.append(&Listed { user, is_in: true });
+                true
+            }
         }
-        // What is no number is hashed: about as many to each residue.
-        let named = |residue| {
-            let users = (0..3000).map(|number| format!("user{number}"));
-            users.filter(|user| admits(3, residue, user.as_bytes())).count()
-        };
-        assert_eq!([0, 1, 2].map(named).iter().sum::<usize>(), 3000);
-        assert!([0, 1, 2].map(named).iter().all(|count| (900..1100).contains(count)));
     }
 
-    #[test]
-    fn a_sample_is_a_share_that_clicking_does_not_change() {
-        let sample = |permille, salt: &[u8]| Sample { permille, salt: salt.into() };
-        let users: Vec<String> = (0..20_000).map(|n| format!("user{n}")).collect();
-        let share = |sample: &Sample| -> Vec<bool> {
-            users.iter().map(|user| sample.admits(user.as_bytes(), &SECRET)).collect()
-        };
-        let (small, large) = (share(&sample(100, b"")), share(&sample(300, b"")));
-        let count = |share: &[bool]| share.iter().filter(|is_in| **is_in).count();
-        assert!((1800..2200).contains(&count(&small)), "{}", count(&small));
-        assert!((5700..6300).contains(&count(&large)), "{}", count(&large));
-        assert!(small.iter().zip(&large).all(|(small, large)| large >= small));
-        assert_ne!(small, share(&sample(100, b"x")));
-        assert_eq!(count(&share(&sample(0, b""))), 0);
-        assert_eq!(count(&share(&sample(1000, b""))), users.len());
+    /// Takes a user out. False when they were not in.
+    pub fn remove(&mut self, user: &[u8]) -> bool {
+        let removed = self.find(user).is_some_and(|value| self.mark(value, false));
+        if removed && self.len == 0 {
+            *self = Users::new(self.key);
+        }
+        removed
     }
+
+    /// Whether a saved user is new to the set.
+    pub fn is_new(&self, user: &[u8]) -> bool {
+        self.find(user).is_none()
+    }
+
+    /// Adds a user who is new to the set, as they were saved.
+    pub fn append(&mut self, listed: &Listed<'_>) {
+        let hash = self.hash(listed.user);
+        let (place, page) = self.pages.open(RECORD_BYTES_MAX);
+        page.push(u8::from(listed.is_in));
+        page.push((listed.user.len() - 1) as u8);
+        page.extend_from_slice(listed.user);
+        self.end = place + (HEAD_BYTES + listed.user.len()) as u64;
+        self.len += u64::from(listed.is_in);
+        self.index.insert(hash, Value { number: (place + 1) as u32, marked: false });
+    }
+
+    fn mark(&mut self, value: Value, is_in: bool) -> bool {
+        let bytes = self.pages.get_mut(u64::from(value.number) - 1);
+        let Some(flag) = bytes.and_then(<[u8]>::first_mut) else { return false };
+        if *flag == u8::from(is_in) {
+            return false;
+        }
+        *flag = u8::from(is_in);
+        if is_in {
+            self.len += 1;
+        } else {
+            self.len -= 1;
+        }
+        true
+    }
+
+    /// All who are in or were, each with their place, from the place `first` on.
+    pub fn iter_from(&self, first: u64) -> impl Iterator<Item = (u64, Listed<'_>)> {
+        let mut place = first;
+        core::iter::from_fn(move || {
+            let listed = self.pages.get(place).and_then(listed_at).or_else(|| {
+                // The page is full: the next one begins at a multiple of its size.
+                place = place.next_multiple_of(PAGE_BYTES as u64);
+                self.pages.get(place).and_then(listed_at)
+            })?;
+            let at = place;
+            place += (HEAD_BYTES + listed.user.len()) as u64;
+            Some((at, listed))
+        })
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let pages = self.pages.blocks_mut().map(Block::Page);
+        pages.chain(self.index.blocks_mut().map(Block::Slots))
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        self.pages.heap_bytes() + self.index.heap_bytes()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        self.pages.heap_blocks() + self.index.heap_blocks()
+    }
+}
+
+fn listed_at(bytes: &[u8]) -> Option<Listed<'_>> {
+    let ([flag, len], rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+    let user = rest.get(..usize::from(*len) + 1)?;
+    Some(Listed { user, is_in: *flag == 1 })
 }

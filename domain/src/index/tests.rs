@@ -2,8 +2,7 @@
 
 #![cfg(test)]
 
-use super::bulk::shape_of;
-use super::shard::{fragment_in, occupied, slots_for, slots_for_half, word_of};
+use super::shard::{is_full, occupied, slots_for_half};
 use super::*;
 
 /// A good 64-bit mixer (the finaliser of SplitMix64).
@@ -93,18 +92,20 @@ fn keys_that_come_at_once_fill_shards_to_their_size() {
 /// What fits the largest shard is not split.
 #[test]
 fn a_shard_of_the_largest_size_stays_whole() {
-    let built = Index::of_buckets(buckets(6000, 0, 0), |_, _| false).unwrap();
+    let built = load_of(6000, 0, 0).into_index(|_, _| false).unwrap();
     assert_eq!((built.shards.len(), built.shards[0].words.len()), (1, SLOTS_PER_SHARD_MAX));
 }
 
 /// The words of keys 1 to `keys`, dealt out by their leading `depth` bits.
-fn buckets(keys: u32, depth: u32, room: usize) -> Vec<Vec<u64>> {
-    let mut buckets = vec![Vec::with_capacity(room); 1 << depth];
-    for key in 1..=keys {
-        let word = word_of(mix(key.into()), value(key));
-        buckets[word.unbounded_shr(u64::BITS - depth) as usize].push(word);
-    }
-    buckets
+fn load_of(keys: u32, bits: u32, room: usize) -> BulkLoad {
+    let mut load = BulkLoad { buckets: vec![Vec::with_capacity(room); 1 << bits], bits };
+    (1..=keys).for_each(|key| load.add(mix(key.into()), key));
+    load
+}
+
+/// A load whose keys are all in one bucket.
+fn load_with(words: Vec<u64>) -> BulkLoad {
+    BulkLoad { buckets: vec![words], bits: 0 }
 }
 
 #[test]
@@ -115,8 +116,8 @@ fn an_index_is_built_at_once_as_it_would_have_grown() {
         (1..=keys).for_each(|key| grown.insert(mix(key.into()), value(key)));
         // Fewer buckets than shards are split, more make small shards.
         for depth in [fitting, 0, 3, 12] {
-            let buckets = buckets(keys, depth, if depth == fitting { slots } else { 0 });
-            let mut built = Index::of_buckets(buckets, |_, _| false).unwrap();
+            let load = load_of(keys, depth, if depth == fitting { slots } else { 0 });
+            let mut built = load.into_index(|_, _| false).unwrap();
             assert_sorted(&built);
             assert_eq!(built.len(), u64::from(keys));
             for key in (1..=keys).step_by(7) {
@@ -145,25 +146,24 @@ fn an_index_is_built_at_once_as_it_would_have_grown() {
 #[test]
 fn keys_that_come_twice_are_seen_while_building() {
     for again in [1u32, 999, 40_000] {
-        let mut buckets = buckets(50_000, 4, 0);
-        let word = word_of(mix(again.into()), value(50_001));
-        buckets[(word >> 60) as usize].push(word);
+        let mut load = load_of(50_000, 4, 0);
+        load.add(mix(again.into()), 50_001);
         let seen = std::cell::RefCell::new(Vec::new());
         let is_same = |one: u32, other: u32| {
             seen.borrow_mut().push((one, other));
             (one, other) == (again, 50_001)
         };
-        assert!(Index::of_buckets(buckets, is_same).is_none());
+        assert!(load.into_index(is_same).is_none());
         assert_eq!(seen.borrow().last(), Some(&(again, 50_001)));
     }
     // Equal fragments of different keys: each is compared with all before it.
     let words: Vec<u64> = (1..=40).map(|key| word_of(u64::MAX, value(key))).collect();
-    let index = Index::of_buckets(vec![words.clone()], |one, other| one >= other).unwrap();
+    let index = load_with(words.clone()).into_index(|one, other| one >= other).unwrap();
     for key in 1..=40 {
         assert_eq!(index.find(u64::MAX, |v| v.number == key), Some(value(key)));
     }
-    assert!(Index::of_buckets(vec![words], |one, other| (one, other) == (3, 40)).is_none());
-    assert!(Index::of_buckets(vec![vec![]], |_, _| true).is_some_and(|index| index.is_empty()));
+    assert!(load_with(words).into_index(|one, other| (one, other) == (3, 40)).is_none());
+    assert!(load_with(vec![]).into_index(|_, _| true).is_some_and(|index| index.is_empty()));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_value_is_replaced_in_place() {
 fn equal_hashes_end_at_the_last_depth() {
     let keys = 7000;
     let words: Vec<u64> = (1..=keys).map(|key| word_of(1 << 40, value(key))).collect();
-    let built = Index::of_buckets(vec![words], |_, _| false).unwrap();
+    let built = load_with(words).into_index(|_, _| false).unwrap();
     assert_eq!((built.depth, built.directory.len()), (DEPTH_MAX, 1 << DEPTH_MAX));
     let largest = built.shards.iter().map(|shard| shard.words.len()).max();
     assert_eq!((largest, built.shards.len()), (Some(12_288), DEPTH_MAX as usize + 1));
@@ -241,7 +241,150 @@ fn a_shard_has_a_size_by_its_keys() {
 #[test]
 fn a_shard_takes_what_has_an_empty_slot_behind_it() {
     let mut shard = Shard::new(SLOTS_MIN, 0);
-    assert!(shard.insert(15, 9) && !shard.insert(15, 8) && shard.insert(13, 7));
-    assert!(shard.insert(13, 6) && !shard.insert(13, 5) && shard.insert(0, 4));
-    assert_eq!((shard.words[13..].to_vec(), shard.used), (vec![6, 7, 9], 4));
+    let last = |number| word_of(u64::MAX, value(number));
+    assert!((13..16).all(|place| shard.insert(place, last(place as u32))));
+    assert!(!shard.insert(16, last(16)), "there is no slot");
+    assert!(!shard.insert(13, word_of(u64::MAX - (1 << 40), value(1))), "nothing can move on");
+    assert!(shard.insert(0, word_of(0, value(2))));
+    assert_eq!((shard.words[13..].to_vec(), shard.used), ([13, 14, 15].map(last).to_vec(), 4));
+}
+
+#[test]
+fn all_are_found_and_doubles_are_seen() {
+    let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // What is said to come may be wrong.
+    for said in [0, 1, 40_000, 50_000, 1 << 53] {
+        let mut load = BulkLoad::new(said);
+        (1..=50_000).for_each(|number| load.add(hash(number), number));
+        let mut all = load.clone();
+        let index = load.into_index(|one, other| one == other).unwrap();
+        assert_eq!(index.len(), 50_000);
+        for number in 1..=50_000 {
+            let found = index.find(hash(number), |value| value.number == number);
+            assert_eq!(found, Some(Value { number, marked: false }));
+        }
+        all.add(hash(700), 50_001);
+        assert!(all.into_index(|one, other| (one, other) == (700, 50_001)).is_none());
+    }
+}
+
+#[test]
+fn the_word_of_a_snapshot_takes_little_memory() {
+    for said in [1 << 20, 1 << 30, u64::MAX] {
+        let load = BulkLoad::new(said);
+        let slots: usize = load.buckets.iter().map(Vec::capacity).sum();
+        assert!(slots <= BULK_LOAD_SLOTS_MAX && load.buckets.len() <= 1 << 12);
+    }
+}
+
+#[test]
+fn sizes_are_the_size_classes_of_the_allocator() {
+    let mut slots = SLOTS_MIN;
+    let mut seen = vec![];
+    while slots <= 64 {
+        seen.push(slots * 8);
+        slots = next_slots(slots);
+    }
+    assert_eq!(seen, [128, 192, 256, 384, 512]);
+}
+
+/// The smallest size that is enough, beside all smaller ones.
+#[test]
+fn a_shard_is_as_large_as_its_keys_need() {
+    let mut sizes = vec![SLOTS_MIN];
+    while sizes.len() < 24 {
+        sizes.push(next_slots(sizes[sizes.len() - 1]));
+    }
+    assert_eq!([16, 24, 32, 256, 384, 8192].map(homes_in), [14, 21, 28, 224, 352, 8160]);
+    assert_eq!(
+        [(2, 4), (3, 4), (6119, 8160), (6120, 8160)].map(|(k, h)| is_full(k, h)),
+        [false, true, false, true]
+    );
+    for keys in (0..200).chain([1000, 6119, 6120, 9000]) {
+        let fits = |slots: &&usize| homes_in(**slots) * 3 > keys * 4;
+        assert_eq!(slots_for(keys), *sizes.iter().find(fits).unwrap(), "{keys}");
+        let fits = |slots: &&usize| homes_in(**slots) * 3 >= keys * 5;
+        assert_eq!(slots_for_half(keys), *sizes.iter().find(fits).unwrap(), "{keys}");
+    }
+}
+
+/// Each word is at home, or right behind the one before where that is past it.
+fn assert_laid_out(shard: &Shard, fragments: &[u32]) {
+    let mut sorted = fragments.to_vec();
+    sorted.sort_unstable();
+    let (mut words, mut next) = (vec![0; shard.words.len()], 0);
+    for fragment in &sorted {
+        let place = shard.home(*fragment).max(next);
+        words[place] = *fragment;
+        next = place + 1;
+    }
+    let there: Vec<u32> = shard.words.iter().map(|word| fragment_in(*word)).collect();
+    assert_eq!(there, words);
+    assert_eq!(shard.used as usize, fragments.len());
+}
+
+/// Whatever comes and goes, in a small table that is often full to its end.
+#[test]
+fn words_lie_as_if_they_had_come_in_order() {
+    let value = Value { number: 0, marked: false };
+    let (mut inserted, mut refused) = (0, 0);
+    for seed in 0..400_u32 {
+        let depth = seed % 3;
+        let (mut shard, mut fragments) = (Shard::new(SLOTS_MIN, depth), Vec::<u32>::new());
+        for step in 0..60_u32 {
+            let chance = (seed * 60 + step + 1).wrapping_mul(0x9e37_79b9);
+            // Some in every place, more at the end, and many of one fragment.
+            let within = match seed % 4 {
+                0 => chance | 1,
+                1 => chance | 0xe000_0000,
+                2 => (chance >> 29 << 29) | 8,
+                _ => (chance >> 30 << 29) | 8,
+            };
+            let fragment = within >> 1 >> depth;
+            let found = shard.find(fragment, |_| false);
+            let Err(place) = found else { panic!("{found:?}") };
+            // A key is wanted at one place.
+            for other in (0..=SLOTS_MIN + 1).filter(|other| *other != place) {
+                assert!(!shard.insert(other, pack(fragment, value)), "{place} {other}");
+            }
+            if chance >> 7 & 3 == 0 && !fragments.is_empty() {
+                let gone = fragments.swap_remove(chance as usize % fragments.len());
+                let place = shard.find(gone, |_| true).unwrap();
+                shard.remove(place);
+            } else if shard.insert(place, pack(fragment, value)) {
+                fragments.push(fragment);
+                inserted += 1;
+            } else {
+                refused += 1;
+            }
+            assert_laid_out(&shard, &fragments);
+        }
+        let grown = shard.grown();
+        assert!(grown.words.len() >= 24 && grown.depth == depth);
+        assert_laid_out(&grown, &fragments);
+        let (lower, upper) = shard.halves(0);
+        let bit = FRAGMENT_BITS - depth - 1;
+        let (above, below): (Vec<u32>, Vec<u32>) =
+            fragments.iter().partition(|fragment| **fragment >> bit & 1 == 1);
+        for (half, fragments) in [(lower, below), (upper, above)] {
+            assert!(half.words.len() >= slots_for_half(fragments.len()));
+            assert_eq!(half.depth, depth + 1);
+            assert_laid_out(&half, &fragments);
+        }
+    }
+    assert!(inserted > 9000 && refused > 1000, "{inserted} {refused}");
+}
+
+/// Else all keys of a shard would lie in one run, and be looked for one by one.
+#[test]
+fn every_home_has_its_share_of_the_fragments() {
+    for (depth, homes) in [(0, 1), (0, 13), (3, 12), (5, 100)] {
+        let mut counts = vec![0u32; homes];
+        for sample in 0..1u32 << 16 {
+            let fragment = sample << (FRAGMENT_BITS - depth - 16);
+            counts[home_of(fragment, depth, homes)] += 1;
+        }
+        let share = (1 << 16) / homes as u32;
+        assert!(counts.iter().all(|count| (share..=share + 1).contains(count)), "{counts:?}");
+    }
 }

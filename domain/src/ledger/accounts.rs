@@ -1,14 +1,15 @@
-//! The sums of the users with more than one grant, and the deadlines of what is held.
+//! The sums of the users with more than one grant, the deadlines of what is held, and whether these
+//! are what the grants say.
 
 use core::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use super::{Block, Holding};
+use super::{Block, Holding, Ledger};
 use crate::memory::tree_bytes;
 use crate::model::outcome::State;
 
 /// Bytes of one node of the tree of holds: eleven entries and a head.
-const NODE_BYTES: usize = 192;
+pub(super) const NODE_BYTES: usize = 192;
 
 /// The held grants of a sale or of a user, by deadline, the earliest first.
 ///
@@ -68,10 +69,10 @@ impl Holds {
 }
 
 /// Accounts in one block.
-const ACCOUNTS_PER_BLOCK: usize = 1024;
+pub(super) const ACCOUNTS_PER_BLOCK: usize = 1024;
 
 /// Bytes of one node of an account's set of seqs.
-const LIVE_NODE_BYTES: usize = 56;
+pub(super) const LIVE_NODE_BYTES: usize = 56;
 
 /// The sums of a user with more than one grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,7 +140,7 @@ impl Account {
 /// Accounts by number, in blocks that are never moved.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
-    blocks: Vec<Vec<Account>>,
+    pub(super) blocks: Vec<Vec<Account>>,
     /// Bytes that the accounts have on the heap.
     inner_bytes: usize,
 }
@@ -203,60 +204,65 @@ impl Accounts {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a recount of all grants found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recount {
+    pub grants: u64,
+    pub users: u64,
+    pub winners: u64,
+    /// Live grants.
+    pub live: u64,
+    pub requests: u64,
+    /// Held grants.
+    pub holds: u64,
+    pub held: u64,
+    pub sold: u64,
+    /// Held grants that are offers.
+    pub offered: u64,
+    /// Users whose sums are not those of their grants, and grants that their user doesn't lead to.
+    pub holdings_wrong: u64,
+}
 
-    #[test]
-    fn accounts_are_numbered_and_counted() {
-        let mut accounts = Accounts::default();
-        let bytes = accounts.heap_bytes();
-        for number in 0..2 * ACCOUNTS_PER_BLOCK as u32 + 5 {
-            let mut account = Account::default();
-            account.add(number + 1, 3, State::Held, 9);
-            assert_eq!(accounts.open(account), number);
+impl Ledger {
+    /// Counts everything anew from the grants, finding each by its user and request id as a
+    /// buyer's command would.
+    pub fn recount(&self) -> Recount {
+        let mut count = Recount::default();
+        let mut holdings: HashMap<u32, Account> = HashMap::new();
+        for grant in (self.base() + 1..=self.len()).filter_map(|seq| self.grant(seq)) {
+            count.grants += 1;
+            count.live += u64::from(grant.state.is_live());
+            count.offered += u64::from(grant.is_offer());
+            match grant.state {
+                State::Held => {
+                    count.held = count.held.saturating_add(grant.qty);
+                    count.holds += 1;
+                }
+                State::Sold => count.sold = count.sold.saturating_add(grant.qty),
+                _ => {}
+            }
+            if let Some(req) = grant.req {
+                let found = self.by_req(grant.user, req.id) == Some(grant.seq);
+                count.requests += u64::from(found);
+            }
+            match self.find(grant.user).entry.value() {
+                Some(entry) if entry.marked => {
+                    let seq = grant.seq as u32;
+                    let account = holdings.entry(entry.number).or_default();
+                    account.add(seq, grant.qty, grant.state, grant.held_until);
+                }
+                Some(entry) if u64::from(entry.number) == grant.seq => {
+                    count.users += 1;
+                    count.winners += u64::from(grant.state.is_live());
+                }
+                _ => count.holdings_wrong += 1,
+            }
         }
-        for number in [0, 1, 1023, 1024, 1025, 2047, 2048, 2052] {
-            assert_eq!(accounts.get(number).newest(), number + 1);
+        count.users += holdings.len() as u64;
+        for (number, holding) in holdings {
+            count.winners += u64::from(!holding.live().is_empty());
+            count.holdings_wrong += u64::from(holding != *self.accounts.get(number));
         }
-        let rooms: usize = accounts.blocks.iter().map(Vec::capacity).sum();
-        assert!((2053..=3 * ACCOUNTS_PER_BLOCK).contains(&rooms));
-        let inner = 2053 * (LIVE_NODE_BYTES + NODE_BYTES);
-        let lists = rooms * size_of::<Account>() + accounts.blocks.capacity() * 24;
-        assert_eq!((bytes, accounts.heap_bytes()), (0, lists + inner));
-        // What an account lets go of is not counted any more.
-        accounts.change(1024, |account| account.remove(1025, 3, State::Held, 9));
-        assert_eq!(accounts.heap_bytes(), lists + inner - LIVE_NODE_BYTES - NODE_BYTES);
-        assert_eq!(accounts.get(1024).holding().live_units, 0);
-        assert_eq!((accounts.heap_blocks(), accounts.blocks_mut().count()), (3, 3));
-    }
-
-    /// A hold lives while T < deadline.
-    #[test]
-    fn holds_are_due_from_their_deadline_on() {
-        let mut holds = Holds::default();
-        assert!(!holds.are_due(u64::MAX) && holds.is_empty());
-        [(9, 2), (7, 5), (9, 1)].into_iter().for_each(|(at, seq)| holds.insert(at, seq));
-        assert_eq!((holds.next_deadline(), holds.len()), (Some(7), 3));
-        let due = |t| holds.due(t).collect::<Vec<_>>();
-        assert_eq!((due(6), due(7), due(8)), (vec![], vec![(7, 5)], vec![(7, 5)]));
-        assert_eq!((due(9), due(u64::MAX).len()), (vec![(7, 5), (9, 1), (9, 2)], 3));
-        assert_eq!([6, 7, 8].map(|t| holds.are_due(t)), [false, true, true]);
-        assert_eq!(holds.heap_bytes(), NODE_BYTES);
-    }
-
-    /// An account is many small frees: a ledger that nobody needs any more lets a block go at a
-    /// time.
-    #[test]
-    fn blocks_are_given_back_one_by_one() {
-        let mut accounts = Accounts::default();
-        for _ in 0..=2 * ACCOUNTS_PER_BLOCK {
-            accounts.open(Account::default());
-        }
-        let mut shed = || (accounts.shed(), accounts.heap_blocks());
-        assert_eq!(
-            [shed(), shed(), shed(), shed()],
-            [(true, 2), (true, 1), (false, 0), (false, 0)]
-        );
+        count
     }
 }

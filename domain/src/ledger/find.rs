@@ -1,10 +1,11 @@
-//! Looking for a user and for a request id, and what a user has.
+//! Looking for a user and for a request id, what a user has, and entering what they are granted.
 
 use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
-use super::record::{self, Grant, Record};
-use super::Ledger;
+use super::accounts::Account;
+use super::record::{self, Record};
+use super::{Grant, Ledger, NewGrant};
 use crate::index::{Entry, Vacant, Value};
 use crate::model::outcome::State;
 
@@ -65,20 +66,22 @@ impl Ledger {
     /// Looks a user up.
     #[inline]
     pub fn find(&self, user: &[u8]) -> Lookup {
-        self.find_at(user, self.hash_of(user))
+        let hash = self.hash_of(user);
+        Lookup { hash, entry: self.users.entry(hash, |value| self.is_user(value, user)) }
     }
 
     /// Looks a user up whose hash is known.
-    #[inline]
     pub fn find_at(&self, user: &[u8], hash: u64) -> Lookup {
-        let is_of_user = |value| {
-            let newest = self.records.get(self.newest_of(value));
-            newest.is_some_and(|(bytes, _)| record::user(bytes) == user)
-        };
-        Lookup { hash, entry: self.users.entry(hash, is_of_user) }
+        Lookup { hash, entry: self.users.entry(hash, |value| self.is_user(value, user)) }
     }
 
-    pub(super) fn newest_of(&self, entry: Value) -> u32 {
+    #[inline]
+    fn is_user(&self, value: Value, user: &[u8]) -> bool {
+        let newest = self.records.get(self.newest_of(value));
+        newest.is_some_and(|(bytes, _)| record::user(bytes) == user)
+    }
+
+    fn newest_of(&self, entry: Value) -> u32 {
         if entry.marked {
             self.accounts.get(entry.number).newest()
         } else {
@@ -89,21 +92,20 @@ impl Ledger {
     /// Looks up a request id of `user`, who was looked up in a ledger of the same key.
     #[inline]
     pub fn find_req(&self, user: &[u8], found: &Lookup, req: &[u8]) -> Lookup {
-        self.find_req_at(user, req, self.req_hash(found.hash, req))
+        let hash = self.req_hash(found.hash, req);
+        Lookup { hash, entry: self.reqs.entry(hash, |value| self.is_req(value, user, req)) }
     }
 
-    fn find_req_at(&self, user: &[u8], req: &[u8], hash: u64) -> Lookup {
-        let is_it = |value: Value| {
-            self.record(value.number)
-                .is_some_and(|r| r.user == user && r.req.is_some_and(|its| its.id == req))
-        };
-        Lookup { hash, entry: self.reqs.entry(hash, is_it) }
+    fn is_req(&self, value: Value, user: &[u8], req: &[u8]) -> bool {
+        let record = self.record(value.number);
+        record.is_some_and(|it| it.user == user && it.req.is_some_and(|its| its.id == req))
     }
 
     /// Seq of the grant of `user` that has the request id `req`, which was looked up in a ledger of
     /// the same key.
     pub fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
-        self.find_req_at(user, req, found.hash).seq()
+        let value = self.reqs.find(found.hash, |value| self.is_req(value, user, req));
+        value.map(|value| value.number.into())
     }
 
     /// Seq of the grant that `user` got with `req`.
@@ -111,12 +113,12 @@ impl Ledger {
         if self.reqs.is_empty() {
             return None;
         }
-        self.find_req_at(user, req, self.req_hash(self.hash_of(user), req)).seq()
+        self.find_req(user, &self.stranger(user), req).seq()
     }
 
     /// Where a request id of the user with this hash is looked for. It goes into the key, because
     /// one piece is hashed much faster than two.
-    pub(super) fn req_hash(&self, user_hash: u64, req: &[u8]) -> u64 {
+    fn req_hash(&self, user_hash: u64, req: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.key[1], self.key[0] ^ user_hash).hash(req)
     }
 }
@@ -155,15 +157,10 @@ impl Ledger {
         }
     }
 
-    /// Seq of the user's newest grant, 0 when none.
-    #[inline]
-    pub(super) fn newest(&self, found: &Lookup) -> u32 {
-        found.entry.value().map_or(0, |entry| self.newest_of(entry))
-    }
-
     /// The user's grants, newest first.
     pub fn grants_of(&self, user: &[u8]) -> impl Iterator<Item = Grant<'_>> {
-        let mut next = self.newest(&self.find(user));
+        let newest = self.find(user).entry.value().map(|entry| self.newest_of(entry));
+        let mut next = newest.unwrap_or(0);
         core::iter::from_fn(move || {
             let record = self.record(next)?;
             let grant = self.granted(next, record);
@@ -198,5 +195,107 @@ impl Ledger {
                 due.map(|record| (record.deadline, entry.number)).into_iter().collect()
             }
         }
+    }
+}
+
+/// What happens to grants.
+impl Ledger {
+    /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
+    /// and that the request id is new for this user. `places` are where they belong if they were
+    /// looked up. Compiled into the caller, who knows more of the grant.
+    #[inline(always)]
+    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) -> u64 {
+        let looked_up;
+        let Places { user: found, req } = match places {
+            Some(places) => places,
+            None => {
+                looked_up = Places { user: self.find(new.user), req: None };
+                &looked_up
+            }
+        };
+        let NewGrant { user, req: tag, qty, state, at, held_until: deadline, epoch } = *new;
+        let prev = found.entry.value().map_or(0, |entry| self.newest_of(entry));
+        let record = Record { user, req: tag, qty, state, at, deadline, prev };
+        let seq = self.records.append(&record);
+        // While loading, the epochs were announced; else a new one begins with its first grant.
+        if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
+            self.epochs.push((seq, epoch));
+        }
+        if state == State::Held {
+            self.holds.insert(deadline, seq);
+        }
+        let value = Value { number: seq, marked: false };
+        match found.entry {
+            Entry::Vacant(vacant) => {
+                self.winners += u64::from(state.is_live());
+                match &mut self.bulk_load {
+                    Some(bulk_load) => bulk_load.add(found.hash, seq),
+                    None => self.users.insert_into(vacant, found.hash, value),
+                }
+            }
+            Entry::Occupied(entry) => self.enter_again(seq, new, found, entry),
+        }
+        if let Some(tag) = tag {
+            match req {
+                Some(Lookup { hash, entry: Entry::Vacant(vacant) }) => {
+                    self.reqs.insert_into(*vacant, *hash, value);
+                }
+                _ => self.reqs.insert(self.req_hash(found.hash, tag.id), value),
+            }
+        }
+        seq.into()
+    }
+
+    /// Enters a grant of a user who has others, which `entry` leads to.
+    fn enter_again(&mut self, seq: u32, new: &NewGrant<'_>, found: &Lookup, entry: Value) {
+        let had_live = self.holding(found).live_grants > 0;
+        self.winners += u64::from(new.state.is_live() && !had_live);
+        let number = if entry.marked {
+            entry.number
+        } else {
+            let mut account = Account::default();
+            if let Some(first) = self.record(entry.number) {
+                account.add(entry.number, first.qty, first.state, first.deadline);
+            }
+            let number = self.accounts.open(account);
+            self.users.replace(found.hash, entry, Value { number, marked: true });
+            number
+        };
+        self.accounts.change(number, |account| {
+            account.add(seq, new.qty, new.state, new.held_until);
+        });
+    }
+
+    /// Moves a grant to another state. `held_until` is its deadline from now on, if it is held.
+    /// False when there is no such grant.
+    pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) -> bool {
+        let Some(before) = self.grant(seq) else { return false };
+        let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
+        let found = self.find(before.user);
+        let number = seq as u32;
+        if was == State::Held {
+            self.holds.remove(old_deadline, number);
+        }
+        if state == State::Held {
+            self.holds.insert(held_until, number);
+        }
+        let (had_live, has_live) = match found.entry.value().filter(|entry| entry.marked) {
+            Some(entry) => {
+                let had_live = self.holding(&found).live_grants > 0;
+                self.accounts.change(entry.number, |account| {
+                    account.remove(number, qty, was, old_deadline);
+                    account.add(number, qty, state, held_until);
+                });
+                (had_live, self.holding(&found).live_grants > 0)
+            }
+            // It is their only grant.
+            None => (was.is_live(), state.is_live()),
+        };
+        if let Some(bytes) = self.records.get_mut(number) {
+            record::set_state(bytes, state, held_until);
+        }
+        self.winners += u64::from(has_live && !had_live);
+        self.winners -= u64::from(had_live && !has_live);
+        true
     }
 }

@@ -8,24 +8,92 @@
 
 mod accounts;
 mod find;
-mod inspect;
 pub mod record;
-mod records;
+mod tests;
 
-use crate::index::bulk::BulkLoad;
-use crate::index::{Entry, Index, Value};
+use crate::index::{BulkLoad, Index};
 use crate::memory::Reader;
-use crate::model::outcome::State;
+use crate::model::outcome::{GrantView, State};
 use accounts::{Account, Accounts, Holds};
-use record::Record;
-use records::Records;
+use record::{Asked, Record, Records, ReqTag};
 
 pub use find::{Holding, Lookup, Places};
-pub use inspect::Block;
-pub use record::{Grant, NewGrant};
 
 /// Key of the index's hash: drawn for each sale that is made or loaded, never replicated or stored.
 pub type HashKey = [u64; 2];
+
+/// A grant as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant<'a> {
+    /// Its number, counted from 1.
+    pub seq: u64,
+    /// The user's id, 1 to 256 bytes.
+    pub user: &'a [u8],
+    /// Units.
+    pub qty: u64,
+    /// Where it stands.
+    pub state: State,
+    /// Unix ms of the grant.
+    pub at: u64,
+    /// Unix ms until which it was or is held; 0 when it never was.
+    pub held_until: u64,
+    /// The request id, if it has one.
+    pub req: Option<ReqTag<'a>>,
+    /// The run of the primary that granted it.
+    pub epoch: u64,
+    /// The round in which it was granted, 0 in a sale without rounds.
+    pub round: u64,
+}
+
+impl<'a> Grant<'a> {
+    /// This grant's request id.
+    pub fn req_id(&self) -> Option<&'a [u8]> {
+        self.req.map(|req| req.id)
+    }
+
+    /// Whether it is an offer that stands.
+    pub fn is_offer(&self) -> bool {
+        self.state == State::Held && self.req.is_some_and(|req| req.asked == Asked::Offered)
+    }
+
+    /// Whether it is a hold whose time is over at `t`.
+    pub fn is_due(&self, t: u64) -> bool {
+        self.state == State::Held && self.held_until <= t
+    }
+
+    /// The grant as replies show it, once the holds that are due at `t` have expired.
+    pub fn view_at(&self, t: u64) -> GrantView {
+        match self.is_due(t) {
+            true => GrantView { state: State::Expired, deadline: 0, ..self.view() },
+            false => self.view(),
+        }
+    }
+
+    /// The grant as replies show it.
+    pub fn view(&self) -> GrantView {
+        let deadline = if self.state == State::Held { self.held_until } else { 0 };
+        GrantView { seq: self.seq, qty: self.qty, state: self.state, deadline }
+    }
+}
+
+/// A grant to append.
+#[derive(Clone, Copy, Debug)]
+pub struct NewGrant<'a> {
+    /// The user's id, 1 to 256 bytes.
+    pub user: &'a [u8],
+    /// The request id, if it has one.
+    pub req: Option<ReqTag<'a>>,
+    /// Units.
+    pub qty: u64,
+    /// Where it stands.
+    pub state: State,
+    /// Unix ms of the grant.
+    pub at: u64,
+    /// Unix ms; 0 for a grant that never was held.
+    pub held_until: u64,
+    /// The epoch in which it was granted.
+    pub epoch: u64,
+}
 
 /// The grant log and its indexes.
 #[derive(Clone, Debug)]
@@ -154,116 +222,6 @@ impl Ledger {
             round: self.round,
         }
     }
-
-    /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
-    /// and that the request id is new for this user. `places` are where they belong if they were
-    /// looked up. Compiled into the caller, who knows more of the grant.
-    #[inline(always)]
-    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) -> u64 {
-        let looked_up;
-        let Places { user: found, req } = match places {
-            Some(places) => places,
-            None => {
-                looked_up = Places { user: self.find(new.user), req: None };
-                &looked_up
-            }
-        };
-        let prev = self.newest(found);
-        let seq = self.records.append(&Record {
-            user: new.user,
-            req: new.req,
-            qty: new.qty,
-            state: new.state,
-            at: new.at,
-            deadline: new.held_until,
-            prev,
-        });
-        self.begin_epoch(seq, new.epoch);
-        self.enter_user(seq, new, found);
-        if let Some(new_req) = new.req {
-            let value = Value { number: seq, marked: false };
-            match req {
-                Some(Lookup { hash, entry: Entry::Vacant(vacant) }) => {
-                    self.reqs.insert_into(*vacant, *hash, value);
-                }
-                _ => self.reqs.insert(self.req_hash(found.hash, new_req.id), value),
-            }
-        }
-        seq.into()
-    }
-
-    #[inline(always)]
-    fn enter_user(&mut self, seq: u32, new: &NewGrant<'_>, found: &Lookup) {
-        if new.state == State::Held {
-            self.holds.insert(new.held_until, seq);
-        }
-        if let Some(bulk_load) = &mut self.bulk_load {
-            self.winners += u64::from(new.state.is_live());
-            return bulk_load.add(found.hash, seq);
-        }
-        let had_live = self.holding(found).live_grants > 0;
-        self.winners += u64::from(new.state.is_live() && !had_live);
-        let number = match found.entry {
-            Entry::Vacant(vacant) => {
-                let value = Value { number: seq, marked: false };
-                return self.users.insert_into(vacant, found.hash, value);
-            }
-            Entry::Occupied(entry) if entry.marked => entry.number,
-            Entry::Occupied(entry) => {
-                let number = self.open_account(entry.number);
-                self.users.replace(found.hash, entry, Value { number, marked: true });
-                number
-            }
-        };
-        self.accounts.change(number, |account| {
-            account.add(seq, new.qty, new.state, new.held_until);
-        });
-    }
-
-    /// Opens an account for a user whose only grant so far is `seq`.
-    fn open_account(&mut self, seq: u32) -> u32 {
-        let mut account = Account::default();
-        if let Some(first) = self.record(seq) {
-            account.add(seq, first.qty, first.state, first.deadline);
-        }
-        self.accounts.open(account)
-    }
-
-    /// Moves a grant to another state. `held_until` is its deadline from now on, if it is held.
-    /// False when there is no such grant.
-    pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) -> bool {
-        let Some(before) = self.grant(seq) else { return false };
-        let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
-        let found = self.find(before.user);
-        let number = seq as u32;
-        if was == State::Held {
-            self.holds.remove(old_deadline, number);
-        }
-        if state == State::Held {
-            self.holds.insert(held_until, number);
-        }
-        let (had_live, has_live) = match found.entry.value().filter(|entry| entry.marked) {
-            Some(entry) => {
-                let had_live = self.holding(&found).live_grants > 0;
-                self.accounts.change(entry.number, |account| {
-                    account.remove(number, qty, was, old_deadline);
-                    account.add(number, qty, state, held_until);
-                });
-                (had_live, self.holding(&found).live_grants > 0)
-            }
-            // It is their only grant.
-            None => (was.is_live(), state.is_live()),
-        };
-        if let Some(bytes) = self.records.get_mut(number) {
-            record::set_state(bytes, state);
-            if state == State::Held {
-                record::set_deadline(bytes, held_until);
-            }
-        }
-        self.winners += u64::from(has_live && !had_live);
-        self.winners -= u64::from(had_live && !has_live);
-        true
-    }
 }
 
 /// Which epoch granted which seqs.
@@ -304,14 +262,6 @@ impl Ledger {
         let after = self.epochs.partition_point(|(first, _)| u64::from(*first) <= seq);
         after.checked_sub(1).map_or(0, |last| self.epochs[last].1)
     }
-
-    /// While loading, the epochs were announced; else a new one begins with its first grant, which
-    /// is `first`.
-    pub(super) fn begin_epoch(&mut self, first: u32, epoch: u64) {
-        if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
-            self.epochs.push((first, epoch));
-        }
-    }
 }
 
 /// Grants of users who are all different, when a sale is loaded.
@@ -335,5 +285,51 @@ impl Ledger {
     /// Whether users are kept back, to be entered all at once.
     pub fn is_bulk_loading(&self) -> bool {
         self.bulk_load.is_some()
+    }
+}
+
+/// A large block of the heap, lent to a defragmenter that moves it.
+#[derive(Debug)]
+pub enum Block<'a> {
+    /// Records of grants.
+    Page(&'a mut Vec<u8>),
+    /// Where records begin.
+    Places(&'a mut Vec<u32>),
+    /// Sums of users with several grants.
+    Accounts(&'a mut Vec<Account>),
+    /// Words of an index.
+    Slots(&'a mut Box<[u64]>),
+}
+
+impl Ledger {
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        self.records.heap_bytes()
+            + self.accounts.heap_bytes()
+            + self.epochs.capacity() * size_of::<(u32, u64)>()
+            + self.holds.heap_bytes()
+            + self.users.heap_bytes()
+            + self.reqs.heap_bytes()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        self.records.heap_blocks()
+            + self.accounts.heap_blocks()
+            + self.users.heap_blocks()
+            + self.reqs.heap_blocks()
+    }
+
+    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
+        self.records.blocks_mut().chain(self.accounts.blocks_mut()).chain(slots)
+    }
+
+    /// Gives back up to `blocks` blocks of each kind of a ledger that nobody looks into any more.
+    /// False when none is left.
+    pub fn shed(&mut self, blocks: usize) -> bool {
+        let indexes = self.users.shed(blocks) | self.reqs.shed(blocks);
+        self.records.shed(blocks) | self.accounts.shed() | indexes
     }
 }

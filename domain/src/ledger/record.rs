@@ -1,4 +1,7 @@
-//! One grant as it lies in memory: a few bytes of head, then what only some grants have.
+//! The grants as they lie in memory, found by seq.
+//!
+//! Records are appended to pages. A chunk of 4,096 grants keeps the places of its records and the
+//! time that theirs count from. A record is a few bytes of head, then what only some grants have:
 //!
 //! ```text
 //! flags  user length - 1  [deadline 6]  [prev 4]  user  [req length - 1  req  asked]  [qty]  at
@@ -10,9 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::{put_varint, Reader};
-use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
-use crate::model::outcome::{GrantView, State};
+use super::Block;
+use crate::memory::{put_varint, Pages, Reader};
+use crate::model::limits::{GRANTS_PER_CHUNK, REQ_BYTES_MAX, USER_BYTES_MAX};
+use crate::model::outcome::State;
 use crate::model::wire;
 
 const STATE_BITS: u8 = 0b0000_0111;
@@ -21,6 +25,13 @@ const HAS_REQ: u8 = 0b0001_0000;
 const HAS_DEADLINE: u8 = 0b0010_0000;
 const HAS_PREV: u8 = 0b0100_0000;
 const AT_IS_ABSOLUTE: u8 = 0b1000_0000;
+
+/// Every state at the number that stands for it in memory.
+pub(super) const STATES: [State; 6] =
+    [State::Held, State::Sold, State::Cancelled, State::Expired, State::Forfeited, State::Refunded];
+
+/// Every way to ask at the number that stands for it in memory.
+pub(super) const ASKED: [Asked; 4] = [Asked::Exactly, Asked::UpTo, Asked::Either, Asked::Offered];
 
 /// Longest record: head, deadline, prev, user, req and two varints.
 pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_MAX + 10 + 10;
@@ -67,82 +78,6 @@ pub struct Record<'a> {
     pub prev: u32,
 }
 
-/// The number that stands for a state in memory.
-pub fn state_code(state: State) -> u8 {
-    match state {
-        State::Held => 0,
-        State::Sold => 1,
-        State::Cancelled => 2,
-        State::Expired => 3,
-        State::Refunded => 4,
-        State::Forfeited => 5,
-    }
-}
-
-/// Inverse of [`state_code`].
-pub fn state_of(code: u8) -> Option<State> {
-    Some(match code {
-        0 => State::Held,
-        1 => State::Sold,
-        2 => State::Cancelled,
-        3 => State::Expired,
-        4 => State::Refunded,
-        5 => State::Forfeited,
-        _ => return None,
-    })
-}
-
-/// The number that stands for `asked` in memory.
-pub fn asked_code(asked: Asked) -> u8 {
-    match asked {
-        Asked::Exactly => 0,
-        Asked::UpTo => 1,
-        Asked::Either => 2,
-        Asked::Offered => 3,
-    }
-}
-
-/// Inverse of [`asked_code`].
-pub fn asked_of(code: u8) -> Option<Asked> {
-    Some(match code {
-        0 => Asked::Exactly,
-        1 => Asked::UpTo,
-        2 => Asked::Either,
-        3 => Asked::Offered,
-        _ => return None,
-    })
-}
-
-/// Appends `record` to a page. `base_at` is the base of its chunk.
-#[inline(always)]
-pub fn write(page: &mut Vec<u8>, record: &Record<'_>, base_at: u64) {
-    let absolute = record.at < base_at;
-    let flag = |there: bool, flag: u8| if there { flag } else { 0 };
-    let flags = flag(record.qty != 1, HAS_QTY)
-        | flag(record.req.is_some(), HAS_REQ)
-        | flag(record.deadline != 0, HAS_DEADLINE)
-        | flag(record.prev != 0, HAS_PREV)
-        | flag(absolute, AT_IS_ABSOLUTE);
-    page.push(state_code(record.state) | flags);
-    page.push((record.user.len() - 1) as u8);
-    if record.deadline != 0 {
-        page.extend_from_slice(&record.deadline.to_le_bytes()[..6]);
-    }
-    if record.prev != 0 {
-        page.extend_from_slice(&record.prev.to_le_bytes());
-    }
-    page.extend_from_slice(record.user);
-    if let Some(req) = record.req {
-        page.push((req.id.len() - 1) as u8);
-        page.extend_from_slice(req.id);
-        page.push(asked_code(req.asked));
-    }
-    if record.qty != 1 {
-        put_varint(page, record.qty);
-    }
-    put_varint(page, if absolute { record.at } else { record.at - base_at });
-}
-
 /// The user of the record that starts at `bytes`: what a lookup compares, without the rest.
 #[inline]
 pub fn user(bytes: &[u8]) -> &[u8] {
@@ -167,23 +102,15 @@ pub fn ids_len(bytes: &[u8]) -> usize {
     user.len() + len
 }
 
-/// Changes the state of the record that starts at `bytes`.
-pub fn set_state(bytes: &mut [u8], state: State) {
-    if let Some(flags) = bytes.first_mut() {
-        *flags = *flags & !STATE_BITS | state_code(state);
+/// Changes the state of the record that starts at `bytes`, and its deadline if it is held.
+pub(super) fn set_state(bytes: &mut [u8], state: State, held_until: u64) {
+    bytes[0] = bytes[0] & !STATE_BITS | state as u8;
+    if state == State::Held && bytes[0] & HAS_DEADLINE != 0 {
+        bytes[2..8].copy_from_slice(&held_until.to_le_bytes()[..6]);
     }
 }
 
-/// Changes the deadline of the record that starts at `bytes`, if it was ever held.
-pub fn set_deadline(bytes: &mut [u8], deadline: u64) {
-    if bytes.first().is_some_and(|flags| flags & HAS_DEADLINE != 0) {
-        if let Some(place) = bytes.get_mut(2..8) {
-            place.copy_from_slice(&deadline.to_le_bytes()[..6]);
-        }
-    }
-}
-
-/// The next record; `None` when the bytes were not written by [`write()`].
+/// The next record; `None` when the bytes are none.
 pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
     let flags = reader.byte()?;
     let user_len = usize::from(reader.byte()?) + 1;
@@ -200,7 +127,7 @@ pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
         0 => None,
         _ => {
             let len = usize::from(reader.byte()?) + 1;
-            Some(ReqTag { id: reader.take(len)?, asked: asked_of(reader.byte()?)? })
+            Some(ReqTag { id: reader.take(len)?, asked: *ASKED.get(usize::from(reader.byte()?))? })
         }
     };
     let qty = if flags & HAS_QTY != 0 { reader.varint()? } else { 1 };
@@ -209,127 +136,163 @@ pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
         user,
         req,
         qty,
-        state: state_of(flags & STATE_BITS)?,
+        state: *STATES.get(usize::from(flags & STATE_BITS))?,
         at: if flags & AT_IS_ABSOLUTE != 0 { at } else { base_at.checked_add(at)? },
         deadline: u64::from_le_bytes(deadline),
         prev,
     })
 }
 
-/// A grant as it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant<'a> {
-    /// Its number, counted from 1.
-    pub seq: u64,
-    /// The user's id, 1 to 256 bytes.
-    pub user: &'a [u8],
-    /// Units.
-    pub qty: u64,
-    /// Where it stands.
-    pub state: State,
-    /// Unix ms of the grant.
-    pub at: u64,
-    /// Unix ms until which it was or is held; 0 when it never was.
-    pub held_until: u64,
-    /// The request id, if it has one.
-    pub req: Option<ReqTag<'a>>,
-    /// The run of the primary that granted it.
-    pub epoch: u64,
-    /// The round in which it was granted, 0 in a sale without rounds.
-    pub round: u64,
+#[derive(Clone, Debug)]
+struct Chunk {
+    /// T of its first grant; the others count from it.
+    base_at: u64,
+    /// Place of its first record.
+    base_place: u64,
+    /// Places of its records, counted from `base_place`.
+    places: Vec<u32>,
 }
 
-impl<'a> Grant<'a> {
-    /// This grant's request id.
-    pub fn req_id(&self) -> Option<&'a [u8]> {
-        self.req.map(|req| req.id)
-    }
-
-    /// Whether it is an offer that stands.
-    pub fn is_offer(&self) -> bool {
-        self.state == State::Held && self.req.is_some_and(|req| req.asked == Asked::Offered)
-    }
-
-    /// Whether it is a hold whose time is over at `t`.
-    pub fn is_due(&self, t: u64) -> bool {
-        self.state == State::Held && self.held_until <= t
-    }
-
-    /// The grant as replies show it, once the holds that are due at `t` have expired.
-    pub fn view_at(&self, t: u64) -> GrantView {
-        match self.is_due(t) {
-            true => GrantView { state: State::Expired, deadline: 0, ..self.view() },
-            false => self.view(),
-        }
-    }
-
-    /// The grant as replies show it.
-    pub fn view(&self) -> GrantView {
-        let deadline = if self.state == State::Held { self.held_until } else { 0 };
-        GrantView { seq: self.seq, qty: self.qty, state: self.state, deadline }
+impl Chunk {
+    /// The place in the pages that a place of its own stands for.
+    #[inline]
+    fn in_pages(&self, place: u32) -> u64 {
+        self.base_place + u64::from(place)
     }
 }
 
-/// A grant to append.
-#[derive(Clone, Copy, Debug)]
-pub struct NewGrant<'a> {
-    /// The user's id, 1 to 256 bytes.
-    pub user: &'a [u8],
-    /// The request id, if it has one.
-    pub req: Option<ReqTag<'a>>,
-    /// Units.
-    pub qty: u64,
-    /// Where it stands.
-    pub state: State,
-    /// Unix ms of the grant.
-    pub at: u64,
-    /// Unix ms; 0 for a grant that never was held.
-    pub held_until: u64,
-    /// The epoch in which it was granted.
-    pub epoch: u64,
+/// The chunk of the grant that comes after so many others, and which one in it it is.
+#[inline]
+fn position(grants: usize) -> (usize, usize) {
+    (grants / GRANTS_PER_CHUNK, grants % GRANTS_PER_CHUNK)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The records of a ledger.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    /// Grants before the first one: those of earlier rounds.
+    base: u32,
+    /// Seq of the last one, or `base`.
+    len: u32,
+    pages: Pages,
+    chunks: Vec<Chunk>,
+}
 
-    #[test]
-    fn every_combination_of_parts_round_trips() {
-        for bits in 0..64u32 {
-            let has = |bit: u32| bits >> bit & 1 == 1;
-            let record = Record {
-                user: if has(0) { &[0xff; USER_BYTES_MAX] } else { b"u" },
-                req: has(1).then_some(ReqTag { id: &[7; REQ_BYTES_MAX], asked: Asked::UpTo }),
-                qty: if has(2) { u64::MAX } else { 1 },
-                state: if has(3) { State::Refunded } else { State::Held },
-                at: if has(4) { 3 } else { u64::MAX >> 1 },
-                deadline: if has(5) { (1 << 48) - 1 } else { 0 },
-                prev: if has(3) { u32::MAX } else { 0 },
-            };
-            let mut page = vec![9];
-            write(&mut page, &record, 1000);
-            assert!(page.len() - 1 <= RECORD_BYTES_MAX);
-            assert_eq!(user(&page[1..]), record.user);
-            let back = read(&mut Reader::new(&page[1..]), 1000).unwrap();
-            assert_eq!(format!("{back:?}"), format!("{record:?}"));
-        }
+impl Records {
+    /// No records yet: the first one comes after `base` earlier grants.
+    pub(super) fn starting(base: u32) -> Records {
+        Records { base, len: base, pages: Pages::default(), chunks: Vec::new() }
     }
 
-    #[test]
-    fn a_plain_grant_costs_three_bytes_beside_its_user() {
-        let record = Record {
-            user: b"user:000000000001",
-            req: None,
-            qty: 1,
-            state: State::Sold,
-            at: 1100,
-            deadline: 0,
-            prev: 0,
-        };
-        for base_at in [1000, 1100] {
-            let mut page = Vec::new();
-            write(&mut page, &record, base_at);
-            assert_eq!(page.len(), record.user.len() + 3);
+    /// Grants before the first one.
+    pub(super) fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// Seq of the last one, or the base.
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// The chunk of a grant, and where in the pages its record begins.
+    #[inline]
+    fn find(&self, seq: u32) -> Option<(&Chunk, u64)> {
+        let (number, within) = position((seq.checked_sub(self.base)? as usize).checked_sub(1)?);
+        let chunk = self.chunks.get(number)?;
+        Some((chunk, chunk.in_pages(*chunk.places.get(within)?)))
+    }
+
+    /// Where in the pages a grant's record begins.
+    pub(super) fn place(&self, seq: u32) -> Option<u64> {
+        self.find(seq).map(|(_, place)| place)
+    }
+
+    /// A grant's record, and what follows it in its page; and the base of its time.
+    #[inline]
+    pub(super) fn get(&self, seq: u32) -> Option<(&[u8], u64)> {
+        let (chunk, place) = self.find(seq)?;
+        Some((self.pages.get(place)?, chunk.base_at))
+    }
+
+    /// The same, to change the record in place.
+    pub(super) fn get_mut(&mut self, seq: u32) -> Option<&mut [u8]> {
+        let place = self.place(seq)?;
+        self.pages.get_mut(place)
+    }
+
+    /// The records from the grant `first` on, each with the base of its time.
+    pub(super) fn iter_from(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
+        let skipped = first.saturating_sub(u64::from(self.base) + 1) as usize;
+        let (number, mut within) = position(skipped);
+        let chunks = self.chunks.get(number..).unwrap_or_default();
+        chunks.iter().flat_map(move |chunk| {
+            let places = chunk.places.get(core::mem::take(&mut within)..).unwrap_or_default();
+            let bytes_at = |place: u64| Some((self.pages.get(place)?, chunk.base_at));
+            places.iter().map_while(move |place| bytes_at(chunk.in_pages(*place)))
+        })
+    }
+
+    /// Appends a record and returns its seq.
+    #[inline(always)]
+    pub(super) fn append(&mut self, record: &Record<'_>) -> u32 {
+        let (place, page) = self.pages.open(RECORD_BYTES_MAX);
+        if self.chunks.last().is_none_or(|chunk| chunk.places.len() == GRANTS_PER_CHUNK) {
+            let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
+            let places = Vec::with_capacity(places);
+            self.chunks.push(Chunk { base_at: record.at, base_place: place, places });
         }
+        let last = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[last];
+        chunk.places.push((place - chunk.base_place) as u32);
+        let is_absolute = record.at < chunk.base_at;
+        let flag = |there: bool, flag: u8| if there { flag } else { 0 };
+        let flags = flag(record.qty != 1, HAS_QTY)
+            | flag(record.req.is_some(), HAS_REQ)
+            | flag(record.deadline != 0, HAS_DEADLINE)
+            | flag(record.prev != 0, HAS_PREV)
+            | flag(is_absolute, AT_IS_ABSOLUTE);
+        page.push(record.state as u8 | flags);
+        page.push((record.user.len() - 1) as u8);
+        if record.deadline != 0 {
+            page.extend_from_slice(&record.deadline.to_le_bytes()[..6]);
+        }
+        if record.prev != 0 {
+            page.extend_from_slice(&record.prev.to_le_bytes());
+        }
+        page.extend_from_slice(record.user);
+        if let Some(req) = record.req {
+            page.push((req.id.len() - 1) as u8);
+            page.extend_from_slice(req.id);
+            page.push(req.asked as u8);
+        }
+        if record.qty != 1 {
+            put_varint(page, record.qty);
+        }
+        put_varint(page, if is_absolute { record.at } else { record.at - chunk.base_at });
+        self.len += 1;
+        self.len
+    }
+
+    /// Bytes of heap in use.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let places: usize = self.chunks.iter().map(|chunk| chunk.places.capacity() * 4).sum();
+        self.pages.heap_bytes() + places + self.chunks.capacity() * size_of::<Chunk>()
+    }
+
+    /// Blocks of heap in use: what freeing costs.
+    pub(super) fn heap_blocks(&self) -> usize {
+        self.pages.heap_blocks() + self.chunks.len()
+    }
+
+    /// The pages and the places in them, for a defragmenter that moves them.
+    pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let places = self.chunks.iter_mut().map(|chunk| Block::Places(&mut chunk.places));
+        self.pages.blocks_mut().map(Block::Page).chain(places)
+    }
+
+    /// Gives back up to `blocks` blocks of each kind. False when none is left.
+    pub(super) fn shed(&mut self, blocks: usize) -> bool {
+        self.chunks.truncate(self.chunks.len().saturating_sub(blocks));
+        self.pages.shed(blocks) | !self.chunks.is_empty()
     }
 }

@@ -243,7 +243,7 @@ impl Sale {
 
     fn place_of(&self, ticket: u64) -> Place {
         let nowhere = Place { ticket, ahead: 0, units_ahead: 0 };
-        self.waitlist().map_or(nowhere, |list| list.place(ticket))
+        self.waitlist().map_or(nowhere, |list| list.place(ticket, None))
     }
 
     /// The place of a user who waits, as it is stored.
@@ -265,7 +265,7 @@ impl Sale {
         let mut service = Service::new(self, list, t, *due.balances);
         let mut before = Vec::new();
         if let Some((ticket, reason)) = self.gone_at(grab.user, t) {
-            service.leave_out(ticket);
+            service.off.insert(ticket);
             before.push(Effect::Drop { ticket, reason });
         }
         let is_done = service.run(false);
@@ -285,7 +285,7 @@ impl Sale {
             }
             before.push(Effect::Pass { ticket: head.ticket });
         }
-        Ok(Box::new(Behind { qty, before, after: service.into_effects() }))
+        Ok(Box::new(Behind { qty, before, after: service.effects }))
     }
 
     /// Whether a GRAB with WAIT is more than one without.
@@ -323,7 +323,7 @@ impl Sale {
             return refuse(Outcome::Busy);
         }
         let ticket = list.totals.last_ticket + 1;
-        let place = list.place_without(ticket, gone.and_then(|(gone, _)| list.get(gone)));
+        let place = list.place(ticket, gone.and_then(|(gone, _)| list.get(gone)));
         let dropped = gone.map(|(ticket, reason)| Effect::Drop { ticket, reason });
         let joins = Effect::Wait(Joining { ticket, user: grab.user, req, qty, until });
         let effects = dropped.into_iter().chain([joins]);

@@ -29,7 +29,7 @@ pub(crate) struct Service<'s> {
     /// Whether offers are made now.
     is_open: bool,
     /// Tickets that are off the list by what was decided so far.
-    off: BTreeSet<u64>,
+    pub(crate) off: BTreeSet<u64>,
     /// How often heads are passed in this step.
     passed: BTreeMap<u64, u64>,
     /// Grants that the step has moved.
@@ -41,7 +41,8 @@ pub(crate) struct Service<'s> {
     expiries: usize,
     /// Offers and drops so far.
     made: usize,
-    effects: Vec<Effect<'static>>,
+    /// What was decided so far, in order.
+    pub(crate) effects: Vec<Effect<'static>>,
 }
 
 /// Who is served next.
@@ -199,11 +200,6 @@ impl<'s> Service<'s> {
         let gained = self.gained.entry(user.to_vec()).or_default();
         gained.0 += units;
         gained.1 += grants;
-    }
-
-    /// Takes an entry off the list that the step drops anyhow.
-    pub(crate) fn leave_out(&mut self, ticket: u64) {
-        self.off.insert(ticket);
     }
 
     /// Serves whoever can be served, up to the bound of a step; if `expires`, due holds of anybody
@@ -373,10 +369,5 @@ impl<'s> Service<'s> {
             _ => self.effects.push(Effect::Expire(Seqs::from_slice(&[seq]))),
         }
         true
-    }
-
-    /// What was decided, in order.
-    pub(crate) fn into_effects(self) -> Vec<Effect<'static>> {
-        self.effects
     }
 }

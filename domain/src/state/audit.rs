@@ -83,7 +83,10 @@ impl Sale {
             waiting += 1;
             units = units.saturating_add(waiter.qty);
             let found = list.find(waiter.user).map(|found| found.ticket);
-            wrong += u64::from(found != Some(waiter.ticket) || waiting != list.rank(&waiter) + 1);
+            wrong += u64::from(
+                found != Some(waiter.ticket)
+                    || waiting != list.place(waiter.ticket, None).ahead + 1,
+            );
         }
         [
             ("waiting", list.len(), waiting),

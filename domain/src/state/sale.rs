@@ -1,7 +1,6 @@
 //! The sale: the value of one key.
 
-use crate::admission::users::Users;
-use crate::admission::{List, LISTS};
+use crate::admission::{List, Users, LISTS};
 use crate::dedup::{Fences, Restocks};
 use crate::draw::{Amounts, Draw};
 use crate::ledger::{Block, HashKey, Ledger};
@@ -201,8 +200,10 @@ impl Sale {
 
     /// The words of all indexes: what [`Sale::pieces`] does not look at.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        let extras = self.extras.as_deref_mut().into_iter().flat_map(Extras::slots_mut);
-        self.ledger.slots_mut().chain(extras)
+        self.blocks_mut().filter_map(|block| match block {
+            Block::Slots(slots) => Some(&mut **slots),
+            _ => None,
+        })
     }
 
     /// Blocks of memory in use: what freeing costs.
@@ -336,13 +337,6 @@ impl Extras {
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
         let list = self.waitlist.as_deref_mut().into_iter().flat_map(Waitlist::blocks_mut);
         self.users.iter_mut().flat_map(Users::blocks_mut).chain(rounds).chain(list)
-    }
-
-    /// The words of the indexes of all lists and rounds that are over.
-    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::slots_mut);
-        let list = self.waitlist.as_deref_mut().into_iter().flat_map(Waitlist::slots_mut);
-        self.users.iter_mut().flat_map(Users::slots_mut).chain(rounds).chain(list)
     }
 
     /// Bytes of heap in use.

@@ -4,11 +4,17 @@
 //! like any other, when its user leaves, or when it is dropped. One tree keeps the entries in
 //! order with the sums that places and offers are found by, see `queue`; one index leads from a
 //! user to their entry.
+//!
+//! An entry lies in memory as numbers in varints and then its ids:
+//!
+//! ```text
+//! ticket  qty  at  until  user length - 1  req length - 1  user  req
+//! ```
 
-mod entry;
 mod queue;
 mod tests;
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -16,12 +22,11 @@ use siphasher::sip::SipHasher13;
 
 use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
+use crate::memory::{put_varint, Reader};
 use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, OVERTAKE_USUAL, WAITERS_MAX};
 use crate::model::outcome::{Misuse, Place};
 use crate::model::wire;
 use queue::{Found, Queue};
-
-pub use entry::Waiter;
 
 /// WAITLIST with OFFER and OVERTAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +83,30 @@ impl WaitTerms {
             false => Ok(()),
         }
     }
+}
+
+/// An entry as it stands on the list: who waits, and for what. The effect that enters it is
+/// `Joining`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiter<'a> {
+    /// Its number: who asked first has the lowest.
+    #[serde(deserialize_with = "wire::quantity")]
+    pub ticket: u64,
+    /// The user's id, 1 to 256 bytes.
+    #[serde(with = "wire::user")]
+    pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
+    #[serde(with = "wire::req")]
+    pub req: &'a [u8],
+    /// Units, all or none of them.
+    #[serde(deserialize_with = "wire::quantity")]
+    pub qty: u64,
+    /// When they joined, Unix ms.
+    #[serde(deserialize_with = "wire::moment")]
+    pub at: u64,
+    /// First moment at which they wait no more, Unix ms; 0 for none.
+    #[serde(deserialize_with = "wire::moment")]
+    pub until: u64,
 }
 
 /// Why an entry is dropped.
@@ -158,12 +187,7 @@ impl Waitlist {
 
     /// Units that all ask for, as far as callers can count.
     pub fn units(&self) -> u64 {
-        counted(self.queue.sum().units)
-    }
-
-    /// How many are before this entry.
-    pub(crate) fn rank(&self, waiter: &Waiter<'_>) -> u64 {
-        self.queue.find(waiter.ticket).ahead
+        counted(self.queue.root.sum.units)
     }
 
     /// The first entry.
@@ -181,23 +205,16 @@ impl Waitlist {
         self.found(user)?.waiter
     }
 
-    /// How many entries are before this ticket, and how many units they ask for.
-    pub fn place(&self, ticket: u64) -> Place {
-        place(ticket, &self.queue.find(ticket))
-    }
-
-    /// The same once this one is gone, who is before the ticket.
-    pub(crate) fn place_without(&self, ticket: u64, gone: Option<Waiter<'_>>) -> Place {
-        let found = self.queue.find(ticket);
-        let ahead = found.ahead - u64::from(gone.is_some());
-        let units_ahead = found.units_ahead - gone.map_or(0, |gone| gone.qty);
-        Place { ticket, ahead, units_ahead: counted(units_ahead) }
+    /// How many entries are before this ticket, and how many units they ask for, once this one is
+    /// gone, who is before it.
+    pub(crate) fn place(&self, ticket: u64, gone: Option<Waiter<'_>>) -> Place {
+        place(ticket, &self.queue.find(ticket), gone)
     }
 
     /// The same of this user's entry.
     pub fn place_of(&self, user: &[u8]) -> Option<Place> {
         let found = self.found(user)?;
-        found.waiter.map(|waiter| place(waiter.ticket, &found))
+        found.waiter.map(|waiter| place(waiter.ticket, &found, None))
     }
 
     /// The entry of this user and what is before it, on one way down.
@@ -235,7 +252,7 @@ impl Waitlist {
 
     /// The earliest UNTIL.
     pub(crate) fn next_end(&self) -> Option<u64> {
-        Some(self.queue.sum().ends).filter(|ends| *ends != u64::MAX)
+        Some(self.queue.root.sum.ends).filter(|ends| *ends != u64::MAX)
     }
 
     /// How often this entry was passed while it was the head.
@@ -284,20 +301,15 @@ impl Waitlist {
         entries.chain(self.users.blocks_mut().map(Block::Slots))
     }
 
-    /// The words of the index, which writing the entries down does not look at.
-    pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
-        self.users.blocks_mut().map(|slots| &mut **slots)
-    }
-
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let passed = self.passed.len() * 4 * size_of::<u64>();
-        self.queue.heap_bytes() + self.users.heap_bytes() + passed
+        self.queue.root.heap_bytes() + self.users.heap_bytes() + passed
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub(crate) fn heap_blocks(&self) -> usize {
-        self.queue.heap_blocks() + self.users.heap_blocks()
+        self.queue.root.heap_blocks() + self.users.heap_blocks()
     }
 }
 
@@ -306,11 +318,49 @@ fn counted(units: u64) -> u64 {
     units.min(INTEGER_MAX)
 }
 
-fn place(ticket: u64, found: &Found<'_>) -> Place {
-    Place { ticket, ahead: found.ahead, units_ahead: counted(found.units_ahead) }
+fn place(ticket: u64, found: &Found<'_>, gone: Option<Waiter<'_>>) -> Place {
+    let ahead = found.ahead - u64::from(gone.is_some());
+    let units_ahead = found.units_ahead - gone.map_or(0, |gone| gone.qty);
+    Place { ticket, ahead, units_ahead: counted(units_ahead) }
 }
 
 /// The ticket with these low bits: none is 2^32 or more behind the oldest.
 fn ticket_of(low: u32, oldest: u64) -> u64 {
     oldest + u64::from(low.wrapping_sub(oldest as u32))
+}
+
+/// Appends an entry.
+fn write(out: &mut Vec<u8>, waiter: &Waiter<'_>) {
+    for number in [waiter.ticket, waiter.qty, waiter.at, waiter.until] {
+        put_varint(out, number);
+    }
+    out.push((waiter.user.len() - 1) as u8);
+    out.push((waiter.req.len() - 1) as u8);
+    out.extend_from_slice(waiter.user);
+    out.extend_from_slice(waiter.req);
+}
+
+fn read<'a>(reader: &mut Reader<'a>) -> Option<Waiter<'a>> {
+    let (ticket, qty) = (reader.varint()?, reader.varint()?);
+    let (at, until) = (reader.varint()?, reader.varint()?);
+    let (user_len, req_len) = (usize::from(reader.byte()?) + 1, usize::from(reader.byte()?) + 1);
+    let (user, req) = (reader.take(user_len)?, reader.take(req_len)?);
+    Some(Waiter { ticket, user, req, qty, at, until })
+}
+
+/// The entries of a leaf, in order.
+fn all(bytes: &[u8]) -> impl Iterator<Item = Waiter<'_>> {
+    let mut reader = Reader::new(bytes);
+    core::iter::from_fn(move || read(&mut reader))
+}
+
+/// Where in a leaf the entry of this ticket lies.
+fn span(bytes: &[u8], ticket: u64) -> Option<Range<usize>> {
+    let mut reader = Reader::new(bytes);
+    loop {
+        let start = bytes.len() - reader.remaining();
+        if read(&mut reader)?.ticket == ticket {
+            return Some(start..bytes.len() - reader.remaining());
+        }
+    }
 }

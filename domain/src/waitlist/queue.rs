@@ -10,7 +10,7 @@
 //! miss. A Fenwick tree would be shorter but has no such ends: it keeps a place for every ticket
 //! ever given out, or is built anew, which at a million entries would be a pause.
 
-use super::entry::{self, Waiter};
+use super::{all, span, write, Waiter};
 
 /// Bits of a ticket that tell the entries of a leaf apart.
 const LEAF_BITS: u32 = 4;
@@ -73,8 +73,8 @@ enum Node {
 
 /// A node, and what it comes to.
 #[derive(Clone, Debug)]
-struct Branch {
-    sum: Sum,
+pub(super) struct Branch {
+    pub(super) sum: Sum,
     /// Units and entries of the branches before it in the same node.
     units_before: u64,
     entries_before: u32,
@@ -86,7 +86,7 @@ struct Branch {
 /// The list. See the module's comment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    root: Branch,
+    pub(super) root: Branch,
     /// Inner nodes between the top and a leaf, that of the top included.
     height: u32,
     /// What all tickets have in front of the digits that the tree tells apart.
@@ -132,7 +132,7 @@ impl Branch {
     fn append(&mut self, waiter: &Waiter<'_>, height: u32) {
         let digit = digit_of(waiter.ticket, height);
         match &mut self.node {
-            Node::Leaf(bytes) => entry::write(bytes, waiter),
+            Node::Leaf(bytes) => write(bytes, waiter),
             Node::Inner(branches) => {
                 if self.digits >> digit & 1 == 0 {
                     if let Some(Branch { node: Node::Leaf(bytes), .. }) = branches.last_mut() {
@@ -162,7 +162,7 @@ impl Branch {
         let (place, true) = self.place_of(digit) else { return false };
         match &mut self.node {
             Node::Leaf(bytes) => {
-                let Some(span) = entry::span(bytes, ticket) else { return false };
+                let Some(span) = span(bytes, ticket) else { return false };
                 bytes.drain(span);
                 if bytes.len() <= bytes.capacity() / 2 {
                     bytes.shrink_to_fit();
@@ -189,7 +189,7 @@ impl Branch {
     fn sum_up(&mut self) {
         self.sum = match &mut self.node {
             Node::Leaf(bytes) => {
-                entry::all(bytes).fold(Sum::NONE, |sum, waiter| sum.with(Sum::of(&waiter)))
+                all(bytes).fold(Sum::NONE, |sum, waiter| sum.with(Sum::of(&waiter)))
             }
             Node::Inner(branches) => branches.iter_mut().fold(Sum::NONE, |sum, branch| {
                 (branch.units_before, branch.entries_before) = (sum.units, sum.entries);
@@ -204,7 +204,7 @@ impl Branch {
         let branches = match &self.node {
             Node::Leaf(bytes) => {
                 let is_it = |it: Waiter<'_>| it.ticket >= from && fits(&Sum::of(&it));
-                return entry::all(bytes).any(is_it).then_some(bytes);
+                return all(bytes).any(is_it).then_some(bytes);
             }
             Node::Inner(branches) => branches,
         };
@@ -225,7 +225,8 @@ impl Branch {
         }
     }
 
-    fn heap_bytes(&self) -> usize {
+    /// Bytes of heap in use.
+    pub(super) fn heap_bytes(&self) -> usize {
         match &self.node {
             Node::Leaf(bytes) => bytes.capacity(),
             Node::Inner(branches) => {
@@ -235,7 +236,8 @@ impl Branch {
         }
     }
 
-    fn heap_blocks(&self) -> usize {
+    /// Blocks of heap in use: what freeing costs.
+    pub(super) fn heap_blocks(&self) -> usize {
         match &self.node {
             Node::Leaf(_) => 1,
             Node::Inner(branches) => 1 + branches.iter().map(Branch::heap_blocks).sum::<usize>(),
@@ -244,11 +246,6 @@ impl Branch {
 }
 
 impl Queue {
-    /// What all entries come to.
-    pub(super) fn sum(&self) -> Sum {
-        self.root.sum
-    }
-
     /// Appends an entry, whose ticket is higher than all others.
     pub(super) fn append(&mut self, waiter: &Waiter<'_>) {
         if self.root.sum.entries == 0 {
@@ -311,7 +308,7 @@ impl Queue {
             }
         }
         if let Node::Leaf(bytes) = &branch.node {
-            for waiter in entry::all(bytes).take_while(|waiter| waiter.ticket <= ticket) {
+            for waiter in all(bytes).take_while(|waiter| waiter.ticket <= ticket) {
                 match waiter.ticket == ticket {
                     true => found.waiter = Some(waiter),
                     false => found.pass(1, waiter.qty),
@@ -324,7 +321,7 @@ impl Queue {
     /// The first entry of `from` or later that `fits`.
     fn first(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<Waiter<'_>> {
         let leaf = self.leaf_with(from, fits)?;
-        entry::all(leaf).find(|it| it.ticket >= from && fits(&Sum::of(it)))
+        all(leaf).find(|it| it.ticket >= from && fits(&Sum::of(it)))
     }
 
     fn leaf_with(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<&[u8]> {
@@ -351,8 +348,8 @@ impl Queue {
         let mut next = ticket;
         let leaves = core::iter::from_fn(move || {
             let (leaf, from) = (self.leaf_with(next, &|_| true)?, next);
-            next = entry::all(leaf).last()?.ticket + 1;
-            Some(entry::all(leaf).filter(move |waiter| waiter.ticket >= from))
+            next = all(leaf).last()?.ticket + 1;
+            Some(all(leaf).filter(move |waiter| waiter.ticket >= from))
         });
         leaves.flatten()
     }
@@ -364,7 +361,7 @@ impl Queue {
             node = &branches.first()?.node;
         }
         let Node::Leaf(bytes) = node else { return None };
-        entry::all(bytes).next().map(|waiter| waiter.ticket)
+        all(bytes).next().map(|waiter| waiter.ticket)
     }
 
     /// Ticket of the entry behind so many others.
@@ -377,21 +374,11 @@ impl Queue {
             node = &branch.node;
         }
         let Node::Leaf(bytes) = node else { return None };
-        entry::all(bytes).nth(number as usize).map(|waiter| waiter.ticket)
+        all(bytes).nth(number as usize).map(|waiter| waiter.ticket)
     }
 
     /// The entries of all leaves, for a defragmenter that moves them.
     pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
         self.root.blocks_mut().filter(|bytes| bytes.capacity() > 0)
-    }
-
-    /// Bytes of heap in use.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.root.heap_bytes()
-    }
-
-    /// Blocks of heap in use: what freeing costs.
-    pub(super) fn heap_blocks(&self) -> usize {
-        self.root.heap_blocks()
     }
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::pieces::{can_be_drawn, counts_all};
 use crate::draw::Amounts;
-use crate::ledger::record::{Asked, NewGrant, Record, ReqTag};
-use crate::ledger::{Ledger, Lookup, Places};
+use crate::ledger::record::{Asked, Record, ReqTag};
+use crate::ledger::{Ledger, Lookup, NewGrant, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::{GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::admission::users::Listed;
 use crate::admission::List;
+use crate::admission::Listed;
 use crate::dedup::{Fence, Restocked};
 use crate::model::balances::Balances;
 use crate::model::limits::{
