@@ -160,8 +160,6 @@ fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
     let before = Load::of(sale);
     sale.commit(plan);
     counts::changed(before, Load::of(sale));
-    // A replica has no sweeper, so what rounds leave is given back here, step by step.
-    sale.shed();
     Committed { look_at: sale.next_look(), ..Committed::default() }
 }
 
