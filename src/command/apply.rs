@@ -14,8 +14,7 @@ use crate::server::value::key::NoSale;
 use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::outcome::Refused;
-use seckill_domain::plan::Plan;
-use seckill_domain::position::{Position, StreamId};
+use seckill_domain::plan::{Plan, Position, StreamId};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
