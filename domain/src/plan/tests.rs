@@ -4,6 +4,8 @@
 
 use super::*;
 use crate::codec::effect::{Change, Effect, Granting};
+use crate::model::balances::Escrow;
+use crate::parts::Split;
 use crate::request::{Amount, Grab, Init, Request, Terms};
 use crate::testing::{at, created, init, run};
 
@@ -126,5 +128,27 @@ fn ids_go_on_in_the_next_millisecond_and_end() {
 fn the_only_form_is_written_for_every_version_of_the_effects() {
     for version in [0, 1] {
         assert_eq!(Form::known_to(version), Form::V1);
+    }
+}
+
+/// The law of units, of packets and of parts: each is broken by itself.
+#[test]
+fn numbers_that_are_not_of_their_terms_are_refused() {
+    let (terms, escrow) = (Terms::default(), Escrow { put_in: 3, ..Escrow::default() });
+    let split = Some(Box::new(Split::new(0, 5, b"s", 9).unwrap()));
+    let part = Terms { split, ..Terms::default() };
+    let lawful = Balances { supply: 3, available: 3, ..Balances::default() };
+    for (number, (terms, balances, escrow, holds)) in [
+        (&terms, lawful, None, true),
+        (&part, lawful, Some(&escrow), true),
+        (&terms, Balances { packets: Some(1), ..lawful }, None, false),
+        (&terms, Balances { supply: 4, ..lawful }, None, false),
+        (&terms, lawful, Some(&escrow), false),
+        (&part, lawful, None, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(check_law(terms, &balances, escrow).is_ok(), holds, "{number}");
     }
 }

@@ -33,6 +33,9 @@ fn assert_equal(list: &Waitlist, plain: &BTreeMap<u64, (u64, u64)>, probe: u64) 
         let user = format!("user:{ticket:012}");
         assert_eq!(list.find(user.as_bytes()).map(|waiter| waiter.ticket), Some(ticket));
     }
+    let beyond = list.totals.last_ticket + 1;
+    let behind_all = Place { ticket: beyond, ahead: list.len(), units_ahead: list.units() };
+    assert_eq!(list.place(beyond, None), behind_all);
     let within = plain.range(probe..).find(|(_, (qty, _))| *qty <= probe % 5);
     let found = list.first_within(probe % 5, probe).map(|waiter| waiter.ticket);
     assert_eq!(found, within.map(|(ticket, _)| *ticket));

@@ -4,7 +4,7 @@ use seckill_domain::effect::{Change, Effect, Granting, Joining};
 use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::outcome::{Misuse, Outcome, Place};
 use seckill_domain::record::{Asked, ReqTag};
-use seckill_domain::request::{Amount, Grab, Import, Request, Terms, TermsChange, Wait};
+use seckill_domain::request::{Amount, Grab, Import, Request, Restock, Terms, TermsChange, Wait};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 use seckill_oracle::sales::{self, created, run};
@@ -145,5 +145,19 @@ fn an_order_that_waits_is_none_for_several_sales() {
         let grab = Grab { user: b"w", amount: Amount::Exactly(1), req };
         let decided = decide_multi_grab(&[(&waits, grab), (&other, grab)], &sales::at(5));
         assert_eq!(decided.outcome, expected);
+    }
+}
+
+/// A step lets a thousand due holds expire for those who wait, and goes on in the next.
+#[test]
+fn holds_expire_for_those_who_wait_in_parts() {
+    let mut sale = created(1005, Terms { hold_ms: 50, waitlist: Some(LIST), ..unlimited() });
+    let ask = |user, qty, req| Grab { user, amount: Amount::Exactly(qty), req };
+    (0..1005).for_each(|_| drop(run(&mut sale, &Request::Grab(ask(b"u", 1, None)), 2)));
+    let wait = Wait { grab: ask(b"w", 1005, Some(b"r")), until: 0 };
+    assert!(matches!(run(&mut sale, &Request::Wait(wait), 3), Outcome::Waiting(_)));
+    for (req, expired, offers) in [(b"a", 1000, 0), (b"b", 1003, 1)] {
+        run(&mut sale, &Request::Restock(Restock { delta: 1, req }), 60);
+        assert_eq!((sale.tallies().expired, sale.list_totals().0), (expired, offers));
     }
 }
