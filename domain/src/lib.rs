@@ -13,7 +13,6 @@
 mod model {
     pub mod balances;
     pub mod event;
-    pub(crate) mod keyed;
     pub mod limits;
     pub mod outcome;
     pub(crate) mod wire;
@@ -51,7 +50,6 @@ mod state {
 /// Changes and sales as bytes.
 mod codec {
     pub mod effect;
-    pub mod position;
     pub mod snapshot;
 }
 
@@ -64,7 +62,6 @@ mod rules {
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;
-    mod rounds;
     mod settle;
     mod tests;
     pub(crate) mod waitlist;
@@ -74,10 +71,9 @@ pub mod outbox;
 
 mod testing;
 
-pub use codec::{effect, position, snapshot};
+pub use codec::{effect, snapshot};
 pub use ledger::record;
 pub use model::{event, limits, outcome};
-pub use request::terms;
 pub use rules::{decide, multi_grab};
 pub use state::sale::Sale;
 pub use state::{audit, status};

@@ -11,7 +11,7 @@ use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
 use crate::plan::Plan;
-use crate::request::terms::Terms;
+use crate::request::Terms;
 use crate::waitlist::Waiter;
 use crate::Sale;
 

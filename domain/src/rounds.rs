@@ -5,6 +5,8 @@
 //! have won. The round before the stored one is kept, an older one while it has held grants; then
 //! its memory is given back in small steps.
 
+mod tests;
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -200,101 +202,5 @@ impl Rounds {
         let kept = self.older.iter().map(|old| old.ledger.heap_blocks());
         let dropping = self.dropping.iter().map(Ledger::heap_blocks);
         kept.chain(dropping).sum::<usize>() + 3
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ledger::NewGrant;
-
-    /// Rounds of 1000 ms from 300 on, open for 100 ms.
-    const SCHEDULE: Schedule =
-        Schedule { period_ms: 1000, offset_ms: 300, lasts_ms: 100, carry: false };
-
-    #[test]
-    fn times_of_rounds() {
-        assert_eq!([0, 299, 300, 1299, 1300].map(|t| SCHEDULE.round_at(t)), [0, 0, 0, 0, 1]);
-        let opens = [0, 300, 399, 400, 1299, 1300].map(|t| SCHEDULE.opens_at(t));
-        assert_eq!(opens, [300, 300, 399, 1300, 1300, 1300]);
-        assert_eq!(
-            [0, 399, 400, 1399, 1400].map(|t| SCHEDULE.first_open_after(t)),
-            [0, 0, 1, 1, 2]
-        );
-    }
-
-    #[test]
-    fn periods_and_what_of_them_is_open_have_bounds() {
-        let check = |period_ms, offset_ms, lasts_ms| {
-            Schedule { period_ms, offset_ms, lasts_ms, carry: false }.check()
-        };
-        let most = TIME_MS_MAX;
-        for (period, offset, lasts) in [(1, 0, 1), (most, most, most), (most, 0, 1), (9, most, 9)] {
-            assert_eq!(check(period, offset, lasts), Ok(()), "{period} {offset} {lasts}");
-        }
-        for (period, offset) in [(0, 0), (most + 1, 0), (9, most + 1), (0, most + 1)] {
-            assert_eq!(check(period, offset, 1), Err(Misuse::PeriodOutOfRange));
-        }
-        assert_eq!(check(9, 0, 0), Err(Misuse::LastsOutOfRange));
-        assert_eq!(check(9, 0, 10), Err(Misuse::LastsOutOfRange));
-    }
-
-    /// The memory of rounds that nobody needs goes in small steps, and is counted until it went.
-    #[test]
-    fn rounds_that_nobody_needs_are_given_back_step_by_step() {
-        let old = |round, held| {
-            let mut ledger = Ledger::starting([1, 2], 0, round);
-            for number in 0..10_000_u64 {
-                let user = &[number.to_be_bytes(); 30].concat()[..];
-                let (req, state) = (None, crate::model::outcome::State::Sold);
-                let new = NewGrant { user, req, qty: 1, state, at: 1, held_until: 0, epoch: 1 };
-                ledger.push(&new, None);
-            }
-            OldRound { balances: Balances { round, held, ..Balances::default() }, ledger }
-        };
-        let mut rounds = Rounds::default();
-        for (round, held) in [(0, 0), (1, 5), (2, 0), (3, 0)] {
-            rounds.put_aside(old(round, held));
-        }
-        let (bytes, blocks) = (rounds.heap_bytes(), rounds.heap_blocks());
-        let each = rounds.older[0].ledger.heap_bytes();
-        let kept = rounds.older.capacity() * size_of::<OldRound>();
-        assert_eq!(bytes, 4 * each + kept);
-        assert_eq!(blocks, 4 * rounds.older[0].ledger.heap_blocks() + 3);
-        assert!(!rounds.shed(), "all are needed");
-        rounds.prune();
-        let left: Vec<u64> = rounds.older.iter().map(|old| old.balances.round).collect();
-        assert_eq!((left, rounds.dropping.len()), (vec![1, 3], 2));
-        let lists = rounds.older.capacity() * size_of::<OldRound>()
-            + rounds.dropping.capacity() * size_of::<Ledger>();
-        assert_eq!((rounds.heap_bytes(), rounds.heap_blocks()), (4 * each + lists, blocks));
-        assert_eq!(rounds.blocks_mut().count() + 2 * 4 + 3, {
-            rounds.older.iter().map(|old| old.ledger.heap_blocks()).sum::<usize>() + 3
-        });
-        // Each step gives some back; 38 pages of records are the most that one has of a kind.
-        let mut steps = 0;
-        loop {
-            let before = rounds.heap_blocks();
-            let is_more = rounds.shed();
-            assert!(rounds.heap_blocks() < before);
-            steps += 1;
-            if !is_more {
-                break;
-            }
-        }
-        assert_eq!(steps, 2 * 38usize.div_ceil(SHED_BLOCKS_PER_STEP));
-        rounds.prune();
-        assert_eq!((rounds.older.len(), rounds.shed()), (2, false));
-    }
-
-    /// MEMORY USAGE and what freeing costs: three lists, and what lies in them.
-    #[test]
-    fn the_bytes_of_rounds_are_those_of_their_lists() {
-        let mut rounds = Rounds::default();
-        assert_eq!((rounds.heap_bytes(), rounds.heap_blocks()), (0, 3));
-        rounds.totals =
-            (0..50).map(|round| Total { round, supply: 9, sold: 1, winners: 1 }).collect();
-        assert_eq!(rounds.heap_bytes(), rounds.totals.capacity() * size_of::<Total>());
-        assert!(rounds.heap_bytes() >= 50 * 32);
     }
 }

@@ -7,8 +7,7 @@ use crate::admission::Admission;
 use crate::codec::effect::{Change, Effect};
 use crate::codec::snapshot::{Loader, Piece};
 use crate::model::outcome::Outcome;
-use crate::request::terms::Terms;
-use crate::request::{Amount, Grab, Init, Now, Request};
+use crate::request::{Amount, Grab, Init, Now, Request, Terms};
 use crate::rules::decide::{decide_new, Decision};
 use crate::Sale;
 

@@ -15,7 +15,7 @@ fn check(data: &[u8]) {
     }
     if let Ok(options) = Options::parse(&mut words()) {
         // What was read can be asked whether it can be kept.
-        let _ = seckill_domain::terms::Terms::default().altered(&options.change).check();
+        let _ = seckill_domain::request::Terms::default().altered(&options.change).check();
         if let Some(draw) = &options.draw {
             let _ = draw.check(
                 options.amounts.iter().copied().fold(0, u64::saturating_add),

@@ -6,8 +6,7 @@ use super::options::Options;
 use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, terms};
 use crate::server::call::Call;
-use seckill_domain::request::Request;
-use seckill_domain::terms::TermsChange;
+use seckill_domain::request::{Request, TermsChange};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ALTER",

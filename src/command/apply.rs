@@ -14,8 +14,7 @@ use crate::server::value::key::NoSale;
 use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
 use seckill_domain::outcome::Refused;
-use seckill_domain::plan::Plan;
-use seckill_domain::position::{Position, StreamId};
+use seckill_domain::plan::{Plan, Position, StreamId};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -161,8 +160,6 @@ fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
     let before = Load::of(sale);
     sale.commit(plan);
     counts::changed(before, Load::of(sale));
-    // A replica has no sweeper, so what rounds leave is given back here, step by step.
-    sale.shed();
     Committed { look_at: sale.next_look(), ..Committed::default() }
 }
 

@@ -11,8 +11,7 @@ use crate::server::propagation::outbox;
 use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Init, Request};
-use seckill_domain::terms::Terms;
+use seckill_domain::request::{Init, Request, Terms};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",

@@ -6,8 +6,8 @@ use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
 use seckill_domain::parts::Split;
+use seckill_domain::request::{Terms, TermsChange};
 use seckill_domain::rounds::Schedule;
-use seckill_domain::terms::{Terms, TermsChange};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
 /// What the options said.

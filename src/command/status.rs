@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use seckill_domain::draw::Draw;
     use seckill_domain::parts::Split;
+    use seckill_domain::request::Terms;
     use seckill_domain::rounds::Schedule;
-    use seckill_domain::terms::Terms;
     use seckill_domain::waitlist::WaitTerms;
     use seckill_oracle::sales::{at, created};
 

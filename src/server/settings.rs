@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazy_static::lazy_static;
-use seckill_domain::position::Form;
+use seckill_domain::plan::Form;
 
 /// One number of the configuration.
 #[derive(Debug)]

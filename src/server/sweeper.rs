@@ -12,7 +12,7 @@ use redis_module::raw::{self, RedisModuleCtx};
 
 use super::call::Call;
 use super::data_set::timer::{self, BACKLOG_MS, TICK_BUDGET};
-use super::ffi::api::{clock_ms, guarded, OwnString};
+use super::ffi::api::{clock_ms, guarded, CallReply, OwnString};
 use super::ffi::ctx::{Ctx, ServerLock};
 use super::settings;
 use super::value::key::Peek;
@@ -114,16 +114,8 @@ fn owns(ctx: Ctx<'_>, name: &OwnString) -> bool {
         return true;
     }
     // The server answers a call about a key that is not its own with nothing.
-    // SAFETY: the format names one string, and the reply is freed once.
-    unsafe {
-        let reply =
-            api!(RedisModule_Call)(ctx.raw(), c"EXISTS".as_ptr(), c"s".as_ptr(), name.raw());
-        if reply.is_null() {
-            return false;
-        }
-        let is_error =
-            api!(RedisModule_CallReplyType)(reply) as isize == raw::REDISMODULE_REPLY_ERROR;
-        api!(RedisModule_FreeCallReply)(reply);
-        !is_error
-    }
+    // SAFETY: the format names one string.
+    let reply =
+        unsafe { api!(RedisModule_Call)(ctx.raw(), c"EXISTS".as_ptr(), c"s".as_ptr(), name.raw()) };
+    !CallReply(reply).is_refused()
 }

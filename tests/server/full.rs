@@ -4,10 +4,9 @@
 use seckill_domain::decide::decide_new;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::limits::GRANTS_MAX;
-use seckill_domain::request::{Init, Now};
+use seckill_domain::request::{Init, Now, Terms};
 use seckill_domain::rounds::Schedule;
 use seckill_domain::snapshot::Piece;
-use seckill_domain::terms::Terms;
 use seckill_oracle::rebuild;
 
 use crate::support::shop::{check, counter, number};

@@ -13,10 +13,10 @@ mod tests;
 use serde::{Deserialize, Deserializer, Serialize};
 use siphasher::sip::SipHasher13;
 
+use crate::draw::{keyed, Purpose};
 use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
 use crate::memory::Pages;
-use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::{
     LISTED_BYTES_MAX, MOD_RESIDUES_MAX, PAGE_BYTES, PERMILLE_ALL, SALT_BYTES_MAX, USER_BYTES_MAX,
 };

@@ -8,7 +8,7 @@ use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, Joining, UsersChange};
 use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Piece};
-use crate::draw::amounts::PlannedAmounts;
+use crate::draw::PlannedAmounts;
 use crate::ledger::{Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
@@ -35,10 +35,7 @@ impl Sale {
         let alone = changes.len() == 1;
         let mut checker =
             Checker { planner, amounts: PlannedAmounts::default(), new_grant: None, alone };
-        for (number, change) in changes.iter().enumerate() {
-            checker.change(number, change)?;
-        }
-        checker.planner.end_step();
+        changes.iter().try_for_each(|change| checker.change(change))?;
         // Where more are made, one may move what was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
         Ok(checker.planner.finish(changes, new_grant.as_ref(), None))
@@ -71,13 +68,13 @@ impl<'s> Checker<'s> {
         self.planner.sale
     }
 
-    fn change(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
+    fn change(&mut self, change: &Change<'_>) -> Result<(), Refused> {
         let (sale, effect) = (self.sale(), &change.effect);
         // What a sale still awaits must come before anything else, and comes to no other one.
         if effect.is_piece() != (sale.awaits > 0) {
             return Err(Refused::Gap);
         }
-        self.planner.begin(number, change)?;
+        self.planner.balances.begin(change.elapsed_ms, change.epoch)?;
         if !effect.is_piece() {
             self.effect(effect)?;
             return self.planner.effect(effect);

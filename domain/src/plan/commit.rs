@@ -3,16 +3,16 @@
 use core::slice;
 
 use crate::admission::List;
-use crate::codec::effect::{Effect, Granting, Importing, UsersChange};
+use crate::codec::effect::{state_at, Effect, Granting, Importing, UsersChange};
 use crate::codec::snapshot::Piece;
 use crate::dedup::Restocked;
-use crate::draw::amounts::Amounts;
+use crate::draw::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Ledger, NewGrant, Places};
+use crate::model::balances::count;
 use crate::model::outcome::State;
 use crate::parts::Pair;
 use crate::plan::Plan;
-use crate::state::status::count;
 use crate::Sale;
 
 impl Sale {
@@ -58,7 +58,8 @@ impl Sale {
     ) {
         match effect {
             Effect::Grant(grant) => {
-                self.record(grant, new_grant);
+                self.record(grant, self.balances.t, new_grant);
+                count(&mut self.tallies.granted);
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
@@ -132,22 +133,14 @@ impl Sale {
         }
     }
 
-    /// Records a grant that begins now.
+    /// Enters a grant of `at`, which belongs to `places` if it was looked up.
     #[inline]
-    fn record(&mut self, grant: &Granting<'_>, places: Option<&Places>) {
-        let (state, held_until) = grant.state_at(self.balances.t);
-        let new = NewGrant {
-            user: grant.user,
-            req: grant.req,
-            qty: grant.qty,
-            state,
-            at: self.balances.t,
-            held_until,
-            epoch: self.balances.epoch,
-        };
+    pub(super) fn record(&mut self, grant: &Granting<'_>, at: u64, places: Option<&Places>) {
+        let Granting { user, req, qty, hold_ms } = *grant;
+        let (state, held_until) = state_at(hold_ms, at);
+        let epoch = self.balances.epoch;
         self.ledger.forget_announced_epochs();
-        self.ledger.push(&new, places);
-        count(&mut self.tallies.granted);
+        self.ledger.push(&NewGrant { user, req, qty, state, at, held_until, epoch }, places);
     }
 
     fn begin_round(&mut self, round: u64) {
@@ -159,18 +152,10 @@ impl Sale {
     }
 
     fn import(&mut self, import: &Importing<'_>, places: Option<&Places>) {
-        let new = NewGrant {
-            user: import.user,
-            req: Some(ReqTag { id: import.req, asked: Asked::Either }),
-            qty: import.qty,
-            state: State::Sold,
-            at: import.at,
-            held_until: 0,
-            epoch: self.balances.epoch,
-        };
-        self.ledger.forget_announced_epochs();
-        self.ledger.push(&new, places);
-        if let Some(ticket) = self.waiter_of(import.user, import.req).map(|it| it.ticket) {
+        let Importing { user, req: id, qty, at } = *import;
+        let req = Some(ReqTag { id, asked: Asked::Either });
+        self.record(&Granting { user, req, qty, hold_ms: 0 }, at, places);
+        if let Some(ticket) = self.waiter_of(user, id).map(|it| it.ticket) {
             self.leave_list(ticket);
         }
         count(&mut self.tallies.imported);

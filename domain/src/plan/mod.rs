@@ -8,16 +8,17 @@
 mod check;
 mod commit;
 mod planner;
+mod tests;
 mod waitlist;
 
 use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::codec::effect::{Change, Changes, Effect, Start};
-use crate::codec::position::{EntriesAt, Position};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Ledger, Places};
+use crate::memory::put_decimal;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::AMOUNTS_PER_PIECE;
@@ -187,62 +188,126 @@ impl Sale {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec::effect::{Change, Effect, Granting};
-    use crate::codec::position::{Form, StreamId};
-    use crate::request::terms::Terms;
-    use crate::request::{Amount, Grab, Init, Request};
-    use crate::testing::{at, created, init, run};
+/// The version of the fields that outbox entries have. A command that names one which this module
+/// does not know is refused; there is one so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Event, sale, data; user, req, outbox and split where there is one.
+    V1,
+}
 
-    fn sale() -> Sale {
-        created(&init(3, Terms { outbox: Some(b"s"[..].into()), ..Terms::default() }), 1)
+impl Form {
+    /// The newest form that modules of this version of the effects know; 0 stands for this
+    /// module's.
+    pub fn known_to(_effects_version: u64) -> Form {
+        Form::V1
     }
 
-    #[test]
-    fn a_plan_is_for_one_version_of_one_sale() {
-        let mut sale = sale();
-        let plan = sale.decide(&Request::Pause, &at(2)).plan.unwrap();
-        assert!(plan.is_for(&sale));
-        assert_eq!(plan.events.len(), 1);
-        let other = created(&Init { id: 77, ..init(3, Terms::default()) }, 1);
-        assert!(!plan.is_for(&other), "another sale at the same version");
-        let grab = Grab { user: b"u", amount: Amount::Unsaid, req: None };
-        run(&mut sale, &Request::Grab(grab), 2);
-        assert!(!plan.is_for(&sale), "another version of the sale");
+    fn number(self) -> u64 {
+        match self {
+            Form::V1 => 1,
+        }
+    }
+}
+
+/// The id of a stream's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId {
+    /// Milliseconds: the part before the dash.
+    pub ms: u64,
+    /// The part behind it, which counts within the millisecond.
+    pub seq: u64,
+}
+
+impl StreamId {
+    /// The id `count` ids further on; none beyond the last of all.
+    pub fn after(self, count: u64) -> Option<StreamId> {
+        match self.seq.checked_add(count) {
+            Some(seq) => Some(StreamId { seq, ..self }),
+            None => {
+                Some(StreamId { ms: self.ms.checked_add(1)?, seq: self.seq.wrapping_add(count) })
+            }
+        }
+    }
+}
+
+/// Where entries belong, and how they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntriesAt {
+    /// How they are written.
+    pub form: Form,
+    /// Of the first one.
+    pub id: StreamId,
+}
+
+/// Where the changes of one replicated command belong: in their sale, and in its outbox.
+///
+/// The text is the version that the first change follows, in base 36, and where the changes have
+/// entries, behind colons, the form of these and the stream id of the first: `1z` or
+/// `1z:1:1763805600000-0`. Further entries take the next ids, so that every node appends the same
+/// ones under the same ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The version that the first change follows.
+    pub version: u64,
+    /// Where their entries belong, if they have any.
+    pub entries: Option<EntriesAt>,
+}
+
+impl Position {
+    /// Appends the text.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        let (mut text, mut start, mut rest) = ([0; DIGITS_MAX], DIGITS_MAX, self.version);
+        loop {
+            start -= 1;
+            text[start] = DIGITS[(rest % 36) as usize];
+            rest /= 36;
+            if rest == 0 {
+                break;
+            }
+        }
+        out.extend_from_slice(&text[start..]);
+        if let Some(EntriesAt { form, id }) = self.entries {
+            out.push(b':');
+            put_decimal(out, form.number());
+            out.push(b':');
+            put_decimal(out, id.ms);
+            out.push(b'-');
+            put_decimal(out, id.seq);
+        }
     }
 
-    /// Commands that carry parts of a plan say where their own entries begin.
-    #[test]
-    fn every_part_of_a_plan_has_its_position() {
-        let sale = sale();
-        let effects = (0..3).map(|n| Effect::Admit { user: &b"abc"[n..=n] });
-        let grant = |n: usize| Granting { user: &b"xyz"[n..=n], req: None, qty: 1, hold_ms: 0 };
-        let grants = (0..3).map(|n| Effect::Grant(grant(n)));
-        let changes: Changes<'_> = effects.chain(grants).map(Change::untimed).collect();
-        let plan = sale.check(1, changes).unwrap();
-        let id = StreamId { ms: 7, seq: 5 };
-        let entries = Some(EntriesAt { form: Form::V1, id });
-        let at = |changes: Range<usize>, entries| {
-            let position = plan.position(changes, entries);
-            (position.version, position.entries.map(|entries| entries.id.seq))
+    /// Reads what [`Position::encode`] wrote; none if it is anything else.
+    pub fn decode(text: &[u8]) -> Option<Position> {
+        let mut parts = text.split(|byte| *byte == b':');
+        let version = number(parts.next()?, 36)?;
+        let entries = match (parts.next(), parts.next(), parts.next()) {
+            (None, ..) => None,
+            (Some(b"1"), Some(id), None) => Some(EntriesAt { form: Form::V1, id: stream_id(id)? }),
+            _ => return None,
         };
-        assert_eq!(plan.events.len(), 4, "the last grant sells out");
-        assert_eq!(at(0..6, entries), (1, Some(5)));
-        assert_eq!(at(0..3, entries), (1, None));
-        assert_eq!(at(2..4, entries), (3, Some(5)));
-        assert_eq!(at(5..6, entries), (6, Some(7)));
-        assert_eq!(at(5..6, None), (6, None));
+        Some(Position { version, entries })
     }
+}
 
-    /// The common change needs no heap.
-    #[test]
-    fn a_plain_grant_is_planned_on_the_stack() {
-        let sale = sale();
-        let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
-        let plan = sale.decide(&Request::Grab(grab), &at(2)).plan.unwrap();
-        assert!(!plan.changes.spilled() && !plan.events.spilled() && plan.more.is_none());
-        assert_eq!((plan.changes.len(), plan.events.len()), (1, 1));
+/// Digits of the largest number in base 36.
+const DIGITS_MAX: usize = 13;
+
+fn stream_id(text: &[u8]) -> Option<StreamId> {
+    let dash = text.iter().position(|byte| *byte == b'-')?;
+    let (ms, seq) = (number(&text[..dash], 10)?, number(&text[dash + 1..], 10)?);
+    // No entry can have the id 0-0.
+    (ms > 0 || seq > 0).then_some(StreamId { ms, seq })
+}
+
+/// A number without a sign, an upper-case digit or a leading zero.
+fn number(text: &[u8], base: u32) -> Option<u64> {
+    if text.is_empty() || (text.len() > 1 && text[0] == b'0') {
+        return None;
     }
+    text.iter().try_fold(0u64, |number, &byte| {
+        let digit = char::from(byte).to_digit(base).filter(|_| !byte.is_ascii_uppercase())?;
+        number.checked_mul(base.into())?.checked_add(digit.into())
+    })
 }

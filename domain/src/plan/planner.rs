@@ -1,6 +1,6 @@
 //! Working out what changes come to, one after the other: numbers, states and events.
 
-use crate::codec::effect::{Change, Changes, Effect, Granting, Importing};
+use crate::codec::effect::{state_at, Changes, Effect, Granting, Importing};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::Places;
@@ -8,7 +8,7 @@ use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::outcome::{GrantView, Refused, State};
 use crate::plan::{More, Plan};
-use crate::request::terms::Terms;
+use crate::request::Terms;
 use crate::Sale;
 
 /// Where a sale would stand after the changes planned so far.
@@ -18,8 +18,6 @@ pub(crate) struct Planner<'s> {
     /// Whether entries are written, so that revs are counted.
     has_outbox: bool,
     events: Events,
-    /// Which change is planned.
-    change: usize,
     pub(super) more: Option<Box<More>>,
 }
 
@@ -29,31 +27,15 @@ impl<'s> Planner<'s> {
     pub(crate) fn of(sale: &'s Sale) -> Planner<'s> {
         let has_outbox = sale.terms.outbox.is_some();
         let (balances, events) = (sale.balances, Events::new());
-        Planner { sale, balances, has_outbox, events, change: 0, more: None }
+        Planner { sale, balances, has_outbox, events, more: None }
     }
 
-    /// Plans what was decided here. Refused where numbers would leave their bounds.
-    #[inline]
-    pub(crate) fn changes(&mut self, changes: &[Change<'_>]) -> Result<(), Refused> {
-        for (number, change) in changes.iter().enumerate() {
-            self.begin(number, change)?;
-            self.effect(&change.effect)?;
-        }
-        self.end_step();
-        Ok(())
-    }
-
-    /// Begins the plan's change of this number.
-    #[inline]
-    pub(crate) fn begin(&mut self, number: usize, change: &Change<'_>) -> Result<(), Refused> {
-        self.change = number;
-        self.balances.begin(change.elapsed_ms, change.epoch)
-    }
-
-    /// Plans what the change that began does.
+    /// Plans what the change does that the numbers have begun.
     pub(crate) fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
         match effect {
-            Effect::Grant(grant) => self.grant(grant),
+            Effect::Grant(Granting { qty, hold_ms, .. }) => {
+                self.grant(EventKind::Grant, *qty, *hold_ms)
+            }
             Effect::Import(import) => self.import(import),
             Effect::Reimport { seq } => self.reimport(*seq),
             Effect::Restock { delta, applied, .. } => {
@@ -103,22 +85,18 @@ impl<'s> Planner<'s> {
     /// The plan of all `changes`.
     #[inline(always)]
     pub(crate) fn finish<'a>(
-        self,
+        mut self,
         changes: Changes<'a>,
         new_grant: Option<&Places>,
         run: Option<u64>,
     ) -> Plan<'a> {
-        let edition = self.sale.edition();
-        let Planner { balances, events, more, .. } = self;
-        Plan { edition, changes, balances, events, new_grant: new_grant.copied(), more, run }
-    }
-
-    /// Ends the step: with a list the stock is told once for all of it.
-    #[inline]
-    pub(super) fn end_step(&mut self) {
+        // With a list the stock is told once for all of the step.
         if !self.sale.is_plain() {
             self.tell_stock();
         }
+        let edition = self.sale.edition();
+        let Planner { balances, events, more, .. } = self;
+        Plan { edition, changes, balances, events, new_grant: new_grant.copied(), more, run }
     }
 
     #[cold]
@@ -186,7 +164,9 @@ impl<'s> Planner<'s> {
         self.balances.rev += u64::from(self.has_outbox);
         if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
             let numbers = Numbers::of(&self.balances, older);
-            self.events.push(Event { kind, change: self.change, numbers, grant });
+            // Each change that began has a version of its own.
+            let change = (self.balances.version - self.sale.balances.version - 1) as usize;
+            self.events.push(Event { kind, change, numbers, grant });
         }
     }
 
@@ -199,12 +179,13 @@ impl<'s> Planner<'s> {
 }
 
 impl Planner<'_> {
+    /// A new grant, which a buyer asked for or is offered.
     #[inline]
-    fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
-        let (state, deadline) = grant.state_at(self.balances.t);
-        let view = GrantView { seq: self.balances.grants + 1, qty: grant.qty, state, deadline };
-        self.happen(EventKind::Grant, Some(view), |it| {
-            it.place(grant.qty, state)?;
+    pub(super) fn grant(&mut self, kind: EventKind, qty: u64, hold_ms: u64) -> Result<(), Refused> {
+        let (state, deadline) = state_at(hold_ms, self.balances.t);
+        let view = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
+        self.happen(kind, Some(view), |it| {
+            it.place(qty, state)?;
             it.last_grant_at = it.t;
             Ok(())
         })

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use super::check::{check, Checker};
 use super::Planner;
-use crate::codec::effect::{Effect, Joining};
+use crate::codec::effect::{Effect, Granting, Joining};
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::NewGrant;
-use crate::model::balances::Stock;
+use crate::model::balances::{count, Stock};
 use crate::model::event::EventKind;
-use crate::model::outcome::{GrantView, Refused, State};
-use crate::state::status::count;
+use crate::model::outcome::Refused;
 use crate::waitlist::Waiter;
 use crate::Sale;
 
@@ -63,13 +61,7 @@ impl Planner<'_> {
     pub(super) fn offer(&mut self, ticket: u64, hold_ms: u64) -> Result<(), Refused> {
         let qty = self.waiter(ticket)?.qty;
         self.list_mut().off.insert(ticket, true);
-        let (state, deadline) = (State::Held, self.balances.t + hold_ms);
-        let view = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
-        self.happen(EventKind::Offer, Some(view), |it| {
-            it.place(qty, state)?;
-            it.last_grant_at = it.t;
-            Ok(())
-        })
+        self.grant(EventKind::Offer, qty, hold_ms)
     }
 
     /// What was paid for is off the list, if it was on it.
@@ -179,17 +171,8 @@ impl Sale {
         let (user, req, qty) = (waiter.user.to_vec(), waiter.req.to_vec(), waiter.qty);
         self.leave_list(ticket);
         self.pass_waiter(passed);
-        let new = NewGrant {
-            user: &user,
-            req: Some(ReqTag { id: &req, asked: Asked::Offered }),
-            qty,
-            state: State::Held,
-            at: self.balances.t,
-            held_until: self.balances.t + hold_ms,
-            epoch: self.balances.epoch,
-        };
-        self.ledger.forget_announced_epochs();
-        self.ledger.push(&new, None);
+        let req = Some(ReqTag { id: &req, asked: Asked::Offered });
+        self.record(&Granting { user: &user, req, qty, hold_ms }, self.balances.t, None);
         if let Some(list) = self.waitlist_mut() {
             list.offered += 1;
             count(&mut list.totals.offers);

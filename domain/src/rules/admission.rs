@@ -84,8 +84,7 @@ mod tests {
     use crate::admission::{Admission, AdmissionChange, Modulo, Sample};
     use crate::model::limits::INTEGER_MAX;
     use crate::model::outcome::Misuse;
-    use crate::request::terms::{Terms, TermsChange};
-    use crate::request::ListChange;
+    use crate::request::{ListChange, Terms, TermsChange};
     use crate::rules::decide::decide_new;
     use crate::testing::{self, at, gated, init, reloaded, SECRET};
     use crate::Sale;

@@ -6,12 +6,11 @@ use std::borrow::Cow;
 use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::ledger::{Grant, Holding, Ledger, Lookup, Places};
 use crate::model::balances::Balances;
-use crate::model::limits::{
-    EFFECTS_PER_APPLY_MAX, EXPIRIES_PER_CALL_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX,
-};
+use crate::model::limits::{EFFECTS_PER_APPLY_MAX, EXPIRIES_PER_CALL_MAX, INTEGER_MAX};
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::plan::{Plan, Planner};
 use crate::request::{Now, Request};
+use crate::rounds::Schedule;
 use crate::rules::waitlist::frees;
 use crate::state::rounds::RoundView;
 use crate::waitlist::Waitlist;
@@ -103,10 +102,10 @@ impl Sale {
         let due = DueHolds::of(seqs, &self.balances);
         match self.waiters() {
             Some(list) if self.awaits == 0 => {
-                let changes = self.served(list, due.changes(None), true, now);
+                let changes = self.served(list, due.changes(), true, now);
                 self.planned(Outcome::Done, changes, None, now)
             }
-            _ => self.change_after(&due, Outcome::Done, None, now),
+            _ => self.change_after(&due, Outcome::Done, [], None, now),
         }
     }
 
@@ -132,37 +131,34 @@ impl Sale {
         effect: Effect<'a>,
         now: &Now,
     ) -> Decision<'a> {
-        self.changes(outcome, Changes::from_buf([Change::untimed(effect)]), None, now)
+        self.change_after(&self.none_due(), outcome, Some(effect), None, now)
     }
 
-    /// A decision that lets `due` holds expire and then does `effect`, if any.
+    /// No holds that expire before.
+    #[inline]
+    pub(super) fn none_due<'a>(&self) -> DueHolds<'_, 'a> {
+        DueHolds::of(Seqs::new(), &self.balances)
+    }
+
+    /// A decision that lets `due` holds expire and then does `effects`, and what all of it makes
+    /// possible for those who wait. A new grant belongs to `places`.
     #[inline(always)]
     pub(super) fn change_after<'a>(
         &self,
         due: &DueHolds<'_, 'a>,
         outcome: Outcome,
-        effect: Option<Effect<'a>>,
-        now: &Now,
-    ) -> Decision<'a> {
-        let changes = match effect {
-            // Nearly always: nothing is to be put together.
-            Some(effect) if due.is_empty() => Changes::from_buf([Change::untimed(effect)]),
-            None if due.is_empty() => return Decision::refuse(outcome),
-            effect => due.changes(effect),
-        };
-        self.changes(outcome, changes, None, now)
-    }
-
-    /// A decision that makes these changes, and with them what they make possible for those who
-    /// wait.
-    #[inline(always)]
-    pub(super) fn changes<'a>(
-        &self,
-        outcome: Outcome,
-        mut changes: Changes<'a>,
+        effects: impl IntoIterator<Item = Effect<'a>>,
         places: Option<&Places>,
         now: &Now,
     ) -> Decision<'a> {
+        let mut effects = effects.into_iter().map(Change::untimed);
+        let mut changes = match effects.next() {
+            // Nearly always: nothing is to be put together.
+            Some(first) if due.is_empty() => Changes::from_buf([first]),
+            None if due.is_empty() => return Decision::refuse(outcome),
+            first => due.changes().into_iter().chain(first).collect(),
+        };
+        changes.extend(effects);
         // In a plain sale nobody waits.
         if self.extras.is_some() {
             self.serve(&mut changes, now);
@@ -190,22 +186,66 @@ impl Sale {
         now: &Now,
     ) -> Decision<'a> {
         let Some(first) = changes.first_mut() else { return Decision::refuse(outcome) };
-        let (t, balances) = (self.time(now), &self.balances);
         // A run writes its epoch once.
         let is_new_run = self.run != now.run;
-        let epoch = is_new_run.then(|| now.run.max(self.arrived_at).max(balances.epoch + 1));
-        let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64;
-        let is_full = balances.version >= last_version || balances.rev > REV_LAST;
-        if t > TIME_MS_MAX || is_full || epoch > Some(INTEGER_MAX) {
-            return Decision::misuse(Misuse::Exhausted);
-        }
-        (first.elapsed_ms, first.epoch) = (t - balances.t, epoch);
+        let last = self.balances.epoch;
+        first.epoch = is_new_run.then(|| now.run.max(self.arrived_at).max(last + 1));
+        first.elapsed_ms = now.clock_ms.saturating_sub(self.balances.t);
         let mut planner = Planner::of(self);
-        if planner.changes(&changes).is_err() {
+        let planned = changes.iter().try_for_each(|change| {
+            planner.balances.begin(change.elapsed_ms, change.epoch)?;
+            planner.effect(&change.effect)
+        });
+        match planned {
+            Ok(()) => {
+                let plan = planner.finish(changes, places, Some(now.run));
+                Decision { outcome, plan: Some(plan) }
+            }
             // Some number would leave its bounds.
-            return Decision::misuse(Misuse::Exhausted);
+            Err(_) => Decision::misuse(Misuse::Exhausted),
         }
-        Decision { outcome, plan: Some(planner.finish(changes, places, Some(now.run))) }
+    }
+}
+
+/// How the next round of a sale that repeats begins: when, and with what.
+impl Sale {
+    /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
+    /// change comes alone, before anything else is judged.
+    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        let next = self.next_round(now).filter(|_| self.awaits == 0)?;
+        Some(self.change(Outcome::NextRound, next, now))
+    }
+
+    /// The round that begins before anything else is judged; `None` when the stored one goes on,
+    /// or when the series is over.
+    pub(crate) fn next_round<'a>(&self, now: &Now) -> Option<Effect<'a>> {
+        let schedule = self.terms.schedule.as_ref()?;
+        let t = self.time(now);
+        let last = match self.terms.close_at {
+            0 => t,
+            close_at => t.min(close_at - 1),
+        };
+        let round = schedule.round_at(last);
+        (round > self.balances.round).then(|| {
+            let supply = self.supply_of(schedule, round);
+            Effect::Round { round, supply }
+        })
+    }
+
+    /// What the round begins with. With CARRY every round leaves what it has to the next, also
+    /// one that passed while the server was down: the outcome does not depend on who was awake.
+    /// A round that nobody could ever ask in, because the sale was not there, leaves nothing.
+    fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
+        let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
+        if !schedule.carry {
+            return base;
+        }
+        let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
+        let leaves = self.balances.round >= first;
+        let skipped = round.saturating_sub(first.max(self.balances.round + 1));
+        let left = if leaves { self.balances.available } else { 0 };
+        let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
+        (u128::from(base) + carried).min(INTEGER_MAX.into()) as u64
     }
 }
 
@@ -223,12 +263,6 @@ pub(crate) struct DueHolds<'s, 'a> {
 }
 
 impl<'s, 'a> DueHolds<'s, 'a> {
-    /// No holds yet, in a sale that stands at `balances`.
-    #[inline]
-    pub(crate) fn none(balances: &'s Balances) -> Self {
-        Self::of(Seqs::new(), balances)
-    }
-
     /// These holds, in a sale that stands at `balances`.
     #[inline]
     pub(crate) fn of(seqs: Seqs, balances: &'s Balances) -> Self {
@@ -247,13 +281,13 @@ impl<'s, 'a> DueHolds<'s, 'a> {
         self.seqs.is_empty() && self.admits.is_none()
     }
 
-    /// All of it as changes, and then `effect`.
+    /// All of it as changes.
     #[cold]
-    pub(crate) fn changes(&self, effect: Option<Effect<'a>>) -> Changes<'a> {
+    pub(crate) fn changes(&self) -> Changes<'a> {
         let expiries = self.seqs.chunks(EFFECTS_PER_APPLY_MAX);
         let expiries = expiries.map(|seqs| Effect::Expire(Seqs::from_slice(seqs)));
         let admission = self.admits.map(|user| Effect::Admit { user });
-        expiries.chain(admission).chain(effect).map(Change::untimed).collect()
+        expiries.chain(admission).map(Change::untimed).collect()
     }
 
     /// Adds a hold of the round whose numbers these are.
@@ -263,6 +297,15 @@ impl<'s, 'a> DueHolds<'s, 'a> {
             debug_assert_eq!(moved, Ok(()), "held units are counted as held");
             self.seqs.push(seq.into());
         }
+    }
+
+    /// What is left of the holding that a user has in `ledger`.
+    pub(crate) fn left_of(&self, mut holding: Holding, ledger: &Ledger) -> Holding {
+        for grant in self.seqs.iter().filter_map(|seq| ledger.grant(*seq)) {
+            holding.live_units = holding.live_units.saturating_sub(grant.qty);
+            holding.live_grants = holding.live_grants.saturating_sub(1);
+        }
+        holding
     }
 
     /// The same holds with the numbers of `round` instead, once those of them that are of that
@@ -277,20 +320,16 @@ impl<'s, 'a> DueHolds<'s, 'a> {
 }
 
 impl Sale {
-    /// Lets the user's own due holds expire: they go before anything is judged, the earliest first.
-    /// Of very many a call writes a part.
-    #[inline]
-    pub(crate) fn expire_own(
-        &self,
-        due: &mut DueHolds<'_, '_>,
-        user: &[u8],
-        found: &Lookup,
-        t: u64,
-    ) {
+    /// The user's own due holds: they expire before anything is judged, the earliest first. Of very
+    /// many a call writes a part.
+    #[inline(always)]
+    pub(crate) fn own_due<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'_, 'a> {
+        let mut due = DueHolds::of(Seqs::new(), &self.balances);
         let may_have = !found.is_vacant() && self.ledger.holds().are_due(t);
         if may_have || self.extras.is_some() {
-            self.add_own_due(due, user, found, t);
+            self.add_own_due(&mut due, user, found, t);
         }
+        due
     }
 
     #[cold]
@@ -325,7 +364,7 @@ impl Sale {
         t: u64,
         mut enough: impl FnMut(&DueHolds<'_, '_>) -> bool,
     ) {
-        if enough(due) || !ledger.holds().are_due(t) {
+        if !ledger.holds().are_due(t) {
             return;
         }
         for (_, seq) in ledger.holds().due(t) {
@@ -337,25 +376,5 @@ impl Sale {
                 due.add(ledger, seq);
             }
         }
-    }
-
-    /// What the user has once `expired` are gone.
-    #[inline(always)]
-    pub(crate) fn holding_after(
-        &self,
-        ledger: &Ledger,
-        found: &Lookup,
-        expired: &[u64],
-    ) -> Holding {
-        // Nearly always: they have nothing.
-        if found.is_vacant() {
-            return Holding::default();
-        }
-        let mut holding = ledger.holding(found);
-        for grant in expired.iter().filter_map(|seq| ledger.grant(*seq)) {
-            holding.live_units = holding.live_units.saturating_sub(grant.qty);
-            holding.live_grants = holding.live_grants.saturating_sub(1);
-        }
-        holding
     }
 }

@@ -1,11 +1,10 @@
 //! Judging a GRAB, in the order that the contract gives.
 
-use crate::codec::effect::{Change, Changes, Effect, Granting, Joining};
-use crate::draw::amounts::Amounts;
-use crate::draw::{Dice, Draw};
+use crate::codec::effect::{state_at, Change, Changes, Effect, Granting, Joining};
+use crate::draw::{Amounts, Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Holding, Lookup, Places};
-use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
+use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, Place, State};
 use crate::request::{Amount, Grab, Now};
 use crate::rules::decide::{Decision, DueHolds};
@@ -25,16 +24,6 @@ struct Behind {
     before: Vec<Effect<'static>>,
     /// After it: what is done for those who wait.
     after: Vec<Effect<'static>>,
-}
-
-impl Behind {
-    /// All that happens, the grant in its place.
-    fn changes<'a>(self, due: &DueHolds<'_, 'a>, grant: Effect<'a>) -> Changes<'a> {
-        let mut changes = due.changes(None);
-        let effects = self.before.into_iter().chain([grant]).chain(self.after);
-        changes.extend(effects.map(Change::untimed));
-        changes
-    }
 }
 
 impl Sale {
@@ -61,10 +50,9 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let user = self.ledger.find(grab.user);
-        let mut due = DueHolds::none(&self.balances);
-        self.expire_own(&mut due, grab.user, &user, t);
+        let mut due = self.own_due(grab.user, &user, t);
         if due.own_left && self.terms.limits_users() {
-            return self.change_after(&due, Outcome::ManyOwnEnding, None, now);
+            return self.change_after(&due, Outcome::ManyOwnEnding, [], None, now);
         }
         let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
         let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
@@ -81,7 +69,7 @@ impl Sale {
             {
                 return self.decide_join(grab, until, &due, outcome, now);
             }
-            (Err(outcome), _) => return self.change_after(&due, outcome, None, now),
+            (Err(outcome), _) => return self.change_after(&due, outcome, [], None, now),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
@@ -91,7 +79,7 @@ impl Sale {
         };
         let tag = grab.req.map(|id| ReqTag { id, asked });
         let granting = Granting { user: grab.user, req: tag, qty, hold_ms: self.terms.hold_ms };
-        let (state, deadline) = granting.state_at(t);
+        let (state, deadline) = state_at(granting.hold_ms, t);
         let available = due.balances.available - qty;
         let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
         let outcome = Outcome::Granted { grant, available };
@@ -103,8 +91,13 @@ impl Sale {
                 let changes = Changes::from_buf([Change::untimed(effect)]);
                 self.planned(outcome, changes, Some(&places), now)
             }
-            None => self.changes(outcome, due.changes(Some(effect)), Some(&places), now),
-            Some(behind) => self.planned(outcome, behind.changes(&due, effect), Some(&places), now),
+            None => self.change_after(&due, outcome, Some(effect), Some(&places), now),
+            Some(behind) => {
+                let mut changes = due.changes();
+                let effects = behind.before.into_iter().chain([effect]).chain(behind.after);
+                changes.extend(effects.map(Change::untimed));
+                self.planned(outcome, changes, Some(&places), now)
+            }
         }
     }
 
@@ -117,73 +110,22 @@ impl Sale {
         behind: &mut Option<Box<Behind>>,
         t: u64,
     ) -> Result<u64, Outcome> {
-        let allowance = self.allowance(&self.holding_after(&self.ledger, found, &due.seqs));
+        let mut holding = self.ledger.holding(found);
+        if !due.is_empty() {
+            holding = due.left_of(holding, &self.ledger);
+        }
+        let allowance = self.allowance(&holding);
         if allowance == Some(0) {
             if let Some(newest) = self.ledger.newest_live(found, t) {
                 return Err(Outcome::Already(newest.view()));
             }
         }
         let allowance = allowance.unwrap_or(u64::MAX);
-        let behind_others = match &self.extras {
+        let others = match &self.extras {
             // In a plain sale nobody waits, and everybody may ask.
             None => self.judge_time(t).map(|()| None)?,
-            Some(extras) => {
-                *behind = self.judge_user(extras, grab, allowance, due, t)?;
-                behind.as_ref().map(|behind| behind.qty)
-            }
+            Some(extras) => self.judge_user(extras, grab.user, due, t)?,
         };
-        let qty = match (behind_others, &self.terms.draw) {
-            (Some(qty), _) => qty,
-            (None, None) => self.judge_amount(grab, allowance, due, t)?,
-            (None, Some(draw)) => self.judge_draw(draw, grab.user, due, t)?,
-        };
-        if self.balances.grants >= GRANTS_MAX {
-            return Err(Outcome::Misuse(Misuse::GrantsFull));
-        }
-        Ok(qty)
-    }
-
-    /// Whether anything may be grabbed at `t`.
-    #[inline]
-    fn judge_time(&self, t: u64) -> Result<(), Outcome> {
-        match self.window(t) {
-            Some(outcome) => Err(outcome),
-            None if self.paused => Err(Outcome::Paused),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether this user may ask now; while others wait, what they get behind them.
-    #[cold]
-    fn judge_user<'a>(
-        &self,
-        extras: &Extras,
-        grab: &Grab<'a>,
-        allowance: u64,
-        due: &mut DueHolds<'_, 'a>,
-        t: u64,
-    ) -> Result<Option<Box<Behind>>, Outcome> {
-        if let Some(waiter) = self.waiting_at(grab.user, t) {
-            return Err(Outcome::Waiting(self.place_of(waiter.ticket)));
-        }
-        self.judge_time(t)?;
-        if self.judge_admission(extras, grab.user)? {
-            due.admits = Some(grab.user);
-        }
-        match self.waiters() {
-            Some(list) => self.judge_behind(list, grab, allowance, due, t).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// How many of the units asked for the allowance and the stock permit.
-    fn judge_amount(
-        &self,
-        grab: &Grab<'_>,
-        allowance: u64,
-        due: &mut DueHolds<'_, '_>,
-        t: u64,
-    ) -> Result<u64, Outcome> {
         let wanted = match grab.amount {
             Amount::Unsaid => 1,
             Amount::Exactly(qty) => qty,
@@ -192,15 +134,46 @@ impl Sale {
         if wanted > allowance {
             return Err(Outcome::OverLimit { allowance });
         }
-        let is_enough = |due: &DueHolds<'_, '_>| due.balances.available >= wanted;
-        self.expire_until(&self.ledger, due, grab.user, t, is_enough);
-        let (available, held) = (due.balances.available, due.balances.may_come_back());
-        match grab.amount {
-            _ if available == 0 => Err(Outcome::SoldOut { held }),
-            Amount::Exactly(_) if wanted > available => Err(Outcome::Short { available }),
-            Amount::Exactly(_) | Amount::Unsaid => Ok(wanted),
-            Amount::UpTo(_) => Ok(wanted.min(available)),
+        let qty = match (others, &self.terms.draw) {
+            (Some(list), _) => behind.insert(self.judge_behind(list, grab, wanted, due, t)?).qty,
+            (None, Some(draw)) => self.judge_draw(draw, grab.user, due, t)?,
+            (None, None) => {
+                if due.balances.available < wanted {
+                    let is_enough = |due: &DueHolds<'_, '_>| due.balances.available >= wanted;
+                    self.expire_until(&self.ledger, due, grab.user, t, is_enough);
+                }
+                let (available, held) = (due.balances.available, due.balances.may_come_back());
+                match grab.amount {
+                    _ if available == 0 => return Err(Outcome::SoldOut { held }),
+                    Amount::UpTo(_) => wanted.min(available),
+                    _ if wanted > available => return Err(Outcome::Short { available }),
+                    _ => wanted,
+                }
+            }
+        };
+        if self.balances.grants >= GRANTS_MAX {
+            return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
+        Ok(qty)
+    }
+
+    /// Whether this user may ask now; and who else waits, if anybody does.
+    #[cold]
+    fn judge_user<'a>(
+        &self,
+        extras: &Extras,
+        user: &'a [u8],
+        due: &mut DueHolds<'_, 'a>,
+        t: u64,
+    ) -> Result<Option<&Waitlist>, Outcome> {
+        if let Some(waiter) = self.waiting_at(user, t) {
+            return Err(Outcome::Waiting(self.place_of(waiter.ticket)));
+        }
+        self.judge_time(t)?;
+        if self.judge_admission(extras, user)? {
+            due.admits = Some(user);
+        }
+        Ok(self.waiters())
     }
 
     /// The amount that the sale draws for this grab, or what refuses it.
@@ -223,7 +196,7 @@ impl Sale {
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
-        let is_fenced = || self.fences.stands(grab.user, req, t);
+        let is_fenced = || !self.fences.is_empty() && self.fences.stands(grab.user, req, t);
         let seq = match (found.seq(), &self.extras) {
             // A plain sale has no older round, and nobody waits.
             (None, None) => return is_fenced().then_some(Outcome::Replay(FENCED)),
@@ -284,18 +257,10 @@ impl Sale {
         &self,
         list: &Waitlist,
         grab: &Grab<'_>,
-        allowance: u64,
+        wanted: u64,
         due: &DueHolds<'_, '_>,
         t: u64,
     ) -> Result<Box<Behind>, Outcome> {
-        let wanted = match grab.amount {
-            Amount::Unsaid => 1,
-            Amount::Exactly(qty) => qty,
-            Amount::UpTo(qty) => qty.min(allowance),
-        };
-        if wanted > allowance {
-            return Err(Outcome::OverLimit { allowance });
-        }
         let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
         let mut service = Service::new(self, list, t, *due.balances);
         let mut before = Vec::new();
@@ -338,7 +303,7 @@ impl Sale {
         refused: Outcome,
         now: &Now,
     ) -> Decision<'a> {
-        let refuse = |outcome| self.change_after(due, outcome, None, now);
+        let refuse = |outcome| self.change_after(due, outcome, [], None, now);
         let (t, list) = (self.time(now), self.waitlist());
         let (Some(list), Some(req)) = (list, grab.req) else { return refuse(refused) };
         let qty = match grab.amount {
@@ -358,16 +323,10 @@ impl Sale {
             return refuse(Outcome::Busy);
         }
         let ticket = list.totals.last_ticket + 1;
-        if ticket > INTEGER_MAX {
-            return Decision::misuse(Misuse::Exhausted);
-        }
         let place = list.place(ticket, gone.and_then(|(gone, _)| list.get(gone)));
-        let mut changes = due.changes(None);
-        if let Some((gone, reason)) = gone {
-            changes.push(Change::untimed(Effect::Drop { ticket: gone, reason }));
-        }
-        let joining = Joining { ticket, user: grab.user, req, qty, until };
-        changes.push(Change::untimed(Effect::Wait(joining)));
-        self.changes(Outcome::Waiting(place), changes, None, now)
+        let dropped = gone.map(|(ticket, reason)| Effect::Drop { ticket, reason });
+        let joins = Effect::Wait(Joining { ticket, user: grab.user, req, qty, until });
+        let effects = dropped.into_iter().chain([joins]);
+        self.change_after(due, Outcome::Waiting(place), effects, None, now)
     }
 }

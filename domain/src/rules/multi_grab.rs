@@ -121,16 +121,15 @@ impl Sale {
 
     /// The same plan without its grant and what goes with it, if there is one. What can be planned
     /// with it can be planned without it.
-    fn without_grant<'a>(&self, mut plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
+    fn without_grant<'a>(&self, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
         let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
         if !plan.changes.iter().any(is_grant) {
             return Some(plan);
         }
         let happens =
             |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit { .. });
-        let kept = plan.changes.iter().take_while(|change| happens(change)).count();
-        plan.changes.truncate(kept);
-        self.changes(Outcome::Done, plan.changes, None, now).plan
+        let kept = plan.changes.into_iter().take_while(happens).map(|change| change.effect);
+        self.change_after(&self.none_due(), Outcome::Done, kept, None, now).plan
     }
 }
 
@@ -140,8 +139,7 @@ mod tests {
     use crate::admission::Admission;
     use crate::draw::Draw;
     use crate::model::outcome::State;
-    use crate::request::terms::Terms;
-    use crate::request::Amount;
+    use crate::request::{Amount, Terms};
     use crate::testing::{at, created, init};
 
     fn sale(supply: u64, terms: Terms) -> Sale {

@@ -3,14 +3,15 @@
 
 use std::collections::HashSet;
 
-use crate::codec::effect::{Change, Changes, Effect, Importing, Start, UsersChange};
+use crate::codec::effect::{Change, Effect, Importing, Start, UsersChange};
 use crate::ledger::{Grant, Places};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Plan;
-use crate::request::terms::{Terms, TermsChange};
-use crate::request::{Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send};
+use crate::request::{
+    Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send, Terms, TermsChange,
+};
 use crate::rules::decide::Decision;
 use crate::state::status::PartView;
 use crate::Sale;
@@ -134,9 +135,9 @@ impl Sale {
         let grant = GrantView { seq, qty, state, deadline: 0 };
         let available = balances.available.saturating_sub(qty);
         let places = Some(Places { user: found, req: Some(known) });
-        let effect = Effect::Import(Importing { user, req, qty, at });
-        let changes = Changes::from_buf([Change::untimed(effect)]);
-        self.changes(Outcome::Granted { grant, available }, changes, places.as_ref(), now)
+        let effect = Some(Effect::Import(Importing { user, req, qty, at }));
+        let outcome = Outcome::Granted { grant, available };
+        self.change_after(&self.none_due(), outcome, effect, places.as_ref(), now)
     }
 
     /// Whether units for an import are there or may be promised beyond the supply.
@@ -190,9 +191,10 @@ impl Sale {
         }
         let effects = changed.chunks(USERS_PER_EFFECT_MAX).map(|users| {
             let (list, add) = (change.list, change.add);
-            Change::untimed(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
+            Effect::Users(UsersChange { list, add, users: users.to_vec() })
         });
-        self.changes(Outcome::Changed { users: changed.len() as u64 }, effects.collect(), None, now)
+        let outcome = Outcome::Changed { users: changed.len() as u64 };
+        self.change_after(&self.none_due(), outcome, effects, None, now)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
 
-use crate::codec::effect::{Change, Effect};
+use crate::codec::effect::Effect;
 use crate::ledger::{Grant, Ledger, Lookup};
 use crate::model::limits::EXPIRIES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
@@ -12,8 +12,7 @@ impl Sale {
     pub(crate) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let found = self.ledger.find(settle.user);
-        let mut due = DueHolds::none(&self.balances);
-        self.expire_own(&mut due, settle.user, &found, t);
+        let mut due = self.own_due(settle.user, &found, t);
         let grant = match self.which(settle, &found) {
             Ok(Some(grant)) => grant,
             Ok(None) => return self.decide_unknown(settle, &due, now),
@@ -34,7 +33,7 @@ impl Sale {
             }
             _ => (None, stands),
         };
-        self.change_after(&due, Outcome::Stands(stands), effect, now)
+        self.change_after(&due, Outcome::Stands(stands), effect, None, now)
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
@@ -65,18 +64,14 @@ impl Sale {
         now: &Now,
     ) -> Decision<'a> {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
-            return self.change_after(due, Outcome::NoGrant, None, now);
+            return self.change_after(due, Outcome::NoGrant, [], None, now);
         };
         let t = self.time(now);
         let stands = self.fences.stands(settle.user, req, t);
         let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
         let waiter = self.waiting_at(settle.user, t).filter(|waiter| waiter.req == req);
-        let Some(ticket) = waiter.map(|waiter| waiter.ticket) else {
-            return self.change_after(due, Outcome::Fenced, fence, now);
-        };
-        let mut changes = due.changes(Some(Effect::Leave { ticket }));
-        changes.extend(fence.map(Change::untimed));
-        self.changes(Outcome::Fenced, changes, None, now)
+        let leaves = waiter.map(|waiter| Effect::Leave { ticket: waiter.ticket });
+        self.change_after(due, Outcome::Fenced, leaves.into_iter().chain(fence), None, now)
     }
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;
@@ -90,13 +85,13 @@ impl Sale {
         let (seq, qty, t) = (grant.seq, grant.qty, self.time(now));
         let is_left = grant.is_due(t) && due.leaves(grant);
         if due.own_left && (is_left || self.terms.limits_users()) {
-            return self.change_after(due, Outcome::ManyOwnEnding, None, now);
+            return self.change_after(due, Outcome::ManyOwnEnding, [], None, now);
         }
         // An older round has its own numbers and its own allowances.
         let round = self.round_of(seq);
         due.switch_to(&round);
         let found = round.ledger.find(grant.user);
-        let holding = self.holding_after(round.ledger, &found, &due.seqs);
+        let holding = due.left_of(round.ledger.holding(&found), round.ledger);
         let allowance = self.allowance(&holding);
         let mut free = Free::new(self, round.ledger, qty);
         let permitted = allowance.is_none_or(|allowance| qty <= allowance);
@@ -106,7 +101,7 @@ impl Sale {
                 free.is_free(due) || due.seqs.len() >= most
             });
             if due.seqs.len() >= most && !free.is_free(due) {
-                return self.change_after(due, Outcome::ManyEnding, None, now);
+                return self.change_after(due, Outcome::ManyEnding, [], None, now);
             }
         }
         let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
@@ -115,7 +110,7 @@ impl Sale {
             false => (Effect::Settle { seq, to: State::Forfeited }, State::Expired),
         };
         let outcome = Outcome::Stands(GrantView { state, ..stands });
-        self.change_after(due, outcome, Some(effect), now)
+        self.change_after(due, outcome, Some(effect), None, now)
     }
 }
 

@@ -6,14 +6,14 @@ use crate::admission::{Admission, List};
 use crate::codec::effect::{Change, Effect, UsersChange};
 use crate::model::balances::Escrow;
 use crate::model::limits::{
-    EFFECTS_PER_APPLY_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REV_LAST,
-    TIME_MS_MAX, WAITERS_MAX,
+    GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REV_LAST, TIME_MS_MAX, WAITERS_MAX,
 };
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::parts::{Pair, Split};
-use crate::request::terms::Terms;
-use crate::request::{Amount, Deed, Grab, Import, ListChange, Receive, Request, Restock};
-use crate::request::{Send, Settle, Wait, Which};
+use crate::request::{
+    Amount, Deed, Grab, Import, ListChange, Receive, Request, Restock, Send, Settle, Terms, Wait,
+    Which,
+};
 use crate::rounds::Schedule;
 use crate::testing::{at, created, grab, init, run};
 use crate::waitlist::WaitTerms;
@@ -158,7 +158,7 @@ fn what_moves_between_parts_up_to_the_largest_number() {
 
 #[test]
 fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
-    let last_version = INTEGER_MAX - EFFECTS_PER_APPLY_MAX as u64 - 1;
+    let last_version = INTEGER_MAX - 1;
     type Set = fn(&mut Sale, u64);
     let cases: [(Set, u64); 3] = [
         (|it, version| it.balances.version = version, last_version),

@@ -2,14 +2,12 @@
 
 use crate::admission::{List, Users, LISTS};
 use crate::dedup::{Fences, Restocks};
-use crate::draw::amounts::Amounts;
-use crate::draw::Draw;
+use crate::draw::{Amounts, Draw};
 use crate::ledger::{Block, HashKey, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
 use crate::model::outcome::Outcome;
 use crate::parts::Pairs;
-use crate::request::terms::Terms;
-use crate::request::{Amount, Now};
+use crate::request::{Amount, Now, Terms};
 use crate::rounds::Rounds;
 use crate::state::status::{Refusals, Tallies};
 use crate::waitlist::Waitlist;
@@ -100,15 +98,20 @@ impl Sale {
         now.clock_ms.max(self.balances.t)
     }
 
-    /// Why nothing may be grabbed at `t`: the window has not opened yet, or is over.
-    pub(crate) fn window(&self, t: u64) -> Option<Outcome> {
+    /// Whether anything may be grabbed at `t`: the window is open, and the sale not paused.
+    #[inline]
+    pub(crate) fn judge_time(&self, t: u64) -> Result<(), Outcome> {
         let Terms { open_at, close_at, schedule, .. } = &self.terms;
         let opens_at = t.max(*open_at);
         let opens_at = schedule.as_ref().map_or(opens_at, |schedule| schedule.opens_at(opens_at));
         if *close_at != 0 && opens_at >= *close_at {
-            return Some(Outcome::Closed);
+            return Err(Outcome::Closed);
         }
-        (opens_at > t).then(|| Outcome::NotOpen { in_ms: opens_at - t })
+        match opens_at > t {
+            true => Err(Outcome::NotOpen { in_ms: opens_at - t }),
+            false if self.paused => Err(Outcome::Paused),
+            false => Ok(()),
+        }
     }
 
     /// Whether it has nothing that only some sales keep: no rounds, no lists of users, nobody who

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::model::balances::{Escrow, Stock};
+use crate::model::balances::{count, Escrow, Stock};
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Outcome, REFUSALS};
 use crate::model::wire;
@@ -10,12 +10,6 @@ use crate::parts::{Pair, Split};
 use crate::request::Now;
 use crate::waitlist::Waitlist;
 use crate::Sale;
-
-/// Counts one more. A counter that a broken dump has set to the largest integer stays there, so
-/// that the sale can still be saved and loaded.
-pub(crate) fn count(counter: &mut u64) {
-    *counter = INTEGER_MAX.min(*counter + 1);
-}
 
 /// Changes by kind. They replicate, so they are exact on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,11 +301,11 @@ impl Sale {
     }
 
     fn state_at(&self, t: u64) -> &'static str {
-        match self.window(t) {
-            Some(Outcome::Closed) => return "closed",
+        match self.judge_time(t) {
+            Err(Outcome::Closed) => return "closed",
             _ if self.paused => return "paused",
-            Some(_) => return "pending",
-            None => {}
+            Err(_) => return "pending",
+            Ok(()) => {}
         }
         match self.stock() {
             Stock::Available => "open",

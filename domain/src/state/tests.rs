@@ -8,8 +8,9 @@ use crate::admission::{Admission, List};
 use crate::ledger::Block;
 use crate::model::outcome::Outcome;
 use crate::parts::Pair;
-use crate::request::terms::Terms;
-use crate::request::{Amount, Deed, Grab, ListChange, Request, Restock, Settle, Wait, Which};
+use crate::request::{
+    Amount, Deed, Grab, ListChange, Request, Restock, Settle, Terms, Wait, Which,
+};
 use crate::rounds::{Rounds, Schedule};
 use crate::testing::{at, commit, created, init};
 use crate::waitlist::{WaitTerms, Waitlist};

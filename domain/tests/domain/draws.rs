@@ -8,8 +8,7 @@ use seckill_domain::decide::decide_new;
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
 use seckill_domain::outcome::{Misuse, Outcome};
-use seckill_domain::request::{Amount, Deed, Grab, Init, Now, Request, Settle, Which};
-use seckill_domain::terms::Terms;
+use seckill_domain::request::{Amount, Deed, Grab, Init, Now, Request, Settle, Terms, Which};
 use seckill_domain::Sale;
 
 use super::random::Random;

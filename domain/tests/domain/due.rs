@@ -2,8 +2,7 @@
 //! page goes on, whether its outbox took its entries.
 
 use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Amount, Grab, Now, Request, Wait};
-use seckill_domain::terms::Terms;
+use seckill_domain::request::{Amount, Grab, Now, Request, Terms, Wait};
 use seckill_domain::Sale;
 
 use super::oracle::{Every, Rules};

@@ -9,9 +9,10 @@ use seckill_domain::effect::{Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
 use seckill_domain::outcome::{GrantView, Outcome, State};
-use seckill_domain::position::Position;
-use seckill_domain::request::{Amount, Deed, Grab, Init, ListChange, Now, Request, Settle, Which};
-use seckill_domain::terms::Terms;
+use seckill_domain::plan::Position;
+use seckill_domain::request::{
+    Amount, Deed, Grab, Init, ListChange, Now, Request, Settle, Terms, Which,
+};
 use seckill_domain::Sale;
 
 use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};

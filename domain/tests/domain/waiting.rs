@@ -1,10 +1,10 @@
 //! Who on the waiting list is served, dropped or left where they are, each rule by itself.
 
 use seckill_domain::effect::{Change, Effect, Granting, Joining};
+use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::outcome::{Misuse, Outcome, Place};
 use seckill_domain::record::{Asked, ReqTag};
-use seckill_domain::request::{Amount, Grab, Import, Request, Wait};
-use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::request::{Amount, Grab, Import, Request, Terms, TermsChange, Wait};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 use seckill_oracle::sales::{self, created, run};
@@ -105,7 +105,15 @@ fn who_waits_is_on_the_list_once_and_for_one_order() {
     };
     let leave = || Effect::Leave { ticket: 1 };
     let restock = || Effect::Restock { req: b"r", delta: 9, applied: 9 };
-    let cases: [(Vec<Effect<'_>>, bool); 9] = [
+    let offer = |hold_ms, passed| Effect::Offer { ticket: 1, hold_ms, passed };
+    let alter = || Effect::Alter(TermsChange { limit: Some(9), ..Default::default() }.into());
+    let cases: [(Vec<Effect<'_>>, bool); 15] = [
+        (vec![restock(), offer(50, 0)], true),
+        (vec![restock(), offer(0, 0)], false),
+        (vec![restock(), offer(50, 1)], false),
+        (vec![restock(), offer(50, 2)], false),
+        (vec![alter(), wait(b"v", b"r")], false),
+        (vec![wait(b"v", b"r"), alter()], false),
         (vec![wait(b"v", b"r")], true),
         (vec![wait(b"w", b"other")], false),
         (vec![leave(), wait(b"w", b"other")], true),
@@ -120,5 +128,22 @@ fn who_waits_is_on_the_list_once_and_for_one_order() {
         let changes: Vec<_> = effects.into_iter().map(Change::untimed).collect();
         let applied = sale.clone().apply(sale.balances().version, changes);
         assert_eq!(applied.is_ok(), is_taken, "{number}: {:?}", applied.err());
+    }
+}
+
+/// An order that waits for one sale can't be one for several; another of its user is refused there.
+#[test]
+fn an_order_that_waits_is_none_for_several_sales() {
+    let (waits, other) = (sold_out(1, unlimited()), created(9, unlimited()));
+    let Some(place) = waits.place(b"w") else { panic!("nobody waits") };
+    let refused = MultiOutcome::Refused { index: 0, outcome: Outcome::Waiting(place) };
+    for (req, expected) in [
+        (Some(&b"r"[..]), MultiOutcome::Misuse(Misuse::ReqMismatch)),
+        (Some(b"other"), refused.clone()),
+        (None, refused),
+    ] {
+        let grab = Grab { user: b"w", amount: Amount::Exactly(1), req };
+        let decided = decide_multi_grab(&[(&waits, grab), (&other, grab)], &sales::at(5));
+        assert_eq!(decided.outcome, expected);
     }
 }

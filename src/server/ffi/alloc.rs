@@ -200,8 +200,7 @@ mod tests {
     use super::*;
     use seckill_domain::admission::{Admission, List, Modulo, Sample};
     use seckill_domain::outcome::Outcome;
-    use seckill_domain::request::{Amount, Grab, ListChange, Request};
-    use seckill_domain::terms::Terms;
+    use seckill_domain::request::{Amount, Grab, ListChange, Request, Terms};
     use seckill_oracle::sales::{at, created, run};
 
     #[test]

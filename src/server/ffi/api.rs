@@ -8,7 +8,7 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{ptr, slice};
 
-use redis_module::raw::RedisModuleString;
+use redis_module::raw::{self, RedisModuleCallReply, RedisModuleString};
 
 use super::log;
 
@@ -182,6 +182,43 @@ impl Drop for OwnString {
         if !self.0.is_null() {
             // SAFETY: the string was created for this struct and is freed once.
             unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.0) };
+        }
+    }
+}
+
+/// The reply of a call that we made of the server, or null. It is freed with this.
+pub(crate) struct CallReply(pub(crate) *mut RedisModuleCallReply);
+
+impl CallReply {
+    /// Whether the server did not make the call, or answered with an error.
+    pub(crate) fn is_refused(&self) -> bool {
+        // SAFETY: a reply that is there is alive.
+        self.0.is_null()
+            || unsafe { api!(RedisModule_CallReplyType)(self.0) } as isize
+                == raw::REDISMODULE_REPLY_ERROR
+    }
+
+    /// As the server would send it; nothing if it is refused.
+    pub(crate) fn proto(&self) -> &[u8] {
+        if self.is_refused() {
+            return &[];
+        }
+        let mut len = 0;
+        // SAFETY: the reply is alive.
+        let start = unsafe { api!(RedisModule_CallReplyProto)(self.0, &mut len) };
+        if start.is_null() {
+            return &[];
+        }
+        // SAFETY: the server says where the bytes are and how many; they live as long as the reply.
+        unsafe { slice::from_raw_parts(start.cast(), len) }
+    }
+}
+
+impl Drop for CallReply {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: the reply is alive and freed once.
+            unsafe { api!(RedisModule_FreeCallReply)(self.0) };
         }
     }
 }

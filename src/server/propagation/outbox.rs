@@ -19,8 +19,7 @@ use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
 use seckill_domain::event::{EventKind, EVENTS};
 use seckill_domain::outbox::{Entry, Field, FIELDS};
-use seckill_domain::plan::Plan;
-use seckill_domain::position::{EntriesAt, StreamId};
+use seckill_domain::plan::{EntriesAt, Plan, StreamId};
 use seckill_domain::Sale;
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.

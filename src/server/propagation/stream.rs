@@ -4,12 +4,11 @@
 //! of other modules, which may call any command. It is done while no sale is open.
 
 use std::ffi::CStr;
-use std::slice;
 
-use redis_module::raw::{self, RedisModuleCallReply};
+use redis_module::raw;
 
 use super::outbox::{NoStream, OpenStream, Stream};
-use crate::server::ffi::api::bytes_of;
+use crate::server::ffi::api::{bytes_of, CallReply};
 
 /// Why entries can't be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,24 +60,22 @@ impl Stream<'_> {
         // SAFETY: loading looked for both.
         let (replicate, call) = unsafe { (api!(RedisModule_Replicate), api!(RedisModule_Call)) };
         // SAFETY: the name is alive and the formats name what follows them.
-        let created = unsafe {
+        let created = CallReply(unsafe {
             if is_replicated {
                 replicate(ctx, xgroup, c"csccc".as_ptr(), create, name, group, last, mkstream);
             }
             call(ctx, xgroup, creating, create, name, group, last, mkstream)
-        };
+        });
         // A group that was there by now is not ours to destroy, and the stream may be gone.
-        if !is_refused(created) && self.open().is_ok() {
+        if !created.is_refused() && self.open().is_ok() {
             // SAFETY: as above.
-            let destroyed = unsafe {
+            drop(CallReply(unsafe {
                 if is_replicated {
                     replicate(ctx, xgroup, c"csc".as_ptr(), destroy, name, group);
                 }
                 call(ctx, xgroup, destroying, destroy, name, group)
-            };
-            free(destroyed);
+            }));
         }
-        free(created);
     }
 
     /// Opens the stream to append what another node has appended, created if it is missing. A
@@ -103,19 +100,11 @@ impl Stream<'_> {
     /// ids. Foreign code may run in it.
     fn has_room(&self, count: usize) -> bool {
         // SAFETY: the name is alive and the format names what follows it.
-        let reply = unsafe {
-            let (stream, format) = (c"STREAM".as_ptr(), c"cs".as_ptr());
-            api!(RedisModule_Call)(
-                self.ctx.raw(),
-                c"XINFO".as_ptr(),
-                format,
-                stream,
-                self.name.raw(),
-            )
-        };
-        let has_room = !is_refused(reply) && takes(proto(reply), count as u64);
-        free(reply);
-        has_room
+        let reply = CallReply(unsafe {
+            let (ctx, name, stream) = (self.ctx.raw(), self.name.raw(), c"STREAM".as_ptr());
+            api!(RedisModule_Call)(ctx, c"XINFO".as_ptr(), c"cs".as_ptr(), stream, name)
+        });
+        takes(reply.proto(), count as u64)
     }
 }
 
@@ -155,33 +144,6 @@ fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
     let is_same = |other: &Stream<'_>| other.bytes() == stream.bytes();
     let same = wanted.iter().filter(|(other, _)| other.is_some_and(is_same));
     same.map(|(_, entries)| entries).sum()
-}
-
-/// Whether the server did not make the call, or answered with an error.
-fn is_refused(reply: *mut RedisModuleCallReply) -> bool {
-    // SAFETY: a reply that is there is alive.
-    reply.is_null()
-        || unsafe { api!(RedisModule_CallReplyType)(reply) } as isize
-            == raw::REDISMODULE_REPLY_ERROR
-}
-
-/// The reply as the server would send it; nothing if there is none.
-fn proto<'r>(reply: *mut RedisModuleCallReply) -> &'r [u8] {
-    let mut len = 0;
-    // SAFETY: the reply is alive.
-    let start = unsafe { api!(RedisModule_CallReplyProto)(reply, &mut len) };
-    if start.is_null() {
-        return &[];
-    }
-    // SAFETY: the server says where the bytes are and how many; they live as long as the reply.
-    unsafe { slice::from_raw_parts(start.cast(), len) }
-}
-
-fn free(reply: *mut RedisModuleCallReply) {
-    if !reply.is_null() {
-        // SAFETY: the reply is alive and freed once.
-        unsafe { api!(RedisModule_FreeCallReply)(reply) };
-    }
 }
 
 /// Whether a stream that XINFO describes so takes `count` more entries.

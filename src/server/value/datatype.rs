@@ -19,7 +19,7 @@ use crate::server::propagation::epoch;
 use crate::server::propagation::APPLY;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
-use seckill_domain::position::Position;
+use seckill_domain::plan::Position;
 use seckill_domain::snapshot::{Loader, Piece};
 use seckill_domain::Sale;
 

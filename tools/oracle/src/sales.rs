@@ -2,8 +2,7 @@
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Init, Now, Request};
-use seckill_domain::terms::Terms;
+use seckill_domain::request::{Init, Now, Request, Terms};
 use seckill_domain::Sale;
 
 use super::world::commit;

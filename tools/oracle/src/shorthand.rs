@@ -28,7 +28,7 @@ use seckill_domain::admission::List;
 use seckill_domain::effect::{Change, Effect, Granting, Importing, Start, UsersChange};
 use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
-use seckill_domain::terms::{Terms, TermsChange};
+use seckill_domain::request::{Terms, TermsChange};
 
 use super::world::encoded;
 

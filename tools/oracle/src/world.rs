@@ -14,11 +14,10 @@ use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
     Amount, Deed, Elsewhere, Grab, Import, Init, ListChange, Now, Receive, Request, Restock, Send,
-    Settle, Wait, Which,
+    Settle, Terms, TermsChange, Wait, Which,
 };
 use seckill_domain::rounds::Schedule;
 use seckill_domain::status::Status;
-use seckill_domain::terms::{Terms, TermsChange};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 

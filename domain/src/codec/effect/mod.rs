@@ -1,7 +1,7 @@
 //! The only way state changes, and what is replicated of it.
 //!
 //! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is its
-//! position, see [`crate::position`], and the effect the bytes of a [`Change`]. Times are
+//! position, see [`crate::plan::Position`], and the effect the bytes of a [`Change`]. Times are
 //! distances from the T that the sale stored at that version, which both sides share, so that all
 //! nodes come to the same moments.
 //!
@@ -23,7 +23,7 @@ use crate::ledger::record::{Asked, ReqTag};
 use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{Refused, State};
 use crate::model::wire;
-use crate::request::terms::{Terms, TermsChange};
+use crate::request::{Terms, TermsChange};
 use crate::waitlist::Reason;
 
 /// Changes in order. Most commands make one.
@@ -313,13 +313,11 @@ impl Effect<'_> {
     }
 }
 
-impl Granting<'_> {
-    /// State and deadline of the grant when it is made at `t`.
-    pub fn state_at(&self, t: u64) -> (State, u64) {
-        match self.hold_ms {
-            0 => (State::Sold, 0),
-            ms => (State::Held, t + ms),
-        }
+/// State and deadline of a grant that is made at `t`.
+pub fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
+    match hold_ms {
+        0 => (State::Sold, 0),
+        ms => (State::Held, t + ms),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::pieces::{can_be_drawn, counts_all};
-use crate::draw::amounts::Amounts;
+use crate::draw::Amounts;
 use crate::ledger::record::{Asked, Record, ReqTag};
 use crate::ledger::{Ledger, Lookup, NewGrant, Places};
 use crate::model::balances::Balances;

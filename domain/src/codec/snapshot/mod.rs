@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{List, LISTS};
 use crate::dedup::Fence;
-use crate::draw::amounts::Amounts;
+use crate::draw::Amounts;
 use crate::model::balances::Balances;
 use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,

@@ -3,9 +3,8 @@
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::draw::Draw;
-use seckill_domain::request::Init;
+use seckill_domain::request::{Init, Terms};
 use seckill_domain::rounds::Schedule;
-use seckill_domain::terms::Terms;
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 use std::rc::Rc;
 
 use seckill_domain::effect::Change;
-use seckill_domain::position::Position;
+use seckill_domain::plan::Position;
 use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 

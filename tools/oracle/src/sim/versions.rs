@@ -5,7 +5,7 @@
 //! `tests/upgrade/made_up.patch`: in a copy of the sources with it (`make sim-upgrade`) newer nodes
 //! write what older ones refuse.
 
-use seckill_domain::position::{EntriesAt, Form, Position, StreamId};
+use seckill_domain::plan::{EntriesAt, Form, Position, StreamId};
 
 use super::cluster::REPLICAS;
 use super::setup::once_in;

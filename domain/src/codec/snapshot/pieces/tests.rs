@@ -6,7 +6,7 @@ use super::*;
 use crate::admission::Admission;
 use crate::model::balances::Escrow;
 use crate::parts::Split;
-use crate::request::terms::Terms;
+use crate::request::Terms;
 use crate::testing::{created, init};
 use crate::waitlist::WaitTerms;
 

@@ -9,15 +9,17 @@
 //! PACKETS follows the double-mean method known from WeChat's red packets: each packet is uniform
 //! up to twice the mean of what is left.
 
-pub(crate) mod amounts;
+mod tests;
 
 use core::hash::Hasher;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use siphasher::sip128::{Hasher128, SipHasher24};
+use siphasher::sip::SipHasher24;
+use siphasher::sip128::{self, Hasher128};
 
+use crate::memory::tree_bytes;
 use crate::model::balances::Balances;
-use crate::model::keyed::{keyed, Purpose};
 use crate::model::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
@@ -62,7 +64,7 @@ pub enum Draw {
 impl Draw {
     /// A draw from this list.
     pub fn list(amounts: &[u64]) -> Draw {
-        let mut hasher = SipHasher24::new();
+        let mut hasher = sip128::SipHasher24::new();
         amounts.iter().for_each(|amount| hasher.write(&amount.to_le_bytes()));
         let fingerprint = hasher.finish128().as_bytes();
         Draw::List { amounts: amounts.len() as u64, fingerprint }
@@ -236,152 +238,178 @@ impl<'s> Dice<'s> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec::effect::{Change, Effect, Granting, Importing};
-    use crate::model::outcome::Outcome;
-    use crate::request::terms::{Terms, TermsChange};
-    use crate::request::{Amount, Grab, Import, Init, Request, Restock};
-    use crate::rules::decide::decide_new;
-    use crate::testing::{self, at, bytes_of, created, grab, reloaded, run, SECRET};
-    use crate::Sale;
+/// What a hash under the secret of a sale is for. It is the first byte that is hashed, so no two
+/// uses of a secret hash the same bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(crate) enum Purpose {
+    Draw = b'd',
+    Modulo = b'm',
+    Sample = b's',
+}
 
-    fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
-        let terms = Terms { limit: 0, grabs: 1, hold_ms, draw: Some(draw), ..Terms::default() };
-        Init { amounts: amounts.to_vec(), ..testing::init(supply, terms) }
+/// 64 uniform bits for `parts`, one behind the other, by SipHash-2-4 (Aumasson and Bernstein,
+/// 2012), a keyed pseudo-random function: nobody can guess what is drawn or choose an id that
+/// passes, and all nodes agree. Compiled into the caller, who knows how many parts there are: a
+/// sample is asked on every call of a rush.
+#[inline(always)]
+pub(crate) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(secret);
+    hasher.write(&[purpose as u8]);
+    parts.iter().for_each(|part| hasher.write(part));
+    hasher.finish()
+}
+
+/// Bytes of one node of a tree of pairs of numbers: eleven entries and a head.
+const NODE_BYTES: usize = 192;
+
+/// The amounts of DRAW LIST that a sale has still to give, in order.
+///
+/// A list is drawn from its front; what comes back goes to its end. A late payment takes that very
+/// amount, the last equal one. It looks among those that came back alone, and that is enough: while
+/// anything before them is left none of them was drawn, so the amount of every grant that is no
+/// longer live is there. They are kept by place and by amount, so each step is O(log n).
+#[derive(Clone, Debug, Default)]
+pub struct Amounts {
+    /// Those of INIT that nobody has drawn: before all others.
+    initial: VecDeque<u64>,
+    /// What came back, and all of a list that was loaded, each by its place.
+    returned: BTreeMap<u64, u64>,
+    /// The same, each amount with its place.
+    by_amount: BTreeSet<(u64, u64)>,
+    /// The place of the next that comes back.
+    next_place: u64,
+    sum: u64,
+}
+
+impl Amounts {
+    /// The next amount.
+    pub fn first(&self) -> Option<u64> {
+        let returned = || self.returned.first_key_value().map(|(_, amount)| amount);
+        self.initial.front().or_else(returned).copied()
     }
 
-    fn sale(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Sale {
-        created(&init(draw, amounts, supply, hold_ms), 1)
+    /// How many are left.
+    pub fn len(&self) -> u64 {
+        (self.initial.len() + self.returned.len()) as u64
     }
 
-    fn drawn(sale: &mut Sale, user: &str, clock_ms: u64) -> u64 {
-        match grab(sale, user, clock_ms) {
-            Outcome::Granted { grant, .. } => grant.qty,
-            other => panic!("{user}: {other:?}"),
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// Whether `amount` came back.
+    pub fn contains(&self, amount: u64) -> bool {
+        self.places_of(amount).next().is_some()
+    }
+
+    /// All that are left, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.initial.iter().chain(self.returned.values()).copied()
+    }
+
+    /// Places of the amounts that came back and are `amount`, in order.
+    fn places_of(&self, amount: u64) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.by_amount.range((amount, 0)..=(amount, u64::MAX)).map(|(_, place)| *place)
+    }
+
+    /// Adds an amount at the end.
+    pub fn push(&mut self, amount: u64) {
+        self.returned.insert(self.next_place, amount);
+        self.by_amount.insert((amount, self.next_place));
+        self.next_place += 1;
+        self.sum = self.sum.saturating_add(amount);
+    }
+
+    /// Takes the first amount out.
+    pub fn take_first(&mut self) -> Option<u64> {
+        let returned = || {
+            let (place, amount) = self.returned.pop_first()?;
+            self.by_amount.remove(&(amount, place));
+            Some(amount)
+        };
+        let amount = self.initial.pop_front().or_else(returned)?;
+        self.sum = self.sum.saturating_sub(amount);
+        Some(amount)
+    }
+
+    /// Takes out the last amount that is `amount`. False when none came back that is.
+    pub fn take(&mut self, amount: u64) -> bool {
+        let Some(place) = self.places_of(amount).next_back() else { return false };
+        self.returned.remove(&place);
+        self.by_amount.remove(&(amount, place));
+        self.sum = self.sum.saturating_sub(amount);
+        true
+    }
+
+    /// Bytes of heap in use, about.
+    pub fn heap_bytes(&self) -> usize {
+        let initial = self.initial.capacity() * size_of::<u64>();
+        initial + 2 * tree_bytes(self.returned.len(), NODE_BYTES)
+    }
+
+    /// Blocks of heap in use, about: what freeing costs.
+    pub fn heap_blocks(&self) -> usize {
+        1 + 2 * tree_bytes(self.returned.len(), NODE_BYTES) / NODE_BYTES
+    }
+}
+
+impl FromIterator<u64> for Amounts {
+    fn from_iter<I: IntoIterator<Item = u64>>(amounts: I) -> Self {
+        let initial: VecDeque<u64> = amounts.into_iter().collect();
+        let sum = initial.iter().fold(0u64, |sum, amount| sum.saturating_add(*amount));
+        Amounts { initial, sum, ..Amounts::default() }
+    }
+}
+
+/// What changes that are planned would do to a list, without copying it.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedAmounts {
+    /// How many of those of INIT were drawn.
+    initial: usize,
+    /// All places of what came back before this one were drawn or taken.
+    drawn_to: u64,
+    /// Places, not before that one, whose amounts were taken.
+    taken: BTreeSet<u64>,
+    /// What came back meanwhile, and is still there.
+    back: Amounts,
+}
+
+impl PlannedAmounts {
+    /// Takes the first amount.
+    pub fn take_first(&mut self, list: &Amounts) -> Option<u64> {
+        if let Some(amount) = list.initial.get(self.initial) {
+            self.initial += 1;
+            return Some(*amount);
         }
-    }
-
-    #[test]
-    fn ten_million_packets_cost_nothing() {
-        let packets = 10_000_000;
-        let mut sale = sale(Draw::Packets { packets, min: 1 }, &[], 3 * packets, 0);
-        assert!(sale.memory_bytes() < 4096);
-        assert!(drawn(&mut sale, "a", 2) <= 6);
-        assert_eq!(sale.balances().packets, Some(packets - 1));
-    }
-
-    /// A drawn amount above the limit could never be granted to anybody.
-    #[test]
-    fn a_limit_on_drawn_amounts_is_refused() {
-        let list = [5, 3];
-        let mut wanted = init(Draw::list(&list), &list, 8, 0);
-        let mut sale = created(&wanted, 1);
-        for limit in [1, 8] {
-            wanted.terms.limit = limit;
-            let refused = Outcome::Misuse(Misuse::DrawTakesNoLimit);
-            assert_eq!(decide_new(&wanted, &at(1)).outcome, refused);
-            let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
-            assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
-            let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
-            let change = Change::untimed(Effect::Alter(Box::new(change)));
-            assert!(sale.apply(sale.balances().version, [change]).is_err());
+        let left = list.returned.range(self.drawn_to..);
+        for (place, amount) in left {
+            self.drawn_to = place + 1;
+            if !self.taken.remove(place) {
+                return Some(*amount);
+            }
         }
-        let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
-        assert_eq!(run(&mut sale, &Request::Alter(change), 2), Outcome::Done);
-        assert_eq!((drawn(&mut sale, "u", 2), drawn(&mut sale, "u", 3)), (5, 3));
+        self.back.take_first()
     }
 
-    #[test]
-    fn a_repeated_init_is_known_by_its_list() {
-        let (list, other) = ([5, 1, 9, 1], [5, 1, 1, 9]);
-        let mut sale = sale(Draw::list(&list), &list, 16, 0);
-        drawn(&mut sale, "a", 2);
-        let again = Request::Init(init(Draw::list(&list), &list, 16, 0));
-        assert_eq!(run(&mut sale, &again, 3), Outcome::Done);
-        let again = Request::Init(init(Draw::list(&other), &other, 16, 0));
-        assert_eq!(run(&mut sale, &again, 3), Outcome::Misuse(Misuse::SaleExists));
+    /// Puts an amount at the end.
+    pub fn push(&mut self, amount: u64) {
+        self.back.push(amount);
     }
 
-    #[test]
-    fn a_long_list_is_saved_in_bounded_pieces() {
-        let list: Vec<u64> = (1..=DRAW_AMOUNTS_MAX).collect();
-        let mut sale = sale(Draw::list(&list), &list, list.iter().sum(), 0);
-        assert_eq!(drawn(&mut sale, "a", 2), 1);
-        let pieces = bytes_of(&sale);
-        assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.len() < 65_536));
-        assert_eq!(bytes_of(&reloaded(&sale)), pieces);
-    }
-
-    #[test]
-    fn a_broken_effect_on_a_draw_is_refused() {
-        let list = [5, 3];
-        let mut sale = sale(Draw::list(&list), &list, 8, 0);
-        let version = sale.balances().version;
-        let grant = |qty| Effect::Grant(Granting { user: b"u", req: None, qty, hold_ms: 0 });
-        let restock = Effect::Restock { req: b"r", delta: 1, applied: 1 };
-        let import = Effect::Import(Importing { user: b"u", req: b"r", qty: 5, at: 1 });
-        for effect in [grant(3), grant(8), grant(1), restock, import] {
-            let change = Change::untimed(effect.clone());
-            assert!(sale.apply(version, [change]).is_err(), "{effect:?}");
+    /// Takes the last amount that is `amount`. False when none came back that is.
+    pub fn take(&mut self, list: &Amounts, amount: u64) -> bool {
+        if self.back.take(amount) {
+            return true;
         }
-        assert!(sale.apply(version, [Change::untimed(grant(5))]).is_ok());
-    }
-
-    #[test]
-    fn the_supply_of_packets_is_fixed_and_no_amount_is_named() {
-        let mut packets = sale(Draw::Packets { packets: 3, min: 2 }, &[], 40, 0);
-        let mut uniform = sale(Draw::Uniform { low: 1, high: 2 }, &[], 40, 0);
-        let restock = Request::Restock(Restock { delta: 5, req: b"r" });
-        let import = Import { user: b"i", qty: 50, req: b"r", at: None, no_deficit: false };
-        let fixed = Outcome::Misuse(Misuse::DrawFixesSupply);
-        assert_eq!(run(&mut packets, &restock, 2), fixed);
-        assert_eq!(run(&mut packets, &Request::Import(import), 2), fixed);
-        assert_eq!(
-            run(&mut uniform, &restock, 2),
-            Outcome::Restocked { applied: 5, available: 45 }
-        );
-        let imported = run(&mut uniform, &Request::Import(import), 2);
-        assert!(matches!(imported, Outcome::Granted { .. }), "{imported:?}");
-        assert_eq!(bytes_of(&reloaded(&uniform)), bytes_of(&uniform));
-        for amount in [Amount::Exactly(1), Amount::UpTo(1)] {
-            let grab = Request::Grab(Grab { user: b"u", amount, req: None });
-            let named = run(&mut uniform, &grab, 3);
-            assert_eq!(named, Outcome::Misuse(Misuse::DrawTakesNoAmount));
-        }
-    }
-
-    /// Of 2^53 numbers one in 2,048 draws lies beyond the last whole multiple, and is drawn again.
-    #[test]
-    fn what_would_favour_a_number_is_drawn_again() {
-        let size = INTEGER_MAX + 1;
-        let mut again = 0;
-        for seq in 0..20_000 {
-            let dice = Dice::new(&SECRET, seq);
-            let is_whole = |attempt: &u64| dice.bits(*attempt) < u64::MAX - u64::MAX % size;
-            let attempt = (0..).find(is_whole).unwrap();
-            again += u64::from(attempt > 0);
-            assert_eq!(dice.range(0, INTEGER_MAX), dice.bits(attempt) % size);
-            assert_eq!(dice.range(7, 7), 7);
-            assert_eq!(dice.range(7, 9), 7 + dice.bits(0) % 3);
-        }
-        assert!((1..50).contains(&again), "{again}");
-    }
-
-    /// What a dump may say that somebody drew.
-    #[test]
-    fn amounts_that_a_draw_can_come_to() {
-        let list = [5, 3];
-        let cases = [
-            (Draw::Packets { packets: 3, min: 2 }, 10, vec![2, 3, 6], vec![0, 1]),
-            (Draw::Uniform { low: 2, high: 4 }, 10, vec![1, 2, 4], vec![0, 5]),
-            (Draw::Equal { packets: 3 }, 10, vec![3, 4], vec![0, 2, 5]),
-            (Draw::list(&list), 8, vec![3, 5], vec![0]),
-        ];
-        for (draw, supply, drawn, never) in cases {
-            assert!(drawn.iter().all(|qty| draw.can_draw(*qty, supply)), "{draw:?}");
-            assert!(!never.iter().any(|qty| draw.can_draw(*qty, supply)), "{draw:?}");
-        }
+        let left = list.places_of(amount).rev().take_while(|place| *place >= self.drawn_to);
+        let place = left.into_iter().find(|place| !self.taken.contains(place));
+        place.is_some_and(|place| self.taken.insert(place))
     }
 }
