@@ -250,25 +250,6 @@ fn a_shard_takes_what_has_an_empty_slot_behind_it() {
 }
 
 #[test]
-fn all_are_found_and_doubles_are_seen() {
-    let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // What is said to come may be wrong.
-    for said in [0, 1, 40_000, 50_000, 1 << 53] {
-        let mut load = BulkLoad::new(said);
-        (1..=50_000).for_each(|number| load.add(hash(number), number));
-        let mut all = load.clone();
-        let index = load.into_index(|one, other| one == other).unwrap();
-        assert_eq!(index.len(), 50_000);
-        for number in 1..=50_000 {
-            let found = index.find(hash(number), |value| value.number == number);
-            assert_eq!(found, Some(Value { number, marked: false }));
-        }
-        all.add(hash(700), 50_001);
-        assert!(all.into_index(|one, other| (one, other) == (700, 50_001)).is_none());
-    }
-}
-
-#[test]
 fn the_word_of_a_snapshot_takes_little_memory() {
     for said in [1 << 20, 1 << 30, u64::MAX] {
         let load = BulkLoad::new(said);
