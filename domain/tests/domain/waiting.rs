@@ -153,7 +153,9 @@ fn an_order_that_waits_is_none_for_several_sales() {
 fn holds_expire_for_those_who_wait_in_parts() {
     let mut sale = created(1005, Terms { hold_ms: 50, waitlist: Some(LIST), ..unlimited() });
     let ask = |user, qty, req| Grab { user, amount: Amount::Exactly(qty), req };
-    (0..1005).for_each(|_| drop(run(&mut sale, &Request::Grab(ask(b"u", 1, None)), 2)));
+    for _ in 0..1005 {
+        run(&mut sale, &Request::Grab(ask(b"u", 1, None)), 2);
+    }
     let wait = Wait { grab: ask(b"w", 1005, Some(b"r")), until: 0 };
     assert!(matches!(run(&mut sale, &Request::Wait(wait), 3), Outcome::Waiting(_)));
     for (req, expired, offers) in [(b"a", 1000, 0), (b"b", 1003, 1)] {
