@@ -65,7 +65,13 @@ impl Tree {
             .current_dir(root)
             .output()
             .map_err(|error| format!("git does not start: {error}"))?;
-        for name in String::from_utf8_lossy(&listed.stdout).split_terminator('\0') {
+        let listed = String::from_utf8_lossy(&listed.stdout);
+        let names = || listed.split_terminator('\0').filter(|name| root.join(name).is_file());
+        if copy.is_dir() {
+            let kept = names().map(|name| copy.join(name)).collect();
+            prune(&copy, &kept).map_err(|error| format!("{}: {error}", copy.display()))?;
+        }
+        for name in names() {
             put(&root.join(name), &copy.join(name))?;
         }
         Ok(Tree { root: root.to_owned(), copy })
@@ -183,6 +189,19 @@ fn programs(messages: &[Value], copy: &Path) -> Programs {
     // The tests beside the code are quicker than those of `tests/domain`.
     programs.domain.sort_by_key(|path| !path.to_string_lossy().contains("seckill_domain"));
     programs
+}
+
+/// Removes the files of an earlier copy that are not to be kept.
+fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => prune(&path, kept)?,
+            false if kept.contains(&path) => {}
+            false => fs::remove_file(&path)?,
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<String, String> {
