@@ -5,8 +5,9 @@
 
 use crate::admission::Admission;
 use crate::codec::effect::{Change, Effect};
-use crate::codec::snapshot::{Loader, Piece};
+use crate::codec::snapshot::Piece;
 use crate::model::outcome::Outcome;
+use crate::plan::Loader;
 use crate::request::{Amount, Grab, Init, Now, Request, Terms};
 use crate::rules::decide::{decide_new, Decision};
 use crate::Sale;

@@ -1,15 +1,15 @@
-//! Checking changes that a primary, a log or a caller of APPLY says were made. Who decides needs
-//! none of this: what is checked here is what a decision can't come to. The numbers and the ids of
-//! a change that was read are within their bounds, see [`Change::decode`].
+//! Checking changes that a primary, a log, a dump or a caller of APPLY says were made. Who decides
+//! needs none of this: what is checked here is what a decision can't come to. The numbers and the
+//! ids of a change that was read are within their bounds, see [`Change::decode`].
 
 use std::collections::HashSet;
 
 use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, Joining, UsersChange};
 use crate::codec::snapshot::pieces;
-use crate::codec::snapshot::{self, Piece};
+use crate::codec::snapshot::{self, Base, Piece};
 use crate::draw::PlannedAmounts;
-use crate::ledger::{Lookup, Places};
+use crate::ledger::{HashKey, Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{Refused, State};
@@ -50,6 +50,48 @@ impl Sale {
         let plan = self.check(version, changes)?;
         self.commit(&plan);
         Ok(plan)
+    }
+}
+
+/// Puts a dump together, piece by piece, and checks at the end that it is the sale it said.
+pub struct Loader {
+    sale: Sale,
+    base: Box<Base>,
+}
+
+impl Loader {
+    /// Starts with the bytes of the base.
+    pub fn start(bytes: &[u8], key: HashKey) -> Result<Loader, Refused> {
+        let Piece::Base(base) = Piece::decode(bytes)? else { return Err(Refused::Unknown) };
+        let mut sale = base.begin(key)?;
+        // Every grant is of another winner, or that is found out.
+        if let Some(winners) = base.single_grants().filter(|_| sale.rounds().is_none()) {
+            sale.ledger.begin_bulk_load(winners);
+        }
+        Ok(Loader { sale, base })
+    }
+
+    /// Adds the bytes of one further piece.
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        match Piece::decode(bytes)? {
+            Piece::Base(_) => Err(Refused::Unknown),
+            Piece::Refusals(refusals) => {
+                self.sale.refusals = *refusals;
+                Ok(())
+            }
+            piece => {
+                let version = self.sale.balances.version;
+                self.sale.apply(version, [Change::untimed(Effect::Piece(piece))]).map(|_| ())
+            }
+        }
+    }
+
+    /// The sale, if it is the one that the base announced. `arrived_at` is when it was loaded,
+    /// Unix ms: its next epoch is not before it.
+    pub fn finish(mut self, arrived_at: u64) -> Result<Sale, Refused> {
+        let is_whole = self.sale.ledger.end_bulk_load() && self.base.announces(&self.sale);
+        self.sale.arrived_at = arrived_at;
+        is_whole.then_some(self.sale).ok_or(Refused::Law)
     }
 }
 

@@ -25,8 +25,10 @@ use crate::model::limits::AMOUNTS_PER_PIECE;
 use crate::model::outcome::{Refused, State};
 use crate::Sale;
 use planner::check_law;
-pub(crate) use planner::Planner;
 use waitlist::ListPlan;
+
+pub use check::Loader;
+pub(crate) use planner::Planner;
 
 /// All that will happen to a sale, if it is still as it was when this was worked out.
 #[derive(Clone, Debug)]

@@ -249,6 +249,37 @@ impl Sale {
     }
 }
 
+/// When something happens by itself.
+impl Sale {
+    /// The next moment at which something happens by itself: a hold runs out or a round begins.
+    pub fn next_due(&self) -> Option<u64> {
+        let next_round =
+            self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
+        let next_round =
+            next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
+        let next = self.next_deadline().into_iter().chain(next_round);
+        next.chain(self.next_service()).min()
+    }
+
+    /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
+    #[inline]
+    pub fn next_look(&mut self) -> Option<u64> {
+        // Of a sale that awaits pieces nothing happens; the last piece asks again.
+        if self.awaits > 0 {
+            return None;
+        }
+        let deadline = match self.extras.is_some() {
+            true => self.next_due()?,
+            false => self.ledger.holds().next_deadline()?,
+        };
+        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
+            return None;
+        }
+        self.look_at = Some(deadline);
+        Some(deadline)
+    }
+}
+
 /// What comes before a decision's own effect: due holds that it lets expire, and a first admission.
 pub(crate) struct DueHolds<'s, 'a> {
     pub seqs: Seqs,

@@ -10,7 +10,7 @@ use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Plan;
 use crate::request::{
-    Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send, Terms, TermsChange,
+    Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send, TermsChange,
 };
 use crate::rules::decide::Decision;
 use crate::state::status::PartView;
@@ -68,16 +68,6 @@ impl Sale {
             return Decision::refuse(Outcome::Done);
         }
         self.change(Outcome::Done, Effect::Alter(Box::new(change.clone())), now)
-    }
-
-    /// Whether the sale can go on under these terms.
-    pub(crate) fn check_terms(&self, terms: &Terms) -> Result<(), Misuse> {
-        terms.check()?;
-        // Those who wait are still offered what comes back, and never for good.
-        match self.waiters().is_some() && terms.offer_ms() == 0 {
-            true => Err(Misuse::OfferNeedsTime),
-            false => Ok(()),
-        }
     }
 
     pub(super) fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {

@@ -134,16 +134,6 @@ impl Sale {
         (self.terms.close_at == 0 || at < self.terms.close_at).then_some(at)
     }
 
-    /// The next moment at which something happens by itself: a hold runs out or a round begins.
-    pub fn next_due(&self) -> Option<u64> {
-        let next_round =
-            self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
-        let next_round =
-            next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
-        let next = self.next_deadline().into_iter().chain(next_round);
-        next.chain(self.next_service()).min()
-    }
-
     /// Held grants of all rounds.
     #[inline]
     pub fn holds_len(&self) -> u64 {

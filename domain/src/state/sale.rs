@@ -5,7 +5,7 @@ use crate::dedup::{Fences, Restocks};
 use crate::draw::{Amounts, Draw};
 use crate::ledger::{Block, HashKey, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Misuse, Outcome};
 use crate::parts::Pairs;
 use crate::request::{Amount, Now, Terms};
 use crate::rounds::Rounds;
@@ -143,22 +143,14 @@ impl Sale {
         }
     }
 
-    /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
-    #[inline]
-    pub fn next_look(&mut self) -> Option<u64> {
-        // Of a sale that awaits pieces nothing happens; the last piece asks again.
-        if self.awaits > 0 {
-            return None;
+    /// Whether the sale can go on under these terms.
+    pub(crate) fn check_terms(&self, terms: &Terms) -> Result<(), Misuse> {
+        terms.check()?;
+        // Those who wait are still offered what comes back, and never for good.
+        match self.waiters().is_some() && terms.offer_ms() == 0 {
+            true => Err(Misuse::OfferNeedsTime),
+            false => Ok(()),
         }
-        let deadline = match self.extras.is_some() {
-            true => self.next_due()?,
-            false => self.ledger.holds().next_deadline()?,
-        };
-        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
-            return None;
-        }
-        self.look_at = Some(deadline);
-        Some(deadline)
     }
 
     /// Whether all pieces that it was rebuilt from have come.

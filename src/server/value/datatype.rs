@@ -19,8 +19,9 @@ use crate::server::propagation::epoch;
 use crate::server::propagation::APPLY;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
+use seckill_domain::plan::Loader;
 use seckill_domain::plan::Position;
-use seckill_domain::snapshot::{Loader, Piece};
+use seckill_domain::snapshot::Piece;
 use seckill_domain::Sale;
 
 /// Version of the frame around the pieces of a dump; the pieces have a version of their own.

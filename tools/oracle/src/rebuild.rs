@@ -2,7 +2,8 @@
 
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
-use seckill_domain::snapshot::{Loader, Piece};
+use seckill_domain::plan::Loader;
+use seckill_domain::snapshot::Piece;
 use seckill_domain::Sale;
 
 use super::oracle::Fence;

@@ -1,12 +1,10 @@
-//! The base of a sale, everything but its lists, and how each round begins that is kept; and a dump
-//! put together, which must come to what its base says.
+//! The base of a sale, everything but its lists, and how each round begins that is kept.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::completes;
 use super::pieces::{can_be_drawn, counts_all};
-use super::{completes, Piece};
 use crate::admission::LISTS;
-use crate::codec::effect::{Change, Effect};
 use crate::draw::Amounts;
 use crate::ledger::{HashKey, Ledger};
 use crate::model::balances::{Balances, Escrow};
@@ -151,6 +149,26 @@ impl Base {
         Ok(sale)
     }
 
+    /// The winners, if each of them got one grant.
+    pub(crate) fn single_grants(&self) -> Option<u64> {
+        (self.winners == self.balances.grants).then_some(self.winners)
+    }
+
+    /// Whether this is what it says of `sale`, which has all its pieces, or awaits some.
+    pub(crate) fn announces(&self, sale: &Sale) -> bool {
+        let version = self.balances.version.saturating_sub(sale.awaits);
+        sale.balances == Balances { version, ..self.balances }
+            && sale.escrow == self.escrow
+            && sale.ledger.winners() == self.winners
+            && sale.restocks.len() as u64 == self.restocks
+            && sale.fences.len() as u64 == self.fences
+            && sale.amounts().map_or(0, Amounts::len) == self.amounts
+            && sale.pairs.as_slice().len() as u64 == self.pairs
+            && LISTS.map(|list| sale.list_size(list)) == self.lists
+            && sale.waitlist().map(|list| list.len()) == self.waitlist.map(|list| list.waiting)
+            && sale.ledger.has_only_epochs_that_granted()
+    }
+
     /// Whether it can be of a sale, which begins as `sale`.
     fn check(&self, sale: &Sale) -> Result<(), Refused> {
         let (stated, begun) = (&self.balances, &sale.balances);
@@ -286,61 +304,5 @@ impl RoundStart {
             true => Ok(()),
             false => Err(Refused::Law),
         }
-    }
-}
-
-/// Puts a dump together, piece by piece, and checks at the end that it is the sale it said.
-pub struct Loader {
-    sale: Sale,
-    base: Box<Base>,
-}
-
-impl Loader {
-    /// Starts with the bytes of the base.
-    pub fn start(bytes: &[u8], key: HashKey) -> Result<Loader, Refused> {
-        let Piece::Base(base) = Piece::decode(bytes)? else { return Err(Refused::Unknown) };
-        let mut sale = base.begin(key)?;
-        // Every grant is of another winner, or that is found out.
-        if sale.rounds().is_none() && base.winners == base.balances.grants {
-            sale.ledger.begin_bulk_load(base.winners);
-        }
-        Ok(Loader { sale, base })
-    }
-
-    /// Adds the bytes of one further piece.
-    pub fn add(&mut self, bytes: &[u8]) -> Result<(), Refused> {
-        match Piece::decode(bytes)? {
-            Piece::Base(_) => Err(Refused::Unknown),
-            Piece::Refusals(refusals) => {
-                self.sale.refusals = *refusals;
-                Ok(())
-            }
-            piece => {
-                let version = self.sale.balances.version;
-                self.sale.apply(version, [Change::untimed(Effect::Piece(piece))]).map(|_| ())
-            }
-        }
-    }
-
-    /// The sale, if it is the one that the base announced. `arrived_at` is when it was loaded,
-    /// Unix ms: its next epoch is not before it.
-    pub fn finish(self, arrived_at: u64) -> Result<Sale, Refused> {
-        let Loader { mut sale, mut base } = self;
-        if !sale.ledger.end_bulk_load() {
-            return Err(Refused::Law);
-        }
-        base.balances.version = base.balances.version.saturating_sub(sale.awaits);
-        let complete = sale.balances == base.balances
-            && sale.escrow == base.escrow
-            && sale.ledger.winners() == base.winners
-            && sale.restocks.len() as u64 == base.restocks
-            && sale.fences.len() as u64 == base.fences
-            && sale.amounts().map_or(0, Amounts::len) == base.amounts
-            && sale.pairs.as_slice().len() as u64 == base.pairs
-            && LISTS.map(|list| sale.list_size(list)) == base.lists
-            && sale.waitlist().map(|list| list.len()) == base.waitlist.map(|list| list.waiting)
-            && sale.ledger.has_only_epochs_that_granted();
-        sale.arrived_at = arrived_at;
-        complete.then_some(sale).ok_or(Refused::Law)
     }
 }

@@ -37,7 +37,7 @@ use crate::Sale;
 use grants::Grants;
 use pieces::{ListedUsers, RestockId, StandingWaiter};
 
-pub use base::{Base, Loader, RoundStart};
+pub use base::{Base, RoundStart};
 
 /// A piece of a sale.
 ///

@@ -8,6 +8,7 @@ use crate::draw::Draw;
 use crate::model::balances::Escrow;
 use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
+use crate::plan::Loader;
 use crate::request::{Amount, Grab, ListChange, Receive, Request, Restock, Send, Terms, Wait};
 use crate::rounds::{Schedule, Total};
 use crate::testing::{at, bytes_of, commit, created, grab, init, run};
