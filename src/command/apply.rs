@@ -148,12 +148,12 @@ fn append<'s>(
     sale: &mut Sale,
     plan: &Plan<'_>,
     first: StreamId,
-) -> Option<Appended<'s>> {
+) -> Appended<'s> {
     info::outbox_refused(match &mut stream {
         Some(stream) => stream.append(outbox, KEY, sale, plan, Some(first)),
         None => plan.events.len() as u64,
     });
-    stream.map(OpenStream::close)
+    stream.map(OpenStream::close).unwrap_or_default()
 }
 
 fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {

@@ -121,7 +121,7 @@ fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
             if stream.append(outbox, KEY, &mut sale, plan, None) > 0 {
                 return Err(errors::OUTBOX_REFUSED);
             }
-            committed.entries = Some(stream.close());
+            committed.entries = stream.close();
         }
     }
     call.replicate(KEY, plan, &committed);

@@ -1,7 +1,8 @@
 //! How a command gets at the sale of its key: [`show`] for those that only read, and the way of
 //! every command that may change it, and of the sweeper ([`expire`]).
 //!
-//! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`]
+//! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`],
+//!    [`take`]
 //! 2. Where entries are to be appended the sale is closed and their stream is created, if it is
 //!    missing, and opened, in which code of other modules may run and call any command. Then the
 //!    sale is opened again. If it is another one by now, or has changed, nothing happens.
@@ -237,7 +238,7 @@ fn commit<'s>(
         }
     }
     let Some(plan) = task.plan else { return Committed::default() };
-    let entries = stream.map(OpenStream::close);
+    let entries = stream.map(OpenStream::close).unwrap_or_default();
     let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
     let (look_at, is_urgent) = match sale.is_plain() {
         true => {

@@ -40,7 +40,7 @@ const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may
 #[derive(Default)]
 pub struct Committed<'s> {
     /// Entries that were appended.
-    pub entries: Option<Appended<'s>>,
+    pub entries: Appended<'s>,
     /// Holds that ended.
     pub settled: u64,
     /// When the sweeper must look at the sale.
@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
         let Some(key) = self.name(key_arg) else { return };
-        let entries = committed.entries.as_ref().and_then(Appended::place);
+        let entries = committed.entries.place();
         SCRATCH.with(self.ctx.lock(), |scratch| {
             let mut done = 0;
             for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
@@ -197,8 +197,8 @@ impl<'a> Call<'a> {
     pub fn signal(&mut self, key_arg: usize, committed: &Committed<'_>) {
         // SAFETY: the names are alive during the call.
         let signal = |name| unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx.raw(), name) };
-        if let Some(entries) = &committed.entries {
-            signal(entries.stream.name.raw());
+        if let Some(stream) = committed.entries.stream {
+            signal(stream.name.raw());
         }
         if let Some(key) = self.name(key_arg) {
             signal(key);
@@ -226,7 +226,7 @@ impl<'a> Call<'a> {
                 api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event.as_ptr(), key)
             };
         }
-        let Some(Appended { stream, len, .. }) = &committed.entries else { return };
+        let Appended { stream: Some(stream), len, .. } = &committed.entries else { return };
         let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
         for _ in 0..*len {
             let (name, event) = (stream.name.raw(), c"xadd".as_ptr());

@@ -168,7 +168,7 @@ impl<'s> OpenStream<'s> {
 
     /// Closes the stream: what was appended stays and is to be replicated.
     pub fn close(mut self) -> Appended<'s> {
-        Appended { stream: self.stream, first: self.first.take(), len: self.len }
+        Appended { stream: Some(self.stream), first: self.first.take(), len: self.len }
     }
 
     /// Leaves the stream open for good, and its name with it. For one whose value may be gone:
@@ -197,8 +197,10 @@ impl Drop for OpenStream<'_> {
 }
 
 /// Entries that were appended.
+#[derive(Default)]
 pub struct Appended<'s> {
-    pub(crate) stream: &'s Stream<'s>,
+    /// None when there are none.
+    pub(crate) stream: Option<&'s Stream<'s>>,
     first: Option<StreamId>,
     /// How many.
     pub(crate) len: u64,
@@ -233,15 +235,17 @@ impl Strings {
             len: 2,
             own: [const { OwnString::NONE }; FIELDS.len()],
         };
+        // Taken apart, so that no field is forgotten.
+        let Entry { event, data, user, req, outbox: named, split } = *entry;
         let field = |field: Field| words.fields[field as usize].raw();
-        strings.pairs[0] = [field(Field::Event), words.events[entry.event as usize].raw()];
+        strings.pairs[0] = [field(Field::Event), words.events[event as usize].raw()];
         strings.pairs[1] = [field(Field::Sale), sale];
         let values = [
-            (Field::Data, Some(entry.data)),
-            (Field::User, entry.user),
-            (Field::Req, entry.req),
-            (Field::Outbox, entry.outbox),
-            (Field::Split, entry.split),
+            (Field::Data, Some(data)),
+            (Field::User, user),
+            (Field::Req, req),
+            (Field::Outbox, named),
+            (Field::Split, split),
         ];
         for (name, bytes) in values {
             let Some(bytes) = bytes else { continue };

@@ -18,7 +18,7 @@ pub enum NotTaken {
     NotHere,
     /// The key holds something else, or the stream takes no more entries.
     Refused,
-    /// Foreign code took the stream away while it was made.
+    /// Foreign code took the stream away while it was made, or changed a sale.
     Changed,
 }
 
