@@ -43,7 +43,7 @@ pub enum Field {
     Data,
     /// Whom it is about.
     User,
-    /// The request id of the grant or of the restock.
+    /// The request id of the grant, of the restock or of who waits.
     Req,
     /// The stream that the sale's terms name.
     Outbox,

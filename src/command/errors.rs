@@ -1,4 +1,4 @@
-//! Every error text, in one place. Constant, plain ASCII, the first word a code; what the caller
+//! The error texts of commands. Constant, plain ASCII, the first word a code; what the caller
 //! sent is never part of one. Where a text names a bound, a test below compares it with the bound.
 
 use crate::server::propagation::outbox::NotTaken;

@@ -75,7 +75,7 @@ pub(crate) fn register(ctx: Ctx<'_>) -> Result<(), &'static str> {
 /// # Safety
 /// `value` is a value of the type and nobody changes it during `'v`.
 unsafe fn sale_of<'v>(value: *const c_void) -> &'v Sale {
-    // SAFETY: values of the type are boxed sales; the rest is the caller's word.
+    // SAFETY: values of the type are boxed, the sale first; the rest is the caller's word.
     unsafe { &*value.cast::<Sale>() }
 }
 

@@ -1,5 +1,5 @@
-//! Restock ids, fences, users and amounts in a snapshot. What is in a piece of them is checked as a
-//! whole before any of it is added.
+//! What a snapshot has of lists that are no grants: restock ids, fences, users, amounts, pairs and
+//! who waits. A piece of them is checked as a whole before any of it is added.
 
 mod tests;
 
