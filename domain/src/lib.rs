@@ -59,6 +59,7 @@ pub mod plan;
 mod rules {
     pub mod admission;
     pub mod decide;
+    mod due;
     pub(crate) mod grab;
     pub mod multi_grab;
     mod operator;

@@ -6,11 +6,10 @@ use std::borrow::Cow;
 use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::ledger::{Grant, Holding, Ledger, Lookup, Places};
 use crate::model::balances::Balances;
-use crate::model::limits::{EFFECTS_PER_APPLY_MAX, EXPIRIES_PER_CALL_MAX, INTEGER_MAX};
+use crate::model::limits::{EFFECTS_PER_APPLY_MAX, EXPIRIES_PER_CALL_MAX};
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::plan::{Plan, Planner};
 use crate::request::{Now, Request};
-use crate::rounds::Schedule;
 use crate::rules::waitlist::frees;
 use crate::state::rounds::RoundView;
 use crate::waitlist::Waitlist;
@@ -92,27 +91,10 @@ impl Sale {
         }
     }
 
-    /// Judges nothing but the clock: lets at most `most` holds expire that are due.
-    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
-        let t = self.time(now);
-        let most = if self.awaits == 0 { most } else { 0 };
-        let older = self.older().flat_map(|old| old.ledger.holds().due(t));
-        let due = older.chain(self.ledger.holds().due(t)).take(most);
-        let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
-        let due = DueHolds::of(seqs, &self.balances);
-        match self.waiters() {
-            Some(list) if self.awaits == 0 => {
-                let changes = self.served(list, due.changes(), true, now);
-                self.planned(Outcome::Done, changes, None, now)
-            }
-            _ => self.change_after(&due, Outcome::Done, [], None, now),
-        }
-    }
-
     /// The changes with what they make possible for those who wait. `sweeps`: and with entries
     /// dropped that are over.
     #[cold]
-    fn served<'a>(
+    pub(super) fn served<'a>(
         &self,
         list: &Waitlist,
         changes: Changes<'a>,
@@ -204,79 +186,6 @@ impl Sale {
             // Some number would leave its bounds.
             Err(_) => Decision::misuse(Misuse::Exhausted),
         }
-    }
-}
-
-/// How the next round of a sale that repeats begins: when, and with what.
-impl Sale {
-    /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
-    /// change comes alone, before anything else is judged.
-    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
-        let next = self.next_round(now).filter(|_| self.awaits == 0)?;
-        Some(self.change(Outcome::NextRound, next, now))
-    }
-
-    /// The round that begins before anything else is judged; `None` when the stored one goes on,
-    /// or when the series is over.
-    pub(crate) fn next_round<'a>(&self, now: &Now) -> Option<Effect<'a>> {
-        let schedule = self.terms.schedule.as_ref()?;
-        let t = self.time(now);
-        let last = match self.terms.close_at {
-            0 => t,
-            close_at => t.min(close_at - 1),
-        };
-        let round = schedule.round_at(last);
-        (round > self.balances.round).then(|| {
-            let supply = self.supply_of(schedule, round);
-            Effect::Round { round, supply }
-        })
-    }
-
-    /// What the round begins with. With CARRY every round leaves what it has to the next, also
-    /// one that passed while the server was down: the outcome does not depend on who was awake.
-    /// A round that nobody could ever ask in, because the sale was not there, leaves nothing.
-    fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
-        let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
-        if !schedule.carry {
-            return base;
-        }
-        let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
-        let leaves = self.balances.round >= first;
-        let skipped = round.saturating_sub(first.max(self.balances.round + 1));
-        let left = if leaves { self.balances.available } else { 0 };
-        let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
-        (u128::from(base) + carried).min(INTEGER_MAX.into()) as u64
-    }
-}
-
-/// When something happens by itself.
-impl Sale {
-    /// The next moment at which something happens by itself: a hold runs out or a round begins.
-    pub fn next_due(&self) -> Option<u64> {
-        let next_round =
-            self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
-        let next_round =
-            next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
-        let next = self.next_deadline().into_iter().chain(next_round);
-        next.chain(self.next_service()).min()
-    }
-
-    /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
-    #[inline]
-    pub fn next_look(&mut self) -> Option<u64> {
-        // Of a sale that awaits pieces nothing happens; the last piece asks again.
-        if self.awaits > 0 {
-            return None;
-        }
-        let deadline = match self.extras.is_some() {
-            true => self.next_due()?,
-            false => self.ledger.holds().next_deadline()?,
-        };
-        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
-            return None;
-        }
-        self.look_at = Some(deadline);
-        Some(deadline)
     }
 }
 

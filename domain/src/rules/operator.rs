@@ -250,12 +250,12 @@ impl Sale {
         }
     }
 
-    pub(super) fn decide_elsewhere<'a>(&self, told: &Elsewhere<'a>, now: &Now) -> Decision<'a> {
-        let escrow = match self.part_of(told.split) {
+    pub(super) fn decide_elsewhere<'a>(&self, request: &Elsewhere<'a>, now: &Now) -> Decision<'a> {
+        let escrow = match self.part_of(request.split) {
             Ok(part) => part.escrow,
             Err(misuse) => return Decision::misuse(misuse),
         };
-        let Elsewhere { units, pass, .. } = *told;
+        let Elsewhere { units, pass, .. } = *request;
         let known = self.balances.elsewhere;
         if (pass, units) <= (escrow.pass, known) {
             let (units, pass) = (known, escrow.pass);
