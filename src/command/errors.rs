@@ -1,7 +1,7 @@
 //! The error texts of commands. Constant, plain ASCII, the first word a code; what the caller
 //! sent is never part of one. Where a text names a bound, a test below compares it with the bound.
 
-use crate::server::propagation::outbox::NotTaken;
+use crate::server::propagation::stream::NotTaken;
 use crate::server::value::key::NoSale;
 use seckill_domain::outcome::Misuse;
 

@@ -7,7 +7,7 @@ use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply, terms};
 use crate::server::call::{Call, Committed};
 use crate::server::ffi::random;
-use crate::server::propagation::outbox;
+use crate::server::propagation::stream;
 use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
 use seckill_domain::outcome::Outcome;
@@ -110,7 +110,7 @@ fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
     let mut committed = Committed::default();
     if let Some(stream) = &stream {
         let mut is_free = || call.open(KEY).sale().err() == Some(NoSale::Missing);
-        let streams = outbox::open_all(&[(Some(stream), plan.events.len())], &mut is_free);
+        let streams = stream::open_all(&[(Some(stream), plan.events.len())], &mut is_free);
         let streams = streams.map_err(|(_, why)| why)?;
         let is_free = is_free();
         for mut stream in streams.into_iter().flatten() {

@@ -19,7 +19,8 @@ use super::args::Parsed;
 use super::{errors, reply};
 use crate::server::call::{Call, Committed, Reply};
 use crate::server::data_set::counts::{self, Load};
-use crate::server::propagation::outbox::{self, NotTaken, OpenStream, OpenStreams, Stream};
+use crate::server::propagation::outbox::{OpenStream, Stream};
+use crate::server::propagation::stream::{self, NotTaken, OpenStreams};
 use crate::server::sweeper::Swept;
 use crate::server::value::key::Key;
 use seckill_domain::decide::Decision;
@@ -201,7 +202,7 @@ fn open_streams<'s>(
     let wanted: Vec<_> = wanted.collect();
     let is_as_judged =
         || tasks.iter().all(|task| same_sale(&mut call.open(task.arg), task.plan).is_some());
-    let (index, why) = match outbox::open_all(&wanted, is_as_judged) {
+    let (index, why) = match stream::open_all(&wanted, is_as_judged) {
         Ok(streams) => return Ok(streams),
         Err(refused) => refused,
     };
@@ -249,7 +250,7 @@ fn commit<'s>(
             }
             (sale.next_look(), false)
         }
-        false => commit_further(sale, plan, now),
+        false => commit_with_extras(sale, plan, now),
     };
     let settled = holds.saturating_sub(sale.holds_len());
     let expired = sale.tallies().expired - expired;
@@ -262,7 +263,7 @@ fn commit<'s>(
 /// Commits the plan of a sale that may have rounds and a waiting list. Answers when the sweeper
 /// must look at it, and whether it must at once.
 #[cold]
-fn commit_further(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u64>, bool) {
+fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u64>, bool) {
     let (before, (offers, dropped)) = (Load::of(sale), sale.list_totals());
     sale.commit(plan);
     counts::changed(before, Load::of(sale));

@@ -39,7 +39,7 @@ pub mod module {
 pub(crate) mod propagation {
     pub(super) mod epoch;
     pub(crate) mod outbox;
-    mod stream;
+    pub(crate) mod stream;
 
     /// The command that carries effects to replicas and logs.
     pub(super) const APPLY: &std::ffi::CStr = c"SECKILL.APPLY";

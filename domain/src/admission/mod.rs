@@ -136,7 +136,7 @@ impl Modulo {
 
 fn residues<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u64]>, D::Error> {
     let all: Vec<u64> =
-        wire::several(from, MOD_RESIDUES_MAX, |wire::Integer(residue)| Some(residue))?;
+        wire::sequence(from, MOD_RESIDUES_MAX, |wire::Integer(residue)| Some(residue))?;
     Ok(all.into())
 }
 

@@ -162,7 +162,7 @@ pub(crate) mod req {
 
 /// Several values, at most `most`, each turned into what is kept of it, if it can be. Room is made
 /// as they come, not for as many as are said to come.
-pub(crate) fn several<'de, D, T, U, C>(
+pub(crate) fn sequence<'de, D, T, U, C>(
     from: D,
     most: usize,
     kept: impl Fn(T) -> Option<U>,

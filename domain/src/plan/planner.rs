@@ -92,7 +92,7 @@ impl<'s> Planner<'s> {
     ) -> Plan<'a> {
         // With a list the stock is told once for all of the step.
         if !self.sale.is_plain() {
-            self.tell_stock();
+            self.emit_stock();
         }
         let edition = self.sale.edition();
         let Planner { balances, events, more, .. } = self;
@@ -100,11 +100,11 @@ impl<'s> Planner<'s> {
     }
 
     #[cold]
-    fn tell_stock(&mut self) {
+    fn emit_stock(&mut self) {
         let (before, after) = (self.sale.stock(), self.stock());
         // Without a list it was told with each change, and pieces of a rewritten sale tell nothing.
-        let is_told_here = self.sale.waitlist().is_some() && self.sale.is_whole();
-        if before != after && is_told_here {
+        let is_emitted_here = self.sale.waitlist().is_some() && self.sale.is_whole();
+        if before != after && is_emitted_here {
             self.emit(EventKind::into_stock(after), None, None);
         }
     }

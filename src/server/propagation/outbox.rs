@@ -12,8 +12,6 @@ use std::sync::OnceLock;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleString};
 
-use super::stream;
-pub use super::stream::{NotTaken, Wanted};
 use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
@@ -46,9 +44,6 @@ pub enum NoStream {
     Other,
 }
 
-/// Streams once they are open.
-pub type OpenStreams<'s> = Vec<Option<OpenStream<'s>>>;
-
 impl<'c> Outbox<'c> {
     pub(crate) fn new(
         ctx: Ctx<'c>,
@@ -62,30 +57,6 @@ impl<'c> Outbox<'c> {
     pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
         Stream { ctx: self.ctx, name: OwnString::new(name), is_named }
     }
-}
-
-/// Makes the streams ready and opens them to append to them, or says which takes nothing. No sale
-/// may be open: foreign code may run in it. `is_as_judged` looks at the sales once it has run, and
-/// before a stream is open, which could not be closed any more where foreign code took it away.
-pub fn open_all<'s>(
-    wanted: &Wanted<'s>,
-    is_as_judged: impl FnOnce() -> bool,
-) -> Result<OpenStreams<'s>, (usize, NotTaken)> {
-    stream::ready(wanted)?;
-    if !is_as_judged() {
-        return Err((0, NotTaken::Changed));
-    }
-    let mut open = OpenStreams::new();
-    for (index, (stream, _)) in wanted.iter().enumerate() {
-        let Ok(stream) = stream.map(Stream::open).transpose() else {
-            // It was there and is not: its time to live was over just now, foreign code ran, and
-            // nothing is known of the values of those that are open.
-            open.into_iter().flatten().for_each(OpenStream::abandon);
-            return Err((index, NotTaken::Changed));
-        };
-        open.push(stream);
-    }
-    Ok(open)
 }
 
 /// A stream that entries are appended to. What was appended is taken back when this is dropped

@@ -25,6 +25,9 @@ pub enum NotTaken {
 /// Streams and how many entries each is to take, in the order of the sales of a call.
 pub type Wanted<'s> = [(Option<&'s Stream<'s>>, usize)];
 
+/// Streams once they are open.
+pub type OpenStreams<'s> = Vec<Option<OpenStream<'s>>>;
+
 /// Who makes a stream.
 #[derive(Clone, Copy)]
 enum Maker {
@@ -81,7 +84,7 @@ impl Stream<'_> {
     /// Opens the stream to append what another node has appended, created if it is missing. A
     /// primary has it; but where code of another module appended to it in the middle of its end,
     /// the server handed that end over afterwards. Foreign code may run in it, after which
-    /// `is_as_judged` looks at the sale, see [`super::outbox::open_all`].
+    /// `is_as_judged` looks at the sale, see [`open_all`].
     pub fn open_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'_>> {
         self.open()
             .or_else(|instead| {
@@ -108,9 +111,33 @@ impl Stream<'_> {
     }
 }
 
+/// Makes the streams ready and opens them to append to them, or says which takes nothing. No sale
+/// may be open: foreign code may run in it. `is_as_judged` looks at the sales once it has run, and
+/// before a stream is open, which could not be closed any more where foreign code took it away.
+pub fn open_all<'s>(
+    wanted: &Wanted<'s>,
+    is_as_judged: impl FnOnce() -> bool,
+) -> Result<OpenStreams<'s>, (usize, NotTaken)> {
+    ready(wanted)?;
+    if !is_as_judged() {
+        return Err((0, NotTaken::Changed));
+    }
+    let mut open = OpenStreams::new();
+    for (index, (stream, _)) in wanted.iter().enumerate() {
+        let Ok(stream) = stream.map(Stream::open).transpose() else {
+            // It was there and is not: its time to live was over just now, foreign code ran, and
+            // nothing is known of the values of those that are open.
+            open.into_iter().flatten().for_each(OpenStream::abandon);
+            return Err((index, NotTaken::Changed));
+        };
+        open.push(stream);
+    }
+    Ok(open)
+}
+
 /// Sees to it that each of the streams is there and takes so many entries; or says which is not.
 /// All are looked at before one is made. No sale may be open: foreign code may run in it.
-pub(super) fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
     let all = || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.0?)));
     // A single entry is taken or not. Of more the first ones, taken back, would have raised the
     // stream's last id for nothing.

@@ -374,11 +374,11 @@ fn asked_by_grab<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReqTag<'de
 }
 
 fn users<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de [u8]>, D::Error> {
-    wire::several(from, USERS_PER_EFFECT_MAX, |wire::User(user)| Some(user))
+    wire::sequence(from, USERS_PER_EFFECT_MAX, |wire::User(user)| Some(user))
 }
 
 fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
-    wire::several(from, DRAW_AMOUNTS_MAX as usize, |wire::Integer(amount)| Some(amount))
+    wire::sequence(from, DRAW_AMOUNTS_MAX as usize, |wire::Integer(amount)| Some(amount))
 }
 
 mod seqs {
@@ -389,6 +389,6 @@ mod seqs {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Seqs, D::Error> {
-        wire::several(from, EFFECTS_PER_APPLY_MAX, |wire::Integer(seq)| Some(seq))
+        wire::sequence(from, EFFECTS_PER_APPLY_MAX, |wire::Integer(seq)| Some(seq))
     }
 }

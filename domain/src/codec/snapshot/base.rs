@@ -79,7 +79,7 @@ pub(super) struct RoundsOver {
 
 fn totals<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Total>, D::Error> {
     // The stored round is listed too.
-    wire::several(from, ROUND_TOTALS_MAX - 1, Some::<Total>)
+    wire::sequence(from, ROUND_TOTALS_MAX - 1, Some::<Total>)
 }
 
 impl Sale {
@@ -239,7 +239,7 @@ pub struct RoundStart {
 }
 
 fn epochs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u64)>, D::Error> {
-    wire::several(from, u32::MAX as usize, |(first, wire::Integer(epoch))| Some((first, epoch)))
+    wire::sequence(from, u32::MAX as usize, |(first, wire::Integer(epoch))| Some((first, epoch)))
 }
 
 impl Sale {

@@ -63,7 +63,7 @@ struct Form<'a> {
 
 fn standings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Standing<'de>>, D::Error> {
     let is_possible = |grant: &Standing<'_>| grant.state != State::Held || grant.held_until != 0;
-    wire::several(from, GRANTS_PER_PIECE_MAX, |grant| Some(grant).filter(is_possible))
+    wire::sequence(from, GRANTS_PER_PIECE_MAX, |grant| Some(grant).filter(is_possible))
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Grants<'a> {

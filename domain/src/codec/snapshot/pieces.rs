@@ -81,31 +81,31 @@ pub(super) fn waiters<'de, D>(from: D) -> Result<Vec<StandingWaiter<'de>>, D::Er
 where
     D: Deserializer<'de>,
 {
-    wire::several(from, WAITERS_PER_PIECE, Some::<StandingWaiter<'de>>)
+    wire::sequence(from, WAITERS_PER_PIECE, Some::<StandingWaiter<'de>>)
 }
 
 pub(super) fn restock_ids<'de, D>(from: D) -> Result<Vec<RestockId<'de>>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    wire::several(from, RESTOCKS_KEPT_MAX, |id: RestockId<'de>| id.is_possible().then_some(id))
+    wire::sequence(from, RESTOCKS_KEPT_MAX, |id: RestockId<'de>| id.is_possible().then_some(id))
 }
 
 pub(super) fn fences<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Fence<'de>>, D::Error> {
-    wire::several(from, FENCES_PER_PIECE, Some::<Fence<'de>>)
+    wire::sequence(from, FENCES_PER_PIECE, Some::<Fence<'de>>)
 }
 
 fn users<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Listed<'de>>, D::Error> {
-    wire::several(from, USERS_PER_PIECE, Some::<Listed<'de>>)
+    wire::sequence(from, USERS_PER_PIECE, Some::<Listed<'de>>)
 }
 
 pub(super) fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     let drawable = |wire::Integer(amount)| (amount > 0).then_some(amount);
-    wire::several(from, AMOUNTS_PER_PIECE, drawable)
+    wire::sequence(from, AMOUNTS_PER_PIECE, drawable)
 }
 
 pub(super) fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Pair>, D::Error> {
-    wire::several(from, usize::from(PARTS_MAX) - 1, Some::<Pair>)
+    wire::sequence(from, usize::from(PARTS_MAX) - 1, Some::<Pair>)
 }
 
 fn check(holds: bool) -> Result<(), Refused> {
