@@ -1,5 +1,6 @@
 //! How a command gets at the sale of its key: [`show`] for those that only read, and the way of
-//! every command that may change it, and of the sweeper ([`expire`]).
+//! every command that may change one that is there, and of the sweeper ([`expire`]). INIT of a new
+//! sale and APPLY take the same steps in files of their own.
 //!
 //! 1. The sale is opened and decides: an outcome and, when anything is to change, a plan. [`run`],
 //!    [`take`]
@@ -82,7 +83,7 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let sale = key.sale()?;
     let Decision { outcome, plan } = &sale.decide(request, now);
     let shown = sale.masked(request, *outcome);
-    // Attempts are GRABs: an IMPORT comes to GRANTED or REPLAY, too, but nobody tried to buy.
+    // Who grabs attempts to buy. An IMPORT comes to GRANTED or REPLAY, too, but nobody tried.
     let attempt = match request {
         Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),
         Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
@@ -252,12 +253,11 @@ fn commit<'s>(
         }
         false => commit_with_extras(sale, plan, now),
     };
-    let settled = holds.saturating_sub(sale.holds_len());
     let expired = sale.tallies().expired - expired;
     if expired > 0 {
         counts::EXPIRED.fetch_add(expired, Relaxed);
     }
-    Committed { entries, settled, look_at, is_urgent }
+    Committed { entries, expired, look_at, is_urgent }
 }
 
 /// Commits the plan of a sale that may have rounds and a waiting list. Answers when the sweeper
@@ -277,8 +277,8 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
 /// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
 const RETRY_MS: u64 = 1000;
 
-/// What happens by itself, for the sweeper: lets at most `most` due holds expire of the sale at the
-/// call's key, or begins its next round.
+/// What happens by itself, for the sweeper: the next round of the sale at the call's key begins, or
+/// at most `most` of its due holds expire, and those who wait are served.
 pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let mut key = call.open(KEY);
@@ -289,20 +289,20 @@ pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
     sale.forget_look();
     let decision = sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
     if matches!(decision.outcome, Outcome::Misuse(_)) {
-        return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+        return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     }
     let Some(plan) = &decision.plan else {
         let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
-        return Swept { settled: 0, next_look };
+        return Swept { expired: 0, next_look };
     };
     let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));
     drop(key);
     let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream };
     let Ok(mut committed) = commit_one(call, &task, &now) else {
-        return Swept { settled: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+        return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     };
     // The sweeper keeps the deadline itself.
-    let swept = Swept { settled: committed.settled as usize, next_look: committed.look_at.take() };
+    let swept = Swept { expired: committed.expired as usize, next_look: committed.look_at.take() };
     call.replicate(KEY, plan, &committed);
     call.signal(KEY, &committed);
     call.notify(KEY, plan, &committed);

@@ -41,8 +41,8 @@ const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may
 pub struct Committed<'s> {
     /// Entries that were appended.
     pub entries: Appended<'s>,
-    /// Holds that ended.
-    pub settled: u64,
+    /// Holds that expired.
+    pub expired: u64,
     /// When the sweeper must look at the sale.
     pub look_at: Option<u64>,
     /// Whether it must at once: somebody waits for what is there.

@@ -21,12 +21,13 @@ use super::value::key::Peek;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Holds that expired.
-    pub settled: usize,
+    pub expired: usize,
     /// When to look at this sale again, Unix ms.
     pub next_look: Option<u64>,
 }
 
-/// Lets at most so many due holds expire of the sale at the first argument of the call.
+/// Does what is due of the sale at the first argument of the call; of its holds, at most so many
+/// expire by the clock alone.
 pub type Sweep = fn(&mut Call<'_>, usize) -> Swept;
 
 /// Holds settled of one sale before the next one is swept.
@@ -87,7 +88,7 @@ fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
             true => sweep_one(ctx, *sweep, &key, most),
             false => Swept::default(),
         };
-        left -= swept.settled.min(left);
+        left -= swept.expired.min(left);
         // One that is due again waits until the others were swept.
         timer::put_back(lock, swept.next_look.map(|next| next.max(now_ms + 1)));
         if left == 0 || started.elapsed() > TICK_BUDGET {
@@ -105,7 +106,7 @@ fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, key: &[u8], most: usize) -> Swept {
     let next_look = clock_ms() + FOREIGN_SLOT_MS;
     // SAFETY: the name lives until the end, and nobody else borrows the value.
     let mut peek = unsafe { Peek::at(ctx, name.raw()) };
-    Swept { settled: 0, next_look: peek.value().map(|_| next_look) }
+    Swept { expired: 0, next_look: peek.value().map(|_| next_look) }
 }
 
 /// Whether this node owns the key's slot. A slot that is moving belongs to the node it comes from.

@@ -39,7 +39,7 @@ pub struct Grant<'a> {
     pub held_until: u64,
     /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
-    /// The run of the primary that granted it.
+    /// The epoch of the primary that granted it.
     pub epoch: u64,
     /// The round in which it was granted, 0 in a sale without rounds.
     pub round: u64,
@@ -170,7 +170,7 @@ impl Ledger {
         self.users.len()
     }
 
-    /// Distinct request ids.
+    /// Pairs of a user and a request id.
     pub fn requests(&self) -> u64 {
         self.reqs.len()
     }

@@ -59,7 +59,7 @@ pub struct ReqTag<'a> {
     pub asked: Asked,
 }
 
-/// A grant to be written.
+/// A grant as its record has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// The user's id, 1 to 256 bytes.

@@ -269,7 +269,8 @@ fn has_room_for(sale: &Sale, list: List, users: usize) -> bool {
 }
 
 /// Whether one of many changes can't be checked before the others are made: two bring the same
-/// new request id, two change the terms, or two move units between parts.
+/// new request id, change the terms, move units between parts or join the list, or one joins it
+/// while the terms change.
 fn are_entangled(changes: &[Change<'_>]) -> bool {
     if changes.len() < 2 {
         return false;

@@ -192,7 +192,8 @@ impl Sale {
 /// What comes before a decision's own effect: due holds that it lets expire, and a first admission.
 pub(crate) struct DueHolds<'s, 'a> {
     pub seqs: Seqs,
-    /// The numbers once the holds have expired. Mostly none is due: then they are the sale's own.
+    /// The numbers once those of the stored round have expired. Mostly none is due: then they are
+    /// the sale's own.
     pub balances: Cow<'s, Balances>,
     /// Deadline and seq of the last of the user's own holds among them.
     own_to: (u64, u32),
@@ -293,8 +294,8 @@ impl Sale {
         }
     }
 
-    /// Lets due holds of others than `user` expire, the earliest first, until there is `enough`.
-    /// Their own have expired before, or most of them.
+    /// Lets further due holds expire, the earliest first, until there is `enough`: those of others
+    /// than `user`, whose own have gone before, and those of their own that were too many.
     #[inline]
     pub(crate) fn expire_until(
         &self,

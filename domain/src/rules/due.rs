@@ -10,7 +10,8 @@ use crate::Sale;
 
 /// Holds that are due.
 impl Sale {
-    /// Judges nothing but the clock: lets at most `most` holds expire that are due.
+    /// Judges nothing but the clock: lets at most `most` holds expire that are due. Where somebody
+    /// waits, also makes offers, drops entries, and lets further holds expire that are in their way.
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let most = if self.awaits == 0 { most } else { 0 };
@@ -72,7 +73,8 @@ impl Sale {
 
 /// When something happens by itself.
 impl Sale {
-    /// The next moment at which something happens by itself: a hold runs out or a round begins.
+    /// The next moment at which something happens by itself: a hold runs out, a round begins, or
+    /// something is to be done for those who wait.
     pub fn next_due(&self) -> Option<u64> {
         let next_round =
             self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));

@@ -185,7 +185,7 @@ impl<'s> Service<'s> {
         }
     }
 
-    /// Notes that a hold has expired in this step.
+    /// Notes the state that a grant has come to in this step.
     fn note_moved(&mut self, seq: u64, to: State) {
         self.moved.insert(seq, to);
         let Some(grant) = self.sale.ledger.grant(seq) else { return };

@@ -3,8 +3,8 @@
 //!
 //! The base has everything but the lists; every further piece is a bounded part of a list. A sale
 //! rebuilt from its base alone is lawful with all units available and none granted; each piece of
-//! grants then moves units as grants did, and each piece advances the version by one, so that a
-//! rewritten log is an ordinary sequence of effects that ends at the sale's version.
+//! grants then moves units as grants did, and each piece but `Refusals` advances the version by
+//! one, so that a rewritten log is an ordinary sequence of effects that ends at the sale's version.
 //!
 //! The pieces come in this order, `*` any number of them:
 //!
