@@ -11,7 +11,7 @@ use crate::Sale;
 /// Holds that are due.
 impl Sale {
     /// Judges nothing but the clock: lets at most `most` holds expire that are due. Where somebody
-    /// waits, also makes offers, drops entries, and lets further holds expire that are in their way.
+    /// waits, also makes offers, drops entries, and lets further holds expire for them.
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let most = if self.awaits == 0 { most } else { 0 };

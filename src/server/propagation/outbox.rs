@@ -1,11 +1,11 @@
-//! Appending to the outbox: the entries of a change, or neither them nor the change; but who follows
-//! a primary leaves out what the stream does not take.
+//! Appending to the outbox: the entries of a change, or neither them nor the change; but who
+//! follows a primary leaves out what the stream does not take.
 //!
-//! Streams are made ready first, see [`super::stream`], and stay open until the sale is opened
-//! and they have taken their entries. Entries are appended to the open stream, which runs no code of other modules: never by
-//! a call of XADD, and never to a stream that is missing, because the server would notify of `new`
-//! in the middle. The stream id of the first goes out with the change, and every other node appends
-//! the same entries under the same ids.
+//! Streams are made ready first, see [`super::stream`], and stay open until the sale is opened and
+//! they have taken their entries. Entries are appended to the open stream, which runs no code of
+//! other modules: never by a call of XADD, and never to a stream that is missing, because the
+//! server would notify of `new` in the middle. The stream id of the first goes out with the
+//! change, and every other node appends the same entries under the same ids.
 
 use std::os::raw::c_int;
 use std::ptr;

@@ -21,8 +21,8 @@ use crate::parts::{sums, Pair};
 use crate::waitlist::Waiter;
 use crate::Sale;
 
-/// Whether the version counts at least the INIT, every grant, and all that is in two lists: each was
-/// a change. So it has room for the pieces of the sale, however they are cut.
+/// Whether the version counts at least the INIT, every grant, and all that is in two lists: each
+/// was a change. So it has room for the pieces of the sale, however they are cut.
 pub fn counts_all(balances: &Balances, listed: u64, also_listed: u64) -> bool {
     balances.version > balances.grants.saturating_add(listed).saturating_add(also_listed)
 }
