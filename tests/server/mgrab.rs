@@ -291,3 +291,18 @@ fn a_round_that_begins_first_counts_nothing() {
     assert_eq!(["x", "y"].map(|key| counter(&mut conn, key, "attempts")), [1, 1]);
     assert_eq!(server.info("seckill", "seckill_granted"), "2");
 }
+
+#[test]
+fn who_watches_any_of_the_sales_is_signalled() {
+    let server = Server::start();
+    let (mut conn, mut watcher) = (server.conn(), server.conn());
+    for key in ["a", "b"] {
+        assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10 LIMIT 0")), "+OK");
+    }
+    for key in ["a", "b"] {
+        let watch = format!("WATCH {key}");
+        watcher.check(&[(watch.as_str(), "+OK"), ("MULTI", "+OK"), ("PING", "+QUEUED")]);
+        assert!(!conn.cmd("SECKILL.MGRAB ann 2 a b").is_error());
+        assert_eq!(watcher.call("EXEC"), "nil", "{key}");
+    }
+}
