@@ -1,9 +1,9 @@
 //! One call of a command: its arguments as bytes, its clock, what it may do, and its reply.
 
 use std::os::raw::c_int;
-use std::ptr;
+use std::sync::atomic::Ordering;
 
-use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleString};
 
 use super::data_set::timer;
 use super::ffi::api::{clock_ms, with_c_str, OwnString};
@@ -31,6 +31,9 @@ const NOT_REPLICATED: &str =
 /// nothing for it.
 static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
 
+/// How a key is opened whose sale may change.
+const CHANGE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
+
 /// Scratch space is kept between calls up to this size.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
@@ -55,7 +58,6 @@ pub struct Call<'a> {
     /// The arguments without the command's name, as the server has them.
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
-    now: Option<Now>,
 }
 
 impl<'a> Call<'a> {
@@ -65,7 +67,7 @@ impl<'a> Call<'a> {
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
-        Call { ctx, strings, args, now: None }
+        Call { ctx, strings, args }
     }
 
     /// The arguments, without the command's name.
@@ -73,32 +75,27 @@ impl<'a> Call<'a> {
         self.args
     }
 
-    /// The moment of this call: the clock is read once.
-    pub fn now(&mut self) -> Now {
-        *self.now.get_or_insert_with(|| Now { clock_ms: clock_ms(), run: epoch::run() })
+    /// The moment of this call, which each command takes once.
+    pub fn now(&self) -> Now {
+        Now { clock_ms: clock_ms(), run: epoch::RUN.load(Ordering::Relaxed) }
     }
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
     pub fn reply(&self) -> Reply<'a> {
-        Reply::new(self.ctx)
+        Reply { ctx: self.ctx }
     }
 
     /// Opens the key that `args()[arg]` names for writing. The call stands still until the key is
     /// dropped: replicate, signal and notify afterwards.
     pub fn open(&mut self, arg: usize) -> Key<'_> {
-        Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
+        // SAFETY: the name is alive during the call, which can't open the key again meanwhile.
+        unsafe { Key::open(self.ctx, self.name(arg), CHANGE) }
     }
 
     /// The same for reading alone.
     pub fn view(&mut self, arg: usize) -> View<'_> {
-        View::new(self.opened(arg, raw::REDISMODULE_READ))
-    }
-
-    /// Whoever takes the key closes it. Null for a missing key that is opened for reading.
-    fn opened(&self, arg: usize, mode: u32) -> *mut RedisModuleKey {
-        let Some(name) = self.name(arg) else { return ptr::null_mut() };
-        // SAFETY: the name is alive during the call.
-        unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), name, mode as c_int) }
+        // SAFETY: as above.
+        View(unsafe { Key::open(self.ctx, self.name(arg), raw::REDISMODULE_READ as c_int) })
     }
 
     /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
@@ -115,10 +112,9 @@ impl<'a> Call<'a> {
             let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
-            keys.push(match is_repeated {
-                true => Key::new(ptr::null_mut()),
-                false => Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)),
-            });
+            let name = self.name(arg).filter(|_| !is_repeated);
+            // SAFETY: the names are alive during the call, and each is of another key.
+            keys.push(unsafe { Key::open(self.ctx, name, CHANGE) });
             seen.push(arg);
         }
         keys
@@ -129,12 +125,11 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
         let Some(key) = self.name(key_arg) else { return };
-        let entries = committed.entries.place();
         SCRATCH.with(self.ctx.lock(), |scratch| {
             let mut done = 0;
             for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
                 scratch.clear();
-                plan.position(done..done + part.len(), entries).encode(scratch);
+                plan.position(done..done + part.len(), committed.entries.first).encode(scratch);
                 done += part.len();
                 let status = match part {
                     [change] => {
@@ -172,7 +167,7 @@ impl<'a> Call<'a> {
     /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
     /// open.
     pub fn outbox(&self) -> Outbox<'a> {
-        Outbox::new(self.ctx, self.strings, self.args)
+        Outbox { ctx: self.ctx, strings: self.strings, args: self.args }
     }
 
     /// Replicates this very call.
@@ -319,19 +314,17 @@ impl<'a> Reply<'a> {
 
     /// An integer of the domain: at most 2^53 - 1.
     pub fn number(self, number: u64) {
-        self.int(i64::try_from(number).unwrap_or(i64::MAX));
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) });
     }
 
-    /// A bulk string.
-    pub fn bytes(self, bytes: &[u8]) {
+    /// A bulk string of a text or of bytes.
+    pub fn bulk(self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
         let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: the server copies the bytes.
         taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) });
-    }
-
-    /// A bulk string of text.
-    pub fn text(self, text: &str) {
-        self.bytes(text.as_bytes());
     }
 
     /// A null.
