@@ -38,13 +38,19 @@ impl Sale {
         }
         if let Some(run) = plan.run {
             self.run = run;
+            // Here its entries are appended first.
+            self.outbox_failed &= plan.events.is_empty();
         }
         if self.extras.is_some() {
-            self.tidy_rounds(plan);
+            self.keep_rounds(plan);
         }
         debug_assert!(self.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
-        debug_assert!(!self.is_whole() || self.pairs_agree(), "{:?}", self.pairs);
+        debug_assert!(
+            self.escrow.is_none() || !self.is_whole() || self.pairs_agree(),
+            "{:?}",
+            self.pairs
+        );
     }
 
     /// Makes an effect. `new_grant`: where its grant belongs, if that is known; `restocked`: what
@@ -139,7 +145,6 @@ impl Sale {
         let Granting { user, req, qty, hold_ms } = *grant;
         let (state, held_until) = state_at(hold_ms, at);
         let epoch = self.balances.epoch;
-        self.ledger.forget_announced_epochs();
         self.ledger.push(&NewGrant { user, req, qty, state, at, held_until, epoch }, places);
     }
 
@@ -180,7 +185,7 @@ impl Sale {
     }
 
     /// Takes over the numbers of older rounds and lets go of those that are not kept.
-    fn tidy_rounds(&mut self, plan: &Plan<'_>) {
+    fn keep_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = plan.more.iter().flat_map(|more| &more.older);
         touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));

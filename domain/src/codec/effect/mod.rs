@@ -22,7 +22,7 @@ use crate::codec::snapshot::Piece;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{Refused, State};
-use crate::model::wire;
+use crate::model::wire::{self, End};
 use crate::request::{Terms, TermsChange};
 use crate::waitlist::Reason;
 
@@ -70,7 +70,8 @@ impl<'a> Change<'a> {
             None => Form::V1 { elapsed_ms, effect },
             Some(epoch) => Form::V1Begins { elapsed_ms, epoch, effect },
         };
-        wire::encode(&form, out);
+        let written = postcard::serialize_with_flavor(&form, End(out));
+        debug_assert_eq!(written, Ok(()), "a change of ours can be written");
     }
 
     /// Reads what [`Change::encode`] wrote, or tells that it is something else.
