@@ -195,11 +195,11 @@ impl Ledger {
 
 /// What happens to grants.
 impl Ledger {
-    /// Appends a grant and returns its seq. The caller has checked the bounds of what it appends
-    /// and that the request id is new for this user. `places` are where they belong if they were
-    /// looked up. Compiled into the caller, who knows more of the grant.
+    /// Appends a grant. The caller has checked the bounds of what it appends and that the request
+    /// id is new for this user. `places` are where they belong if they were looked up. Compiled
+    /// into the caller, who knows more of the grant.
     #[inline(always)]
-    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) -> u64 {
+    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) {
         let looked_up;
         let Places { user: found, req } = match places {
             Some(places) => places,
@@ -238,7 +238,6 @@ impl Ledger {
                 _ => self.reqs.insert(self.hash_of(found.hash, tag.id), value),
             }
         }
-        seq.into()
     }
 
     /// Enters a grant of a user who has others, which `entry` leads to.
@@ -262,9 +261,8 @@ impl Ledger {
     }
 
     /// Moves a grant to another state. `held_until` is its deadline from now on, if it is held.
-    /// False when there is no such grant.
-    pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) -> bool {
-        let Some(before) = self.grant(seq) else { return false };
+    pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) {
+        let Some(before) = self.grant(seq) else { return };
         let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
         let found = self.find(before.user);
         let number = seq as u32;
@@ -291,6 +289,5 @@ impl Ledger {
         }
         self.winners += u64::from(has_live && !had_live);
         self.winners -= u64::from(had_live && !has_live);
-        true
     }
 }

@@ -42,7 +42,7 @@ impl Sale {
             self.outbox_failed &= plan.events.is_empty();
         }
         if self.extras.is_some() {
-            self.keep_rounds(plan);
+            self.update_rounds(plan);
         }
         debug_assert!(self.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
@@ -65,7 +65,7 @@ impl Sale {
         match effect {
             Effect::Grant(grant) => {
                 self.record(grant, self.balances.t, new_grant);
-                count(&mut self.tallies.granted);
+                self.tallies.granted += 1;
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
@@ -124,7 +124,7 @@ impl Sale {
 
     /// Adds a piece of a rewritten sale.
     fn add(&mut self, piece: &Piece<'_>) {
-        self.awaits -= u64::from(!matches!(piece, Piece::Base(_)));
+        self.awaits -= 1;
         match piece {
             Piece::RestockIds(kept) => self.add_restock_ids(kept),
             Piece::Fences(added) => added.iter().for_each(|fence| self.fences.load(fence)),
@@ -185,7 +185,7 @@ impl Sale {
     }
 
     /// Takes over the numbers of older rounds and lets go of those that are not kept.
-    fn keep_rounds(&mut self, plan: &Plan<'_>) {
+    fn update_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = plan.more.iter().flat_map(|more| &more.older);
         touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));
@@ -197,7 +197,7 @@ impl Sale {
         self.ledger_of(seq).set_state(seq, State::Sold, 0);
         let qty = self.qty_of(seq);
         if let Some(amounts) = self.amounts_mut() {
-            amounts.take(qty);
+            amounts.remove(qty);
         }
         count(&mut self.tallies.reclaimed);
     }

@@ -1,7 +1,6 @@
 //! Working out what changes come to, one after the other: numbers, states and events.
 
 use crate::codec::effect::{state_at, Changes, Effect, Granting, Importing};
-use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::Places;
 use crate::model::balances::{Balances, Escrow};
@@ -77,8 +76,7 @@ impl<'s> Planner<'s> {
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
             Effect::Pass { .. } => Ok(()),
             // A sale begins with these, and a log is rewritten as them: neither is planned here.
-            Effect::Init(_) | Effect::Piece(Piece::Base(_)) => Err(Refused::Place),
-            Effect::Piece(_) => Err(Refused::Law),
+            Effect::Init(_) | Effect::Piece(_) => Err(Refused::Place),
         }
     }
 

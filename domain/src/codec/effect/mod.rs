@@ -307,10 +307,14 @@ pub struct Granting<'a> {
     pub hold_ms: u64,
 }
 
-impl Effect<'_> {
-    /// Whether it is a further piece of a rewritten sale.
-    pub fn is_piece(&self) -> bool {
-        matches!(self, Effect::Piece(piece) if !matches!(piece, Piece::Base(_)))
+impl<'a> Effect<'a> {
+    /// The further piece of a rewritten sale that it is, if it is one.
+    pub fn piece(&self) -> Option<&Piece<'a>> {
+        match self {
+            Effect::Piece(Piece::Base(_)) => None,
+            Effect::Piece(piece) => Some(piece),
+            _ => None,
+        }
     }
 }
 
