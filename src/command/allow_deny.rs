@@ -1,6 +1,6 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -65,8 +65,8 @@ fn answer(call: &mut Call<'_>, list: List) {
 fn parse<'a>(args: &'a [&'a [u8]], list: List) -> Parsed<ListChange<'a>> {
     let mut args = Args::after_key(args);
     let word = args.bytes()?;
-    let add = is(word, "ADD");
-    if !add && !is(word, "REMOVE") {
+    let add = word.eq_ignore_ascii_case(b"ADD");
+    if !add && !word.eq_ignore_ascii_case(b"REMOVE") {
         return Err(errors::SYNTAX);
     }
     let users = args.rest();

@@ -42,7 +42,7 @@ impl<'a> Args<'a> {
 
     /// Whether the next argument is the word `name`; if so it is read.
     pub fn accept(&mut self, name: &str) -> bool {
-        let next = self.rest.first().is_some_and(|word| is(word, name));
+        let next = self.rest.first().is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
         if next {
             self.option();
         }
@@ -146,41 +146,28 @@ impl<'a> Args<'a> {
 
     /// One to `max` bytes.
     fn id(&mut self, max: usize, error: &'static str) -> Parsed<&'a [u8]> {
-        let id = self.bytes()?;
+        let id = self.option().ok_or(errors::SYNTAX)?;
         (1..=max).contains(&id.len()).then_some(id).ok_or(error)
     }
 
     /// Which grant is meant, and whether RECLAIM was said: SEQ n, REQ id, or neither.
     pub fn which(&mut self, may_reclaim: bool) -> Parsed<(Which<'a>, bool)> {
-        let (mut which, mut reclaim) = (None, None);
+        let (mut which, mut reclaim) = (None, false);
         while let Some(name) = self.option() {
-            if is(name, "SEQ") {
-                self.once(&mut which, |args| args.count().map(Which::Seq))?;
-            } else if is(name, "REQ") {
-                self.once(&mut which, |args| args.req().map(Which::Req))?;
-            } else if may_reclaim && is(name, "RECLAIM") {
-                self.once(&mut reclaim, |_| Ok(()))?;
+            if name.eq_ignore_ascii_case(b"SEQ") && which.is_none() {
+                which = Some(Which::Seq(self.count()?));
+            } else if name.eq_ignore_ascii_case(b"REQ") && which.is_none() {
+                which = Some(Which::Req(self.req()?));
+            } else if may_reclaim && !reclaim && name.eq_ignore_ascii_case(b"RECLAIM") {
+                reclaim = true;
             } else {
                 return Err(errors::SYNTAX);
             }
         }
-        if reclaim.is_some() && which.is_none() {
+        if reclaim && which.is_none() {
             return Err(errors::SYNTAX);
         }
-        Ok((which.unwrap_or(Which::Only), reclaim.is_some()))
-    }
-
-    /// Reads the value of an option that may come once.
-    pub fn once<T>(
-        &mut self,
-        slot: &mut Option<T>,
-        read: impl FnOnce(&mut Self) -> Parsed<T>,
-    ) -> Parsed<()> {
-        if slot.is_some() {
-            return Err(errors::SYNTAX);
-        }
-        *slot = Some(read(self)?);
-        Ok(())
+        Ok((which.unwrap_or(Which::Only), reclaim))
     }
 
     /// COUNT with 1 to `max`, if it is said, and nothing behind it.
@@ -201,11 +188,6 @@ impl<'a> Args<'a> {
             Err(errors::SYNTAX)
         }
     }
-}
-
-/// Whether `word` is the option `name`, in upper or lower case.
-pub fn is(word: &[u8], name: &str) -> bool {
-    word.eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// Plain decimal: no sign, no space, no leading zero, at most 2^53-1.

@@ -34,14 +34,14 @@ fn write(audit: &Audit, reply: Reply<'_>) {
     ];
     reply.map(numbers.len() + 1);
     for (name, number) in numbers {
-        reply.text(name);
+        reply.bulk(name);
         reply.number(number);
     }
-    reply.text("differences");
+    reply.bulk("differences");
     reply.array(audit.differences.len());
     for difference in &audit.differences {
         reply.array(3);
-        reply.text(difference.field);
+        reply.bulk(difference.field);
         reply.number(difference.stored);
         reply.number(difference.counted);
     }

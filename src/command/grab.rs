@@ -1,7 +1,7 @@
 //! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]`: check, decrement and record
 //! in one step; or else a place on the waiting list.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::errors;
 use super::pipeline;
 use super::vocabulary::{self, Arg, ArgKind, Spec};
@@ -91,26 +91,26 @@ fn run(call: &mut Call<'_>) {
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Request<'a>> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
-    let (mut amount, mut req, mut wait, mut until) = (None, None, None, None);
+    let (mut amount, mut req, mut wait, mut until) = (None, None, false, None);
     while let Some(name) = args.option() {
-        if is(name, "QTY") {
-            args.once(&mut amount, |args| args.count().map(Amount::Exactly))?;
-        } else if is(name, "UPTO") {
-            args.once(&mut amount, |args| args.count().map(Amount::UpTo))?;
-        } else if is(name, "REQ") {
-            args.once(&mut req, Args::req)?;
-        } else if is(name, "WAIT") {
-            args.once(&mut wait, |_| Ok(()))?;
-        } else if is(name, "UNTIL") {
-            args.once(&mut until, |args| args.moment(TIME_MS_MAX, errors::UNTIL_OUT_OF_RANGE))?;
+        if name.eq_ignore_ascii_case(b"QTY") && amount.is_none() {
+            amount = Some(Amount::Exactly(args.count()?));
+        } else if name.eq_ignore_ascii_case(b"UPTO") && amount.is_none() {
+            amount = Some(Amount::UpTo(args.count()?));
+        } else if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
+            req = Some(args.req()?);
+        } else if name.eq_ignore_ascii_case(b"WAIT") && !wait {
+            wait = true;
+        } else if name.eq_ignore_ascii_case(b"UNTIL") && until.is_none() {
+            until = Some(args.moment(TIME_MS_MAX, errors::UNTIL_OUT_OF_RANGE)?);
         } else {
             return Err(errors::SYNTAX);
         }
     }
     let grab = Grab { user, amount: amount.unwrap_or(Amount::Unsaid), req };
     match (wait, until) {
-        (None, None) => Ok(Request::Grab(grab)),
-        (Some(()), _) if req.is_some() && !matches!(grab.amount, Amount::UpTo(_)) => {
+        (false, None) => Ok(Request::Grab(grab)),
+        (true, _) if req.is_some() && !matches!(grab.amount, Amount::UpTo(_)) => {
             Ok(Request::Wait(Wait { grab, until: until.unwrap_or(0) }))
         }
         _ => Err(errors::SYNTAX),

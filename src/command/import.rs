@@ -1,7 +1,7 @@
 //! `SECKILL.IMPORT key user qty REQ id [AT ms] [NODEFICIT]`: re-enters a grant that the shop's
 //! database knows and Redis lost.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
@@ -59,18 +59,18 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
     let qty = args.count()?;
-    let (mut req, mut at, mut no_deficit) = (None, None, None);
+    let (mut req, mut at, mut no_deficit) = (None, None, false);
     while let Some(name) = args.option() {
-        if is(name, "REQ") {
-            args.once(&mut req, Args::req)?;
-        } else if is(name, "AT") {
-            args.once(&mut at, |args| args.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE))?;
-        } else if is(name, "NODEFICIT") {
-            args.once(&mut no_deficit, |_| Ok(()))?;
+        if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
+            req = Some(args.req()?);
+        } else if name.eq_ignore_ascii_case(b"AT") && at.is_none() {
+            at = Some(args.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE)?);
+        } else if name.eq_ignore_ascii_case(b"NODEFICIT") && !no_deficit {
+            no_deficit = true;
         } else {
             return Err(errors::SYNTAX);
         }
     }
     let req = req.ok_or(errors::SYNTAX)?;
-    Ok(Import { user, qty, req, at, no_deficit: no_deficit.is_some() })
+    Ok(Import { user, qty, req, at, no_deficit })
 }

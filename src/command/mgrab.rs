@@ -1,7 +1,7 @@
 //! `SECKILL.MGRAB user numkeys key [key ...] [QTY n [n ...]] [REQ id]`: a GRAB of several sales in
 //! one step, all or nothing.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::pipeline::{self, Attempt, Task};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, reply};
@@ -84,10 +84,10 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
     let keys = args.take(count.ok_or(errors::KEYS_TOO_MANY)?)?;
     let (mut quantities, mut req) = (None, None);
     while let Some(name) = args.option() {
-        if is(name, "QTY") {
-            args.once(&mut quantities, |args| read_quantities(args, keys.len()))?;
-        } else if is(name, "REQ") {
-            args.once(&mut req, Args::req)?;
+        if name.eq_ignore_ascii_case(b"QTY") && quantities.is_none() {
+            quantities = Some(read_quantities(&mut args, keys.len())?);
+        } else if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
+            req = Some(args.req()?);
         } else {
             return Err(errors::SYNTAX);
         }
@@ -165,13 +165,13 @@ fn take(
         MultiOutcome::NextRound => false,
         _ => true,
     };
-    let judged = parts.iter().zip(&decided.decisions).zip(streams).enumerate();
+    let judged = parts.iter().zip(&decided.decisions).zip(&streams).enumerate();
     let tasks: Vec<Task<'_, '_, '_>> = judged
         .map(|(index, ((part, Decision { outcome, plan }), stream))| Task {
             arg: part.arg,
             plan: plan.as_ref(),
             attempt: attempted(index).then_some(Attempt { outcome, amount: part.amount }),
-            stream,
+            stream: stream.as_ref(),
         })
         .collect();
     let committed = pipeline::commit_all(call, &tasks, now)?;
@@ -230,7 +230,7 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
     match outcome {
         MultiOutcome::Granted(grants) => {
             out.array(1 + grants.len());
-            out.text("GRANTED");
+            out.bulk("GRANTED");
             for (grant, available) in grants {
                 row(out, 5, grant);
                 out.number(*available);
@@ -238,7 +238,7 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
         }
         MultiOutcome::Replayed(grants) => {
             out.array(1 + grants.len());
-            out.text("REPLAY");
+            out.bulk("REPLAY");
             grants.iter().for_each(|grant| row(out, 4, grant));
         }
         MultiOutcome::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
@@ -246,7 +246,7 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
         }
         MultiOutcome::Refused { index, outcome } => {
             out.array(3);
-            out.text("REFUSED");
+            out.bulk("REFUSED");
             out.number(*index as u64);
             reply::outcome(out, outcome);
         }
@@ -261,6 +261,6 @@ fn row(out: Reply<'_>, elements: usize, grant: &GrantView) {
     out.array(elements);
     out.number(seq);
     out.number(qty);
-    out.text(state.name());
+    out.bulk(state.name());
     out.number(deadline);
 }

@@ -1,6 +1,6 @@
 //! Reading the options of INIT and ALTER.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::errors;
 use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
 use seckill_domain::draw::Draw;
@@ -31,7 +31,7 @@ pub struct Options {
     every: Option<u64>,
     offset: Option<u64>,
     lasts: Option<u64>,
-    carry: Option<()>,
+    carry: bool,
     permille: Option<u64>,
     salt: Option<Box<[u8]>>,
     /// How many arguments were left when the outbox's name was read.
@@ -50,31 +50,31 @@ impl Options {
     fn read(&mut self, args: &mut Args<'_>) -> Parsed<()> {
         let moment = |args: &mut Args<'_>| args.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS);
         while let Some(name) = args.option() {
-            let AdmissionChange { allowlist, modulo, mask, .. } = &mut self.change.admission;
-            if is(name, "ALLOWLIST") {
-                args.once(allowlist, |args| Ok(!args.accept("OFF")))?;
-            } else if is(name, "MASK") {
-                args.once(mask, |args| Ok(!args.accept("OFF")))?;
-            } else if is(name, "MOD") {
-                args.once(modulo, read_modulo)?;
-            } else if is(name, "SALT") {
-                args.once(&mut self.salt, |args| args.bytes().map(Into::into))?;
-            } else if is(name, "OPENAT") {
-                args.once(&mut self.change.open_at, moment)?;
-            } else if is(name, "CLOSEAT") {
-                args.once(&mut self.change.close_at, moment)?;
-            } else if is(name, "OUTBOX") {
-                self.left_at_outbox.get_or_insert(args.remaining());
-                args.once(&mut self.change.outbox, Args::outbox)?;
-            } else if is(name, "CARRY") {
-                args.once(&mut self.carry, |_| Ok(()))?;
-            } else if is(name, "DRAW") {
-                let amounts = &mut self.amounts;
-                args.once(&mut self.draw, |args| read_draw(args, amounts))?;
-            } else if is(name, "PART") {
-                args.once(&mut self.part, read_part)?;
-            } else if is(name, "SPLIT") {
-                args.once(&mut self.split_id, |args| args.split().map(Into::into))?;
+            let change = &mut self.change;
+            let AdmissionChange { allowlist, modulo, mask, .. } = &mut change.admission;
+            if name.eq_ignore_ascii_case(b"ALLOWLIST") && allowlist.is_none() {
+                *allowlist = Some(!args.accept("OFF"));
+            } else if name.eq_ignore_ascii_case(b"MASK") && mask.is_none() {
+                *mask = Some(!args.accept("OFF"));
+            } else if name.eq_ignore_ascii_case(b"MOD") && modulo.is_none() {
+                *modulo = Some(read_modulo(args)?);
+            } else if name.eq_ignore_ascii_case(b"SALT") && self.salt.is_none() {
+                self.salt = Some(args.bytes()?.into());
+            } else if name.eq_ignore_ascii_case(b"OPENAT") && change.open_at.is_none() {
+                change.open_at = Some(moment(args)?);
+            } else if name.eq_ignore_ascii_case(b"CLOSEAT") && change.close_at.is_none() {
+                change.close_at = Some(moment(args)?);
+            } else if name.eq_ignore_ascii_case(b"OUTBOX") && change.outbox.is_none() {
+                self.left_at_outbox = Some(args.remaining());
+                change.outbox = Some(args.outbox()?);
+            } else if name.eq_ignore_ascii_case(b"CARRY") && !self.carry {
+                self.carry = true;
+            } else if name.eq_ignore_ascii_case(b"DRAW") && self.draw.is_none() {
+                self.draw = Some(read_draw(args, &mut self.amounts)?);
+            } else if name.eq_ignore_ascii_case(b"PART") && self.part.is_none() {
+                self.part = Some(read_part(args)?);
+            } else if name.eq_ignore_ascii_case(b"SPLIT") && self.split_id.is_none() {
+                self.split_id = Some(args.split()?.into());
             } else {
                 self.read_number(name, args)?;
             }
@@ -100,8 +100,11 @@ impl Options {
             ("OFFER", &mut change.waitlist.offer_ms),
             ("OVERTAKE", &mut change.waitlist.overtake),
         ];
-        let slot = slots.into_iter().find(|(option, _)| is(name, option));
-        args.once(slot.ok_or(errors::SYNTAX)?.1, Args::integer)
+        let slot =
+            slots.into_iter().find(|(option, _)| name.eq_ignore_ascii_case(option.as_bytes()));
+        let (_, slot) = slot.filter(|(_, slot)| slot.is_none()).ok_or(errors::SYNTAX)?;
+        *slot = Some(args.integer()?);
+        Ok(())
     }
 
     /// Puts together what belongs together, and refuses terms that no sale could have. Whether
@@ -121,7 +124,7 @@ impl Options {
             }
         };
         self.schedule = match self.every {
-            None if self.offset.or(self.lasts).is_some() || self.carry.is_some() => {
+            None if self.offset.or(self.lasts).is_some() || self.carry => {
                 return Err(errors::SYNTAX);
             }
             None => None,
@@ -129,7 +132,7 @@ impl Options {
                 period_ms,
                 offset_ms: self.offset.unwrap_or(0),
                 lasts_ms: self.lasts.unwrap_or(period_ms),
-                carry: self.carry.is_some(),
+                carry: self.carry,
             }),
         };
         self.split = match (self.part, &self.split_id, self.total) {
@@ -166,13 +169,13 @@ fn read_modulo(args: &mut Args<'_>) -> Parsed<Option<Box<Modulo>>> {
 /// `PACKETS n`, `UNIFORM lo hi`, `EQUAL n` or `LIST a1 a2 ...`; MIN is an option of its own.
 fn read_draw(args: &mut Args<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
     let mode = args.bytes()?;
-    if is(mode, "PACKETS") {
+    if mode.eq_ignore_ascii_case(b"PACKETS") {
         Ok(Draw::Packets { packets: args.integer()?, min: 1 })
-    } else if is(mode, "UNIFORM") {
+    } else if mode.eq_ignore_ascii_case(b"UNIFORM") {
         Ok(Draw::Uniform { low: args.integer()?, high: args.integer()? })
-    } else if is(mode, "EQUAL") {
+    } else if mode.eq_ignore_ascii_case(b"EQUAL") {
         Ok(Draw::Equal { packets: args.integer()? })
-    } else if is(mode, "LIST") {
+    } else if mode.eq_ignore_ascii_case(b"LIST") {
         amounts.push(args.integer()?);
         while let Some(amount) = args.optional_integer()? {
             amounts.push(amount);

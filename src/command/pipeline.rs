@@ -13,7 +13,6 @@
 //!    runs from 3 until here. [`Call::replicate`], [`Call::signal`]
 //! 5. Notifications are sent, in which foreign code may run again, and the reply. [`Call::notify`]
 
-use std::slice;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::args::Parsed;
@@ -82,9 +81,9 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let mut key = call.open(KEY);
     let sale = key.sale()?;
     let Decision { outcome, plan } = &sale.decide(request, now);
-    let shown = match sale.terms().admission.mask {
-        true => sale.masked(request, *outcome),
-        false => *outcome,
+    let shown = match outcome {
+        Outcome::Denied | Outcome::Busy => sale.masked(request, *outcome),
+        _ => *outcome,
     };
     // Who grabs attempts to buy. An IMPORT comes to GRANTED or REPLAY, too, but nobody tried.
     let attempt = match request {
@@ -93,7 +92,7 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         _ => None,
     };
     let Some(plan) = plan else {
-        commit(sale, &Task { arg: KEY, plan: None, attempt, stream: None }, None, now);
+        commit(sale, None, attempt, None, now);
         return Ok(shown);
     };
     let named = match request {
@@ -101,14 +100,16 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
         _ => None,
     };
     let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, named == Some(name)));
-    let task = Task { arg: KEY, plan: Some(plan), attempt, stream };
-    let committed = if task.stream.is_none() {
-        let committed = commit(sale, &task, None, now);
-        drop(key);
-        committed
-    } else {
-        drop(key);
-        commit_one(call, &task, now)?
+    let committed = match &stream {
+        None => {
+            let committed = commit(sale, Some(plan), attempt, None, now);
+            drop(key);
+            committed
+        }
+        Some(stream) => {
+            drop(key);
+            commit_one(call, plan, attempt, stream, now)?
+        }
     };
     call.replicate(KEY, plan, &committed);
     call.signal(KEY, &committed);
@@ -126,7 +127,7 @@ pub struct Attempt<'p> {
 }
 
 /// What is to be done to one sale.
-pub struct Task<'p, 'a, 'c> {
+pub struct Task<'p, 'a, 's> {
     /// Where its key is among the arguments.
     pub arg: usize,
     /// None when nothing changes and the attempt is only counted.
@@ -134,39 +135,43 @@ pub struct Task<'p, 'a, 'c> {
     /// The attempt to buy, if it was one.
     pub attempt: Option<Attempt<'p>>,
     /// Where entries go, if there are any.
-    pub stream: Option<Stream<'c>>,
+    pub stream: Option<&'s Stream<'s>>,
 }
 
-/// Makes the task or nothing: first its stream is made ready and opened, in which foreign code may
-/// run; then the sale, which is closed, is opened, the entries are appended and the plan committed.
-pub fn commit_one<'s>(
+/// Commits a plan whose entries go to `stream`, or nothing. First the stream is made ready and
+/// opened, in which foreign code may run; then the sale at the call's key, which is closed, is
+/// opened, the entries are appended and the plan is made.
+fn commit_one<'s>(
     call: &mut Call<'_>,
-    task: &'s Task<'_, '_, '_>,
+    plan: &Plan<'_>,
+    attempt: Option<Attempt<'_>>,
+    stream: &'s Stream<'s>,
     now: &Now,
 ) -> Result<Committed<'s>, &'static str> {
     let outbox = call.outbox();
     // A stream that is there takes a single entry or not: nothing is to be asked before.
-    let is_single = task.plan.is_some_and(|plan| plan.events.len() == 1);
-    let mut stream = task.stream.as_ref().filter(|_| is_single).and_then(|it| it.open().ok());
-    if stream.is_none() {
-        stream = open_streams(call, slice::from_ref(task))?.pop().flatten();
-    }
-    let mut key = call.open(task.arg);
-    let Some(sale) = same_sale(&mut key, task.plan) else {
-        return Err(abandon(stream));
+    let mut open = match plan.events.len() {
+        1 => stream.open().ok(),
+        _ => None,
     };
-    if let Some((plan, stream)) = task.plan.zip(stream.as_mut()) {
-        if stream.append(outbox, task.arg, sale, plan, None) > 0 {
-            return Err(errors::OUTBOX_REFUSED);
-        }
+    if open.is_none() {
+        let task = Task { arg: KEY, plan: Some(plan), attempt, stream: Some(stream) };
+        open = open_streams(call, &[task])?.pop().flatten();
     }
-    Ok(commit(sale, task, stream, now))
+    let mut key = call.open(KEY);
+    let Some(sale) = same_sale(&mut key, Some(plan)) else {
+        return Err(abandon(open));
+    };
+    if open.as_mut().is_some_and(|open| open.append(outbox, KEY, sale, plan, None) > 0) {
+        return Err(errors::OUTBOX_REFUSED);
+    }
+    Ok(commit(sale, Some(plan), attempt, open, now))
 }
 
-/// The same for all `tasks` or none.
+/// The same for all `tasks` or none, some of which may have no entries.
 pub fn commit_all<'s>(
     call: &mut Call<'_>,
-    tasks: &'s [Task<'_, '_, '_>],
+    tasks: &[Task<'_, '_, 's>],
     now: &Now,
 ) -> Result<Vec<Committed<'s>>, &'static str> {
     let (outbox, mut streams) = (call.outbox(), open_streams(call, tasks)?);
@@ -183,7 +188,10 @@ pub fn commit_all<'s>(
         }
     }
     let parts = sales.into_iter().zip(tasks).zip(streams);
-    Ok(parts.map(|((sale, task), stream)| commit(sale, task, stream, now)).collect())
+    let commit_task = |((sale, task), stream): ((_, &Task<'_, '_, 's>), _)| {
+        commit(sale, task.plan, task.attempt, stream, now)
+    };
+    Ok(parts.map(commit_task).collect())
 }
 
 /// Leaves streams open whose sale is not as it was a moment ago: its time to live was over just now
@@ -196,13 +204,10 @@ fn abandon<'s>(streams: impl IntoIterator<Item = OpenStream<'s>>) -> &'static st
 /// Opens the streams of all tasks. The sales are closed: foreign code may run in it.
 fn open_streams<'s>(
     call: &mut Call<'_>,
-    tasks: &'s [Task<'_, '_, '_>],
+    tasks: &[Task<'_, '_, 's>],
 ) -> Result<OpenStreams<'s>, &'static str> {
     let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
-    let wanted = tasks.iter().map(|task| match &task.stream {
-        Some(stream) => (Some(stream), entries(task)),
-        None => (None, 0),
-    });
+    let wanted = tasks.iter().map(|task| (task.stream, task.stream.map_or(0, |_| entries(task))));
     let wanted: Vec<_> = wanted.collect();
     let is_as_judged =
         || tasks.iter().all(|task| same_sale(&mut call.open(task.arg), task.plan).is_some());
@@ -223,17 +228,18 @@ pub fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'
     key.sale().ok().filter(|sale| plan.is_none_or(|plan| plan.is_for(sale)))
 }
 
-/// Counts the attempt of a task, in the open sale that it is for and on this node, and commits its
-/// plan, once its entries are appended to `stream`. Compiled into its callers, one of which never
-/// has any.
+/// Counts an attempt, in the open sale that it was made of and on this node, and commits the plan,
+/// once its entries are appended to `stream`. Compiled into its callers, some of which never have
+/// any.
 #[inline(always)]
 fn commit<'s>(
     sale: &mut Sale,
-    task: &Task<'_, '_, '_>,
+    plan: Option<&Plan<'_>>,
+    attempt: Option<Attempt<'_>>,
     stream: Option<OpenStream<'s>>,
     now: &Now,
 ) -> Committed<'s> {
-    if let Some(Attempt { outcome, amount }) = task.attempt {
+    if let Some(Attempt { outcome, amount }) = attempt {
         let counter = match outcome {
             // A change counts itself in its sale.
             Outcome::Granted { .. } => Some(&counts::GRANTED),
@@ -243,7 +249,7 @@ fn commit<'s>(
             counter.fetch_add(1, Relaxed);
         }
     }
-    let Some(plan) = task.plan else { return Committed::default() };
+    let Some(plan) = plan else { return Committed::default() };
     let entries = stream.map(OpenStream::close).unwrap_or_default();
     let expired = sale.tallies().expired;
     let (look_at, is_urgent) = match sale.is_plain() {
@@ -301,9 +307,18 @@ pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
         return Swept { expired: 0, next_look };
     };
     let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));
-    drop(key);
-    let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream };
-    let Ok(mut committed) = commit_one(call, &task, &now) else {
+    let committed = match &stream {
+        None => {
+            let committed = commit(sale, Some(plan), None, None, &now);
+            drop(key);
+            Ok(committed)
+        }
+        Some(stream) => {
+            drop(key);
+            commit_one(call, plan, None, stream, &now)
+        }
+    };
+    let Ok(mut committed) = committed else {
         return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     };
     // The sweeper keeps the deadline itself.

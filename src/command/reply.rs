@@ -30,7 +30,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::Busy => word(reply, "BUSY"),
         Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
             reply.array(4);
-            reply.text("WAITING");
+            reply.bulk("WAITING");
             [ticket, ahead, units_ahead].into_iter().for_each(|number| reply.number(*number));
         }
         Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
@@ -61,12 +61,12 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
 
 fn word(reply: Reply<'_>, word: &'static str) {
     reply.array(1);
-    reply.text(word);
+    reply.bulk(word);
 }
 
 fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
     reply.array(2);
-    reply.text(first);
+    reply.bulk(first);
     reply.number(second);
 }
 
@@ -74,10 +74,10 @@ fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
 /// the state says so.
 fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
     reply.array(len);
-    reply.text(first);
+    reply.bulk(first);
     reply.number(grant.seq);
     reply.number(grant.qty);
-    reply.text(grant.state.name());
+    reply.bulk(grant.state.name());
     reply.number(grant.deadline);
 }
 
@@ -85,7 +85,7 @@ fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
 /// what there is not.
 fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3]) {
     reply.array(4);
-    reply.text(first);
+    reply.bulk(first);
     numbers.into_iter().for_each(|number| reply.number(number));
 }
 
@@ -94,13 +94,13 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     let GrantView { seq, qty, state, deadline } = grant.view();
     reply.array(ROW_ELEMENTS);
     reply.number(seq);
-    reply.bytes(grant.user);
+    reply.bulk(grant.user);
     reply.number(qty);
-    reply.text(state.name());
+    reply.bulk(state.name());
     reply.number(grant.at);
     reply.number(deadline);
     match grant.req_id() {
-        Some(req) => reply.bytes(req),
+        Some(req) => reply.bulk(req),
         None => reply.null(),
     }
     reply.number(grant.epoch);

@@ -165,7 +165,7 @@ fn write_parts(sale: &Sale, out: Reply<'_>) {
     };
     let (balances, escrow) = (sale.balances(), part.escrow);
     out.array(10);
-    out.bytes(&part.split.id);
+    out.bulk(&part.split.id);
     out.number(part.split.part.into());
     out.number(part.split.parts.get().into());
     out.int(escrow.put_in);

@@ -48,7 +48,7 @@ fn parse(args: &[&[u8]]) -> Parsed<bool> {
 /// Both forms come from one value, so they can't differ.
 fn write(status: &Status, json: bool, reply: Reply<'_>) {
     match serde_json::to_value(status) {
-        Ok(value) if json => reply.text(&value.to_string()),
+        Ok(value) if json => reply.bulk(value.to_string()),
         Ok(Value::Object(fields)) => map(&fields, status.outbox.as_deref(), reply),
         _ => reply.error(errors::NOT_SHOWN),
     }
@@ -58,11 +58,11 @@ fn write(status: &Status, json: bool, reply: Reply<'_>) {
 fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
     reply.map(fields.len());
     for (name, value) in fields {
-        reply.text(name);
+        reply.bulk(name);
         match (name.as_str(), value) {
-            ("outbox", _) => outbox.map_or_else(|| reply.null(), |bytes| reply.bytes(bytes)),
+            ("outbox", _) => outbox.map_or_else(|| reply.null(), |bytes| reply.bulk(bytes)),
             (_, Value::Object(fields)) => map(fields, None, reply),
-            (_, Value::String(text)) => reply.text(text),
+            (_, Value::String(text)) => reply.bulk(text),
             (_, value) => reply.int(value.as_i64().unwrap_or_default()),
         }
     }

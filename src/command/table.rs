@@ -65,7 +65,7 @@ fn help(call: &mut Call<'_>) {
     let reply = call.reply();
     let public = || TABLE.iter().filter(|spec| !spec.internal);
     reply.array(public().count());
-    public().for_each(|spec| reply.text(&format!("{} -- {}", grammar(spec), spec.summary)));
+    public().for_each(|spec| reply.bulk(format!("{} -- {}", grammar(spec), spec.summary)));
 }
 
 /// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.

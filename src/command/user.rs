@@ -55,7 +55,7 @@ fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
         Some(allowance) => out.number(allowance),
         None => out.int(-1),
     }
-    out.text(sale.admittance(query.user).name());
+    out.bulk(sale.admittance(query.user).name());
     let newest_first = || sale.grants_of(query.user).take(query.count);
     out.array(newest_first().count());
     newest_first().for_each(|grant| reply::row(out, &grant));

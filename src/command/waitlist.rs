@@ -53,7 +53,7 @@ fn place(call: &mut Call<'_>) {
         Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
         None => {
             out.array(1);
-            out.text("NONE");
+            out.bulk("NONE");
         }
     });
 }
@@ -91,9 +91,9 @@ fn write_waiters(sale: &Sale, cursor: u64, count: usize, out: Reply<'_>) {
     for Waiter { ticket, user, req, qty, at, until } in page {
         out.array(6);
         out.number(ticket);
-        out.bytes(user);
+        out.bulk(user);
         out.number(qty);
-        out.bytes(req);
+        out.bulk(req);
         out.number(at);
         out.number(until);
     }

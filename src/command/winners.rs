@@ -1,7 +1,7 @@
 //! `SECKILL.WINNERS key cursor [COUNT n] [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL]
 //! [ROUND r]`: the grants in seq order, page by page.
 
-use super::args::{is, Args, Parsed};
+use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
@@ -87,12 +87,12 @@ fn parse(args: &[&[u8]]) -> Parsed<Page> {
     let cursor = args.integer()?;
     let (mut count, mut filter, mut round) = (None, None, None);
     while let Some(name) = args.option() {
-        if is(name, "COUNT") {
-            args.once(&mut count, |args| args.count_up_to(PAGE_ROWS_MAX))?;
-        } else if is(name, "ROUND") {
-            args.once(&mut round, Args::integer)?;
-        } else if is(name, "STATE") {
-            args.once(&mut filter, |args| filter_of(args.bytes()?).ok_or(errors::SYNTAX))?;
+        if name.eq_ignore_ascii_case(b"COUNT") && count.is_none() {
+            count = Some(args.count_up_to(PAGE_ROWS_MAX)?);
+        } else if name.eq_ignore_ascii_case(b"ROUND") && round.is_none() {
+            round = Some(args.integer()?);
+        } else if name.eq_ignore_ascii_case(b"STATE") && filter.is_none() {
+            filter = Some(filter_of(args.bytes()?).ok_or(errors::SYNTAX)?);
         } else {
             return Err(errors::SYNTAX);
         }
@@ -103,14 +103,17 @@ fn parse(args: &[&[u8]]) -> Parsed<Page> {
 
 fn filter_of(word: &[u8]) -> Option<Filter> {
     use State::{Cancelled, Expired, Held, Refunded, Sold};
-    if is(word, "ALL") {
+    if word.eq_ignore_ascii_case(b"ALL") {
         return Some(Filter::All);
     }
-    if is(word, "LIVE") {
+    if word.eq_ignore_ascii_case(b"LIVE") {
         return Some(Filter::Live);
     }
     let states = [Held, Sold, Cancelled, Expired, Refunded];
-    states.into_iter().find(|state| is(word, state.name())).map(Filter::Only)
+    states
+        .into_iter()
+        .find(|state| word.eq_ignore_ascii_case(state.name().as_bytes()))
+        .map(Filter::Only)
 }
 
 fn write(sale: &Sale, page: &Page, out: Reply<'_>) {

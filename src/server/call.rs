@@ -2,6 +2,7 @@
 
 use std::os::raw::c_int;
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
 
@@ -56,7 +57,6 @@ pub struct Call<'a> {
     /// The arguments without the command's name, as the server has them.
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
-    now: Option<Now>,
 }
 
 impl<'a> Call<'a> {
@@ -66,7 +66,7 @@ impl<'a> Call<'a> {
         strings: &'a [*mut RedisModuleString],
         args: &'a [&'a [u8]],
     ) -> Call<'a> {
-        Call { ctx, strings, args, now: None }
+        Call { ctx, strings, args }
     }
 
     /// The arguments, without the command's name.
@@ -74,9 +74,9 @@ impl<'a> Call<'a> {
         self.args
     }
 
-    /// The moment of this call: the clock is read once.
-    pub fn now(&mut self) -> Now {
-        *self.now.get_or_insert_with(|| Now { clock_ms: clock_ms(), run: epoch::run() })
+    /// The moment of this call, which each command takes once.
+    pub fn now(&self) -> Now {
+        Now { clock_ms: clock_ms(), run: epoch::RUN.load(Ordering::Relaxed) }
     }
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
@@ -130,15 +130,15 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn replicate(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
         let Some(key) = self.name(key_arg) else { return };
-        let entries = committed.entries.place();
         SCRATCH.with(self.ctx.lock(), |scratch| {
             let mut done = 0;
             for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
                 scratch.clear();
+                let first = committed.entries.first;
                 let position = match part.len() == plan.changes.len() {
                     // Nearly always one command has all of them.
-                    true => Position { version: plan.version(), entries },
-                    false => plan.position(done..done + part.len(), entries),
+                    true => Position { version: plan.version(), entries: first },
+                    false => plan.position(done..done + part.len(), first),
                 };
                 position.encode(scratch);
                 done += part.len();
@@ -178,7 +178,7 @@ impl<'a> Call<'a> {
     /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
     /// open.
     pub fn outbox(&self) -> Outbox<'a> {
-        Outbox::new(self.ctx, self.strings, self.args)
+        Outbox { ctx: self.ctx, strings: self.strings, args: self.args }
     }
 
     /// Replicates this very call.
@@ -331,19 +331,17 @@ impl<'a> Reply<'a> {
 
     /// An integer of the domain: at most 2^53 - 1.
     pub fn number(self, number: u64) {
-        self.int(i64::try_from(number).unwrap_or(i64::MAX));
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        // SAFETY: a living context is all that the call needs.
+        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) });
     }
 
-    /// A bulk string.
-    pub fn bytes(self, bytes: &[u8]) {
+    /// A bulk string of a text or of bytes.
+    pub fn bulk(self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
         let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: the server copies the bytes.
         taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) });
-    }
-
-    /// A bulk string of text.
-    pub fn text(self, text: &str) {
-        self.bytes(text.as_bytes());
     }
 
     /// A null.

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazy_static::lazy_static;
-use seckill_domain::plan::Form;
 
 /// One number of the configuration.
 #[derive(Debug)]
@@ -71,9 +70,4 @@ settings! {
     /// The newest version of effects, of the form of outbox entries and of snapshots that is
     /// written, for older modules among the replicas; 0 is all that this module knows.
     EFFECTS_VERSION = "effects-version", 0, 0..=1;
-}
-
-/// The form of entries that this node announces with what it replicates; there is one so far.
-pub fn entry_form() -> Form {
-    Form::known_to(EFFECTS_VERSION.get())
 }

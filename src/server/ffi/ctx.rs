@@ -40,26 +40,28 @@ impl<'c> Ctx<'c> {
     /// The word that the server's lock is held, as whoever made this gave it.
     #[inline]
     pub(crate) fn lock(self) -> ServerLock<'c> {
-        // SAFETY: by the word of `new`.
-        unsafe { ServerLock::held() }
+        ServerLock(PhantomData)
     }
 
     /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set.
     pub(crate) fn has_flag(self, flag: u32) -> bool {
-        self.flags().has(flag)
+        self.flags() & flag != 0
     }
 
     /// All flags of `REDISMODULE_CTX_FLAGS` as they are now.
-    pub(crate) fn flags(self) -> Flags {
-        flags(self.raw)
+    pub(crate) fn flags(self) -> u32 {
+        // SAFETY: a living context is all that the call needs.
+        unsafe { api!(RedisModule_GetContextFlags)(self.raw) as u32 }
     }
 
     /// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
     /// commands of clients, and stops when anybody else replicates something.
     pub(crate) fn writes_are_paused(self) -> bool {
-        let avoid = offered!(RedisModule_AvoidReplicaTraffic);
-        // SAFETY: the function takes nothing and only looks.
-        avoid.is_some_and(|avoid| unsafe { avoid() } != 0)
+        match offered!(RedisModule_AvoidReplicaTraffic) {
+            // SAFETY: the function takes nothing and only looks.
+            Some(avoid) => unsafe { avoid() != 0 },
+            None => false,
+        }
     }
 
     /// The database that is selected.
@@ -85,24 +87,10 @@ impl<'c> Ctx<'c> {
     }
 }
 
-/// Flags of `REDISMODULE_CTX_FLAGS`.
-#[derive(Clone, Copy)]
-pub(crate) struct Flags(c_int);
-
-impl Flags {
-    pub(crate) fn has(self, flag: u32) -> bool {
-        self.0 & flag as c_int != 0
-    }
-}
-
-fn flags(ctx: *mut RedisModuleCtx) -> Flags {
-    // SAFETY: a context that is alive, or none, is all that the call needs.
-    Flags(unsafe { api!(RedisModule_GetContextFlags)(ctx) })
-}
-
 /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set that does not depend on a context.
 pub(crate) fn server_has_flag(flag: u32) -> bool {
-    flags(ptr::null_mut()).has(flag)
+    // SAFETY: the call takes none, too.
+    unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) as u32 & flag != 0 }
 }
 
 /// The word that the server's lock is held for as long as this is there. It stays on its thread.

@@ -25,7 +25,14 @@ const FAILED: &str = "ERR internal error, see the server's log";
 const READONLY: &str = "READONLY You can't write against a read only replica.";
 
 /// The commands, in the order of their entry points.
-static TABLE: OnceLock<&'static [Spec]> = OnceLock::new();
+static COMMANDS: OnceLock<Vec<Command>> = OnceLock::new();
+
+/// A command, and what is worked out of it once.
+struct Command {
+    spec: &'static Spec,
+    finds_keys: bool,
+    writes: bool,
+}
 
 pub(super) type Entry =
     unsafe extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
@@ -37,9 +44,9 @@ unsafe extern "C" fn entry<const N: usize>(
     argv: *mut *mut RedisModuleString,
     argc: c_int,
 ) -> c_int {
-    match TABLE.get().and_then(|table| table.get(N)) {
+    match COMMANDS.get().and_then(|commands| commands.get(N)) {
         // SAFETY: the arguments are the server's, handed on unchanged, and alive during the call.
-        Some(spec) => unsafe { run(Ctx::new(ctx), argv, argc, spec) },
+        Some(command) => unsafe { run(Ctx::new(ctx), argv, argc, command) },
         None => raw::REDISMODULE_ERR as c_int,
     }
 }
@@ -49,8 +56,15 @@ pub(super) fn entries(
     table: &'static [Spec],
 ) -> Option<impl Iterator<Item = (&'static Spec, Entry)>> {
     // A second load of the same file brings the same table.
-    let table = *TABLE.get_or_init(|| table);
-    (table.len() <= COMMANDS_MAX).then(|| table.iter().zip(ENTRIES))
+    let commands = COMMANDS.get_or_init(|| {
+        let known = |spec: &'static Spec| {
+            let (finds_keys, writes) = (spec.finds_keys(), spec.flags.starts_with("write"));
+            Command { spec, finds_keys, writes }
+        };
+        table.iter().map(known).collect()
+    });
+    let specs = commands.iter().map(|command| command.spec);
+    (commands.len() <= COMMANDS_MAX).then(|| specs.zip(ENTRIES))
 }
 
 macro_rules! entries {
@@ -70,25 +84,26 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 ///   that was told of one. The log has what came of that call then.
 /// - A replica that takes no writes of its own: one would make it another than its primary.
 /// - Writes are paused: the server stops when anybody replicates something then.
-fn refusal(ctx: Ctx<'_>, spec: &Spec) -> Option<&'static str> {
-    if !spec.writes() {
+fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
+    if !command.writes {
         return None;
     }
+    let is_internal = command.spec.internal;
     let is_paused = ctx.writes_are_paused();
-    if spec.internal && !is_paused {
+    if is_internal && !is_paused {
         return None;
     }
     // The server works them out, so it is asked once.
     let flags = ctx.flags();
-    let is_loading = flags.has(raw::REDISMODULE_CTX_FLAGS_LOADING);
-    if flags.has(raw::REDISMODULE_CTX_FLAGS_REPLICATED) || spec.internal && is_loading {
+    let is_loading = flags & raw::REDISMODULE_CTX_FLAGS_LOADING != 0;
+    if flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0 || is_internal && is_loading {
         None
     } else if is_loading {
         Some(BEING_CHANGED)
-    } else if !spec.internal && flags.has(raw::REDISMODULE_CTX_FLAGS_READONLY) {
+    } else if !is_internal && flags & raw::REDISMODULE_CTX_FLAGS_READONLY != 0 {
         Some(READONLY)
     } else {
-        let is_called = !spec.internal || flags.has(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING);
+        let is_called = !is_internal || flags & raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING != 0;
         (is_paused && is_called).then_some(BEING_CHANGED)
     }
 }
@@ -135,7 +150,7 @@ fn key_positions(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
     }
 }
 
-/// Runs the command `spec` on a call of the server.
+/// Runs a command on a call of the server.
 ///
 /// # Safety
 /// `argv` and `argc` are what the server passed to the command that is running.
@@ -143,7 +158,7 @@ unsafe fn run(
     ctx: Ctx<'_>,
     argv: *mut *mut RedisModuleString,
     argc: c_int,
-    spec: &'static Spec,
+    command: &'static Command,
 ) -> c_int {
     let done = guarded(false, || {
         let argc = usize::try_from(argc).unwrap_or(0);
@@ -154,12 +169,12 @@ unsafe fn run(
         let bytes = strings.iter().map(|string| unsafe { bytes_of(*string) });
         let mut args = SmallVec::<[&[u8]; ARGS_INLINE]>::new();
         args.extend(bytes);
-        if spec.finds_keys() && is_about_keys(ctx) {
-            report_keys(ctx, spec, &args);
-        } else if let Some(error) = refusal(ctx, spec) {
+        if command.finds_keys && is_about_keys(ctx) {
+            report_keys(ctx, command.spec, &args);
+        } else if let Some(error) = refusal(ctx, command) {
             Reply::new(ctx).error(error);
         } else {
-            (spec.handler)(&mut Call::new(ctx, strings, &args));
+            (command.spec.handler)(&mut Call::new(ctx, strings, &args));
         }
         true
     });

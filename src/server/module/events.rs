@@ -90,7 +90,7 @@ unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     let mut peek = unsafe { Peek::at(ctx, key) };
     if let Some(value) = peek.value() {
         value.come_to_key(lock);
-        timer::watch_sale(lock, ctx.db(), name, value.sale());
+        timer::watch_sale(lock, ctx.db(), name, &mut value.sale);
     }
 }
 

@@ -71,11 +71,6 @@ impl KeySpec {
 }
 
 impl Spec {
-    /// Whether it may change data.
-    pub(crate) fn writes(&self) -> bool {
-        self.flags.starts_with("write")
-    }
-
     /// Whether the server must ask for the keys of each call. Key specs that count are enough for
     /// clients, but Redis 7.0 routes by nothing but the first key unless it may ask.
     pub(crate) fn finds_keys(&self) -> bool {

@@ -7,21 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::server::ffi::api::clock_ms;
 
-static RUN: AtomicU64 = AtomicU64::new(0);
+/// The name of this run.
+pub(crate) static RUN: AtomicU64 = AtomicU64::new(0);
 
 /// The last moment that was given out as a name.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The name of this run.
-pub fn run() -> u64 {
-    RUN.load(Ordering::Relaxed)
-}
-
 /// A moment that was not given out before, not earlier than `clock_ms`.
 fn next(clock_ms: u64) -> u64 {
-    let later = |last: u64| Some(clock_ms.max(last.saturating_add(1)));
-    let before = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
-    before.ok().and_then(later).unwrap_or(clock_ms)
+    let later = |last: u64| clock_ms.max(last.saturating_add(1));
+    let update = |last| Some(later(last));
+    let (Ok(last) | Err(last)) = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+    later(last)
 }
 
 /// Begins a run: at load, and when this node is promoted.

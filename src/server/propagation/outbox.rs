@@ -18,16 +18,17 @@ use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
 use seckill_domain::event::EVENTS;
 use seckill_domain::outbox::{Entry, Field, FIELDS};
-use seckill_domain::plan::{EntriesAt, Plan, StreamId};
+use seckill_domain::plan::{EntriesAt, Form, Plan, StreamId};
 use seckill_domain::Sale;
 
 /// The streams of a call. Taken before its key is opened, it can be used while that is open.
 #[derive(Clone, Copy)]
 pub struct Outbox<'c> {
-    ctx: Ctx<'c>,
-    /// The arguments of the call, and their bytes.
-    strings: &'c [*mut RedisModuleString],
-    args: &'c [&'c [u8]],
+    pub(in crate::server) ctx: Ctx<'c>,
+    /// The arguments of the call, which are alive as long as its context.
+    pub(in crate::server) strings: &'c [*mut RedisModuleString],
+    /// Their bytes.
+    pub(in crate::server) args: &'c [&'c [u8]],
 }
 
 /// The stream at a key, by its name.
@@ -46,14 +47,6 @@ pub enum NoStream {
 }
 
 impl<'c> Outbox<'c> {
-    pub(crate) fn new(
-        ctx: Ctx<'c>,
-        strings: &'c [*mut RedisModuleString],
-        args: &'c [&'c [u8]],
-    ) -> Self {
-        Outbox { ctx, strings, args }
-    }
-
     /// The stream of this name. `is_named`: the command names it as a key.
     pub fn stream(self, name: &[u8], is_named: bool) -> Stream<'c> {
         Stream { ctx: self.ctx, name: OwnString::new(name), is_named }
@@ -140,7 +133,9 @@ impl<'s> OpenStream<'s> {
 
     /// Closes the stream: what was appended stays and is to be replicated.
     pub fn close(mut self) -> Appended<'s> {
-        Appended { stream: Some(self.stream), first: self.first.take(), len: self.len }
+        let form = Form::known_to(settings::EFFECTS_VERSION.get());
+        let first = self.first.take().map(|id| EntriesAt { form, id });
+        Appended { stream: Some(self.stream), first, len: self.len }
     }
 
     /// Leaves the stream open for good, and its name with it. For one whose value may be gone:
@@ -173,16 +168,10 @@ impl Drop for OpenStream<'_> {
 pub struct Appended<'s> {
     /// None when there are none.
     pub(crate) stream: Option<&'s Stream<'s>>,
-    first: Option<StreamId>,
+    /// Where the first one is and in which form all are, unless another node gave its id.
+    pub(crate) first: Option<EntriesAt>,
     /// How many.
     pub(crate) len: u64,
-}
-
-impl Appended<'_> {
-    /// Where the first one is and in which form all are, unless another node gave its id.
-    pub(crate) fn place(&self) -> Option<EntriesAt> {
-        self.first.map(|id| EntriesAt { form: settings::entry_form(), id })
-    }
 }
 
 /// Where the data of an entry is written before the server copies it: kept between calls.

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 use std::os::raw::{c_int, c_void};
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use redis_module::raw::{self, RedisModuleKey, RedisModuleString, RedisModuleType};
@@ -17,7 +17,7 @@ use seckill_domain::Sale;
 /// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
 #[repr(C)]
 pub(crate) struct Value {
-    sale: Sale,
+    pub(crate) sale: Sale,
     /// What counts it.
     counts: &'static Counts,
     /// It is in memory, but at no key that this module knows of: its key was renamed, moved or
@@ -34,10 +34,6 @@ pub(crate) fn keyless() -> u64 {
 }
 
 impl Value {
-    pub(crate) fn sale(&mut self) -> &mut Sale {
-        &mut self.sale
-    }
-
     /// It lies at no key that we know of, from now on.
     pub(crate) fn leave_key(&self) {
         if !self.is_keyless.swap(true, Ordering::Relaxed) {
@@ -91,11 +87,6 @@ pub(crate) unsafe fn free(value: *mut c_void) {
 /// The type's handle, set while loading.
 static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
 
-/// The type's handle.
-pub(crate) fn type_handle() -> *mut RedisModuleType {
-    TYPE.load(Ordering::Relaxed)
-}
-
 /// Keeps the type's handle.
 pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
     TYPE.store(handle, Ordering::Relaxed);
@@ -120,30 +111,31 @@ pub struct Key<'c> {
 }
 
 impl Key<'_> {
-    /// `key` may be null: then nothing is there and nothing can be put there.
+    /// `key` may be null: then nothing is there and nothing can be put there. Nobody else borrows
+    /// its value as long as this is there.
     pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
         Key { key, call: PhantomData }
     }
 
     /// The sale that is at the key now.
     pub fn sale(&mut self) -> Result<&mut Sale, NoSale> {
-        // SAFETY: a value of our type is a boxed sale that the server keeps until the key is
-        // deleted. This call is the only one that runs, and `&mut self` makes this borrow the only
-        // one of this call.
-        self.found(|value| unsafe { (*value.as_ptr()).sale() })
+        Ok(&mut self.value()?.sale)
     }
 
-    /// What is at the key now; `borrow` borrows the sale's value.
-    fn found<S>(&self, borrow: impl FnOnce(NonNull<Value>) -> S) -> Result<S, NoSale> {
+    /// The value of the sale that is at the key now.
+    fn value(&mut self) -> Result<&mut Value, NoSale> {
         if self.key.is_null() {
             return Err(NoSale::Missing);
         }
         // SAFETY: the key is open until this struct is dropped.
         let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        if !kind.is_null() && kind == type_handle() {
-            // SAFETY: as above.
-            let value = unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) };
-            return NonNull::new(value.cast()).map(borrow).ok_or(NoSale::Foreign);
+        if !kind.is_null() && kind == TYPE.load(Ordering::Relaxed) {
+            // SAFETY: as above. A value of our type is a boxed `Value` that the server keeps while
+            // the key is open. This call is the only one that runs, and `&mut self` makes this
+            // borrow the only one of this call.
+            let value: Option<&mut Value> =
+                unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value>().as_mut() };
+            return value.ok_or(NoSale::Foreign);
         }
         // SAFETY: as above.
         match unsafe { api!(RedisModule_KeyType)(self.key) } as isize {
@@ -160,8 +152,9 @@ impl Key<'_> {
         }
         let value = value_of(sale);
         // SAFETY: the key is open, the type is ours and the value is one of its values.
-        let status =
-            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, type_handle(), value) };
+        let status = unsafe {
+            api!(RedisModule_ModuleTypeSetValue)(self.key, TYPE.load(Ordering::Relaxed), value)
+        };
         if status as isize != raw::REDISMODULE_OK {
             // The server promises to refuse only a key that was opened for reading.
             log::warning(NOT_FILLED);
@@ -181,10 +174,8 @@ impl View<'_> {
     }
 
     /// The sale that is at the key now.
-    pub fn sale(&self) -> Result<&Sale, NoSale> {
-        // SAFETY: as for a key that is open for writing; nobody changes the sale while this call
-        // stands still.
-        self.0.found(|value| unsafe { &(*value.as_ptr()).sale })
+    pub fn sale(&mut self) -> Result<&Sale, NoSale> {
+        Ok(&self.0.value()?.sale)
     }
 }
 
@@ -212,9 +203,7 @@ impl<'c> Peek<'c> {
 
     /// The value, if it is a sale.
     pub(crate) fn value(&mut self) -> Option<&mut Value> {
-        // SAFETY: a value of our type is a boxed `Value` that the server keeps while the key is
-        // open, and by the word of `at` nobody else borrows it.
-        self.0.found(|value| unsafe { &mut *value.as_ptr() }).ok()
+        self.0.value().ok()
     }
 }
 
