@@ -65,7 +65,7 @@ impl Sale {
         match effect {
             Effect::Grant(grant) => {
                 self.record(grant, self.balances.t, new_grant);
-                self.tallies.granted += 1;
+                count(&mut self.tallies.granted);
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
                 }
