@@ -1,16 +1,18 @@
-//! A sale that has had as many grants as a sale can have. No test makes four thousand million: it
-//! begins in a late round, as a sale with rounds does whose log is rewritten.
+//! A sale that has had as many grants, or entries, as a sale can have. No test makes four thousand
+//! million: it begins with them, as a sale does whose log is rewritten, in a late round.
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::effect::{Change, Effect};
-use seckill_domain::limits::GRANTS_MAX;
+use seckill_domain::limits::{GRANTS_MAX, REV_LAST};
 use seckill_domain::request::{Init, Now, Terms};
 use seckill_domain::rounds::Schedule;
 use seckill_domain::snapshot::Piece;
+use seckill_domain::waitlist::WaitTerms;
 use seckill_oracle::rebuild;
 
-use crate::support::shop::{check, counter, number};
-use crate::support::{Options, Server};
+use crate::support::shop::{check, counter, number, state_of, wait_for_clock};
+use crate::support::valgrind::slowed;
+use crate::support::{wait_until, Options, Server};
 
 const FULL: &str = "-ERR a sale has at most 4294967295 grants";
 /// The round goes on for longer than the test.
@@ -20,24 +22,22 @@ const PERIOD_MS: u64 = 1_000_000_000_000;
 /// secret.
 const NUMBERS: usize = 1 + 1 + 1 + 16;
 const VERSION: usize = 0;
+const REV: usize = 1;
 const GRANTS: usize = 11;
 const GRANTS_BEFORE: usize = 38;
 
-/// The effect that begins a sale of nine units, which has had so many grants in other rounds.
-fn begun(clock_ms: u64, grants: u64) -> Vec<u8> {
-    let schedule =
-        Schedule { period_ms: PERIOD_MS, offset_ms: 0, lasts_ms: PERIOD_MS, carry: false };
-    let terms = Terms { limit: 0, schedule: Some(schedule), ..Terms::default() };
-    let init = Init { supply: 9, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
+/// The effect that begins a sale under `terms`, with other numbers at some places of its base.
+fn begun(clock_ms: u64, supply: u64, terms: Terms, others: &[(usize, u64)]) -> Vec<u8> {
+    let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
     let decision = decide_new(&init, &Now { clock_ms, run: clock_ms });
     let sale = decision.plan.and_then(|plan| plan.create([1, 2])).expect("a sale");
     let base = rebuild::dump(&sale).swap_remove(0);
     let (head, rest) = base.split_at(NUMBERS);
     let mut numbers = varints(rest);
-    assert_eq!((numbers[VERSION], numbers[GRANTS], numbers[GRANTS_BEFORE]), (1, 0, 0));
-    numbers[VERSION] = grants + 1;
-    numbers[GRANTS] = grants;
-    numbers[GRANTS_BEFORE] = grants;
+    for (place, other) in others {
+        assert_eq!(numbers[*place], u64::from(*place <= REV), "at {place}");
+        numbers[*place] = *other;
+    }
     let mut altered = head.to_vec();
     numbers.iter().for_each(|number| put_varint(&mut altered, *number));
     let piece = Piece::decode(&altered).expect("a base");
@@ -72,7 +72,12 @@ fn the_last_grant_is_made_and_none_after_it() {
     replica.follow(&server);
     let mut conn = server.conn();
     let clock_ms = server.clock_ms() as u64;
-    let effect = begun(clock_ms, GRANTS_MAX - 2);
+    let schedule =
+        Schedule { period_ms: PERIOD_MS, offset_ms: 0, lasts_ms: PERIOD_MS, carry: false };
+    let terms = Terms { limit: 0, schedule: Some(schedule), ..Terms::default() };
+    let grants = GRANTS_MAX - 2;
+    let others = [(VERSION, grants + 1), (GRANTS, grants), (GRANTS_BEFORE, grants)];
+    let effect = begun(clock_ms, 9, terms, &others);
     let words: [&[u8]; 4] = [b"SECKILL.APPLY", b"k", b"0", &effect];
     assert_eq!(conn.ask(&words).to_string(), "+OK");
     check(
@@ -105,4 +110,43 @@ fn the_last_grant_is_made_and_none_after_it() {
     assert_eq!(replica.digest("k"), server.digest("k"));
     server.assert_sound("k");
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
+}
+
+/// What would be too many entries at once is fewer where the sweeper may do less at a time. It comes
+/// back to a sale that it could not change, whether or not anybody calls, after a second.
+#[test]
+fn the_sweeper_comes_back_to_a_sale_near_its_last_entry() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    let waitlist = Some(WaitTerms { max: 1, offer_ms: 900_000, overtake: 0 });
+    let mut hold_two = |key: &str, rev: u64| {
+        let outbox = Some(format!("{key}:outbox").into_bytes().into());
+        let terms = Terms { hold_ms: slowed(300).into(), waitlist, outbox, ..Terms::default() };
+        let effect = begun(server.clock_ms() as u64, 2, terms, &[(REV, rev)]);
+        let words: [&[u8]; 4] = [b"SECKILL.APPLY", key.as_bytes(), b"0", &effect];
+        assert_eq!(conn.ask(&words).to_string(), "+OK");
+        let deadlines = ["a", "b"].map(|user| {
+            let granted = conn.cmd(&format!("SECKILL.GRAB {key} {user}"));
+            granted.items()[4].int()
+        });
+        let waits = conn.call(&format!("SECKILL.GRAB {key} w REQ r WAIT UNTIL 0"));
+        assert_eq!(waits, "['WAITING' 1 0 0]");
+        (number(&mut conn, key, "rev") as u64, deadlines[1])
+    };
+    // One more entry is the last but one: the two of two holds leave none for an offer.
+    let entries = hold_two("other", 1).0 - 1;
+    let (rev, due) = hold_two("k", REV_LAST - 1 - entries);
+    assert_eq!(rev, REV_LAST - 1);
+    assert_eq!(conn.call("DEL other"), "1");
+    wait_for_clock(&mut conn, due);
+    let begins = server.clock_ms();
+    assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 1"), "+OK");
+    let backlog = || server.info("seckill", "seckill_sweeper_backlog");
+    wait_until("the sweeper has looked", || backlog() == "0");
+    assert_eq!(number(&mut conn, "k", "held"), 2);
+    assert_eq!(conn.call("CONFIG SET seckill.sweep-batch 1"), "+OK");
+    wait_until("a hold is over", || server.info("seckill", "seckill_expired") == "1");
+    assert!(server.clock_ms() >= begins + 900, "it is left alone for a while");
+    assert_eq!(["a", "w"].map(|user| state_of(&mut conn, "k", user)), ["EXPIRED", "HELD"]);
+    server.assert_sound("k");
 }

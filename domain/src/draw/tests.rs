@@ -129,6 +129,20 @@ fn what_would_favour_a_number_is_drawn_again() {
     assert!((1..50).contains(&again), "{again}");
 }
 
+/// A packet has at least the minimum and at most twice the mean, and leaves each later one its
+/// minimum; all between is drawn.
+#[test]
+fn packets_of_every_size_are_drawn() {
+    for (packets, min, supply, most) in [(2, 1, 10, 9), (2, 3, 10, 7), (3, 1, 12, 8), (3, 3, 12, 6)]
+    {
+        let draw = Draw::Packets { packets, min };
+        let balances = *sale(draw, &[], supply, 0).balances();
+        let amount = |seq| draw.amount(&balances, None, &Dice::new(&SECRET, seq)).unwrap();
+        let drawn: BTreeSet<u64> = (0..200).map(amount).collect();
+        assert!(drawn.into_iter().eq(min..=most), "{draw:?} of {supply}");
+    }
+}
+
 /// What a dump may say that somebody drew.
 #[test]
 fn amounts_that_a_draw_can_come_to() {

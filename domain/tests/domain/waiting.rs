@@ -1,6 +1,7 @@
 //! Who on the waiting list is served, dropped or left where they are, each rule by itself.
 
 use seckill_domain::effect::{Change, Effect, Granting, Joining};
+use seckill_domain::limits::OFFERS_PER_STEP_MAX;
 use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::outcome::{Misuse, Outcome, Place};
 use seckill_domain::record::{Asked, ReqTag};
@@ -161,5 +162,31 @@ fn holds_expire_for_those_who_wait_in_parts() {
     for (req, expired, offers) in [(b"a", 1000, 0), (b"b", 1003, 1)] {
         run(&mut sale, &Request::Restock(Restock { delta: 1, req }), 60);
         assert_eq!((sale.tallies().expired, sale.list_totals().0), (expired, offers));
+    }
+}
+
+/// A step drops no more entries than it makes offers, and goes on in the next; also while nobody
+/// is offered anything.
+#[test]
+fn entries_that_are_over_are_dropped_in_parts() {
+    const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;
+    let waitlist = Some(WaitTerms { max: MANY, ..LIST });
+    for (close_at, until, pauses) in [(0, 40, false), (40, 0, false), (0, 40, true), (40, 0, true)]
+    {
+        let mut sale = created(1, Terms { hold_ms: 90, close_at, waitlist, ..unlimited() });
+        for number in 0..=MANY {
+            let user = number.to_be_bytes();
+            let grab = Grab { user: &user, amount: Amount::Exactly(1), req: Some(b"r") };
+            let outcome = run(&mut sale, &Request::Wait(Wait { grab, until }), 2);
+            assert_eq!(matches!(outcome, Outcome::Waiting(_)), number > 0, "{outcome:?}");
+        }
+        if pauses {
+            run(&mut sale, &Request::Pause, 2);
+        }
+        for left in [5, 0] {
+            let decision = sale.decide_expiry(1, &sales::at(40));
+            sale.commit(&decision.plan.unwrap());
+            assert_eq!((sale.list_totals(), waiting(&sale)), ((0, MANY - left), left));
+        }
     }
 }

@@ -9,7 +9,9 @@ use crate::model::balances::Escrow;
 use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
 use crate::plan::Loader;
-use crate::request::{Amount, Grab, ListChange, Receive, Request, Restock, Send, Terms, Wait};
+use crate::request::{
+    Amount, Deed, Grab, ListChange, Receive, Request, Restock, Send, Settle, Terms, Wait, Which,
+};
 use crate::rounds::{Schedule, Total};
 use crate::testing::{bytes_of, created, grab, init, run};
 use crate::waitlist::WaitTerms;
@@ -272,6 +274,28 @@ fn users_behind_amounts_are_refused() {
     assert_eq!(after(&begun([base.clone()]), users.clone()), Ok(()));
     let behind = begun([base.clone(), amounts.clone()]);
     assert_eq!(after(&behind, users.clone()), Err(Refused::Law));
+}
+
+/// Also where the version has room for them.
+#[test]
+fn ids_and_fences_behind_users_are_refused() {
+    let schedule = Some(SCHEDULE);
+    let mut sale = created(&init(9, Terms { schedule, ..Terms::default() }), 13);
+    run(&mut sale, &Request::Restock(Restock { delta: 1, req: b"r" }), 13);
+    let (which, deed) = (Which::Req(b"r"), Deed::Cancel);
+    run(&mut sale, &Request::Settle(Settle { user: b"u", which, deed }), 13);
+    let change = ListChange { list: List::Deny, add: true, users: &[b"x"] };
+    run(&mut sale, &Request::List(change), 13);
+    let mut all: Vec<_> = sale.pieces().collect();
+    let Piece::Base(base) = &mut all[0] else { panic!("no base") };
+    base.balances.version += 9;
+    let [base, ids, fences, users] = &all[..] else { panic!("other pieces: {all:?}") };
+    assert_eq!(after(&begun([base.clone()]), ids.clone()), Ok(()));
+    assert_eq!(after(&begun([base.clone(), ids.clone()]), fences.clone()), Ok(()));
+    let behind = begun([base.clone(), users.clone()]);
+    for piece in [ids, fences] {
+        assert_eq!(after(&behind, piece.clone()), Err(Refused::Law), "{piece:?}");
+    }
 }
 
 /// Amounts are announced by a base whose sale has a list, for no more than its packets.
