@@ -1,10 +1,9 @@
 //! One call of a command: its arguments as bytes, its clock, what it may do, and its reply.
 
 use std::os::raw::c_int;
-use std::ptr;
 use std::sync::atomic::Ordering;
 
-use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleString};
 
 use super::data_set::timer;
 use super::ffi::api::{clock_ms, with_c_str, OwnString};
@@ -31,6 +30,9 @@ const NOT_REPLICATED: &str =
 /// Where effects are written before the server copies them: kept, so that a plain grant allocates
 /// nothing for it.
 static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
+
+/// How a key is opened whose sale may change.
+const CHANGE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
 
 /// Scratch space is kept between calls up to this size.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
@@ -80,25 +82,20 @@ impl<'a> Call<'a> {
 
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
     pub fn reply(&self) -> Reply<'a> {
-        Reply::new(self.ctx)
+        Reply { ctx: self.ctx }
     }
 
     /// Opens the key that `args()[arg]` names for writing. The call stands still until the key is
     /// dropped: replicate, signal and notify afterwards.
     pub fn open(&mut self, arg: usize) -> Key<'_> {
-        Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE))
+        // SAFETY: the name is alive during the call, which can't open the key again meanwhile.
+        unsafe { Key::open(self.ctx, self.name(arg), CHANGE) }
     }
 
     /// The same for reading alone.
     pub fn view(&mut self, arg: usize) -> View<'_> {
-        View::new(self.opened(arg, raw::REDISMODULE_READ))
-    }
-
-    /// Whoever takes the key closes it. Null for a missing key that is opened for reading.
-    fn opened(&self, arg: usize, mode: u32) -> *mut RedisModuleKey {
-        let Some(name) = self.name(arg) else { return ptr::null_mut() };
-        // SAFETY: the name is alive during the call.
-        unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), name, mode as c_int) }
+        // SAFETY: as above.
+        View(unsafe { Key::open(self.ctx, self.name(arg), raw::REDISMODULE_READ as c_int) })
     }
 
     /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
@@ -115,10 +112,9 @@ impl<'a> Call<'a> {
             let is_repeated = seen.iter().any(|other| self.args.get(*other) == self.args.get(arg));
             debug_assert!(!is_repeated, "one sale would be borrowed twice");
             // A repeated name stays closed, which shows as a missing key.
-            keys.push(match is_repeated {
-                true => Key::new(ptr::null_mut()),
-                false => Key::new(self.opened(arg, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)),
-            });
+            let name = self.name(arg).filter(|_| !is_repeated);
+            // SAFETY: the names are alive during the call, and each is of another key.
+            keys.push(unsafe { Key::open(self.ctx, name, CHANGE) });
             seen.push(arg);
         }
         keys

@@ -111,9 +111,20 @@ pub struct Key<'c> {
 }
 
 impl Key<'_> {
-    /// `key` may be null: then nothing is there and nothing can be put there. Nobody else borrows
-    /// its value as long as this is there.
-    pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
+    /// Opens the key of this name. Without one nothing is there and nothing can be put there.
+    ///
+    /// # Safety
+    /// As long as this is there, the name is alive and nobody else borrows the key's value.
+    pub(crate) unsafe fn open(
+        ctx: Ctx<'_>,
+        name: Option<*mut RedisModuleString>,
+        mode: c_int,
+    ) -> Self {
+        let key = match name {
+            // SAFETY: by the caller's word.
+            Some(name) => unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode) },
+            None => ptr::null_mut(),
+        };
         Key { key, call: PhantomData }
     }
 
@@ -131,8 +142,7 @@ impl Key<'_> {
         let kind = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
         if !kind.is_null() && kind == TYPE.load(Ordering::Relaxed) {
             // SAFETY: as above. A value of our type is a boxed `Value` that the server keeps while
-            // the key is open. This call is the only one that runs, and `&mut self` makes this
-            // borrow the only one of this call.
+            // the key is open, and by the word of `open` this borrow is the only one.
             let value: Option<&mut Value> =
                 unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value>().as_mut() };
             return value.ok_or(NoSale::Foreign);
@@ -165,14 +175,9 @@ impl Key<'_> {
 }
 
 /// A key that is open for reading alone: its sale can be looked at and not changed.
-pub struct View<'c>(Key<'c>);
+pub struct View<'c>(pub(in crate::server) Key<'c>);
 
 impl View<'_> {
-    /// `key` may be null: nothing is there.
-    pub(crate) fn new(key: *mut RedisModuleKey) -> Self {
-        View(Key::new(key))
-    }
-
     /// The sale that is at the key now.
     pub fn sale(&mut self) -> Result<&Sale, NoSale> {
         Ok(&self.0.value()?.sale)
@@ -197,8 +202,8 @@ impl<'c> Peek<'c> {
     /// # Safety
     /// The name is alive as long as this, and no other borrow of the key's value.
     pub(crate) unsafe fn at(ctx: Ctx<'c>, name: *mut RedisModuleString) -> Self {
-        // SAFETY: by the caller's word; `drop` closes what is opened.
-        Peek(Key::new(unsafe { api!(RedisModule_OpenKey)(ctx.raw(), name, mode()) }))
+        // SAFETY: by the caller's word.
+        Peek(unsafe { Key::open(ctx, Some(name), mode()) })
     }
 
     /// The value, if it is a sale.
