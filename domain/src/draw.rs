@@ -339,8 +339,8 @@ impl Amounts {
         Some(amount)
     }
 
-    /// Takes out the last amount that is `amount`. False when none came back that is.
-    pub fn take(&mut self, amount: u64) -> bool {
+    /// Removes the last amount that is `amount`. False when none came back that is.
+    pub fn remove(&mut self, amount: u64) -> bool {
         let Some(place) = self.places_of(amount).next_back() else { return false };
         self.returned.remove(&place);
         self.by_amount.remove(&(amount, place));
@@ -403,9 +403,9 @@ impl PlannedAmounts {
         self.back.push(amount);
     }
 
-    /// Takes the last amount that is `amount`. False when none came back that is.
-    pub fn take(&mut self, list: &Amounts, amount: u64) -> bool {
-        if self.back.take(amount) {
+    /// Removes the last amount that is `amount`. False when none came back that is.
+    pub fn remove(&mut self, list: &Amounts, amount: u64) -> bool {
+        if self.back.remove(amount) {
             return true;
         }
         let left = list.places_of(amount).rev().take_while(|place| *place >= self.drawn_to);

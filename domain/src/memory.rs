@@ -1,5 +1,7 @@
 //! Memory that is only ever appended to, and the bytes in it.
 
+use core::ops::Range;
+
 use crate::model::limits::PAGE_BYTES;
 
 /// Append-only pages of many small records.
@@ -72,9 +74,18 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends `number` as decimal text.
-pub fn put_decimal(out: &mut Vec<u8>, number: u64) {
+/// Appends what comes before a number, and the number as decimal text. Answers where its digits
+/// are.
+#[inline]
+pub fn put_number(
+    out: &mut Vec<u8>,
+    before: &'static str,
+    number: impl itoa::Integer,
+) -> Range<usize> {
+    out.extend_from_slice(before.as_bytes());
+    let start = out.len();
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    start..out.len()
 }
 
 /// Reads bytes one after the other: every step answers `None` instead of running past the end.

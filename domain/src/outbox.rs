@@ -7,6 +7,7 @@
 use core::ops::Range;
 
 use crate::codec::effect::{Effect, Joining};
+use crate::memory::put_number;
 use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::limits::PERMILLE_ALL;
 use crate::model::outcome::GrantView;
@@ -114,8 +115,9 @@ impl Sale {
         for Event { kind, change, numbers, grant } in &plan.events {
             let effect = plan.changes.get(*change).map(|change| &change.effect);
             data.clear();
-            put_word(data, r#"{"id":""#, &self.id_text());
-            let epoch = put_number(data, r#","epoch":"#, numbers.epoch);
+            data.extend_from_slice(br#"{"id":""#);
+            data.extend_from_slice(&self.id_text());
+            let epoch = put_number(data, r#"","epoch":"#, numbers.epoch);
             put_number(data, r#","rev":"#, numbers.rev);
             let t = put_number(data, r#","t":"#, numbers.t);
             put_number(data, r#","supply":"#, numbers.supply);
@@ -131,8 +133,8 @@ impl Sale {
         }
     }
 
-    /// What an entry has of a grant. Where the epoch and T are written, the grant's own are mostly
-    /// the same.
+    /// What an entry has of a grant. `epoch` and `t` are where the digits of the event's are: the
+    /// grant's own are mostly the same, and are copied then.
     fn put_grant<'e>(
         &'e self,
         data: &mut Vec<u8>,
@@ -157,11 +159,26 @@ impl Sale {
         };
         put_number(data, r#","seq":"#, view.seq);
         put_number(data, r#","qty":"#, view.qty);
-        put_word(data, r#","state":""#, view.state.name().as_bytes());
-        put_again(data, r#","at":"#, at, numbers.t, t);
-        put_some(data, r#","deadline":"#, view.deadline);
-        put_some(data, r#","round":"#, numbers.round);
-        put_again(data, r#","born":"#, born, numbers.epoch, epoch);
+        data.extend_from_slice(br#","state":""#);
+        data.extend_from_slice(view.state.name().as_bytes());
+        data.extend_from_slice(br#"","at":"#);
+        if at == numbers.t {
+            data.extend_from_within(t);
+        } else {
+            put_number(data, "", at);
+        }
+        if view.deadline != 0 {
+            put_number(data, r#","deadline":"#, view.deadline);
+        }
+        if numbers.round != 0 {
+            put_number(data, r#","round":"#, numbers.round);
+        }
+        data.extend_from_slice(br#","born":"#);
+        if born == numbers.epoch {
+            data.extend_from_within(epoch);
+        } else {
+            put_number(data, "", born);
+        }
         if let Some(Effect::Offer { ticket, .. }) = effect {
             put_number(data, r#","ticket":"#, *ticket);
             put_some(
@@ -297,32 +314,6 @@ fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
 
 // Numbers, booleans and words of ours, none of which needs a quote escaped. What comes before a
 // value is written out by the caller, its comma and its name: both are known where it is put.
-
-/// Answers where the number is.
-#[inline]
-fn put_number(data: &mut Vec<u8>, name: &'static str, number: impl itoa::Integer) -> Range<usize> {
-    data.extend_from_slice(name.as_bytes());
-    let start = data.len();
-    data.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    start..data.len()
-}
-
-/// A number that is mostly `written`, whose digits are there already, in `digits`.
-#[inline]
-fn put_again(
-    data: &mut Vec<u8>,
-    name: &'static str,
-    number: u64,
-    written: u64,
-    digits: Range<usize>,
-) {
-    if number != written {
-        put_number(data, name, number);
-        return;
-    }
-    data.extend_from_slice(name.as_bytes());
-    data.extend_from_within(digits);
-}
 
 /// A number that is left out when it is 0, which stands for none.
 #[inline]

@@ -217,7 +217,7 @@ fn open_streams<'s>(
     };
     if let Some(task) = tasks.get(index).filter(|_| why != NotTaken::Changed) {
         if let Some(sale) = same_sale(&mut call.open(task.arg), task.plan) {
-            sale.note_outbox(true);
+            sale.note_outbox_failed();
         }
     }
     Err(why.into())
@@ -240,9 +240,10 @@ fn commit<'s>(
     now: &Now,
 ) -> Committed<'s> {
     if let Some(Attempt { outcome, amount }) = attempt {
-        let counter = match sale.count(outcome, amount) {
-            Some(place) => counts::REFUSED.get(place),
-            None => matches!(outcome, Outcome::Granted { .. }).then_some(&counts::GRANTED),
+        let counter = match outcome {
+            // A change counts itself in its sale.
+            Outcome::Granted { .. } => Some(&counts::GRANTED),
+            refusal => sale.count(refusal, amount).and_then(|place| counts::REFUSED.get(place)),
         };
         if let Some(counter) = counter {
             counter.fetch_add(1, Relaxed);
@@ -250,13 +251,14 @@ fn commit<'s>(
     }
     let Some(plan) = plan else { return Committed::default() };
     let entries = stream.map(OpenStream::close).unwrap_or_default();
-    let (holds, expired) = (sale.holds_len(), sale.tallies().expired);
+    let expired = sale.tallies().expired;
     let (look_at, is_urgent) = match sale.is_plain() {
         true => {
+            let before = sale.ledger().holds().len();
             sale.commit(plan);
-            let change = sale.holds_len().wrapping_sub(holds);
+            let change = sale.ledger().holds().len().wrapping_sub(before);
             if change != 0 {
-                counts::served().holds.fetch_add(change, Relaxed);
+                counts::served().holds.fetch_add(change as u64, Relaxed);
             }
             (sale.next_look(), false)
         }

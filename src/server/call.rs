@@ -13,8 +13,9 @@ use super::propagation::outbox::{Appended, Outbox};
 use super::propagation::{epoch, APPLY};
 use super::value::key::{Key, View};
 use seckill_domain::effect::Change;
+use seckill_domain::event::EVENTS;
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::plan::Plan;
+use seckill_domain::plan::{Plan, Position};
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
@@ -127,7 +128,13 @@ impl<'a> Call<'a> {
             let mut done = 0;
             for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
                 scratch.clear();
-                plan.position(done..done + part.len(), committed.entries.first).encode(scratch);
+                let first = committed.entries.first;
+                let position = match part.len() == plan.changes.len() {
+                    // Nearly always one command has all of them.
+                    true => Position { version: plan.version(), entries: first },
+                    false => plan.position(done..done + part.len(), first),
+                };
+                position.encode(scratch);
                 done += part.len();
                 let status = match part {
                     [change] => {
@@ -213,7 +220,13 @@ impl<'a> Call<'a> {
     pub fn notify(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
         let Some(key) = self.name(key_arg) else { return };
         let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
-        for event in plan.kinds().filter_map(|kind| kind.notification()) {
+        let mut last = None;
+        for event in &plan.events {
+            // Of the same kind again and again is told once.
+            if last.replace(event.kind) == Some(event.kind) {
+                continue;
+            }
+            let Some(event) = EVENTS[event.kind as usize].notification else { continue };
             // SAFETY: the key's name is alive during the call, and the text ends in NUL.
             unsafe {
                 api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event.as_ptr(), key)

@@ -5,6 +5,7 @@ use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::server::info_of;
+use crate::support::shop::clock_ms;
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
 /// How many sales the module has in memory.
@@ -240,7 +241,29 @@ fn an_event_comes_after_the_change() {
     assert_eq!(buyer.read().expect("a reply").to_string(), "['GRANTED' 1 1 'SOLD' 0 0]");
 }
 
-/// What runs out by itself is told once for a batch, on the primary and on its replica.
+/// What runs out by itself is told once for a batch, on the primary and on its replica, also where
+/// each hold has an entry.
+#[test]
+fn watchers_are_told_once_of_a_batch() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let replica = Server::start();
+    replica.follow(&server);
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 3 HOLD 50 OUTBOX s"), "+OK");
+    let mut here = listener(&server, "__keyspace@0__:*");
+    let mut there = listener(&replica, "__keyspace@0__:*");
+    conn.cmd("SECKILL.GRAB k a");
+    let last_due = conn.cmd("SECKILL.GRAB k b").items()[4].int();
+    wait_until("both are due", || clock_ms(&mut conn) >= last_due);
+    assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 10"), "+OK");
+    wait_until("both have run out", || server.info("seckill", "seckill_holds") == "0");
+    replica.wait_in_sync(&server);
+    let expected = ["k seckill.grant", "k seckill.grant", "k seckill.expire"];
+    assert_eq!(events(&mut here, &server, "__keyspace@0__:", 0), expected);
+    assert_eq!(events(&mut there, &replica, "__keyspace@0__:", 0), expected);
+}
+
+/// What runs out by itself is told on the primary and on its replica.
 #[test]
 fn watchers_are_told_when_the_clock_gives_back() {
     let (server, replica) = (Server::start(), Server::start());

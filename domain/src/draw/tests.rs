@@ -165,12 +165,12 @@ fn the_first_is_drawn_and_the_last_equal_one_is_taken() {
     [1, 9, 1, 5].into_iter().for_each(|amount| list.push(amount));
     assert_eq!((list.len(), list.sum(), list.first()), (5, 21, Some(5)));
     assert!(list.contains(5) && list.contains(9) && !list.contains(7));
-    assert!(list.take(5) && !list.contains(5) && !list.take(5) && !list.take(7));
+    assert!(list.remove(5) && !list.contains(5) && !list.remove(5) && !list.remove(7));
     list.push(5);
-    assert!(list.take(1));
+    assert!(list.remove(1));
     assert_eq!(list.iter().collect::<Vec<_>>(), [5, 1, 9, 5]);
     assert_eq!((list.take_first(), list.take_first()), (Some(5), Some(1)));
-    assert!(!list.contains(1) && list.take(5) && !list.take(5));
+    assert!(!list.contains(1) && list.remove(5) && !list.remove(5));
     assert_eq!((list.take_first(), list.take_first()), (Some(9), None));
     assert_eq!((list.len(), list.sum(), list.is_empty()), (0, 0, true));
 }
@@ -197,7 +197,11 @@ fn a_plan_does_what_the_list_does() {
                     assert_eq!(planned.take_first(&before), list.take_first(), "{seed} {step}")
                 }
                 _ => {
-                    assert_eq!(planned.take(&before, amount), list.take(amount), "{seed} {step}")
+                    assert_eq!(
+                        planned.remove(&before, amount),
+                        list.remove(amount),
+                        "{seed} {step}"
+                    )
                 }
             }
         }

@@ -18,8 +18,8 @@ mod shard;
 mod tests;
 
 use crate::model::limits::{BULK_LOAD_SLOTS_MAX, GRANTS_MAX, SLOTS_PER_SHARD_MAX};
-use shard::{fragment_in, fragment_of, home_of, homes_in, next_slots, pack, slots_for, value_in};
-use shard::{word_of, Shard, FRAGMENT_BITS, SLOTS_MIN};
+use shard::{fragment_in, home_of, homes_in, next_slots, slots_for, value_in, word_of};
+use shard::{Shard, FRAGMENT_BITS, SLOTS_MIN};
 
 pub use shard::Value;
 
@@ -83,7 +83,7 @@ impl Index {
     /// The word that a search for this hash begins with.
     #[inline]
     pub fn first_look(&self, hash: u64) -> Option<&u64> {
-        let fragment = fragment_of(hash);
+        let fragment = fragment_in(hash);
         let shard = self.shards.get(self.shard_of(fragment)?)?;
         shard.words.get(shard.home(fragment))
     }
@@ -97,7 +97,7 @@ impl Index {
     /// The same, or else where the key belongs.
     #[inline]
     pub fn entry(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Entry {
-        let fragment = fragment_of(hash);
+        let fragment = fragment_in(hash);
         let Some(number) = self.shard_of(fragment) else {
             return Entry::Vacant(Vacant::default());
         };
@@ -110,17 +110,17 @@ impl Index {
 
     /// Adds a key that is not there yet.
     pub fn insert(&mut self, hash: u64, value: Value) {
-        let fragment = fragment_of(hash);
-        let word = pack(fragment, value);
+        let fragment = fragment_in(hash);
+        let word = word_of(hash, value);
         debug_assert_ne!(word, 0, "0 marks an empty slot");
         if self.shards.is_empty() {
-            self.shards.push(Shard::new(SLOTS_MIN, 0));
+            self.shards.push(Shard::of(vec![0; SLOTS_MIN].into_boxed_slice(), 0));
             self.directory.push(0);
         }
         while let Some(number) = self.shard_of(fragment) {
             let shard = &mut self.shards[number];
             let place = shard.find(fragment, |_| false).unwrap_or_else(|place| place);
-            if !shard.is_full() && shard.insert(place, word) {
+            if shard.room > 0 && shard.insert(place, word) {
                 self.len += 1;
                 return;
             }
@@ -132,11 +132,11 @@ impl Index {
     /// since.
     #[inline]
     pub fn insert_into(&mut self, vacant: Vacant, hash: u64, value: Value) {
-        let (fragment, place) = (fragment_of(hash), vacant.place as usize);
+        let (fragment, place) = (fragment_in(hash), vacant.place as usize);
         let number = self.shard_of(fragment).filter(|number| *number == vacant.shard as usize);
         let shard = number.and_then(|number| self.shards.get_mut(number));
-        let fitting = shard.filter(|shard| !shard.is_full());
-        if fitting.is_some_and(|shard| shard.insert(place, pack(fragment, value))) {
+        let fitting = shard.filter(|shard| shard.room > 0);
+        if fitting.is_some_and(|shard| shard.insert(place, word_of(hash, value))) {
             self.len += 1;
             return;
         }
@@ -145,7 +145,7 @@ impl Index {
 
     /// Replaces the value of a key that is there.
     pub fn replace(&mut self, hash: u64, old: Value, new: Value) {
-        let fragment = fragment_of(hash);
+        let fragment = fragment_in(hash);
         let Some(number) = self.shard_of(fragment) else {
             return;
         };
@@ -153,13 +153,13 @@ impl Index {
         let place = shard.find(fragment, |value| value == old);
         debug_assert!(place.is_ok(), "only a key that is there is replaced");
         if let Ok(place) = place {
-            shard.words[place] = pack(fragment, new);
+            shard.words[place] = word_of(hash, new);
         }
     }
 
     /// Removes a key that is there, with its value.
     pub fn remove(&mut self, hash: u64, value: Value) {
-        let fragment = fragment_of(hash);
+        let fragment = fragment_in(hash);
         let Some(number) = self.shard_of(fragment) else { return };
         let shard = &mut self.shards[number];
         let place = shard.find(fragment, |other| other == value);
@@ -316,7 +316,7 @@ impl<F: Fn(u32, u32) -> bool> Builder<F> {
         let mut blank = if slots == bucket.capacity() { bucket } else { Vec::new() };
         blank.clear();
         blank.resize(slots, 0);
-        let mut shard = Shard { words: blank.into_boxed_slice(), used: 0, depth };
+        let mut shard = Shard::of(blank.into_boxed_slice(), depth);
         shard.deal(&self.words, &mut self.starts, &self.is_same)?;
         self.shards.push(shard);
         Some(())
@@ -347,7 +347,7 @@ impl Shard {
                 return None;
             }
         }
-        self.used = words.len() as u32;
+        self.room -= words.len() as i32;
         Some(())
     }
 }

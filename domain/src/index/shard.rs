@@ -11,26 +11,21 @@ pub struct Value {
     pub marked: bool,
 }
 
-pub(super) fn fragment_of(hash: u64) -> u32 {
-    (hash >> (64 - FRAGMENT_BITS)) as u32
+/// The fragment that a hash begins with, and the word of it in a slot.
+#[inline]
+pub(super) fn fragment_in(hash_or_word: u64) -> u32 {
+    (hash_or_word >> (64 - FRAGMENT_BITS)) as u32
 }
 
-pub(super) fn pack(fragment: u32, value: Value) -> u64 {
-    u64::from(fragment) << 33 | u64::from(value.marked) << 32 | u64::from(value.number)
-}
-
-pub(super) fn fragment_in(word: u64) -> u32 {
-    (word >> 33) as u32
-}
-
+#[inline]
 pub(super) fn value_in(word: u64) -> Value {
     Value { number: word as u32, marked: word >> 32 & 1 == 1 }
 }
 
-/// What a slot keeps of a key.
+/// What a slot keeps of a key: the fragment of its hash, then the mark, then the number.
 #[inline]
 pub fn word_of(hash: u64, value: Value) -> u64 {
-    pack(fragment_of(hash), value)
+    hash >> 33 << 33 | u64::from(value.marked) << 32 | u64::from(value.number)
 }
 
 /// Words of the smallest shard.
@@ -43,10 +38,10 @@ pub(super) fn homes_in(slots: usize) -> usize {
     slots - (slots / 8).min(SLACK_SLOTS_MAX)
 }
 
-/// Whether a shard with so many home positions takes no more than its `keys`.
-pub(super) fn is_full(keys: usize, homes: usize) -> bool {
+/// Keys with which a shard of so many home positions is full.
+pub(super) fn keys_max(homes: usize) -> usize {
     // 3/4 of the home positions: beyond it runs grow past the cache line they begin in.
-    keys * 4 >= homes * 3
+    (homes * 3).div_ceil(4)
 }
 
 /// The next larger size: two steps to a doubling, both size classes of jemalloc, so that nothing is
@@ -70,7 +65,7 @@ fn least_slots(is_enough: impl Fn(usize) -> bool) -> usize {
 
 /// Slots of the smallest shard that is not full with `keys` keys.
 pub(super) fn slots_for(keys: usize) -> usize {
-    least_slots(|homes| !is_full(keys, homes))
+    least_slots(|homes| keys < keys_max(homes))
 }
 
 /// Slots of the smallest shard that `keys` keys fill to 3/5 at the most: what a half begins with.
@@ -82,14 +77,17 @@ pub(super) fn slots_for_half(keys: usize) -> usize {
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
     pub(super) words: Box<[u64]>,
-    pub(super) used: u32,
+    /// Keys that it takes until it is full.
+    pub(super) room: i32,
     /// Leading fragment bits that all keys of this shard share.
     pub(super) depth: u32,
 }
 
 impl Shard {
-    pub(super) fn new(slots: usize, depth: u32) -> Shard {
-        Shard { words: vec![0; slots].into_boxed_slice(), used: 0, depth }
+    /// An empty shard of these words, each of which is 0.
+    pub(super) fn of(words: Box<[u64]>, depth: u32) -> Shard {
+        let room = keys_max(homes_in(words.len())) as i32;
+        Shard { words, room, depth }
     }
 
     /// Where a search for this fragment begins.
@@ -141,7 +139,7 @@ impl Shard {
                 break;
             }
         }
-        self.used += 1;
+        self.room -= 1;
         true
     }
 
@@ -157,12 +155,7 @@ impl Shard {
             gap += 1;
         }
         self.words[gap] = 0;
-        self.used -= 1;
-    }
-
-    /// Whether it takes no more keys.
-    pub(super) fn is_full(&self) -> bool {
-        is_full(self.used as usize, homes_in(self.words.len()))
+        self.room += 1;
     }
 
     /// The same with the next larger number of slots.
@@ -187,7 +180,7 @@ impl Shard {
                 return false;
             }
             self.words[place] = word;
-            self.used += 1;
+            self.room -= 1;
             next = place + 1;
         }
         true
@@ -224,7 +217,7 @@ pub(super) fn home_of(fragment: u32, depth: u32, homes: usize) -> usize {
 /// A shard of `depth` that holds `words`, of the smallest size from `slots` up that takes them.
 fn built(mut slots: usize, depth: u32, words: impl Iterator<Item = u64> + Clone) -> Shard {
     loop {
-        let mut shard = Shard::new(slots, depth);
+        let mut shard = Shard::of(vec![0; slots].into_boxed_slice(), depth);
         if shard.fill(words.clone()) {
             return shard;
         }

@@ -2,7 +2,7 @@
 
 #![cfg(test)]
 
-use super::shard::{is_full, occupied, slots_for_half};
+use super::shard::{keys_max, occupied, slots_for_half};
 use super::*;
 
 /// A good 64-bit mixer (the finaliser of SplitMix64).
@@ -17,11 +17,20 @@ fn value(number: u32) -> Value {
     Value { number, marked: false }
 }
 
+/// Keys that a shard takes beside so many.
+fn room_beside(shard: &Shard, keys: usize) -> i32 {
+    keys_max(homes_in(shard.words.len())) as i32 - keys as i32
+}
+
+fn empty_shard(depth: u32) -> Shard {
+    Shard::of(vec![0; SLOTS_MIN].into_boxed_slice(), depth)
+}
+
 fn assert_sorted(index: &Index) {
     for shard in &index.shards {
         let words: Vec<u64> = occupied(&shard.words).collect();
         assert!(words.windows(2).all(|w| fragment_in(w[0]) <= fragment_in(w[1])));
-        assert_eq!(words.len(), shard.used as usize);
+        assert_eq!(shard.room, room_beside(shard, words.len()));
     }
 }
 
@@ -240,13 +249,13 @@ fn a_shard_has_a_size_by_its_keys() {
 /// The last slots may be taken while there is room before them.
 #[test]
 fn a_shard_takes_what_has_an_empty_slot_behind_it() {
-    let mut shard = Shard::new(SLOTS_MIN, 0);
+    let mut shard = empty_shard(0);
     let last = |number| word_of(u64::MAX, value(number));
     assert!((13..16).all(|place| shard.insert(place, last(place as u32))));
     assert!(!shard.insert(16, last(16)), "there is no slot");
     assert!(!shard.insert(13, word_of(u64::MAX - (1 << 40), value(1))), "nothing can move on");
     assert!(shard.insert(0, word_of(0, value(2))));
-    assert_eq!((shard.words[13..].to_vec(), shard.used), ([13, 14, 15].map(last).to_vec(), 4));
+    assert_eq!((shard.words[13..].to_vec(), shard.room), ([13, 14, 15].map(last).to_vec(), 11 - 4));
 }
 
 #[test]
@@ -277,10 +286,7 @@ fn a_shard_is_as_large_as_its_keys_need() {
         sizes.push(next_slots(sizes[sizes.len() - 1]));
     }
     assert_eq!([16, 24, 32, 256, 384, 8192].map(homes_in), [14, 21, 28, 224, 352, 8160]);
-    assert_eq!(
-        [(2, 4), (3, 4), (6119, 8160), (6120, 8160)].map(|(k, h)| is_full(k, h)),
-        [false, true, false, true]
-    );
+    assert_eq!([4, 14, 8160].map(keys_max), [3, 11, 6120]);
     for keys in (0..200).chain([1000, 6119, 6120, 9000]) {
         let fits = |slots: &&usize| homes_in(**slots) * 3 > keys * 4;
         assert_eq!(slots_for(keys), *sizes.iter().find(fits).unwrap(), "{keys}");
@@ -301,7 +307,7 @@ fn assert_laid_out(shard: &Shard, fragments: &[u32]) {
     }
     let there: Vec<u32> = shard.words.iter().map(|word| fragment_in(*word)).collect();
     assert_eq!(there, words);
-    assert_eq!(shard.used as usize, fragments.len());
+    assert_eq!(shard.room, room_beside(shard, fragments.len()));
 }
 
 /// Whatever comes and goes, in a small table that is often full to its end.
@@ -311,7 +317,7 @@ fn words_lie_as_if_they_had_come_in_order() {
     let (mut inserted, mut refused) = (0, 0);
     for seed in 0..400_u32 {
         let depth = seed % 3;
-        let (mut shard, mut fragments) = (Shard::new(SLOTS_MIN, depth), Vec::<u32>::new());
+        let (mut shard, mut fragments) = (empty_shard(depth), Vec::<u32>::new());
         for step in 0..60_u32 {
             let chance = (seed * 60 + step + 1).wrapping_mul(0x9e37_79b9);
             // Some in every place, more at the end, and many of one fragment.
@@ -326,13 +332,16 @@ fn words_lie_as_if_they_had_come_in_order() {
             let Err(place) = found else { panic!("{found:?}") };
             // A key is wanted at one place.
             for other in (0..=SLOTS_MIN + 1).filter(|other| *other != place) {
-                assert!(!shard.insert(other, pack(fragment, value)), "{place} {other}");
+                assert!(
+                    !shard.insert(other, word_of(u64::from(fragment) << 33, value)),
+                    "{place} {other}"
+                );
             }
             if chance >> 7 & 3 == 0 && !fragments.is_empty() {
                 let gone = fragments.swap_remove(chance as usize % fragments.len());
                 let place = shard.find(gone, |_| true).unwrap();
                 shard.remove(place);
-            } else if shard.insert(place, pack(fragment, value)) {
+            } else if shard.insert(place, word_of(u64::from(fragment) << 33, value)) {
                 fragments.push(fragment);
                 inserted += 1;
             } else {

@@ -232,13 +232,6 @@ impl Ledger {
         &self.epochs[..granted]
     }
 
-    /// Forgets epochs that were announced but did not grant: no rows came to a base, so the next
-    /// grant is of a new epoch.
-    pub fn forget_announced_epochs(&mut self) {
-        let len = self.records.len();
-        while self.epochs.pop_if(|(first, _)| *first > len).is_some() {}
-    }
-
     /// Announces, before any grant is loaded, that `epoch` granted from seq `first` on. False when
     /// the epochs announced are not ascending.
     pub fn expect_epoch(&mut self, first: u32, epoch: u64) -> bool {
@@ -252,9 +245,10 @@ impl Ledger {
         ascending
     }
 
-    /// Whether every epoch has granted something: what loading must end with.
-    pub fn has_only_epochs_that_granted(&self) -> bool {
-        self.epochs.last().is_none_or(|(first, _)| *first <= self.records.len())
+    /// Whether every epoch has granted something once there are so many `grants`: what loading must
+    /// end with.
+    pub fn all_epochs_granted(&self, grants: u64) -> bool {
+        self.epochs.last().is_none_or(|(first, _)| u64::from(*first) <= grants)
     }
 
     /// The epoch that granted `seq`, or would by what was announced.

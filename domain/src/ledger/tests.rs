@@ -157,14 +157,14 @@ fn a_recount_is_that_of_the_grants() {
     ledger.accounts.change(0, |account| account.add(9, 5, State::Sold, 0));
     assert_eq!(ledger.recount().holdings_wrong, 1);
     let mut ledger = of_three();
-    let hash = ledger.hash_of(b"one");
+    let hash = ledger.hash_of(0, b"one");
     let [right, wrong] = [6, 11].map(|number| Value { number, marked: false });
     ledger.users.replace(hash, right, wrong);
     let recount = ledger.recount();
     assert_eq!((recount.holdings_wrong, recount.users), (1, 2));
     // A user with four grants who has no account: three are not the one they lead to.
     let mut ledger = of_three();
-    let hash = ledger.hash_of(b"many");
+    let hash = ledger.hash_of(0, b"many");
     let right = ledger.users.find(hash, |value| value.marked).unwrap();
     ledger.users.replace(hash, right, Value { number: 7, marked: false });
     assert_eq!(ledger.recount().holdings_wrong, 3);

@@ -215,7 +215,11 @@ impl Balances {
         };
         self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?;
         *to += qty;
-        self.take_packet()
+        // Most sales count none.
+        match self.packets {
+            None => Ok(()),
+            Some(_) => self.take_packet(),
+        }
     }
 
     /// Adds or withdraws units.

@@ -4,7 +4,7 @@ use core::ffi::CStr;
 
 use smallvec::SmallVec;
 
-use crate::model::balances::{Balances, Stock};
+use crate::model::balances::Stock;
 use crate::model::outcome::GrantView;
 
 /// Events in order. Most changes have one.
@@ -43,16 +43,6 @@ pub struct Numbers {
     pub sold: u64,
     /// The round, 0 in a sale without rounds.
     pub round: u64,
-}
-
-impl Numbers {
-    /// Those of a sale that stands at `balances`; with `older`, of a round of it that is over.
-    #[inline]
-    pub fn of(balances: &Balances, older: Option<&Balances>) -> Numbers {
-        let Balances { epoch, rev, t, .. } = *balances;
-        let Balances { supply, available, held, sold, round, .. } = *older.unwrap_or(balances);
-        Numbers { epoch, rev, t, supply, available, held, sold, round }
-    }
 }
 
 /// Kinds of events. The order is that of [`EVENTS`].
@@ -108,101 +98,115 @@ pub enum EventKind {
     Available,
 }
 
+/// What is said of a kind of event.
+#[derive(Debug)]
+pub struct Described {
+    /// The kind.
+    pub kind: EventKind,
+    /// The word in the outbox.
+    pub name: &'static str,
+    /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one has none.
+    pub notification: Option<&'static CStr>,
+    /// What happened, in a few words for people.
+    pub about: &'static str,
+}
+
+const fn described(
+    kind: EventKind,
+    name: &'static str,
+    notification: Option<&'static CStr>,
+    about: &'static str,
+) -> Described {
+    Described { kind, name, notification, about }
+}
+
 /// Every kind of event, in the order in which pages list them.
-pub const EVENTS: [EventKind; 24] = [
-    EventKind::Init,
-    EventKind::Grant,
-    EventKind::Confirm,
-    EventKind::Reclaim,
-    EventKind::ReclaimRefused,
-    EventKind::Cancel,
-    EventKind::Extend,
-    EventKind::Expire,
-    EventKind::Refund,
-    EventKind::Restock,
-    EventKind::Pause,
-    EventKind::Resume,
-    EventKind::Alter,
-    EventKind::Import,
-    EventKind::Round,
-    EventKind::Send,
-    EventKind::Receive,
-    EventKind::Wait,
-    EventKind::Offer,
-    EventKind::Leave,
-    EventKind::Dropped,
-    EventKind::SoldOut,
-    EventKind::AllHeld,
-    EventKind::Available,
+pub static EVENTS: [Described; 24] = [
+    described(EventKind::Init, "INIT", Some(c"seckill.init"), "a sale was created"),
+    described(EventKind::Grant, "GRANT", Some(c"seckill.grant"), "a user got units"),
+    described(EventKind::Confirm, "CONFIRM", Some(c"seckill.confirm"), "a held grant was paid"),
+    described(
+        EventKind::Reclaim,
+        "RECLAIM",
+        Some(c"seckill.confirm"),
+        "a grant that had expired was paid late",
+    ),
+    described(
+        EventKind::ReclaimRefused,
+        "RECLAIM-REFUSED",
+        None,
+        "a late payment came in vain: give the money back",
+    ),
+    described(EventKind::Cancel, "CANCEL", Some(c"seckill.cancel"), "a held grant was given back"),
+    described(EventKind::Extend, "EXTEND", Some(c"seckill.extend"), "a deadline was moved"),
+    described(
+        EventKind::Expire,
+        "EXPIRE",
+        Some(c"seckill.expire"),
+        "a held grant was not paid in time",
+    ),
+    described(EventKind::Refund, "REFUND", Some(c"seckill.refund"), "a sold grant was given back"),
+    described(
+        EventKind::Restock,
+        "RESTOCK",
+        Some(c"seckill.restock"),
+        "units were added or withdrawn",
+    ),
+    described(EventKind::Pause, "PAUSE", Some(c"seckill.pause"), "the sale was paused"),
+    described(EventKind::Resume, "RESUME", Some(c"seckill.resume"), "the sale was resumed"),
+    described(EventKind::Alter, "ALTER", Some(c"seckill.alter"), "terms were changed"),
+    described(
+        EventKind::Import,
+        "IMPORT",
+        Some(c"seckill.import"),
+        "a grant was entered from the database",
+    ),
+    described(EventKind::Round, "ROUND", Some(c"seckill.round"), "a new round began"),
+    described(EventKind::Send, "SEND", Some(c"seckill.send"), "units were sent to another part"),
+    described(
+        EventKind::Receive,
+        "RECEIVE",
+        Some(c"seckill.receive"),
+        "units were received from another part",
+    ),
+    described(EventKind::Wait, "WAIT", Some(c"seckill.wait"), "a user joined the waiting list"),
+    described(
+        EventKind::Offer,
+        "OFFER",
+        Some(c"seckill.offer"),
+        "units are held for a user who waited for them",
+    ),
+    described(EventKind::Leave, "LEAVE", Some(c"seckill.leave"), "a user left the waiting list"),
+    described(
+        EventKind::Dropped,
+        "DROPPED",
+        Some(c"seckill.dropped"),
+        "an entry of the waiting list was dropped",
+    ),
+    described(
+        EventKind::SoldOut,
+        "SOLDOUT",
+        Some(c"seckill.soldout"),
+        "now nothing is available, held or elsewhere",
+    ),
+    described(
+        EventKind::AllHeld,
+        "ALLHELD",
+        Some(c"seckill.allheld"),
+        "now nothing is available, but some is held or at other parts",
+    ),
+    described(
+        EventKind::Available,
+        "AVAILABLE",
+        Some(c"seckill.available"),
+        "now something is available again",
+    ),
 ];
 
 impl EventKind {
     /// The word in the outbox.
     pub fn name(self) -> &'static str {
-        self.described().0
-    }
-
-    /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one has none.
-    pub fn notification(self) -> Option<&'static CStr> {
-        self.described().1
-    }
-
-    /// What happened, in a few words for people.
-    pub fn about(self) -> &'static str {
-        self.described().2
-    }
-
-    /// Word in the outbox, keyspace notification, what happened.
-    fn described(self) -> (&'static str, Option<&'static CStr>, &'static str) {
-        match self {
-            EventKind::Init => ("INIT", Some(c"seckill.init"), "a sale was created"),
-            EventKind::Grant => ("GRANT", Some(c"seckill.grant"), "a user got units"),
-            EventKind::Confirm => ("CONFIRM", Some(c"seckill.confirm"), "a held grant was paid"),
-            EventKind::Reclaim => {
-                ("RECLAIM", Some(c"seckill.confirm"), "a grant that had expired was paid late")
-            }
-            EventKind::ReclaimRefused => {
-                ("RECLAIM-REFUSED", None, "a late payment came in vain: give the money back")
-            }
-            EventKind::Cancel => ("CANCEL", Some(c"seckill.cancel"), "a held grant was given back"),
-            EventKind::Extend => ("EXTEND", Some(c"seckill.extend"), "a deadline was moved"),
-            EventKind::Expire => {
-                ("EXPIRE", Some(c"seckill.expire"), "a held grant was not paid in time")
-            }
-            EventKind::Refund => ("REFUND", Some(c"seckill.refund"), "a sold grant was given back"),
-            EventKind::Restock => {
-                ("RESTOCK", Some(c"seckill.restock"), "units were added or withdrawn")
-            }
-            EventKind::Pause => ("PAUSE", Some(c"seckill.pause"), "the sale was paused"),
-            EventKind::Resume => ("RESUME", Some(c"seckill.resume"), "the sale was resumed"),
-            EventKind::Alter => ("ALTER", Some(c"seckill.alter"), "terms were changed"),
-            EventKind::Import => {
-                ("IMPORT", Some(c"seckill.import"), "a grant was entered from the database")
-            }
-            EventKind::Round => ("ROUND", Some(c"seckill.round"), "a new round began"),
-            EventKind::Send => ("SEND", Some(c"seckill.send"), "units were sent to another part"),
-            EventKind::Receive => {
-                ("RECEIVE", Some(c"seckill.receive"), "units were received from another part")
-            }
-            EventKind::Wait => ("WAIT", Some(c"seckill.wait"), "a user joined the waiting list"),
-            EventKind::Offer => {
-                ("OFFER", Some(c"seckill.offer"), "units are held for a user who waited for them")
-            }
-            EventKind::Leave => ("LEAVE", Some(c"seckill.leave"), "a user left the waiting list"),
-            EventKind::Dropped => {
-                ("DROPPED", Some(c"seckill.dropped"), "an entry of the waiting list was dropped")
-            }
-            EventKind::SoldOut => {
-                ("SOLDOUT", Some(c"seckill.soldout"), "now nothing is available, held or elsewhere")
-            }
-            EventKind::AllHeld => {
-                let about = "now nothing is available, but some is held or at other parts";
-                ("ALLHELD", Some(c"seckill.allheld"), about)
-            }
-            EventKind::Available => {
-                ("AVAILABLE", Some(c"seckill.available"), "now something is available again")
-            }
-        }
+        EVENTS[self as usize].name
     }
 
     /// The transition into `stock`.
@@ -221,6 +225,6 @@ mod tests {
 
     #[test]
     fn every_kind_is_at_its_place() {
-        assert!(EVENTS.iter().enumerate().all(|(place, kind)| *kind as usize == place));
+        assert!(EVENTS.iter().enumerate().all(|(place, event)| event.kind as usize == place));
     }
 }

@@ -13,20 +13,13 @@ use core::marker::PhantomData;
 
 use postcard::ser_flavors::Flavor;
 use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 use crate::model::outcome::Refused;
 
-/// Appends the bytes of a value.
-#[inline]
-pub(crate) fn encode(value: &impl Serialize, out: &mut Vec<u8>) {
-    let written = postcard::serialize_with_flavor(value, End(out));
-    debug_assert_eq!(written, Ok(()), "a value of ours can be written");
-}
-
-/// Where bytes are appended: what is there already stays, and its room is used.
-struct End<'o>(&'o mut Vec<u8>);
+/// Where the bytes of a value are appended: what is there already stays, and its room is used.
+pub(crate) struct End<'o>(pub &'o mut Vec<u8>);
 
 impl Flavor for End<'_> {
     type Output = ();

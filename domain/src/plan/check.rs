@@ -8,7 +8,7 @@ use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, Joining, UsersChange};
 use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Base, Piece};
-use crate::draw::PlannedAmounts;
+use crate::draw::{Amounts, PlannedAmounts};
 use crate::ledger::{HashKey, Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
@@ -111,20 +111,19 @@ impl<'s> Checker<'s> {
     }
 
     fn change(&mut self, change: &Change<'_>) -> Result<(), Refused> {
-        let (sale, effect) = (self.sale(), &change.effect);
+        let (sale, effect, piece) = (self.sale(), &change.effect, change.effect.piece());
         // What a sale still awaits must come before anything else, and comes to no other one.
-        if effect.is_piece() != (sale.awaits > 0) {
+        if piece.is_some() != (sale.awaits > 0) {
             return Err(Refused::Gap);
         }
         self.planner.balances.begin(change.elapsed_ms, change.epoch)?;
-        if !effect.is_piece() {
+        let Some(piece) = piece else {
             self.effect(effect)?;
             return self.planner.effect(effect);
-        }
+        };
         // A piece is many changes at once: it comes alone and is checked as it is read.
         check(self.alone)?;
         let balances = &mut self.planner.balances;
-        let Effect::Piece(piece) = effect else { return Err(Refused::Law) };
         match piece {
             Piece::RestockIds(kept) => pieces::check_restock_ids(sale, kept, balances)?,
             Piece::Fences(added) => pieces::check_fences(sale, added, balances)?,
@@ -197,7 +196,7 @@ impl<'s> Checker<'s> {
         match sale.amounts() {
             None => Ok(()),
             Some(list) => {
-                self.list_agrees()?;
+                list_agrees(sale, list)?;
                 check(self.amounts.take_first(list) == Some(grant.qty))
             }
         }
@@ -228,11 +227,12 @@ impl<'s> Checker<'s> {
 
     /// Follows an amount of DRAW LIST as its grant goes to another state.
     fn follow_amount(&mut self, seq: u64, to: State) -> Result<(), Refused> {
-        let Some(list) = self.sale().amounts() else { return Ok(()) };
-        self.list_agrees()?;
+        let sale = self.sale();
+        let Some(list) = sale.amounts() else { return Ok(()) };
+        list_agrees(sale, list)?;
         let (from, qty) = self.planner.look(seq)?;
         match (from.is_live(), to.is_live()) {
-            (false, true) => check(self.amounts.take(list, qty)),
+            (false, true) => check(self.amounts.remove(list, qty)),
             (true, false) => {
                 self.amounts.push(qty);
                 Ok(())
@@ -240,14 +240,12 @@ impl<'s> Checker<'s> {
             _ => Ok(()),
         }
     }
+}
 
-    /// Whether the list is what is available.
-    fn list_agrees(&self) -> Result<(), Refused> {
-        let sale = self.sale();
-        let Some(list) = sale.amounts() else { return Ok(()) };
-        let Balances { packets, available, .. } = sale.balances;
-        check(Some(list.len()) == packets && list.sum() == available)
-    }
+/// Whether the list is what is available.
+fn list_agrees(sale: &Sale, list: &Amounts) -> Result<(), Refused> {
+    let Balances { packets, available, .. } = sale.balances;
+    check(Some(list.len()) == packets && list.sum() == available)
 }
 
 pub(super) fn check(holds: bool) -> Result<(), Refused> {

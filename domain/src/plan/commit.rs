@@ -38,13 +38,19 @@ impl Sale {
         }
         if let Some(run) = plan.run {
             self.run = run;
+            // Here its entries are appended first.
+            self.outbox_failed &= plan.events.is_empty();
         }
         if self.extras.is_some() {
-            self.tidy_rounds(plan);
+            self.update_rounds(plan);
         }
         debug_assert!(self.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
-        debug_assert!(!self.is_whole() || self.pairs_agree(), "{:?}", self.pairs);
+        debug_assert!(
+            self.escrow.is_none() || !self.is_whole() || self.pairs_agree(),
+            "{:?}",
+            self.pairs
+        );
     }
 
     /// Makes an effect. `new_grant`: where its grant belongs, if that is known; `restocked`: what
@@ -118,7 +124,7 @@ impl Sale {
 
     /// Adds a piece of a rewritten sale.
     fn add(&mut self, piece: &Piece<'_>) {
-        self.awaits -= u64::from(!matches!(piece, Piece::Base(_)));
+        self.awaits -= 1;
         match piece {
             Piece::RestockIds(kept) => self.add_restock_ids(kept),
             Piece::Fences(added) => added.iter().for_each(|fence| self.fences.load(fence)),
@@ -139,7 +145,6 @@ impl Sale {
         let Granting { user, req, qty, hold_ms } = *grant;
         let (state, held_until) = state_at(hold_ms, at);
         let epoch = self.balances.epoch;
-        self.ledger.forget_announced_epochs();
         self.ledger.push(&NewGrant { user, req, qty, state, at, held_until, epoch }, places);
     }
 
@@ -180,7 +185,7 @@ impl Sale {
     }
 
     /// Takes over the numbers of older rounds and lets go of those that are not kept.
-    fn tidy_rounds(&mut self, plan: &Plan<'_>) {
+    fn update_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = plan.more.iter().flat_map(|more| &more.older);
         touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));
@@ -192,7 +197,7 @@ impl Sale {
         self.ledger_of(seq).set_state(seq, State::Sold, 0);
         let qty = self.qty_of(seq);
         if let Some(amounts) = self.amounts_mut() {
-            amounts.take(qty);
+            amounts.remove(qty);
         }
         count(&mut self.tallies.reclaimed);
     }

@@ -18,7 +18,7 @@ use crate::codec::effect::{Change, Changes, Effect, Start};
 use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Ledger, Places};
-use crate::memory::put_decimal;
+use crate::memory::put_number;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::AMOUNTS_PER_PIECE;
@@ -96,13 +96,6 @@ impl Plan<'_> {
         };
         Position { version, entries: entries.filter(|_| has_some).and_then(own) }
     }
-
-    /// Kinds of its events in order; the same again and again is there once.
-    pub fn kinds(&self) -> impl Iterator<Item = EventKind> + '_ {
-        let mut last = None;
-        let kinds = self.events.iter().map(|event| event.kind);
-        kinds.filter(move |kind| last.replace(*kind) != Some(*kind))
-    }
 }
 
 impl Sale {
@@ -139,7 +132,8 @@ impl<'a> Plan<'a> {
         balances.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
         balances.rev = u64::from(terms.outbox.is_some());
         check_law(terms, &balances, escrow.as_ref())?;
-        let numbers = Numbers::of(&balances, None);
+        let Balances { epoch, rev, t, round, .. } = balances;
+        let numbers = Numbers { epoch, rev, t, supply, available, held: 0, sold: 0, round };
         let event = Event { kind: EventKind::Init, change: 0, numbers, grant: None };
         Ok(Plan {
             edition: Edition { id: *id, version: 0, key: [0; 2] },
@@ -271,12 +265,9 @@ impl Position {
         }
         out.extend_from_slice(&text[start..]);
         if let Some(EntriesAt { form, id }) = self.entries {
-            out.push(b':');
-            put_decimal(out, form.number());
-            out.push(b':');
-            put_decimal(out, id.ms);
-            out.push(b'-');
-            put_decimal(out, id.seq);
+            put_number(out, ":", form.number());
+            put_number(out, ":", id.ms);
+            put_number(out, "-", id.seq);
         }
     }
 

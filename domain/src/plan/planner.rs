@@ -1,7 +1,6 @@
 //! Working out what changes come to, one after the other: numbers, states and events.
 
 use crate::codec::effect::{state_at, Changes, Effect, Granting, Importing};
-use crate::codec::snapshot::Piece;
 use crate::draw::Draw;
 use crate::ledger::Places;
 use crate::model::balances::{Balances, Escrow};
@@ -77,8 +76,7 @@ impl<'s> Planner<'s> {
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
             Effect::Pass { .. } => Ok(()),
             // A sale begins with these, and a log is rewritten as them: neither is planned here.
-            Effect::Init(_) | Effect::Piece(Piece::Base(_)) => Err(Refused::Place),
-            Effect::Piece(_) => Err(Refused::Law),
+            Effect::Init(_) | Effect::Piece(_) => Err(Refused::Place),
         }
     }
 
@@ -124,7 +122,9 @@ impl<'s> Planner<'s> {
     ) -> Result<(), Refused> {
         let before = self.balances.stock();
         work(&mut self.balances)?;
-        check_law(&self.sale.terms, &self.balances, self.escrow())?;
+        let moved = self.more.as_ref().and_then(|more| more.escrow.as_ref());
+        let escrow = moved.or(self.sale.escrow.as_ref());
+        check_law(&self.sale.terms, &self.balances, escrow)?;
         if let Some(kind) = kind.into() {
             self.emit(kind, grant, None);
         }
@@ -163,7 +163,10 @@ impl<'s> Planner<'s> {
     fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<&Balances>) {
         self.balances.rev += u64::from(self.has_outbox);
         if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
-            let numbers = Numbers::of(&self.balances, older);
+            let Balances { epoch, rev, t, .. } = self.balances;
+            let of_round = older.unwrap_or(&self.balances);
+            let Balances { supply, available, held, sold, round, .. } = *of_round;
+            let numbers = Numbers { epoch, rev, t, supply, available, held, sold, round };
             // Each change that began has a version of its own.
             let change = (self.balances.version - self.sale.balances.version - 1) as usize;
             self.events.push(Event { kind, change, numbers, grant });
@@ -282,13 +285,8 @@ impl Planner<'_> {
         })
     }
 
-    /// What a part was given and has moved after what was planned so far.
-    fn escrow(&self) -> Option<&Escrow> {
-        let moved = self.more.as_ref().and_then(|more| more.escrow.as_ref());
-        moved.or(self.sale.escrow.as_ref())
-    }
-
-    /// The same, to be changed. Refused in a sale that is no part.
+    /// What a part was given and has moved after what was planned so far, to be changed. Refused in
+    /// a sale that is no part.
     fn escrow_mut(&mut self) -> Result<&mut Escrow, Refused> {
         let stored = self.sale.escrow.ok_or(Refused::Law)?;
         Ok(self.more_mut().escrow.get_or_insert(stored))

@@ -63,7 +63,7 @@ enum Served {
 
 impl Sale {
     /// Whether an entry is judged as gone at `t`.
-    pub(crate) fn is_over(&self, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
+    pub(crate) fn drop_reason(&self, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
         let close_at = self.terms.close_at;
         match (close_at != 0 && close_at <= t, waiter.until != 0 && waiter.until <= t) {
             (true, _) => Some(Reason::Closed),
@@ -75,13 +75,13 @@ impl Sale {
     /// The entry of this user, unless it is judged as gone at `t`.
     pub(crate) fn waiting_at(&self, user: &[u8], t: u64) -> Option<Waiter<'_>> {
         let waiter = self.waiters()?.find(user)?;
-        self.is_over(&waiter, t).is_none().then_some(waiter)
+        self.drop_reason(&waiter, t).is_none().then_some(waiter)
     }
 
     /// The entry of this user that is judged as gone at `t`, and why.
     pub(crate) fn gone_at(&self, user: &[u8], t: u64) -> Option<(u64, Reason)> {
         let waiter = self.waiters()?.find(user)?;
-        Some((waiter.ticket, self.is_over(&waiter, t)?))
+        Some((waiter.ticket, self.drop_reason(&waiter, t)?))
     }
 
     /// The changes with what they make possible for those who wait, made last in the step.
@@ -251,13 +251,13 @@ impl<'s> Service<'s> {
         }
         let head = self.head()?;
         let available = self.balances.available;
-        if head.qty <= available || self.sale.is_over(&head, self.t).is_some() {
+        if head.qty <= available || self.sale.drop_reason(&head, self.t).is_some() {
             return Some(Candidate { waiter: head, passed: 0 });
         }
         if available == 0 || !self.may_pass(&head) {
             return None;
         }
-        let waiter = self.first_within(available, head.ticket + 1)?;
+        let waiter = self.first_within(available, head.ticket)?;
         Some(Candidate { waiter, passed: head.ticket })
     }
 
@@ -299,7 +299,7 @@ impl<'s> Service<'s> {
 
     /// Why an entry gets no offer, whatever its user has.
     fn refusal(&self, waiter: &Waiter<'_>) -> Option<Reason> {
-        let over = self.sale.is_over(waiter, self.t);
+        let over = self.sale.drop_reason(waiter, self.t);
         if over.is_some() {
             return over;
         }

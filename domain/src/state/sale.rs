@@ -135,12 +135,10 @@ impl Sale {
         Some(place)
     }
 
-    /// Remembers whether the sale's outbox took its last entries: STATUS shows it. One that ALTER
-    /// names and that takes nothing never becomes this sale's.
-    pub fn note_outbox(&mut self, failed: bool) {
-        if self.terms.outbox.is_some() {
-            self.outbox_failed = failed;
-        }
+    /// Remembers that the sale's outbox took no entry, until it takes some: STATUS shows it. One
+    /// that ALTER names and that takes nothing never becomes this sale's.
+    pub fn note_outbox_failed(&mut self) {
+        self.outbox_failed = self.terms.outbox.is_some();
     }
 
     /// Whether the sale can go on under these terms.

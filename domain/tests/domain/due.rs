@@ -166,9 +166,10 @@ fn an_outbox_that_failed_is_shown() {
     for (outbox, error) in [(Some('s'), 1), (None, 0)] {
         let mut sale = opened(1, Rules { outbox, ..Rules::default() });
         assert_eq!(shown(&sale), 0);
-        sale.note_outbox(true);
+        sale.note_outbox_failed();
         assert_eq!(shown(&sale), error);
-        sale.note_outbox(false);
+        let plan = sale.decide(&Request::Pause, &at(START)).plan.unwrap();
+        sale.commit(&plan);
         assert_eq!(shown(&sale), 0);
     }
     assert_eq!(Terms::default().offer_ms(), 0);

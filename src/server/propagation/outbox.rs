@@ -16,7 +16,7 @@ use redis_module::raw::{self, RedisModuleKey, RedisModuleStreamID, RedisModuleSt
 use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
-use seckill_domain::event::{EventKind, EVENTS};
+use seckill_domain::event::EVENTS;
 use seckill_domain::outbox::{Entry, Field, FIELDS};
 use seckill_domain::plan::{EntriesAt, Form, Plan, StreamId};
 use seckill_domain::Sale;
@@ -125,8 +125,8 @@ impl<'s> OpenStream<'s> {
             }
         };
         DATA.with(outbox.ctx.lock(), |data| sale.each_entry(plan, data, append_one));
-        if given.is_none() {
-            sale.note_outbox(missed > 0);
+        if given.is_none() && missed > 0 {
+            sale.note_outbox_failed();
         }
         missed
     }
@@ -245,7 +245,7 @@ impl Words {
     fn new() -> Words {
         Words {
             fields: FIELDS.map(|field| OwnString::new(field.name().as_bytes())),
-            events: EVENTS.map(|event: EventKind| OwnString::new(event.name().as_bytes())),
+            events: EVENTS.each_ref().map(|event| OwnString::new(event.name.as_bytes())),
         }
     }
 }

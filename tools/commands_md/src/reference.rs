@@ -44,10 +44,10 @@ const SETTINGS_HEAD: &str = "
 /// The page.
 pub fn markdown() -> String {
     let mut page = String::from(HEAD);
-    for kind in EVENTS {
-        let notification = kind.notification().map(|name| format!("`{}`", name.to_string_lossy()));
+    for event in &EVENTS {
+        let notification = event.notification.map(|name| format!("`{}`", name.to_string_lossy()));
         let notification = notification.unwrap_or_else(|| "none".to_owned());
-        row(&mut page, &[&format!("`{}`", kind.name()), &notification, kind.about()]);
+        row(&mut page, &[&format!("`{}`", event.name), &notification, event.about]);
     }
     page.push_str(INFO_HEAD);
     for field in fields() {

@@ -387,9 +387,11 @@ pub fn commit(sale: &mut Sale, decision: &Decision<'_>) {
     }
 }
 
-/// Events in words.
+/// Kinds of events in words, in order; the same again and again is there once.
 pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
-    plan.kinds().map(|kind| kind.name()).collect()
+    let mut words: Vec<_> = plan.events.iter().map(|event| event.kind.name()).collect();
+    words.dedup();
+    words
 }
 
 fn loaded(sale: &Sale, arrived_at: u64) -> Result<Sale, String> {

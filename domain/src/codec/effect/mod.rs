@@ -22,7 +22,7 @@ use crate::codec::snapshot::Piece;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::model::limits::{DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{Refused, State};
-use crate::model::wire;
+use crate::model::wire::{self, End};
 use crate::request::{Terms, TermsChange};
 use crate::waitlist::Reason;
 
@@ -70,7 +70,8 @@ impl<'a> Change<'a> {
             None => Form::V1 { elapsed_ms, effect },
             Some(epoch) => Form::V1Begins { elapsed_ms, epoch, effect },
         };
-        wire::encode(&form, out);
+        let written = postcard::serialize_with_flavor(&form, End(out));
+        debug_assert_eq!(written, Ok(()), "a change of ours can be written");
     }
 
     /// Reads what [`Change::encode`] wrote, or tells that it is something else.
@@ -306,10 +307,14 @@ pub struct Granting<'a> {
     pub hold_ms: u64,
 }
 
-impl Effect<'_> {
-    /// Whether it is a further piece of a rewritten sale.
-    pub fn is_piece(&self) -> bool {
-        matches!(self, Effect::Piece(piece) if !matches!(piece, Piece::Base(_)))
+impl<'a> Effect<'a> {
+    /// The further piece of a rewritten sale that it is, if it is one.
+    pub fn piece(&self) -> Option<&Piece<'a>> {
+        match self {
+            Effect::Piece(Piece::Base(_)) => None,
+            Effect::Piece(piece) => Some(piece),
+            _ => None,
+        }
     }
 }
 

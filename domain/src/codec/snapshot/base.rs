@@ -46,7 +46,7 @@ pub struct Base {
     pieces: u64,
     tallies: Tallies,
     /// How the oldest round begins that is kept; in a sale without rounds there is one.
-    start: RoundStart,
+    pub(super) start: RoundStart,
     pub(super) rounds: Option<RoundsOver>,
     pub(super) initial_terms: Terms,
     terms: Terms,
@@ -166,7 +166,7 @@ impl Base {
             && sale.pairs.as_slice().len() as u64 == self.pairs
             && LISTS.map(|list| sale.list_size(list)) == self.lists
             && sale.waitlist().map(|list| list.len()) == self.waitlist.map(|list| list.waiting)
-            && sale.ledger.has_only_epochs_that_granted()
+            && sale.ledger.all_epochs_granted(self.balances.grants)
     }
 
     /// Whether it can be of a sale, which begins as `sale`.
@@ -297,7 +297,7 @@ impl RoundStart {
             && u64::from(self.grants_before) >= balances.grants
             && self.epochs.last().is_none_or(|(_, epoch)| *epoch <= balances.epoch)
             && self.ledger(sale.ledger.key()).is_some()
-            && sale.ledger.has_only_epochs_that_granted();
+            && sale.ledger.all_epochs_granted(balances.grants);
         *balances = self.balances(balances, sale.packets_begun());
         let fits = counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
         match follows && fits && can_be_drawn(sale, balances) {

@@ -220,7 +220,7 @@ impl Sale {
 fn add(ledger: &mut Ledger, grants: &[Standing<'_>]) {
     let mut hashes = [None; ADDED_TOGETHER];
     for (hash, grant) in hashes.iter_mut().zip(grants) {
-        *hash = Some(ledger.hash_of(grant.user));
+        *hash = Some(ledger.hash_of(0, grant.user));
     }
     let touched = hashes.iter().flatten().filter_map(|hash| ledger.first_look(*hash));
     black_box(touched.fold(0, |all, word| all ^ word));

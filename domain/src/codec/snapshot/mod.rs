@@ -29,7 +29,7 @@ use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,
 };
 use crate::model::outcome::Refused;
-use crate::model::wire;
+use crate::model::wire::{self, End};
 use crate::parts::Pair;
 use crate::state::status::Refusals;
 use crate::Sale;
@@ -78,7 +78,8 @@ enum Form<P> {
 impl<'a> Piece<'a> {
     /// Appends the bytes of this piece, as dumps and digests have it.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        wire::encode(&Form::V1(self), out);
+        let written = postcard::serialize_with_flavor(&Form::V1(self), End(out));
+        debug_assert_eq!(written, Ok(()), "a piece of ours can be written");
     }
 
     /// Reads what [`Piece::encode`] wrote, or tells that it is something else.
@@ -204,15 +205,21 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
 }
 
 /// Whether nothing is amiss between the pieces once the last one has come: there are as many
-/// amounts to draw as packets, no total is of a round to come, nothing is available while
-/// units are owed, and what a part sent and received is as its numbers say. `balances` is where the
-/// sale stands after it.
+/// amounts to draw as packets, no total is of a round to come, nothing is available while units are
+/// owed, every epoch that was announced has granted, and what a part sent and received is as its
+/// numbers say. `balances` is where the sale stands after it.
 pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
     let amounts = amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
+    let have_granted = match last {
+        // Its grants would be pieces behind it.
+        Some(Piece::Round(next)) => next.epochs.is_empty(),
+        _ => sale.ledger.all_epochs_granted(balances.grants),
+    };
     amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
         && totals.is_none_or(|total| total.round < balances.round)
         && (balances.deficit == 0 || balances.available == 0)
+        && have_granted
         // A piece of pairs was compared with the numbers before.
         && (matches!(last, Some(Piece::Pairs(_))) || sale.pairs_agree())
 }

@@ -13,7 +13,7 @@ use crate::request::{
     Amount, Deed, Grab, ListChange, Receive, Request, Restock, Send, Settle, Terms, Wait, Which,
 };
 use crate::rounds::{Schedule, Total};
-use crate::testing::{at, bytes_of, commit, created, grab, init, run};
+use crate::testing::{bytes_of, created, grab, init, run};
 use crate::waitlist::WaitTerms;
 use crate::Sale;
 
@@ -346,29 +346,39 @@ fn a_dump_that_comes_to_something_else_is_refused() {
     }
 }
 
-/// Epochs that were announced and granted nothing are forgotten with the next grant or offer.
+/// Once the last piece has come, whichever it is, every epoch that was announced has granted.
 #[test]
-fn epochs_that_granted_nothing_are_forgotten() {
-    let waitlist = Some(WaitTerms { max: 9, offer_ms: 10, overtake: 0 });
-    for (terms, is_offered) in
-        [(Terms::default(), false), (Terms { waitlist, ..Terms::default() }, true)]
-    {
-        let mut sale = created(&init(1, terms), 1);
-        let ask = |user| Grab { user, amount: Amount::Unsaid, req: Some(b"r") };
-        let mut request = Request::Grab(ask(b"u"));
-        if is_offered {
-            run(&mut sale, &request, 2);
-            run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until: 0 }), 2);
-            request = Request::Restock(Restock { delta: 1, req: b"r" });
-        }
-        let epoch = sale.balances.epoch;
-        let announces = |(first, epoch)| sale.ledger.expect_epoch(first, epoch);
-        let mut announced = [(1, 0), (7, epoch + 1)].into_iter().skip(usize::from(is_offered));
-        assert!(announced.all(announces));
-        let decision = sale.decide(&request, &at(5));
-        commit(&mut sale, &decision);
-        assert_eq!(sale.ledger.epochs(), [(1, sale.balances.epoch)]);
+fn an_epoch_that_granted_nothing_is_refused() {
+    let announced = |sale: &Sale, epochs: &[(u32, u64)]| {
+        let mut pieces: Vec<_> = sale.pieces().collect();
+        let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
+        base.start.epochs = epochs.to_vec();
+        pieces.iter().map(bytes).collect::<Vec<_>>()
+    };
+    let mut sale = created(&init(9, Terms::default()), 1);
+    let epoch = sale.balances.epoch;
+    for (epochs, taken) in [(&[][..], true), (&[(1, epoch)], false)] {
+        let texts = announced(&sale, epochs);
+        let change = Change::untimed(Effect::Piece(Piece::decode(&texts[0]).unwrap()));
+        assert_eq!(Sale::create(change, [1, 2]).is_ok(), taken, "without a grant");
     }
+    grab(&mut sale, "u", 2);
+    for (epochs, expected) in
+        [(&[(1, epoch)][..], Ok(())), (&[(1, epoch - 1), (2, epoch)], Err(Refused::Law))]
+    {
+        let texts = announced(&sale, epochs);
+        let before = begun([Piece::decode(&texts[0]).unwrap()]);
+        assert_eq!(after(&before, Piece::decode(&texts[1]).unwrap()), expected, "with one");
+    }
+    let mut sale = created(&init(9, Terms { schedule: Some(SCHEDULE), ..Terms::default() }), 13);
+    grab(&mut sale, "u", 14);
+    run(&mut sale, &Request::Pause, 24);
+    let mut pieces: Vec<_> = sale.pieces().collect();
+    let Some(Piece::Round(mut next)) = pieces.pop() else { panic!("no round") };
+    let before = begun(pieces);
+    assert_eq!(after(&before, Piece::Round(next.clone())), Ok(()));
+    next.epochs = vec![(2, sale.balances.epoch)];
+    assert_eq!(after(&before, Piece::Round(next)), Err(Refused::Law), "in a round without one");
 }
 
 /// Entries have tickets that were given out, in a sale whose offers end.

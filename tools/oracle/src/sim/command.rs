@@ -100,10 +100,11 @@ impl Cluster {
     fn is_stuck(&mut self, sale: usize, plan: Option<&Plan<'_>>) -> bool {
         let held = &mut self.primary.held[sale].sale;
         let wants = plan.is_some_and(|plan| held.outbox_after(plan).is_some());
-        if wants {
-            held.note_outbox(self.broken[sale]);
+        let is_stuck = wants && self.broken[sale];
+        if is_stuck {
+            held.note_outbox_failed();
         }
-        wants && self.broken[sale]
+        is_stuck
     }
 
     /// Counts a decision and makes it so.
@@ -232,7 +233,8 @@ impl Cluster {
         let form = versions::write_as(self.setting);
         let position = versions::position(version, &entries, form, self.clock);
         let what = What::Apply { position, texts, entries: entries.clone() };
-        Ok(Made { part: Part { sale, what, digest }, entries, kinds: plan.kinds().collect() })
+        let kinds = plan.events.iter().map(|event| event.kind).collect();
+        Ok(Made { part: Part { sale, what, digest }, entries, kinds })
     }
 
     /// Puts what was made into the history. No name may have named something else before.
