@@ -38,8 +38,6 @@ const CHANGE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
 /// Scratch space is kept between calls up to this size.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
-const NOT_TAKEN: &str = "the server did not take a part of a reply: a client may wait for it";
-
 /// What was committed to a sale, beside the plan of it.
 #[derive(Default)]
 pub struct Committed<'s> {
@@ -281,6 +279,7 @@ fn many(
 
 /// Writes the reply of one call, straight to the client's buffer. It reaches nothing but the
 /// client, so it may be used while a sale is borrowed. Elements follow the header that counts them.
+/// The server's functions promise to take each, so nobody looks at what they return.
 #[derive(Clone, Copy)]
 pub struct Reply<'a> {
     ctx: Ctx<'a>,
@@ -294,14 +293,14 @@ impl<'a> Reply<'a> {
     /// The simple string `OK`.
     pub fn ok(self) {
         // SAFETY: the text ends in NUL.
-        taken(unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx.raw(), c"OK".as_ptr()) });
+        unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx.raw(), c"OK".as_ptr()) };
     }
 
     /// An error: a constant text whose first word is its code.
     pub fn error(self, text: &'static str) {
         with_c_str(text, |text| {
             // SAFETY: the text ends in NUL.
-            taken(unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) });
+            unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) };
         });
     }
 
@@ -309,27 +308,27 @@ impl<'a> Reply<'a> {
     pub fn array(self, len: usize) {
         let len = len as libc::c_long;
         // SAFETY: a living context is all that the call needs.
-        taken(unsafe { api!(RedisModule_ReplyWithArray)(self.ctx.raw(), len) });
+        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx.raw(), len) };
     }
 
     /// The header of a map of `len` pairs: a flat array of keys and values in RESP2.
     pub fn map(self, len: usize) {
         let len = len as libc::c_long;
         // SAFETY: a living context is all that the call needs.
-        taken(unsafe { api!(RedisModule_ReplyWithMap)(self.ctx.raw(), len) });
+        unsafe { api!(RedisModule_ReplyWithMap)(self.ctx.raw(), len) };
     }
 
     /// An integer.
     pub fn int(self, number: i64) {
         // SAFETY: a living context is all that the call needs.
-        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) });
+        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) };
     }
 
     /// An integer of the domain: at most 2^53 - 1.
     pub fn number(self, number: u64) {
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         // SAFETY: a living context is all that the call needs.
-        taken(unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) });
+        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) };
     }
 
     /// A bulk string of a text or of bytes.
@@ -337,21 +336,12 @@ impl<'a> Reply<'a> {
         let bytes = bytes.as_ref();
         let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: the server copies the bytes.
-        taken(unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) });
+        unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) };
     }
 
     /// A null.
     pub fn null(self) {
         // SAFETY: a living context is all that the call needs.
-        taken(unsafe { api!(RedisModule_ReplyWithNull)(self.ctx.raw()) });
-    }
-}
-
-/// Looks at what the server says of an element. It takes each from a command that is running; if it
-/// ever refuses one, nothing can be sent instead, so the log says why a client waits.
-#[inline]
-fn taken(status: c_int) {
-    if status as isize != raw::REDISMODULE_OK {
-        log::warning(NOT_TAKEN);
+        unsafe { api!(RedisModule_ReplyWithNull)(self.ctx.raw()) };
     }
 }
