@@ -366,9 +366,7 @@ mod tests {
         let now = Now { clock_ms: 1000, run: 900 };
         let terms = Terms { hold_ms: 50, outbox: Some(b"s"[..].into()), ..Terms::default() };
         let init = Init { id: 0xab, ..init(1, terms) };
-        let decision = decide_new(&init, &now);
-        let plan = decision.plan.unwrap();
-        let sale = plan.create([1, 2]).unwrap();
+        let (plan, sale) = decide_new(&init, &now, [1, 2]).unwrap();
         let head = "sale=k data={'id':'00000000000000ab','epoch':900";
         assert_eq!(
             entries(&sale, &plan),

@@ -26,9 +26,7 @@ pub(crate) fn init(supply: u64, terms: Terms) -> Init {
 
 /// The sale that `init` makes at `clock_ms`.
 pub(crate) fn created(init: &Init, clock_ms: u64) -> Sale {
-    let decision = decide_new(init, &at(clock_ms));
-    assert_eq!(decision.outcome, Outcome::Done);
-    decision.plan.unwrap().create([1, 2]).unwrap()
+    decide_new(init, &at(clock_ms), [1, 2]).unwrap().1
 }
 
 /// A sale made at 1 that has enough for everybody whom `admission` lets in.

@@ -134,8 +134,6 @@ pub const INCOMPLETE: &str =
 pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY got what does not follow, what this build does not know or what breaks the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
-/// The key can't be written, or the clock is not one.
-pub const NOT_CREATED: &str = "ERR a new sale needs a writable key and a sane clock";
 /// The system has no random bytes for the sale's id and its secret.
 pub const NO_RANDOMNESS: &str = "ERR a new sale needs random bytes and the system gives none";
 /// A status that could not be written.

@@ -4,13 +4,12 @@ use super::args::{Args, Parsed};
 use super::options::Options;
 use super::pipeline::KEY;
 use super::vocabulary::{self, Spec};
-use super::{errors, pipeline, reply, terms};
+use super::{errors, pipeline, terms};
 use crate::server::call::{Call, Committed};
 use crate::server::ffi::random;
 use crate::server::propagation::stream;
 use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
-use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Init, Request, Terms};
 
 pub const SPEC: Spec = Spec {
@@ -55,7 +54,6 @@ pub const SPEC: Spec = Spec {
         errors::WAITLIST_TAKES_NO_DRAW,
         errors::WRONG_TYPE,
         errors::SALE_EXISTS,
-        errors::NOT_CREATED,
         errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
@@ -71,7 +69,7 @@ fn run(call: &mut Call<'_>) {
         return pipeline::run(call, Ok(Request::Init(init)));
     }
     match create(call, &init) {
-        Ok(outcome) => reply::outcome(call.reply(), &outcome),
+        Ok(()) => call.reply().ok(),
         Err(error) => call.reply().error(error),
     }
 }
@@ -95,13 +93,10 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
 
 /// Creates the sale where none is. Foreign code may run while its stream is opened, but not from
 /// its first entry on.
-fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
+fn create(call: &mut Call<'_>, init: &Init) -> Result<(), &'static str> {
     let (now, outbox) = (call.now(), call.outbox());
-    let decision = decide_new(init, &now);
-    let Some(plan) = &decision.plan else {
-        return Ok(decision.outcome);
-    };
-    let mut sale = plan.create(random::hash_key()).ok_or(errors::NOT_CREATED)?;
+    let decided = decide_new(init, &now, random::hash_key());
+    let (plan, mut sale) = decided.map_err(errors::misuse)?;
     let name = sale.terms().outbox.clone();
     if name.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
         return Err(errors::OUTBOX_REFUSED);
@@ -118,15 +113,15 @@ fn create(call: &mut Call<'_>, init: &Init) -> Result<Outcome, &'static str> {
                 stream.abandon();
                 return Err(errors::BEING_CHANGED);
             }
-            if stream.append(outbox, KEY, &mut sale, plan, None) > 0 {
+            if stream.append(outbox, KEY, &mut sale, &plan, None) > 0 {
                 return Err(errors::OUTBOX_REFUSED);
             }
             committed.entries = stream.close();
         }
     }
-    call.replicate(KEY, plan, &committed);
+    call.replicate(KEY, &plan, &committed);
     call.put(KEY, sale);
     call.signal(KEY, &committed);
-    call.notify(KEY, plan, &committed);
-    Ok(decision.outcome)
+    call.notify(KEY, &plan, &committed);
+    Ok(())
 }

@@ -43,8 +43,9 @@ fn a_limit_on_drawn_amounts_is_refused() {
     let mut sale = created(&wanted, 1);
     for limit in [1, 8] {
         wanted.terms.limit = limit;
-        let refused = Outcome::Misuse(Misuse::DrawTakesNoLimit);
-        assert_eq!(decide_new(&wanted, &at(1)).outcome, refused);
+        let misuse = Misuse::DrawTakesNoLimit;
+        assert_eq!(decide_new(&wanted, &at(1), [1, 2]).err(), Some(misuse));
+        let refused = Outcome::Misuse(misuse);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };

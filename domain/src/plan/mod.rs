@@ -106,8 +106,12 @@ impl Sale {
 
 impl<'a> Plan<'a> {
     /// Checks and plans the change that a sale begins with, in the run `run` if it was decided
-    /// here.
-    pub fn first(change: Change<'a>, run: Option<u64>) -> Result<Plan<'a>, Refused> {
+    /// here, and makes the sale. `key` keys the hashes of its indexes.
+    pub(crate) fn first(
+        change: Change<'a>,
+        run: Option<u64>,
+        key: HashKey,
+    ) -> Result<(Plan<'a>, Sale), Refused> {
         let Effect::Init(start) = &change.effect else { return Err(Refused::Place) };
         let Start { id, supply, terms, amounts, .. } = &**start;
         terms.check().map_err(|_| Refused::Law)?;
@@ -135,7 +139,8 @@ impl<'a> Plan<'a> {
         let Balances { epoch, rev, t, round, .. } = balances;
         let numbers = Numbers { epoch, rev, t, supply, available, held: 0, sold: 0, round };
         let event = Event { kind: EventKind::Init, change: 0, numbers, grant: None };
-        Ok(Plan {
+        let sale = Sale::begun(start, &balances, run, key);
+        let plan = Plan {
             edition: Edition { id: *id, version: 0, key: [0; 2] },
             changes: Changes::from_buf([change]),
             balances,
@@ -143,31 +148,30 @@ impl<'a> Plan<'a> {
             new_grant: None,
             more: None,
             run,
-        })
+        };
+        Ok((plan, sale))
     }
+}
 
-    /// The sale that begins so; `None` when this is no plan of an INIT. `key` keys the hashes of
-    /// its indexes.
-    pub fn create(&self, key: HashKey) -> Option<Sale> {
-        let [Change { effect: Effect::Init(start), .. }] = &self.changes[..] else { return None };
+impl Sale {
+    /// The sale that begins so, with these numbers.
+    fn begun(start: &Start, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
         let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
         sale.initial_supply = start.supply;
         if let Some(amounts) = sale.amounts_mut() {
             *amounts = start.amounts.iter().copied().collect();
         }
-        sale.created_at = self.balances.t;
+        sale.created_at = balances.t;
         if let Some(rounds) = sale.rounds_mut() {
             rounds.base_supply = start.supply;
-            sale.ledger = Ledger::starting(key, 0, self.balances.round);
+            sale.ledger = Ledger::starting(key, 0, balances.round);
         }
-        sale.balances = self.balances;
+        sale.balances = *balances;
         sale.escrow = sale.terms.split.as_ref().map(|_| Escrow::of(start.supply));
-        sale.run = self.run.unwrap_or_default();
-        Some(sale)
+        sale.run = run.unwrap_or_default();
+        sale
     }
-}
 
-impl Sale {
     /// Makes a sale from the change that begins it: an INIT, or the base of a rewritten log, of
     /// which nobody is notified. `key` keys the hashes of its indexes. Refused when the change is
     /// another one or breaks the law.
@@ -178,9 +182,7 @@ impl Sale {
         if let Effect::Piece(Piece::Base(base)) = &change.effect {
             return base.begin(key).map(|sale| (sale, None));
         }
-        let plan = Plan::first(change, None)?;
-        let sale = plan.create(key).ok_or(Refused::Place)?;
-        Ok((sale, Some(plan)))
+        Plan::first(change, None, key).map(|(plan, sale)| (sale, Some(plan)))
     }
 }
 

@@ -162,11 +162,9 @@ fn a_clock_that_steps_back_stays_in_the_round() {
 
 #[test]
 fn what_rounds_can_not_keep_is_refused() {
-    let refused =
-        |schedule: Schedule| match decide_new(&init(0, terms(schedule, 0)), &at(1)).outcome {
-            Outcome::Misuse(misuse) => misuse,
-            other => panic!("{other:?}"),
-        };
+    let refused = |schedule: Schedule| {
+        decide_new(&init(0, terms(schedule, 0)), &at(1), [1, 2]).err().unwrap()
+    };
     let zero = Schedule { period_ms: 0, ..SCHEDULE };
     let long = Schedule { lasts_ms: 1001, ..SCHEDULE };
     assert_eq!(refused(zero), Misuse::PeriodOutOfRange);

@@ -157,7 +157,7 @@ mod tests {
         ];
         for (admission, misuse) in cases {
             let terms = Terms { admission, ..Terms::default() };
-            assert_eq!(decide_new(&init(1, terms), &at(1)).outcome, Outcome::Misuse(misuse));
+            assert_eq!(decide_new(&init(1, terms), &at(1), [1, 2]).err(), Some(misuse));
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::codec::effect::{Change, Effect, Importing, Start, UsersChange};
-use crate::ledger::{Grant, Places};
+use crate::ledger::{Grant, HashKey, Places};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
@@ -16,11 +16,10 @@ use crate::rules::decide::Decision;
 use crate::state::status::PartView;
 use crate::Sale;
 
-/// Judges an INIT on a key that holds no sale.
-pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
-    if let Err(misuse) = check_init(init) {
-        return Decision::misuse(misuse);
-    }
+/// Judges an INIT on a key that holds no sale: what will happen, and the sale that it happens to.
+/// `key` keys the hashes of its indexes.
+pub fn decide_new(init: &Init, now: &Now, key: HashKey) -> Result<(Plan<'static>, Sale), Misuse> {
+    check_init(init)?;
     let effect = Effect::Init(Box::new(Start {
         id: init.id,
         secret: init.secret,
@@ -29,11 +28,8 @@ pub fn decide_new(init: &Init, now: &Now) -> Decision<'static> {
         amounts: init.amounts.clone(),
     }));
     let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
-    match Plan::first(change, Some(now.run)) {
-        Ok(plan) => Decision { outcome: Outcome::Done, plan: Some(plan) },
-        // What it promises was checked: only the clock can be beyond its bound.
-        Err(_) => Decision::misuse(Misuse::Exhausted),
-    }
+    // What it promises was checked: only the clock can be beyond its bound.
+    Plan::first(change, Some(now.run), key).map_err(|_| Misuse::Exhausted)
 }
 
 /// Whether a sale can keep what this INIT promises.

@@ -34,12 +34,7 @@ fn created(
     let mut bytes = [5; 16];
     bytes[..8].copy_from_slice(&secret.to_le_bytes());
     let init = Init { supply, terms, amounts: list.to_vec(), id: 1, secret: bytes };
-    let decision = decide_new(&init, &now(1));
-    match decision.outcome {
-        Outcome::Done => Ok(decision.plan.unwrap().create([1, 2]).unwrap()),
-        Outcome::Misuse(misuse) => Err(misuse),
-        other => panic!("{other:?}"),
-    }
+    decide_new(&init, &now(1), [1, 2]).map(|(_, sale)| sale)
 }
 
 fn packets(packets: u64, min: u64, supply: u64, secret: u64) -> Sale {

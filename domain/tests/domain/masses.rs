@@ -360,8 +360,7 @@ fn last_due_has_it(count: u64) -> Sale {
     let terms = Terms { limit: 0, hold_ms: HOLD, draw, ..Terms::default() };
     let init = Init { supply: amounts.iter().sum(), terms, amounts, id: 1, secret: [7; 16] };
     let now = |clock_ms| Now { clock_ms, run: RUN };
-    let decision = decide_new(&init, &now(START));
-    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
+    let (_, mut sale) = decide_new(&init, &now(START), [1, 2]).unwrap();
     let mut draw = |number: u64, clock_ms| {
         let user = format!("user:{number}").into_bytes();
         let grab = Grab { user: &user, amount: Amount::Unsaid, req: None };

@@ -23,8 +23,7 @@ fn emptied(sample: &Sample) -> Option<Sale> {
         id: 77,
         secret: [7; 16],
     };
-    let decision = decide_new(&init, &Now { clock_ms: 1_000_000, run: 1 });
-    decision.plan?.create([1, 2])
+    decide_new(&init, &Now { clock_ms: 1_000_000, run: 1 }, [1, 2]).ok().map(|(_, sale)| sale)
 }
 
 fn apply(rounds: u64, seed: u64) -> Figures {

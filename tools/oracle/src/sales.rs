@@ -16,9 +16,7 @@ pub fn at(clock_ms: u64) -> Now {
 pub fn created(supply: u64, terms: Terms) -> Sale {
     let secret = *b"0123456789abcdef";
     let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret };
-    let decision = decide_new(&init, &at(1));
-    assert_eq!(decision.outcome, Outcome::Done);
-    decision.plan.unwrap().create([1, 2]).unwrap()
+    decide_new(&init, &at(1), [1, 2]).expect("a sale").1
 }
 
 /// Judges and applies.

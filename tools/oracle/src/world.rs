@@ -65,20 +65,18 @@ impl World {
     pub fn open(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Option<World>, String> {
         let amounts = amounts(&rules);
         let init = Init { supply, terms: terms(&rules), amounts, id: 77, secret: SECRET };
-        let decision = decide_new(&init, &Now { clock_ms: clock, run });
+        let decided = decide_new(&init, &Now { clock_ms: clock, run }, [1, 2]);
         let oracle = match Oracle::init(supply, rules, clock, run) {
             Ok(oracle) => oracle,
             Err(refusal) => {
-                same!("INIT", reply(&decision.outcome), refusal);
-                same!("changes", decision.changes().len(), 0);
+                let misuse = decided.err().ok_or("INIT is not refused")?;
+                same!("INIT", reply(&Outcome::Misuse(misuse)), refusal);
                 return Ok(None);
             }
         };
-        same!("INIT", reply(&decision.outcome), "OK".to_string());
-        same!("changes", decision.changes().len(), 1);
+        let (plan, sale) = decided.map_err(|misuse| format!("INIT is refused: {misuse:?}"))?;
+        same!("changes", plan.changes.len(), 1);
         let refused = |why| format!("INIT can't be applied: {why:?}");
-        let plan = decision.plan.ok_or("an INIT without a plan")?;
-        let sale = plan.create([1, 2]).ok_or("no plan of an INIT")?;
         same!("events", words(&plan), oracle.events());
         same!("entries", texts(&StoredEntry::all(&sale, &plan, KEY)), oracle.entries().to_vec());
         let text = encoded(&plan.changes[0]);

@@ -12,8 +12,7 @@ use super::*;
 fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
     let now = Now { clock_ms: START, run: 1 };
-    let decision = decide_new(&init, &now);
-    let mut sale = decision.plan.unwrap().create([1, 2]).unwrap();
+    let (_, mut sale) = decide_new(&init, &now, [1, 2]).unwrap();
     for user in [b"u", b"v"] {
         let grab = seckill_domain::request::Grab {
             user,

@@ -87,11 +87,10 @@ impl Cluster {
         let (mut held, mut models) = (Vec::new(), Vec::new());
         for opening in &setup.sales {
             let init = opening.init();
-            let decision = decide_new(&init, &now);
+            let decided = decide_new(&init, &now, [1, 2]);
             let oracle = opening.oracle(setup.clock, setup.run);
-            same("INIT is refused", &decision.changes().is_empty(), &oracle.is_err())?;
-            let Some(plan) = &decision.plan else { return Ok(None) };
-            let sale = plan.create([1, 2]).ok_or("no plan of an INIT")?;
+            same("INIT is refused", &decided.is_err(), &oracle.is_err())?;
+            let Ok((plan, sale)) = decided else { return Ok(None) };
             same("INIT from its text", &digest(&created(&plan.changes[0])?), &digest(&sale))?;
             held.push(Held::new(sale, 0));
             models.push(oracle.ok());
