@@ -22,6 +22,11 @@ pub const MS: &str = "ms";
 pub const US: &str = "us";
 /// Of the same calls, what half of them take at the most.
 pub const MIDDLE_US: &str = "us at p50";
+/// As a client has them.
+pub const ROUND_TRIP_US: &str = "us of a round trip";
+pub const NS: &str = "ns";
+pub const HUNDREDTH_NS: &str = "ns at p99";
+pub const MIDDLE_NS: &str = "ns at p50";
 pub const INSTRUCTIONS: &str = "instructions";
 /// The module's own, of which each part of its code is a contender.
 pub const OWN: &str = "own instructions";

@@ -1,6 +1,16 @@
 //! Commands that judge nothing, for the bench: they make the calls of the server's API that GRAB
-//! makes, in its order and with as many bytes, and nothing else. The module is loaded beside
-//! seckill, whose sales these commands open and whose APPLY they replicate.
+//! or PLACE makes, in its order and with as many bytes, and nothing else. The module is loaded
+//! beside seckill, whose sales these commands open and whose APPLY they replicate. And one that
+//! times calls of either.
+
+/// A function of the server's. Used within `unsafe`: every server that the bench runs on has it.
+macro_rules! api {
+    ($name:ident) => {
+        raw::$name.unwrap_unchecked()
+    };
+}
+
+mod timed;
 
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_int, c_long, c_longlong};
@@ -16,6 +26,8 @@ const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
 /// In a sale with HOLD and OUTBOX, with a request id.
 const HELD: u8 = 3;
+/// What PLACE says of who waits.
+const WAITING: u8 = 4;
 
 /// What the replies say: of a sale of a hundred million that has sold some.
 const SEQ: c_longlong = 10_000;
@@ -47,21 +59,24 @@ const WORD_TEXTS: [&[u8]; 6] = [b"event", b"GRANT", b"sale", b"data", b"user", b
 
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
-/// Each is called as GRAB is, with its flags and its key, so that the server does for it what it
-/// does for GRAB before the call.
-const COMMANDS: [(&CStr, Entry); 4] = [
-    (c"NOOP.SOLD", answer::<SOLD_OUT>),
-    (c"NOOP.MINE", answer::<ALREADY>),
-    (c"NOOP.GRAB", answer::<GRANTED>),
-    (c"NOOP.HOLD", answer::<HELD>),
-];
+/// How keys are opened.
+const READ: c_int = raw::REDISMODULE_READ as c_int;
+const READ_AND_WRITE: c_int = READ | raw::REDISMODULE_WRITE as c_int;
 
-/// A function of the server's. Used within `unsafe`: every server that the bench runs on has it.
-macro_rules! api {
-    ($name:ident) => {
-        raw::$name.unwrap_unchecked()
-    };
-}
+/// The flags of GRAB and of PLACE.
+const GRABS: &CStr = c"write fast deny-oom";
+const READS: &CStr = c"readonly fast";
+
+/// Each is called as GRAB or PLACE is, with its flags and its key, so that the server does for it
+/// what it does for that before the call. The last one times calls.
+const COMMANDS: [(&CStr, &CStr, Entry); 6] = [
+    (c"NOOP.SOLD", GRABS, answer::<SOLD_OUT>),
+    (c"NOOP.MINE", GRABS, answer::<ALREADY>),
+    (c"NOOP.GRAB", GRABS, answer::<GRANTED>),
+    (c"NOOP.HOLD", GRABS, answer::<HELD>),
+    (c"NOOP.PLACE", READS, answer::<WAITING>),
+    (c"NOOP.TIME", READS, timed::time),
+];
 
 /// What the server calls when it loads the file.
 ///
@@ -86,12 +101,11 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
         api!(RedisModule_SetModuleOptions)(ctx, options);
         WORDS = WORD_TEXTS.map(|text| string(text));
     }
-    for (name, entry) in COMMANDS {
-        let flags = c"write fast deny-oom".as_ptr();
+    for (name, flags, entry) in COMMANDS {
+        let (name, flags) = (name.as_ptr(), flags.as_ptr());
         // SAFETY: the context is alive while loading, and the server copies both texts.
-        let status = unsafe {
-            api!(RedisModule_CreateCommand)(ctx, name.as_ptr(), Some(entry), flags, 1, 1, 1)
-        };
+        let status =
+            unsafe { api!(RedisModule_CreateCommand)(ctx, name, Some(entry), flags, 1, 1, 1) };
         if status != raw::REDISMODULE_OK as c_int {
             return status;
         }
@@ -117,7 +131,8 @@ extern "C" fn answer<const KIND: u8>(
             avoid();
         }
         api!(RedisModule_Milliseconds)();
-        let (key, sale) = (words[1], open_sale(ctx, words[1]));
+        let mode = if KIND == WAITING { READ } else { READ_AND_WRITE };
+        let (key, sale) = (words[1], open_sale(ctx, words[1], mode));
         if KIND == HELD {
             hold(ctx, words, sale);
         } else {
@@ -138,15 +153,18 @@ extern "C" fn answer<const KIND: u8>(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Opens the key for writing and asks what is there.
+/// Opens the key and asks what is there.
 ///
 /// # Safety
 /// The context and the key's name are alive.
-unsafe fn open_sale(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> *mut RedisModuleKey {
-    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+unsafe fn open_sale(
+    ctx: *mut RedisModuleCtx,
+    name: *mut RedisModuleString,
+    mode: c_int,
+) -> *mut RedisModuleKey {
     // SAFETY: the caller's word; whoever asked closes the key.
     unsafe {
-        let key = api!(RedisModule_OpenKey)(ctx, name, mode as c_int);
+        let key = api!(RedisModule_OpenKey)(ctx, name, mode);
         api!(RedisModule_ModuleTypeGetType)(key);
         api!(RedisModule_ModuleTypeGetValue)(key);
         key
@@ -162,15 +180,14 @@ unsafe fn hold(
     words: &[*mut RedisModuleString],
     sale: *mut RedisModuleKey,
 ) {
-    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
     // SAFETY: the caller's word; the server copies what it keeps, and each key and string that is
     // made here is closed or freed once. The server's lock is held.
     unsafe {
         let name = string(STREAM);
         api!(RedisModule_CloseKey)(sale);
-        let stream = api!(RedisModule_OpenKey)(ctx, name, mode as c_int);
+        let stream = api!(RedisModule_OpenKey)(ctx, name, READ_AND_WRITE);
         api!(RedisModule_KeyType)(stream);
-        let sale = open_sale(ctx, words[1]);
+        let sale = open_sale(ctx, words[1], READ_AND_WRITE);
         let data = string(DATA);
         let [event, grant, sale_word, data_word, user, req] = WORDS;
         let mut pairs =
@@ -254,6 +271,10 @@ unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
             ALREADY => {
                 begin(ctx, 5, "ALREADY");
                 standing(ctx, "SOLD", 0);
+            }
+            WAITING => {
+                begin(ctx, 4, "WAITING");
+                [SEQ, AVAILABLE, AVAILABLE].into_iter().for_each(|value| number(ctx, value));
             }
             _ => {
                 begin(ctx, 6, "GRANTED");

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::growth::NOOP;
 use super::Bench;
 use crate::contenders::{MODULE, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::{BYTES, MIDDLE_US, MS, US};
+use crate::figures::{BYTES, HUNDREDTH_NS, MIDDLE_NS, MIDDLE_US, MS, NS, ROUND_TRIP_US, US};
 use crate::load::{random, send, Request, PIPELINED};
 
 pub const MEMORY: &str = "memory of an entry of a waiting list";
@@ -20,7 +21,11 @@ pub const IDLE: &str = "idle";
 pub const TWIN: &str = "another of the same length";
 
 /// What is done to a list.
-pub const DEEDS: [&str; 4] = ["PLACE", "leaving", "joining", "an offer"];
+pub const DEEDS: [&str; 4] = [PLACE, "leaving", "joining", "an offer"];
+pub const PLACE: &str = "PLACE";
+
+/// A module calls it so often in one go, and each list again and again.
+const TURNS: usize = 5;
 
 /// The case of a deed in a list of so many.
 pub fn case(deed: &str, waiting: u64) -> String {
@@ -58,7 +63,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
 
 /// A sale whose only unit somebody has, and so many others who wait for it.
 fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
-    let mut control = bench.server(&[])?;
+    let mut control = bench.server_with_noop(&[], &[])?;
     let max = (2 * waiting).to_string();
     let list = ["HOLD", "90000000", "WAITLIST", &max];
     control.tell(&[&["SECKILL.INIT", SALE, "1", "LIMIT", "0"], &list[..]].concat())?;
@@ -84,6 +89,9 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
         let entry = (after - before) / many as f64 - IDS as f64;
         bench.figures.add(MEMORY, MODULE, BYTES, entry);
     }
+    for turn in 0..TURNS {
+        in_nanoseconds(bench, &mut lists, turn)?;
+    }
     // Thirty of them take longer than the p99.9.
     let calls = bench.plan.calls as usize * 3 / 10;
     type Deed = fn(&mut List, u64) -> Result<(), String>;
@@ -100,6 +108,10 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
             lists.iter_mut().try_for_each(|(_, list)| ask(list, number))?;
         }
         for (who, list) in &mut lists {
+            if !list.round_trips.is_empty() {
+                let took = p999(std::mem::take(&mut list.round_trips));
+                bench.figures.add(&case(place, list.waiting), who, ROUND_TRIP_US, took);
+            }
             for (deed, command) in measured {
                 let case = case(deed, list.waiting);
                 for (percentile, unit) in [("p50", MIDDLE_US), ("p99.9", US)] {
@@ -112,11 +124,41 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// What PLACE takes by the clock of a module that calls it; and of the short list a command that
+/// judges nothing, which is what such a call takes by itself.
+fn in_nanoseconds(
+    bench: &mut Bench,
+    lists: &mut [(&str, List)],
+    turn: usize,
+) -> Result<(), String> {
+    // The same users for each, others in each turn.
+    let calls = (bench.plan.calls + turn as u64).to_string();
+    for (number, (who, list)) in lists.iter_mut().enumerate() {
+        let users = list.waiting.to_string();
+        let mut time = |who: &str, command: &str| -> Result<(), String> {
+            let words = ["NOOP.TIME", SALE, command, &users, &calls];
+            let (middle, hundredth, thousandth) = list.control.ask(&words)?;
+            let case = case(PLACE, list.waiting);
+            for (unit, took) in [(MIDDLE_NS, middle), (HUNDREDTH_NS, hundredth), (NS, thousandth)] {
+                bench.figures.add(&case, who, unit, took);
+            }
+            Ok(())
+        };
+        time(who, "SECKILL.PLACE")?;
+        if number == 0 {
+            time(NOOP, "NOOP.PLACE")?;
+        }
+    }
+    Ok(())
+}
+
 /// A list, and who is on it.
 struct List {
     control: Control,
     waiting: u64,
     users: Vec<u64>,
+    /// Microseconds that each PLACE took its client.
+    round_trips: Vec<f64>,
     /// Numbers that were given out so far.
     last: u64,
     /// Who has the unit.
@@ -126,12 +168,17 @@ struct List {
 impl List {
     fn new(control: Control, waiting: u64) -> List {
         let holder = ("holder".to_owned(), "first".to_owned());
-        List { control, waiting, users: (0..waiting).collect(), last: waiting, holder }
+        let (users, round_trips) = ((0..waiting).collect(), Vec::new());
+        List { control, waiting, users, round_trips, last: waiting, holder }
     }
 
     fn place(&mut self, number: u64) -> Result<(), String> {
         let user = self.users[(number % self.users.len() as u64) as usize];
-        self.control.tell(&["SECKILL.PLACE", SALE, &name("user", user)])
+        let user = name("user", user);
+        let start = Instant::now();
+        self.control.tell(&["SECKILL.PLACE", SALE, &user])?;
+        self.round_trips.push(start.elapsed().as_secs_f64() * 1e6);
+        Ok(())
     }
 
     /// Anybody leaves, and another one joins.

@@ -3,9 +3,11 @@
 use seckill_crowd::screen::thousands;
 
 use super::{beside, Bar, Rows, DIRECT};
-use crate::cases::{instructions, waiting};
+use crate::cases::{growth, instructions, waiting};
 use crate::contenders::MODULE;
-use crate::figures::{Spread, BYTES, INSTRUCTIONS, MIDDLE_US, MS, US};
+use crate::figures::{
+    Spread, BYTES, HUNDREDTH_NS, INSTRUCTIONS, MIDDLE_NS, MIDDLE_US, MS, NS, ROUND_TRIP_US, US,
+};
 use crate::plan::Plan;
 
 impl Rows<'_> {
@@ -15,20 +17,14 @@ impl Rows<'_> {
         let setting = format!("{DIRECT}, {} waiting", thousands(many));
         let what = (waiting::MEMORY, "bytes beside its ids'");
         self.add(what, &setting, Some(Bar::AtMost(60.0)), found);
+        let bar = Some(Bar::AtMost(2.0));
         for deed in waiting::DEEDS {
-            let [short, all] = [waiting::FEW, many].map(|waiting| waiting::case(deed, waiting));
-            let what = format!("{deed}, {} waiting", thousands(many));
-            let bar = Some(Bar::AtMost(2.0));
             for (percentile, unit, bar) in [("p99.9", US, bar), ("p50", MIDDLE_US, None)] {
-                let found = self.figures.ratio(unit, (&all, MODULE), (&short, MODULE));
-                let few = thousands(waiting::FEW);
-                let figure = format!("{percentile} in the server, to {few}'s; us; control");
-                let took = beside(self.figures.spread((&all, MODULE), unit));
-                let control = self.figures.ratio(unit, (&short, waiting::TWIN), (&short, MODULE));
-                self.add((&what, &figure), DIRECT, bar, found);
-                self.last(|row| row.note = format!("{took}{}", beside(control)));
+                let figure = format!("{percentile} in the server");
+                self.of_length((deed, &figure), DIRECT, (unit, "us"), bar, many);
             }
         }
+        self.place(plan, bar);
         let place = |who| (waiting::RETURN, who);
         let found = self.figures.difference(MS, place(MODULE), place(waiting::IDLE));
         let what =
@@ -39,6 +35,45 @@ impl Rows<'_> {
         let found = self.with_empty_list();
         let what = (instructions::LISTED, "instructions more than in a sale without one");
         self.add(what, "AOF everysec, P32, c1, nobody waits", None, found);
+    }
+
+    /// PLACE by finer clocks than the server's: a module's that calls it, and a client's.
+    fn place(&mut self, plan: &Plan, bar: Option<Bar>) {
+        let [_, many, _] = plan.sizes;
+        let short = waiting::case(waiting::PLACE, waiting::FEW);
+        let setting = format!("{DIRECT}, called {} times by a module", thousands(plan.calls));
+        let percentiles =
+            [("p99.9", NS, bar), ("p99", HUNDREDTH_NS, None), ("p50", MIDDLE_NS, None)];
+        for (percentile, unit, bar) in percentiles {
+            let what = (waiting::PLACE, &*format!("{percentile} by a module's clock"));
+            self.of_length(what, &setting, (unit, "ns"), bar, many);
+            let noop = beside(self.figures.spread((&short, growth::NOOP), unit));
+            self.last(|row| {
+                row.figure.push_str("; a no-op's ns");
+                row.note.push_str(&noop);
+            });
+        }
+        let what = (waiting::PLACE, "p99.9 of a round trip");
+        self.of_length(what, &format!("{DIRECT}, P1, c1"), (ROUND_TRIP_US, "us"), None, many);
+    }
+
+    /// A time in a list of `many` to that in a short one, with the time and the control beside it.
+    fn of_length(
+        &mut self,
+        (deed, figure): (&str, &str),
+        setting: &str,
+        (unit, name): (&str, &str),
+        bar: Option<Bar>,
+        many: u64,
+    ) {
+        let [short, all] = [waiting::FEW, many].map(|waiting| waiting::case(deed, waiting));
+        let what = format!("{deed}, {} waiting", thousands(many));
+        let figure = format!("{figure}, to {}'s; {name}; control", thousands(waiting::FEW));
+        let found = self.figures.ratio(unit, (&all, MODULE), (&short, MODULE));
+        let took = beside(self.figures.spread((&all, MODULE), unit));
+        let control = self.figures.ratio(unit, (&short, waiting::TWIN), (&short, MODULE));
+        self.add((&what, &figure), setting, bar, found);
+        self.last(|row| row.note = format!("{took}{}", beside(control)));
     }
 
     /// What a list on which nobody waits costs a GRAB.
