@@ -119,7 +119,8 @@ impl Sale {
     /// No holds that expire before.
     #[inline]
     pub(super) fn none_due<'a>(&self) -> DueHolds<'_, 'a> {
-        DueHolds::of(Seqs::new(), &self.balances)
+        let (seqs, balances) = (Seqs::new(), Cow::Borrowed(&self.balances));
+        DueHolds { seqs, balances, own_to: (0, 0), own_left: false, admits: None }
     }
 
     /// A decision that lets `due` holds expire and then does `effects`, and what all of it makes
@@ -204,13 +205,6 @@ pub(crate) struct DueHolds<'s, 'a> {
 }
 
 impl<'s, 'a> DueHolds<'s, 'a> {
-    /// These holds, in a sale that stands at `balances`.
-    #[inline]
-    pub(crate) fn of(seqs: Seqs, balances: &'s Balances) -> Self {
-        let balances = Cow::Borrowed(balances);
-        DueHolds { seqs, balances, own_to: (0, 0), own_left: false, admits: None }
-    }
-
     /// Whether this hold of the user's own is not among them.
     pub(crate) fn leaves(&self, grant: &Grant<'_>) -> bool {
         (grant.held_until, grant.seq as u32) > self.own_to
@@ -265,7 +259,7 @@ impl Sale {
     /// many a call writes a part.
     #[inline(always)]
     pub(crate) fn own_due<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'_, 'a> {
-        let mut due = DueHolds::of(Seqs::new(), &self.balances);
+        let mut due = self.none_due();
         let may_have = !found.is_vacant() && self.ledger.holds().are_due(t);
         if may_have || self.extras.is_some() {
             self.add_own_due(&mut due, user, found, t);

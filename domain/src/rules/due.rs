@@ -1,11 +1,11 @@
 //! What happens by itself: holds whose time is over expire, the next round begins; and when.
 
-use crate::codec::effect::{Effect, Seqs};
+use crate::codec::effect::Effect;
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::Outcome;
 use crate::request::Now;
 use crate::rounds::Schedule;
-use crate::rules::decide::{Decision, DueHolds};
+use crate::rules::decide::Decision;
 use crate::Sale;
 
 /// Holds that are due.
@@ -16,9 +16,9 @@ impl Sale {
         let t = self.time(now);
         let most = if self.awaits == 0 { most } else { 0 };
         let older = self.older().flat_map(|old| old.ledger.holds().due(t));
-        let due = older.chain(self.ledger.holds().due(t)).take(most);
-        let seqs: Seqs = due.map(|(_, seq)| seq.into()).collect();
-        let due = DueHolds::of(seqs, &self.balances);
+        let holds = older.chain(self.ledger.holds().due(t)).take(most);
+        let mut due = self.none_due();
+        due.seqs = holds.map(|(_, seq)| seq.into()).collect();
         match self.waiters() {
             Some(list) if self.awaits == 0 => {
                 let changes = self.served(list, due.changes(), true, now);
