@@ -146,7 +146,7 @@ impl<'a> Args<'a> {
 
     /// One to `max` bytes.
     fn id(&mut self, max: usize, error: &'static str) -> Parsed<&'a [u8]> {
-        let id = self.option().ok_or(errors::SYNTAX)?;
+        let id = self.bytes()?;
         (1..=max).contains(&id.len()).then_some(id).ok_or(error)
     }
 

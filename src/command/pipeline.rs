@@ -81,10 +81,7 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     let mut key = call.open(KEY);
     let sale = key.sale()?;
     let Decision { outcome, plan } = &sale.decide(request, now);
-    let shown = match outcome {
-        Outcome::Denied | Outcome::Busy => sale.masked(request, *outcome),
-        _ => *outcome,
-    };
+    let shown = sale.masked(request, *outcome);
     // Who grabs attempts to buy. An IMPORT comes to GRANTED or REPLAY, too, but nobody tried.
     let attempt = match request {
         Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),

@@ -15,7 +15,7 @@ use super::value::key::{Key, View};
 use seckill_domain::effect::Change;
 use seckill_domain::event::EVENTS;
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::plan::{Plan, Position};
+use seckill_domain::plan::Plan;
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
@@ -128,12 +128,7 @@ impl<'a> Call<'a> {
             let mut done = 0;
             for part in plan.changes.chunks(EFFECTS_PER_APPLY_MAX) {
                 scratch.clear();
-                let first = committed.entries.first;
-                let position = match part.len() == plan.changes.len() {
-                    // Nearly always one command has all of them.
-                    true => Position { version: plan.version(), entries: first },
-                    false => plan.position(done..done + part.len(), first),
-                };
+                let position = plan.position(done..done + part.len(), committed.entries.first);
                 position.encode(scratch);
                 done += part.len();
                 let status = match part {

@@ -215,11 +215,7 @@ impl Balances {
         };
         self.available = self.available.checked_sub(qty).ok_or(Refused::Law)?;
         *to += qty;
-        // Most sales count none.
-        match self.packets {
-            None => Ok(()),
-            Some(_) => self.take_packet(),
-        }
+        self.take_packet()
     }
 
     /// Adds or withdraws units.

@@ -50,18 +50,12 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let user = self.ledger.find(grab.user);
-        // In a sale without rounds and a list nothing else is to be known of who is new.
-        let is_new = |found: &Lookup| found.is_vacant() && self.extras.is_none();
-        let mut due = match is_new(&user) {
-            true => self.none_due(),
-            false => self.own_due(grab.user, &user, t),
-        };
+        let mut due = self.own_due(grab.user, &user, t);
         if due.own_left && self.terms.limits_users() {
             return self.change_after(&due, Outcome::ManyOwnEnding, [], None, now);
         }
         let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
-        let known = req.filter(|req| !is_new(req) || !self.fences.is_empty());
-        let replay = grab.req.zip(known).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
+        let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
         let mut behind = None;
         let judged = match replay {
             Some(outcome) => Err(outcome),
@@ -204,7 +198,7 @@ impl Sale {
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
-        let is_fenced = || self.fences.stands(grab.user, req, t);
+        let is_fenced = || !self.fences.is_empty() && self.fences.stands(grab.user, req, t);
         let seq = match (found.seq(), &self.extras) {
             // A plain sale has no older round, and nobody waits.
             (None, None) => return is_fenced().then_some(Outcome::Replay(FENCED)),
