@@ -96,7 +96,7 @@ fn a_round_that_is_over_stops_every_change_until_its_entry_is_written() {
     check(
         &mut conn,
         &[
-            ("SECKILL.INIT k 5 LIMIT 3 HOLD 900000 EVERY 300 OUTBOX s", "+OK"),
+            ("SECKILL.INIT k 5 LIMIT 3 HOLD 900000 EVERY 1500 OUTBOX s", "+OK"),
             ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
             ("RENAME s kept", "+OK"),
             ("SET s text", "+OK"),

@@ -205,14 +205,14 @@ fn expired_by_ticks(terms: &str) -> Vec<usize> {
     let server = Options::new().module_args("sweep-batch 7 sweep-interval-ms 60000").start();
     let mut conn = server.conn();
     for key in ["a", "b"] {
-        assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10 HOLD 50 LIMIT 0 {terms}")), "+OK");
+        assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10 HOLD 1500 LIMIT 0 {terms}")), "+OK");
         (0..10).for_each(|_| assert!(!conn.cmd(&format!("SECKILL.GRAB {key} u")).is_error()));
         for user in 0..if terms.is_empty() { 0 } else { 10 } {
             let waits = format!("['WAITING' {} {user} {user}]", user + 1);
             assert_eq!(conn.call(&format!("SECKILL.GRAB {key} w{user} REQ r WAIT")), waits);
         }
     }
-    let due = clock_ms(&mut conn) + 60;
+    let due = clock_ms(&mut conn) + 1510;
     wait_for_clock(&mut conn, due);
     let mut stream = ReplicationStream::attach(&server);
     assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 1"), "+OK");
