@@ -122,7 +122,7 @@ shop-test: deps shop-deps ## Play the shop's visitors in a browser, then `ab -c 
 	@.ci/deps browser
 	@npm install --silent --no-fund --prefix $(CURDIR)/target/shop-test puppeteer-core@24
 	$(BUILD) -p seckill-cli --bin seckill
-	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node tools/shop/test.js $(SHOP)
+	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node examples/shop/test/test.js $(SHOP)
 
 durability: deps ## Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability

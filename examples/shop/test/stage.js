@@ -8,7 +8,7 @@ const os = require('node:os');
 const path = require('node:path');
 const puppeteer = require('puppeteer-core');
 
-const ROOT = path.join(__dirname, '../..');
+const ROOT = path.join(__dirname, '../../..');
 const DEADLINE_MS = 30_000;
 
 // Ends with this process, also when it is killed.
