@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod languages;
-mod life;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -49,30 +49,21 @@ pub fn write(runs: &Runs) -> Result<(), String> {
     if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
         put(PAGE, "parts", &parts)?;
     }
-    let short = [times(&all, &recommended()), crowd(&all)];
-    let [first, second] = &short;
-    put("README.md", "short", &format!("{first}\n\n{second}"))?;
-    let [first, second] = [in_chinese(first)?, in_chinese(second)?];
-    put("README.zh-CN.md", "short", &format!("{first}\n\n{second}"))
+    put(PAGE, "recommended", &format!("{}\n\n{}", times(&all, &recommended()), crowd(&all)))?;
+    let short = calls(&all);
+    put("README.md", "short", &short.to_string())?;
+    put("README.zh-CN.md", "short", &in_chinese(&short)?.to_string())
 }
 
-/// What the words of the README's tables are in its Chinese twin. Names of commands, settings and
-/// servers stay as they are, and so do figures.
-const CHINESE: [(&str, &str); 15] = [
-    ("microseconds of the server a call", "每次调用花服务器的微秒数"),
-    ("setting", "设置"),
+/// What the words of the README's table are in its Chinese twin. Names of commands and servers stay
+/// as they are, and so do figures.
+const CHINESE: [(&str, &str); 7] = [
     ("who", "谁"),
-    ("no pipeline, 50 connections", "不用管道，50 个连接"),
+    ("no pipeline, 50 connections", "不开 pipeline，50 个连接"),
     ("calls/s", "每秒调用"),
-    ("how busy the server is", "服务器有多忙"),
     (MODULE, "本模块"),
     (SCRIPT, "Lua 脚本"),
-    (FUNCTION, FUNCTION),
     (INCR, INCR),
-    (sale::GRAB, "GRAB REQ，有 HOLD 和 OUTBOX"),
-    (sale::CONFIRM, "这种预扣的 CONFIRM"),
-    (sale::PLAIN, "普通的 GRAB REQ"),
-    (sale::SOLD_OUT, "卖光之后的 GRAB"),
     (ABSENT, "没有测"),
 ];
 
@@ -80,7 +71,6 @@ const CHINESE: [(&str, &str); 15] = [
 fn in_chinese(table: &Table) -> Result<Table, String> {
     let word = |text: String| {
         let same = text.starts_with(|first: char| first.is_ascii_digit());
-        let same = same || [sale::LOGGED, sale::ALREADY].contains(&text.as_str());
         let same = same || text.starts_with("Redis ") || text.starts_with("Valkey ");
         match CHINESE.iter().find(|(english, _)| *english == text) {
             Some((_, chinese)) => Ok((*chinese).to_owned()),
@@ -131,7 +121,7 @@ fn new_table<'a>(mut head: Vec<&'a str>, runs: &[&'a Report]) -> Table {
 /// What is asked, in which setting, and who answers.
 type Line = (&'static str, &'static str, &'static str);
 
-/// The lines of the README: with a log, as users are advised.
+/// The lines that the page begins with: with a log, as users are advised.
 fn recommended() -> Vec<Line> {
     let mut lines = Vec::new();
     for what in [sale::GRAB, sale::CONFIRM] {
@@ -172,15 +162,24 @@ fn times(runs: &[&Report], lines: &[Line]) -> Table {
 
 /// What clients see without a pipeline.
 fn crowd(runs: &[&Report]) -> Table {
-    let case = crowd::case(CROWD);
-    let mut table = new_table(vec![&case, "who"], runs);
-    for (what, unit) in [("calls/s", PER_SECOND), ("how busy the server is", BUSY)] {
-        for who in [MODULE, SCRIPT, INCR] {
-            let cells = runs.iter().map(|run| figure(run, (&case, who), unit));
-            table.add_row([what, who].map(str::to_owned).into_iter().chain(cells));
-        }
-    }
+    let mut table = calls(runs);
+    crowd_rows(&mut table, runs, ("how busy the server is", BUSY));
     table
+}
+
+/// Calls a second without a pipeline: the table of the README.
+fn calls(runs: &[&Report]) -> Table {
+    let mut table = new_table(vec![&crowd::case(CROWD), "who"], runs);
+    crowd_rows(&mut table, runs, ("calls/s", PER_SECOND));
+    table
+}
+
+fn crowd_rows(table: &mut Table, runs: &[&Report], (what, unit): (&str, &str)) {
+    let case = crowd::case(CROWD);
+    for who in [MODULE, SCRIPT, INCR] {
+        let cells = runs.iter().map(|run| figure(run, (&case, who), unit));
+        table.add_row([what, who].map(str::to_owned).into_iter().chain(cells));
+    }
 }
 
 fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {

@@ -1,4 +1,4 @@
-//! What is lost when a server dies: measured, not guessed. Prints the table of the README.
+//! What is lost when a server dies: measured, not guessed. Prints the table of docs/durability.md.
 //!
 //! Sixteen buyers grab without a pause and write down what was acknowledged. Then the server is
 //! killed with `kill -9` and restarted on its files, or its replica is promoted. A grant is lost
