@@ -1,0 +1,287 @@
+//! What GRAB, MGRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply.
+
+use std::fmt;
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::Id;
+
+/// Words, each with the name that it has on the wire.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// The word on the wire.
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// The one with this word.
+            pub fn read(word: &[u8]) -> Option<$name> {
+                $name::ALL.iter().copied().find(|known| known.word().as_bytes() == word)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// The state of a grant.
+    State {
+        /// Reserved until its deadline.
+        Held = "HELD",
+        /// Paid, or granted by a sale without holds.
+        Sold = "SOLD",
+        /// Given back by the buyer, or a REQ that is fenced off.
+        Cancelled = "CANCELLED",
+        /// Not paid in time.
+        Expired = "EXPIRED",
+        /// Given back after it was sold.
+        Refunded = "REFUNDED",
+        /// There is no such grant.
+        NoGrant = "NOGRANT",
+    }
+}
+
+words! {
+    /// The first word of a reply.
+    Outcome {
+        /// The units are the user's.
+        Granted = "GRANTED",
+        /// The allowance is used up; this is the user's newest live grant.
+        Already = "ALREADY",
+        /// This REQ was granted before; this is that grant as it stands now.
+        Replay = "REPLAY",
+        /// Some allowance is left, but less than was asked for.
+        OverLimit = "OVERLIMIT",
+        /// Nothing is available; what is held may come back.
+        SoldOut = "SOLDOUT",
+        /// Fewer units are available than were asked for.
+        Short = "SHORT",
+        /// The window is not open yet.
+        NotOpen = "NOTOPEN",
+        /// The window is over.
+        Closed = "CLOSED",
+        /// The operator paused the sale.
+        Paused = "PAUSED",
+        /// The user is not eligible.
+        Denied = "DENIED",
+        /// The user is shed, or the waiting list is full.
+        Busy = "BUSY",
+        /// The user is on the waiting list.
+        Waiting = "WAITING",
+        /// As [`State::Held`], of CONFIRM, CANCEL, EXTEND and REFUND, like all below.
+        Held = "HELD",
+        /// As [`State::Sold`].
+        Sold = "SOLD",
+        /// As [`State::Cancelled`].
+        Cancelled = "CANCELLED",
+        /// As [`State::Expired`].
+        Expired = "EXPIRED",
+        /// As [`State::Refunded`].
+        Refunded = "REFUNDED",
+        /// As [`State::NoGrant`].
+        NoGrant = "NOGRANT",
+    }
+}
+
+/// A field of an answer.
+type Field = fn(&mut Answer) -> &mut Option<u64>;
+
+const GRANT: [Field; 2] = [|a| &mut a.seq, |a| &mut a.qty];
+
+impl Outcome {
+    /// The numbers behind the word; `None` stands for a state.
+    fn fields(self) -> Vec<Option<Field>> {
+        let [seq, qty] = GRANT.map(Some);
+        let deadline: Field = |a| &mut a.deadline_ms;
+        let available: Field = |a| &mut a.available;
+        match self {
+            Outcome::Granted => vec![seq, qty, None, Some(deadline), Some(available)],
+            Outcome::Already | Outcome::Replay => vec![seq, qty, None, Some(deadline)],
+            Outcome::OverLimit => vec![Some(|a| &mut a.allowance)],
+            Outcome::SoldOut => vec![Some(|a| &mut a.held)],
+            Outcome::Short => vec![Some(available)],
+            Outcome::NotOpen => vec![Some(|a| &mut a.opens_in_ms)],
+            Outcome::Waiting => {
+                vec![Some(|a| &mut a.ticket), Some(|a| &mut a.ahead), Some(|a| &mut a.units_ahead)]
+            }
+            Outcome::Closed | Outcome::Paused | Outcome::Denied | Outcome::Busy => vec![],
+            Outcome::Held
+            | Outcome::Sold
+            | Outcome::Cancelled
+            | Outcome::Expired
+            | Outcome::Refunded
+            | Outcome::NoGrant => vec![seq, qty, Some(deadline)],
+        }
+    }
+}
+
+/// A reply. What its word does not tell is `None`; moments and spans are milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The first word.
+    pub outcome: Outcome,
+    /// What the call was sent with; empty where it had none.
+    pub req: Id,
+    /// The grant's state.
+    pub state: Option<State>,
+    /// The grant's number in its sale.
+    pub seq: Option<u64>,
+    /// Units of the grant.
+    pub qty: Option<u64>,
+    /// Unix ms until when the grant is held; 0 if it is not.
+    pub deadline_ms: Option<u64>,
+    /// Units left in the sale.
+    pub available: Option<u64>,
+    /// Units that are not paid and may come back.
+    pub held: Option<u64>,
+    /// Units that the user may still have.
+    pub allowance: Option<u64>,
+    /// Until the window opens.
+    pub opens_in_ms: Option<u64>,
+    /// The user's number on the waiting list.
+    pub ticket: Option<u64>,
+    /// Who waits before them.
+    pub ahead: Option<u64>,
+    /// And for how many units.
+    pub units_ahead: Option<u64>,
+    /// Attempts of this call without a reply. After a refusal one of them may still arrive: cancel.
+    pub lost: u32,
+    /// Whether so many replicas have the grant, where that was asked for.
+    pub durable: Option<bool>,
+}
+
+impl Answer {
+    /// Whether the user has the units.
+    pub fn won(&self) -> bool {
+        matches!(self.state, Some(State::Held | State::Sold))
+    }
+
+    /// Reads a reply; words that it has besides are left unread. `None` if it is no answer.
+    pub fn read(reply: &Value) -> Option<Answer> {
+        Answer::of(reply.as_sequence()?)
+    }
+
+    fn of(words: &[Value]) -> Option<Answer> {
+        let (first, rest) = words.split_first()?;
+        let outcome = Outcome::read(text(first)?)?;
+        let mut answer = Answer {
+            outcome,
+            req: Id::default(),
+            // Of GRAB's words none is a state's.
+            state: State::read(outcome.word().as_bytes()),
+            seq: None,
+            qty: None,
+            deadline_ms: None,
+            available: None,
+            held: None,
+            allowance: None,
+            opens_in_ms: None,
+            ticket: None,
+            ahead: None,
+            units_ahead: None,
+            lost: 0,
+            durable: None,
+        };
+        let mut words = rest.iter();
+        for field in outcome.fields() {
+            let word = words.next()?;
+            match field {
+                Some(field) => *field(&mut answer) = Some(number(word)?),
+                None => answer.state = Some(State::read(text(word)?)?),
+            }
+        }
+        Some(answer)
+    }
+}
+
+impl FromRedisValue for Answer {
+    fn from_redis_value(value: Value) -> Result<Answer, ParsingError> {
+        Answer::read(&value).ok_or_else(|| "not an answer of seckill".into())
+    }
+}
+
+/// What MGRAB replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MultiAnswer {
+    /// [`Outcome::Granted`] or [`Outcome::Replay`]; `None` if it was refused.
+    pub outcome: Option<Outcome>,
+    /// What the call was sent with.
+    pub req: Id,
+    /// A grant for each distinct key, in order of first mention; empty if it was refused.
+    pub grants: Vec<Answer>,
+    /// The first of them that refuses, counted from 0, and its answer.
+    pub refusal: Option<(usize, Answer)>,
+    /// As in [`Answer`].
+    pub lost: u32,
+    /// As in [`Answer`], of all grants.
+    pub durable: Option<bool>,
+}
+
+impl MultiAnswer {
+    /// Whether the user has the units of all sales.
+    pub fn won(&self) -> bool {
+        self.refusal.is_none() && self.grants.iter().all(Answer::won)
+    }
+
+    /// Reads a reply. `None` if it is no answer.
+    pub fn read(reply: &Value) -> Option<MultiAnswer> {
+        let words = reply.as_sequence()?;
+        let (first, rest) = words.split_first()?;
+        let mut answer = MultiAnswer {
+            outcome: None,
+            req: Id::default(),
+            grants: Vec::new(),
+            refusal: None,
+            lost: 0,
+            durable: None,
+        };
+        if text(first)? == b"REFUSED" {
+            let [index, refusal, ..] = rest else { return None };
+            answer.refusal = Some((number(index)?.try_into().ok()?, Answer::read(refusal)?));
+            return Some(answer);
+        }
+        answer.outcome = Some(Outcome::read(text(first)?)?);
+        for row in rest {
+            // Each row is what GRAB says behind the word.
+            let row = [std::slice::from_ref(first), row.as_sequence()?].concat();
+            answer.grants.push(Answer::of(&row)?);
+        }
+        (!answer.grants.is_empty()).then_some(answer)
+    }
+}
+
+impl FromRedisValue for MultiAnswer {
+    fn from_redis_value(value: Value) -> Result<MultiAnswer, ParsingError> {
+        MultiAnswer::read(&value).ok_or_else(|| "not an answer of seckill".into())
+    }
+}
+
+pub(crate) fn text(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes),
+        Value::SimpleString(text) => Some(text.as_bytes()),
+        _ => None,
+    }
+}
+
+pub(crate) fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => (*number).try_into().ok(),
+        _ => None,
+    }
+}

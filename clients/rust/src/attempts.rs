@@ -1,0 +1,202 @@
+//! The attempts of one call: which replies are an answer, and what is tried again.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{Cmd, ErrorKind, Value};
+
+use crate::link::{code, refusal};
+use crate::{Error, Id, Link, SaleError, Unanswered};
+
+/// Errors that come however often one asks. Others pass, and may hide what was granted.
+const MISTAKES: [&str; 15] = [
+    "ERR",
+    "WRONGTYPE",
+    "NOSALE",
+    "SALEEXISTS",
+    "REQMISMATCH",
+    "AMBIGUOUS",
+    "WRONGPART",
+    "NOTNUMBERED",
+    "CROSSSLOT",
+    "NOPERM",
+    "NOAUTH",
+    "WRONGPASS",
+    "NOSCRIPT",
+    "NOGROUP",
+    "BUSYGROUP",
+];
+/// The server behind the connection is the wrong one, or not there yet.
+const ELSEWHERE: [&str; 4] = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"];
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Hears of each attempt.
+pub type OnAttempt = Box<dyn FnMut(&Attempt<'_>) + Send>;
+
+/// What calls are held to.
+pub struct Options {
+    /// For one call, over all its attempts and pauses; 2 seconds.
+    pub timeout: Duration,
+    /// Attempts of one call at most; 5.
+    pub attempts: u32,
+    /// Called after each attempt.
+    pub on_attempt: Option<OnAttempt>,
+    /// Answers say whether replicas have the grant.
+    pub durable: Option<Durable>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { timeout: Duration::from_secs(2), attempts: 5, on_attempt: None, durable: None }
+    }
+}
+
+/// When an answer is durable.
+#[derive(Clone, Debug)]
+pub struct Durable {
+    /// The key of a counter; in a cluster it is in the sale's slot.
+    pub mark: String,
+    /// So many replicas have the grant.
+    pub replicas: u32,
+    /// How long they are waited for, beside the call's own time.
+    pub timeout: Duration,
+}
+
+/// One attempt, for metrics and traces.
+#[derive(Clone, Debug)]
+pub struct Attempt<'a> {
+    /// The command, without `SECKILL.`.
+    pub name: &'a str,
+    /// The first word of the answer or of the error; `LOST` where there was none.
+    pub outcome: &'a str,
+    /// Attempts of this call without a reply so far.
+    pub lost: u32,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What one attempt came to.
+pub(crate) enum Came {
+    Replies(Vec<Value>),
+    Refused(SaleError),
+    Lost(String),
+}
+
+/// Sends the commands once. Connections that are of no more use are dropped.
+pub(crate) fn attempt(
+    link: &mut impl Link,
+    key: &[u8],
+    commands: &[Cmd],
+    within: Duration,
+) -> Came {
+    let came = match link.send(key, commands, within) {
+        Ok(replies) => match replies.iter().find_map(refusal) {
+            Some((code, text)) => Came::Refused(SaleError { code, text }),
+            None => Came::Replies(replies),
+        },
+        // Before anything was sent the server may have refused the connection itself.
+        Err(error) => match code(&error) {
+            Some(code) => {
+                let text = error.detail().unwrap_or_default().to_owned();
+                Came::Refused(SaleError { code: code.to_owned(), text })
+            }
+            None if error.kind() == ErrorKind::AuthenticationFailed => {
+                Came::Refused(SaleError { code: "NOAUTH".into(), text: error.to_string() })
+            }
+            None => Came::Lost(error.to_string()),
+        },
+    };
+    match &came {
+        Came::Refused(error) if !ELSEWHERE.contains(&error.code.as_str()) => {}
+        Came::Replies(_) => {}
+        _ => link.drop_connections(),
+    }
+    came
+}
+
+/// Whether this error comes however often one asks.
+pub(crate) fn is_mistake(error: &SaleError, link: &impl Link) -> bool {
+    MISTAKES.contains(&error.code.as_str())
+        || (!link.is_cluster() && ["MOVED", "ASK"].contains(&error.code.as_str()))
+}
+
+/// A call, sent until there is an answer.
+pub(crate) struct Call<'a> {
+    pub name: &'static str,
+    pub key: &'a [u8],
+    pub req: &'a Id,
+    pub commands: &'a [Cmd],
+    /// When all attempts are over.
+    pub ends: Instant,
+    /// What the server itself waits in each attempt.
+    pub wait: Duration,
+    /// Attempts of the same call that had no reply before.
+    pub lost: u32,
+}
+
+/// An answer, all replies of its attempt, and how many attempts had none.
+pub(crate) struct Told<T> {
+    pub value: T,
+    pub replies: Vec<Value>,
+    pub lost: u32,
+}
+
+impl Call<'_> {
+    /// `read` gives the answer and its word; `None` if the reply is none.
+    pub fn ask<T>(
+        &self,
+        link: &mut impl Link,
+        options: &mut Options,
+        read: impl Fn(&Value) -> Option<(T, &'static str)>,
+    ) -> Result<Told<T>, Error> {
+        let (mut lost, mut why) = (self.lost, String::from("no time was left"));
+        for made in 0..options.attempts {
+            let pause = PAUSE * made;
+            if self.ends.saturating_duration_since(Instant::now()) <= pause {
+                break;
+            }
+            thread::sleep(pause);
+            let begun = Instant::now();
+            let left = self.ends.saturating_duration_since(begun);
+            let within = if made + 1 == options.attempts { left } else { left / 2 };
+            let came = attempt(link, self.key, self.commands, within + self.wait);
+            let read = match &came {
+                Came::Replies(replies) => replies.first().and_then(&read),
+                _ => None,
+            };
+            let word = match (&came, &read) {
+                (_, Some((_, word))) => *word,
+                (Came::Refused(error), _) => error.code.as_str(),
+                _ => "LOST",
+            };
+            lost += u32::from(word == "LOST");
+            if let Some(told) = &mut options.on_attempt {
+                told(&Attempt { name: self.name, outcome: word, lost, took: begun.elapsed() });
+            }
+            match (came, read) {
+                (Came::Replies(replies), Some((value, _))) => {
+                    return Ok(Told { value, replies, lost });
+                }
+                (Came::Replies(replies), None) => {
+                    // What is still to come must not be taken for the reply to another call.
+                    link.drop_connections();
+                    why = format!("no answer of seckill: {:?}", replies.first());
+                }
+                (Came::Refused(error), _) if is_mistake(&error, link) => {
+                    if lost == 0 {
+                        return Err(Error::Sale(error));
+                    }
+                    // It says nothing of the attempts before it.
+                    return Err(self.unanswered(lost, format!("{} {}", error.code, error.text)));
+                }
+                (Came::Refused(error), _) => why = format!("{} {}", error.code, error.text),
+                (Came::Lost(text), _) => why = text,
+            }
+        }
+        Err(self.unanswered(lost, why))
+    }
+
+    fn unanswered(&self, lost: u32, why: String) -> Error {
+        Error::Unanswered(Unanswered { req: self.req.clone(), lost, why })
+    }
+}

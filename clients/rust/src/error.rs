@@ -1,0 +1,51 @@
+//! What a call can come to besides an answer.
+
+use std::fmt;
+
+use crate::Id;
+
+/// What a call can come to besides an answer.
+#[derive(Debug)]
+pub enum Error {
+    /// The server refused the call, and nothing has happened.
+    Sale(SaleError),
+    /// Nobody knows whether it happened.
+    Unanswered(Unanswered),
+    /// The program is wrong; nothing was sent.
+    Usage(&'static str),
+}
+
+/// The server refused the call, would do so again, and nothing has happened.
+#[derive(Debug)]
+pub struct SaleError {
+    /// The error's first word.
+    pub code: String,
+    /// The rest of it.
+    pub text: String,
+}
+
+/// Nobody knows whether the call happened, or the server can't do it for now. The same call with
+/// this REQ tells, and never takes twice.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// What to ask again with; empty where the call had none.
+    pub req: Id,
+    /// Attempts without a reply.
+    pub lost: u32,
+    /// Why the last attempt failed.
+    pub why: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Sale(error) => write!(f, "{} {}", error.code, error.text),
+            Error::Unanswered(told) => {
+                write!(f, "ask again with REQ {}: {}", told.req, told.why)
+            }
+            Error::Usage(mistake) => f.write_str(mistake),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

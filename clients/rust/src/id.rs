@@ -1,0 +1,85 @@
+//! Ids of users and requests, and which part of a split sale is a user's.
+
+use std::fmt;
+
+use crc::{Crc, Table, CRC_32_ISO_HDLC};
+
+/// The CRC-32 that zlib has.
+const CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
+
+/// A user's or a request's id: any bytes, mostly text.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(Vec<u8>);
+
+impl Id {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// This one, or a new one of 32 hexadecimal digits where it is empty.
+    pub(crate) fn or_new(self) -> Result<Id, crate::Error> {
+        if !self.is_empty() {
+            return Ok(self);
+        }
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)
+            .map_err(|_| crate::Error::Usage("the system has no random numbers for a REQ"))?;
+        Ok(Id(random.map(|byte| format!("{byte:02x}")).concat().into_bytes()))
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> From<&T> for Id {
+    fn from(bytes: &T) -> Id {
+        Id(bytes.as_ref().to_vec())
+    }
+}
+
+impl From<Vec<u8>> for Id {
+    fn from(bytes: Vec<u8>) -> Id {
+        Id(bytes)
+    }
+}
+
+impl From<String> for Id {
+    fn from(text: String) -> Id {
+        Id(text.into_bytes())
+    }
+}
+
+impl AsRef<[u8]> for Id {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Id {
+    fn eq(&self, text: &str) -> bool {
+        self.0 == text.as_bytes()
+    }
+}
+
+/// As text; what is not UTF-8 is shown as U+FFFD.
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+/// The part of a split sale that is this user's, and its key. `parts` is that of `seckill split
+/// create`, at least 1.
+///
+/// # Errors
+/// [`Error::Usage`](crate::Error::Usage) when there are no parts.
+pub fn home(name: &str, parts: u16, user: impl AsRef<[u8]>) -> Result<(u16, String), crate::Error> {
+    let sum = CRC_32.checksum(user.as_ref());
+    let part = sum.checked_rem(parts.into()).ok_or(crate::Error::Usage("parts must be above 0"))?;
+    // A remainder is less than what it is of.
+    Ok((part as u16, format!("{name}:{{p{part}}}")))
+}

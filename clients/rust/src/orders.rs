@@ -1,0 +1,257 @@
+//! What a worker has to do: entries of an outbox, read by a group of readers.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use redis::{cmd, Cmd, Value};
+
+use crate::answer::text;
+use crate::attempts::{attempt, is_mistake, Came};
+use crate::{decode, Error, Event, Id, Link, SaleError, Unanswered};
+
+const COUNT: u32 = 100;
+/// Failures in a row, before the caller hears of it.
+const ATTEMPTS: u32 = 5;
+const TIMEOUT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How orders are read.
+#[derive(Clone, Debug)]
+pub struct OrdersOptions {
+    /// What another reader has left for so long is taken over; 60 seconds.
+    pub idle: Duration,
+    /// How long one call waits for new entries; 1 second.
+    pub block: Duration,
+    /// Goes on when there are no more entries.
+    pub follow: bool,
+}
+
+impl Default for OrdersOptions {
+    fn default() -> OrdersOptions {
+        let (idle, block) = (Duration::from_secs(60), Duration::from_secs(1));
+        OrdersOptions { idle, block, follow: true }
+    }
+}
+
+/// An entry of the outbox.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Order {
+    /// Its id in the stream.
+    pub id: String,
+    /// `None`: it was trimmed before anybody read it.
+    pub event: Option<Event>,
+}
+
+/// What is read next.
+enum Stage {
+    /// What this reader was given and did not acknowledge, after the last id.
+    Own,
+    /// What others have left, from this cursor on.
+    Left(String),
+    New,
+}
+
+/// Entries of an outbox, at least once each: one that came twice is known by (id, epoch, rev) in
+/// its data. Acknowledge each by [`Orders::ack`].
+///
+/// After an [`Error::Unanswered`] it goes on when it is asked again.
+pub struct Orders<L> {
+    link: L,
+    stream: Id,
+    group: String,
+    name: String,
+    options: OrdersOptions,
+    stage: Stage,
+    /// The last id given of own and new entries.
+    last: String,
+    /// When others were last asked after.
+    looked: Option<Instant>,
+    has_group: bool,
+    is_over: bool,
+    failures: u32,
+    ready: VecDeque<Order>,
+}
+
+impl<L: Link> Orders<L> {
+    /// The entries of `stream`, for the reader `name` of `group`, which is made if it is missing.
+    pub fn new(
+        link: L,
+        stream: &str,
+        group: &str,
+        name: &str,
+        options: OrdersOptions,
+    ) -> Orders<L> {
+        Orders {
+            link,
+            stream: stream.into(),
+            group: group.to_owned(),
+            name: name.to_owned(),
+            options,
+            stage: Stage::Own,
+            last: "0".into(),
+            looked: None,
+            has_group: false,
+            is_over: false,
+            failures: 0,
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// This order is done.
+    ///
+    /// # Errors
+    /// When there is no reply; the order may come again.
+    pub fn ack(&mut self, order: &Order) -> Result<(), Error> {
+        let mut command = cmd("XACK");
+        command.arg(self.stream.as_ref()).arg(&self.group).arg(&order.id);
+        for _ in 1..ATTEMPTS {
+            match self.send(&command, TIMEOUT / ATTEMPTS) {
+                Err(Error::Unanswered(_)) => std::thread::sleep(PAUSE),
+                other => return other.map(|_| ()),
+            }
+        }
+        self.send(&command, TIMEOUT / ATTEMPTS).map(|_| ())
+    }
+
+    fn send(&mut self, command: &Cmd, within: Duration) -> Result<Value, Error> {
+        let commands = std::slice::from_ref(command);
+        let (lost, why) = match attempt(&mut self.link, self.stream.as_ref(), commands, within) {
+            Came::Replies(replies) => return Ok(replies.into_iter().next().unwrap_or(Value::Nil)),
+            Came::Refused(error) if error.code == "NOGROUP" => {
+                // Somebody deleted the stream, or a failover lost the group.
+                self.has_group = false;
+                (0, format!("{} {}", error.code, error.text))
+            }
+            Came::Refused(error) if is_mistake(&error, &self.link) => {
+                return Err(Error::Sale(error));
+            }
+            Came::Refused(SaleError { code, text }) => (0, format!("{code} {text}")),
+            Came::Lost(why) => (1, why),
+        };
+        Err(Error::Unanswered(Unanswered { req: Id::default(), lost, why }))
+    }
+
+    /// Gets some entries, or goes to the next stage.
+    fn fill(&mut self) -> Result<(), Error> {
+        if !self.has_group {
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(self.stream.as_ref()).arg(&self.group).arg("0");
+            match self.send(create.arg("MKSTREAM"), TIMEOUT) {
+                Err(Error::Sale(error)) if error.code == "BUSYGROUP" => {}
+                other => _ = other?,
+            }
+            self.has_group = true;
+        }
+        match &self.stage {
+            Stage::Own => {
+                let after = self.last.clone();
+                if self.read(&after, None)? == 0 {
+                    self.stage = Stage::Left("0-0".into());
+                }
+            }
+            Stage::Left(cursor) => {
+                let cursor = cursor.clone();
+                self.claim(&cursor)?;
+            }
+            Stage::New => {
+                let is_due = |looked: Instant| looked.elapsed() >= self.options.idle;
+                if self.looked.is_none_or(is_due) {
+                    self.stage = Stage::Left("0-0".into());
+                    return Ok(());
+                }
+                let block = self.options.follow.then_some(self.options.block);
+                if self.read(">", block)? == 0 {
+                    self.is_over = !self.options.follow;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many entries came.
+    fn read(&mut self, after: &str, block: Option<Duration>) -> Result<usize, Error> {
+        let mut command = cmd("XREADGROUP");
+        command.arg("GROUP").arg(&self.group).arg(&self.name).arg("COUNT").arg(COUNT);
+        if let Some(block) = block {
+            command.arg("BLOCK").arg(u64::try_from(block.as_millis()).unwrap_or(u64::MAX));
+        }
+        command.arg("STREAMS").arg(self.stream.as_ref()).arg(after);
+        let reply = self.send(&command, TIMEOUT + block.unwrap_or_default())?;
+        let entries = match &reply {
+            Value::Map(streams) => streams.first().map(|(_, entries)| entries),
+            Value::Array(streams) => {
+                streams.first().and_then(|stream| stream.as_sequence()?.get(1))
+            }
+            _ => None,
+        };
+        let entries = entries.and_then(Value::as_sequence).unwrap_or_default();
+        self.ready.extend(entries.iter().filter_map(order));
+        if let Some(order) = self.ready.back() {
+            self.last.clone_from(&order.id);
+        }
+        Ok(entries.len())
+    }
+
+    fn claim(&mut self, cursor: &str) -> Result<(), Error> {
+        let idle = u64::try_from(self.options.idle.as_millis()).unwrap_or(u64::MAX);
+        let mut command = cmd("XAUTOCLAIM");
+        command.arg(self.stream.as_ref()).arg(&self.group).arg(&self.name).arg(idle);
+        let reply = self.send(command.arg(cursor).arg("COUNT").arg(COUNT), TIMEOUT)?;
+        let [next, entries, rest @ ..] = reply.as_sequence().unwrap_or_default() else {
+            return Ok(());
+        };
+        let entries = entries.as_sequence().unwrap_or_default();
+        self.ready.extend(entries.iter().filter_map(order));
+        let trimmed = rest.first().and_then(Value::as_sequence).unwrap_or_default();
+        self.ready.extend(trimmed.iter().filter_map(|id| {
+            Some(Order { id: String::from_utf8_lossy(text(id)?).into_owned(), event: None })
+        }));
+        let next = text(next).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+        if next == "0-0" {
+            self.looked = Some(Instant::now());
+            self.stage = Stage::New;
+        } else {
+            self.stage = Stage::Left(next);
+        }
+        Ok(())
+    }
+}
+
+/// An entry that was trimmed has no fields.
+fn order(entry: &Value) -> Option<Order> {
+    let [id, fields, ..] = entry.as_sequence()? else { return None };
+    let id = String::from_utf8_lossy(text(id)?).into_owned();
+    Some(Order { id, event: decode(fields) })
+}
+
+impl<L: Link> Iterator for Orders<L> {
+    type Item = Result<Order, Error>;
+
+    fn next(&mut self) -> Option<Result<Order, Error>> {
+        loop {
+            if let Some(order) = self.ready.pop_front() {
+                return Some(Ok(order));
+            }
+            if self.is_over {
+                return None;
+            }
+            match self.fill() {
+                Ok(()) => self.failures = 0,
+                Err(Error::Unanswered(told)) => {
+                    // What was given but did not arrive is this reader's own by now.
+                    self.stage = Stage::Own;
+                    self.failures += 1;
+                    if self.failures.is_multiple_of(ATTEMPTS) {
+                        return Some(Err(Error::Unanswered(told)));
+                    }
+                    std::thread::sleep(PAUSE * (self.failures % ATTEMPTS));
+                }
+                Err(error) => {
+                    self.is_over = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Rows of grants, places on the waiting list, and entries of the outbox.
+
+use redis::Value;
+use serde_json::{Map, Value as Json};
+
+use crate::answer::{number, text};
+use crate::{Id, State};
+
+/// A grant, as USER and WINNERS list it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// Its number in its sale.
+    pub seq: u64,
+    /// Whose it is.
+    pub user: Id,
+    /// Units that it has, or had last.
+    pub qty: u64,
+    /// How it stands.
+    pub state: State,
+    /// When it was granted, Unix ms.
+    pub at_ms: u64,
+    /// Until when it is held, Unix ms; 0 if it is not.
+    pub deadline_ms: u64,
+    /// The REQ of its GRAB, if that had one.
+    pub req: Option<Id>,
+    /// The epoch in which it was granted.
+    pub epoch: u64,
+    /// Its round; 0 in a sale without.
+    pub round: u64,
+}
+
+impl Row {
+    /// Reads one row. `None` if it is none.
+    pub fn read(row: &Value) -> Option<Row> {
+        let [seq, user, qty, state, at, deadline, req, epoch, round, ..] = row.as_sequence()?
+        else {
+            return None;
+        };
+        Some(Row {
+            seq: number(seq)?,
+            user: text(user)?.into(),
+            qty: number(qty)?,
+            state: State::read(text(state)?)?,
+            at_ms: number(at)?,
+            deadline_ms: number(deadline)?,
+            req: text(req).map(Id::from),
+            epoch: number(epoch)?,
+            round: number(round)?,
+        })
+    }
+
+    pub(crate) fn read_all(rows: &Value) -> Option<Vec<Row>> {
+        rows.as_sequence()?.iter().map(Row::read).collect()
+    }
+}
+
+/// What USER tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct User {
+    /// Units that the user may still have; `None` without a limit.
+    pub allowance: Option<u64>,
+    /// What GRAB would judge now: OK, DENIED or BUSY.
+    pub admission: String,
+    /// The newest grants, newest first.
+    pub grants: Vec<Row>,
+}
+
+impl User {
+    pub(crate) fn read(reply: &Value) -> Option<User> {
+        let [Value::Int(allowance), admission, rows, ..] = reply.as_sequence()? else {
+            return None;
+        };
+        Some(User {
+            allowance: (*allowance).try_into().ok(),
+            admission: String::from_utf8_lossy(text(admission)?).into_owned(),
+            grants: Row::read_all(rows)?,
+        })
+    }
+}
+
+/// A place on the waiting list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// The user's number.
+    pub ticket: u64,
+    /// Who waits before them.
+    pub ahead: u64,
+    /// And for how many units.
+    pub units_ahead: u64,
+}
+
+impl Place {
+    /// The inner `None`: the user does not wait.
+    pub(crate) fn read(reply: &Value) -> Option<Option<Place>> {
+        match reply.as_sequence()? {
+            [word, ..] if text(word)? == b"NONE" => Some(None),
+            [word, ticket, ahead, units_ahead, ..] if text(word)? == b"WAITING" => {
+                Some(Some(Place {
+                    ticket: number(ticket)?,
+                    ahead: number(ahead)?,
+                    units_ahead: number(units_ahead)?,
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An entry of the outbox. What came twice is known by `id`, `epoch` and `rev` in its data.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Event {
+    /// What happened: GRANT, CONFIRM, ...
+    pub event: String,
+    /// The sale's key at that moment.
+    pub sale: Id,
+    /// Numbers, booleans and words, as docs/outbox.md lists them.
+    pub data: Map<String, Json>,
+    /// Whose grant it is.
+    pub user: Option<Id>,
+    /// The REQ of the grant, or of a RESTOCK.
+    pub req: Option<Id>,
+    /// The stream, of INIT and ALTER.
+    pub outbox: Option<Id>,
+    /// The split's id.
+    pub split: Option<Id>,
+}
+
+impl Event {
+    /// A number in its data.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.data.get(name)?.as_u64()
+    }
+}
+
+/// Reads the fields of an outbox entry, a map or a flat list. `None` if they are none.
+pub fn decode(fields: &Value) -> Option<Event> {
+    let mut pairs = fields.as_map_iter()?;
+    let mut told = Event {
+        event: String::new(),
+        sale: Id::default(),
+        data: Map::new(),
+        user: None,
+        req: None,
+        outbox: None,
+        split: None,
+    };
+    pairs.try_for_each(|(name, value)| {
+        let value = text(value)?;
+        match text(name)? {
+            b"event" => told.event = String::from_utf8(value.to_vec()).ok()?,
+            b"sale" => told.sale = value.into(),
+            b"data" => told.data = serde_json::from_slice(value).ok()?,
+            b"user" => told.user = Some(value.into()),
+            b"req" => told.req = Some(value.into()),
+            b"outbox" => told.outbox = Some(value.into()),
+            b"split" => told.split = Some(value.into()),
+            _ => {}
+        }
+        Some(())
+    })?;
+    (!told.event.is_empty()).then_some(told)
+}

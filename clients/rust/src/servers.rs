@@ -1,0 +1,331 @@
+//! A single server, one behind Sentinel, or a cluster: connections are made when they are needed.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use redis::{
+    cmd, Client, Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike,
+    IntoConnectionInfo, RedisError, RedisResult, Value,
+};
+
+use crate::answer::{number, text};
+use crate::link::{refusal, slot, Link};
+
+/// How often one attempt follows MOVED and ASK.
+const REDIRECTS_MAX: usize = 5;
+
+enum Kind {
+    One,
+    /// The name of the primary.
+    Sentinel(String),
+    Cluster,
+}
+
+/// A host and its port.
+type Address = (String, u16);
+/// Slots, first and last, and the node that has them.
+type Range = (u16, u16, Address);
+
+/// Where sales are: a single server, the primary that Sentinel knows by a name, or a cluster.
+pub struct Servers {
+    kind: Kind,
+    /// Whom to ask first: the server, the sentinels, or nodes of the cluster.
+    seeds: Vec<ConnectionInfo>,
+    /// How all servers of sales are connected to, but for the address.
+    node: ConnectionInfo,
+    /// Which seed is the next; the others follow it.
+    turn: usize,
+    /// All nodes of the cluster, when they were last asked for.
+    nodes: Vec<Address>,
+    /// Which node has which slots, first and last.
+    owners: Vec<Range>,
+    connections: HashMap<Address, Connection>,
+}
+
+impl Servers {
+    /// A single server, or an address that leads to whichever is the primary.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub fn one(server: impl IntoConnectionInfo) -> RedisResult<Servers> {
+        let server = server.into_connection_info()?;
+        Ok(Servers::new(Kind::One, vec![server.clone()], server))
+    }
+
+    /// The primary that these sentinels know by this name. `node`: how it is connected to; only its
+    /// address is not looked at.
+    ///
+    /// # Errors
+    /// When an address is none.
+    pub fn sentinel<T: IntoConnectionInfo>(
+        sentinels: impl IntoIterator<Item = T>,
+        name: &str,
+        node: impl IntoConnectionInfo,
+    ) -> RedisResult<Servers> {
+        let seeds = infos(sentinels)?;
+        Ok(Servers::new(Kind::Sentinel(name.to_owned()), seeds, node.into_connection_info()?))
+    }
+
+    /// A cluster, by some of its nodes. User, password and protocol of the first are those of all.
+    ///
+    /// # Errors
+    /// When an address is none, or there are none.
+    pub fn cluster<T: IntoConnectionInfo>(
+        nodes: impl IntoIterator<Item = T>,
+    ) -> RedisResult<Servers> {
+        let seeds = infos(nodes)?;
+        let node = seeds.first().cloned().ok_or_else(|| failure("a cluster needs a node"))?;
+        Ok(Servers::new(Kind::Cluster, seeds, node))
+    }
+
+    fn new(kind: Kind, seeds: Vec<ConnectionInfo>, node: ConnectionInfo) -> Servers {
+        Servers {
+            kind,
+            seeds,
+            node,
+            turn: 0,
+            nodes: Vec::new(),
+            owners: Vec::new(),
+            connections: HashMap::new(),
+        }
+    }
+
+    /// Whom to ask for this key first.
+    fn place(&mut self, slot: u16, ends: Instant) -> RedisResult<Address> {
+        match &self.kind {
+            Kind::One => address(&self.node),
+            Kind::Sentinel(name) if self.connections.is_empty() => {
+                let ask = cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).clone();
+                self.first(ends, |_, _, connection| {
+                    let reply = connection.req_command(&ask)?;
+                    host_and_port(reply.as_sequence().unwrap_or_default())
+                        .ok_or_else(|| failure("this sentinel does not know the primary"))
+                })
+            }
+            Kind::Sentinel(_) => {
+                let known = self.connections.keys().next().cloned();
+                known.ok_or_else(|| failure("no connection"))
+            }
+            Kind::Cluster => {
+                if self.owners.is_empty() {
+                    (self.owners, self.nodes) = self.first(ends, |_, asked, connection| {
+                        let map = connection.req_command(cmd("CLUSTER").arg("SLOTS"))?;
+                        owners(&map, &asked.0).ok_or_else(|| failure("no map of a cluster"))
+                    })?;
+                }
+                let owner = self.owners.iter().find(|(from, to, _)| (*from..=*to).contains(&slot));
+                match owner.or(self.owners.first()) {
+                    // A node that does not have the slot knows who does.
+                    Some((_, _, owner)) => Ok(owner.clone()),
+                    None => Err(failure("this cluster has no slots")),
+                }
+            }
+        }
+    }
+
+    /// Asks seeds and known nodes, one after the other, until one of them answers.
+    fn first<T>(
+        &mut self,
+        ends: Instant,
+        ask: impl Fn(&Servers, &Address, &mut Connection) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let known = self.nodes.iter().map(|node| self.info(node));
+        let all: Vec<ConnectionInfo> = self.seeds.iter().cloned().chain(known).collect();
+        let mut why = failure("nobody to ask");
+        for _ in 0..all.len() {
+            self.turn = (self.turn + 1) % all.len();
+            let info = all[self.turn].clone();
+            // One that does not answer leaves time for the others.
+            let within = left(ends)? / 2;
+            let asked = address(&info).and_then(|address| {
+                let mut connection = connect(info, within)?;
+                connection.set_read_timeout(Some(within))?;
+                ask(self, &address, &mut connection)
+            });
+            match asked {
+                Ok(told) => {
+                    // Who has just answered is asked first the next time.
+                    self.turn = (self.turn + all.len() - 1) % all.len();
+                    return Ok(told);
+                }
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// How this node is connected to.
+    fn info(&self, (host, port): &Address) -> ConnectionInfo {
+        let address = match self.node.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+                host: host.clone(),
+                port: *port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host.clone(), *port),
+        };
+        self.node.clone().set_addr(address)
+    }
+
+    fn ask(
+        &mut self,
+        at: &Address,
+        commands: &[Cmd],
+        asking: bool,
+        ends: Instant,
+    ) -> RedisResult<Vec<Value>> {
+        let mut connection = match self.connections.remove(at) {
+            Some(connection) => connection,
+            None if matches!(self.kind, Kind::One) => connect(self.node.clone(), left(ends)?)?,
+            None => connect(self.info(at), left(ends)?)?,
+        };
+        // After an error it is gone: its replies may still come.
+        let replies = exchange(&mut connection, commands, asking, ends)?;
+        self.connections.insert(at.clone(), connection);
+        Ok(replies)
+    }
+}
+
+impl Link for Servers {
+    fn send(&mut self, key: &[u8], commands: &[Cmd], within: Duration) -> RedisResult<Vec<Value>> {
+        let (ends, slot) = (Instant::now() + within, slot(key));
+        let mut at = self.place(slot, ends)?;
+        let mut asking = false;
+        for redirects in 0.. {
+            let replies = self.ask(&at, commands, asking, ends)?;
+            let redirect = replies.iter().find_map(|reply| redirect(reply, &at.0));
+            let Some((code, to)) = redirect.filter(|_| self.is_cluster()) else {
+                return Ok(replies);
+            };
+            if redirects == REDIRECTS_MAX {
+                return Ok(replies);
+            }
+            (at, asking) = (to, code == "ASK");
+            if !asking {
+                self.owners.insert(0, (slot, slot, at.clone()));
+            }
+        }
+        Err(failure("too many redirections"))
+    }
+
+    fn drop_connections(&mut self) {
+        self.connections.clear();
+        self.owners.clear();
+    }
+
+    fn is_cluster(&self) -> bool {
+        matches!(self.kind, Kind::Cluster)
+    }
+}
+
+/// Sends the commands together and reads a reply for each.
+fn exchange(
+    connection: &mut Connection,
+    commands: &[Cmd],
+    asking: bool,
+    ends: Instant,
+) -> RedisResult<Vec<Value>> {
+    let mut bytes = Vec::new();
+    for command in commands {
+        if asking {
+            cmd("ASKING").write_packed_command(&mut bytes);
+        }
+        command.write_packed_command(&mut bytes);
+    }
+    connection.set_write_timeout(Some(left(ends)?))?;
+    connection.send_packed_command(&bytes)?;
+    let mut replies = Vec::new();
+    for _ in commands {
+        if asking {
+            receive(connection, ends)?;
+        }
+        replies.push(receive(connection, ends)?);
+    }
+    Ok(replies)
+}
+
+fn receive(connection: &mut Connection, ends: Instant) -> RedisResult<Value> {
+    loop {
+        connection.set_read_timeout(Some(left(ends)?))?;
+        let reply = connection.recv_response()?;
+        // RESP3 has pushes between replies.
+        if !matches!(reply, Value::Push { .. }) {
+            return Ok(reply);
+        }
+    }
+}
+
+fn connect(info: ConnectionInfo, within: Duration) -> RedisResult<Connection> {
+    Client::open(info)?.get_connection_with_timeout(within)
+}
+
+/// A socket's timeout of 0 would be none.
+fn left(ends: Instant) -> RedisResult<Duration> {
+    let left = ends.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(RedisError::from(io::Error::from(io::ErrorKind::TimedOut)));
+    }
+    Ok(left)
+}
+
+fn failure(why: &'static str) -> RedisError {
+    RedisError::from(io::Error::other(why))
+}
+
+fn infos<T: IntoConnectionInfo>(
+    all: impl IntoIterator<Item = T>,
+) -> RedisResult<Vec<ConnectionInfo>> {
+    all.into_iter().map(IntoConnectionInfo::into_connection_info).collect()
+}
+
+fn address(info: &ConnectionInfo) -> RedisResult<Address> {
+    match info.addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            Ok((host.clone(), *port))
+        }
+        // A socket of this machine: it is its own name.
+        other => Ok((other.to_string(), 0)),
+    }
+}
+
+/// MOVED or ASK, and where to. Without a host it is that of who says so.
+fn redirect(reply: &Value, host: &str) -> Option<(String, Address)> {
+    let (code, text) = refusal(reply)?;
+    if code != "MOVED" && code != "ASK" {
+        return None;
+    }
+    let (to, port) = text.split(' ').nth(1)?.rsplit_once(':')?;
+    let to = if to.is_empty() { host } else { to };
+    Some((code, (to.to_owned(), port.parse().ok()?)))
+}
+
+fn host_and_port(words: &[Value]) -> Option<Address> {
+    let (host, port) = (text(words.first()?)?, text(words.get(1)?)?);
+    let port = std::str::from_utf8(port).ok()?.parse().ok()?;
+    Some((String::from_utf8(host.to_vec()).ok()?, port))
+}
+
+/// Who has which slots, and all nodes, out of CLUSTER SLOTS. Without a host it is that of who says
+/// so.
+fn owners(map: &Value, host: &str) -> Option<(Vec<Range>, Vec<Address>)> {
+    let (mut owners, mut nodes) = (Vec::new(), Vec::new());
+    for range in map.as_sequence()? {
+        let [from, to, members @ ..] = range.as_sequence()? else { return None };
+        for (at, member) in members.iter().enumerate() {
+            let [name, port, ..] = member.as_sequence()? else { return None };
+            let name = text(name).filter(|name| !name.is_empty()).unwrap_or(host.as_bytes());
+            let name = String::from_utf8(name.to_vec()).ok()?;
+            let node = (name, number(port)?.try_into().ok()?);
+            if at == 0 {
+                let (from, to) = (number(from)?.try_into().ok()?, number(to)?.try_into().ok()?);
+                owners.push((from, to, node.clone()));
+            }
+            nodes.push(node);
+        }
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+    Some((owners, nodes))
+}
