@@ -1,4 +1,7 @@
-//! How a subcommand reaches its server.
+//! How a subcommand reaches its server: by an address, or by asking Sentinels for the primary.
+
+mod sentinel;
+pub mod witness;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +10,10 @@ use std::time::Duration;
 use clap::Args;
 use redis::{
     cmd, Client, ClientTlsConfig, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike,
-    IntoConnectionInfo, TlsCertificates,
+    IntoConnectionInfo, RedisError, TlsCertificates,
 };
+
+pub use sentinel::Sentinels;
 
 /// A server that does not answer in this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,7 +36,113 @@ pub struct Server {
     #[arg(long, value_name = "FILE")]
     redis_password_file: Option<PathBuf>,
     #[command(flatten)]
+    sentinel: sentinel::SentinelOptions,
+    #[command(flatten)]
     tls: Tls,
+}
+
+/// Where commands go.
+#[derive(Clone)]
+pub enum Target {
+    /// A server with this address.
+    Address(Client),
+    /// Whichever server Sentinels name as the primary.
+    Primary(Sentinels),
+}
+
+impl Target {
+    /// The address, or the name that Sentinels know the primary by.
+    pub fn name(&self) -> String {
+        match self {
+            Target::Address(client) => client.get_connection_info().addr().to_string(),
+            Target::Primary(sentinels) => sentinels.master().to_owned(),
+        }
+    }
+
+    /// The same user and the same TLS at another address.
+    ///
+    /// # Errors
+    /// A sentence when no client can be made of it.
+    pub fn at(&self, host: &str, port: u16) -> Result<Client, String> {
+        match self {
+            Target::Address(client) => at(client, host, port),
+            Target::Primary(sentinels) => sentinels.at(host, port),
+        }
+    }
+}
+
+/// A client as this one at another address, with TLS if this one has it.
+fn at(client: &Client, host: &str, port: u16) -> Result<Client, String> {
+    let (host, info) = (host.to_owned(), client.get_connection_info());
+    let addr = match info.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            let (insecure, tls_params) = (*insecure, tls_params.clone());
+            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    Client::open(info.clone().set_addr(addr)).map_err(|e| e.to_string())
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// A sentence.
+    pub said: String,
+    /// It may go better in a moment. A wrong password stays wrong.
+    pub heals: bool,
+}
+
+impl Failure {
+    /// One that is tried again.
+    pub fn passing(said: impl Into<String>) -> Failure {
+        Failure { said: said.into(), heals: true }
+    }
+
+    /// One that somebody must put right.
+    pub fn lasting(said: impl Into<String>) -> Failure {
+        Failure { said: said.into(), heals: false }
+    }
+
+    /// What Redis answered.
+    pub fn of_redis(error: RedisError) -> Failure {
+        Failure { said: format!("Redis says: {error}"), heals: heals(&error) }
+    }
+}
+
+impl From<Failure> for String {
+    fn from(failure: Failure) -> String {
+        failure.said
+    }
+}
+
+/// Errors of a server that pass by themselves.
+const PASSING: [&str; 13] = [
+    "ASK",
+    "BUSY",
+    "CLUSTERDOWN",
+    "EXECABORT",
+    "LOADING",
+    "MASTERDOWN",
+    "MISCONF",
+    "MOVED",
+    "NOGROUP",
+    "NOREPLICAS",
+    "OOM",
+    "READONLY",
+    "TRYAGAIN",
+];
+
+/// Whether it may go better in a moment: a server that is away or busy, not one that refuses what
+/// it was asked.
+pub fn heals(error: &RedisError) -> bool {
+    let text = error.to_string();
+    if error.is_io_error() {
+        // A certificate that is not trusted is no better the next time.
+        return !text.contains("certificate");
+    }
+    let passes = |code| PASSING.contains(&code) || code == "UNBLOCKED";
+    error.code().is_some_and(passes) || text.contains("max number of clients")
 }
 
 /// TLS, with the names that redis-cli has for it. A certificate is always verified, and must name
@@ -97,16 +208,36 @@ impl Server {
     ///
     /// # Errors
     /// A sentence when the URL is none, or the file can't be read.
-    pub fn client(&self) -> Result<Client, String> {
-        self.client_of(&self.redis)
+    pub fn target(&self) -> Result<Target, String> {
+        let client = self.client_of(&self.redis)?;
+        Ok(match self.sentinels(&client)?.into_iter().next() {
+            Some(sentinels) => Target::Primary(sentinels),
+            None => Target::Address(client),
+        })
     }
 
-    /// The same of several servers, with a comma between them.
+    /// The same of several servers, with a comma between their addresses, or their names for
+    /// Sentinels.
     ///
     /// # Errors
-    /// As `client`.
-    pub fn clients(&self) -> Result<Vec<Client>, String> {
-        self.redis.split(',').map(|url| self.client_of(url)).collect()
+    /// As `target`.
+    pub fn targets(&self) -> Result<Vec<Target>, String> {
+        let clients: Result<Vec<Client>, String> =
+            self.redis.split(',').map(|url| self.client_of(url)).collect();
+        let clients = clients?;
+        let named = match clients.first() {
+            Some(client) => self.sentinels(client)?,
+            None => Vec::new(),
+        };
+        Ok(match named.is_empty() {
+            true => clients.into_iter().map(Target::Address).collect(),
+            false => named.into_iter().map(Target::Primary).collect(),
+        })
+    }
+
+    /// One for each name; none when no Sentinel is given.
+    fn sentinels(&self, server: &Client) -> Result<Vec<Sentinels>, String> {
+        sentinel::all(&self.sentinel, server)
     }
 
     fn client_of(&self, url: &str) -> Result<Client, String> {
@@ -146,11 +277,22 @@ pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, S
 /// A connection that gives up on a server that does not answer.
 ///
 /// # Errors
-/// A sentence when there is none to be had.
-pub fn connect(client: &Client) -> Result<Connection, String> {
-    let opened = client.get_connection_with_timeout(PATIENCE).and_then(|connection| {
-        connection.set_read_timeout(Some(PATIENCE))?;
-        connection.set_write_timeout(Some(PATIENCE))?;
+/// When there is none to be had.
+pub fn connect(target: &Target) -> Result<Connection, Failure> {
+    match target {
+        Target::Address(client) => reach(client, PATIENCE),
+        Target::Primary(sentinels) => sentinels.connect(),
+    }
+}
+
+/// The same to an address; it waits so long, and so long for each answer.
+///
+/// # Errors
+/// As `connect`.
+pub fn reach(client: &Client, patience: Duration) -> Result<Connection, Failure> {
+    let opened = client.get_connection_with_timeout(patience).and_then(|connection| {
+        connection.set_read_timeout(Some(patience))?;
+        connection.set_write_timeout(Some(patience))?;
         Ok(connection)
     });
     // Certificates are shown with the first command, and a server that refuses one says so in its
@@ -160,5 +302,8 @@ pub fn connect(client: &Client) -> Result<Connection, String> {
         Some(ping) => connection.req_command(&ping).map(|_| connection),
         None => Ok(connection),
     });
-    greeted.map_err(|e| format!("no Redis at {}: {e}", client.get_connection_info().addr()))
+    greeted.map_err(|e| Failure {
+        said: format!("no Redis at {}: {e}", client.get_connection_info().addr()),
+        heals: heals(&e),
+    })
 }

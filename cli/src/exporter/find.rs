@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{cmd, Client, Connection, RedisResult};
+use redis::{cmd, Connection, RedisResult};
 
-use crate::connect::connect;
+use crate::connect::{connect, Target};
 use crate::stop::Stop;
 
 /// The type's name, which TYPE says of a sale.
@@ -56,11 +56,12 @@ impl Sales {
     }
 
     /// Looks until it is told to stop; `every` is from the end of one search to the next.
-    pub fn look(&self, client: &Client, every: Duration, stop: &Stop) {
+    pub fn look(&self, client: &Target, every: Duration, stop: &Stop) {
         let mut pause = FIRST_STEP_PAUSE;
         while !self.patterns.is_empty() && !stop.is_told() {
             // Whether the server is there is told by what reads it; here the next turn comes soon.
-            match connect(client).and_then(|mut redis| self.search(&mut redis, pause, stop)) {
+            let found = connect(client).map_err(String::from);
+            match found.and_then(|mut redis| self.search(&mut redis, pause, stop)) {
                 Ok(()) => {
                     pause = STEP_PAUSE;
                     wait(every.max(pause), stop);

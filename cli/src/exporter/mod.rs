@@ -16,9 +16,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use redis::{Client, Connection};
+use redis::Connection;
 
-use crate::connect::{connect, Server};
+use crate::connect::{connect, Server, Target};
 use crate::metrics::{self, Family, Kind};
 use crate::stop::Stop;
 use crate::web::{self, Answer};
@@ -59,7 +59,7 @@ pub struct Options {
 /// # Errors
 /// A sentence when it can't begin. A server that is away is no error: that is what it shows.
 pub fn run(options: &Options) -> Result<(), String> {
-    let client = options.server.client()?;
+    let client = options.server.target()?;
     let stop = Stop::on_signals()?;
     let listener = web::listen(&options.listen)?;
     let exporter = Exporter {
@@ -78,7 +78,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 struct Exporter {
-    client: Client,
+    client: Target,
     sales: Sales,
     most: usize,
     last: Mutex<Last>,

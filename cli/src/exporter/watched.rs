@@ -9,7 +9,7 @@ use seckill_harness::server::Options;
 use super::families::{of, CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, OUTCOMES, WELL};
 use super::find::Names;
 use super::read::{self, Group, Outbox, Sale, Snapshot};
-use crate::connect::connect;
+use crate::connect::{connect, Target};
 use crate::metrics::{Family, Kind};
 use crate::{orders, split};
 
@@ -128,7 +128,7 @@ fn every_number_of_a_server_is_known() {
     assert_eq!(server.call(&format!("SECKILL.INIT s {terms}")), "+OK");
     assert_eq!(server.call("SECKILL.INIT p 20 DRAW PACKETS 5"), "+OK");
     let url = format!("redis://127.0.0.1:{}/", server.port());
-    let mut redis = connect(&redis::Client::open(url).unwrap()).unwrap();
+    let mut redis = connect(&Target::Address(redis::Client::open(url).unwrap())).unwrap();
     let names: Names = [b"s".to_vec(), b"p".to_vec()].into();
     let snapshot = read::snapshot(&mut redis, &names, 9).expect("a snapshot");
     assert_eq!((snapshot.sales.len(), snapshot.unreadable), (2, 0));

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::{Entry, Grant};
+use crate::connect::Failure;
 
 /// What goes into a row and comes out of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +32,14 @@ pub trait Database {
     /// Runs statements that take no values and give nothing back.
     ///
     /// # Errors
-    /// A sentence with what the database says; so those of the others.
-    fn run(&mut self, statements: &str) -> Result<(), String>;
+    /// What the database says; so those of the others.
+    fn run(&mut self, statements: &str) -> Result<(), Failure>;
 
     /// How many rows changed.
-    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, String>;
+    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, Failure>;
 
     /// The rows that were asked for.
-    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, String>;
+    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure>;
 }
 
 /// What differs between databases.
@@ -60,6 +61,13 @@ pub struct Dialect {
     pub move_order: &'static str,
 }
 
+/// Whether an error with this SQLSTATE stays: of values (22), constraints (23), logging in (28), names
+/// of databases (3D), of schemas (3F), of tables and columns, rights and syntax (42).
+pub fn lasts(state: &str) -> bool {
+    let class = state.get(..2).unwrap_or_default();
+    ["22", "23", "28", "3D", "3F", "42"].contains(&class)
+}
+
 /// What a batch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -69,18 +77,50 @@ pub struct Written {
     pub lost: bool,
 }
 
+/// Which new epochs may say that the work of others is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// None: it may be a primary that failed and came back.
+    None,
+    /// The operator has looked who the primary is, and names its epoch.
+    Epoch(u64),
+    /// Any: the server is the primary by Sentinel's or the cluster's word, or there is no other.
+    Any,
+}
+
+impl Trust {
+    /// # Errors
+    /// A sentence when it is neither an epoch nor `any`.
+    pub fn read(word: &str) -> Result<Trust, String> {
+        match word {
+            "any" => Ok(Trust::Any),
+            number => number.parse().map(Trust::Epoch).map_err(|_| "an epoch, or any".into()),
+        }
+    }
+
+    fn includes(self, epoch: u64) -> bool {
+        match self {
+            Trust::None => false,
+            Trust::Epoch(named) => named == epoch,
+            Trust::Any => true,
+        }
+    }
+}
+
 /// Takes all `entries` of a stream in, in one transaction.
 ///
 /// # Errors
-/// A sentence with what the database says. Nothing is written then, but when the connection broke
-/// at the commit nobody knows: the same entries may be written again.
+/// What the database says. Nothing is written then, but when the connection broke at the commit
+/// nobody knows: the same entries may be written again. Also when a new epoch that is not trusted
+/// takes back what the database has.
 pub fn write(
     database: &mut dyn Database,
     stream: &[u8],
     entries: &[Entry],
-) -> Result<Written, String> {
+    trust: Trust,
+) -> Result<Written, Failure> {
     database.run(database.dialect().begin)?;
-    let written = take_in(database, stream, entries)?;
+    let written = take_in(database, stream, entries, trust)?;
     database.run("COMMIT")?;
     Ok(written)
 }
@@ -89,7 +129,8 @@ fn take_in(
     database: &mut dyn Database,
     stream: &[u8],
     entries: &[Entry],
-) -> Result<Written, String> {
+    trust: Trust,
+) -> Result<Written, Failure> {
     let dialect = database.dialect();
     // Every transaction takes these locks first, in the order of the ids, so that two writers
     // neither judge the same sale at once nor wait for each other.
@@ -98,44 +139,112 @@ fn take_in(
     let rows = sales.iter().map(|(id, name)| vec![text(id), bytes(name), bytes(stream)]);
     insert(database, "sales (id, name, stream)", rows, dialect.name_sale)?;
 
+    let mut doubted = Vec::new();
+    for (id, name) in &sales {
+        let epochs = Epochs::of(database, id, entries)?;
+        if !epochs.learnt.is_empty() {
+            epochs.judge(database, id, name, trust)?;
+            epochs.learn(database, id)?;
+        }
+        if !epochs.learnt.is_empty() || epochs.has_old {
+            doubted.push(*id);
+        }
+    }
     let columns = "entries (id, epoch, rev, event, born, seq)";
     let new = insert(database, columns, entries.iter().map(row_of), dialect.take_in)?;
-    let mut firsts: BTreeMap<(&str, u64), u64> = BTreeMap::new();
-    for Entry { id, epoch, rev, .. } in entries {
-        let first = firsts.entry((id, *epoch)).or_insert(*rev);
-        *first = (*first).min(*rev);
-    }
     move_orders(database, entries)?;
     let mut lost = 0;
-    for id in sales.keys() {
-        if in_doubt(database, id, &firsts)? {
-            lost += change(database, MARK_LOST, id)?;
-            change(database, CLOSE_HELD, id)?;
-        }
+    for id in doubted {
+        lost += change(database, MARK_LOST, id)?;
+        change(database, CLOSE_HELD, id)?;
     }
     Ok(Written { new, lost: lost > 0 })
 }
 
-/// Whether something of this sale may be lost: the first rev of an epoch was learnt, or there are
-/// entries of an epoch that is over.
-fn in_doubt(
-    database: &mut dyn Database,
-    id: &str,
-    firsts: &BTreeMap<(&str, u64), u64>,
-) -> Result<bool, String> {
-    let of_sale = || firsts.iter().filter(|((of, _), _)| *of == id);
-    let rows = of_sale().map(|((_, epoch), first)| vec![text(id), int(*epoch), int(*first)]);
-    let tail = database.dialect().learn_epoch;
-    let learnt = insert(database, "epochs (id, epoch, first_rev)", rows, tail)?;
-    let asked = "SELECT MAX(epoch) FROM epochs WHERE id = ";
-    let asked = format!("{asked}{}", (database.dialect().place)(1));
-    let newest = database.rows(&asked, &[text(id)])?.into_iter().flatten().next();
-    let is_over = |epoch: u64| newest.as_ref().is_some_and(|newest| *newest != int(epoch));
-    Ok(learnt > 0 || of_sale().any(|((_, epoch), _)| is_over(*epoch)))
+/// The epochs of one sale.
+struct Epochs {
+    /// Those that the database knows, each with its first rev.
+    known: BTreeMap<u64, u64>,
+    /// Those that it does not know to begin so early: first and last rev of the batch.
+    learnt: BTreeMap<u64, (u64, u64)>,
+    /// The batch has entries of an epoch that is over.
+    has_old: bool,
+}
+
+impl Epochs {
+    fn of(database: &mut dyn Database, id: &str, batch: &[Entry]) -> Result<Epochs, Failure> {
+        let asked = "SELECT epoch, first_rev FROM epochs WHERE id = ";
+        let asked = format!("{asked}{}", (database.dialect().place)(1));
+        let rows = database.rows(&asked, &[text(id)])?;
+        let known: BTreeMap<u64, u64> = rows
+            .into_iter()
+            .filter_map(|row| <[Value; 2]>::try_from(row).ok())
+            .map(|[epoch, first]| (epoch.number(), first.number()))
+            .collect();
+        let mut seen: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for Entry { epoch, rev, .. } in batch.iter().filter(|entry| entry.id == id) {
+            let (first, last) = seen.entry(*epoch).or_insert((*rev, *rev));
+            (*first, *last) = ((*first).min(*rev), (*last).max(*rev));
+        }
+        let newest = known.keys().chain(seen.keys()).max().copied();
+        let has_old = seen.keys().any(|epoch| Some(*epoch) != newest);
+        let is_new = |epoch: &u64, first: u64| known.get(epoch).is_none_or(|known| first < *known);
+        seen.retain(|epoch, (first, _)| is_new(epoch, *first));
+        Ok(Epochs { known, learnt: seen, has_old })
+    }
+
+    /// A new epoch that goes back behind what the database has of another one: either Redis has lost
+    /// something, or this is a primary that failed and came back, and nothing is lost at all.
+    fn judge(
+        &self,
+        database: &mut dyn Database,
+        id: &str,
+        name: &[u8],
+        trust: Trust,
+    ) -> Result<(), Failure> {
+        let place = database.dialect().place;
+        for (epoch, (first, last)) in &self.learnt {
+            if trust.includes(*epoch) {
+                continue;
+            }
+            let asked = format!(
+                "SELECT epoch, rev FROM kept WHERE id = {} AND epoch < {} AND rev >= {}
+                ORDER BY rev DESC LIMIT 1",
+                place(1),
+                place(2),
+                place(3)
+            );
+            let rows = database.rows(&asked, &[text(id), int(*epoch), int(*first)])?;
+            let taken_back = rows.first().and_then(|row| Some((row.first()?, row.get(1)?)));
+            let taken_back = taken_back.map(|(epoch, rev)| (epoch.number(), rev.number()));
+            // Or it is itself an older one, of which the newer one knows less.
+            let is_unknown = !self.known.contains_key(epoch);
+            let newer = self.known.range(epoch + 1..).find(|(_, from)| is_unknown && *from <= last);
+            let newer = newer.map(|(newer, from)| (*newer, *from));
+            if let Some((other, rev)) = taken_back.or(newer) {
+                let name = String::from_utf8_lossy(name);
+                return Err(Failure::lasting(format!(
+                    "the server's epoch {epoch} of sale {name} ({id}) begins at rev {first}, but \
+                     the database has rev {rev} of epoch {other}. Either Redis has lost what came \
+                     between, or this is an old primary that came back, and nothing is lost. \
+                     Nothing of it is written. With --sentinel it is known which server is the \
+                     primary; if it is surely this one, start again with --trust-epoch {epoch}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn learn(&self, database: &mut dyn Database, id: &str) -> Result<(), Failure> {
+        let rows = self.learnt.iter();
+        let rows = rows.map(|(epoch, (first, _))| vec![text(id), int(*epoch), int(*first)]);
+        let tail = database.dialect().learn_epoch;
+        insert(database, "epochs (id, epoch, first_rev)", rows, tail).map(drop)
+    }
 }
 
 /// Each order of the batch once, as its newest entry has it: no statement may move a row twice.
-fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), String> {
+fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Failure> {
     let mut newest: BTreeMap<(&str, u64, u64), (&Entry, &Grant)> = BTreeMap::new();
     for entry in entries {
         let Some(grant) = &entry.grant else { continue };
@@ -180,7 +289,7 @@ fn insert(
     table: &str,
     rows: impl Iterator<Item = Vec<Value>>,
     tail: &str,
-) -> Result<u64, String> {
+) -> Result<u64, Failure> {
     let place = database.dialect().place;
     let (mut values, mut places) = (Vec::new(), Vec::new());
     for row in rows {
@@ -193,7 +302,7 @@ fn insert(
 }
 
 /// A statement that is told the sale.
-fn change(database: &mut dyn Database, statement: &str, id: &str) -> Result<u64, String> {
+fn change(database: &mut dyn Database, statement: &str, id: &str) -> Result<u64, Failure> {
     let statement = statement.replace(":id", &(database.dialect().place)(1));
     database.change(&statement, &[text(id)])
 }

@@ -13,6 +13,7 @@
 
 mod database;
 mod entry;
+mod judge;
 mod mysql;
 mod numbers;
 mod postgres;
@@ -24,13 +25,12 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use redis::Connection;
-
-use crate::connect::{connect, password, Server};
+use crate::connect::{password, Failure, Server, Target};
 use crate::stop::Stop;
 use crate::web;
-use database::{Database, Dialect};
+use clap::Args;
+use database::{Database, Dialect, Trust};
+use judge::Primary;
 use numbers::Numbers;
 use stream::Stream;
 
@@ -75,6 +75,10 @@ pub struct Options {
     /// Make no tables: they were made from --print-schema
     #[arg(long)]
     no_create: bool,
+    /// Believe this epoch, or any, where no Sentinel and no cluster says who is primary and a new
+    /// epoch takes back what the database has. Be sure that it is no old primary that came back
+    #[arg(long, value_name = "EPOCH|any", value_parser = Trust::read)]
+    trust_epoch: Option<Trust>,
     /// Where /metrics and /health are served; nowhere if it is not given
     #[arg(long = "web.listen-address", value_name = "ADDRESS")]
     listen: Option<String>,
@@ -111,7 +115,7 @@ impl Shop {
         }
     }
 
-    fn connect(&self) -> Result<Box<dyn Database>, String> {
+    fn connect(&self) -> Result<Box<dyn Database>, Failure> {
         Ok(match self {
             Shop::MySql(options) => Box::new(mysql::connect(options)?),
             Shop::Postgres(config) => Box::new(postgres::connect(config)?),
@@ -122,76 +126,91 @@ impl Shop {
 /// Runs until it is told to stop; then the batch under way is finished.
 ///
 /// # Errors
-/// A sentence when it can't begin. A Redis or a database that is away is waited for.
+/// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is away
+/// is waited for.
 pub fn run(options: &Options) -> Result<(), String> {
     let shop = Shop::of(options)?;
     if options.print_schema {
         print!("{}", shop.dialect().schema);
         return Ok(());
     }
-    let client = options.server.client()?;
+    let target = options.server.target()?;
     let stop = Stop::on_signals()?;
     let listener = options.listen.as_deref().map(web::listen).transpose()?;
     let numbers: Vec<Numbers> = options.stream.iter().map(|key| Numbers::of(key)).collect();
     thread::scope(|scope| {
+        let mut writers = Vec::new();
         for numbers in &numbers {
-            let writer = Writer { options, shop: &shop, client: &client, stop: &stop, numbers };
-            scope.spawn(move || writer.run());
+            let writer = Writer { options, shop: &shop, target: &target, stop: &stop, numbers };
+            writers.push(scope.spawn(move || writer.run()));
         }
         if let Some(listener) = &listener {
             web::serve(listener, &stop, &|path| numbers::show(&numbers, path));
         }
-    });
-    Ok(())
+        let ended = writers.into_iter().filter_map(|writer| writer.join().ok());
+        ended.fold(Ok(()), Result::and)
+    })
 }
 
 /// The reader of one stream.
 struct Writer<'a> {
     options: &'a Options,
     shop: &'a Shop,
-    client: &'a redis::Client,
+    target: &'a Target,
     stop: &'a Stop,
     numbers: &'a Numbers,
 }
 
 impl Writer<'_> {
     /// A lost connection is a new session: nothing is kept in memory.
-    fn run(&self) {
+    ///
+    /// # Errors
+    /// A sentence when something is refused that no waiting heals. Then all stop.
+    fn run(&self) -> Result<(), String> {
         let mut told = String::new();
         while !self.stop.is_told() {
-            let Err(trouble) = self.session() else { return };
+            let Err(trouble) = self.session() else { return Ok(()) };
             self.numbers.is_well.store(false, Ordering::Relaxed);
             self.numbers.failures.fetch_add(1, Ordering::Relaxed);
+            let Failure { said, heals } = trouble;
+            if !heals {
+                self.stop.tell();
+                return Err(format!("{}: {said}", self.numbers.stream));
+            }
             // While a server is away the trouble stays the same: one line is enough.
-            if trouble != told {
-                eprintln!(
-                    "{}: {}: {trouble}; trying again",
-                    self.options.name, self.numbers.stream
-                );
-                told = trouble;
+            if said != told {
+                eprintln!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
+                told = said;
             }
             thread::sleep(TRY_AGAIN_AFTER);
         }
+        Ok(())
     }
 
     /// What this consumer had under way when its last session broke comes first, then what others
     /// left behind and what is new, in turn. Ends well when it is told to stop.
-    fn session(&self) -> Result<(), String> {
-        let mut redis = connect(self.client)?;
+    fn session(&self) -> Result<(), Failure> {
         let mut database = self.shop.connect()?;
         if !self.options.no_create {
             database.run(self.shop.dialect().schema)?;
         }
+        let found = Primary::find(self.target, &self.numbers.stream, self.stop)?;
+        let Some(mut primary) = found else { return Ok(()) };
         let stream = Stream {
             key: self.numbers.stream.clone(),
             group: self.options.group.clone(),
             consumer: self.options.name.clone(),
             batch: usize::from(self.options.batch),
         };
-        stream.join(&mut redis)?;
-        let mut session = Session { numbers: self.numbers, redis, database, stream };
+        stream.join(&mut primary.redis)?;
+        let trust = match primary.is_judged() {
+            true => Trust::Any,
+            false => self.options.trust_epoch.unwrap_or(Trust::None),
+        };
+        let (numbers, stop) = (self.numbers, self.stop);
+        let mut session = Session { numbers, stop, primary, database, stream, trust, epoch: 0 };
         loop {
-            let mine = session.stream.under_way(&mut session.redis)?;
+            let mine = session.stream.under_way(&mut session.primary.redis)?;
             if mine.is_empty() {
                 break;
             }
@@ -200,12 +219,14 @@ impl Writer<'_> {
         let turn = Duration::from_millis(self.options.claim_after_ms);
         let mut told = repair::Told::default();
         while !self.stop.is_told() {
-            let left = session.stream.take_over(&mut session.redis, self.options.claim_after_ms)?;
+            let claim_after_ms = self.options.claim_after_ms;
+            let left = session.stream.take_over(&mut session.primary.redis, claim_after_ms)?;
             session.take(&left)?;
             session.repair(&mut told)?;
             let until = Instant::now() + turn;
             while Instant::now() < until && !self.stop.is_told() {
-                let new = session.stream.next(&mut session.redis)?;
+                session.primary.still()?;
+                let new = session.stream.next(&mut session.primary.redis)?;
                 self.numbers.is_well.store(true, Ordering::Relaxed);
                 if session.take(&new)? {
                     session.repair(&mut told)?;
@@ -219,15 +240,19 @@ impl Writer<'_> {
 /// Both connections.
 struct Session<'a> {
     numbers: &'a Numbers,
-    redis: Connection,
+    stop: &'a Stop,
+    primary: Primary,
     database: Box<dyn Database>,
     stream: Stream,
+    trust: Trust,
+    /// The newest epoch that was written in this session, 0 before the first.
+    epoch: u64,
 }
 
 impl Session<'_> {
     /// First the database, in one transaction, then the acknowledgement. True when the database
     /// found that Redis has lost something.
-    fn take(&mut self, messages: &[stream::Message]) -> Result<bool, String> {
+    fn take(&mut self, messages: &[stream::Message]) -> Result<bool, Failure> {
         let mut lost = false;
         // What was taken over may be more than a batch.
         for messages in messages.chunks(self.stream.batch) {
@@ -240,22 +265,26 @@ impl Session<'_> {
                 }
             }
             let (all, ours) = (messages.len() as u64, entries.len() as u64);
+            let epoch = entries.iter().map(|entry| entry.epoch).max().unwrap_or_default();
+            if epoch > self.epoch {
+                self.primary.new_epoch(self.stop)?;
+                self.epoch = epoch;
+            }
+            let (stream, trust) = (self.stream.key.as_bytes(), self.trust);
             let written = match entries.as_slice() {
                 [] => database::Written::default(),
-                entries => {
-                    database::write(&mut *self.database, self.stream.key.as_bytes(), entries)?
-                }
+                entries => database::write(&mut *self.database, stream, entries, trust)?,
             };
             lost |= written.lost;
-            self.stream.acknowledge(&mut self.redis, messages)?;
+            self.stream.acknowledge(&mut self.primary.redis, messages)?;
             self.numbers.count(written.new, ours - written.new.min(ours), all - ours);
         }
         Ok(lost)
     }
 
-    fn repair(&mut self, told: &mut repair::Told) -> Result<(), String> {
+    fn repair(&mut self, told: &mut repair::Told) -> Result<(), Failure> {
         let key = self.stream.key.as_bytes();
-        let done = repair::all(&mut self.redis, &mut *self.database, key, told)?;
+        let done = repair::all(&mut self.primary.redis, &mut *self.database, key, told)?;
         self.numbers.repaired.fetch_add(done, Ordering::Relaxed);
         Ok(())
     }

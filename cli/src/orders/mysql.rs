@@ -5,7 +5,8 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Params};
 
-use super::database::{Database, Dialect, Value};
+use super::database::{lasts, Database, Dialect, Value};
+use crate::connect::Failure;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Longer than the server lets a transaction wait for a lock, which is 50 s.
@@ -28,6 +29,12 @@ pub const DIALECT: Dialect = Dialect {
         epoch = GREATEST(epoch, VALUES(epoch))",
 };
 
+/// Limits of users and of the server; the first two are of a class that lasts.
+const TOO_MANY_CONNECTIONS: [u16; 3] = [1203, 1226, 1040];
+
+/// The server wants TLS and was spoken to without.
+const NO_TLS: u16 = 3159;
+
 pub struct MySql(Conn);
 
 /// What the URL says, with the password if it comes from elsewhere.
@@ -46,8 +53,8 @@ pub fn options(url: &str, password: Option<String>) -> Result<Opts, String> {
 ///
 /// # Errors
 /// A sentence when there is none to be had.
-pub fn connect(options: &Opts) -> Result<MySql, String> {
-    Conn::new(options.clone()).map(MySql).map_err(|e| format!("no database: {e}"))
+pub fn connect(options: &Opts) -> Result<MySql, Failure> {
+    Conn::new(options.clone()).map(MySql).map_err(|e| failure("no database", &e))
 }
 
 impl Database for MySql {
@@ -55,17 +62,17 @@ impl Database for MySql {
         &DIALECT
     }
 
-    fn run(&mut self, statements: &str) -> Result<(), String> {
+    fn run(&mut self, statements: &str) -> Result<(), Failure> {
         let one_by_one = statements.split(';').filter(|statement| !statement.trim().is_empty());
         one_by_one.into_iter().try_for_each(|one| self.0.query_drop(one)).map_err(failed)
     }
 
-    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, String> {
+    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, Failure> {
         self.0.exec_drop(statement, given(values)).map_err(failed)?;
         Ok(self.0.affected_rows())
     }
 
-    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, String> {
+    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure> {
         let rows: Vec<mysql::Row> = self.0.exec(statement, given(values)).map_err(failed)?;
         Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(taken).collect()).collect())
     }
@@ -94,6 +101,22 @@ fn taken(value: mysql::Value) -> Value {
     }
 }
 
-fn failed(error: mysql::Error) -> String {
-    format!("the database says: {error}")
+fn failed(error: mysql::Error) -> Failure {
+    failure("the database says", &error)
+}
+
+/// By the class of what the server answers: rights, names, syntax and values stay wrong.
+fn failure(what: &str, error: &mysql::Error) -> Failure {
+    let heals = match error {
+        mysql::Error::MySqlError(answer) => {
+            let is_busy = TOO_MANY_CONNECTIONS.contains(&answer.code);
+            is_busy || (answer.code != NO_TLS && !lasts(&answer.state))
+        }
+        mysql::Error::UrlError(_) => false,
+        mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_) => {
+            true
+        }
+        mysql::Error::FromValueError(_) | mysql::Error::FromRowError(_) => false,
+    };
+    Failure { said: format!("{what}: {error}"), heals }
 }

@@ -8,7 +8,8 @@ use postgres::types::private::BytesMut;
 use postgres::types::{to_sql_checked, IsNull, ToSql, Type};
 use postgres::{Client, Config, NoTls, Statement};
 
-use super::database::{Database, Dialect, Value};
+use super::database::{lasts, Database, Dialect, Value};
+use crate::connect::Failure;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A server that acknowledges nothing for so long is away.
@@ -53,13 +54,13 @@ pub fn options(url: &str, password: Option<String>) -> Result<Config, String> {
 ///
 /// # Errors
 /// A sentence when there is none to be had.
-pub fn connect(options: &Config) -> Result<Postgres, String> {
-    let client = options.connect(NoTls).map_err(|e| format!("no database: {}", whole(&e)))?;
+pub fn connect(options: &Config) -> Result<Postgres, Failure> {
+    let client = options.connect(NoTls).map_err(|e| failure("no database", &e))?;
     Ok(Postgres { client, prepared: HashMap::new() })
 }
 
 impl Postgres {
-    fn prepare(&mut self, statement: &str) -> Result<Statement, String> {
+    fn prepare(&mut self, statement: &str) -> Result<Statement, Failure> {
         if let Some(prepared) = self.prepared.get(statement) {
             return Ok(prepared.clone());
         }
@@ -74,16 +75,16 @@ impl Database for Postgres {
         &DIALECT
     }
 
-    fn run(&mut self, statements: &str) -> Result<(), String> {
+    fn run(&mut self, statements: &str) -> Result<(), Failure> {
         self.client.batch_execute(statements).map_err(failed)
     }
 
-    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, String> {
+    fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, Failure> {
         let prepared = self.prepare(statement)?;
         self.client.execute(&prepared, &given(values)).map_err(failed)
     }
 
-    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, String> {
+    fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure> {
         let prepared = self.prepare(statement)?;
         let rows = self.client.query(&prepared, &given(values)).map_err(failed)?;
         let read = |row: &postgres::Row| (0..row.len()).map(|at| taken(row, at)).collect();
@@ -116,7 +117,7 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-fn taken(row: &postgres::Row, at: usize) -> Result<Value, String> {
+fn taken(row: &postgres::Row, at: usize) -> Result<Value, Failure> {
     let kind = row.columns().get(at).map(postgres::Column::type_);
     let value = if kind == Some(&Type::INT8) {
         row.try_get::<_, Option<i64>>(at).map(|number| number.map(Value::Int))
@@ -128,14 +129,16 @@ fn taken(row: &postgres::Row, at: usize) -> Result<Value, String> {
     value.map(|value| value.unwrap_or(Value::Null)).map_err(failed)
 }
 
-fn failed(error: postgres::Error) -> String {
-    format!("the database says: {}", whole(&error))
+fn failed(error: postgres::Error) -> Failure {
+    failure("the database says", &error)
 }
 
 /// With its cause, which is what tells.
-fn whole(error: &postgres::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
+fn failure(what: &str, error: &postgres::Error) -> Failure {
+    let heals = !error.code().is_some_and(|state| lasts(state.code()));
+    let said = match error.source() {
+        Some(cause) => format!("{what}: {error}: {cause}"),
+        None => format!("{what}: {error}"),
+    };
+    Failure { said, heals }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use redis::{cmd, Cmd, Connection, RedisError};
 
 use super::database::{bytes, Database, Value};
+use crate::connect::Failure;
 
 /// Lost orders of a stream's sales that still matter:
 /// - a paid one, until a later entry of the same order says that it is sold or refunded;
@@ -56,7 +57,7 @@ pub fn all(
     database: &mut dyn Database,
     stream: &[u8],
     told: &mut Told,
-) -> Result<u64, String> {
+) -> Result<u64, Failure> {
     let asked = STILL_LOST.replace(":stream", &(database.dialect().place)(1));
     let rows = database.rows(&asked, &[bytes(stream)])?;
     if rows.is_empty() {
@@ -137,11 +138,11 @@ fn send(
     command: &Cmd,
     order: &Lost,
     told: &mut Told,
-) -> Result<bool, String> {
+) -> Result<bool, Failure> {
     let reply: Result<redis::Value, RedisError> = command.query(redis);
     match reply {
         Ok(_) => Ok(true),
-        Err(e) if e.is_io_error() => Err(format!("Redis says: {e}")),
+        Err(e) if e.is_io_error() => Err(Failure::of_redis(e)),
         Err(e) => {
             told.tell(format!("order {}-{} can't be repaired now: {e}", order.born, order.seq));
             Ok(false)
@@ -150,8 +151,7 @@ fn send(
 }
 
 /// Redis's clock, because deadlines are by it.
-fn clock_ms(redis: &mut Connection) -> Result<u64, String> {
+fn clock_ms(redis: &mut Connection) -> Result<u64, Failure> {
     let time: Result<(u64, u64), RedisError> = cmd("TIME").query(redis);
-    time.map(|(seconds, micros)| seconds * 1_000 + micros / 1_000)
-        .map_err(|e| format!("Redis says: {e}"))
+    time.map(|(seconds, micros)| seconds * 1_000 + micros / 1_000).map_err(Failure::of_redis)
 }

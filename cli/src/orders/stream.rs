@@ -2,6 +2,8 @@
 
 use redis::{cmd, Connection, RedisError};
 
+use crate::connect::Failure;
+
 /// How long to wait for a new entry.
 const BLOCK_MS: usize = 100;
 
@@ -30,7 +32,7 @@ impl Stream {
     ///
     /// # Errors
     /// A sentence with what Redis says; also those of the other functions.
-    pub fn join(&self, redis: &mut Connection) -> Result<(), String> {
+    pub fn join(&self, redis: &mut Connection) -> Result<(), Failure> {
         let made: Result<(), RedisError> = cmd("XGROUP")
             .arg("CREATE")
             .arg(&self.key)
@@ -40,18 +42,18 @@ impl Stream {
             .query(redis);
         match made {
             Err(e) if e.code() == Some("BUSYGROUP") => Ok(()),
-            other => other.map_err(failed),
+            other => other.map_err(Failure::of_redis),
         }
     }
 
     /// What this consumer was given and has not acknowledged.
-    pub fn under_way(&self, redis: &mut Connection) -> Result<Vec<Message>, String> {
+    pub fn under_way(&self, redis: &mut Connection) -> Result<Vec<Message>, Failure> {
         let reply = self.read().arg("STREAMS").arg(&self.key).arg("0").query(redis);
         of_one_stream(reply)
     }
 
     /// What nobody was given yet; waits a moment for it.
-    pub fn next(&self, redis: &mut Connection) -> Result<Vec<Message>, String> {
+    pub fn next(&self, redis: &mut Connection) -> Result<Vec<Message>, Failure> {
         let mut read = self.read();
         read.arg("BLOCK").arg(BLOCK_MS).arg("STREAMS").arg(&self.key).arg(">");
         of_one_stream(read.query(redis))
@@ -64,7 +66,7 @@ impl Stream {
     }
 
     /// What any consumer was given at least `idle_ms` ago and has not acknowledged: it is dead.
-    pub fn take_over(&self, redis: &mut Connection, idle_ms: u64) -> Result<Vec<Message>, String> {
+    pub fn take_over(&self, redis: &mut Connection, idle_ms: u64) -> Result<Vec<Message>, Failure> {
         let mut all = Vec::new();
         let mut from = "0-0".to_owned();
         loop {
@@ -78,7 +80,7 @@ impl Stream {
                 .arg("COUNT")
                 .arg(self.batch)
                 .query(redis)
-                .map_err(failed)?;
+                .map_err(Failure::of_redis)?;
             all.extend(messages(taken));
             if next == "0-0" || all.len() >= self.batch {
                 return Ok(all);
@@ -88,18 +90,18 @@ impl Stream {
     }
 
     /// Tells Redis that these need not come again.
-    pub fn acknowledge(&self, redis: &mut Connection, all: &[Message]) -> Result<(), String> {
+    pub fn acknowledge(&self, redis: &mut Connection, all: &[Message]) -> Result<(), Failure> {
         let ids: Vec<&str> = all.iter().map(|message| message.id.as_str()).collect();
         let done: Result<u64, RedisError> =
             cmd("XACK").arg(&self.key).arg(&self.group).arg(ids).query(redis);
-        done.map(drop).map_err(failed)
+        done.map(drop).map_err(Failure::of_redis)
     }
 }
 
 fn of_one_stream(
     reply: Result<Option<Vec<(String, Delivered)>>, RedisError>,
-) -> Result<Vec<Message>, String> {
-    let streams = reply.map_err(failed)?.unwrap_or_default();
+) -> Result<Vec<Message>, Failure> {
+    let streams = reply.map_err(Failure::of_redis)?.unwrap_or_default();
     Ok(streams.into_iter().flat_map(|(_, delivered)| messages(delivered)).collect())
 }
 
@@ -107,8 +109,4 @@ fn messages(delivered: Delivered) -> Vec<Message> {
     let message =
         |(id, fields): (String, Option<_>)| Message { id, fields: fields.unwrap_or_default() };
     delivered.into_iter().map(message).collect()
-}
-
-fn failed(error: RedisError) -> String {
-    format!("Redis says: {error}")
 }

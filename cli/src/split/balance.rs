@@ -49,7 +49,7 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let interval = Duration::from_millis(options.interval.max(1));
     let mut balancers = Vec::new();
     for name in &options.names {
-        let split = Split::open(Nodes::new(server.clients()?), name)?;
+        let split = Split::open(Nodes::new(server.targets()?), name)?;
         balancers.push(Balancer::new(split, interval, options.replicas));
     }
     let listener = options.metrics.as_deref().map(web::listen).transpose()?;

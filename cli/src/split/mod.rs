@@ -68,7 +68,7 @@ enum Command {
 /// # Errors
 /// A sentence that says what to do.
 pub fn run(options: &Options) -> Result<(), String> {
-    let nodes = || options.server.clients().map(Nodes::new);
+    let nodes = || options.server.targets().map(Nodes::new);
     let open = |name: &str| Split::open(nodes()?, name);
     match &options.command {
         Command::Create(create) => create::run(nodes()?, create),

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{cmd, Arg, Client, Cmd, Connection, ConnectionAddr, ConnectionLike, Pipeline, Value};
+use redis::{cmd, Arg, Cmd, Connection, ConnectionLike, Pipeline, Value};
 
-use crate::connect::connect;
+use crate::connect::{connect, Target};
 
 /// For so long a call is tried: a primary that died has been replaced by then.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,11 +20,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 const AT_ONCE: usize = 32;
 
 /// Errors that pass by themselves.
-const PASSING: [&str; 5] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "BUSY"];
+const PASSING: [&str; 6] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "BUSY", "READONLY"];
 
 /// The nodes of a cluster, or one or several single servers.
 pub struct Nodes {
-    seeds: Vec<Client>,
+    seeds: Vec<Target>,
     /// Where a key was last found.
     known: HashMap<String, String>,
     open: HashMap<String, Connection>,
@@ -55,7 +55,7 @@ enum Attempt {
 impl Nodes {
     /// Those that are reached by these. Of several single servers part n is at number n, modulo
     /// their number.
-    pub fn new(seeds: Vec<Client>) -> Nodes {
+    pub fn new(seeds: Vec<Target>) -> Nodes {
         Nodes { seeds, known: HashMap::new(), open: HashMap::new(), is_cluster: false, turn: 0 }
     }
 
@@ -141,6 +141,8 @@ impl Nodes {
                 Attempt::Again(why) => why,
             };
             self.known.remove(key);
+            // A primary may have become a replica: another is to be found.
+            self.open.remove(&address);
             self.turn += 1;
             if Instant::now() > until {
                 return Err(format!("no node answers for {key}: {why}"));
@@ -151,8 +153,7 @@ impl Nodes {
 
     /// A node to begin with.
     fn any(&self, part: usize) -> String {
-        let mut nodes: Vec<String> =
-            self.seeds.iter().map(|seed| seed.get_connection_info().addr().to_string()).collect();
+        let mut nodes: Vec<String> = self.seeds.iter().map(Target::name).collect();
         if !self.is_cluster {
             return nodes.swap_remove(part % nodes.len());
         }
@@ -200,25 +201,16 @@ impl Nodes {
     }
 
     fn connect(&self, address: &str) -> Result<Connection, String> {
-        let is_at = |seed: &&Client| seed.get_connection_info().addr().to_string() == address;
-        if let Some(seed) = self.seeds.iter().find(is_at) {
-            return connect(seed);
+        if let Some(seed) = self.seeds.iter().find(|seed| seed.name() == address) {
+            return connect(seed).map_err(String::from);
         }
         let parsed = address.rsplit_once(':').and_then(|(host, port)| {
-            let port = port.parse().ok()?;
-            Some((host.trim_matches(['[', ']']).to_owned(), port))
+            let port: u16 = port.parse().ok()?;
+            Some((host.trim_matches(['[', ']']), port))
         });
         let (host, port) = parsed.ok_or(format!("{address} is no address"))?;
-        let seed = self.seeds[0].get_connection_info();
-        let addr = match seed.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                let (insecure, tls_params) = (*insecure, tls_params.clone());
-                ConnectionAddr::TcpTls { host, port, insecure, tls_params }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
-        };
-        let client = Client::open(seed.clone().set_addr(addr)).map_err(|e| e.to_string())?;
-        connect(&client)
+        let client = self.seeds[0].at(host, port)?;
+        connect(&Target::Address(client)).map_err(String::from)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod postgres;
 pub mod process;
 pub mod program;
 pub mod reply;
+pub mod sentinel;
 pub mod server;
 pub mod shop;
 mod skip;

@@ -3,6 +3,7 @@
 mod killed;
 mod lost;
 mod proxy;
+mod sentinels;
 mod shop;
 
 use super::program::run;

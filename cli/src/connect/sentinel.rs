@@ -1,0 +1,192 @@
+//! Who is the primary, by the word of Sentinels.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use redis::{cmd, Client, Connection, ConnectionAddr, RedisConnectionInfo, RedisError};
+
+use super::witness::{Named, Witnesses};
+use super::{at, password, reach, Failure};
+
+/// A Sentinel that does not answer in this time is away: others are there to be asked.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where one listens that names no port.
+const PORT: u16 = 26379;
+
+/// Never an option: what stands on a command line is for everybody on the machine to read.
+const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
+
+/// Which Sentinels, and as whom.
+#[derive(Args, Clone)]
+pub struct SentinelOptions {
+    /// Ask these Sentinels, HOST:PORT with a comma between them, for the primary; --redis then says
+    /// only which database, which user and whether TLS, for Sentinels too. Name all of them
+    #[arg(long, env = "SECKILL_SENTINEL", value_name = "HOST:PORT,...", value_delimiter = ',')]
+    sentinel: Vec<String>,
+    /// The name that the Sentinels know the primary by; several, with a comma between them, where
+    /// several servers share a split
+    #[arg(long, env = "SECKILL_SENTINEL_MASTER", value_name = "NAME", value_delimiter = ',')]
+    #[arg(default_value = "mymaster")]
+    sentinel_master: Vec<String>,
+    /// Log in to the Sentinels as this user
+    #[arg(long, env = "SECKILL_SENTINEL_USER", value_name = "NAME")]
+    sentinel_user: Option<String>,
+    /// The file that has the Sentinels' password; else it is taken from SECKILL_SENTINEL_PASSWORD
+    #[arg(long, value_name = "FILE")]
+    sentinel_password_file: Option<PathBuf>,
+}
+
+/// For each name of a primary, who is asked for it. `server` is what the URL of the server says.
+///
+/// # Errors
+/// A sentence when an address is none, or the password can't be read.
+pub fn all(options: &SentinelOptions, server: &Client) -> Result<Vec<Sentinels>, String> {
+    if options.sentinel.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut login = RedisConnectionInfo::default().set_skip_set_lib_name();
+    if let Some(user) = &options.sentinel_user {
+        login = login.set_username(user);
+    }
+    if let Some(password) = password(options.sentinel_password_file.as_deref(), PASSWORD)? {
+        login = login.set_password(password);
+    }
+    let asked: Result<Vec<Client>, String> = options
+        .sentinel
+        .iter()
+        .map(|address| {
+            let (host, port) = host_and_port(address)?;
+            let there = at(server, &host, port)?.get_connection_info().clone();
+            Client::open(there.set_redis_settings(login.clone())).map_err(|e| e.to_string())
+        })
+        .collect();
+    let asked = asked.map_err(|e| format!("--sentinel: {e}"))?;
+    if matches!(server.get_connection_info().addr(), ConnectionAddr::Unix(_)) {
+        return Err("--sentinel: the primary has no socket, so --redis must not name one".into());
+    }
+    let of = |master: &String| Sentinels {
+        asked: asked.clone(),
+        master: master.clone(),
+        server: server.clone(),
+    };
+    Ok(options.sentinel_master.iter().map(of).collect())
+}
+
+/// `host`, `host:port`, `[::1]:port`.
+fn host_and_port(address: &str) -> Result<(String, u16), String> {
+    let whole = || (address.trim_matches(['[', ']']).to_owned(), PORT);
+    let is_bare = address.ends_with(']') || address.matches(':').count() > 1;
+    match address.rsplit_once(':') {
+        _ if address.is_empty() => Err("an address is missing".into()),
+        Some((host, port)) if !is_bare || host.ends_with(']') => {
+            let port = port.parse().map_err(|_| format!("{address} is no host:port"))?;
+            Ok((host.trim_matches(['[', ']']).to_owned(), port))
+        }
+        _ => Ok(whole()),
+    }
+}
+
+/// Sentinels that watch a primary.
+#[derive(Clone)]
+pub struct Sentinels {
+    asked: Vec<Client>,
+    master: String,
+    /// How the primary is spoken to, whatever its address is.
+    server: Client,
+}
+
+impl Sentinels {
+    /// The name that they know the primary by.
+    pub fn master(&self) -> &str {
+        &self.master
+    }
+
+    /// The primary's user and TLS at this address.
+    ///
+    /// # Errors
+    /// A sentence when no client can be made of it.
+    pub fn at(&self, host: &str, port: u16) -> Result<Client, String> {
+        at(&self.server, host, port)
+    }
+
+    /// Asks all of them all the time.
+    pub fn witnesses(&self) -> Witnesses {
+        let master = self.master.clone();
+        Witnesses::ask(&self.asked, PATIENCE, move |redis| named(redis, &master))
+    }
+
+    /// Connects to the server that most of those who answer name, if it says that it is a primary.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn connect(&self) -> Result<Connection, Failure> {
+        let answers: Vec<Result<Named, Failure>> = thread::scope(|scope| {
+            let ask = |client| scope.spawn(move || self.ask(client));
+            let asked: Vec<_> = self.asked.iter().map(ask).collect();
+            asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let mut votes: HashMap<(String, u16), usize> = HashMap::new();
+        for named in answers.iter().flatten() {
+            *votes.entry((named.host.clone(), named.port)).or_default() += 1;
+        }
+        let Some(((host, port), _)) = votes.into_iter().max_by_key(|(_, count)| *count) else {
+            let none = Failure::passing("no Sentinel answers");
+            let why = answers.into_iter().filter_map(Result::err);
+            return Err(why.min_by_key(|failure| failure.heals).unwrap_or(none));
+        };
+        let client = self.at(&host, port).map_err(Failure::lasting)?;
+        let mut redis = reach(&client, super::PATIENCE)?;
+        let info: Result<String, RedisError> = cmd("INFO").arg("replication").query(&mut redis);
+        // Who may not read it finds out by the first write.
+        match info {
+            Ok(info) if !info.contains("role:master") => {
+                let said = format!("{host}:{port}, named by Sentinel, is no primary yet");
+                Err(Failure::passing(said))
+            }
+            _ => Ok(redis),
+        }
+    }
+
+    fn ask(&self, client: &Client) -> Result<Named, Failure> {
+        let mut redis = reach(client, PATIENCE)?;
+        named(&mut redis, &self.master).map_err(|e| Failure {
+            said: format!("Sentinel {} says: {e}", client.get_connection_info().addr()),
+            heals: super::heals(&e),
+        })
+    }
+}
+
+/// Whom this Sentinel names.
+fn named(redis: &mut Connection, master: &str) -> Result<Named, RedisError> {
+    let mut fields: HashMap<String, String> =
+        cmd("SENTINEL").arg("MASTER").arg(master).query(redis)?;
+    let mut field = |name: &str| fields.remove(name).unwrap_or_default();
+    let (host, port, id) = (field("ip"), field("port"), field("runid"));
+    // s_down, o_down, failover_in_progress: it is about to name another.
+    let is_sure = field("flags") == "master" && !id.is_empty();
+    Ok(Named { host, port: port.parse().unwrap_or_default(), id, is_sure })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_and_port;
+
+    #[test]
+    fn addresses_are_read_with_and_without_a_port() {
+        for (address, host, port) in [
+            ("a.example", "a.example", 26379),
+            ("a.example:5", "a.example", 5),
+            ("10.0.0.1:26380", "10.0.0.1", 26380),
+            ("::1", "::1", 26379),
+            ("[::1]", "::1", 26379),
+            ("[::1]:7", "::1", 7),
+        ] {
+            assert_eq!(host_and_port(address), Ok((host.to_owned(), port)), "{address}");
+        }
+        assert!(host_and_port("a:b").is_err() && host_and_port("").is_err());
+    }
+}

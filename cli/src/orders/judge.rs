@@ -1,0 +1,223 @@
+//! Which server is the primary, before a word of it is written down.
+//!
+//! A primary that failed and is started again is a primary once more until somebody demotes it, and
+//! its epoch may be newer than the true primary's. Sentinels go on naming it for about 0.7 s. So
+//! whom Sentinels, or the nodes of a cluster, name is believed only when all of them have named the
+//! same process for `STEADY`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{cmd, Client, Connection, RedisError, Value};
+
+use crate::connect::witness::{Named, Witnesses};
+use crate::connect::{connect, reach, Failure, Target};
+use crate::stop::Stop;
+
+/// For so long all must have named the same process.
+const STEADY: Duration = Duration::from_millis(2_500);
+
+/// How often they are compared.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// After so long without agreement it is told.
+const TOLD_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The server that a session reads from.
+pub struct Primary {
+    pub redis: Connection,
+    judged: Option<Judged>,
+}
+
+/// Who vouches for it, and for which process.
+struct Judged {
+    witnesses: Witnesses,
+    named: Named,
+    run: String,
+    /// When they last did.
+    at: Instant,
+}
+
+impl Primary {
+    /// The primary that has this key; `None` when it is told to stop.
+    ///
+    /// # Errors
+    /// When there is none yet, or what is asked for is refused.
+    pub fn find(target: &Target, key: &str, stop: &Stop) -> Result<Option<Primary>, Failure> {
+        let witnesses = match target {
+            Target::Primary(sentinels) => sentinels.witnesses(),
+            Target::Address(_) => {
+                let mut redis = connect(target)?;
+                if !info(&mut redis)?.contains("redis_mode:cluster") {
+                    return Ok(Some(Primary { redis, judged: None }));
+                }
+                nodes(redis, target, key)?
+            }
+        };
+        let is_sentinel = matches!(target, Target::Primary(_));
+        let began = Instant::now();
+        let mut open: Option<(Named, Connection)> = None;
+        let mut since: Option<(Instant, Named, String)> = None;
+        while !stop.is_told() {
+            match look(target, &witnesses, is_sentinel, &mut open) {
+                Ok((named, run)) => match (&since, open.take()) {
+                    (Some((at, steady, process)), Some((_, redis)))
+                        if *steady == named && *process == run && at.elapsed() >= STEADY =>
+                    {
+                        let judged = Some(Judged { witnesses, named, run, at: Instant::now() });
+                        return Ok(Some(Primary { redis, judged }));
+                    }
+                    (Some((_, steady, process)), kept) if *steady == named && *process == run => {
+                        open = kept;
+                    }
+                    (_, kept) => {
+                        open = kept;
+                        since = Some((Instant::now(), named, run));
+                    }
+                },
+                Err(failure) if !failure.heals || began.elapsed() > TOLD_AFTER => {
+                    return Err(failure);
+                }
+                Err(_) => (open, since) = (None, None),
+            }
+            thread::sleep(EVERY);
+        }
+        Ok(None)
+    }
+
+    /// Whether somebody vouches for it.
+    pub fn is_judged(&self) -> bool {
+        self.judged.is_some()
+    }
+
+    /// It is not the primary any more: nothing more is to be read from it.
+    ///
+    /// # Errors
+    /// Then, with the one that is.
+    pub fn still(&self) -> Result<(), Failure> {
+        let Some(judged) = &self.judged else { return Ok(()) };
+        match judged.witnesses.agreed() {
+            Ok(other) if other != judged.named => {
+                let (host, port) = (other.host, other.port);
+                Err(Failure::passing(format!("the primary is now {host}:{port}")))
+            }
+            // While they do not agree, what this process goes on to say is of the same epoch.
+            _ => Ok(()),
+        }
+    }
+
+    /// It tells of an epoch that is newer than those before. In the middle of a session it must have
+    /// been demoted and promoted again: waits until all have vouched for it anew.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn new_epoch(&mut self, stop: &Stop) -> Result<(), Failure> {
+        let Some(judged) = &mut self.judged else { return Ok(()) };
+        if judged.at.elapsed() < STEADY {
+            return Ok(());
+        }
+        let since = Instant::now();
+        while since.elapsed() < STEADY {
+            let is_named = judged.witnesses.agreed()? == judged.named;
+            if stop.is_told() || !is_named || run_id(&mut self.redis)? != judged.run {
+                return Err(Failure::passing("it is not sure which server is the primary"));
+            }
+            thread::sleep(EVERY);
+        }
+        judged.at = Instant::now();
+        Ok(())
+    }
+}
+
+/// Whom all name, and the id of the process that is there.
+fn look(
+    target: &Target,
+    witnesses: &Witnesses,
+    is_sentinel: bool,
+    open: &mut Option<(Named, Connection)>,
+) -> Result<(Named, String), Failure> {
+    let named = witnesses.agreed()?;
+    let mut redis = match open.take() {
+        Some((before, redis)) if before == named => redis,
+        _ => {
+            let client = target.at(&named.host, named.port).map_err(Failure::lasting)?;
+            reach(&client, PATIENCE)?
+        }
+    };
+    let run = run_id(&mut redis)?;
+    let id: String = match is_sentinel {
+        true => run.clone(),
+        false => cmd("CLUSTER").arg("MYID").query(&mut redis).map_err(Failure::of_redis)?,
+    };
+    if id != named.id {
+        let (host, port) = (&named.host, named.port);
+        return Err(Failure::passing(format!("{host}:{port} is another process than is named")));
+    }
+    *open = Some((named.clone(), redis));
+    Ok((named, run))
+}
+
+fn info(redis: &mut Connection) -> Result<String, Failure> {
+    cmd("INFO").arg("server").arg("replication").query(redis).map_err(Failure::of_redis)
+}
+
+/// Of a primary.
+fn run_id(redis: &mut Connection) -> Result<String, Failure> {
+    let info = info(redis)?;
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+    match (field("role:"), field("run_id:")) {
+        (Some("master"), Some(run)) => Ok(run.to_owned()),
+        _ => Err(Failure::passing("the server that is named is no primary")),
+    }
+}
+
+/// The primaries of the cluster, each asked who has the slot of this key.
+fn nodes(mut redis: Connection, target: &Target, key: &str) -> Result<Witnesses, Failure> {
+    let slot: i64 =
+        cmd("CLUSTER").arg("KEYSLOT").arg(key).query(&mut redis).map_err(Failure::of_redis)?;
+    let known = slots(&mut redis).map_err(Failure::of_redis)?;
+    let mut all: Vec<(String, u16)> = known.into_iter().map(|(_, of)| (of.host, of.port)).collect();
+    all.sort();
+    all.dedup();
+    // A node that does not know its own address leaves it out.
+    let own = target.name();
+    let own = own.rsplit_once(':').map_or(own.as_str(), |(host, _)| host).to_owned();
+    let host_of = move |host: &str| if host.is_empty() { own.clone() } else { host.to_owned() };
+    let clients: Result<Vec<Client>, String> =
+        all.iter().map(|(host, port)| target.at(&host_of(host), *port)).collect();
+    let clients = clients.map_err(Failure::lasting)?;
+    Ok(Witnesses::ask(&clients, PATIENCE, move |redis| {
+        let found = slots(redis)?.into_iter().find(|(range, _)| range.contains(&slot));
+        let named = found.map(|(_, Named { host, port, id, is_sure })| {
+            let host = host_of(&host);
+            Named { host, port, id, is_sure }
+        });
+        let nobody = Named { host: String::new(), port: 0, id: String::new(), is_sure: false };
+        Ok(named.unwrap_or(nobody))
+    }))
+}
+
+/// Ranges of slots, each with its primary.
+fn slots(
+    redis: &mut Connection,
+) -> Result<Vec<(std::ops::RangeInclusive<i64>, Named)>, RedisError> {
+    let rows: Vec<Vec<Value>> = cmd("CLUSTER").arg("SLOTS").query(redis)?;
+    let range = |row: Vec<Value>| {
+        let mut row = row.into_iter();
+        let (Some(Value::Int(first)), Some(Value::Int(last)), Some(Value::Array(node))) =
+            (row.next(), row.next(), row.next())
+        else {
+            return None;
+        };
+        let mut node = node.into_iter();
+        let host = node.next().and_then(|host| redis::from_redis_value(host).ok());
+        let port = redis::from_redis_value(node.next()?).ok()?;
+        let id = redis::from_redis_value(node.next()?).ok()?;
+        let host: Option<String> = host.flatten();
+        Some((first..=last, Named { host: host.unwrap_or_default(), port, id, is_sure: true }))
+    };
+    Ok(rows.into_iter().filter_map(range).collect())
+}
