@@ -61,8 +61,8 @@ pub struct Dialect {
     pub move_order: &'static str,
 }
 
-/// Whether an error with this SQLSTATE stays: of values (22), constraints (23), logging in (28), names
-/// of databases (3D), of schemas (3F), of tables and columns, rights and syntax (42).
+/// Whether an error with this SQLSTATE stays: of values (22), constraints (23), logging in (28),
+/// names of databases (3D), of schemas (3F), of tables and columns, rights and syntax (42).
 pub fn lasts(state: &str) -> bool {
     let class = state.get(..2).unwrap_or_default();
     ["22", "23", "28", "3D", "3F", "42"].contains(&class)
@@ -193,8 +193,8 @@ impl Epochs {
         Ok(Epochs { known, learnt: seen, has_old })
     }
 
-    /// A new epoch that goes back behind what the database has of another one: either Redis has lost
-    /// something, or this is a primary that failed and came back, and nothing is lost at all.
+    /// A new epoch that goes back behind what the database has of another one: either Redis has
+    /// lost something, or this is a primary that failed and came back, and nothing is lost.
     fn judge(
         &self,
         database: &mut dyn Database,

@@ -109,8 +109,8 @@ impl Primary {
         }
     }
 
-    /// It tells of an epoch that is newer than those before. In the middle of a session it must have
-    /// been demoted and promoted again: waits until all have vouched for it anew.
+    /// It tells of an epoch that is newer than those before. In the middle of a session it must
+    /// have been demoted and promoted again: waits until all have vouched for it anew.
     ///
     /// # Errors
     /// When they do not.

@@ -126,8 +126,8 @@ impl Shop {
 /// Runs until it is told to stop; then the batch under way is finished.
 ///
 /// # Errors
-/// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is away
-/// is waited for.
+/// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is
+/// away is waited for.
 pub fn run(options: &Options) -> Result<(), String> {
     let shop = Shop::of(options)?;
     if options.print_schema {

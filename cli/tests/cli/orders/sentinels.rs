@@ -147,8 +147,8 @@ fn confirm(redis: &mut Connection, users: std::ops::RangeInclusive<u64>) {
     }
 }
 
-/// Forty hold and twenty of them pay; the primary dies. On the new one the others pay and thirty more
-/// buy, while on the old one, which came back, their holds run out and somebody grabs.
+/// Forty hold and twenty of them pay; the primary dies. On the new one fifteen others pay and thirty
+/// more buy, while on the old one, which came back, their holds run out and somebody grabs.
 fn believes_no_stale_primary(shop: &Shop) {
     let mut nodes = Nodes::start();
     let mut redis = nodes.primary.as_ref().expect("a primary").connect().expect("a connection");
