@@ -1,6 +1,7 @@
 <?php
 // 003 as meant: demo3 closes its file once, demo2 compares with >= 0, demo4 to demo6 have a lock of
-// their own beside the stock, and sold out is 200 with a message. demo7 and demo8 are not PHP for
+// their own beside the stock, and sold out is 200 with a message. What frees the lock stands as the
+// post has it: demo5 deletes twice, demo6 deletes in try without asking whose lock it is. demo7 and demo8 are not PHP for
 // php-fpm but for an event loop (reactphp-redlock): the rows L09 to L11 are theirs.
 class Shop
 {
@@ -51,7 +52,9 @@ class Shop
         $redisClient = ApplicationContext::getContainer()->get(Redis::class);
         if ($redisClient->set($this->lockKey, 1, ['nx', 'ex' => 10])) {
             try {
-                return $this->business($redisClient, $response);
+                $told = $this->business($redisClient, $response);
+                $redisClient->del($this->lockKey);
+                return $told;
             } finally {
                 $redisClient->del($this->lockKey);
             }
@@ -65,7 +68,9 @@ class Shop
         $client = md5((string)mt_rand(100000, 100000000000000000).uniqid());
         if ($redisClient->set($this->lockKey, $client, ['nx', 'ex' => 10])) {
             try {
-                return $this->business($redisClient, $response);
+                $told = $this->business($redisClient, $response);
+                $redisClient->del($this->lockKey);
+                return $told;
             } finally {
                 if ($redisClient->get($this->lockKey) == $client) {
                     // 此处存在时间差

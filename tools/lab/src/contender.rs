@@ -125,6 +125,17 @@ impl Fault {
     }
 }
 
+/// Whose idea a row is, so that no post answers for what it does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A post, or a comment below it, recommends it or says that it works.
+    Recommended,
+    /// The post itself shows it as wrong, or warns of it.
+    ShownWrong,
+    /// The lab's own: a variant, or a post's program in a situation that the lab added.
+    Lab,
+}
+
 /// Which servers a strategy needs beside a plain Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -167,6 +178,8 @@ pub struct Contender {
     /// The rows of the list of systems that this one is.
     pub rows: &'static str,
     pub steps: &'static str,
+    /// Whose idea it is.
+    pub origin: Origin,
     /// What the post says of it.
     pub says: Text,
     pub needs: Needs,
@@ -196,6 +209,7 @@ pub const BASE: Contender = Contender {
     seed: "",
     rows: "",
     steps: "",
+    origin: Origin::Recommended,
     says: ("-", "-"),
     needs: Needs { sql: false, module: false },
     set_up: |_, _| Ok(()),

@@ -131,6 +131,20 @@ impl Buyer {
         Ok(())
     }
 
+    /// A lease that is still this token's begins anew; another's is left as it is.
+    pub fn renew(&mut self, key: &str, token: &str) -> Result<bool, Stop> {
+        let script = "if redis.call('get', KEYS[1]) == ARGV[1] then \
+                      return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end";
+        let lease = self.rush.lease_ms;
+        self.step(|buyer| {
+            buyer.round_trips += 1;
+            let mut command = redis::cmd("EVAL");
+            command.arg(script).arg(1).arg(key).arg(token).arg(lease);
+            let value: u64 = command.query(&mut buyer.redis)?;
+            Ok((value == 1, move || format!("Lua: PEXPIRE {key} if it is {token} -> {value}")))
+        })
+    }
+
     pub fn del(&mut self, key: &str) -> Result<bool, Stop> {
         let gone = self.ask::<u64>(&["DEL", key])? == 1;
         if gone {

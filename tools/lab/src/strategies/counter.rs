@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::buyer::{Buyer, Stop};
 use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Reason::*, Rush, Told, Verdict, BASE,
+    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, Verdict, BASE,
 };
 
 fn fill(b: &mut Buyer, stock: u64) -> Result<(), Stop> {
@@ -30,6 +30,7 @@ pub const R01: Contender = Contender {
     seed: "003 第一种场景, prose",
     rows: "22, 34",
     steps: "GET; if > 0: SET n-1",
+    origin: Origin::ShownWrong,
     says: ("oversells", "超卖"),
     set_up: fill,
     buy: |b| {
@@ -51,6 +52,7 @@ pub const R02: Contender = Contender {
     seed: "003 第一种场景, demo1",
     rows: "34",
     steps: "GET; if > 0: DECR",
+    origin: Origin::ShownWrong,
     says: ("oversells", "超卖"),
     buy: get_then_decr,
     marked: &[Oversold, NegativeCounter, CrashLosesUnit],
@@ -77,6 +79,7 @@ pub const R03A: Contender = Contender {
     seed: "001, as shipped",
     rows: "9, 10",
     steps: "GET sum; if sum + amount <= budget: SET sum + amount; pay",
+    origin: Origin::ShownWrong,
     says: ("15,000,000 coins for 1,000,000", "100万发成1500万"),
     set_up: open_budget,
     buy: |b| {
@@ -185,6 +188,7 @@ pub const R18: Contender = Contender {
     seed: "003 第三种场景, demo2 with >= 0",
     rows: "36",
     steps: "DECR; if >= 0: business; if it fails: INCR",
+    origin: Origin::Lab,
     says: ("an INCR may get lost", "INCR 可能丢失"),
     set_up: fill,
     buy: |b| {
@@ -239,6 +243,7 @@ pub const R20: Contender = Contender {
     seed: "004 利用Redis",
     rows: "46",
     steps: "sold-out mark?; DECR; if < 0: mark; meanwhile a restock",
+    origin: Origin::Lab,
     says: ("saves calls", "避免每次都往Redis请求"),
     set_up: |b, stock| {
         b.house.sold_out_flag.store(false, Ordering::SeqCst);

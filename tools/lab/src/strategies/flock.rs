@@ -5,7 +5,7 @@ use std::fs::File;
 use rustix::fs::{flock, FlockOperation};
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, Contender, Fault::*, Reason::*, Told, BASE};
+use crate::contender::{lost, Contender, Fault::*, Origin, Reason::*, Told, BASE};
 use crate::strategies::counter::{get_then_decr, goods_books, goods_fill};
 
 /// `fopen("/tmp/lock.txt", "r+")`, and on the second host another /tmp.
@@ -78,6 +78,7 @@ pub const L02: Contender = Contender {
     id: "L02",
     seed: "003 第二种场景, two hosts",
     steps: "the same on two hosts",
+    origin: Origin::ShownWrong,
     says: ("fails", "只能针对当前的服务器加锁"),
     buy: |b| {
         let host = b.who % 2;
@@ -88,11 +89,13 @@ pub const L02: Contender = Contender {
     ..L01
 };
 
-/// 003, scene 2, with the lock that its branch 活动过于火爆 needs (row 35).
+/// 003, scene 2, with LOCK_NB, which 003 does not have: its branch 活动过于火爆 could never be reached
+/// without it (row 35).
 pub const L03: Contender = Contender {
     id: "L03",
-    seed: "003 第二种场景, LOCK_NB",
+    seed: "003 第二种场景, with LOCK_NB",
     steps: "flock LOCK_EX | LOCK_NB; GET; if > 0: DECR; LOCK_UN",
+    origin: Origin::Lab,
     says: ("too hot, try later", "活动过于火爆,请稍后重试"),
     buy: |b| {
         let file = fopen(b, 0)?;

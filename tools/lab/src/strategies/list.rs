@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, BASE};
+use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, BASE};
 
 /// A list of so many units, in chunks that a server likes.
 pub fn fill_list(b: &mut Buyer, key: &str, units: u64) -> Result<(), Stop> {
@@ -97,6 +97,7 @@ pub const R21A: Contender = Contender {
     seed: "001's rule, the usual code",
     rows: "12",
     steps: "SISMEMBER; no: DECR; if >= 0: SADD",
+    origin: Origin::Lab,
     says: ("once for each user", "每个用户只能抢一次"),
     set_up: |b, stock| b.set("goods", stock),
     buy: |b| {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::buyer::Buyer;
-use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, Rush, Told, BASE};
+use crate::contender::{
+    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, Verdict, BASE,
+};
 use crate::strategies::counter::{get_then_decr, goods_books, goods_fill};
 
 const LOCK: &str = "lock:goods";
@@ -40,12 +42,39 @@ pub const L04: Contender = Contender {
     ..BASE
 };
 
+/// 002's prose, "每隔一定时间尝试": the same, and who does not get the lock tries again until a
+/// timeout, which the program never sets (row 31).
+pub const L04M: Contender = Contender {
+    id: "L04m",
+    seed: "002 基于setnx的排它锁, as meant",
+    steps: "the same, try every 10 ms for 10 s",
+    buy: |b| {
+        // In the interleaver a try comes only after somebody else has moved: 20 outlast them all.
+        let tries = if b.gate.is_held() { 20 } else { 1000 };
+        for _ in 0..tries {
+            let told = (L04.buy)(b)?;
+            if told != Verdict::Lost(Busy) {
+                return Ok(told);
+            }
+            b.pause(Duration::from_millis(10));
+        }
+        lost(Busy)
+    },
+    marked: &[CrashWedges, CrashHidesUnit],
+    rush: Rush {
+        at_most: Some((8, ("sleeps 10 ms between tries", "两次尝试之间睡 10 毫秒"))),
+        ..BASE.rush
+    },
+    ..L04
+};
+
 /// 003, scene 4, `demo4`, with a lock of its own beside the stock (row 37).
 pub const L05: Contender = Contender {
     id: "L05",
     seed: "003 第四种场景, demo4",
     rows: "37",
     steps: "SETNX; EXPIRE 10; GET; if > 0: DECR; DEL",
+    origin: Origin::ShownWrong,
     says: ("a crash before EXPIRE: an eternal lock", "锁可能一直在"),
     set_up: goods_fill,
     buy: |b| demo4(b, LOCK),
@@ -95,6 +124,7 @@ pub const L06: Contender = Contender {
     seed: "003 第五种场景, demo5",
     rows: "38",
     steps: "SET NX EX 10; GET; if > 0: DECR; DEL in try; DEL in finally",
+    origin: Origin::ShownWrong,
     says: ("breaks if the work takes more than 10 s", "业务逻辑超过10秒才出问题"),
     set_up: goods_fill,
     buy: |b| {
@@ -186,7 +216,7 @@ pub const L08: Contender = Contender {
         let token = format!("t{}", b.unlike());
         if b.set_nx(LOCK, &token)? {
             let told = slow_business(b)?;
-            if matches!(told, crate::contender::Verdict::Won(_)) {
+            if matches!(told, Verdict::Won(_)) {
                 b.del(LOCK)?;
             }
             compare_then_del(b, &token)?; // finally
@@ -221,6 +251,7 @@ pub const L09: Contender = Contender {
     seed: "003 具体实现, demo7",
     rows: "40",
     steps: "SET token NX EX; work; Lua: DEL if it is mine",
+    origin: Origin::Recommended,
     says: ("the final answer", "最终方案"),
     buy: |b| {
         let token = format!("t{}", b.unlike());
@@ -277,6 +308,41 @@ pub const L11B: Contender = Contender {
     },
     marked: &[Oversold, NegativeCounter, CrashLosesUnit, CrashWedgesForLease],
     ..L11A
+};
+
+/// Redisson's lock: a watchdog in the shop's process renews the lease while it works. When the whole
+/// process stands still (a long collection of garbage, a frozen virtual machine), so does the
+/// watchdog, and the lease ends all the same.
+pub const L12: Contender = Contender {
+    id: "L12",
+    seed: "Redisson's watchdog",
+    rows: "40",
+    steps: "as L09, the lease renewed while it works",
+    origin: Origin::Lab,
+    says: ("-", "-"),
+    buy: |b| {
+        let token = format!("t{}", b.unlike());
+        if !b.set_nx(LOCK, &token)? {
+            return lost(Busy);
+        }
+        let stock = b.get("goods")?;
+        let told = if stock > 0 {
+            b.work()?;
+            b.renew(LOCK, &token)?; // the watchdog tells nobody that it found another's lock
+            b.decr("goods")?;
+            won()
+        } else {
+            lost(SoldOut)
+        };
+        b.release(LOCK, &token)?;
+        told
+    },
+    rush: BASE.rush,
+    note: (
+        "the lease ends when the process stands still longer than it, watchdog included",
+        "整个进程停顿（GC、虚拟机冻结）超过租期时，看门狗也一起停了，锁照样过期",
+    ),
+    ..L09
 };
 
 fn spin(b: &mut Buyer, tries: u32, every: Duration) -> Told {

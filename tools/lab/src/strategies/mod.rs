@@ -11,6 +11,7 @@ mod queue;
 mod rivals;
 mod sql_002;
 mod sql_004;
+mod sql_units;
 mod watch;
 
 use crate::contender::Contender;
@@ -47,6 +48,7 @@ pub const ALL: &[Contender] = &[
     flock::L02,
     flock::L03,
     locks::L04,
+    locks::L04M,
     locks::L05,
     locks::L05P,
     locks::L06,
@@ -56,6 +58,7 @@ pub const ALL: &[Contender] = &[
     locks::L10,
     locks::L11A,
     locks::L11B,
+    locks::L12,
     sql_002::M01,
     sql_002::M02,
     sql_004::M03,
@@ -73,12 +76,15 @@ pub const ALL: &[Contender] = &[
     sql_004::M13,
     sql_004::M14,
     sql_004::M15,
+    sql_units::M16,
+    sql_units::M17,
     queue::Q01,
     queue::Q02,
     queue::Q03,
     queue::Q04,
     rivals::P01,
     rivals::P02,
+    rivals::P03,
     module::S01,
     module::S02,
     outbox::S03,
@@ -86,6 +92,7 @@ pub const ALL: &[Contender] = &[
     module::S05A,
     module::S05B,
     outbox::S06,
+    module::S07,
 ];
 
 /// Those whose id is named, or begins with what is named (`R03` means R03a and R03b); all where

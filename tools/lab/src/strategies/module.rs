@@ -97,6 +97,18 @@ pub const S01: Contender = Contender {
     ..BASE
 };
 
+/// The same by a script of one line, for clients that can run scripts but no unknown command.
+pub const S07: Contender = Contender {
+    id: "S07",
+    steps: "EVAL: redis.call('SECKILL.GRAB', sale, user, REQ, id)",
+    buy: |b| {
+        let script = "return redis.call('SECKILL.GRAB', KEYS[1], unpack(ARGV))";
+        let (user, req) = (b.user.clone(), b.req.clone());
+        told(&Reply(b.ask(&["EVAL", script, "1", "sale", &user, "REQ", &req])?))
+    },
+    ..S01
+};
+
 /// A hold, then paid or not (rows 36, 44): one in ten fails and gives its unit back.
 pub const S02: Contender = Contender {
     id: "S02",

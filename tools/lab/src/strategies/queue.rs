@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::buyer::Buyer;
 use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Reason::*, Rush, Told, Verdict, BASE, SQL,
+    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, Verdict, BASE, SQL,
 };
 use crate::strategies::counter::{get_then_decr, goods_fill};
 use crate::strategies::list::fill_list;
@@ -61,6 +61,10 @@ pub const Q01: Contender = Contender {
         }
     }),
     marked: &[Oversold, CrashLosesUnit, CrashHidesUnit],
+    note: (
+        "the comment leaves open whether the UPDATE asks `AND user IS NULL`; this is without it",
+        "评论没说 UPDATE 要不要带 `AND user IS NULL`；这里没带，带上就不超卖",
+    ),
     ..BASE
 };
 
@@ -109,6 +113,10 @@ pub const Q02: Contender = Contender {
     }),
     waits_for_helper: true,
     marked: &[CrashHidesUnit],
+    note: (
+        "its speed is that of the lab's page, which asks every 50 ms",
+        "速度受实验室页面每 50 毫秒轮询一次限制",
+    ),
     ..BASE
 };
 
@@ -142,6 +150,7 @@ pub const Q04: Contender = Contender {
     seed: "003, comments",
     rows: "44",
     steps: "GET; if > 0: DECR, \"you are in\"; confirm: UPDATE … number>0; INSERT",
+    origin: Origin::ShownWrong,
     says: ("no need to worry", "不紧张，确认时候售罄了"),
     needs: SQL,
     set_up: |b, stock| {
@@ -159,6 +168,10 @@ pub const Q04: Contender = Contender {
         Books::both(left, b.number("SELECT COUNT(*) FROM orders")? as u64)
     },
     marked: &[InThenSoldOut, CrashLosesUnit, CrashHidesUnit],
+    note: (
+        "it does what the comment says and accepts: more are let in than can confirm",
+        "和评论说的、接受的一样：放进去的人比能确认的多",
+    ),
     ..BASE
 };
 

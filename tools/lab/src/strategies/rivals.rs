@@ -1,7 +1,7 @@
 //! Row 49: "redis+lua", the strongest rival, as a script and as a function.
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Reason::*, Told, BASE};
+use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, Told, BASE};
 
 /// What those who write it well write: the user, the stock, the record, in one script.
 const BODY: &str = "
@@ -57,9 +57,30 @@ pub const P01: Contender = Contender {
     marked: &[],
     note: (
         "no hold that ends by the clock, no replay of an answer, no outbox",
-        "没有到点自动回补的预扣，没有幂等的重放，没有 outbox",
+        "没有到点自动回补的预占，没有幂等的重放，没有 outbox",
     ),
     ..BASE
+};
+
+/// What a semaphore of Redisson does: a script that counts, and keeps nobody's name.
+pub const P03: Contender = Contender {
+    id: "P03",
+    seed: "Redisson's semaphore",
+    steps: "EVAL: stock >= 1? DECRBY 1",
+    origin: Origin::Lab,
+    says: ("-", "-"),
+    buy: |b| {
+        let script = "local left = tonumber(redis.call('GET', KEYS[1]) or '0')
+            if left < 1 then return 0 end
+            redis.call('DECRBY', KEYS[1], 1)
+            return 1";
+        told(b.ask(&["EVAL", script, "1", "goods"])?)
+    },
+    books: |b| Books::counter(b.get("goods")?),
+    once_per_user: false,
+    marked: &[CrashLosesUnit],
+    note: ("exact as a counter; nobody's name is kept", "作为计数器是准确的；没有记下是谁抢到的"),
+    ..P01
 };
 
 /// The same as a function of Redis 7 (row 49).
@@ -67,6 +88,7 @@ pub const P02: Contender = Contender {
     id: "P02",
     seed: "003, comments",
     steps: "FCALL: the same as a function",
+    origin: Origin::Lab,
     set_up: |b, stock| {
         let code = format!(
             "#!lua name=shop\nredis.register_function('buy', function(keys, args) {BODY}\nend)"

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, Told, BASE, SQL};
+use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, Told, BASE, SQL};
 
 /// As many products as given, each with the same stock.
 fn products(b: &mut Buyer, stock: u64, count: u64) -> Result<(), Stop> {
@@ -26,6 +26,7 @@ pub const M01: Contender = Contender {
     seed: "002 引言",
     rows: "22",
     steps: "SELECT num; if > 0: UPDATE num = :n-1; INSERT log",
+    origin: Origin::ShownWrong,
     says: ("oversells, num below 0", "超发，num为负值"),
     needs: SQL,
     set_up: |b, stock| products(b, stock, 1),
@@ -41,8 +42,8 @@ pub const M01: Contender = Contender {
     books: goods_and_log,
     marked: &[Oversold, CrashLosesUnit, CrashHidesUnit],
     note: (
-        "num ends at 0, not below: the books look right",
-        "num 最后是 0，不是负数：账面看不出来",
+        "num ends at 0, not below: the stock looks right, only the log has two rows",
+        "num 最后是 0，不是负数：库存看不出来，只有 log 多一行",
     ),
     ..BASE
 };
@@ -125,6 +126,7 @@ pub const M05A: Contender = Contender {
     seed: "002 悲观锁, two products",
     rows: "23-25",
     steps: "SELECT id=1 FOR UPDATE; UPDATE goods, no WHERE; affected_rows == 1?",
+    origin: Origin::Recommended,
     says: ("right", "最简单易懂"),
     set_up: |b, stock| products(b, stock, 2),
     buy: pessimistic,
@@ -162,6 +164,7 @@ pub const M06: Contender = Contender {
     seed: "002 乐观锁",
     rows: "24",
     steps: "SELECT num,version; BEGIN; UPDATE WHERE version=v; INSERT log; no retry",
+    origin: Origin::Recommended,
     says: ("right, the early may lose; 004: second best", "较早的用户可能抢不到；004 排第二"),
     buy: optimistic,
     marked: &[Undersold, Inversion, CrashHidesUnit],
@@ -174,6 +177,7 @@ pub const M07: Contender = Contender {
     id: "M07",
     seed: "002 乐观锁, and a retry",
     steps: "the same, again while 0 rows",
+    origin: Origin::Lab,
     says: ("-", "-"),
     buy: |b| loop {
         let told = optimistic(b)?;

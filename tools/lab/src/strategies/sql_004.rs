@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, Rush, Told, BASE, SQL};
+use crate::contender::{
+    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, BASE, SQL,
+};
 
 /// Empties a table of products and fills it with two, the second to be left alone.
 fn products(b: &mut Buyer, table: &str, stock: u64) -> Result<(), Stop> {
@@ -174,6 +176,7 @@ pub const M11: Contender = Contender {
     id: "M11",
     seed: "004 乐观锁, mended",
     steps: "the same, n > 0, a new transaction for each try",
+    origin: Origin::Lab,
     says: ("second best", "排第二"),
     buy: |b| loop {
         b.begin()?;
@@ -204,6 +207,7 @@ pub const M12: Contender = Contender {
     id: "M12",
     seed: "004 乐观锁, with n > 0",
     steps: "the same, n > 0, the loop inside the transaction",
+    origin: Origin::Lab,
     buy: |b| {
         b.begin()?;
         for _ in 0..TRIES {
@@ -279,6 +283,7 @@ pub const M14: Contender = Contender {
     id: "M14",
     seed: "004 错误释放分布式锁",
     steps: "the same, unlock before COMMIT",
+    origin: Origin::ShownWrong,
     says: ("oversells to -1", "库存为-1，超卖"),
     buy: |b| {
         let token = format!("t{}", b.unlike());
@@ -303,6 +308,7 @@ pub const M15: Contender = Contender {
     seed: "001's rule in SQL",
     rows: "12",
     steps: "M08 with UNIQUE(sale, user)",
+    origin: Origin::Lab,
     says: ("-", "-"),
     set_up: |b, stock| {
         b.run("DELETE FROM orders_once")?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Reason::*, Told, BASE};
+use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, Told, BASE};
 
 /// The counters of 000 and 001 count upwards; how many there are is a constant of the program.
 fn none_yet(b: &mut Buyer, _: u64) -> Result<(), Stop> {
@@ -79,6 +79,7 @@ pub const R06: Contender = Contender {
     seed: "000, first program",
     rows: "1, 6, 7, 8",
     steps: "GET; if < 100: WATCH; MULTI HSET SET n+1 EXEC; HGETALL",
+    origin: Origin::ShownWrong,
     says: ("wrong", "错误的"),
     set_up: |b, _| b.set("mywatchkey", 0),
     buy: |b| {
@@ -138,37 +139,41 @@ pub const R08: Contender = Contender {
     id: "R08",
     seed: "000, last answer",
     rows: "2",
-    steps: "WATCH; GET; if < 100: MULTI SET n+1 EXEC; no retry",
+    steps: "WATCH; GET; if < 100: MULTI HSET SET n+1 EXEC; no retry",
+    origin: Origin::ShownWrong,
     says: ("right, but a heap of errors", "很容易出现一堆错误"),
     buy: |b| match try_once(b)? {
         Some(told) => Ok(told),
         None => lost(Conflict),
     },
-    marked: &[Undersold, Inversion, CrashLosesUnit],
-    note: ("", ""),
-    ..R04
+    marked: &[Undersold, Inversion, CrashHidesUnit],
+    ..R06
 };
 
 /// The same with a retry until it is decided (row 2): what the answer leaves out.
 pub const R09: Contender = Contender {
     id: "R09",
     seed: "000, last answer, and a retry",
-    steps: "WATCH; GET; if < 100: MULTI SET n+1 EXEC; again while nil",
+    steps: "WATCH; GET; if < 100: MULTI HSET SET n+1 EXEC; again while nil",
+    origin: Origin::Lab,
     says: ("-", "-"),
     buy: |b| loop {
         if let Some(told) = try_once(b)? {
             return Ok(told);
         }
     },
-    marked: &[CrashLosesUnit],
+    marked: &[CrashHidesUnit],
     ..R08
 };
 
 fn try_once(b: &mut Buyer) -> Result<Option<crate::contender::Verdict>, Stop> {
-    b.watch("totalkey")?;
-    let total = b.get("totalkey")?;
+    b.watch("mywatchkey")?;
+    let total = b.get("mywatchkey")?;
     if total < b.rush.supply as i64 {
-        let done = b.exec(&[&["SET", "totalkey", &(total + 1).to_string()]])?;
+        let user = format!("user_id_{}", b.mt_rand(1, 9999));
+        let next = (total + 1).to_string();
+        let done =
+            b.exec(&[&["HSET", "mywatchlist", &user, TIME], &["SET", "mywatchkey", &next]])?;
         return if done { won().map(Some) } else { Ok(None) };
     }
     lost(SoldOut).map(Some)
@@ -211,6 +216,7 @@ fn watch_hash(b: &mut Buyer, id: &str) -> Told {
 pub const R10B: Contender = Contender {
     id: "R10b",
     seed: "000, third program, own ids",
+    origin: Origin::Lab,
     says: ("one record for each user", "一人一条记录"),
     buy: |b| {
         let id = b.user.clone();

@@ -1,0 +1,70 @@
+//! Two ways that no post has and that readers know: the winner's row first, and a row a unit.
+
+use crate::buyer::Stop;
+use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*};
+use crate::strategies::sql_004::{M03, M15};
+
+/// M15 turned round: the winner's row first, under the unique key of (sale, user). Who asks again
+/// after a lost answer meets their own row.
+pub const M16: Contender = Contender {
+    id: "M16",
+    seed: "the winner's row first",
+    steps:
+        "BEGIN; INSERT with UNIQUE(sale, user); UPDATE … WHERE number>0; 0 rows: ROLLBACK; COMMIT",
+    buy: |b| {
+        b.begin()?;
+        let user = b.user.clone();
+        let row = format!("INSERT INTO orders_once (seckill_id, user) VALUES (1, '{user}')");
+        match b.run(&row) {
+            Err(Stop::Sql(1062, _)) => {
+                b.rollback()?; // Duplicate entry
+                return lost(Already);
+            }
+            other => other?,
+        };
+        let taken = b.run("UPDATE seckill SET number=number-1 WHERE seckill_id=1 AND number>0")?;
+        if taken == 0 {
+            b.rollback()?;
+            return lost(SoldOut);
+        }
+        b.commit()?;
+        won()
+    },
+    marked: &[],
+    ..M15
+};
+
+/// A row a unit, the next one that nobody else has locked: ticket shops, and Shopify since 2026.
+pub const M17: Contender = Contender {
+    id: "M17",
+    seed: "a row a unit, SKIP LOCKED",
+    steps: "BEGIN; SELECT id … WHERE user IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED; UPDATE; COMMIT",
+    origin: Origin::Lab,
+    says: ("-", "-"),
+    set_up: |b, stock| {
+        b.run("DELETE FROM units")?;
+        for id in 1..=stock {
+            b.run(&format!("INSERT INTO units VALUES ({id}, NULL)"))?;
+        }
+        Ok(())
+    },
+    buy: |b| {
+        b.begin()?;
+        let free = "SELECT id FROM units WHERE user IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED";
+        let Some((id,)) = b.row::<(u64,)>(free)? else {
+            b.rollback()?;
+            return lost(SoldOut);
+        };
+        let user = b.user.clone();
+        b.run(&format!("UPDATE units SET user='{user}' WHERE id={id}"))?;
+        b.commit()?;
+        won()
+    },
+    books: |b| {
+        let left = b.number("SELECT COUNT(*) FROM units WHERE user IS NULL")?;
+        let sold = b.number("SELECT COUNT(*) FROM units WHERE user IS NOT NULL")?;
+        Books::both(left, sold as u64)
+    },
+    marked: &[CrashHidesUnit],
+    ..M03
+};
