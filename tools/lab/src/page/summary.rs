@@ -81,11 +81,11 @@ pub fn verdict(report: &Report, language: Language) -> String {
     let (clean, ours) = ours;
     match language {
         Language::English => format!(
-            "**{recommended} ways that a post or a comment recommends break in some order of their \
-             steps.** So do {shown_wrong} that the posts themselves show as wrong, and {lab} of the \
-             lab's own variants; {all} rows in all. Of those that are exact while nobody dies, a \
-             crash makes {lose} lose a unit or stop the sale, and in {hide} a buyer whose reply was \
-             lost asks again and is told \"no\". These hold: {holds}. Of the module's {ours} rows \
+            "**{recommended} ways that a post or a comment recommends break in some order of \
+             their steps.** So do {shown_wrong} that the posts themselves show as wrong, and {lab} \
+             of the lab's own variants; {all} rows in all. Of those that are exact while nobody \
+             dies, a crash makes {lose} lose a unit or stop the sale, and in {hide} a buyer whose \
+             reply was lost asks again and is told \"no\". These hold: {holds}. Of the module's {ours} rows \
              {clean} hold."
         ),
         Language::Chinese => format!(

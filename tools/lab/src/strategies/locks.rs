@@ -310,9 +310,9 @@ pub const L11B: Contender = Contender {
     ..L11A
 };
 
-/// Redisson's lock: a watchdog in the shop's process renews the lease while it works. When the whole
-/// process stands still (a long collection of garbage, a frozen virtual machine), so does the
-/// watchdog, and the lease ends all the same.
+/// Redisson's lock: a watchdog in the shop's process renews the lease while it works. When the
+/// whole process stands still (a long collection of garbage, a frozen virtual machine), so does
+/// the watchdog, and the lease ends all the same.
 pub const L12: Contender = Contender {
     id: "L12",
     seed: "Redisson's watchdog",
