@@ -85,8 +85,8 @@ pub fn verdict(report: &Report, language: Language) -> String {
              their steps.** So do {shown_wrong} that the posts themselves show as wrong, and {lab} \
              of the lab's own variants; {all} rows in all. Of those that are exact while nobody \
              dies, a crash makes {lose} lose a unit or stop the sale, and in {hide} a buyer whose \
-             reply was lost asks again and is told \"no\". These hold: {holds}. Of the module's {ours} rows \
-             {clean} hold."
+             reply was lost asks again and is told \"no\". These hold: {holds}. Of the module's \
+             {ours} rows {clean} hold."
         ),
         Language::Chinese => format!(
             "**文章或评论推荐的写法里，{recommended} 种在某个执行顺序下出错。**另有文章自己当作反例的 {shown_wrong} 种、\
