@@ -21,19 +21,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Never an option: what stands on a command line is for everybody on the machine to read.
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
-/// Which server, and as whom.
+/// Which server, and as whom. These options stand before or behind the subcommand.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Connection")]
 pub struct Server {
     /// The server, as redis://host:port/database, with TLS rediss://host:port/database, or
-    /// unix:///path/of/the/socket
-    #[arg(long, env = "SECKILL_REDIS", hide_env_values = true, value_name = "URL")]
+    /// unix:///path/of/the/socket. Of several single servers all, with a comma between them: for
+    /// `split` and `exporter`; of a cluster one node is enough
+    #[arg(long, env = "SECKILL_REDIS", hide_env_values = true, value_name = "URL", global = true)]
     #[arg(default_value = "redis://127.0.0.1:6379/")]
     redis: String,
     /// Log in as this user of the server; the URL may name one too
-    #[arg(long, env = "SECKILL_REDIS_USER", value_name = "NAME")]
+    #[arg(long, env = "SECKILL_REDIS_USER", value_name = "NAME", global = true)]
     redis_user: Option<String>,
     /// The file that has the password; else it is taken from SECKILL_REDIS_PASSWORD, or the URL
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     redis_password_file: Option<PathBuf>,
     #[command(flatten)]
     sentinel: sentinel::SentinelOptions,
@@ -106,7 +108,7 @@ impl Failure {
 
     /// What Redis answered.
     pub fn of_redis(error: RedisError) -> Failure {
-        Failure { said: format!("Redis says: {error}"), heals: heals(&error) }
+        Failure { said: format!("Redis says: {}", words(&error)), heals: heals(&error) }
     }
 }
 
@@ -150,16 +152,16 @@ pub fn heals(error: &RedisError) -> bool {
 #[derive(Args, Clone)]
 struct Tls {
     /// Speak TLS, as rediss:// does too
-    #[arg(long)]
+    #[arg(long, global = true)]
     tls: bool,
     /// Trust those who this certificate (PEM) signed, instead of those whom the system trusts
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     cacert: Option<PathBuf>,
     /// Show the server this certificate (PEM), where it asks for one
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, value_name = "FILE", global = true)]
     cert: Option<PathBuf>,
     /// The private key of that certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE", global = true)]
     key: Option<PathBuf>,
 }
 
@@ -171,7 +173,9 @@ impl Tls {
             (Some(cert), Some(key)) => {
                 Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? })
             }
-            _ => None,
+            (None, None) => None,
+            // One may stand before the subcommand and one behind it, so clap can't tell.
+            _ => return Err("--cert and --key go together: one of them is missing".into()),
         };
         let root_cert = self.cacert.as_deref().map(read).transpose()?;
         Ok(TlsCertificates { client_tls, root_cert })
@@ -195,7 +199,7 @@ impl Tls {
                 tls_params: None,
             })),
             _ if self.tls => Err("--tls: a socket has none".into()),
-            _ if self.cacert.is_some() || self.cert.is_some() => {
+            _ if self.cacert.is_some() || self.cert.is_some() || self.key.is_some() => {
                 Err("--cacert, --cert and --key take a URL with rediss://, or --tls".into())
             }
             _ => Ok(None),
@@ -302,8 +306,29 @@ pub fn reach(client: &Client, patience: Duration) -> Result<Connection, Failure>
         Some(ping) => connection.req_command(&ping).map(|_| connection),
         None => Ok(connection),
     });
-    greeted.map_err(|e| Failure {
-        said: format!("no Redis at {}: {e}", client.get_connection_info().addr()),
-        heals: heals(&e),
+    let at = client.get_connection_info().addr();
+    greeted.map_err(|error| Failure {
+        said: format!("no Redis at {at}: {}", words(&error)),
+        heals: heals(&error),
     })
+}
+
+/// What an error of the client library, or one that the server answered, means.
+pub fn words(error: &RedisError) -> String {
+    let detail = error.detail().unwrap_or_default();
+    let text = error.to_string();
+    match error.code() {
+        Some("NOAUTH") => "it wants a password: --redis-user and --redis-password-file".into(),
+        Some("WRONGPASS") => "it refuses this user and password (WRONGPASS)".into(),
+        Some("NOPERM") => format!("this user may not do that (NOPERM {detail})"),
+        // One that AUTH was answered by is wrapped, without its code.
+        _ if text.contains("WRONGPASS") || text.contains("Password authentication failed") => {
+            "it refuses this user and password (WRONGPASS)".into()
+        }
+        Some(code) => format!("{code} {detail}"),
+        None if error.is_connection_refusal() => "nothing listens there".into(),
+        None if error.is_timeout() => format!("no answer within {} s", PATIENCE.as_secs()),
+        None if error.is_connection_dropped() => "it closed the connection".into(),
+        None => text,
+    }
 }

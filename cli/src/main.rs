@@ -14,12 +14,17 @@ mod web;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use connect::Server;
 
 /// Runs beside Redis or Valkey servers that have the module seckill.
 #[derive(Parser)]
 #[command(name = "seckill", version)]
 struct Seckill {
+    #[command(flatten)]
+    server: Server,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,10 +40,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Seckill::parse().command {
-        Command::Exporter(options) => exporter::run(&options),
-        Command::Orders(options) => orders::run(&options),
-        Command::Split(options) => split::run(&options),
+    let Seckill { server, command } = Seckill::parse();
+    // Options that are wrong together: no parser of a single one can tell.
+    if let Err(sentence) = server.targets() {
+        Seckill::command().error(ErrorKind::ValueValidation, sentence).exit();
+    }
+    let outcome = match command {
+        Command::Exporter(options) => exporter::run(&server, &options),
+        Command::Orders(options) => orders::run(&server, &options),
+        Command::Split(options) => split::run(&server, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,13 +1,11 @@
-//! Numbers for Prometheus: their names, and the text that it reads.
+//! Numbers for Prometheus: their names, and the texts that it reads.
 
-use std::fmt;
+use std::fmt::Write;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{text, DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
+use procfs::process::Process;
+use procfs::WithCurrentSystemInfo;
 
-use crate::web::{Answer, TEXT};
+use crate::web::{Answer, Asked, OPENMETRICS};
 
 /// Whether a number may go down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +29,7 @@ pub struct Family {
     pub rows: Vec<(Labels, f64)>,
 }
 
-/// A number of a `T`: its name behind a prefix, its kind, what it says, and where it is.
+/// A number of a `T`: its name behind a prefix, its kind, its sentence, and where it is.
 pub type Shown<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
 
 /// A family for each line of `table`. Labels tell the things apart that are shown.
@@ -80,46 +78,113 @@ pub fn flag(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// What the text is.
-const MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The two texts that Prometheus reads. They differ in what a counter is called, and in the end.
+const TEXT_0_0_4: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPENMETRICS_1: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All of them as one page.
-pub fn answer(families: Vec<Family>) -> Answer {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(All(families)));
+/// All of them and those of this process as one page, in the text that is asked for.
+pub fn answer(asked: &Asked, families: Vec<Family>) -> Answer {
+    let all = [families, process()].concat();
+    match asked.accepts(OPENMETRICS) {
+        true => Answer::ok(OPENMETRICS_1, text(&all, true)),
+        false => Answer::ok(TEXT_0_0_4, text(&all, false)),
+    }
+}
+
+fn text(families: &[Family], is_openmetrics: bool) -> String {
     let mut text = String::new();
-    match text::encode(&mut text, &registry) {
-        Ok(()) => Answer::ok(MEDIA, text),
-        // Text goes into memory; nothing of ours fails.
-        Err(e) => Answer { status: 500, kind: TEXT, body: e.to_string() },
-    }
-}
-
-#[derive(Debug)]
-struct All(Vec<Family>);
-
-impl Collector for All {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { name, help, kind, rows } in &self.0 {
-            let kind = match kind {
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Counter => MetricType::Counter,
-            };
-            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-            for (labels, number) in rows {
-                match labels.as_slice() {
-                    [] => put(&mut family, kind, number)?,
-                    labels => put(&mut family.encode_family(&labels)?, kind, number)?,
-                }
+    for Family { name, help, kind, rows } in families {
+        let (word, sample) = match kind {
+            Kind::Counter => ("counter", format!("{name}_total")),
+            Kind::Gauge => ("gauge", name.clone()),
+        };
+        let family = if is_openmetrics { name } else { &sample };
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        // Text goes into memory: nothing fails.
+        let _ = writeln!(text, "# HELP {family} {help}\n# TYPE {family} {word}");
+        for (labels, number) in rows {
+            text.push_str(&sample);
+            for (at, (label, value)) in labels.iter().enumerate() {
+                let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+                let _ = write!(text, "{}{label}=\"{value}\"", if at == 0 { '{' } else { ',' });
             }
+            let _ = writeln!(text, "{} {number}", if labels.is_empty() { "" } else { "}" });
         }
-        Ok(())
     }
+    if is_openmetrics {
+        text.push_str("# EOF\n");
+    }
+    text
 }
 
-fn put(row: &mut MetricEncoder<'_>, kind: MetricType, number: &f64) -> fmt::Result {
-    match kind {
-        MetricType::Counter => row.encode_counter::<NoLabelSet, f64, f64>(number, None),
-        _ => row.encode_gauge(number),
+/// What the system says of this process.
+#[derive(Default)]
+struct Of {
+    cpu: Option<f64>,
+    resident: Option<f64>,
+    virt: Option<f64>,
+    files: Option<f64>,
+    most_files: Option<f64>,
+    started: Option<f64>,
+}
+
+/// The names that Prometheus' own libraries have for these.
+const OF_PROCESS: &[Shown<Of>] = &[
+    ("cpu_seconds", Kind::Counter, "Processor time this process has used, in seconds.", |p| p.cpu),
+    ("resident_memory_bytes", Kind::Gauge, "Memory this process has in RAM.", |p| p.resident),
+    ("virtual_memory_bytes", Kind::Gauge, "Memory this process has reserved.", |p| p.virt),
+    ("open_fds", Kind::Gauge, "Files and connections this process has open.", |p| p.files),
+    ("max_fds", Kind::Gauge, "Files and connections it may have open.", |p| p.most_files),
+    ("start_time_seconds", Kind::Gauge, "Unix time at which this process started.", |p| p.started),
+];
+
+/// Nothing on a system without /proc.
+fn process() -> Vec<Family> {
+    let Ok(me) = Process::myself() else { return Vec::new() };
+    let mut of = Of { files: me.fd_count().ok().map(|count| count as f64), ..Of::default() };
+    if let Ok(stat) = me.stat() {
+        let ticks = (stat.utime + stat.stime) as f64;
+        of.cpu = Some(ticks / procfs::ticks_per_second() as f64);
+        of.resident = Some(stat.rss_bytes().get() as f64);
+        of.virt = Some(stat.vsize as f64);
+        let ticks = stat.starttime as f64 / procfs::ticks_per_second() as f64;
+        of.started = procfs::boot_time_secs().ok().map(|boot| boot as f64 + ticks);
+    }
+    if let Ok(limits) = me.limits() {
+        of.most_files = match limits.max_open_files.soft_limit {
+            procfs::process::LimitValue::Value(most) => Some(most as f64),
+            procfs::process::LimitValue::Unlimited => None,
+        };
+    }
+    families("process_", OF_PROCESS, &[(Labels::new(), &of)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two texts of one counter and one gauge, with a label that has all that is escaped.
+    #[test]
+    fn both_texts_are_as_prometheus_reads_them() {
+        let labels = vec![("sale", "a\"b\\c\nd".to_owned())];
+        let counter = Family {
+            name: "x_calls".into(),
+            help: "Calls.",
+            kind: Kind::Counter,
+            rows: vec![(labels, 2.0)],
+        };
+        let gauge = Family {
+            name: "x_up".into(),
+            help: "1: up.",
+            kind: Kind::Gauge,
+            rows: vec![(vec![], 0.5)],
+        };
+        let all = [counter, gauge];
+        let rows = "x_calls_total{sale=\"a\\\"b\\\\c\\nd\"} 2\n";
+        let up = "# HELP x_up 1: up.\n# TYPE x_up gauge\nx_up 0.5\n";
+        let old = "# HELP x_calls_total Calls.\n# TYPE x_calls_total counter\n";
+        assert_eq!(text(&all, false), format!("{old}{rows}{up}"));
+        let new = "# HELP x_calls Calls.\n# TYPE x_calls counter\n";
+        assert_eq!(text(&all, true), format!("{new}{rows}{up}# EOF\n"));
     }
 }

@@ -1,91 +1,254 @@
-//! A web server for a page and a few numbers.
+//! A web server for a page and a few numbers: axum on one thread, which never blocks, and a few
+//! workers that ask Redis. A connection costs no thread, has a time limit for each request's head,
+//! and is closed when its client reads nothing.
 
-use std::io::Cursor;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tiny_http::{Header, Method, Request, Response};
+use axum::extract::State;
+use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use socket2::SockRef;
+use tokio::sync::{oneshot, Semaphore};
 
 use crate::stop::Stop;
 
-/// So many requests are answered at once; who does not read their answer keeps one busy.
+/// So many requests are answered at once.
 const WORKERS: usize = 4;
 
-/// How often a worker looks whether to stop.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// So many more may wait for a worker; others are told to come again.
+const QUEUE: usize = 256;
+
+/// Connections at most. Others wait until one ends.
+const CONNECTIONS: u64 = 4_096;
+
+/// Files and sockets of our own beside the connections.
+const OTHER_FILES: u64 = 64;
+
+/// The head of a request must be here in this time, the first one and each one behind it.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+
+/// The head of a request in bytes.
+const HEAD_BYTES: usize = 16 * 1024;
+
+/// A client that takes nothing of its answer for so long is cut off.
+const SLOW_READER: Duration = Duration::from_secs(20);
+
+/// How often a look is taken whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Plain text.
+pub const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What those who name it in Accept get of numbers; all others get text 0.0.4.
+pub const OPENMETRICS: &str = "application/openmetrics-text";
+
+/// What somebody asks for.
+pub struct Asked {
+    /// The path without its query, as it was sent.
+    pub path: String,
+    accept: String,
+}
+
+impl Asked {
+    /// Whether Accept names this media type.
+    pub fn accepts(&self, kind: &str) -> bool {
+        self.accept.contains(kind)
+    }
+}
 
 /// What a path shows.
 pub struct Answer {
-    /// 200, or 503 when what it is about is not well.
+    /// 200, or 503 when the thing it is about is not well.
     pub status: u16,
     /// The media type.
     pub kind: &'static str,
-    /// What follows.
     pub body: String,
+    /// Headers besides.
+    pub headers: Vec<(&'static str, &'static str)>,
 }
 
 impl Answer {
     /// One that went well.
     pub fn ok(kind: &'static str, body: impl Into<String>) -> Answer {
-        Answer { status: 200, kind, body: body.into() }
+        Answer::of(200, kind, body)
     }
 
-    /// What `/health` says: that all is well, or what isn't.
+    /// One with a status of its own.
+    pub fn of(status: u16, kind: &'static str, body: impl Into<String>) -> Answer {
+        Answer { status, kind, body: body.into(), headers: Vec::new() }
+    }
+
+    /// The answer of `/health`: that all is well, or why not.
     pub fn health(ill: Option<String>) -> Answer {
         match ill {
             None => Answer::ok(TEXT, "OK\n"),
-            Some(why) => Answer { status: 503, kind: TEXT, body: why + "\n" },
+            Some(why) => Answer::of(503, TEXT, why + "\n"),
         }
     }
 }
 
-/// Listens, or fails at once.
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = ([(CONTENT_TYPE, self.kind)], self.body).into_response();
+        let status = StatusCode::from_u16(self.status);
+        *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.entry(CACHE_CONTROL).or_insert("no-store".parse().unwrap_or(EMPTY));
+        for (name, value) in self.headers {
+            headers.insert(name, axum::http::HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+const EMPTY: axum::http::HeaderValue = axum::http::HeaderValue::from_static("");
+
+/// A port that is listened at.
+pub struct Listener {
+    socket: TcpListener,
+    /// Where it is, as `host:port`.
+    pub address: SocketAddr,
+}
+
+/// Listens, or fails at once. `:9847` is port 9847 of all addresses of the machine.
 ///
 /// # Errors
 /// A sentence when the address can't be had.
-pub fn listen(address: &str) -> Result<tiny_http::Server, String> {
-    tiny_http::Server::http(address).map_err(|e| format!("nothing can be served at {address}: {e}"))
+pub fn listen(address: &str) -> Result<Listener, String> {
+    let all = |port| vec![format!("[::]:{port}"), format!("0.0.0.0:{port}")];
+    let wanted = address.strip_prefix(':').map_or_else(|| vec![address.to_owned()], all);
+    let failed = |e| format!("nothing can be served at {address}: {e}");
+    // A machine without IPv6 has the second one alone.
+    let bind = |address: &String| {
+        let bound = address.to_socket_addrs().and_then(|all| {
+            let all: Vec<SocketAddr> = all.collect();
+            TcpListener::bind(all.as_slice())
+        });
+        bound.and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            let address = socket.local_addr()?;
+            Ok(Listener { socket, address })
+        })
+    };
+    let mut last = Err(String::new());
+    for address in &wanted {
+        last = bind(address).map_err(failed);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
 }
 
-/// Answers until it is told to stop. `show` gets the path; what it does not know is 404.
-pub fn serve(
-    server: &tiny_http::Server,
-    stop: &Stop,
-    show: &(impl Fn(&str) -> Option<Answer> + Sync),
-) {
+/// A question, and where its answer goes.
+type Question = (Asked, oneshot::Sender<Answer>);
+
+/// Answers until it is told to stop. `show` gets what is asked for; what it does not know is 404.
+pub fn serve(listener: &Listener, stop: &Stop, show: &(impl Fn(&Asked) -> Option<Answer> + Sync)) {
+    let (ask, asked) = mpsc::sync_channel(QUEUE);
+    let asked = Mutex::new(asked);
     thread::scope(|scope| {
         for _ in 0..WORKERS {
-            scope.spawn(|| {
-                while !stop.is_told() {
-                    if let Ok(Some(request)) = server.recv_timeout(LOOK_EVERY) {
-                        answer(request, show);
-                    }
-                }
-            });
+            scope.spawn(|| work(&asked, show));
+        }
+        if let Err(error) = front(listener, stop, ask) {
+            eprintln!("seckill: no web server: {error}");
         }
     });
 }
 
-fn answer(request: Request, show: &impl Fn(&str) -> Option<Answer>) {
-    let path = request.url().split('?').next().unwrap_or_default();
-    let answer = match request.method() {
-        Method::Get | Method::Head => show(path).unwrap_or(Answer {
-            status: 404,
-            kind: TEXT,
-            body: "There is nothing here.\n".into(),
-        }),
-        _ => Answer { status: 405, kind: TEXT, body: "Only GET is answered.\n".into() },
-    };
-    let mut response: Response<Cursor<Vec<u8>>> =
-        Response::from_string(answer.body).with_status_code(answer.status);
-    for (name, value) in [("Content-Type", answer.kind), ("Cache-Control", "no-store")] {
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
-        }
+/// Ends when nobody can ask any more.
+fn work(asked: &Mutex<Receiver<Question>>, show: &impl Fn(&Asked) -> Option<Answer>) {
+    loop {
+        let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((asked, reply)) = next else { return };
+        let nothing = || Answer::of(404, TEXT, "There is nothing here.\n");
+        // Who asked may have left; nobody else is concerned.
+        let _ = reply.send(show(&asked).unwrap_or_else(nothing));
     }
-    // Who asked may have left; nobody else is concerned.
-    let _ = request.respond(response);
 }
 
-/// Plain text.
-pub const TEXT: &str = "text/plain; charset=utf-8";
+fn front(listener: &Listener, stop: &Stop, ask: SyncSender<Question>) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let socket = listener.socket.try_clone()?;
+    let app = Router::new().fallback(answer).with_state(ask);
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(socket)?;
+        tokio::select! {
+            () = accept(&listener, &app) => {}
+            () = told(stop) => {}
+        }
+        Ok(())
+    })
+}
+
+async fn told(stop: &Stop) {
+    while !stop.is_told() {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn accept(listener: &tokio::net::TcpListener, app: &Router) {
+    let room = Arc::new(Semaphore::new(connections()));
+    while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            // No file is left to open: one may be in a moment.
+            tokio::time::sleep(LOOK_EVERY).await;
+            continue;
+        };
+        // Where a system has no such time limit, the number of connections is the only bound.
+        let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(SLOW_READER));
+        let service = TowerToHyperService::new(app.clone());
+        tokio::spawn(async move {
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES);
+            // A client that broke off, or sent no HTTP, has been told so where that was possible.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(place);
+        });
+    }
+}
+
+/// As many as there may be, after the limit of open files has been raised as far as it goes.
+fn connections() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = CONNECTIONS + OTHER_FILES;
+    let wanted = maximum.map_or(wanted, |most| most.min(wanted));
+    let is_less = current.is_some_and(|current| current < wanted);
+    let raised =
+        is_less && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok();
+    let files = if raised { wanted } else { current.unwrap_or(wanted) };
+    files.saturating_sub(OTHER_FILES).clamp(16, CONNECTIONS) as usize
+}
+
+async fn answer(
+    State(ask): State<SyncSender<Question>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    if method != Method::GET && method != Method::HEAD {
+        let mut answer = Answer::of(405, TEXT, "Only GET is answered.\n");
+        answer.headers.push((ALLOW.as_str(), "GET, HEAD"));
+        return answer;
+    }
+    let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let asked = Asked { path: uri.path().to_owned(), accept: accept.collect::<Vec<_>>().join(",") };
+    let (reply, replied) = oneshot::channel();
+    match ask.try_send((asked, reply)) {
+        Err(TrySendError::Full(_)) => Answer::of(503, TEXT, "Too many ask at once.\n"),
+        // The workers end after this thread; a question can only be lost with a worker.
+        Err(TrySendError::Disconnected(_)) => Answer::of(500, TEXT, "No worker is left.\n"),
+        Ok(()) => replied.await.unwrap_or_else(|_| Answer::of(500, TEXT, "The answer failed.\n")),
+    }
+}

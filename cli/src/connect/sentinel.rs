@@ -22,21 +22,23 @@ const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
 
 /// Which Sentinels, and as whom.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Connection")]
 pub struct SentinelOptions {
     /// Ask these Sentinels, HOST:PORT with a comma between them, for the primary; --redis then says
     /// only which database, which user and whether TLS, for Sentinels too. Name all of them
     #[arg(long, env = "SECKILL_SENTINEL", value_name = "HOST:PORT,...", value_delimiter = ',')]
+    #[arg(global = true)]
     sentinel: Vec<String>,
     /// The name that the Sentinels know the primary by; several, with a comma between them, where
     /// several servers share a split
     #[arg(long, env = "SECKILL_SENTINEL_MASTER", value_name = "NAME", value_delimiter = ',')]
-    #[arg(default_value = "mymaster")]
+    #[arg(default_value = "mymaster", global = true)]
     sentinel_master: Vec<String>,
     /// Log in to the Sentinels as this user
-    #[arg(long, env = "SECKILL_SENTINEL_USER", value_name = "NAME")]
+    #[arg(long, env = "SECKILL_SENTINEL_USER", value_name = "NAME", global = true)]
     sentinel_user: Option<String>,
     /// The file that has the Sentinels' password; else it is taken from SECKILL_SENTINEL_PASSWORD
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     sentinel_password_file: Option<PathBuf>,
 }
 

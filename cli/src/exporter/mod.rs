@@ -21,7 +21,7 @@ use redis::Connection;
 use crate::connect::{connect, Server, Target};
 use crate::metrics::{self, Family, Kind};
 use crate::stop::Stop;
-use crate::web::{self, Answer};
+use crate::web::{self, Answer, Asked};
 use find::Sales;
 use read::Snapshot;
 
@@ -38,8 +38,6 @@ const PAGES_REST_AT_MOST: Duration = Duration::from_secs(5);
 /// What is watched, and where it is shown.
 #[derive(Args)]
 pub struct Options {
-    #[command(flatten)]
-    server: Server,
     /// The sales: names of keys, or patterns as KEYS has them; may be given several times
     #[arg(long, required = true, value_name = "NAME|PATTERN")]
     sale: Vec<String>,
@@ -58,8 +56,8 @@ pub struct Options {
 ///
 /// # Errors
 /// A sentence when it can't begin. A server that is away is no error: that is what it shows.
-pub fn run(options: &Options) -> Result<(), String> {
-    let client = options.server.target()?;
+pub fn run(server: &Server, options: &Options) -> Result<(), String> {
+    let client = server.target()?;
     let stop = Stop::on_signals()?;
     let listener = web::listen(&options.listen)?;
     let exporter = Exporter {
@@ -68,11 +66,11 @@ pub fn run(options: &Options) -> Result<(), String> {
         most: options.max_sales,
         last: Mutex::new(Last::default()),
     };
-    eprintln!("seckill exporter: http://{}/", listener.server_addr());
+    eprintln!("seckill exporter: http://{}/", listener.address);
     let every = Duration::from_secs(options.search_every);
     thread::scope(|scope| {
         scope.spawn(|| exporter.sales.look(&client, every, &stop));
-        web::serve(&listener, &stop, &|path| exporter.show(path));
+        web::serve(&listener, &stop, &|asked| exporter.show(asked));
     });
     Ok(())
 }
@@ -92,18 +90,18 @@ struct Last {
 }
 
 impl Exporter {
-    fn show(&self, path: &str) -> Option<Answer> {
-        match path {
+    fn show(&self, asked: &Asked) -> Option<Answer> {
+        match asked.path.as_str() {
             "/" => Some(Answer::ok("text/html; charset=utf-8", include_str!("page.html"))),
             "/page.js" => Some(Answer::ok(SCRIPT, include_str!("page.js"))),
             "/live" => Some(match self.snapshot(fresh_for_pages) {
                 Ok(snapshot) => Answer::ok(JSON, live::of(&snapshot).to_string()),
                 Err(error) => {
                     let body = serde_json::json!({ "error": error }).to_string();
-                    Answer { status: 503, kind: JSON, body }
+                    Answer::of(503, JSON, body)
                 }
             }),
-            "/metrics" => Some(shown(&self.snapshot(|_| FRESH))),
+            "/metrics" => Some(shown(asked, &self.snapshot(|_| FRESH))),
             "/health" => Some(Answer::health(self.snapshot(|_| FRESH).err())),
             _ => None,
         }
@@ -144,11 +142,12 @@ fn fresh_for_pages(took: Duration) -> Duration {
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const JSON: &str = "application/json";
 
-fn shown(snapshot: &Result<Snapshot, String>) -> Answer {
-    metrics::answer(match snapshot {
+fn shown(asked: &Asked, snapshot: &Result<Snapshot, String>) -> Answer {
+    let families = match snapshot {
         Ok(snapshot) => [vec![build(), up(1.0)], families::of(snapshot)].concat(),
         Err(_) => vec![build(), up(0.0)],
-    })
+    };
+    metrics::answer(asked, families)
 }
 
 fn up(up: f64) -> Family {

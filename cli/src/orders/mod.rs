@@ -43,8 +43,6 @@ const PASSWORD: &str = "SECKILL_DATABASE_PASSWORD";
 /// From where, to where, and under which name.
 #[derive(Args)]
 pub struct Options {
-    #[command(flatten)]
-    server: Server,
     /// The database, as mysql://user@host/name (MariaDB too; `?socket=/path` uses a local socket)
     /// or postgres://user@host/name
     #[arg(long, env = "SECKILL_DATABASE", hide_env_values = true, value_name = "URL")]
@@ -128,13 +126,13 @@ impl Shop {
 /// # Errors
 /// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is
 /// away is waited for.
-pub fn run(options: &Options) -> Result<(), String> {
+pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let shop = Shop::of(options)?;
     if options.print_schema {
         print!("{}", shop.dialect().schema);
         return Ok(());
     }
-    let target = options.server.target()?;
+    let target = server.target()?;
     let stop = Stop::on_signals()?;
     let listener = options.listen.as_deref().map(web::listen).transpose()?;
     let numbers: Vec<Numbers> = options.stream.iter().map(|key| Numbers::of(key)).collect();
@@ -145,7 +143,7 @@ pub fn run(options: &Options) -> Result<(), String> {
             writers.push(scope.spawn(move || writer.run()));
         }
         if let Some(listener) = &listener {
-            web::serve(listener, &stop, &|path| numbers::show(&numbers, path));
+            web::serve(listener, &stop, &|asked| numbers::show(&numbers, asked));
         }
         let ended = writers.into_iter().filter_map(|writer| writer.join().ok());
         ended.fold(Ok(()), Result::and)

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Shown};
-use crate::web::Answer;
+use crate::web::{Answer, Asked};
 
 /// Of one stream, since the program started.
 #[derive(Default)]
@@ -48,10 +48,10 @@ impl Numbers {
 }
 
 /// The pages of a writer of these streams.
-pub fn show(all: &[Numbers], path: &str) -> Option<Answer> {
+pub fn show(all: &[Numbers], asked: &Asked) -> Option<Answer> {
     let ill = || all.iter().find(|numbers| !numbers.is_well.load(Ordering::Relaxed));
-    match path {
-        "/metrics" => Some(metrics::answer(families(all))),
+    match asked.path.as_str() {
+        "/metrics" => Some(metrics::answer(asked, families(all))),
         "/health" => {
             let why = |ill: &Numbers| format!("{}: no Redis or no database", ill.stream);
             Some(Answer::health(ill().map(why)))

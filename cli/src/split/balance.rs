@@ -56,7 +56,7 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let shown = Mutex::new(Vec::new());
     thread::scope(|scope| {
         if let Some(listener) = &listener {
-            scope.spawn(|| web::serve(listener, &stop, &|path| numbers::show(path, &shown)));
+            scope.spawn(|| web::serve(listener, &stop, &|asked| numbers::show(asked, &shown)));
         }
         balance(&mut balancers, options, &stop, &shown);
         stop.tell();

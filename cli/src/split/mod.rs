@@ -23,12 +23,9 @@ use crate::connect::Server;
 use nodes::Nodes;
 use parts::Split;
 
-/// Which servers, and what is to be done.
+/// What is to be done.
 #[derive(Args)]
 pub struct Options {
-    /// One node of a cluster is enough; of single servers all are given, with a comma between them
-    #[command(flatten)]
-    server: Server,
     #[command(subcommand)]
     command: Command,
 }
@@ -67,13 +64,13 @@ enum Command {
 ///
 /// # Errors
 /// A sentence that says what to do.
-pub fn run(options: &Options) -> Result<(), String> {
-    let nodes = || options.server.targets().map(Nodes::new);
+pub fn run(server: &Server, options: &Options) -> Result<(), String> {
+    let nodes = || server.targets().map(Nodes::new);
     let open = |name: &str| Split::open(nodes()?, name);
     match &options.command {
         Command::Create(create) => create::run(nodes()?, create),
         Command::Status(status) => status::run(open(&status.name)?, status),
-        Command::Balance(balance) => balance::run(&options.server, balance),
+        Command::Balance(balance) => balance::run(server, balance),
         Command::Restock(restock) => operate::restock(open(&restock.name)?, restock),
         Command::Pause(one) => operate::all(open(&one.name)?, "PAUSE", &[]),
         Command::Resume(one) => operate::all(open(&one.name)?, "RESUME", &[]),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Labels, Shown};
-use crate::web::Answer;
+use crate::web::{Answer, Asked};
 
 /// What it knows of one split.
 #[derive(Clone, Debug)]
@@ -44,13 +44,13 @@ impl Numbers {
     }
 }
 
-/// The page at `path`.
-pub fn show(path: &str, all: &Mutex<Vec<Numbers>>) -> Option<Answer> {
+/// The page that is asked for.
+pub fn show(asked: &Asked, all: &Mutex<Vec<Numbers>>) -> Option<Answer> {
     // A poisoned lock only means that another answer failed.
     let all = all.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let ill = || all.iter().find(|one| !one.is_well);
-    match path {
-        "/metrics" => Some(metrics::answer(families(&all))),
+    match asked.path.as_str() {
+        "/metrics" => Some(metrics::answer(asked, families(&all))),
         "/health" => {
             Some(Answer::health(ill().map(|ill| format!("{}: the last look failed", ill.name))))
         }

@@ -13,3 +13,4 @@ mod silent;
 mod split;
 mod tls;
 mod watch;
+mod web;

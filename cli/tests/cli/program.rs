@@ -28,11 +28,17 @@ pub struct Running {
 impl Running {
     /// Starts it on a free port, which is told to it with `--web.listen-address`.
     #[track_caller]
-    pub fn start(mut program: Command) -> Running {
+    pub fn start(program: Command) -> Running {
+        Running::start_at(program, "127.0.0.1")
+    }
+
+    /// The same with another host in front of the port; none is all addresses.
+    #[track_caller]
+    pub fn start_at(mut program: Command, host: &str) -> Running {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = free.local_addr().expect("its number").port();
         drop(free);
-        program.args(["--web.listen-address", &format!("127.0.0.1:{port}")]);
+        program.args(["--web.listen-address", &format!("{host}:{port}")]);
         let mut running = Running { child: program.spawn().expect("it starts"), port };
         wait_until("it serves", || {
             let ended = running.child.try_wait().expect("its state");
@@ -40,6 +46,11 @@ impl Running {
             TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
         running
+    }
+
+    /// The number of the process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Status and body of a page.

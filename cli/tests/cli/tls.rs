@@ -135,7 +135,7 @@ fn options_of_tls_without_tls_are_a_mistake() {
     ] {
         let output = run(&[&["exporter", "--sale", "s"], words].concat());
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && told.contains(said), "{words:?}: {told}");
+        assert!(output.status.code() == Some(2) && told.contains(said), "{words:?}: {told}");
     }
     let alone = run(&["exporter", "--sale", "s", "--tls", "--cert", "x"]);
     assert_eq!(alone.status.code(), Some(2));

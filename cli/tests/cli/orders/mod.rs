@@ -30,7 +30,7 @@ fn it_says_what_it_can_not_do() {
         (&["--database", "postgres://x/y"], 2, "--stream"),
         (&["--stream", "s"], 2, "--database"),
         (&["--database", "postgres://x/y", "--stream", "s", "--batch", "0"], 2, "--batch"),
-        (&["--database", "postgres://x/y", "--stream", "s", "--redis", "x"], 1, "--redis"),
+        (&["--database", "postgres://x/y", "--stream", "s", "--redis", "x"], 2, "--redis"),
     ] {
         let ended = run(&[&["orders"], words].concat());
         let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
