@@ -1,20 +1,25 @@
 //! The sessions in the README and in docs are real: they are replayed with redis-cli and every line
 //! is compared. Only times differ from day to day, and what a sale draws at random. A line that
-//! begins with # says that time passes; what comes after it in its session is not replayed. Blocks
-//! of the language `redis` are there to be pasted: no line of theirs may be an error.
+//! begins with # says that time passes: the command behind it is sent until its reply is the one
+//! that is shown. Blocks of the language `redis` are there to be pasted: no line of theirs may be an
+//! error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::support::{skip, Options, Server};
 
 const PROMPT: &str = "127.0.0.1:6390> ";
 const TIME_DIGITS: usize = 13;
+const ID_DIGITS: usize = 16;
 /// How a block to paste begins.
 const PASTED: &str = "redis\n";
-/// Whose amounts nobody knows before.
+/// Whose amounts, nobody knows before.
 const RANDOM: [&str; 2] = ["DRAW PACKETS", "DRAW UNIFORM"];
+/// Rounds take minutes: such a session is replayed up to the first line that begins with #.
+const ROUNDS: &str = " EVERY ";
 const NUMBER: &str = "(integer) ";
 
 /// A file that people read.
@@ -43,13 +48,25 @@ fn pages() -> Vec<Page> {
     paths.map(read).collect()
 }
 
-/// The calls of one session, each with the lines below it; `None` where a page shows none.
+/// A call of a session.
+struct Call<'p> {
+    command: &'p str,
+    /// The lines below it; `None` where a page shows none.
+    reply: Option<String>,
+    /// Whether time passes before it.
+    is_later: bool,
+}
+
+/// The calls of one session.
 struct Session<'p> {
-    calls: Vec<(&'p str, Option<String>)>,
+    calls: Vec<Call<'p>>,
     is_random: bool,
 }
 
-/// Every block of a page that shows the prompt, as far as no time passes, and every one to paste.
+/// How long a session waits where a page says that time passes.
+const LATER: Duration = Duration::from_secs(20);
+
+/// Every block of a page that shows the prompt, and every one to paste.
 fn sessions(page: &str) -> Vec<Session<'_>> {
     let blocks = page.split("```").skip(1).step_by(2);
     let shown = blocks.map(|block| Session {
@@ -59,15 +76,22 @@ fn sessions(page: &str) -> Vec<Session<'_>> {
     shown.filter(|session| !session.calls.is_empty()).collect()
 }
 
-fn calls(block: &str) -> Vec<(&str, Option<String>)> {
+fn calls(block: &str) -> Vec<Call<'_>> {
+    let call = |command, reply, is_later| Call { command, reply, is_later };
     if let Some(lines) = block.strip_prefix(PASTED) {
-        return lines.lines().map(|line| (line, None)).collect();
+        return lines.lines().map(|line| call(line, None, false)).collect();
     }
-    let mut calls: Vec<(&str, Option<String>)> = Vec::new();
-    for line in block.lines().take_while(|line| !line.starts_with('#')) {
-        if let Some(command) = line.strip_prefix(PROMPT) {
-            calls.push((command, Some(String::new())));
-        } else if let Some((_, Some(reply))) = calls.last_mut() {
+    let mut calls: Vec<Call<'_>> = Vec::new();
+    let mut is_later = false;
+    for line in block.lines() {
+        if line.starts_with('#') {
+            if block.contains(ROUNDS) {
+                break;
+            }
+            is_later = true;
+        } else if let Some(command) = line.strip_prefix(PROMPT) {
+            calls.push(call(command, Some(String::new()), std::mem::take(&mut is_later)));
+        } else if let Some(Call { reply: Some(reply), .. }) = calls.last_mut() {
             reply.push_str(line);
             reply.push('\n');
         }
@@ -75,18 +99,33 @@ fn calls(block: &str) -> Vec<(&str, Option<String>)> {
     calls
 }
 
-/// Numbers as long as a time become the word TIME; all numbers become N where chance decides.
+/// Numbers as long as a time become the word TIME, and ids of sales ID; all integers become N
+/// where chance decides.
 fn without_chance(text: &str, is_random: bool) -> String {
-    let masked = |number: &str| match number {
-        _ if number.len() == TIME_DIGITS => "TIME".to_owned(),
-        _ if is_random => "N".to_owned(),
-        _ => number.to_owned(),
-    };
     let line = |line: &str| match line.rsplit_once(NUMBER) {
-        Some((before, number)) => format!("{before}{NUMBER}{}\n", masked(number)),
-        None => format!("{line}\n"),
+        Some((before, _)) if is_random => format!("{before}{NUMBER}N\n"),
+        _ => format!("{}\n", masked(line)),
     };
     text.lines().map(line).collect()
+}
+
+fn masked(line: &str) -> String {
+    let mut words: Vec<String> = vec![String::new()];
+    for letter in line.chars() {
+        if !letter.is_ascii_alphanumeric() {
+            words.extend([letter.to_string(), String::new()]);
+        } else if let Some(word) = words.last_mut() {
+            word.push(letter);
+        }
+    }
+    let is_time = |w: &str| w.len() == TIME_DIGITS && w.bytes().all(|b| b.is_ascii_digit());
+    let is_id = |w: &str| w.len() == ID_DIGITS && w.bytes().all(|b| b.is_ascii_hexdigit());
+    let mask = |word: String| match word.as_str() {
+        word if is_time(word) => "TIME".to_owned(),
+        word if is_id(word) => "ID".to_owned(),
+        _ => word,
+    };
+    words.into_iter().map(mask).collect()
 }
 
 fn redis_cli(server: &Server, command: &str) -> String {
@@ -110,14 +149,19 @@ fn every_session_is_what_redis_cli_shows() {
         let path = &page.path;
         let server = Options::new().line("appendonly yes").start();
         for Session { calls, is_random } in sessions {
-            for (command, reply) in calls {
+            for Call { command, reply, is_later } in calls {
                 let Some(reply) = reply else {
                     assert_pasted(&server, command, path);
                     continue;
                 };
-                let shown = without_chance(&redis_cli(&server, command), is_random);
+                let shown = || without_chance(&redis_cli(&server, command), is_random);
                 let written = without_chance(&reply, is_random);
-                assert_eq!(shown, written, "{command} in {}", path.display());
+                let end = Instant::now() + if is_later { LATER } else { Duration::ZERO };
+                let mut found = shown();
+                while found != written && Instant::now() < end {
+                    found = shown();
+                }
+                assert_eq!(found, written, "{command} in {}", path.display());
             }
         }
         replayed.push(page.name());
