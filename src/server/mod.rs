@@ -26,6 +26,7 @@ pub(crate) mod data_set {
 /// The module as the server knows it: loading, commands and their descriptions, settings, INFO,
 /// and the server's events.
 pub mod module {
+    mod advice;
     mod config;
     mod dispatch;
     mod events;

@@ -15,6 +15,7 @@ mod command_info;
 mod commands;
 mod concurrency;
 mod conf_example;
+mod conf_restart;
 mod config;
 mod crash;
 mod deadlines;

@@ -41,6 +41,7 @@ macro_rules! required {
 }
 
 required! {
+    RedisModule_ACLCheckCommandPermissions
     RedisModule_Alloc
     RedisModule_Call
     RedisModule_CallReplyProto
@@ -55,11 +56,13 @@ required! {
     RedisModule_DefragCursorGet
     RedisModule_DefragCursorSet
     RedisModule_DefragShouldStop
+    RedisModule_DeleteKey
     RedisModule_DigestAddStringBuffer
     RedisModule_DigestEndSequence
     RedisModule_EmitAOF
     RedisModule_Free
     RedisModule_FreeCallReply
+    RedisModule_FreeModuleUser
     RedisModule_FreeServerInfo
     RedisModule_FreeString
     RedisModule_GetCommand
@@ -69,6 +72,7 @@ required! {
     RedisModule_GetDbIdFromOptCtx
     RedisModule_GetKeyNameFromIO
     RedisModule_GetKeyNameFromOptCtx
+    RedisModule_GetModuleUserFromUserName
     RedisModule_GetSelectedDb
     RedisModule_GetServerInfo
     RedisModule_InfoAddFieldCString
@@ -110,6 +114,7 @@ required! {
     RedisModule_StringPtrLen
     RedisModule_SubscribeToKeyspaceEvents
     RedisModule_SubscribeToServerEvent
+    RedisModule_ValueLength
 }
 
 const PANICKED: &str = "a callback failed inside; see the line before this one";
@@ -196,6 +201,11 @@ impl CallReply {
         self.0.is_null()
             || unsafe { api!(RedisModule_CallReplyType)(self.0) } as isize
                 == raw::REDISMODULE_REPLY_ERROR
+    }
+
+    /// Whether the server did not make the call.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.0.is_null()
     }
 
     /// As the server would send it; nothing if it is refused.

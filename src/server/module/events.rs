@@ -14,6 +14,7 @@ use redis_module::raw::{
     RedisModuleSwapDbInfo,
 };
 
+use super::advice;
 use crate::server::data_set::timer;
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{Ctx, Locked, ServerLock};
@@ -136,10 +137,11 @@ unsafe extern "C" fn flushed(
 /// How the server says that every database is emptied.
 const ALL_DATABASES: c_int = -1;
 
-/// A primary's data set begins to load, or it is there, or it was given up. The server empties its
+/// A log begins to load, whose transactions may be dropped. Or a primary's data set begins to load,
+/// or it is there, or it was given up. The server empties its
 /// own data before, or serves it until then, as it is set up.
 unsafe extern "C" fn loading(
-    _ctx: *mut RedisModuleCtx,
+    ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
     subevent: u64,
     _data: *mut c_void,
@@ -148,6 +150,10 @@ unsafe extern "C" fn loading(
         // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
         match subevent {
+            raw::REDISMODULE_SUBEVENT_LOADING_AOF_START => {
+                // SAFETY: the context is alive during the callback, and the lock is held.
+                advice::look_at_rights(unsafe { Ctx::new(ctx) });
+            }
             raw::REDISMODULE_SUBEVENT_LOADING_REPL_START => timer::begin_arrival(lock),
             raw::REDISMODULE_SUBEVENT_LOADING_ENDED => timer::complete_arrival(lock),
             raw::REDISMODULE_SUBEVENT_LOADING_FAILED => timer::abandon_arrival(lock),

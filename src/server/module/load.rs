@@ -1,6 +1,5 @@
 //! Setting the module up when the server loads it.
 
-use std::ffi::CStr;
 use std::os::raw::c_int;
 use std::panic;
 use std::ptr;
@@ -9,7 +8,7 @@ use redis_module::raw;
 pub use redis_module::{Context, RedisString, Status};
 
 use super::spec::Spec;
-use super::{config, events, info, register};
+use super::{advice, config, events, info, register};
 use crate::server::ffi::ctx::Ctx;
 use crate::server::ffi::{api, log};
 use crate::server::propagation::epoch;
@@ -66,9 +65,6 @@ const NAME_TAKEN: &str =
     second loadmodule line, also in the files that are included";
 const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
 
-const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs out the server may \
-    evict a sale with all its grants; set it to noeviction, or to a volatile one";
-
 /// Says why the server does not even begin: a module's name is all that it looks at first.
 pub(crate) fn name_is_taken() {
     log::warning(NAME_TAKEN);
@@ -121,9 +117,7 @@ fn set_up(
     sweeper::start(ctx.lock(), sweep);
     events::subscribe(ctx)?;
     fork_memory::follow(ctx);
-    if server_field(ctx, c"memory", c"maxmemory_policy", |policy| policy.starts_with(b"allkeys-")) {
-        log::warning(MAY_EVICT);
-    }
+    advice::give(ctx);
     Ok(())
 }
 
@@ -173,28 +167,11 @@ fn set_options(ctx: Ctx<'_>) {
     // SAFETY: the function takes nothing and only answers a constant.
     let known = known.map_or(0, |known| unsafe { known() });
     // Redis may give the same bits another meaning, so Valkey must be asked for by name.
-    if server_field(ctx, c"server", c"server_name", |name| name == b"valkey") {
+    let name = advice::server_field(ctx, c"server", c"server_name", |name| name == b"valkey");
+    if name == Some(true) {
         let valkey = VALKEY_SKIP_COMMAND_VALIDATION | VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
         options |= known & valkey;
     }
     // SAFETY: a living context is all that the call needs.
     unsafe { api!(RedisModule_SetModuleOptions)(ctx.raw(), options) };
-}
-
-/// Whether a field of the server's own INFO is there and `is` what is asked.
-fn server_field(
-    ctx: Ctx<'_>,
-    section: &CStr,
-    field: &CStr,
-    is: impl FnOnce(&[u8]) -> bool,
-) -> bool {
-    // SAFETY: the texts end in NUL, the field's text lives as long as the data, and the data is
-    // freed once.
-    unsafe {
-        let data = api!(RedisModule_GetServerInfo)(ctx.raw(), section.as_ptr());
-        let text = api!(RedisModule_ServerInfoGetFieldC)(data, field.as_ptr());
-        let answer = !text.is_null() && is(CStr::from_ptr(text).to_bytes());
-        api!(RedisModule_FreeServerInfo)(ctx.raw(), data);
-        answer
-    }
 }

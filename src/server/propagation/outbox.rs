@@ -56,7 +56,7 @@ impl<'c> Outbox<'c> {
 /// A stream that entries are appended to. What was appended is taken back when this is dropped
 /// before [`OpenStream::close`], unless another node has given it its ids.
 pub struct OpenStream<'s> {
-    key: *mut RedisModuleKey,
+    pub(super) key: *mut RedisModuleKey,
     stream: &'s Stream<'s>,
     /// The id of the first entry that was appended, if the stream chose it.
     first: Option<StreamId>,

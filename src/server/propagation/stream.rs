@@ -3,12 +3,15 @@
 //! Opening a stream whose time to live is over, making one, and asking about one can all run code
 //! of other modules, which may call any command. It is done while no sale is open.
 
-use std::ffi::CStr;
+use std::os::raw::c_int;
 
-use redis_module::raw;
+use redis_module::raw::{self, RedisModuleStreamID};
 
 use super::outbox::{NoStream, OpenStream, Stream};
 use crate::server::ffi::api::{bytes_of, CallReply};
+
+/// The least of all ids: the entry that makes a stream, and is deleted again, has it.
+const FIRST_ID: RedisModuleStreamID = RedisModuleStreamID { ms: 0, seq: 1 };
 
 /// Why entries can't be appended. Nothing of them is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +31,6 @@ pub type Wanted<'s> = [(Option<&'s Stream<'s>>, usize)];
 /// Streams once they are open.
 pub type OpenStreams<'s> = Vec<Option<OpenStream<'s>>>;
 
-/// Who makes a stream.
-#[derive(Clone, Copy)]
-enum Maker {
-    /// For all: the commands that make it are replicated.
-    Primary,
-    /// For itself: those that follow it do so, too.
-    Follower,
-}
-
 impl Stream<'_> {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the name lives as long as this struct and nobody changes it.
@@ -47,37 +41,34 @@ impl Stream<'_> {
         self.ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
     }
 
-    /// Makes an empty stream. Foreign code may run in it, and in the end there may be no stream.
-    /// The server would hand a command over after what foreign code calls in it: each is handed
-    /// over before it is called, so that replicas do all of it in the same order.
-    fn make(&self, by: Maker) {
-        let (ctx, name, xgroup) = (self.ctx.raw(), self.name.raw(), c"XGROUP".as_ptr());
-        let (group, last, mkstream) = (c"seckill".as_ptr(), c"$".as_ptr(), c"MKSTREAM".as_ptr());
-        let (create, destroy) = (c"CREATE".as_ptr(), c"DESTROY".as_ptr());
-        // `!` lets foreign code replicate what it calls, `A` and `R` withhold the command itself.
-        let (is_replicated, flags) = match by {
-            Maker::Primary => (true, [c"!ARcsccc", c"!ARcsc"]),
-            Maker::Follower => (false, [c"csccc", c"csc"]),
-        };
-        let [creating, destroying] = flags.map(CStr::as_ptr);
-        // SAFETY: loading looked for both.
-        let (replicate, call) = unsafe { (api!(RedisModule_Replicate), api!(RedisModule_Call)) };
-        // SAFETY: the name is alive and the formats name what follows them.
-        let created = CallReply(unsafe {
-            if is_replicated {
-                replicate(ctx, xgroup, c"csccc".as_ptr(), create, name, group, last, mkstream);
+    /// Makes an empty stream at a key that holds nothing. Nothing is replicated: who applies the
+    /// change whose entries come next makes the stream, too, so that a change of one sale is one
+    /// command. Foreign code may run in it, and in the end there may be entries of its own in the
+    /// stream, or something else at the key.
+    fn make(&self) {
+        let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
+        let (mut id, mut pair) = (FIRST_ID, [self.name.raw(); 2]);
+        // SAFETY: the name is alive as long as this struct, the key is open until it is closed, and
+        // the pair is one name and one value.
+        unsafe {
+            let key = api!(RedisModule_OpenKey)(self.ctx.raw(), self.name.raw(), mode);
+            let added = api!(RedisModule_StreamAdd)(key, 0, &mut id, pair.as_mut_ptr().cast(), 1);
+            if added as isize == raw::REDISMODULE_OK {
+                api!(RedisModule_StreamDelete)(key, &mut id);
             }
-            call(ctx, xgroup, creating, create, name, group, last, mkstream)
-        });
-        // A group that was there by now is not ours to destroy, and the stream may be gone.
-        if !created.is_refused() && self.open().is_ok() {
-            // SAFETY: as above.
-            drop(CallReply(unsafe {
-                if is_replicated {
-                    replicate(ctx, xgroup, c"csc".as_ptr(), destroy, name, group);
-                }
-                call(ctx, xgroup, destroying, destroy, name, group)
-            }));
+            api!(RedisModule_CloseKey)(key);
+        }
+    }
+
+    /// Removes the stream that [`Stream::make`] made for a change that is not made, unless foreign
+    /// code has appended to it: no other node has it. Foreign code may run in it.
+    fn unmake(&self) {
+        let Ok(open) = self.open() else { return };
+        // SAFETY: the key is open for writing and holds a stream.
+        unsafe {
+            if api!(RedisModule_ValueLength)(open.key) == 0 {
+                api!(RedisModule_DeleteKey)(open.key);
+            }
         }
     }
 
@@ -88,13 +79,17 @@ impl Stream<'_> {
     pub fn open_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'_>> {
         self.open()
             .or_else(|instead| {
-                if instead == NoStream::Nothing {
-                    self.make(Maker::Follower);
+                let is_missing = instead == NoStream::Nothing;
+                if is_missing {
+                    self.make();
                 }
-                match is_as_judged() {
-                    true => self.open(),
-                    false => Err(instead),
+                if is_as_judged() {
+                    return self.open();
                 }
+                if is_missing {
+                    self.unmake();
+                }
+                Err(instead)
             })
             .ok()
     }
@@ -107,7 +102,8 @@ impl Stream<'_> {
             let (ctx, name, stream) = (self.ctx.raw(), self.name.raw(), c"STREAM".as_ptr());
             api!(RedisModule_Call)(ctx, c"XINFO".as_ptr(), c"cs".as_ptr(), stream, name)
         });
-        takes(reply.proto(), count as u64)
+        // Without the command (rename-command) the entries are tried, and taken back if one fails.
+        reply.is_missing() || takes(reply.proto(), count as u64)
     }
 }
 
@@ -118,9 +114,15 @@ pub fn open_all<'s>(
     wanted: &Wanted<'s>,
     is_as_judged: impl FnOnce() -> bool,
 ) -> Result<OpenStreams<'s>, (usize, NotTaken)> {
-    ready(wanted)?;
-    if !is_as_judged() {
-        return Err((0, NotTaken::Changed));
+    let missing = missing(wanted)?;
+    missing.iter().for_each(|stream| stream.make());
+    let made = match is_as_judged() {
+        true => are_there(wanted),
+        false => Err((0, NotTaken::Changed)),
+    };
+    if let Err(why) = made {
+        missing.iter().for_each(|stream| stream.unmake());
+        return Err(why);
     }
     let mut open = OpenStreams::new();
     for (index, (stream, _)) in wanted.iter().enumerate() {
@@ -135,15 +137,15 @@ pub fn open_all<'s>(
     Ok(open)
 }
 
-/// Sees to it that each of the streams is there and takes so many entries; or says which is not.
-/// All are looked at before one is made. No sale may be open: foreign code may run in it.
-fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
-    let all = || wanted.iter().enumerate().filter_map(|(index, one)| Some((index, one.0?)));
+/// Looks whether each of the streams takes so many entries, or may be made and does then. Answers
+/// with those that are missing, or says which takes nothing. No sale may be open: foreign code may
+/// run in it.
+fn missing<'s>(wanted: &Wanted<'s>) -> Result<Vec<&'s Stream<'s>>, (usize, NotTaken)> {
     // A single entry is taken or not. Of more the first ones, taken back, would have raised the
     // stream's last id for nothing.
     let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
-    for (index, stream) in all() {
+    for (index, stream) in all(wanted) {
         match stream.open().map(drop) {
             Ok(()) if is_single || stream.has_room(count_for(stream, wanted)) => {}
             Err(NoStream::Nothing) if stream.is_named || !stream.is_in_cluster() => {
@@ -153,17 +155,22 @@ fn ready(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
             Ok(()) | Err(NoStream::Other) => return Err((index, NotTaken::Refused)),
         }
     }
-    if missing.is_empty() {
-        return Ok(());
-    }
-    missing.iter().for_each(|stream| stream.make(Maker::Primary));
-    // What foreign code did meanwhile is seen here.
-    all().try_for_each(|(index, stream)| match stream.open() {
+    Ok(missing)
+}
+
+/// Whether all streams are there, whatever foreign code did while some were made; or says which is
+/// not.
+fn are_there(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
+    all(wanted).try_for_each(|(index, stream)| match stream.open() {
         Ok(_) => Ok(()),
         Err(NoStream::Nothing) if stream.is_in_cluster() => Err((index, NotTaken::NotHere)),
         Err(NoStream::Nothing) => Err((index, NotTaken::Changed)),
         Err(NoStream::Other) => Err((index, NotTaken::Refused)),
     })
+}
+
+fn all<'w, 's>(wanted: &'w Wanted<'s>) -> impl Iterator<Item = (usize, &'s Stream<'s>)> + 'w {
+    wanted.iter().enumerate().filter_map(|(index, (stream, _))| Some((index, (*stream)?)))
 }
 
 /// How many entries one stream is to take in all.
