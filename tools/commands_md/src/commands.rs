@@ -11,6 +11,9 @@ use seckill::command::vocabulary::{Arg, Spec};
 use crate::language::Language;
 use crate::sessions;
 
+/// The elements of a grant row, as [`HEAD`] has them.
+pub const ROW: &str = "[seq, user, qty, state, at, deadline, req, epoch, round]";
+
 /// The page `docs/commands.md`, or `docs/zh/commands.md`.
 pub fn markdown(language: Language) -> String {
     let mut page = String::from(language.of(HEAD, HEAD_ZH));

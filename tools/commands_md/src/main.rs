@@ -5,6 +5,7 @@ mod json;
 mod language;
 mod reference;
 mod sessions;
+mod tables;
 
 use std::fs;
 use std::io;
@@ -12,22 +13,24 @@ use std::path::{Path, PathBuf};
 
 use language::Language;
 
-/// Each page and what belongs into it.
-fn pages() -> [(&'static str, String); 4] {
-    [
+/// Each file and what belongs into it.
+fn pages() -> Vec<(String, String)> {
+    let docs = [
         ("commands.md", commands::markdown(Language::English)),
         ("zh/commands.md", commands::markdown(Language::Chinese)),
         ("commands.json", json::text()),
         ("reference.md", reference::markdown()),
-    ]
+    ];
+    let clients = tables::files().into_iter().map(|(name, text)| (format!("clients/{name}"), text));
+    docs.into_iter().map(|(name, text)| (format!("docs/{name}"), text)).chain(clients).collect()
 }
 
 fn place(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
 fn main() -> io::Result<()> {
-    pages().into_iter().try_for_each(|(name, text)| fs::write(place(name), text))
+    pages().into_iter().try_for_each(|(name, text)| fs::write(place(&name), text))
 }
 
 #[cfg(test)]
@@ -35,10 +38,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_have_the_elements_that_the_page_names() {
+        assert!(commands::markdown(Language::English).contains(commands::ROW));
+    }
+
+    #[test]
     fn the_pages_are_up_to_date() {
         for (name, text) in pages() {
-            let stored = fs::read_to_string(place(name)).unwrap_or_default();
-            assert!(stored == text, "docs/{name} is stale: run `make docs` and commit it");
+            let stored = fs::read_to_string(place(&name)).unwrap_or_default();
+            assert!(stored == text, "{name} is stale: run `make docs` and commit it");
         }
     }
 }

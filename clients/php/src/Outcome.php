@@ -1,0 +1,30 @@
+<?php
+
+// Written from the module's own tables by `make docs`: change those, not this file.
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/** The first word of a reply: what a grab came to, or how a grant stands. */
+enum Outcome: string
+{
+    case Granted = 'GRANTED';
+    case Already = 'ALREADY';
+    case Replay = 'REPLAY';
+    case Overlimit = 'OVERLIMIT';
+    case Soldout = 'SOLDOUT';
+    case Short = 'SHORT';
+    case Notopen = 'NOTOPEN';
+    case Closed = 'CLOSED';
+    case Paused = 'PAUSED';
+    case Denied = 'DENIED';
+    case Busy = 'BUSY';
+    case Waiting = 'WAITING';
+    case Held = 'HELD';
+    case Sold = 'SOLD';
+    case Cancelled = 'CANCELLED';
+    case Expired = 'EXPIRED';
+    case Refunded = 'REFUNDED';
+    case Nogrant = 'NOGRANT';
+}

@@ -1,0 +1,50 @@
+<?php
+
+// Written from the module's own tables by `make docs`: change those, not this file.
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/** @internal */
+final class Tables
+{
+    /** The elements of a reply, by its first word; there may be more. */
+    public const FIELDS = [
+        'GRANTED' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs', 'available'],
+        'ALREADY' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
+        'REPLAY' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
+        'OVERLIMIT' => ['outcome', 'allowance'],
+        'SOLDOUT' => ['outcome', 'held'],
+        'SHORT' => ['outcome', 'available'],
+        'NOTOPEN' => ['outcome', 'opensInMs'],
+        'CLOSED' => ['outcome'],
+        'PAUSED' => ['outcome'],
+        'DENIED' => ['outcome'],
+        'BUSY' => ['outcome'],
+        'WAITING' => ['outcome', 'ticket', 'ahead', 'unitsAhead'],
+        'HELD' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'SOLD' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'CANCELLED' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'EXPIRED' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'REFUNDED' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'NOGRANT' => ['state', 'seq', 'qty', 'deadlineMs'],
+    ];
+    public const ROW = ['seq', 'user', 'qty', 'state', 'atMs', 'deadlineMs', 'req', 'epoch', 'round'];
+    public const EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
+    /** First words of errors that come however often one asks. */
+    public const MISTAKES = [
+        'AMBIGUOUS',
+        'CROSSSLOT',
+        'ERR',
+        'NOAUTH',
+        'NOPERM',
+        'NOSALE',
+        'NOSCRIPT',
+        'REQMISMATCH',
+        'SALEEXISTS',
+        'WRONGPART',
+        'WRONGPASS',
+        'WRONGTYPE',
+    ];
+}

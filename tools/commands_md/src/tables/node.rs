@@ -1,0 +1,66 @@
+//! `clients/node/tables.js` and the types of what it has.
+
+use std::fmt::Write;
+
+use super::{camel, lines, quoted, words, Tables, NO_GRANT};
+
+fn list(names: &[impl AsRef<str>]) -> String {
+    quoted(names.iter().map(|name| camel(name.as_ref())), "'")
+}
+
+pub fn script(tables: &Tables) -> String {
+    let mut text = format!("{HEAD}'use strict';\n\n");
+    let settled = list(&tables.settled);
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "exports.STATES = [{}];\n\
+         // The elements of a reply, by its first word; there may be more.\n\
+         exports.FIELDS = {{\n",
+        quoted(&tables.states, "'")
+    );
+    for (word, fields) in &tables.outcomes {
+        let _ = writeln!(text, "  {word}: [{}],", list(fields));
+    }
+    for word in tables.states.iter().chain(&[NO_GRANT]) {
+        let _ = writeln!(text, "  {word}: [{settled}],");
+    }
+    let _ = write!(
+        text,
+        "}};\nexports.ROW = [{}];\nexports.EVENT = [{}];\n\
+         // First words of errors that come however often one asks.\n\
+         exports.MISTAKES = [\n{}];\n",
+        list(&tables.row),
+        list(&tables.event),
+        lines(&tables.mistakes, "'", "  "),
+    );
+    text
+}
+
+pub fn types(tables: &Tables) -> String {
+    let mut text = String::from(HEAD);
+    let either =
+        |words: &[&str]| -> String { words.iter().map(|word| format!("\n  | '{word}'")).collect() };
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "export type State ={};\nexport type Outcome ={};\n\
+         /** What each outcome has beside itself. */\nexport interface Fields {{\n",
+        either(&tables.states),
+        either(&words(tables))
+    );
+    for (word, fields) in &tables.outcomes {
+        let field = |name: &String| match name.as_str() {
+            "state" => "state: State".to_owned(),
+            _ => format!("{}: number", camel(name)),
+        };
+        let fields: Vec<_> = fields.iter().skip(1).map(field).collect();
+        let _ = writeln!(text, "  {word}: {{{}}};", fields.join("; "));
+    }
+    text.push_str("}\n");
+    text
+}
+
+const HEAD: &str = "\
+// Written from the module's own tables by `make docs`: change those, not this file.
+";
