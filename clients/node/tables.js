@@ -28,9 +28,11 @@ exports.EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
 // First words of errors that come however often one asks.
 exports.MISTAKES = [
   'AMBIGUOUS',
+  'BUSYGROUP',
   'CROSSSLOT',
   'ERR',
   'NOAUTH',
+  'NOGROUP',
   'NOPERM',
   'NOSALE',
   'NOSCRIPT',

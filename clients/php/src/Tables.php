@@ -35,9 +35,11 @@ final class Tables
     /** First words of errors that come however often one asks. */
     public const MISTAKES = [
         'AMBIGUOUS',
+        'BUSYGROUP',
         'CROSSSLOT',
         'ERR',
         'NOAUTH',
+        'NOGROUP',
         'NOPERM',
         'NOSALE',
         'NOSCRIPT',

@@ -1,4 +1,5 @@
-"""Does for `make clients` what it is told, a JSON object a line, and tells what came of it."""
+"""Does for `make clients` what it is told, a JSON object a line, and tells what came of it: see
+clients/cases.md."""
 
 import asyncio
 import dataclasses
@@ -8,32 +9,16 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import redis.asyncio
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+import wrong
 
 import seckill
-
-
-class WrongSale(seckill.Sale):
-    """Asks again with another REQ when there was no answer: the mistake that the table must see."""
-
-    # The library below would repeat the call as it was.
-    retry = Retry(NoBackoff(), 0)
-
-    def grab(self, user: str, req: str = "", **more: Any) -> seckill.Answer:  # type: ignore[override]
-        self.calls.attempts = 1
-        for _ in range(5):
-            try:
-                return super().grab(user, req, **more)
-            except seckill.Unanswered:
-                req = ""
-        raise seckill.Unanswered("gave up", req)
 
 
 def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {**fields, "won": getattr(value, "won", None)}
+        fields["won"] = getattr(value, "won", None)
+        return {name: plain(field) for name, field in fields.items()}
     if hasattr(value, "_asdict"):
         return {name: plain(field) for name, field in value._asdict().items()}
     if isinstance(value, dict):
@@ -46,41 +31,85 @@ def plain(value: Any) -> Any:
     return value
 
 
-async def run(told: dict[str, Any], order: dict[str, Any]) -> Any:
-    client, call, key = order.pop("client"), order.pop("call"), order.pop("key")
+def raw(value: Any) -> Any:
+    """An argument as it was meant."""
+    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+
+
+async def settled(value: Any) -> Any:
+    return await value if asyncio.iscoroutine(value) else value
+
+
+async def orders(sale: Any, key: str, ack: bool = False, **order: Any) -> Any:
+    events = []
+    given = sale.orders(key, follow=False, **order)
+    async for one in given if isinstance(given, AsyncIterator) else later(given):
+        events.append(plain(one.event))
+        if ack:
+            await settled(one.ack())
+    return {"events": events}
+
+
+async def later(given: Iterator[Any]) -> AsyncIterator[Any]:
+    for one in given:
+        yield one
+
+
+async def run(told: dict[str, Any], client: Any, order: dict[str, Any], hook: Any) -> Any:
+    call, key = order.pop("call"), order.pop("key")
+    if call == "answer":
+        return seckill.answer(order["reply"])
     if call == "outbox":
-        entries = client.xrange(key)
-        entries = entries if isinstance(entries, list) else await entries
+        entries = await settled(client.xrange(key))
         return {"events": [seckill.decode(fields) for _, fields in entries]}
+    options = {name: order.pop(name) for name in ("timeout_ms", "attempts") if name in order}
     durable = seckill.Durable(**order.pop("durable")) if "durable" in order else None
-    if isinstance(order.get("user"), dict):
-        order["user"] = bytes.fromhex(order["user"]["hex"])
+    for name in {"user", "req"} & order.keys():
+        order[name] = raw(order[name])
     if "parts" in order:
         part, key = seckill.home(key, order.pop("parts"), order["user"])
         if call == "home":
             return {"part": part}
-    kind = {"async": seckill.AsyncSale, "wrong": WrongSale}.get(told["flavour"], seckill.Sale)
-    answer = getattr(kind(client, key, durable), call)(**order)
+    client = object() if order.pop("client", None) == "none" else client
+    kind = seckill.AsyncSale if told["flavour"] == "async" else seckill.Sale
+    kind = wrong.CLIENTS.get(told["flavour"], kind)
+    sale = kind(client, key, durable, on_attempt=hook, **options)
+    if call == "orders":
+        return await orders(sale, key, **order)
+    answer = getattr(sale, call)(**order)
     if isinstance(answer, AsyncIterator | Iterator):
         rows = list(answer) if isinstance(answer, Iterator) else [row async for row in answer]
         return {"count": len(rows), "first": plain(rows[0]), "last": plain(rows[-1])}
-    return await answer if asyncio.iscoroutine(answer) else answer
+    answer = await settled(answer)
+    return {} if answer is None else answer
+
+
+async def tell(told: dict[str, Any], client: Any, order: dict[str, Any]) -> dict[str, Any]:
+    attempts: list[Any] = []
+    try:
+        answer = plain(await run(told, client, order, lambda *said: attempts.append(said[:3])))
+    except seckill.SaleError as error:
+        answer = {"error": "SaleError", "code": error.code}
+    except seckill.Unanswered as error:
+        answer = {"error": "Unanswered", "req": plain(error.req), "lost": error.lost}
+    except TypeError:
+        answer = {"error": "TypeError"}
+    return {**answer, "attempts": attempts}
 
 
 async def main() -> None:
     told = json.loads(sys.argv[1])
-    kind = redis.asyncio.Redis if told["flavour"] == "async" else redis.Redis
-    more: Any = {"retry": WrongSale.retry} if told["flavour"] == "wrong" else {}
-    client = kind(port=told["port"], protocol=told["resp"], decode_responses=told["text"],
-                  encoding_errors="surrogateescape", **more)
+    place = redis.asyncio if told["flavour"] == "async" else redis
+    kind: Any = place.RedisCluster if told["cluster"] else place.Redis
+    client = kind(
+        host="127.0.0.1",
+        port=told["port"],
+        protocol=told["resp"],
+        decode_responses=told["text"],
+        encoding_errors="surrogateescape",
+    )
     for line in sys.stdin:
-        try:
-            answer = plain(await run(told, {"client": client, **json.loads(line)}))
-        except seckill.SaleError as error:
-            answer = {"error": "SaleError", "code": error.code}
-        except seckill.Unanswered as error:
-            answer = {"error": "Unanswered", "req": error.req}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(await tell(told, client, json.loads(line))), flush=True)
 
 
 asyncio.run(main())

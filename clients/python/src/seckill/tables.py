@@ -44,9 +44,11 @@ EVENT = "event sale data user req outbox split".split()
 # First words of errors that come however often one asks.
 MISTAKES = [
     "AMBIGUOUS",
+    "BUSYGROUP",
     "CROSSSLOT",
     "ERR",
     "NOAUTH",
+    "NOGROUP",
     "NOPERM",
     "NOSALE",
     "NOSCRIPT",

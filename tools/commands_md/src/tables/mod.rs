@@ -35,7 +35,8 @@ const NO_GRANT: &str = "NOGRANT";
 /// The code of an error that passes.
 const PASSES: &str = "TRYAGAIN";
 /// Codes of the server's own errors that don't pass.
-const SERVER_MISTAKES: [&str; 5] = ["CROSSSLOT", "NOAUTH", "NOPERM", "NOSCRIPT", "WRONGPASS"];
+const SERVER_MISTAKES: [&str; 7] =
+    ["BUSYGROUP", "CROSSSLOT", "NOAUTH", "NOGROUP", "NOPERM", "NOSCRIPT", "WRONGPASS"];
 /// Fields that have another name where a name says its unit.
 const UNITS: [(&str, &str); 4] = [
     ("deadline", "deadline_ms"),

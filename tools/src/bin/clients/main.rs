@@ -1,20 +1,26 @@
 //! Runs the client libraries of `clients/` against servers of its own: all that is in the table
-//! `clients/cases.json`, then the programs of `examples/clients/`, and with three of the libraries
-//! below them the whole work of the users of redis.conf.example. A library that is not here is a
-//! failure, unless it is named with --skip.
+//! `clients/cases.json`, a rush, then the programs of `examples/clients/`, and with three of the
+//! libraries below them the whole work of the users of redis.conf.example. A library that is not
+//! here is a failure, unless it is named with --skip.
 
 mod buy;
 mod driver;
+mod page;
+mod place;
 mod proxy;
+mod rush;
+mod slots;
 mod table;
 mod work;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use driver::{Client, Driver, CLIENTS, WRONG};
-use table::Place;
+use page::Results;
+use place::Place;
 
 /// Buys with real client libraries.
 #[derive(Parser)]
@@ -25,60 +31,108 @@ struct Options {
     /// Only this language or library, and of it only the table
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Keep what came of the table in this file
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+    /// Write these files, kept of all servers, into docs/clients.md, and do nothing else
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    page: Vec<PathBuf>,
 }
 
 fn main() -> ExitCode {
-    seckill_harness::program::exit(run(&Options::parse()))
+    let options = Options::parse();
+    seckill_harness::program::exit(match options.page.is_empty() {
+        true => run(&options),
+        false => page::write(&options.page),
+    })
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let place = Place::start(&seckill_harness::program::module_file(None)?)?;
-    println!("{}", place.title()?);
-    for client in &CLIENTS {
+    let module = seckill_harness::program::module_file(None)?;
+    let places = [Place::single(&module)?, Place::cluster(&module)?];
+    println!("{}", places[0].title()?);
+    let mut results = Results::of(places[0].title()?);
+    let mut failures = Vec::new();
+    for client in CLIENTS {
         let is_wanted = |only: &String| is_named(only, client.name, client.language);
         if options.only.as_ref().is_none_or(is_wanted)
             && may_run(options, client.name, client.language, client.present)?
         {
-            let failed = play(&place, client)?;
+            let place = &places[usize::from(client.cluster)];
+            let mut failed = play(place, client, &mut results)?;
+            if client.cluster {
+                let rushed = rush::play(place, client);
+                results.add(client, rush::NAME, rushed.is_ok());
+                failed.extend(rushed.err().map(|why| (rush::NAME.to_owned(), why)));
+            }
             let said: Vec<String> =
                 failed.iter().map(|(case, why)| format!("{case}: {why}")).collect();
-            if !said.is_empty() {
-                return Err(format!("{}:\n{}", client.title(), said.join("\n")));
+            match said.is_empty() {
+                true => println!("{}: OK", client.title()),
+                false => {
+                    println!("{}: FAILED\n{}", client.title(), said.join("\n"));
+                    failures.push(client.title());
+                }
             }
-            println!("{}: OK", client.title());
         }
+    }
+    if let Some(file) = &options.results {
+        results.save(file)?;
+    }
+    if !failures.is_empty() {
+        return Err(failures.join(", "));
+    }
+    let wrong = driver::wrong(WRONG[0], false);
+    if options.only.as_ref().is_none_or(|only| is_named(only, "wrong", ""))
+        && may_run(options, wrong.name, wrong.language, wrong.present)?
+    {
+        WRONG.iter().try_for_each(|flavour| catches(&places, flavour))?;
     }
     if options.only.is_some() {
         return Ok(());
-    }
-    if may_run(options, WRONG.name, WRONG.language, WRONG.present)? {
-        catches_the_wrong_client(&place)?;
     }
     buy::run(options)?;
     work::run(options)
 }
 
 /// The cases that failed, and why.
-fn play(place: &Place, client: &Client) -> Result<Vec<(String, String)>, String> {
+fn play(
+    place: &Place,
+    client: &Client,
+    results: &mut Results,
+) -> Result<Vec<(String, String)>, String> {
     let mut driver = Driver::start(client, place.port())?;
     let mut failed = Vec::new();
-    for (at, case) in table::cases()?.iter().enumerate() {
-        if let Err(why) = place.play(client, &mut driver, at, case) {
+    for (at, case) in table::cases()?.iter().enumerate().filter(|(_, case)| case.is_for(client)) {
+        let played = case.play(place, client, &mut driver, at);
+        results.add(client, &case.name, played.is_ok());
+        if let Err(why) = played {
             failed.push((case.name.clone(), why));
+            // One that still waits would take the answer for that to the next case.
+            driver = Driver::start(client, place.port())?;
         }
     }
     Ok(failed)
 }
 
-/// The table is worth something if a client that makes the common mistake fails where it must.
-fn catches_the_wrong_client(place: &Place) -> Result<(), String> {
-    let failed: Vec<String> = play(place, &WRONG)?.into_iter().map(|(case, _)| case).collect();
-    let cases = table::cases()?.into_iter().filter(|case| case.catches_the_wrong_client);
-    let expected: Vec<String> = cases.map(|case| case.name).collect();
-    if failed != expected {
-        return Err(format!("{} fails in {failed:?}, not in {expected:?}", WRONG.title()));
+/// The table is worth something if a client that leaves a rule out fails where it must.
+fn catches(places: &[Place; 2], flavour: &'static str) -> Result<(), String> {
+    let mut failed = Vec::new();
+    for place in places {
+        let client = driver::wrong(flavour, place.is_cluster);
+        failed.extend(
+            play(place, &client, &mut Results::default())?.into_iter().map(|(case, _)| case),
+        );
     }
-    println!("{}: fails in {} cases, as it must", WRONG.title(), failed.len());
+    let is_meant = |case: &table::Case| case.catches.iter().any(|name| name == flavour);
+    // In the order in which they are played.
+    let (single, cluster): (Vec<_>, Vec<_>) =
+        table::cases()?.into_iter().filter(is_meant).partition(|case| !case.cluster);
+    let expected: Vec<String> = single.into_iter().chain(cluster).map(|case| case.name).collect();
+    if failed != expected || expected.is_empty() {
+        return Err(format!("the wrong client {flavour} fails in {failed:?}, not in {expected:?}"));
+    }
+    println!("the wrong client {flavour}: fails in {} cases, as it must", failed.len());
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! A proxy between a client library and a server that breaks connections in the middle of a reply:
-//! the server has done what it was asked, and the client does not learn it.
+//! the server has done what it was asked, and the client does not learn it. It can also speak for
+//! a server that is no longer the right one, and add words to replies.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -13,93 +14,173 @@ use seckill_harness::process::lock;
 /// What is done between the server's reply and the end of the connection.
 pub type Then = Box<dyn FnOnce() + Send>;
 
-/// How often, and after how many bytes, replies to SECKILL commands break off.
+/// What happens to the calls of one step.
 #[derive(Default)]
-struct Cuts {
-    after: VecDeque<usize>,
-    then: Option<Then>,
+pub struct Trouble {
+    /// Replies to commands of ours break off after so many bytes, one after the other.
+    pub cut: VecDeque<usize>,
+    /// Done at the first cut, or at the first reply that is an error.
+    pub then: Option<Then>,
+    /// An error that connections get which were there before the first call.
+    pub sick: Option<String>,
+    /// Words that each reply gets at its end.
+    pub more_words: usize,
+    /// The newest connection that is sick, once there was a call.
+    pub sick_until: Option<u64>,
+}
+
+/// Shared by all proxies of a place.
+#[derive(Clone, Default)]
+pub struct Troubles {
+    now: Arc<Mutex<Trouble>>,
+    connections: Arc<AtomicU64>,
+}
+
+impl Troubles {
+    pub fn begin(&self, trouble: Trouble) {
+        *lock(&self.now) = trouble;
+    }
+
+    /// So many cuts did not happen; from now on all is well.
+    pub fn end(&self) -> usize {
+        std::mem::take(&mut *lock(&self.now)).cut.len()
+    }
 }
 
 /// A port of this machine that forwards to a server for as long as the program runs.
 pub struct Proxy {
     port: u16,
-    cuts: Arc<Mutex<Cuts>>,
+    server: Arc<AtomicU16>,
 }
 
 impl Proxy {
+    /// It forwards to no server yet.
+    ///
     /// # Errors
     /// A sentence when no port is free.
-    pub fn to(server: u16) -> Result<Proxy, String> {
+    pub fn new(troubles: &Troubles) -> Result<Proxy, String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
         let port = listener.local_addr().map_err(|e| e.to_string())?.port();
-        let cuts = Arc::<Mutex<Cuts>>::default();
-        let shared = Arc::clone(&cuts);
+        let proxy = Proxy { port, server: Arc::default() };
+        let (troubles, server) = (troubles.clone(), Arc::clone(&proxy.server));
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
+                let server = server.load(Ordering::SeqCst);
                 if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) {
-                    join(&near, &far, &shared);
+                    let id = troubles.connections.fetch_add(1, Ordering::SeqCst) + 1;
+                    join(
+                        &near,
+                        &far,
+                        Connection { id, asked: Arc::default(), troubles: troubles.clone() },
+                    );
                 }
             }
         });
-        Ok(Proxy { port, cuts })
+        Ok(proxy)
     }
 
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The next replies break off, each after so many bytes; `then` happens at the first of them.
-    pub fn cut(&self, after: impl IntoIterator<Item = usize>, then: Option<Then>) {
-        *lock(&self.cuts) = Cuts { after: after.into_iter().collect(), then };
-    }
-
-    /// So many cuts did not happen; from now on none does.
-    pub fn mend(&self) -> usize {
-        std::mem::take(&mut *lock(&self.cuts)).after.len()
+    /// New connections go there from now on.
+    pub fn lead_to(&self, server: u16) {
+        self.server.store(server, Ordering::SeqCst);
     }
 }
 
-fn join(near: &TcpStream, far: &TcpStream, cuts: &Arc<Mutex<Cuts>>) {
+#[derive(Clone)]
+struct Connection {
+    id: u64,
+    /// Whether a command of ours came over it.
+    asked: Arc<AtomicBool>,
+    troubles: Troubles,
+}
+
+fn join(near: &TcpStream, far: &TcpStream, connection: Connection) {
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
-    let asked = Arc::new(AtomicBool::new(false));
-    for is_reply in [false, true] {
-        let (from, to) = if is_reply { (far, near) } else { (near, far) };
-        let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
-        let (asked, cuts) = (Arc::clone(&asked), Arc::clone(cuts));
-        thread::spawn(move || match is_reply {
-            true => replies(from, to, &asked, &cuts),
-            false => requests(from, to, &asked),
-        });
-    }
+    let ends = [near, near, far, far].map(TcpStream::try_clone);
+    let [Ok(near), Ok(near_too), Ok(far), Ok(far_too)] = ends else { return };
+    let back = connection.clone();
+    thread::spawn(move || requests(near, far, &connection));
+    thread::spawn(move || replies(far_too, near_too, &back));
 }
 
-fn requests(mut from: TcpStream, mut to: TcpStream, asked: &AtomicBool) {
+fn requests(mut from: TcpStream, mut to: TcpStream, connection: &Connection) {
     let mut part = vec![0; 64 * 1024];
     while let Ok(bytes @ 1..) = from.read(&mut part) {
-        let is_ours = part[..bytes].windows(8).any(|word| word == b"SECKILL.");
-        asked.fetch_or(is_ours, Ordering::SeqCst);
-        if to.write_all(&part[..bytes]).is_err() {
+        let request = &part[..bytes];
+        let is_ours = request.windows(8).any(|word| word == b"SECKILL.");
+        connection.asked.fetch_or(is_ours, Ordering::SeqCst);
+        let passed = match is_ours.then(|| connection.sickness()).flatten() {
+            Some(error) => {
+                let reply = format!("-{error}\r\n").repeat(commands(request));
+                from.write_all(reply.as_bytes())
+            }
+            None => to.write_all(request),
+        };
+        if passed.is_err() {
             break;
         }
     }
     end(&from, &to);
 }
 
-fn replies(mut from: TcpStream, mut to: TcpStream, asked: &AtomicBool, cuts: &Mutex<Cuts>) {
+impl Connection {
+    fn sickness(&self) -> Option<String> {
+        let mut trouble = lock(&self.troubles.now);
+        let error = trouble.sick.clone()?;
+        let newest = self.troubles.connections.load(Ordering::SeqCst);
+        (self.id <= *trouble.sick_until.get_or_insert(newest)).then_some(error)
+    }
+}
+
+/// How many commands these bytes are.
+fn commands(mut request: &[u8]) -> usize {
+    let mut commands = 0;
+    let mut words = 0;
+    while let Some(end) = request.windows(2).position(|line| line == b"\r\n") {
+        let number = std::str::from_utf8(&request[1..end]).ok().and_then(|n| n.parse().ok());
+        let number: usize = number.unwrap_or(0);
+        let skipped = match request[0] {
+            b'*' => 0,
+            _ => number + 2,
+        };
+        match skipped {
+            0 => words = number,
+            _ => words -= 1,
+        }
+        commands += usize::from(words == 0);
+        request = request.get(end + 2 + skipped..).unwrap_or_default();
+    }
+    commands
+}
+
+fn replies(mut from: TcpStream, mut to: TcpStream, connection: &Connection) {
     let mut part = vec![0; 64 * 1024];
     // So many bytes may still pass, once a reply of ours has begun.
     let mut left = None;
     while let Ok(bytes @ 1..) = from.read(&mut part) {
-        if left.is_none() && asked.load(Ordering::SeqCst) {
-            left = lock(cuts).after.pop_front();
+        let mut reply = part[..bytes].to_vec();
+        let mut then = None;
+        if connection.asked.load(Ordering::SeqCst) {
+            let mut trouble = lock(&connection.troubles.now);
+            left = left.or_else(|| trouble.cut.pop_front());
+            reply = longer(reply, trouble.more_words);
+            if left.is_some_and(|left| left < reply.len()) || reply.starts_with(b"-") {
+                then = trouble.then.take();
+            }
         }
-        let passes = left.map_or(bytes, |left| left.min(bytes));
-        if to.write_all(&part[..passes]).is_err() {
+        let passes = left.map_or(reply.len(), |left| left.min(reply.len()));
+        let is_error = reply.starts_with(b"-");
+        if is_error {
+            then.take().into_iter().for_each(|then| then());
+        }
+        if to.write_all(&reply[..passes]).is_err() {
             break;
         }
         left = left.map(|left| left - passes);
-        if passes < bytes {
-            let then = lock(cuts).then.take();
+        if passes < reply.len() {
             then.into_iter().for_each(|then| then());
             break;
         }
@@ -107,7 +188,32 @@ fn replies(mut from: TcpStream, mut to: TcpStream, asked: &AtomicBool, cuts: &Mu
     end(&from, &to);
 }
 
+/// An array with so many more words.
+fn longer(reply: Vec<u8>, more: usize) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&reply);
+    let count = text.strip_prefix('*').and_then(|rest| rest.split_once("\r\n"));
+    match count.and_then(|(count, rest)| Some((count.parse::<usize>().ok()?, rest))) {
+        Some((count, rest)) if more > 0 => {
+            format!("*{}\r\n{rest}{}", count + more, "$3\r\nnew\r\n".repeat(more)).into_bytes()
+        }
+        _ => reply,
+    }
+}
+
 /// Fails when the other side was faster.
 fn end(from: &TcpStream, to: &TcpStream) {
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_counted() {
+        assert_eq!(
+            commands(b"*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n2\r\n"),
+            2
+        );
+    }
 }

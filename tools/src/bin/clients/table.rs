@@ -1,22 +1,24 @@
-//! The table of cases, `clients/cases.json`: what every client must tell, whatever breaks.
+//! The table of cases, `clients/cases.json`: what every client must tell, whatever breaks. Its words
+//! are explained in `clients/cases.md`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use seckill_harness::program::Server;
-use seckill_harness::wait::holds_in_time;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
 use crate::driver::{Client, Driver};
-use crate::proxy::{Proxy, Then};
+use crate::place::{run, Place};
+use crate::proxy::{Then, Trouble};
 
 /// One sale and what happens to it. `KEY` in a command is its key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     pub name: String,
-    /// Commands; `TIMES n` in front repeats one, with a running number for each `#`.
+    /// Commands, see [`Place::order`].
     setup: Vec<String>,
     #[serde(default)]
     steps: Vec<Step>,
@@ -26,9 +28,15 @@ pub struct Case {
     /// The sale of the storm is split into so many.
     #[serde(default)]
     parts: usize,
-    /// A client that makes a new REQ for each attempt must fail here, and nowhere else.
+    /// Played on a cluster, and only there.
     #[serde(default)]
-    pub catches_the_wrong_client: bool,
+    pub cluster: bool,
+    /// Wrong clients that must fail here, and nowhere else.
+    #[serde(default)]
+    pub catches: Vec<String>,
+    /// Languages whose compiler finds the mistake.
+    #[serde(default)]
+    pub not_for: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -42,12 +50,22 @@ struct Step {
     /// After so many bytes the replies to it break off, one after the other.
     #[serde(default)]
     cut: Vec<usize>,
-    /// Commands of somebody else, at the moment of the first cut.
+    /// An error that all connections of now get.
+    sick: Option<String>,
+    /// Words that each reply gets at its end.
+    #[serde(default)]
+    more_words: usize,
+    /// Commands of somebody else, at the moment of the first cut or error.
     #[serde(default)]
     then: Vec<String>,
     /// The replica does not answer meanwhile.
     #[serde(default)]
     stalled: bool,
+    /// The server does not answer meanwhile.
+    #[serde(default)]
+    frozen: bool,
+    /// The call must be over by then.
+    within_ms: Option<u64>,
     /// What the answer must have; other fields are not looked at.
     #[serde(default)]
     expect: Map<String, Value>,
@@ -65,44 +83,13 @@ fn whole() -> String {
 
 /// One more than the bytes of a reply to a GRAB that is granted.
 const CUTS: usize = 46;
+/// A server that hangs goes on so long after the call should have been over.
+const THAW_AFTER: Duration = Duration::from_secs(2);
 
-/// A server with a replica, and a way to it that breaks.
-pub struct Place {
-    server: Server,
-    replica: Server,
-    proxy: Proxy,
-}
-
-impl Place {
-    /// # Errors
-    /// A sentence that says what does not start.
-    pub fn start(module: &Path) -> Result<Place, String> {
-        let server = Server::start(module, &[])?;
-        let primary = format!("127.0.0.1 {}", server.port());
-        let replica = Server::start(module, &["--replicaof", &primary])?;
-        let port = server.port();
-        let is_there = || run::<i64>(port, "WAIT 1 1").is_ok_and(|replicas| replicas == 1);
-        match holds_in_time(is_there) {
-            true => Ok(Place { proxy: Proxy::to(port)?, server, replica }),
-            false => Err("The replica does not come.".into()),
-        }
-    }
-
-    pub fn port(&self) -> u16 {
-        self.proxy.port()
-    }
-
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// A sentence when it does not say.
-    pub fn title(&self) -> Result<String, String> {
-        let info: String = run(self.server.port(), "INFO server")?;
-        let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
-        Ok(match (said("valkey_version:"), said("redis_version:")) {
-            (Some(version), _) => format!("Valkey {version}"),
-            (None, version) => format!("Redis {}", version.unwrap_or_default()),
-        })
+impl Case {
+    /// Whether this client takes part in it.
+    pub fn is_for(&self, client: &Client) -> bool {
+        self.cluster == client.cluster && !self.not_for.iter().any(|name| name == client.language)
     }
 
     /// What is wrong with this client in this case, if something is.
@@ -111,145 +98,186 @@ impl Place {
     /// A sentence that says so.
     pub fn play(
         &self,
+        place: &Place,
         client: &Client,
         driver: &mut Driver,
         at: usize,
-        case: &Case,
     ) -> Result<(), String> {
-        let name = format!("{}:{at}:{}", client.title().replace(' ', "_"), self.server.pid());
-        let whole = format!("{}{name}", client.prefix);
-        // A case that failed may have left the server without memory.
-        self.prepare("CONFIG SET maxmemory 0", &whole)?;
-        for command in &case.setup {
-            self.prepare(command, &whole)?;
-        }
-        for step in &case.steps {
-            self.step(client, driver, step, &name, &whole)?;
-        }
-        match case.storm {
-            0 => Ok(()),
-            users => self.storm(driver, users, case.parts, [&name, &whole]),
-        }
-    }
-
-    fn prepare(&self, command: &str, key: &str) -> Result<(), String> {
-        let command = command.replace("KEY", key);
-        let Some((times, command)) = command.strip_prefix("TIMES ").and_then(|c| c.split_once(' '))
-        else {
-            return run::<redis::Value>(self.server.port(), &command).map(|_| ());
+        let title = client.title().replace(' ', "_");
+        let pid = place.servers.first().map_or(0, seckill_harness::program::Server::pid);
+        // Keys of a case share a slot.
+        let name = match place.is_cluster {
+            true => format!("{{{title}:{at}:{pid}}}"),
+            false => format!("{title}:{at}:{pid}"),
         };
-        let times: usize = times.parse().map_err(|e| format!("{times}: {e}"))?;
-        let mut connection = self.server.connect()?;
-        let mut pipe = redis::pipe();
-        for at in 0..times {
-            let words = command.replace('#', &at.to_string());
-            pipe.add_command(words_of(&words));
+        let key = format!("{}{name}", client.prefix);
+        // A case that failed may have left the server without memory.
+        place.order("CONFIG SET maxmemory 0", &key)?;
+        self.setup.iter().try_for_each(|command| place.order(command, &key))?;
+        self.steps.iter().try_for_each(|step| step.play(place, client, driver, [&name, &key]))?;
+        match self.storm {
+            0 => Ok(()),
+            users => storm(place, driver, users, self.parts, [&name, &key]),
         }
-        pipe.query::<redis::Value>(&mut connection)
-            .map(|_| ())
-            .map_err(|e| format!("{command}: {e}"))
     }
+}
 
-    fn step(
+impl Step {
+    fn play(
         &self,
+        place: &Place,
         client: &Client,
         driver: &mut Driver,
-        step: &Step,
-        name: &str,
-        whole: &str,
+        [name, key]: [&str; 2],
     ) -> Result<(), String> {
-        for command in &step.before {
-            self.prepare(command, whole)?;
-        }
-        let (port, key) = (self.server.port(), whole.to_owned());
-        let commands = step.then.clone();
-        let then: Then = Box::new(move || {
-            for command in commands {
-                if let Err(why) = run::<redis::Value>(port, &command.replace("KEY", &key)) {
-                    eprintln!("{why}");
-                }
-            }
-        });
-        let mut order = step.call.clone();
+        self.before.iter().try_for_each(|command| place.order(command, key))?;
+        let mut order = self.call.clone();
         order.entry("key").or_insert_with(|| json!("KEY"));
         let order = json!(order).to_string().replace("KEY", name);
-        self.proxy.cut(step.cut.iter().copied(), Some(then));
-        if step.stalled {
-            self.replica.freeze()?;
-        }
-        let answer = driver.ask(&order);
-        if step.stalled {
-            self.replica.thaw()?;
-        }
-        let (answer, unbroken) = (answer?, self.proxy.mend());
+        let (asked_then, then) = mpsc::channel();
+        let run_then: Then = Box::new(move || {
+            let (tell, done) = mpsc::channel::<()>();
+            // Until it is done the reply does not go on.
+            let _ = (asked_then.send(tell), done.recv());
+        });
+        place.troubles.begin(Trouble {
+            cut: self.cut.iter().copied().collect(),
+            then: (!self.then.is_empty()).then_some(run_then),
+            sick: self.sick.clone(),
+            more_words: self.more_words,
+            ..Trouble::default()
+        });
+        let began = Instant::now();
+        let answer = self.with_hangs(place, || {
+            driver.ask_while(&order, || {
+                let Ok(told) = then.try_recv() else { return Ok(()) };
+                let done = self.then.iter().try_for_each(|command| place.order(command, key));
+                drop(told);
+                done
+            })
+        });
+        let took = began.elapsed();
+        let (answer, unbroken) = (answer?, place.troubles.end());
         if unbroken > 0 {
             return Err(format!("{order}: {unbroken} replies did not break off, {answer}"));
         }
-        let mut expected = step.expect.clone();
+        if self.within_ms.is_some_and(|within| took > Duration::from_millis(within)) {
+            return Err(format!("{order}: took {} ms: {answer}", took.as_millis()));
+        }
+        let mut expected = self.expect.clone();
         if client.resends {
             expected.remove("lost");
+            expected.remove("attempts");
         }
-        let expected = json!(expected).to_string().replace("KEY", whole);
+        let expected = json!(expected).to_string().replace("KEY", key);
         let expected: Value = serde_json::from_str(&expected).unwrap_or_default();
         fits(&expected, &answer).map_err(|why| format!("{order}: {why} in {answer}"))?;
-        if step.status.is_empty() {
+        if self.status.is_empty() {
             return Ok(());
         }
-        let of = step.of.replace("KEY", whole);
-        let status: String = run(port, &format!("SECKILL.STATUS {of} JSON")).unwrap_or_default();
-        let status: Value = serde_json::from_str(&status).unwrap_or(Value::Null);
-        fits(&json!(step.status), &status).map_err(|why| format!("{order}: STATUS: {why}"))
+        let status = place.status(&self.of.replace("KEY", key))?;
+        fits(&json!(self.status), &status).map_err(|why| format!("{order}: STATUS: {why}"))
     }
 
-    /// Nobody is told anything else than what the sale knows of them.
-    fn storm(
+    /// Who is told to hang does until the call is over; the server not for ever.
+    fn with_hangs<T>(
         &self,
-        driver: &mut Driver,
-        users: usize,
-        parts: usize,
-        [name, whole]: [&str; 2],
-    ) -> Result<(), String> {
-        let mut told = BTreeSet::new();
-        for user in 0..users {
-            self.proxy.cut([user % CUTS], None);
-            let mut order = json!({"call": "grab", "key": name, "user": format!("user-{user}")});
-            if parts > 0 {
-                order["parts"] = json!(parts);
-            }
-            let answer = driver.ask(&order.to_string())?;
-            self.proxy.mend();
-            match (answer["won"].as_bool(), answer["outcome"].as_str(), answer["seq"].as_u64()) {
-                (Some(true), _, Some(seq)) => {
-                    told.insert((seq, format!("user-{user}"), 1));
+        place: &Place,
+        call: impl FnOnce() -> Result<T, String>,
+    ) -> Result<T, String> {
+        let server = place.primary()?;
+        if self.stalled {
+            place.replica().freeze()?;
+        }
+        if self.frozen {
+            server.freeze()?;
+        }
+        let (over, is_over) = mpsc::channel::<()>();
+        let answer = thread::scope(|scope| {
+            scope.spawn(move || {
+                let within = Duration::from_millis(self.within_ms.unwrap_or_default());
+                let _ = is_over.recv_timeout(within + THAW_AFTER);
+                if self.frozen {
+                    let _ = server.thaw();
                 }
-                (Some(false), Some("SOLDOUT"), _) => {}
-                _ => return Err(format!("{order}: {answer}")),
-            }
+            });
+            let answer = call();
+            drop(over);
+            answer
+        });
+        if self.stalled {
+            place.replica().thaw()?;
         }
-        let mut known = BTreeSet::new();
-        let keys = match parts {
-            0 => vec![whole.to_owned()],
-            _ => (0..parts).map(|part| format!("{whole}:{{p{part}}}")).collect(),
-        };
-        for key in keys {
-            let ask = format!("SECKILL.WINNERS {key} 0 COUNT 10000 STATE ALL");
-            let (_, rows): (u64, Vec<Vec<redis::Value>>) = run(self.server.port(), &ask)?;
-            let row = |row: &Vec<redis::Value>| {
-                Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?))
-            };
-            let rows: Option<Vec<(u64, String, u64)>> = rows.iter().map(row).collect();
-            known.extend(rows.ok_or("WINNERS is no list of grants")?);
-        }
-        if known == told {
-            return Ok(());
-        }
-        let (sold, heard) = (known.difference(&told), told.difference(&known));
-        Err(format!(
-            "sold but not told {:?}, told but not sold {:?}",
-            sold.collect::<Vec<_>>(),
-            heard.collect::<Vec<_>>()
-        ))
+        answer
     }
+}
+
+/// Nobody is told anything else than what the sale knows of them.
+fn storm(
+    place: &Place,
+    driver: &mut Driver,
+    users: usize,
+    parts: usize,
+    [name, key]: [&str; 2],
+) -> Result<(), String> {
+    let mut told = BTreeSet::new();
+    for user in 0..users {
+        place.troubles.begin(Trouble { cut: [user % CUTS].into(), ..Trouble::default() });
+        let mut order = json!({"call": "grab", "key": name, "user": format!("user-{user}")});
+        if parts > 0 {
+            order["parts"] = json!(parts);
+        }
+        let answer = driver.ask(&order.to_string())?;
+        place.troubles.end();
+        told.extend(heard(&order, &answer)?);
+    }
+    let keys = match parts {
+        0 => vec![key.to_owned()],
+        _ => (0..parts).map(|part| format!("{key}:{{p{part}}}")).collect(),
+    };
+    compare(place, &keys, &told)
+}
+
+/// A grant: its number, whose, how many units.
+pub type Grant = (u64, String, u64);
+
+/// What a buyer was told.
+///
+/// # Errors
+/// Something that nobody must be told in a storm.
+pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
+    let user = order["user"].as_str().unwrap_or_default().to_owned();
+    match (answer["won"].as_bool(), answer["outcome"].as_str(), answer["seq"].as_u64()) {
+        (Some(true), _, Some(seq)) => Ok(Some((seq, user, 1))),
+        (Some(false), Some("SOLDOUT"), _) => Ok(None),
+        _ => Err(format!("{order}: {answer}")),
+    }
+}
+
+/// Whether those that were told are those that the sales have.
+///
+/// # Errors
+/// A sentence with the differences.
+pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for key in keys {
+        let ask = format!("SECKILL.WINNERS {key} 0 COUNT 10000 STATE ALL");
+        let (_, rows): (u64, Vec<Vec<redis::Value>>) = run(place.port_of(key)?, &ask)?;
+        let row = |row: &Vec<redis::Value>| {
+            Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?))
+        };
+        let rows: Option<Vec<Grant>> = rows.iter().map(row).collect();
+        known.extend(rows.ok_or("WINNERS is no list of grants")?);
+    }
+    if known == *told {
+        return Ok(());
+    }
+    let (sold, heard) = (known.difference(told), told.difference(&known));
+    Err(format!(
+        "sold but not told {:?}, told but not sold {:?}",
+        sold.collect::<Vec<_>>(),
+        heard.collect::<Vec<_>>()
+    ))
 }
 
 /// # Errors
@@ -257,21 +285,6 @@ impl Place {
 pub fn cases() -> Result<Vec<Case>, String> {
     let text = include_str!("../../../../clients/cases.json");
     serde_json::from_str(text).map_err(|e| format!("clients/cases.json: {e}"))
-}
-
-fn run<T: redis::FromRedisValue>(port: u16, command: &str) -> Result<T, String> {
-    let answer = redis::Client::open(format!("redis://127.0.0.1:{port}/"))
-        .and_then(|client| client.get_connection())
-        .and_then(|mut connection| words_of(command).query(&mut connection));
-    answer.map_err(|e| format!("{command}: {e}"))
-}
-
-fn words_of(command: &str) -> redis::Cmd {
-    let mut cmd = redis::Cmd::new();
-    command.split(' ').for_each(|word| {
-        cmd.arg(word);
-    });
-    cmd
 }
 
 fn number(value: &redis::Value) -> Option<u64> {

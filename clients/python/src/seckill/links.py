@@ -1,0 +1,219 @@
+"""Connections to what a client of redis-py is connected to, kept beside the client's own ones: so
+time-outs, retries and the map of a cluster are those of a call, and the client stays as it is."""
+
+import inspect
+import os
+import time
+from collections import defaultdict
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import redis
+import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.crc import key_slot
+from redis.retry import Retry
+
+from .tables import MISTAKES
+
+Address = tuple[str, int] | None  # None: where the client itself connects to.
+SINGLE, CLUSTER = redis.Redis, redis.RedisCluster
+ASYNC_SINGLE, ASYNC_CLUSTER = redis.asyncio.Redis, redis.asyncio.RedisCluster
+PIPELINES = (redis.client.Pipeline, redis.asyncio.client.Pipeline)
+REDIRECTS = 5
+# These say that the server is not, or no longer, the one to ask.
+DROPPING = ("READONLY", "LOADING", "MASTERDOWN")
+# redis-py takes these words from the text, and tells them by class.
+CODES = {
+    "ReadOnlyError": "READONLY",
+    "BusyLoadingError": "LOADING",
+    "MasterDownError": "MASTERDOWN",
+    "MovedError": "MOVED",
+    "AskError": "ASK",
+    "TryAgainError": "TRYAGAIN",
+    "OutOfMemoryError": "OOM",
+    "ClusterDownError": "CLUSTERDOWN",
+    "ClusterCrossSlotError": "CROSSSLOT",
+    "NoPermissionError": "NOPERM",
+    "AuthenticationError": "NOAUTH",
+    "NoScriptError": "NOSCRIPT",
+    "ExecAbortError": "EXECABORT",
+}
+PASSING = ("TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS", "UNBLOCKED")
+# Error replies, of which some are connection errors to redis-py.
+ERRORS = (redis.ResponseError, redis.BusyLoadingError, redis.AuthenticationError)
+# What a connection takes by itself; the rest of a pool's options is about the pool.
+NOT_OURS = (
+    "maint_notifications",
+    "oss_cluster_maint",
+    "orig_",
+    "response_callbacks",
+    "retry",
+    "health_check_interval",
+    "event_dispatcher",
+    "himport_registry",
+)
+
+
+def code_of(error: Exception) -> str:
+    """The first word of an error reply, as the server said it."""
+    if code := getattr(error, "status_code", None) or CODES.get(type(error).__name__):
+        return str(code)
+    # redis-py cuts ERR off, and what is left may begin with a word in capitals, too.
+    word = str(error).split(" ", 1)[0]
+    return word if word in MISTAKES or word in PASSING else "ERR"
+
+
+async def _wait(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+class Links:
+    """Of one client; `of` finds them."""
+
+    _all: ClassVar["WeakKeyDictionary[Any, Links]"] = WeakKeyDictionary()
+
+    def __init__(self, client: Any):
+        self.is_async = isinstance(client, (ASYNC_SINGLE, ASYNC_CLUSTER))
+        self.is_cluster = isinstance(client, (CLUSTER, ASYNC_CLUSTER))
+        self.idle: dict[Any, list[Any]] = defaultdict(list)
+        self.slots: dict[int, tuple[str, int]] = {}
+        self.seeds: list[tuple[str, int]] = []
+        self.remap = None
+        if self.is_cluster:
+            nodes = list(client.nodes_manager.startup_nodes.values()) + client.get_nodes()
+            self.seeds = list(dict.fromkeys((node.host, int(node.port)) for node in nodes))
+            self.remap = client.nodes_manager.address_remap
+        if isinstance(client, ASYNC_CLUSTER):
+            self.kind, options = nodes[0].connection_class, dict(nodes[0].connection_kwargs)
+        elif self.is_cluster:
+            pool = client.get_redis_connection(client.get_default_node()).connection_pool
+            # This one is the client's own method, and would keep the client for ever.
+            self.kind, options = pool.connection_class, {**pool.connection_kwargs}
+            options["redis_connect_func"] = None
+        else:
+            pool = client.connection_pool
+            self.kind, options = pool.connection_class, pool.connection_kwargs
+        self.options = {
+            name: value for name, value in options.items() if not name.startswith(NOT_OURS)
+        }
+        retry = redis.asyncio.retry.Retry if self.is_async else Retry
+        self.options.update(retry=retry(NoBackoff(), 0), health_check_interval=0)
+        if "maint_notifications_config" in inspect.signature(redis.Connection).parameters:
+            self.options["maint_notifications_config"] = None
+
+    @classmethod
+    def of(cls, client: Any) -> "Links":
+        kinds = (SINGLE, CLUSTER, ASYNC_SINGLE, ASYNC_CLUSTER)
+        if not isinstance(client, kinds) or isinstance(client, PIPELINES):
+            raise TypeError(
+                "a client of redis-py is needed: Redis or RedisCluster, of redis or of "
+                f"redis.asyncio, not {type(client).__name__}"
+            )
+        if (found := cls._all.get(client)) is None:
+            found = cls._all[client] = cls(client)
+        return found
+
+    async def send(self, key: bytes, commands: list[tuple[Any, ...]], seconds: float) -> list[Any]:
+        """The replies, errors being values, over one connection to the node that has the key."""
+        deadline = time.monotonic() + seconds
+        slot, asking = key_slot(key) if self.is_cluster else 0, False
+        address = await self._node(slot, deadline)
+        for redirect in range(REDIRECTS + 1):
+            try:
+                replies = await self._exchange(address, commands, asking, deadline)
+            except BaseException:
+                self.slots.clear()
+                raise
+            # An error of GRAB: what came behind it went to the wrong node as well.
+            code = code_of(replies[0]) if isinstance(replies[0], Exception) else ""
+            if code in (*DROPPING, "CLUSTERDOWN"):
+                self.slots.clear()
+            asking = code == "ASK"
+            if not self.is_cluster or code not in ("MOVED", "ASK") or redirect == REDIRECTS:
+                return list(replies)
+            host, _, port = str(replies[0]).split()[-1].rpartition(":")
+            address = self._place(host or (address or ("", 0))[0], port)
+            if code == "MOVED":
+                self.slots[slot] = address
+        raise AssertionError("the last redirect returns")
+
+    async def _exchange(
+        self, address: Address, commands: Any, asking: bool, deadline: float
+    ) -> Any:
+        # A process that was forked has connections of its own.
+        idle = self.idle[os.getpid(), address]
+        connection = idle.pop() if idle else self._connection(address, deadline)
+        try:
+            self._limit(connection, deadline)
+            await _wait(connection.connect())
+            ask = [("ASKING",)] if asking else []
+            sent = [words for command in commands for words in (*ask, command)]
+            self._limit(connection, deadline)
+            packed = connection.pack_commands(sent)
+            await _wait(connection.send_packed_command(packed, check_health=False))
+            replies = []
+            for words in sent:
+                self._limit(connection, deadline)
+                try:
+                    reply = await _wait(connection.read_response(disable_decoding=True))
+                except ERRORS as error:
+                    reply = error
+                if words != ("ASKING",):
+                    replies.append(reply)
+        except BaseException:
+            await self._drop(connection, idle)
+            raise
+        if any(isinstance(reply, Exception) and code_of(reply) in DROPPING for reply in replies):
+            await self._drop(connection, idle)
+        else:
+            idle.append(connection)
+        return replies
+
+    def _connection(self, address: Address, deadline: float) -> Any:
+        left = max(deadline - time.monotonic(), 0.001)
+        options = {**self.options, "socket_timeout": left, "socket_connect_timeout": left}
+        if address:
+            options["host"], options["port"] = address
+        return self.kind(**options)
+
+    def _limit(self, connection: Any, deadline: float) -> None:
+        """What is left, for the next step. (Over asyncio the caller cancels the whole.)"""
+        if (left := deadline - time.monotonic()) <= 0:
+            raise redis.TimeoutError("no time is left")
+        if not self.is_async:
+            connection.socket_timeout = connection.socket_connect_timeout = left
+            if connection._sock:
+                connection._sock.settimeout(left)
+
+    async def _drop(self, connection: Any, idle: list[Any]) -> None:
+        gone, idle[:] = [connection, *idle], []
+        for connection in gone:
+            # Without waiting for it: the caller has no time left, or is being cancelled.
+            await _wait(connection.disconnect(*([True] if self.is_async else [])))
+
+    async def _node(self, slot: int, deadline: float) -> Address:
+        """Who has the slot. Asked of one node after the other where it is not known."""
+        if not self.is_cluster or slot in self.slots:
+            return self.slots.get(slot)
+        why: Exception = redis.ConnectionError("no node of the cluster is known")
+        for at, seed in enumerate(list(self.seeds)):
+            now = time.monotonic()
+            part = now + (deadline - now) / (len(self.seeds) - at)
+            try:
+                told = (await self._exchange(seed, [("CLUSTER", "SLOTS")], False, part))[0]
+                if isinstance(told, Exception):
+                    raise told
+                for first, last, (host, port, *_), *_ in told:
+                    place = self._place(host.decode() if host else seed[0], port)
+                    self.slots.update(dict.fromkeys(range(first, last + 1), place))
+                if slot in self.slots:
+                    self.seeds = list(dict.fromkeys([*self.slots.values(), *self.seeds]))
+                    return self.slots[slot]
+            except (redis.RedisError, OSError, ValueError, TypeError) as error:
+                why = error
+        raise why
+
+    def _place(self, host: str, port: Any) -> tuple[str, int]:
+        place = (host, int(port))
+        return self.remap(place) if self.remap else place

@@ -1,0 +1,142 @@
+"""What a worker has to do: the entries of an outbox, given out by a consumer group."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .words import Event, SaleError, Text, Unanswered, decode, text
+
+if TYPE_CHECKING:
+    from .sale import AsyncSale
+
+COUNT = 100
+Entry = tuple[str, Event | None]
+
+
+class Order(NamedTuple):
+    """An entry to act on; no event: it was trimmed before anybody read it. `ack` when it is done;
+    over asyncio that is awaited. It may come twice: (id, epoch, rev) in the data tell."""
+
+    id: str
+    event: Event | None
+    ack: Callable[[], Any]
+
+
+class Reader:
+    """First what this name has pending, then what others have left, then new entries."""
+
+    def __init__(
+        self,
+        sale: "AsyncSale",
+        stream: Text,
+        group: Text,
+        name: Text,
+        idle_ms: int,
+        block_ms: int | None,
+    ):
+        for what, value in (("stream", stream), ("group", group), ("name", name)):
+            if not isinstance(value, str | bytes):
+                raise TypeError(f"{what} must be str or bytes, not {type(value).__name__}")
+        self.sale, self.stream, self.group, self.name = sale, stream, group, name
+        self.idle_ms, self.block_ms = idle_ms, block_ms
+        self.last: str | None = "0"  # Of those pending of this name; None: there are no more.
+        self.claim: str | None = "0-0"  # Where to go on claiming; None: not now.
+        self.claimed_at = time.monotonic()
+        self.given = "0"
+        self.trimmed: set[str] = set()
+
+    async def ack(self, identity: str) -> None:
+        await self._call("XACK", "XACK", self.stream, self.group, identity)
+
+    async def batch(self) -> list[Entry]:
+        """The next entries; empty if there is none now."""
+        while True:
+            try:
+                return await self._pending() or await self._left() or await self._new()
+            except SaleError as error:
+                if error.code != "NOGROUP":
+                    raise
+                await self._make_group()
+            except Unanswered:
+                # What the lost reply had is pending of this name.
+                self.last = self.given
+                if self.block_ms is None:
+                    raise
+
+    async def _make_group(self) -> None:
+        words = ("XGROUP", "CREATE", self.stream, self.group, "0", "MKSTREAM")
+        try:
+            await self._call("XGROUP", *words)
+        except SaleError as error:
+            if error.code != "BUSYGROUP":
+                raise
+
+    async def _pending(self) -> list[Entry]:
+        while self.last is not None:
+            if entries := self._told(await self._group_read(self.last)):
+                self.last = self.given = entries[-1][0]
+                self.trimmed.update(identity for identity, event in entries if event is None)
+                return entries
+            self.last = None
+        return []
+
+    async def _left(self) -> list[Entry]:
+        if self.claim is None and (time.monotonic() - self.claimed_at) * 1000 >= self.idle_ms:
+            self.claim = "0-0"
+        while self.claim is not None:
+            command = (
+                "XAUTOCLAIM",
+                self.stream,
+                self.group,
+                self.name,
+                self.idle_ms,
+                self.claim,
+                "COUNT",
+                COUNT,
+            )
+            cursor, entries, *trimmed = await self._call("XAUTOCLAIM", *command)
+            self.claim, self.claimed_at = text(cursor), time.monotonic()
+            if self.claim == "0-0":
+                self.claim = None
+            gone = {text(identity) for identity in (trimmed[0] if trimmed else [])}
+            # Those that this name had pending were given before.
+            gone, self.trimmed = gone - self.trimmed, self.trimmed - gone
+            if found := [*map(_entry, entries), *((identity, None) for identity in sorted(gone))]:
+                return found
+        return []
+
+    async def _new(self) -> list[Entry]:
+        block = ("BLOCK", self.block_ms) if self.block_ms is not None else ()
+        if entries := self._told(await self._group_read(">", *block)):
+            self.given = entries[-1][0]
+        return entries
+
+    async def _group_read(self, after: str, *block: Any) -> Any:
+        command = (
+            "XREADGROUP",
+            "GROUP",
+            self.group,
+            self.name,
+            "COUNT",
+            COUNT,
+            *block,
+            "STREAMS",
+            self.stream,
+            after,
+        )
+        return await self._call("XREADGROUP", *command, wait_ms=int(block[1]) if block else 0)
+
+    def _told(self, reply: Any) -> list[Entry]:
+        if not reply:
+            return []
+        # A map in RESP3.
+        entries = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
+        return [_entry(entry) for entry in entries]
+
+    async def _call(self, name: str, *command: Any, wait_ms: int = 0) -> Any:
+        return (await self.sale.ask(name, lambda told: told, "", [command], wait_ms))[0]
+
+
+def _entry(entry: Any) -> Entry:
+    identity, fields = entry
+    return text(identity), decode(fields) if fields else None

@@ -1,0 +1,334 @@
+"""The calls of one sale, over a synchronous or an asynchronous client."""
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import redis
+from redis.crc import key_slot
+
+from .links import ERRORS, Links, code_of
+from .orders import Order, Reader
+from .tables import MISTAKES, Outcome, Settled
+from .words import (
+    UTF8,
+    Answer,
+    Durable,
+    MultiAnswer,
+    Place,
+    Row,
+    SaleError,
+    Text,
+    Unanswered,
+    User,
+    answer,
+    answers,
+    row,
+    text,
+)
+
+T = TypeVar("T")
+P = ParamSpec("P")
+PAUSE_S = 0.05
+# What an attempt was: the command, the first word that came or LOST, attempts lost so far, its ms.
+OnAttempt = Callable[[str, str, int, float], Any]
+
+
+def _id(name: str, value: Any, optional: bool = False) -> Any:
+    if not isinstance(value, str | bytes) and not (optional and value is None):
+        raise TypeError(f"{name} must be str or bytes, not {type(value).__name__}")
+    return value
+
+
+def _number(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be int, not {type(value).__name__}")
+    return value
+
+
+def _bytes(word: Any) -> bytes:
+    return word if isinstance(word, bytes) else str(word).encode(*UTF8)
+
+
+class AsyncSale:
+    """One sale, over a client of redis.asyncio. `timeout_ms`: of a call with all its attempts."""
+
+    def __init__(
+        self,
+        client: Any,
+        key: Text,
+        durable: Durable | None = None,
+        *,
+        timeout_ms: int = 2000,
+        attempts: int = 5,
+        on_attempt: OnAttempt | None = None,
+    ):
+        self.links, self.key = Links.of(client), _id("key", key)
+        if durable is not None and not isinstance(durable, Durable):
+            raise TypeError(f"durable must be a Durable, not {type(durable).__name__}")
+        keys = [_bytes(key), _bytes(durable.mark if durable else key)]
+        if self.links.is_cluster and len(set(map(key_slot, keys))) > 1:
+            raise TypeError("in a cluster the mark must be in the sale's slot: use {...}")
+        self.client, self.durable, self.on_attempt = client, durable, on_attempt
+        self.timeout_ms, self.attempts = timeout_ms, max(_number("attempts", attempts), 1)
+        _number("timeout_ms", timeout_ms)
+
+    async def grab(
+        self, user: Text, req: Text | None = None, qty: int | None = None, upto: int | None = None
+    ) -> Answer[Outcome]:
+        """Asks for units with one REQ for all attempts: the order's, or one that is made here."""
+        units = self._qty(qty) if upto is None else ["UPTO", _number("upto", upto)]
+        return await self._change("GRAB", user, req or secrets.token_hex(16), *units)
+
+    async def wait(
+        self,
+        user: Text,
+        req: Text | None = None,
+        qty: int | None = None,
+        until_ms: int | None = None,
+    ) -> Answer[Outcome]:
+        """The same, and joins the waiting list where nothing is left."""
+        until = [] if until_ms is None else ["UNTIL", _number("until_ms", until_ms)]
+        words = [*self._qty(qty), "WAIT", *until]
+        return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
+
+    async def confirm(
+        self, user: Text, req: Text | None = None, reclaim: bool = False
+    ) -> Answer[Settled]:
+        return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim])
+
+    async def cancel(self, user: Text, req: Text | None = None) -> Answer[Settled]:
+        return await self._change("CANCEL", user, req)
+
+    async def extend(self, user: Text, ms: int, req: Text | None = None) -> Answer[Settled]:
+        return await self._change("EXTEND", user, req, _number("ms", ms))
+
+    async def refund(self, user: Text, req: Text | None = None) -> Answer[Settled]:
+        return await self._change("REFUND", user, req)
+
+    async def mgrab(
+        self,
+        user: Text,
+        others: Sequence[Text],
+        req: Text | None = None,
+        qty: int | Sequence[int] | None = None,
+    ) -> MultiAnswer:
+        """Units of this sale and of others in its slot, all or none. qty: one for all, or each."""
+        keys = [self.key, *(_id("a key", other) for other in others)]
+        each = [qty] if qty is None or isinstance(qty, int) else qty
+        units = [] if each in ([None], [1]) else ["QTY", *(_number("qty", n) for n in each)]
+        named = _id("req", req, True) or secrets.token_hex(16)
+        command = ["SECKILL.MGRAB", _id("user", user), len(keys), *keys, *units, "REQ", named]
+        return cast(MultiAnswer, await self._sure("MGRAB", answers, command, text(named)))
+
+    async def status(self) -> dict[str, Any]:
+        return dict(await self._read("STATUS", json.loads, "JSON"))
+
+    async def user(self, user: Text) -> User:
+        return cast(
+            User,
+            await self._read(
+                "USER",
+                lambda told: User(told[0], text(told[1]), [row(grant) for grant in told[2]]),
+                _id("user", user),
+            ),
+        )
+
+    async def place(self, user: Text) -> Place | None:
+        """Where the user stands on the waiting list; None: not on it, so ask `user`."""
+
+        def read(told: Any) -> Place | None:
+            return Place(*told[1:4]) if text(told[0]) == "WAITING" else None
+
+        return cast(Place | None, await self._read("PLACE", read, _id("user", user)))
+
+    async def page(self, state: str, after: int) -> tuple[int | None, list[Row]]:
+        after, rows, *_ = await self._read("WINNERS", list, after, "COUNT", 1000, "STATE", state)
+        return after or None, [row(grant) for grant in rows]
+
+    async def winners(self, state: str = "LIVE", after: int | None = 0) -> AsyncIterator[Row]:
+        while after is not None:
+            after, rows = await self.page(state, after)
+            for found in rows:
+                yield found
+
+    async def orders(
+        self,
+        stream: Text,
+        group: Text,
+        name: Text,
+        *,
+        idle_ms: int = 60_000,
+        block_ms: int = 1000,
+        follow: bool = True,
+    ) -> AsyncIterator[Order]:
+        """What is to be done for this sale's entries; acknowledge each with `await order.ack()`."""
+        reader = Reader(self, stream, group, name, idle_ms, block_ms if follow else None)
+        while (batch := await reader.batch()) or follow:
+            for identity, event in batch:
+                yield Order(identity, event, partial(reader.ack, identity))
+
+    def _qty(self, qty: int | None) -> list[Any]:
+        # One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+        return [] if qty is None or _number("qty", qty) == 1 else ["QTY", qty]
+
+    async def _read(self, name: str, read: Callable[[Any], T], *words: Any) -> T:
+        command = [f"SECKILL.{name}", self.key, *words]
+        return (await self.ask(name, read, "", [command]))[0]
+
+    async def _change(self, name: str, user: Text, req: Text | None, *more: Any) -> Answer[Any]:
+        given = ["REQ", req] if _id("req", req, True) else []
+        command = [f"SECKILL.{name}", self.key, _id("user", user), *more, *given]
+        return cast(Answer[Any], await self._sure(name, answer, command, text(req or "")))
+
+    async def _sure(self, name: str, read: Callable[[Any], Any], command: Any, req: str) -> Any:
+        """Durable: the repeated call shows that this server has the grant, and the INCR comes after
+        it, so the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)"""
+        told, _, lost = await self.ask(name, read, req, [command])
+        grants = told.grants if isinstance(told, MultiAnswer) else [told]
+        if self.durable and any(grant.seq and grant.state for grant in grants):
+            mark, replicas, timeout_ms = self.durable
+            both = [command, ("INCR", mark), ("WAIT", replicas, timeout_ms)]
+            again, replies, _ = await self.ask(name, read, req, both, timeout_ms, happened=True)
+            if isinstance(told, MultiAnswer):
+                same = [grant.state for grant in again.grants] == [grant.state for grant in grants]
+            else:
+                same = (again.seq, again.state) == (told.seq, told.state)
+            told = replace(told if same else again, durable=replies[2] >= replicas)
+        return replace(told, req=req, lost=lost)
+
+    async def ask(
+        self,
+        name: str,
+        read: Callable[[Any], T],
+        req: str,
+        commands: Any,
+        wait_ms: int = 0,
+        happened: bool = False,
+    ) -> tuple[T, list[Any], int]:
+        """Until there is an answer. An error after a lost attempt says nothing of that attempt."""
+        words = [tuple(_bytes(word) for word in command) for command in commands]
+        end, lost = time.monotonic() + (self.timeout_ms + wait_ms) / 1000, 0
+        why: object = "no time is left"
+        for attempt in range(self.attempts):
+            if attempt:
+                pause = min(PAUSE_S * attempt, max(end - time.monotonic(), 0))
+                await asyncio.sleep(pause) if self.links.is_async else time.sleep(pause)
+            begun = time.monotonic()
+            if (left := end - begun) <= 0:
+                break
+            if attempt + 1 < self.attempts:
+                left = min(left, wait_ms / 1000 + max(left - wait_ms / 1000, 0) / 2)
+            outcome, told, replies, cause = "LOST", None, [], None
+            try:
+                replies = await self._attempt(words, left)
+                error = next((said for said in replies if isinstance(said, Exception)), None)
+                if error is None:
+                    told = read(replies[0])
+                    outcome = getattr(told, "outcome", "OK")
+                else:
+                    outcome, why, cause = code_of(error), error, error
+            except ERRORS as error:  # Of what a connection begins with.
+                outcome, why, cause = code_of(error), error, error
+            except (
+                redis.RedisError,
+                OSError,
+                ValueError,
+                LookupError,
+                TypeError,
+                asyncio.TimeoutError,
+            ) as error:
+                why = cause = error
+            lost += outcome == "LOST"
+            if self.on_attempt:
+                with suppress(Exception):
+                    self.on_attempt(name, outcome, lost, (time.monotonic() - begun) * 1000)
+            if cause is None:
+                return cast(T, told), replies, lost
+            if outcome in MISTAKES or (outcome in ("MOVED", "ASK") and not self.links.is_cluster):
+                said = str(why)
+                said = said if said.split(" ")[0] == outcome else f"{outcome} {said}"
+                if lost or happened:
+                    raise Unanswered(said, req, lost) from cause
+                raise SaleError(said) from cause
+        raise Unanswered(why, req, lost) from (why if isinstance(why, Exception) else None)
+
+    async def _attempt(self, words: Any, seconds: float) -> list[Any]:
+        call = self.links.send(_bytes(self.key), words, seconds)
+        return await (asyncio.wait_for(call, seconds) if self.links.is_async else call)
+
+
+def _now(call: Coroutine[Any, Any, T]) -> T:
+    """Over a synchronous client nothing is awaited."""
+    try:
+        call.send(None)
+    except StopIteration as done:
+        return cast(T, done.value)
+    raise AssertionError("a synchronous call awaited something")
+
+
+def _acked(reader: Reader, identity: str) -> None:
+    _now(reader.ack(identity))
+
+
+def _sync(
+    call: Callable[Concatenate[AsyncSale, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["Sale", P], T]:
+    def run(sale: "Sale", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return _now(call(sale.calls, *args, **kwargs))
+
+    run.__name__, run.__doc__ = call.__name__, call.__doc__
+    return run
+
+
+class Sale:
+    """One sale, over a client of redis. `timeout_ms` is for a call with all its attempts."""
+
+    def __init__(
+        self,
+        client: Any,
+        key: Text,
+        durable: Durable | None = None,
+        *,
+        timeout_ms: int = 2000,
+        attempts: int = 5,
+        on_attempt: OnAttempt | None = None,
+    ):
+        self.calls = AsyncSale(
+            client, key, durable, timeout_ms=timeout_ms, attempts=attempts, on_attempt=on_attempt
+        )
+        if self.calls.links.is_async:
+            raise TypeError("this client is asynchronous: AsyncSale is for it")
+
+    grab, wait, place = _sync(AsyncSale.grab), _sync(AsyncSale.wait), _sync(AsyncSale.place)
+    confirm, cancel = _sync(AsyncSale.confirm), _sync(AsyncSale.cancel)
+    extend, refund = _sync(AsyncSale.extend), _sync(AsyncSale.refund)
+    mgrab, status, user = _sync(AsyncSale.mgrab), _sync(AsyncSale.status), _sync(AsyncSale.user)
+    page = _sync(AsyncSale.page)
+
+    def winners(self, state: str = "LIVE", after: int | None = 0) -> Iterator[Row]:
+        while after is not None:
+            after, rows = self.page(state, after)
+            yield from rows
+
+    def orders(
+        self,
+        stream: Text,
+        group: Text,
+        name: Text,
+        *,
+        idle_ms: int = 60_000,
+        block_ms: int = 1000,
+        follow: bool = True,
+    ) -> Iterator[Order]:
+        """What is to be done for this sale's entries; acknowledge each with `order.ack()`."""
+        reader = Reader(self.calls, stream, group, name, idle_ms, block_ms if follow else None)
+        while (batch := _now(reader.batch())) or follow:
+            for identity, event in batch:
+                yield Order(identity, event, partial(_acked, reader, identity))

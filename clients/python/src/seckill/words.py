@@ -1,0 +1,162 @@
+"""What replies and entries say."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args
+
+from .tables import EVENT, FIELDS, Outcome, Settled, State
+
+UTF8 = ("utf-8", "surrogateescape")  # Ids that are not UTF-8 come through, and back, unharmed.
+Text = str | bytes
+W = TypeVar("W", covariant=True)
+
+
+class SaleError(Exception):
+    """The server refused the call and nothing has happened; `code` is the error's first word."""
+
+    code = property(lambda self: str(self).split(" ", 1)[0])
+
+
+class Unanswered(Exception):
+    """Nobody knows whether it happened; the same call with this `req` tells and repeats nothing.
+    `lost`: attempts that had no reply."""
+
+    def __init__(self, why: object, req: str, lost: int):
+        super().__init__(f"ask again with the same REQ: {why}")
+        self.req, self.lost = req, lost
+
+
+class Durable(NamedTuple):
+    """Answers say whether so many replicas have the grant. The mark: a counter beside the sale."""
+
+    mark: str
+    replicas: int = 1
+    timeout_ms: int = 1000
+
+
+@dataclass(frozen=True)
+class Answer(Generic[W]):
+    """What became of a call; what is not told is None. Times are Unix milliseconds."""
+
+    outcome: W  # The first word: of a grab an Outcome, of the others how the grant stands.
+    req: str = ""
+    seq: int | None = None
+    qty: int | None = None
+    state: State | None = None
+    deadline_ms: int | None = None
+    available: int | None = None
+    held: int | None = None
+    allowance: int | None = None
+    opens_in_ms: int | None = None
+    ticket: int | None = None
+    ahead: int | None = None
+    units_ahead: int | None = None
+    lost: int = 0  # Attempts without a reply. After a refusal one may still arrive: cancel.
+    durable: bool | None = None
+
+    @property
+    def won(self) -> bool:
+        return self.state in ("HELD", "SOLD")
+
+
+@dataclass(frozen=True)
+class MultiAnswer:
+    """What MGRAB tells: a grant for each sale, or the first sale that refused, and why."""
+
+    outcome: str  # GRANTED, REPLAY or REFUSED.
+    req: str
+    grants: list[Answer[Outcome]]
+    index: int | None = None
+    refusal: Answer[Outcome] | None = None
+    lost: int = 0
+    durable: bool | None = None
+
+    @property
+    def won(self) -> bool:
+        return bool(self.grants) and all(grant.won for grant in self.grants)
+
+
+class Row(NamedTuple):
+    """A grant; at_ms and deadline_ms (0: none) are Unix milliseconds."""
+
+    seq: int
+    user: str
+    qty: int
+    state: State
+    at_ms: int
+    deadline_ms: int
+    req: str | None
+    epoch: int
+    round: int
+
+
+class User(NamedTuple):
+    """An allowance of -1 is no limit; admission is OK, DENIED or BUSY."""
+
+    allowance: int
+    admission: str
+    grants: list[Row]
+
+
+class Place(NamedTuple):
+    """A place on the waiting list."""
+
+    ticket: int
+    ahead: int
+    units_ahead: int
+
+
+class Event(NamedTuple):
+    """An entry of the outbox. What came twice is known by the id, epoch and rev in its data."""
+
+    event: str
+    sale: str
+    data: dict[str, Any]
+    user: str | None
+    req: str | None
+    outbox: str | None
+    split: str | None
+
+
+def text(value: Any) -> Any:
+    return value.decode(*UTF8) if isinstance(value, bytes) else value
+
+
+def answer(reply: Any) -> Answer[Any]:
+    """Reads a raw reply of GRAB, IMPORT, CONFIRM, CANCEL, EXTEND or REFUND."""
+    words = [text(word) for word in reply]
+    if not words or words[0] not in FIELDS:
+        raise ValueError(f"not an answer: {reply}")
+    return _named(FIELDS[words[0]], words)
+
+
+def _named(names: list[str], words: list[Any]) -> Answer[Any]:
+    # There may be more words than names, but not fewer.
+    told = dict(zip(names, words))
+    if len(told) < len(names) or told.get("state", "HELD") not in get_args(Settled):
+        raise ValueError(f"not an answer: {words}")
+    return Answer(**{"outcome": words[0], **told})
+
+
+def answers(reply: Any) -> MultiAnswer:
+    """Reads a raw reply of MGRAB."""
+    word = text(reply[0])
+    if word == "REFUSED":
+        return MultiAnswer(word, "", [], reply[1], answer(reply[2]))
+    names = FIELDS[word][1:]
+    rows = [[text(value) for value in row] for row in reply[1:]]
+    grants = [_named(["outcome", *names], [word, *row]) for row in rows]
+    return MultiAnswer(word, "", grants)
+
+
+def row(reply: Any) -> Row:
+    return Row(*map(text, reply[: len(Row._fields)]))
+
+
+def decode(fields: Mapping[Any, Any] | list[Any]) -> Event:
+    """Reads the fields of a stream entry, a map or a flat list, of bytes or text."""
+    pairs = fields.items() if isinstance(fields, Mapping) else zip(fields[::2], fields[1::2])
+    told = {text(name): text(value) for name, value in pairs}
+    told["data"] = json.loads(told["data"])
+    return Event(*cast(Any, map(told.get, EVENT)))

@@ -1,0 +1,85 @@
+//! The table client x case of docs/clients.md, from what the runs on all servers came to.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::driver::{Client, CLIENTS};
+use crate::{rush, table};
+
+const BEGIN: &str = "<!-- written by make clients -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// What came of the cases on one server.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Results {
+    server: String,
+    /// By the client's name and the case's: whether all ways of using it passed.
+    passed: BTreeMap<String, BTreeMap<String, bool>>,
+}
+
+impl Results {
+    pub fn of(server: String) -> Results {
+        Results { server, ..Results::default() }
+    }
+
+    pub fn add(&mut self, client: &Client, case: &str, passed: bool) {
+        let cases = self.passed.entry(client.name.to_owned()).or_default();
+        *cases.entry(case.to_owned()).or_insert(true) &= passed;
+    }
+
+    /// # Errors
+    /// A sentence when it can't be written.
+    pub fn save(&self, file: &Path) -> Result<(), String> {
+        let text = serde_json::to_string(self).map_err(|e| e.to_string())?;
+        fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
+    }
+}
+
+/// # Errors
+/// A sentence that says which file is missing, or has no place for the table.
+pub fn write(files: &[PathBuf]) -> Result<(), String> {
+    let read = |file: &PathBuf| {
+        let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))
+    };
+    let results: Vec<Results> = files.iter().map(read).collect::<Result<_, _>>()?;
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/clients.md");
+    let text = fs::read_to_string(&page).map_err(|e| e.to_string())?;
+    let parts =
+        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.ok_or("docs/clients.md has no place for the table")?;
+    let text = format!("{before}{BEGIN}{}{END}{after}", markdown(&results)?);
+    fs::write(&page, text).map_err(|e| e.to_string())
+}
+
+fn markdown(results: &[Results]) -> Result<String, String> {
+    let mut names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+    names.dedup();
+    names.retain(|name| results.iter().any(|on| on.passed.contains_key(*name)));
+    let servers: Vec<&str> = results.iter().map(|on| on.server.as_str()).collect();
+    let mut text = format!(
+        "On {}.\n\n| case | {} |\n|{}\n",
+        servers.join(", "),
+        names.join(" | "),
+        " --- |".repeat(names.len() + 1)
+    )
+    .replace("\\\n", "\n");
+    let cases = table::cases()?;
+    for case in cases.iter().map(|case| case.name.as_str()).chain([rush::NAME]) {
+        let cells = names.iter().map(|name| cell(results, name, case)).collect::<Vec<_>>();
+        text.push_str(&format!("| {case} | {} |\n", cells.join(" | ")).replace("\\\n", "\n"));
+    }
+    Ok(text)
+}
+
+fn cell(results: &[Results], name: &str, case: &str) -> &'static str {
+    let on = results.iter().filter_map(|on| on.passed.get(name)?.get(case));
+    match on.copied().collect::<Vec<bool>>().as_slice() {
+        [] => "–",
+        all if all.len() == results.len() && all.iter().all(|passed| *passed) => "✓",
+        _ => "**no**",
+    }
+}

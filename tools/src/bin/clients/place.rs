@@ -1,0 +1,180 @@
+//! Where cases are played: a server with a replica, or a cluster of three with three replicas, each
+//! behind a proxy that breaks.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use seckill_harness::program::Server;
+use seckill_harness::wait::holds_in_time;
+use serde_json::Value;
+
+use crate::proxy::{Proxy, Troubles};
+
+pub struct Place {
+    pub servers: Vec<Server>,
+    pub proxies: Vec<Proxy>,
+    pub troubles: Troubles,
+    pub is_cluster: bool,
+    /// Of a server and its replica: which of them the replica is.
+    replica: Cell<usize>,
+}
+
+impl Place {
+    /// # Errors
+    /// A sentence that says what does not start.
+    pub fn single(module: &Path) -> Result<Place, String> {
+        let server = Server::start(module, &[])?;
+        let primary = format!("127.0.0.1 {}", server.port());
+        let replica = Server::start(module, &["--replicaof", &primary])?;
+        let troubles = Troubles::default();
+        let proxy = Proxy::new(&troubles)?;
+        proxy.lead_to(server.port());
+        let place = Place {
+            servers: vec![server, replica],
+            proxies: vec![proxy],
+            troubles,
+            is_cluster: false,
+            replica: Cell::new(1),
+        };
+        place.replica_is_there().map(|()| place)
+    }
+
+    pub(crate) fn of_cluster(
+        servers: Vec<Server>,
+        proxies: Vec<Proxy>,
+        troubles: Troubles,
+    ) -> Place {
+        Place { servers, proxies, troubles, is_cluster: true, replica: Cell::new(0) }
+    }
+
+    fn replica_is_there(&self) -> Result<(), String> {
+        let port = self.primary()?.port();
+        match holds_in_time(|| run::<i64>(port, "WAIT 1 1").is_ok_and(|replicas| replicas == 1)) {
+            true => Ok(()),
+            false => Err("The replica does not come.".into()),
+        }
+    }
+
+    /// Where a client connects to.
+    pub fn port(&self) -> u16 {
+        self.proxies.first().map_or(0, Proxy::port)
+    }
+
+    /// Of a server and its replica.
+    ///
+    /// # Errors
+    /// None, in truth.
+    pub fn primary(&self) -> Result<&Server, String> {
+        self.servers.get(1 - self.replica.get().min(1)).ok_or_else(|| "no server".to_owned())
+    }
+
+    pub fn replica(&self) -> &Server {
+        &self.servers[self.replica.get()]
+    }
+
+    /// The port of the server that has this key.
+    ///
+    /// # Errors
+    /// A sentence when nobody has it.
+    pub fn port_of(&self, key: &str) -> Result<u16, String> {
+        match self.is_cluster {
+            true => Ok(self.servers[self.owner(self.slot(key)?)?].port()),
+            false => Ok(self.primary()?.port()),
+        }
+    }
+
+    /// Which server it is.
+    ///
+    /// # Errors
+    /// A sentence when it does not say.
+    pub fn title(&self) -> Result<String, String> {
+        let port = self.servers.first().map_or(0, Server::port);
+        let info: String = run(port, "INFO server")?;
+        let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+        Ok(match (said("valkey_version:"), said("redis_version:")) {
+            (Some(version), _) => format!("Valkey {version}"),
+            (None, version) => format!("Redis {}", version.unwrap_or_default()),
+        })
+    }
+
+    /// A command of somebody else; those that `clients/cases.md` adds to the server's are known.
+    ///
+    /// # Errors
+    /// A sentence that says what failed.
+    pub fn order(&self, command: &str, key: &str) -> Result<(), String> {
+        let command = command.replace("KEY", key);
+        let words: Vec<&str> = command.split(' ').collect();
+        match words[..] {
+            ["TIMES", times, ..] => self.repeat(times, &words[2..].join(" "), key),
+            ["AWAIT", field, value, key] => self.wait_for(field, value, key),
+            ["FAILOVER", key] if self.is_cluster => self.promote(key),
+            ["FAILOVER", _] => self.fail_over(),
+            ["SLOT", "MOVE", key] => {
+                self.open_slot(key)?;
+                self.close_slot(key)
+            }
+            ["SLOT", "OPEN", key] => self.open_slot(key),
+            ["SLOT", "CARRY", name, key] => self.carry(&[name.to_owned()], self.slot(key)?),
+            ["SLOT", "CLOSE", key] => self.close_slot(key),
+            _ => run::<redis::Value>(self.port_of(key)?, &command).map(|_| ()),
+        }
+    }
+
+    fn repeat(&self, times: &str, command: &str, key: &str) -> Result<(), String> {
+        let times: usize = times.parse().map_err(|e| format!("{times}: {e}"))?;
+        let mut pipe = redis::pipe();
+        for at in 0..times {
+            pipe.add_command(words_of(&command.replace('#', &at.to_string())));
+        }
+        let mut connection = connect(self.port_of(key)?)?;
+        pipe.query::<redis::Value>(&mut connection)
+            .map(|_| ())
+            .map_err(|e| format!("{command}: {e}"))
+    }
+
+    fn wait_for(&self, field: &str, value: &str, key: &str) -> Result<(), String> {
+        let value: Value = serde_json::from_str(value).map_err(|e| format!("{value}: {e}"))?;
+        let is_so = || self.status(key).is_ok_and(|status| status[field] == value);
+        match holds_in_time(is_so) {
+            true => Ok(()),
+            false => Err(format!("{field} of {key} does not become {value}")),
+        }
+    }
+
+    /// # Errors
+    /// A sentence when there is none.
+    pub fn status(&self, key: &str) -> Result<Value, String> {
+        let status: String = run(self.port_of(key)?, &format!("SECKILL.STATUS {key} JSON"))?;
+        serde_json::from_str(&status).map_err(|e| format!("STATUS of {key}: {e}"))
+    }
+
+    /// The replica takes over; who is connected to the old primary stays so.
+    fn fail_over(&self) -> Result<(), String> {
+        let (old, new) = (self.primary()?.port(), self.replica().port());
+        self.replica_is_there()?;
+        run::<redis::Value>(new, "REPLICAOF NO ONE")?;
+        run::<redis::Value>(old, &format!("REPLICAOF 127.0.0.1 {new}"))?;
+        self.proxies[0].lead_to(new);
+        self.replica.set(1 - self.replica.get());
+        self.replica_is_there()
+    }
+}
+
+fn connect(port: u16) -> Result<redis::Connection, String> {
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
+    client.and_then(|client| client.get_connection()).map_err(|e| e.to_string())
+}
+
+/// # Errors
+/// What the server said.
+pub fn run<T: redis::FromRedisValue>(port: u16, command: &str) -> Result<T, String> {
+    words_of(command).query(&mut connect(port)?).map_err(|e| format!("{command}: {e}"))
+}
+
+fn words_of(command: &str) -> redis::Cmd {
+    let mut cmd = redis::Cmd::new();
+    command.split(' ').for_each(|word| {
+        cmd.arg(word);
+    });
+    cmd
+}

@@ -1,0 +1,88 @@
+//! A rush on a sale in a cluster: 300 buyers through one library, while replies break off, a replica
+//! takes over and the slot moves. Who was told that they have the unit are those whom the sale has.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::driver::{Client, Driver};
+use crate::place::Place;
+use crate::proxy::Trouble;
+use crate::table::{compare, heard, Grant};
+
+pub const NAME: &str =
+    "300 buyers, while replies break off, a replica takes over and the slot moves: told = in the sale";
+const BUYERS: usize = 300;
+const UNITS: usize = 200;
+/// Programs that buy at the same time.
+const PROGRAMS: usize = 3;
+/// A reply breaks off for every so many buyers.
+const CUT_EVERY: usize = 5;
+/// When what happens: so many buyers are through.
+const FAIL_OVER_AT: usize = 60;
+const MOVE_AT: usize = 140;
+/// Buyers ask again, as people do, until they are told something.
+const ASKED_MAX: usize = 20;
+
+/// # Errors
+/// A sentence that says what nobody should have been told.
+pub fn play(place: &Place, client: &Client) -> Result<(), String> {
+    let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());
+    let key = format!("{}{name}", client.prefix);
+    place.order(&format!("SECKILL.INIT KEY {UNITS}"), &key)?;
+    let through = AtomicUsize::new(0);
+    let told = thread::scope(|scope| {
+        let buyers: Vec<_> = (0..PROGRAMS)
+            .map(|program| {
+                let (through, name) = (&through, &name);
+                let (port, troubles) = (place.port(), place.troubles.clone());
+                scope.spawn(move || {
+                    let mut driver = Driver::start(client, port)?;
+                    let mut told = Vec::new();
+                    for user in (program..BUYERS).step_by(PROGRAMS) {
+                        if user % CUT_EVERY == 0 {
+                            troubles
+                                .begin(Trouble { cut: [user % 40].into(), ..Trouble::default() });
+                        }
+                        told.extend(buy(&mut driver, name, user)?);
+                        through.fetch_add(1, Ordering::SeqCst);
+                    }
+                    Ok::<Vec<Grant>, String>(told)
+                })
+            })
+            .collect();
+        for (at, command) in [(FAIL_OVER_AT, "FAILOVER KEY"), (MOVE_AT, "SLOT MOVE KEY")] {
+            while through.load(Ordering::SeqCst) < at
+                && !buyers.iter().all(|buyer| buyer.is_finished())
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            place.order(command, &key)?;
+        }
+        let mut told = BTreeSet::new();
+        for buyer in buyers {
+            told.extend(buyer.join().map_err(|_| "a buyer panicked")??);
+        }
+        Ok::<_, String>(told)
+    });
+    place.troubles.end();
+    let told = told?;
+    if told.len() != UNITS {
+        return Err(format!("{} of {UNITS} units were told to be somebody's", told.len()));
+    }
+    compare(place, &[key], &told)
+}
+
+fn buy(driver: &mut Driver, name: &str, user: usize) -> Result<Option<Grant>, String> {
+    let order = json!({"call": "grab", "key": name, "user": format!("user-{user}"), "req": format!("o-{user}")});
+    for _ in 0..ASKED_MAX {
+        let answer = driver.ask(&order.to_string())?;
+        if answer["error"] != "Unanswered" {
+            return heard(&order, &answer);
+        }
+    }
+    Err(format!("{order}: nobody answers"))
+}

@@ -1,0 +1,198 @@
+//! A cluster of three with three replicas, and what its operator does: moves slots, fails over.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use seckill_harness::program::Server;
+use seckill_harness::wait::holds_in_time;
+
+use crate::place::{run, Place};
+use crate::proxy::{Proxy, Troubles};
+
+const PRIMARIES: usize = 3;
+const SLOTS: usize = 16_384;
+const NODE_TIMEOUT_MS: &str = "5000";
+
+fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
+    holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
+}
+
+fn says(port: u16, command: &str, text: &str) -> bool {
+    run::<String>(port, command).is_ok_and(|said| said.contains(text))
+}
+
+impl Place {
+    /// Clients see the proxies' ports, nodes among themselves the ports of their bus.
+    ///
+    /// # Errors
+    /// A sentence that says what does not start.
+    pub fn cluster(module: &Path) -> Result<Place, String> {
+        let troubles = Troubles::default();
+        let (mut servers, mut proxies, mut buses) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..2 * PRIMARIES {
+            let proxy = Proxy::new(&troubles)?;
+            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
+            let bus = free.local_addr().map_err(|e| e.to_string())?.port();
+            drop(free);
+            let settings = [
+                ["--cluster-enabled", "yes"],
+                ["--cluster-node-timeout", NODE_TIMEOUT_MS],
+                ["--cluster-announce-ip", "127.0.0.1"],
+                ["--cluster-announce-port", &proxy.port().to_string()],
+                ["--cluster-port", &bus.to_string()],
+            ];
+            let server = Server::start(module, &settings.concat())?;
+            proxy.lead_to(server.port());
+            servers.push(server);
+            proxies.push(proxy);
+            buses.push(bus);
+        }
+        let place = Place::of_cluster(servers, proxies, troubles);
+        place.meet(&buses).map(|()| place)
+    }
+
+    fn meet(&self, buses: &[u16]) -> Result<(), String> {
+        let ports: Vec<u16> = self.servers.iter().map(Server::port).collect();
+        for (at, (port, bus)) in ports.iter().zip(buses).enumerate() {
+            run::<redis::Value>(*port, &format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
+            run::<redis::Value>(ports[0], &format!("CLUSTER MEET 127.0.0.1 {port} {bus}"))?;
+        }
+        for (at, port) in ports[..PRIMARIES].iter().enumerate() {
+            let (first, end) = (at * SLOTS / PRIMARIES, (at + 1) * SLOTS / PRIMARIES);
+            run::<redis::Value>(*port, &format!("CLUSTER ADDSLOTSRANGE {first} {}", end - 1))?;
+        }
+        let all = format!("cluster_known_nodes:{}", ports.len());
+        for port in &ports {
+            in_time("all nodes know each other", || says(*port, "CLUSTER INFO", &all))?;
+        }
+        for (primary, replica) in ports.iter().zip(&ports[PRIMARIES..]) {
+            let id: String = run(*primary, "CLUSTER MYID")?;
+            let follow = format!("CLUSTER REPLICATE {id}");
+            in_time("the replica is taken", || run::<redis::Value>(*replica, &follow).is_ok())?;
+        }
+        self.settles()
+    }
+
+    /// All nodes are up, and each primary has its replica.
+    fn settles(&self) -> Result<(), String> {
+        for server in &self.servers {
+            let port = server.port();
+            let nodes = || run::<String>(port, "CLUSTER NODES").unwrap_or_default();
+            let up = in_time("the cluster is up", || {
+                let nodes = nodes();
+                let replicas = nodes.lines().filter(|line| line.contains("slave")).count();
+                let is_linked = says(port, "INFO replication", "role:master")
+                    || says(port, "INFO replication", "master_link_status:up");
+                replicas == PRIMARIES && is_linked && says(port, "CLUSTER INFO", "cluster_state:ok")
+            });
+            up.map_err(|why| format!("{why}: {}", nodes()))?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// What the server said.
+    pub(crate) fn slot(&self, key: &str) -> Result<usize, String> {
+        run(self.servers[0].port(), &format!("CLUSTER KEYSLOT {key}"))
+    }
+
+    /// The number of the node that says that the slot is its own.
+    ///
+    /// # Errors
+    /// A sentence when none does.
+    pub(crate) fn owner(&self, slot: usize) -> Result<usize, String> {
+        let has = |line: &str| {
+            line.split(' ').skip(8).any(|range| {
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                let ends = (first.parse::<usize>(), last.parse::<usize>());
+                matches!(ends, (Ok(first), Ok(last)) if (first..=last).contains(&slot))
+            })
+        };
+        let owns = |server: &Server| {
+            let nodes: String = run(server.port(), "CLUSTER NODES").unwrap_or_default();
+            nodes.lines().any(|line| line.contains("myself,master") && has(line))
+        };
+        let found = self.servers.iter().position(owns);
+        found.ok_or_else(|| format!("nobody has the slot {slot}"))
+    }
+
+    fn id(&self, node: usize) -> Result<String, String> {
+        run(self.servers[node].port(), "CLUSTER MYID")
+    }
+
+    /// Where the slot goes: to the next primary.
+    fn taker(&self, owner: usize) -> Result<usize, String> {
+        let is_primary =
+            |node: &usize| says(self.servers[*node].port(), "INFO replication", "role:master");
+        let count = self.servers.len();
+        let found = (1..count).map(|step| (owner + step) % count).find(is_primary);
+        found.ok_or_else(|| "there is no other primary".to_owned())
+    }
+
+    pub(crate) fn open_slot(&self, key: &str) -> Result<(), String> {
+        let slot = self.slot(key)?;
+        let from = self.owner(slot)?;
+        let to = self.taker(from)?;
+        for (node, does, other) in [(to, "IMPORTING", from), (from, "MIGRATING", to)] {
+            let command = format!("CLUSTER SETSLOT {slot} {does} {}", self.id(other)?);
+            run::<redis::Value>(self.servers[node].port(), &command)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn carry(&self, keys: &[String], slot: usize) -> Result<(), String> {
+        let from = self.owner(slot)?;
+        let to = self.servers[self.taker(from)?].port();
+        let command = format!("MIGRATE 127.0.0.1 {to}  0 5000 KEYS {}", keys.join(" "));
+        run::<redis::Value>(self.servers[from].port(), &command).map(|_| ())
+    }
+
+    pub(crate) fn close_slot(&self, key: &str) -> Result<(), String> {
+        let slot = self.slot(key)?;
+        let from = self.owner(slot)?;
+        let to = self.taker(from)?;
+        let ask = format!("CLUSTER GETKEYSINSLOT {slot} 100");
+        loop {
+            let keys: Vec<String> = run(self.servers[from].port(), &ask)?;
+            if keys.is_empty() {
+                break;
+            }
+            self.carry(&keys, slot)?;
+        }
+        let settle = format!("CLUSTER SETSLOT {slot} NODE {}", self.id(to)?);
+        [to, from].iter().try_for_each(|node| {
+            run::<redis::Value>(self.servers[*node].port(), &settle).map(|_| ())
+        })
+    }
+
+    /// The replica of the node that has the key takes over, and nothing is lost.
+    pub(crate) fn promote(&self, key: &str) -> Result<(), String> {
+        self.settles()?;
+        let slot = self.slot(key)?;
+        let (owner, nodes) = {
+            let owner = self.owner(slot)?;
+            let nodes: String = run(self.servers[owner].port(), "CLUSTER NODES")?;
+            (self.id(owner)?, nodes)
+        };
+        let line = nodes.lines().find(|line| line.contains("slave") && line.contains(&owner));
+        let replica = line.and_then(|line| line.split(' ').next()).ok_or("it has no replica")?;
+        let ids = (0..self.servers.len()).find(|node| self.id(*node).is_ok_and(|id| id == replica));
+        let port = self.servers[ids.ok_or("its replica is none of ours")?].port();
+        run::<redis::Value>(port, "CLUSTER FAILOVER")?;
+        in_time("the replica took over", || says(port, "INFO replication", "role:master"))?;
+        in_time("it has the slot", || {
+            self.owner(slot).is_ok_and(|now| self.servers[now].port() == port)
+        })
+        .map_err(|why| {
+            let all = self.servers.iter().map(|server| {
+                format!(
+                    "{}: {}",
+                    server.port(),
+                    run::<String>(server.port(), "CLUSTER NODES").unwrap_or_else(|e| e)
+                )
+            });
+            format!("{why}: {slot} {owner} {port}\n{}", all.collect::<Vec<_>>().join("\n"))
+        })?;
+        self.settles()
+    }
+}
