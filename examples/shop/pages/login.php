@@ -2,48 +2,74 @@
 
 // Logs in, makes the account of a new name, and logs out.
 
-require __DIR__ . '/../lib/shop.php';
+require __DIR__ . '/../lib/web.php';
+require __DIR__ . '/../lib/database.php';
 
-session_start();
-$_SESSION['csrf'] ??= bin2hex(random_bytes(16));
+const TRIES = 5;
+const TRIES_MIN = 15;
+
+if (word('leave') !== '') {
+    account_that_posts();
+    session_start();
+    session_destroy();
+    go('/');
+}
+
+// Who is not in yet has no session: the token of this form is in a cookie that no other site's form sends.
+$token = $_COOKIE['login'] ?? '';
+if (!is_string($token) || preg_match('/^[0-9a-f]{32}$/D', $token) !== 1) {
+    $token = bin2hex(random_bytes(16));
+    setcookie('login', $token, ['path' => '/login.php', 'httponly' => true, 'samesite' => 'Strict']);
+}
 $say = '';
 if ($_SERVER['REQUEST_METHOD'] === 'POST') {
-    hash_equals($_SESSION['csrf'], word('csrf')) || refuse(403, '页面已过期，请刷新后再试');
-    if (word('leave') !== '') {
-        session_destroy();
-        go('/');
-    }
+    hash_equals($token, word('csrf')) || refuse(403, t('页面已过期，请刷新后再试'));
     $account = enter(trim(word('name')), word('password'));
     if ($account !== null) {
-        // A number that somebody may have planted in this browser before is worth nothing now.
+        // Only now, when bcrypt is done: a session is locked while it is open. A number that somebody may
+        // have planted in this browser before is worth nothing now.
+        session_start();
         session_regenerate_id(true);
         $_SESSION = ['account' => $account, 'csrf' => bin2hex(random_bytes(16))];
         go('/');
     }
-    $say = '名字或密码不对（密码至少 8 位）';
+    $say = t('名字或密码不对');
 }
-page('登录', null, function (string $csrf) use ($say) {
-    echo '<h1>登录 / 注册</h1><form method="post"><input type="hidden" name="csrf" value="', $csrf, '">',
-        '<p><input name="name" placeholder="名字" maxlength="40" required autofocus></p>',
-        '<p><input name="password" type="password" placeholder="密码" minlength="8" required></p>',
-        '<p><button>进入</button></p><p role="status">', $say, '</p></form><p><small>新名字会自动注册。</small></p>';
-});
+page(t('登录'), null, '<h1>' . t('登录 / 注册') . '</h1><form method="post">' . fields(['csrf' => $token])
+    . '<p><input name="name" placeholder="' . t('名字') . '" maxlength="40" required autofocus></p>'
+    . '<p><input name="password" type="password" placeholder="' . t('密码') . '" minlength="8" required></p><p><button>'
+    . t('进入') . "</button></p><p role=\"status\">$say</p></form><p><small>"
+    . t('新名字会自动注册。名字用汉字、字母和数字，密码至少 8 位。') . '</small></p>');
 
+/** The account of this name if the password is its own; of a new name it becomes its own. */
 function enter(string $name, string $password): ?array
 {
-    if (preg_match('/^\X{1,40}$/uD', $name) !== 1 || strlen($password) < 8 || strlen($password) > 72) {
+    // No letters that look like others, and nothing that can't be seen.
+    if (preg_match('/^[\p{Han}a-z0-9_.-]{1,40}$/uiD', $name) !== 1 || preg_match('/^[^\0]{8,72}$/sD', $password) !== 1) {
         return null;
     }
     $database = database();
+    may_try($database, $name);
     $find = 'SELECT id, name, password, operator FROM accounts WHERE name = ?';
     $account = query($database, $find, [$name])->fetch();
     if ($account === false) {
-        $make = 'INSERT INTO accounts (name, password) VALUES (?, ?) ON DUPLICATE KEY UPDATE id = id';
+        $make = 'INSERT IGNORE INTO accounts (name, password) VALUES (?, ?)';
         query($database, $make, [$name, password_hash($password, PASSWORD_DEFAULT)]);
         $account = query($database, $find, [$name])->fetch();
     }
     if (!password_verify($password, $account['password'])) {
         return null;
     }
+    query($database, 'DELETE FROM tries WHERE name = ? AND address = ?', [$name, $_SERVER['REMOTE_ADDR']]);
     return ['id' => $account['id'], 'name' => $account['name'], 'operator' => (bool) $account['operator']];
+}
+
+/** Counted before the password is looked at, or many tries at once are one. By address: a stranger locks nobody out. */
+function may_try(PDO $database, string $name): void
+{
+    $who = [$name, $_SERVER['REMOTE_ADDR']];
+    query($database, 'DELETE FROM tries WHERE at < NOW() - INTERVAL ? MINUTE', [TRIES_MIN]);
+    query($database, 'INSERT INTO tries (name, address) VALUES (?, ?)', $who);
+    $tries = query($database, 'SELECT COUNT(*) FROM tries WHERE name = ? AND address = ?', $who)->fetchColumn();
+    $tries <= TRIES || refuse(429, t('试得太多，请 %d 分钟后再来', TRIES_MIN));
 }

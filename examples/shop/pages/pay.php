@@ -1,19 +1,32 @@
 <?php
 
-// Begins to pay: the order that this account holds, once, and over to the payment service.
+// Begins to pay: a bill for the order that this account holds, once, and over to the bank with it.
 
-require __DIR__ . '/../lib/shop.php';
+require __DIR__ . '/../lib/web.php';
+require __DIR__ . '/../lib/sale.php';
+require __DIR__ . '/../lib/database.php';
+require __DIR__ . '/../lib/messages.php';
+
+/** How long after the hold a bill can still be paid: money that comes late may get a unit, or goes back. */
+const LATE_S = 86400;
 
 $item = item();
 $account = account_that_posts();
+$sale = status($item)['id'] ?? '';
 $mine = grant_of($account, $item);
 ($mine['state'] ?? '') === 'HELD' || go('/orders.php');
 
+// With the id of the sale: a new one under the same key is not paid for by an old bill.
+$order = [$sale, $account['id'], $mine['req']];
+$bill = [$item, GOODS[$item]['fen'] * $mine['qty'], intdiv($mine['deadline'], 1000) + LATE_S];
 $database = database();
-$key = [$account['id'], $item, $mine['req']];
-$begin = 'INSERT INTO payments (account, item, req, fen) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE id = id';
-query($database, $begin, [...$key, GOODS[$item]['fen'] * $mine['qty']]);
-$find = 'SELECT id, fen FROM payments WHERE account = ? AND item = ? AND req = ?';
-$payment = query($database, $find, $key)->fetch();
-$bill = http_build_query(['payment' => $payment['id'], 'fen' => $payment['fen']]);
-go("/bank/?$bill&sign=" . sign($bill));
+$begin = 'INSERT IGNORE INTO payments (sale, account, req, item, fen, until) VALUES (?, ?, ?, ?, ?, ?)';
+query($database, $begin, [...$order, ...$bill]);
+$find = 'SELECT id, fen, until, taken FROM payments WHERE sale = ? AND account = ? AND req = ?';
+$payment = query($database, $find, $order)->fetch();
+$payment['taken'] && go('/orders.php');
+
+// By POST: what stands in an address bar stands in logs and histories, too. shop.js presses the button.
+page(t('去付款'), $account, '<form id="bill" method="post" action="/bank/">'
+    . fields(signed('bill', $payment['id'], $payment['fen'], $payment['until']))
+    . '<p><button>' . t('去付款') . '</button></p></form>');

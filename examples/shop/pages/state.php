@@ -2,11 +2,11 @@
 
 // What everybody may see of a sale, and the clock that decides: the sale's own.
 
-require __DIR__ . '/../lib/shop.php';
+require __DIR__ . '/../lib/web.php';
+require __DIR__ . '/../lib/sale.php';
 
-$status = status(item());
-if ($status === null) {
-    answer(['state' => 'none', 'say' => '还没有活动']);
-}
-$shown = ['state', 'supply', 'available', 'held', 'sold', 'now', 'open_at'];
-answer(array_intersect_key($status, array_flip($shown)));
+$status = status(item()) ?? answer(['state' => 'none', 'say' => '', 'stock' => t('还没有活动')]);
+['supply' => $supply, 'available' => $available, 'held' => $held, 'sold' => $sold] = $status;
+$stock = t('剩余 %d / %d，待付款 %d，已售 %d', $available, $supply, $held, $sold);
+$shown = array_intersect_key($status, ['state' => 1, 'available' => 1, 'now' => 1, 'open_at' => 1]);
+answer($shown + ['say' => t(SALE_STATES[$status['state']]), 'stock' => $stock]);

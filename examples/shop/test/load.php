@@ -1,8 +1,8 @@
 <?php
 
-// Stands before the shop's pages while `ab` rushes: each request is another person who has logged in
-// before, because ab has one cookie for all. The session that it makes is then read, and its token
-// compared, by the shop's own code. X-Person names who it is; else it is somebody new.
+// Stands before the shop's pages for people who have logged in before, without bcrypt for each: `ab` has one
+// cookie for all. The session that it makes is then read, and its token compared, by the shop's own code.
+// X-Person names who it is; else it is somebody new.
 
 $person = $_SERVER['HTTP_X_PERSON'] ?? (string) hexdec(substr($_SERVER['REQUEST_ID'], 0, 12));
 session_start();

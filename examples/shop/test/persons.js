@@ -1,26 +1,17 @@
 // People in a browser: who double-clicks, who comes late, who does not pay, who pays late.
 'use strict';
 
-const { check, until } = require('./stage.js');
+const { Person } = require('./person.js');
+const { ask, check, until } = require('./stage.js');
 
 const HOLD_S = 15;
 const FEN = 199900;
 // Seconds are shown whole, and the page does not know how long its question was on the way.
 const CLOCK_MS = 2000;
 
-module.exports = async function persons(stage, told, shot) {
-  const operator = await stage.person('operator', stage.secret);
-  const operate = async (work, fields = {}) => {
-    const { page } = operator;
-    await page.goto(`${stage.url}operator.php`);
-    for (const [name, value] of Object.entries(fields)) {
-      await page.$eval(`[name=${name}]`, (field, to) => { field.value = to; }, String(value));
-    }
-    await page.click(`[value=${work}]`);
-    await operator.reads('#done', '完成');
-  };
+module.exports = async function persons(stage, told, shot, { operate }) {
   const people = {};
-  for (const name of ['安安', 'Ben', '卡尔', 'fay', 'dan']) people[name] = await stage.person(name);
+  for (const name of ['安安', 'Ben', '卡尔', 'fay', 'dan']) people[name] = await Person.comes(stage, name);
   const { 安安: ann, Ben: ben, 卡尔: carl, fay, dan } = people;
   await operate('open', { item: 'coupon', units: 1, opens: 1800, hold: HOLD_S });
   await ann.visit('coupon');
@@ -43,10 +34,10 @@ module.exports = async function persons(stage, told, shot) {
   told('a double click: GRANTED, REPLAY, twice 恭喜, one unit');
 
   await ann.toBank();
-  const bill = new URL(ann.page.url()).search.slice(1).replace(/&sign=.*/, '');
+  const { payment, fen } = await ann.bill();
   await ann.pay();
   await ann.ordersSay('已付款');
-  await callbacks(stage, bill);
+  await callbacks(stage, { payment, fen });
   told('who pays is SOLD; ten more callbacks change nothing, a forged one is refused');
 
   await ben.visit('phone');
@@ -95,18 +86,11 @@ module.exports = async function persons(stage, told, shot) {
   await strangers(stage, ann);
   books(stage);
   told('books: 3 sold, 2 expired, money for 3, AUDIT finds no difference');
-  return { operate, operator };
 };
 
 // Redis stands still and comes back: nobody knows what came of the first click.
 async function unanswered(stage, fay) {
-  const redis = Number(/process_id:(\d+)/.exec(stage.redis('INFO', 'server'))[1]);
-  process.kill(redis, 'SIGSTOP');
-  try {
-    await fay.grab(1, 503);
-  } finally {
-    process.kill(redis, 'SIGCONT');
-  }
+  await stage.while('redis', () => fay.grab(1, 503));
   await fay.reads('#answer', '活动火爆，请再点一次');
   const { code } = (await fay.grab())[0];
   check(['GRANTED', 'REPLAY'].includes(code), `the second click: ${code}`);
@@ -120,24 +104,22 @@ function left(stage) {
   return opens - now;
 }
 
-async function callbacks(stage, bill) {
-  const tell = (sign) => fetch(`${stage.url}callback.php`, { method: 'POST', body: bill, headers: { 'X-Sign': sign } });
+async function callbacks(stage, paid) {
+  const tell = (fields) => ask(`${stage.url}callback.php`, { fields });
   const { rev } = stage.status('phone');
-  const again = await Promise.all(Array.from({ length: 10 }, () => tell(stage.sign(bill))));
-  for (const answer of again) check(await answer.text() === 'success', 'a callback that repeats');
+  const again = await Promise.all(Array.from({ length: 10 }, () => tell(stage.message('paid', paid))));
+  check(again.every(({ text }) => text === 'success'), 'a callback that repeats');
   check(stage.status('phone').rev === rev, 'callbacks that repeat change nothing');
-  check((await tell(stage.sign(`${bill}0`))).status === 403, 'a forged callback');
-  const free = bill.replace(/fen=.*/, 'fen=1');
-  const cheap = await fetch(`${stage.url}callback.php`, { method: 'POST', body: free, headers: { 'X-Sign': stage.sign(free) } });
-  check(cheap.status === 400, 'a callback of too little money');
+  check((await tell({ ...stage.message('paid', paid), fen: paid.fen - 1 })).status === 403, 'a forged callback');
+  check((await tell(stage.message('paid', { ...paid, fen: 1 }))).status === 400, 'a callback of too little money');
 }
 
 // Who has no session, no token, or the wrong method.
 async function strangers(stage, ann) {
   const cookie = `PHPSESSID=${await ann.session()}`;
-  const form = { method: 'POST', body: new URLSearchParams({ item: 'phone', order: 'a'.repeat(32) }) };
+  const form = { fields: { item: 'phone', order: 'a'.repeat(32) } };
   const attempts = stage.status('phone').counters.attempts;
-  const status = async (page, options) => (await fetch(stage.url + page, options)).status;
+  const status = async (page, options) => (await stage.page(page, options)).status;
   check(await status('grab.php', form) === 401, 'without a session');
   check(await status('grab.php', { ...form, headers: { cookie } }) === 403, 'without the token of a page');
   check(await status('pay.php', { ...form, headers: { cookie } }) === 403, 'paying without the token');
@@ -153,6 +135,7 @@ function books(stage) {
   stage.audit('phone');
   const orders = JSON.stringify(stage.orders('phone'));
   check(orders === '{"EXPIRED":2,"SOLD":3}', `orders: ${orders}`);
-  const money = stage.sql('SELECT state, COUNT(*), SUM(fen) FROM bank.trades GROUP BY state ORDER BY state');
+  const money = stage.sql(`SELECT t.state, COUNT(*), SUM(t.fen) FROM bank.trades t JOIN shop.payments p ON p.id = t.payment
+    WHERE p.sale = '${stage.status('phone').id}' GROUP BY t.state ORDER BY t.state`);
   check(money === `PAID\t3\t${3 * FEN}\nREFUNDED\t1\t${FEN}`, `money: ${money}`);
 }

@@ -9,14 +9,13 @@ const { check, until } = require('./stage.js');
 
 const [UNITS, PEOPLE, AT_ONCE, PAYING] = [100, 4000, 500, 4];
 
-module.exports = async function rush(stage, told, { operate, operator }, shot) {
+module.exports = async function rush(stage, told, shot, { operate, operator }) {
   await operate('open', { item: 'ticket', units: UNITS, opens: 0, hold: 900 });
-  const crowd = await stage.crowd();
   const body = path.join(stage.folder, 'body');
   fs.writeFileSync(body, `item=ticket&csrf=of-ab&order=${'0'.repeat(32)}`);
   // -l: the answers differ in length.
   const { stdout } = await promisify(execFile)('ab', ['-q', '-l', '-s', '60', '-c', `${AT_ONCE}`, '-n', `${PEOPLE}`,
-    '-p', body, '-T', 'application/x-www-form-urlencoded', `${crowd}/grab.php`]);
+    '-p', body, '-T', 'application/x-www-form-urlencoded', `${stage.crowd}/grab.php`]);
   const figure = (name) => +(new RegExp(`${name}: +([0-9.]+)`).exec(stdout)?.[1] ?? 0);
   check(figure('Complete requests') === PEOPLE, `ab: ${stdout}`);
   check(figure('Failed requests') === 0 && figure('Non-2xx responses') === 0, `each answer is HTTP 200: ${stdout}`);
@@ -30,13 +29,15 @@ module.exports = async function rush(stage, told, { operate, operator }, shot) {
   check(new Set(winners).size === UNITS, 'winners are different people');
   const left = [...winners];
   const pay = async () => {
-    for (let person = left.pop(); person !== undefined; person = left.pop()) await payAs(stage, crowd, person);
+    for (let person = left.pop(); person !== undefined; person = left.pop()) {
+      await stage.payBill(await stage.buyer(person).bill('ticket'));
+    }
   };
   await Promise.all(Array.from({ length: PAYING }, pay));
+  await until('all are SOLD', () => stage.status('ticket').sold === UNITS);
   const { sold, held: unpaid } = stage.status('ticket');
-  check(sold === UNITS && unpaid === 0, `${sold} SOLD, ${unpaid} HELD`);
   await until(`${UNITS} orders in the database`, () => JSON.stringify(stage.orders('ticket')) === `{"SOLD":${UNITS}}`);
-  const paid = stage.sql("SELECT COUNT(DISTINCT account), COUNT(*) FROM payments WHERE item = 'ticket' AND state = 'PAID'");
+  const paid = stage.sql("SELECT COUNT(DISTINCT account), COUNT(*) FROM shop.payments WHERE item = 'ticket' AND state = 'PAID'");
   check(paid === `${UNITS}\t${UNITS}`, `payments: ${paid}`);
   stage.audit('ticket');
   const row = () => operator.page.$$eval('tr[data-item=ticket] td', (cells) => cells.map((cell) => cell.textContent).join(' '));
@@ -44,13 +45,3 @@ module.exports = async function rush(stage, told, { operate, operator }, shot) {
   await shot(operator, 'operator');
   told(`all paid: ${sold} SOLD, ${unpaid} HELD, ${stage.orders('ticket').SOLD} rows in MariaDB`);
 };
-
-async function payAs(stage, crowd, person) {
-  const form = new URLSearchParams({ item: 'ticket', csrf: 'of-ab' });
-  const headers = { 'X-Person': person };
-  const bill = await fetch(`${crowd}/pay.php`, { method: 'POST', body: form, headers, redirect: 'manual' });
-  check(bill.status === 303, `a bill: ${bill.status}`);
-  const bank = new URL(bill.headers.get('location'), stage.url);
-  const paid = await fetch(bank, { method: 'POST', redirect: 'manual' });
-  check(paid.status === 303, `the bank: ${paid.status}`);
-}

@@ -4,12 +4,15 @@
 const { spawn, execFileSync } = require('node:child_process');
 const crypto = require('node:crypto');
 const fs = require('node:fs');
+const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const puppeteer = require('puppeteer-core');
 
 const ROOT = path.join(__dirname, '../../..');
 const DEADLINE_MS = 30_000;
+// Programs that `start` calls, whose words are written down.
+const WATCHED = ['sed', 'php', 'redis-cli', 'redis-server', 'mariadb', 'mariadbd', 'mariadb-install-db', 'nginx', 'setpriv'];
 
 // Ends with this process, also when it is killed.
 const child = (command, ...options) => spawn('setpriv', ['--pdeathsig', 'TERM', ...command], ...options);
@@ -18,12 +21,12 @@ function check(holds, what) {
   if (!holds) throw new Error(what);
 }
 
-async function until(what, attempt) {
-  const deadline = Date.now() + DEADLINE_MS;
+async function until(what, attempt, deadlineMs = DEADLINE_MS) {
+  const deadline = Date.now() + deadlineMs;
   for (;;) {
     const found = await attempt();
     if (found) return found;
-    check(Date.now() < deadline, `it did not come to this in ${DEADLINE_MS} ms: ${what}`);
+    check(Date.now() < deadline, `it did not come to this in ${deadlineMs} ms: ${typeof what === 'string' ? what : what()}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -37,24 +40,62 @@ function freePort() {
   });
 }
 
+// One request: { status, headers, text, ms }, or status 0 if the connection ended without an answer.
+// `from`: the address of who asks.
+function ask(url, { fields, headers = {}, from = '127.0.0.1', method = fields ? 'POST' : 'GET' } = {}) {
+  const begun = performance.now();
+  const body = fields ? new URLSearchParams(fields).toString() : '';
+  const form = fields ? { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': Buffer.byteLength(body) } : {};
+  return new Promise((resolve) => {
+    const told = (status, heads = {}, text = '') => resolve({ status, headers: heads, text, ms: performance.now() - begun });
+    const request = http.request(url, { method, headers: { ...form, ...headers }, localAddress: from, agent: false }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (data) => { text += data; })
+        .on('end', () => told(answer.statusCode, answer.headers, text)).on('error', () => told(0));
+    });
+    request.on('error', () => told(0));
+    request.end(body);
+  });
+}
+
 class Stage {
   static async open() {
     const stage = new Stage();
     stage.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'seckill-shop-'));
-    stage.shop = child([path.join(ROOT, 'examples/shop/start'), stage.folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    fs.chmodSync(stage.folder, 0o711);
+    const run = path.join(stage.folder, 'run');
+    stage.run = run;
+    const env = { ...process.env, PATH: `${stage.watch()}:${process.env.PATH}` };
+    stage.shop = child([path.join(ROOT, 'examples/shop/start'), run], { stdio: ['ignore', 'pipe', 'inherit'], env });
     let told = '';
     stage.shop.stdout.on('data', (data) => { told += data; });
     await until('the shop is open', () => {
       check(stage.shop.exitCode === null, 'the shop did not start');
       return told.includes('The database:');
-    });
+    }, 60_000);
     stage.url = /http:\S+\//.exec(told)[0];
     stage.redisPort = /redis-cli -p (\d+)/.exec(told)[1];
-    stage.secret = fs.readFileSync(path.join(stage.folder, 'secret'), 'utf8');
     const pipe = { pipe: true, executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium' };
     const root = process.getuid() === 0 ? ['--no-sandbox'] : [];
-    stage.browser = await puppeteer.launch({ ...pipe, args: [...root, '--lang=zh-CN'] });
+    stage.browser = await puppeteer.launch({ ...pipe, args: root });
+    stage.buyers = 1_000_000;
+    await stage.openCrowd();
     return stage;
+  }
+
+  // A folder of programs that write down how they were called, and then are the programs.
+  watch() {
+    const folder = path.join(this.folder, 'bin');
+    fs.mkdirSync(folder, { mode: 0o755 });
+    this.calls = path.join(this.folder, 'calls');
+    fs.writeFileSync(this.calls, '', { mode: 0o666 });
+    fs.chmodSync(this.calls, 0o666);
+    const shells = `PATH=${process.env.PATH}:/usr/sbin`;
+    for (const name of WATCHED) {
+      const program = execFileSync('sh', ['-c', `${shells} command -v ${name}`], { encoding: 'utf8' }).trim();
+      fs.writeFileSync(path.join(folder, name), `#!/bin/sh\nprintf '%s\\n' "${name} $*" >>${this.calls}\nexec ${program} "$@"\n`, { mode: 0o755 });
+    }
+    return folder;
   }
 
   async close() {
@@ -69,19 +110,32 @@ class Stage {
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 
+  secret(name) {
+    return fs.readFileSync(path.join(this.run, 'secrets', name), 'utf8');
+  }
+
   // What PHP wrote into its log; nothing when all is well.
   complaints() {
-    const log = path.join(this.folder, 'php.log');
+    const log = path.join(this.run, 'web/php.log');
     const lines = fs.existsSync(log) ? fs.readFileSync(log, 'utf8').split('\n') : [];
-    // That Redis did not answer is part of the play.
-    return lines.filter((line) => line !== '' && !line.includes('Seckill\\Unanswered')).join('\n');
+    // That Redis or MariaDB did not answer is part of the play.
+    const played = /Seckill\\Unanswered|RedisException: read error|PDOException: SQLSTATE\[HY000\]|MySQL server has gone away|read timeout/;
+    return lines.filter((line) => line !== '' && !played.test(line)).join('\n');
   }
 
   redis(...words) {
-    const login = ['-p', this.redisPort, '--user', 'admin', '--pass', `${this.secret}-admin`, '--no-auth-warning'];
-    const told = execFileSync('redis-cli', [...login, '-e', '--json', ...words], { encoding: 'utf8' });
+    const env = { ...process.env, REDISCLI_AUTH: this.secret('redis-admin') };
+    const login = ['-p', this.redisPort, '--user', 'admin', '--no-auth-warning'];
+    const told = execFileSync('redis-cli', [...login, '-e', '--json', ...words], { encoding: 'utf8', env, maxBuffer: 1 << 26 });
     // It shows INFO as it is.
     return words[0] === 'INFO' ? told : JSON.parse(told);
+  }
+
+  // Another sale of this item, whatever was there before.
+  newSale(item, units, holdS) {
+    this.redis('DEL', `sale:${item}`);
+    this.redis('SECKILL.INIT', `sale:${item}`, units, 'HOLD', holdS * 1000, 'OUTBOX', 'sale:orders');
+    return this.status(item).id;
   }
 
   status(item) {
@@ -94,112 +148,123 @@ class Stage {
     check(audit.ok === 1 || audit.ok === true, `AUDIT: ${JSON.stringify(audit)}`);
   }
 
-  sql(query) {
-    const login = ['--no-defaults', '-S', path.join(this.folder, 'db.sock'), '-u', 'root', '-N', '-B'];
-    return execFileSync('mariadb', [...login, '-e', query, 'shop'], { encoding: 'utf8' }).trim();
+  sql(query, login = {}) {
+    const words = ['--no-defaults', '-S', path.join(this.run, 'data/db.sock'), '--default-character-set=utf8mb4', '-N', '-B'];
+    const env = { ...process.env, MYSQL_PWD: login.password };
+    if (login.user) words.push('-u', login.user);
+    return execFileSync('mariadb', [...words, '-e', query], { encoding: 'utf8', env, stdio: 'pipe', maxBuffer: 1 << 26 }).trim();
   }
 
-  // How many orders of a sale the database has in each state: { SOLD: 3 }.
+  rows(query) {
+    return this.sql(query).split('\n').filter(Boolean).map((row) => row.split('\t'));
+  }
+
+  // How many orders of an item's sale the database has in each state: { SOLD: 3 }.
   orders(item) {
-    const rows = this.sql(`SELECT o.state, COUNT(*) FROM orders o JOIN sales s ON s.id = o.id
-      WHERE s.name = 'sale:${item}' GROUP BY o.state`);
-    return Object.fromEntries(rows.split('\n').filter(Boolean).map((row) => row.split('\t')).map(([state, n]) => [state, +n]));
+    const rows = this.rows(`SELECT state, COUNT(*) FROM shop.orders WHERE id = '${this.status(item).id}' GROUP BY state`);
+    return Object.fromEntries(rows.map(([state, n]) => [state, +n]));
   }
 
-  sign(body) {
-    const secret = crypto.createHash('sha256').update(this.secret).digest('hex').slice(0, 32);
-    return crypto.createHmac('sha256', secret).update(body).digest('hex');
+  payment(id) {
+    return this.sql(`SELECT state FROM shop.payments WHERE id = ${+id}`);
+  }
+
+  trade(id) {
+    return this.sql(`SELECT state FROM bank.trades WHERE payment = ${+id}`);
+  }
+
+  // The process of a part of this shop.
+  pid(part) {
+    if (part === 'redis') return Number(/process_id:(\d+)/.exec(this.redis('INFO', 'server'))[1]);
+    const name = { database: /^\S*mariadbd /, bank: / \S+bank\/worker\.php/ }[part];
+    const found = fs.readdirSync('/proc').find((pid) => /^\d+$/.test(pid) && belongs(pid, this.shop.pid)
+      && name.test(readProcess(pid, 'cmdline').replaceAll('\0', ' ')));
+    check(found !== undefined, `no process of ${part}`);
+    return +found;
+  }
+
+  // A part stands still while `meanwhile` runs.
+  async while(part, meanwhile) {
+    const pid = this.pid(part);
+    process.kill(pid, 'SIGSTOP');
+    try {
+      return await meanwhile();
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  }
+
+  // A message of shop or bank, as the fields of a form: made with its key, and independently of its code.
+  message(purpose, fields) {
+    const key = this.secret(`key-${purpose}`);
+    const sign = crypto.createHmac('sha256', key).update(`${purpose}\n${new URLSearchParams(fields)}`).digest('hex');
+    return { ...fields, sign };
+  }
+
+  page(name, options) {
+    return ask(this.url + name, options);
   }
 
   // A second web server before the same php-fpm, whose visitors have logged in already: see load.php.
-  async crowd() {
+  async openCrowd() {
     const port = await freePort();
     const folder = path.join(this.folder, 'load');
-    fs.mkdirSync(folder);
-    const conf = `daemon off; pid ${folder}/pid; error_log ${folder}/log;
-      ${process.getuid() === 0 ? 'user root;' : ''} worker_rlimit_nofile 8192; events { worker_connections 4096; }
+    fs.mkdirSync(folder, { mode: 0o711 });
+    const conf = `daemon off; pid ${folder}/pid; error_log ${folder}/log; user www-data;
+      worker_rlimit_nofile 8192; events { worker_connections 4096; }
       http { access_log off; client_body_temp_path ${folder}/1; proxy_temp_path ${folder}/2; fastcgi_temp_path ${folder}/3;
       uwsgi_temp_path ${folder}/4; scgi_temp_path ${folder}/5;
-      server { listen 127.0.0.1:${port} backlog=4096; location / {
-      include ${this.folder}/fastcgi.conf; fastcgi_param SCRIPT_FILENAME ${__dirname}/load.php;
-      fastcgi_param SHOP_PAGE ${ROOT}/examples/shop/pages$fastcgi_script_name; fastcgi_pass unix:${this.folder}/shop.sock; } } }`;
+      map $uri $pool { default pages; ~^/(index|state|grab).php$ sale; ~^/(operator|books).php$ operator; /login.php login; }
+      server { listen 127.0.0.1:${port} backlog=4096;
+      location ~ ^/probe/([a-z]+)$ { include ${this.run}/fastcgi.conf; fastcgi_param SCRIPT_FILENAME ${__dirname}/probe.php; fastcgi_pass unix:${this.run}/web/$1.sock; }
+      location / { include ${this.run}/fastcgi.conf; fastcgi_param SCRIPT_FILENAME ${__dirname}/load.php;
+      fastcgi_param SHOP_PAGE ${ROOT}/examples/shop/pages$fastcgi_script_name; fastcgi_pass unix:${this.run}/web/$pool.sock; } } }`;
     fs.writeFileSync(path.join(folder, 'conf'), conf);
     this.web = child(['/usr/sbin/nginx', '-p', folder, '-c', `${folder}/conf`], { stdio: 'ignore' });
-    const url = `http://127.0.0.1:${port}`;
-    await until('the second web server answers', () => fetch(`${url}/state.php`).then((told) => told.ok, () => false));
-    return url;
+    this.crowd = `http://127.0.0.1:${port}`;
+    await until('the second web server answers', async () => (await ask(`${this.crowd}/state.php`)).text !== '');
   }
 
-  async person(name, password = `password of ${name}`) {
-    const person = new Person();
-    person.stage = this;
-    person.context = await this.browser.createBrowserContext();
-    person.page = await person.context.newPage();
-    await person.page.setViewport({ width: 820, height: 450 });
-    // Their watch is an hour fast, which must not matter.
-    await person.page.evaluateOnNewDocument('{ const now = Date.now; Date.now = () => now() + 3600_000; }');
-    await person.page.goto(`${this.url}login.php`);
-    const before = await person.session();
-    await person.page.type('[name=name]', name);
-    await person.page.type('[name=password]', password);
-    await person.press('main button');
-    check(await person.session() !== before, 'a login makes a new session');
-    return person;
-  }
-}
-
-class Person {
-  async session() {
-    return (await this.context.cookies()).find((cookie) => cookie.name === 'PHPSESSID').value;
-  }
-
-  async press(button) {
-    await Promise.all([this.page.waitForNavigation(), this.page.click(button)]);
-  }
-
-  async visit(item) {
-    await this.page.goto(`${this.stage.url}?item=${item}`);
-    await this.reads('#stock', '剩余');
-  }
-
-  // Presses the button so many times at once, and hears so many answers.
-  async grab(times = 1, status = 200) {
-    const answers = [];
-    const hear = async (response) => {
-      if (response.url().endsWith('/grab.php')) answers.push({ status: response.status(), ...await response.json() });
+  // One who has logged in before, without a browser.
+  buyer(id = this.buyers++) {
+    const headers = { 'X-Person': String(id), Accept: 'text/html' };
+    const post = (page, fields) => ask(`${this.crowd}/${page}`, { fields: { csrf: 'of-ab', ...fields }, headers });
+    return {
+      id,
+      get: (page) => ask(`${this.crowd}/${page}`, { headers }),
+      grab: async (item, order = crypto.randomBytes(16).toString('hex')) => JSON.parse((await post('grab.php', { item, order })).text),
+      // The bill that pay.php makes: the fields of its form.
+      bill: async (item) => formFields((await post('pay.php', { item })).text, 'bill'),
     };
-    this.page.on('response', hear);
-    await this.page.click('#grab', { count: times });
-    await until(`${times} answers`, () => answers.length === times);
-    this.page.off('response', hear);
-    check(answers.every((answer) => answer.status === status), `HTTP ${status}: ${JSON.stringify(answers)}`);
-    return answers;
   }
 
-  async reads(where, words) {
-    const says = () => this.page.$eval(where, (box) => box.textContent);
-    await until(`"${words}" in ${where}`, async () => (await says()).includes(words));
-    return says();
-  }
-
-  // From the page of the sale or of the orders to the payment service.
-  async toBank() {
-    await this.press('main form[action="/pay.php"] button');
-    check(this.page.url().includes('/bank/'), `at the bank: ${this.page.url()}`);
-  }
-
-  async pay() {
-    await this.press('#pay');
-    check(this.page.url().endsWith('/orders.php'), `back from the bank: ${this.page.url()}`);
-  }
-
-  // What the list of orders says in the end: the order writer may be a moment behind.
-  async ordersSay(words) {
-    await until(`an order that is ${words}`, async () => {
-      await this.page.goto(`${this.stage.url}orders.php`);
-      return (await this.page.$eval('main', (box) => box.textContent)).includes(words);
-    });
+  // What the buyer's browser does at the bank.
+  async payBill(bill) {
+    const paid = await this.page('bank/', { fields: { ...bill, pay: '1' } });
+    check(paid.status === 303, `the bank: ${paid.status} ${paid.text}`);
   }
 }
 
-module.exports = { Stage, check, until };
+function readProcess(pid, file) {
+  try {
+    return fs.readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function belongs(pid, ancestor) {
+  for (let at = +pid; at > 1; at = +(/PPid:\s+(\d+)/.exec(readProcess(at, 'status'))?.[1] ?? 0)) {
+    if (at === ancestor) return true;
+  }
+  return false;
+}
+
+// The hidden fields of the form with this id.
+function formFields(html, id) {
+  const form = new RegExp(`<form id="${id}".*?</form>`).exec(html)?.[0];
+  check(form !== undefined, `no form "${id}" in: ${html.slice(0, 400)}`);
+  return Object.fromEntries([...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+}
+
+module.exports = { Stage, ask, check, until };

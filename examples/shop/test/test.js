@@ -1,15 +1,22 @@
-// `make shop-test`: plays examples/shop in a browser, and then under ab. --docs FOLDER keeps pictures.
+// `make shop-test`: plays examples/shop, in a browser and without. --docs FOLDER keeps pictures, --only NAME
+// plays one of the parts below.
 'use strict';
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { operatorComes } = require('./person.js');
 const { Stage } = require('./stage.js');
-const persons = require('./persons.js');
-const rush = require('./rush.js');
 
-const at = process.argv.indexOf('--docs');
-const folder = at > 0 ? process.argv[at + 1] : null;
+// Each is a function that plays one story, or a list of [what it is about, test]; a test returns what it saw.
+const PARTS = ['persons', 'rush', 'rights', 'money', 'still', 'screens', 'outage'];
+
+const option = (name) => {
+  const at = process.argv.indexOf(name);
+  return at > 0 ? process.argv[at + 1] : null;
+};
+const folder = option('--docs');
 const told = (line) => process.stdout.write(`ok  ${line}\n`);
+const failures = [];
 
 async function shot(person, name) {
   if (folder === null) return;
@@ -17,22 +24,36 @@ async function shot(person, name) {
   await person.page.screenshot({ path: path.join(folder, `${name}.png`) });
 }
 
-let complaints = '';
+async function attempt(what, test) {
+  try {
+    const saw = await test();
+    if (saw) told(`${what}: ${saw}`);
+  } catch (error) {
+    failures.push(what);
+    process.stdout.write(`FAILED  ${what}: ${error.message}\n`);
+  }
+}
 
 async function main() {
   const stage = await Stage.open();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stage.close().finally(() => process.exit(1)));
   try {
-    const operator = await persons(stage, told, shot);
-    await rush(stage, told, operator, shot);
+    const operator = await operatorComes(stage);
+    for (const name of PARTS.filter((part) => [null, part].includes(option('--only')))) {
+      const part = require(`./${name}.js`);
+      const tests = typeof part === 'function' ? [[name, () => part(stage, told, shot, operator)]] : part;
+      for (const [what, test] of tests) await attempt(what, () => test(stage, operator, shot));
+    }
+    await attempt('PHP complained', () => {
+      if (stage.complaints() !== '') throw new Error(stage.complaints());
+    });
   } finally {
-    complaints = stage.complaints();
     await stage.close();
   }
-  if (complaints !== '') throw new Error('PHP complained');
+  process.exit(failures.length > 0 ? 1 : 0);
 }
 
 main().catch((error) => {
-  process.stderr.write(`FAILED: ${error.message}\n${complaints}`);
+  process.stderr.write(`FAILED: ${error.stack}\n`);
   process.exit(1);
 });

@@ -1,0 +1,71 @@
+<?php
+
+// The goods and their sales. See docs/clients.md for the library.
+
+declare(strict_types=1);
+
+// In a shop of your own this file lies wherever composer puts it.
+require __DIR__ . '/../../../clients/php/src/Seckill.php';
+
+use Seckill\{Sale, SaleError};
+
+const GOODS = [
+    'phone' => ['name' => '星辰 X1 手机', 'fen' => 199900],
+    'ticket' => ['name' => '跨年演唱会门票', 'fen' => 68000],
+    'coupon' => ['name' => '一元咖啡券', 'fen' => 100],
+];
+const SALE_STATES = ['pending' => '即将开始', 'open' => '正在抢购', 'allheld' => '全部待付款，可能放出',
+    'soldout' => '已抢光', 'paused' => '暂停中', 'closed' => '已结束'];
+
+/** A process that waits for Redis serves nobody. Who hears nothing presses again. */
+const PATIENCE_S = 1.0;
+
+/** A user of redis.conf.example: a page knows the password of one, and may do what that one may. */
+function redis(): Redis
+{
+    $redis = new Redis();
+    $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'), PATIENCE_S, null, 0, PATIENCE_S);
+    $redis->auth([getenv('REDIS_USER'), getenv('REDIS_PASSWORD')]);
+    return $redis;
+}
+
+function sale(string $item): Sale
+{
+    return new Sale(redis(...), "sale:$item", attempts: 2);
+}
+
+/** What the sale says of itself, or null before an operator has opened one. */
+function status(string $item): ?array
+{
+    return unless_no_sale(fn () => sale($item)->status());
+}
+
+/** The grant that an account has, held or paid: one a person, because the sale's LIMIT is 1. */
+function grant_of(array $account, string $item): ?array
+{
+    $grants = unless_no_sale(fn () => sale($item)->user((string) $account['id'])['grants']) ?? [];
+    $live = array_filter($grants, fn ($grant) => in_array($grant['state'], ['HELD', 'SOLD'], true));
+    return array_values($live)[0] ?? null;
+}
+
+/** Null where no sale is, or is any more. */
+function unless_no_sale(Closure $ask): mixed
+{
+    try {
+        return $ask();
+    } catch (SaleError $error) {
+        return $error->errorCode === 'NOSALE' ? null : throw $error;
+    }
+}
+
+function item(): string
+{
+    $item = word('item') ?: array_key_first(GOODS);
+    return isset(GOODS[$item]) ? $item : refuse(404, t('没有这件商品'));
+}
+
+/** The number of an order, and the REQ of its GRAB. */
+function new_order(): string
+{
+    return bin2hex(random_bytes(16));
+}

@@ -1,0 +1,234 @@
+// Nobody pays without an order or a refund, and nobody has an order without paying.
+'use strict';
+
+const { ask, check, until } = require('./stage.js');
+
+const NOBODY = 888_888_888;
+
+// A buyer who holds a unit and has its bill.
+async function holder(stage, item) {
+  const buyer = stage.buyer();
+  const told = await buyer.grab(item);
+  check(told.code === 'GRANTED', `a unit: ${JSON.stringify(told)}`);
+  return { ...buyer, order: told.order, bill: await buyer.bill(item) };
+}
+
+const stateOf = (stage, item, buyer) => stage.redis('SECKILL.USER', `sale:${item}`, String(buyer.id))[2][0]?.[3];
+
+async function isPaid(stage, item, buyer) {
+  await until(`buyer ${buyer.id} is PAID`, () => stage.payment(buyer.bill.payment) === 'PAID');
+  check(stateOf(stage, item, buyer) === 'SOLD', `their grant is ${stateOf(stage, item, buyer)}`);
+}
+
+const isRefunded = (stage, { bill }) => until(`payment ${bill.payment} is REFUNDED`,
+  () => stage.payment(bill.payment) === 'REFUNDED' && stage.trade(bill.payment) === 'REFUNDED');
+
+async function billIsNoPayment(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  const { status } = await stage.page('callback.php', { fields: buyer.bill });
+  check(status === 403, `the bank's word, with the bill's signature: HTTP ${status}`);
+  const after = await holder(stage, 'phone');
+  await stage.payBill(after.bill);
+  await isPaid(stage, 'phone', after);
+  check(stateOf(stage, 'phone', buyer) === 'HELD', `not paid, and ${stateOf(stage, 'phone', buyer)}`);
+  return `HTTP ${status}, the order stays HELD`;
+}
+
+// Each message of both sides at each place where another is expected.
+async function messagesStayWhatTheyAre(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  const other = await holder(stage, 'phone');
+  await stage.payBill(other.bill);
+  await isPaid(stage, 'phone', other);
+  const { payment, fen, until: last } = other.bill;
+  const messages = {
+    bill: other.bill,
+    'bill of another': buyer.bill,
+    paid: stage.message('paid', { payment, fen }),
+    refund: stage.message('refund', { payment, fen }),
+    ask: stage.message('ask', { from: payment, to: payment }),
+  };
+  const places = { 'callback.php': 'paid', 'bank/': 'bill', 'bank/refund': 'refund', 'bank/ask': 'ask' };
+  // What a place misses is made up, so only the signature is between.
+  const all = { payment, fen, until: last, from: payment, to: payment, pay: '1' };
+  let tried = 0;
+  for (const [purpose, message] of Object.entries(messages)) {
+    for (const [place, expects] of Object.entries(places)) {
+      if (purpose.startsWith(expects)) continue;
+      for (const method of ['POST', 'GET']) {
+        const query = method === 'GET' ? `?${new URLSearchParams({ ...all, ...message })}` : '';
+        const fields = method === 'POST' ? { ...all, ...message } : undefined;
+        const { status } = await stage.page(place + query, { fields, headers: { 'X-Sign': message.sign } });
+        check([400, 403, 405].includes(status), `${method} of a ${purpose} at ${place}: HTTP ${status}`);
+        tried += 1;
+      }
+    }
+    const known = messages[purpose];
+    for (const name of Object.keys(known).filter((field) => field !== 'sign')) {
+      const place = Object.keys(places).find((at) => purpose.startsWith(places[at]));
+      const { status } = await stage.page(place, { fields: { ...known, [name]: +known[name] + 1, pay: '1' } });
+      check(status === 403, `a ${purpose} with another ${name}: HTTP ${status}`);
+      tried += 1;
+    }
+  }
+  check(stage.payment(payment) === 'PAID' && stage.trade(payment) === 'PAID', 'the paid order stays paid');
+  check(stage.payment(buyer.bill.payment) === 'BEGUN' && stage.trade(buyer.bill.payment) === '', 'the other stays unpaid');
+  return `${tried} messages at places that are not theirs or with another number, all refused`;
+}
+
+// Every link and form of every page, without the token that belongs to it.
+async function linksChangeNothing(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  const seen = new Set();
+  const left = ['', '?item=phone', 'orders.php', 'login.php', 'pay.php', 'grab.php', 'state.php?item=phone', 'callback.php',
+    'operator.php', 'operator.php?live', 'books.php', 'bank/', 'bank/refund', 'bank/ask', ...Object.keys(buyer.bill).map((f) => `bank/?${f}=1`)];
+  const books = () => JSON.stringify([stage.status('phone').rev, stage.sql('SELECT * FROM shop.payments'),
+    stage.sql('SELECT * FROM bank.trades'), stage.sql('SELECT * FROM shop.accounts')]);
+  const before = books();
+  while (left.length > 0) {
+    const page = left.pop();
+    if (seen.has(page)) continue;
+    seen.add(page);
+    const crowded = /^[a-z]*\.php/.test(page) || page === '' || page.startsWith('?');
+    const { text, status } = crowded ? await buyer.get(page.replace(/^(?=\?|$)/, 'index.php')) : await stage.page(page);
+    check(status < 500, `${page}: HTTP ${status}`);
+    for (const [, url] of text.matchAll(/(?:href|action)="\/?([^"]*)"/g)) {
+      if (!url.endsWith('.css')) left.push(url.replace(/&amp;/g, '&'));
+    }
+    const [path, query = ''] = page.split('?');
+    const fields = { item: 'phone', order: 'f'.repeat(32), work: 'pause', units: 1, ...Object.fromEntries(new URLSearchParams(query)) };
+    if (crowded) await ask(`${stage.crowd}/${path || 'index.php'}`, { fields, headers: { 'X-Person': String(buyer.id) } });
+    await stage.page(page, { fields });
+  }
+  check(books() === before, 'sale, payments, trades and accounts are as they were');
+  return `${seen.size} addresses by GET, and by POST without a token: nothing has changed`;
+}
+
+async function refundedStaysRefunded(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  // The bank gave the money back, for whatever reason, before the shop heard of it.
+  stage.sql(`INSERT INTO bank.trades (payment, fen, state) VALUES (${buyer.bill.payment}, ${buyer.bill.fen}, 'REFUNDED')`);
+  await stage.payBill(buyer.bill);
+  const after = await holder(stage, 'phone');
+  await stage.payBill(after.bill);
+  await isPaid(stage, 'phone', after);
+  check(stateOf(stage, 'phone', buyer) === 'HELD', `its money went back, and the order is ${stateOf(stage, 'phone', buyer)}`);
+  await isRefunded(stage, buyer);
+  check(stateOf(stage, 'phone', buyer) === 'HELD', `asked of the bank: ${stateOf(stage, 'phone', buyer)}`);
+  return 'paid again at the bank, a trade stays REFUNDED and the order HELD';
+}
+
+async function nobodysRefund(stage) {
+  const { status, text } = await stage.page('bank/refund', { fields: stage.message('refund', { payment: NOBODY, fen: 100 }) });
+  check(status === 404, `HTTP ${status} ${text}`);
+  return `HTTP ${status}`;
+}
+
+async function oldBillInNewSale(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  stage.newSale('phone', 5, 900);
+  // The page has stayed open: the same order in the new sale.
+  check((await buyer.grab('phone', buyer.order)).code === 'GRANTED', 'the same order in the new sale');
+  await stage.payBill(buyer.bill);
+  await isRefunded(stage, buyer);
+  check(stateOf(stage, 'phone', buyer) === 'HELD', `the new order is ${stateOf(stage, 'phone', buyer)}`);
+  const bill = await stage.buyer(buyer.id).bill('phone');
+  check(bill.payment !== buyer.bill.payment, 'a bill of its own');
+  await until('one order on the page of orders', async () => {
+    const { text } = await buyer.get('orders.php');
+    const states = [...text.matchAll(/<strong>(.*?)<\/strong>/g)].map(([, state]) => state);
+    check(states.length <= 2, `orders: ${states}`);
+    return states.sort().join() === '已售完，货款已退回,待付款';
+  });
+  return 'the old bill is refunded, the new order waits for a bill of its own';
+}
+
+async function manyLatePayers(stage) {
+  stage.newSale('ticket', 40, 3);
+  const late = await Promise.all(Array.from({ length: 40 }, () => holder(stage, 'ticket')));
+  await until('their holds end', () => stage.status('ticket').available === 40);
+  stage.redis('SECKILL.ALTER', 'sale:ticket', 'HOLD', '900000');
+  const others = await Promise.all(Array.from({ length: 40 }, () => holder(stage, 'ticket')));
+  const begun = performance.now();
+  const pay = async ({ bill }) => (await stage.page('bank/', { fields: { ...bill, pay: '1' } })).status;
+  const answers = await Promise.all([...late, others[0]].map(pay));
+  check(answers.every((status) => status === 303), `HTTP ${answers}`);
+  await isPaid(stage, 'ticket', others[0]);
+  await Promise.all(late.map((buyer) => isRefunded(stage, buyer)));
+  return `40 refunded and another one paid in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
+}
+
+async function untoldPayment(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  await stage.while('bank', async () => {
+    await stage.payBill(buyer.bill);
+    await isPaid(stage, 'phone', buyer);
+    check(stage.sql(`SELECT told FROM bank.trades WHERE payment = ${buyer.bill.payment}`) === '0', 'the bank told nothing');
+  });
+  return 'the bank tells nothing: the shop asks, and the order is SOLD';
+}
+
+async function lapsedBill(stage) {
+  stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  const { payment, fen } = buyer.bill;
+  const old = stage.message('bill', { payment, fen, until: Math.floor(Date.now() / 1000) - 1 });
+  const { status } = await stage.page('bank/', { fields: { ...old, pay: '1' } });
+  check(status === 410, `a bill that has lapsed: HTTP ${status}`);
+  stage.sql(`UPDATE shop.payments SET until = UNIX_TIMESTAMP() - 3601, due_at = NOW() WHERE id = ${payment}`);
+  await until('it is LAPSED', () => stage.payment(payment) === 'LAPSED');
+  return 'can not be paid, and the shop closes it';
+}
+
+async function books(stage, { operator }) {
+  const look = async (sale) => {
+    await operator.page.goto(`${stage.url}books.php?sale=${sale}`);
+    const [, rows, wrong, open] = /(\d+) 笔，(\d+) 笔不一致，(\d+) 笔处理中/.exec(await operator.page.$eval('#sum', (box) => box.textContent));
+    const red = await operator.page.$$eval('#books .wrong', (lines) => lines.map((line) => line.textContent));
+    check(red.length === +wrong, 'differences are red');
+    return { rows: +rows, wrong: +wrong, open: +open, red };
+  };
+  const sale = stage.status('ticket').id;
+  await until('the books agree', async () => {
+    const { rows, wrong, open } = await look(sale);
+    return rows === 80 && wrong === 0 && open === 0;
+  });
+  const paid = stage.sql(`SELECT id FROM shop.payments WHERE sale = '${sale}' AND state = 'PAID'`);
+  const wrongs = {
+    'an order whose money went back': [`UPDATE bank.trades SET state = 'REFUNDED' WHERE payment = ${paid}`,
+      `UPDATE bank.trades SET state = 'PAID' WHERE payment = ${paid}`],
+    'too little money': [`UPDATE bank.trades SET fen = fen - 1 WHERE payment = ${paid}`,
+      `UPDATE bank.trades SET fen = fen + 1 WHERE payment = ${paid}`],
+    'an order without its payment': [`UPDATE shop.payments SET state = 'REFUNDED' WHERE id = ${paid}`,
+      `UPDATE shop.payments SET state = 'PAID' WHERE id = ${paid}`],
+    'a trade that nobody knows': [`INSERT INTO bank.trades (payment, fen, state, told) VALUES (${NOBODY}, 1, 'PAID', 2)`,
+      `DELETE FROM bank.trades WHERE payment = ${NOBODY}`],
+  };
+  for (const [what, [change, back]] of Object.entries(wrongs)) {
+    stage.sql(change);
+    const { wrong } = await look(sale);
+    stage.sql(back);
+    check(wrong === 1, `${what}: ${wrong} differ`);
+  }
+  check((await look(sale)).wrong === 0, 'and agree again');
+  return `80 rows agree; red: ${Object.keys(wrongs).join(', ')}`;
+}
+
+module.exports = [
+  ['a bill is no payment', billIsNoPayment],
+  ['a message does for no other', messagesStayWhatTheyAre],
+  ['links and forms without a token', linksChangeNothing],
+  ['a refunded trade', refundedStaysRefunded],
+  ['a refund of a trade that never was', nobodysRefund],
+  ['an old bill in a new sale', oldBillInNewSale],
+  ['40 pay late at once', manyLatePayers],
+  ['a payment that nobody tells of', untoldPayment],
+  ['a bill that has lapsed', lapsedBill],
+  ['the books', books],
+];

@@ -1,0 +1,191 @@
+// Secrets and rights: who may what, and who can read it.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { Person } = require('./person.js');
+const { ask, check, until } = require('./stage.js');
+
+const POOLS = ['sale', 'pages', 'login', 'operator', 'bank'];
+
+async function secretsAreNoWords(stage) {
+  const names = fs.readdirSync(path.join(stage.run, 'secrets'));
+  const secrets = names.map((name) => stage.secret(name));
+  check(new Set(secrets).size === names.length && secrets.every((secret) => /^[0-9a-f]{32}$/.test(secret)), 'one each');
+  const calls = fs.readFileSync(stage.calls, 'utf8');
+  check(calls.includes('mariadbd ') && calls.includes('setpriv '), 'calls are written down');
+  const shown = names.filter((name) => calls.includes(stage.secret(name)));
+  check(shown.length === 0, `on a command line: ${shown}`);
+  const open = ['secrets', 'fpm.conf', 'data/redis.conf'].filter((file) => fs.statSync(path.join(stage.run, file)).mode & 0o077);
+  check(open.length === 0, `for others to read: ${open}`);
+  return `${names.length} secrets, none in ${calls.split('\n').length - 1} command lines`;
+}
+
+// A page of ours in this pool, as somebody would use it who has broken in.
+async function probe(stage, pool) {
+  const { text } = await ask(`${stage.crowd}/probe/${pool}`);
+  return JSON.parse(text);
+}
+
+async function poolsKnowTheirOwn(stage) {
+  const known = {};
+  for (const pool of POOLS) {
+    const { user, env, databases, files } = await probe(stage, pool);
+    const root = process.getuid() === 0;
+    check(!root || (user === 'www-data' && files.length === 0 && databases.length === 0),
+      `${pool} runs as ${user}, reads ${files}, is ${databases} of the database`);
+    const names = fs.readdirSync(path.join(stage.run, 'secrets'));
+    known[pool] = names.filter((name) => Object.values(env).includes(stage.secret(name))).join(' ');
+  }
+  const may = { sale: 'redis-shop', pages: 'database-pages key-bill key-paid redis-shop', login: 'database-login',
+    operator: 'database-operator key-answer key-ask redis-operator', bank: 'database-bank key-answer key-ask key-bill key-refund' };
+  for (const pool of POOLS) check(known[pool] === may[pool], `${pool} knows ${known[pool]}`);
+  return process.getuid() === 0 ? 'www-data, no file, not root of the database; of the secrets each its own' : 'of the secrets each its own';
+}
+
+async function nobodyRunsAsRoot(stage) {
+  if (process.getuid() !== 0) return 'not started by root';
+  const masters = /^(nginx: master|php-fpm: master)/;
+  const ours = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).flatMap((pid) => {
+    try {
+      const words = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+      const parent = (at) => +/PPid:\s+(\d+)/.exec(fs.readFileSync(`/proc/${at}/status`, 'utf8'))[1];
+      let at = +pid;
+      while (at > 1 && at !== stage.shop.pid) at = parent(at);
+      return at === stage.shop.pid && +pid !== stage.shop.pid ? [[fs.statSync(`/proc/${pid}`).uid, words]] : [];
+    } catch {
+      return [];
+    }
+  });
+  check(ours.length > 40, `${ours.length} processes`);
+  const root = ours.filter(([uid, words]) => uid === 0 && !masters.test(words)).map(([, words]) => words);
+  check(root.length === 0, `as root: ${root}`);
+  return `of ${ours.length} processes two are root's: the masters of nginx and php-fpm`;
+}
+
+async function databaseUsersMayTheirOwn(stage) {
+  const tries = {
+    login: ['UPDATE shop.accounts SET operator = TRUE', 'INSERT INTO shop.accounts (name, password, operator) VALUES ("x", "x", TRUE)',
+      'DELETE FROM shop.accounts', 'SELECT * FROM shop.payments', 'SELECT * FROM bank.trades'],
+    pages: ['UPDATE shop.accounts SET operator = TRUE', 'SELECT password FROM shop.accounts', 'UPDATE shop.payments SET state = "PAID"',
+      'UPDATE shop.payments SET fen = 1', 'DELETE FROM shop.payments', 'UPDATE shop.orders SET state = "SOLD"',
+      'INSERT INTO shop.payments (sale, item, account, req, fen, until, state) VALUES ("", "", 0, "", 0, 0, "PAID")', 'UPDATE bank.trades SET fen = 1'],
+    operator: ['UPDATE shop.accounts SET operator = TRUE', 'SELECT password FROM shop.accounts', 'UPDATE shop.payments SET taken = TRUE'],
+    worker: ['SELECT * FROM shop.accounts', 'UPDATE shop.payments SET fen = 1', 'UPDATE bank.trades SET state = "REFUNDED"'],
+    writer: ['SELECT * FROM shop.accounts', 'SELECT * FROM shop.payments', 'DELETE FROM shop.orders'],
+    bank: ['SELECT * FROM shop.payments', 'SELECT * FROM shop.accounts'],
+  };
+  for (const [user, statements] of Object.entries(tries)) {
+    const login = { user, password: stage.secret(`database-${user}`) };
+    check(stage.sql('SELECT 1', login) === '1', `${user} is let in`);
+    for (const statement of [...statements, 'DROP TABLE shop.orders', 'CREATE TABLE shop.mine (id INT)', 'SELECT * FROM mysql.global_priv']) {
+      let told = 'allowed';
+      try {
+        stage.sql(statement, login);
+      } catch (error) {
+        told = error.stderr;
+      }
+      check(/denied/.test(told), `${user}: ${statement}: ${told}`);
+    }
+  }
+  return `${Object.values(tries).flat().length + 18} statements of six users, all denied`;
+}
+
+async function hostsStayOut(stage) {
+  const { status, headers } = await stage.page('orders.php', { headers: { Host: 'evil.example' } });
+  check(status === 303 && headers.location === '/login.php', `${status} ${headers.location}`);
+  return `Location: ${headers.location}`;
+}
+
+// Sends the login form as a browser without a page would.
+async function login(stage, name, password, from) {
+  const form = await stage.page('login.php', { from });
+  const token = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
+  const cookie = form.headers['set-cookie'][0].split(';')[0];
+  return stage.page('login.php', { fields: { csrf: token, name, password }, headers: { cookie, Accept: 'text/html' }, from });
+}
+
+async function names(stage) {
+  const refused = { 'operator with U+200B': 'oper\u200Bator', '41 code points in 40 letters': `${'a'.repeat(39)}e\u0301`,
+    'an emoji': '😀', 'another emoji': '😎', 'Cyrillic letters': '\u043eper\u0430tor', 'a NUL': 'a\0b', 'bytes that are no text': '\udcff',
+    '41 letters': 'a'.repeat(41), nothing: '' };
+  for (const [what, name] of Object.entries(refused)) {
+    const { status, text } = await login(stage, name, 'long enough');
+    check(status === 200 && text.includes('名字或密码不对'), `${what}: HTTP ${status}`);
+  }
+  for (const password of ['with\0NUL in it', 'short', 'x'.repeat(73)]) {
+    const { status } = await login(stage, 'pat', password);
+    check(status === 200, `password "${password}": HTTP ${status}`);
+  }
+  for (const [one, two] of [['𠮷田', '𠮶田'], ['王小明', '王晓明']]) {
+    for (const name of [one, two]) check((await login(stage, name, `password of ${name}`)).status === 303, `${name} is somebody`);
+  }
+  const accounts = stage.rows('SELECT name FROM shop.accounts').flat();
+  check(['𠮷田', '𠮶田', '王小明', '王晓明'].every((name) => accounts.includes(name)), `accounts: ${accounts}`);
+  return `${Object.keys(refused).length} names and three passwords refused with a page, names of two characters that look alike are two`;
+}
+
+async function formsOfOthers(stage) {
+  const form = await stage.page('login.php');
+  const token = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
+  const fields = { name: 'mallory', password: 'long enough', csrf: token };
+  check((await stage.page('login.php', { fields })).status === 403, 'the form without its cookie');
+  const cookie = `login=${'0'.repeat(32)}`;
+  check((await stage.page('login.php', { fields, headers: { cookie } })).status === 403, 'with another one');
+  check((await stage.page('login.php', { fields: { ...fields, csrf: '' }, headers: { cookie: 'login=' } })).status === 403, 'with none');
+  return 'refused: a login by the form of another site';
+}
+
+async function takenAway(stage) {
+  const boss = await Person.comes(stage, 'boss');
+  const look = async () => (await boss.page.goto(`${stage.url}operator.php`)).status();
+  check((await look()) === 403, 'nobody yet');
+  stage.sql("UPDATE shop.accounts SET operator = TRUE WHERE name = 'boss'");
+  check((await look()) === 200, 'an operator');
+  stage.sql("UPDATE shop.accounts SET operator = FALSE WHERE name = 'boss'");
+  check((await look()) === 403, 'out at once, with the session of before');
+  check((await boss.page.goto(`${stage.url}books.php`)).status() === 403, 'and out of the books');
+  return 'who is no operator any more is out at once';
+}
+
+async function restocks(stage, { operator, operate }) {
+  stage.newSale('coupon', 5, 900);
+  await operate('restock', { item: 'coupon', units: 7 }, '补货 7 件');
+  await operator.page.$eval('#done', (box) => { box.textContent = ''; });
+  await operator.page.click('[value=restock]');
+  await operator.reads('#done', '补货 7 件，现在剩余 19 件');
+  const number = () => operator.page.$eval('[name=restock]', (field) => field.value);
+  const before = await number();
+  await stage.while('redis', async () => {
+    await operator.page.click('[value=restock]');
+    await operator.reads('#done', '活动火爆');
+  });
+  check((await number()) === before, 'not answered it keeps its number');
+  await operator.page.click('[value=restock]');
+  await operator.reads('#done', '补货 7 件，现在剩余 26 件');
+  check(stage.status('coupon').supply === 26, `supply ${stage.status('coupon').supply}`);
+  return 'twice on one page: twice 7; once without an answer and again: once 7';
+}
+
+async function empties(stage, { operate }) {
+  stage.redis('DEL', 'sale:coupon');
+  for (const fields of [{ hold: '' }, { hold: '0' }, { hold: '-5' }, { hold: '1e3' }, { units: '' }, { units: '0' }, { opens: '' }, { sample: '' }]) {
+    await operate('open', { item: 'coupon', units: 5, opens: 0, hold: 900, sample: 1000, ...fields }, '请填');
+  }
+  await until('no sale has been made', () => stage.redis('EXISTS', 'sale:coupon') === 0);
+  return 'a field that is empty or out of its bounds opens nothing';
+}
+
+module.exports = [
+  ['secrets', secretsAreNoWords],
+  ['pools', poolsKnowTheirOwn],
+  ['processes', nobodyRunsAsRoot],
+  ['users of the database', databaseUsersMayTheirOwn],
+  ['another Host', hostsStayOut],
+  ['names', names],
+  ['logins by others', formsOfOthers],
+  ['an operator no more', takenAway],
+  ['restocks', restocks],
+  ['empty fields', empties],
+];
+module.exports.login = login;
