@@ -1,11 +1,17 @@
 // What takes the place of the posts' programs in Java: one method for each family. Each block between
 // two comments is shown in docs/migrate.md.
 
-import java.sql.Connection;
+import example.seckill.Answer;
+import example.seckill.Outcome;
+import example.seckill.Sale;
+import example.seckill.SaleError;
+import example.seckill.State;
+import example.seckill.Unanswered;
+import example.seckill.Units;
 import java.sql.SQLException;
 import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
-import seckill.Sale;
+import javax.sql.DataSource;
 
 public class After {
     private final Sale sale;
@@ -16,10 +22,10 @@ public class After {
     static String click(Callable<String> page) throws Exception {
         try {
             return page.call();
-        } catch (Sale.Unanswered | SQLException why) {
+        } catch (Unanswered | SQLException why) {
             System.err.println(why.getMessage());
             return "正在确认，请再点一次";
-        } catch (Sale.SaleError why) {
+        } catch (SaleError why) {
             System.err.println(why.getMessage());
             return "活动暂时不可用";
         }
@@ -27,24 +33,24 @@ public class After {
 
     // counter
     String counter(String user, String order) {
-        Sale.Answer answer = sale.grab(user, order, 1);
-        boolean mine = answer.won() && answer.outcome() != Sale.Outcome.ALREADY;
+        Answer answer = sale.grab(user, order);
+        boolean mine = answer.won() && answer.outcome() != Outcome.ALREADY;
         return mine ? "秒杀成功" : "秒杀失败: " + answer.outcome();
     }
 
     // business
     String business(String user, String order, BooleanSupplier work) {
-        Sale.Answer answer = sale.grab(user, order, 1);
-        if (answer.outcome() == Sale.Outcome.ALREADY) {
+        Answer answer = sale.grab(user, order);
+        if (answer.outcome() == Outcome.ALREADY) {
             return "您已经抢到过了";
         }
-        if (answer.outcome() == Sale.Outcome.GRANTED && answer.state() == Sale.State.SOLD) {
+        if (answer.outcome() == Outcome.GRANTED && answer.state() == State.SOLD) {
             throw new IllegalStateException("this sale has no HOLD");
         }
         if (!answer.won()) {
             return "秒杀失败,商品库存不足。";
         }
-        if (answer.outcome() == Sale.Outcome.REPLAY && answer.state() == Sale.State.SOLD) {
+        if (answer.outcome() == Outcome.REPLAY && answer.state() == State.SOLD) {
             return "秒杀成功";
         }
         boolean done = false;
@@ -55,49 +61,49 @@ public class After {
                 sale.cancel(user, order);
             }
         }
-        boolean paid = done && sale.confirm(user, order, false).state() == Sale.State.SOLD;
+        boolean paid = done && sale.confirm(user, order).state() == State.SOLD;
         return paid ? "秒杀成功" : "秒杀失败";
     }
 
     // watch
     String watch(String user, String order) {
-        Sale.Answer answer = sale.grab(user, order, 1);
-        if (answer.outcome() == Sale.Outcome.ALREADY) {
+        Answer answer = sale.grab(user, order);
+        if (answer.outcome() == Outcome.ALREADY) {
             return "您已经抢到过了";
         }
         if (answer.won()) {
             return "抢购成功！";
         }
-        return answer.outcome() == Sale.Outcome.SOLDOUT ? "已卖光！" : "手气不好，再抢购！";
+        return answer.outcome() == Outcome.SOLDOUT ? "已卖光！" : "手气不好，再抢购！";
     }
 
     // coins
     long coins(String user, String order, long count) {
-        Sale.Answer answer = sale.grabUpTo(user, order, count);
-        boolean mine = answer.won() && answer.outcome() != Sale.Outcome.ALREADY;
-        return mine ? answer.numbers().get("qty") : 0;
+        Answer answer = sale.grab(user, order, Units.upTo(count));
+        boolean mine = answer.won() && answer.outcome() != Outcome.ALREADY;
+        return mine ? answer.qty() : 0;
     }
 
     // lists
     String lists(String user, String order) {
-        Sale.Answer answer = sale.grab(user, order, 1);
-        if (answer.outcome() == Sale.Outcome.ALREADY) {
+        Answer answer = sale.grab(user, order);
+        if (answer.outcome() == Outcome.ALREADY) {
             return "您已经抢到过了";
         }
-        return answer.won() ? "success: " + answer.numbers().get("qty") : "手气不好，再抢购！";
+        return answer.won() ? "success: " + answer.qty() : "手气不好，再抢购！";
     }
 
     // sql
-    boolean sql(Connection shop, String user, String order) throws SQLException {
-        Sale.Answer answer = sale.grab(user, order, 1);
-        if (answer.outcome() == Sale.Outcome.ALREADY || answer.state() == null) {
+    boolean sql(DataSource shop, String user, String order) throws SQLException {
+        Answer answer = sale.grab(user, order);
+        if (answer.outcome() == Outcome.ALREADY || answer.state() == null) {
             return false;
         }
         if (answer.won()) {
             row(shop, "INSERT IGNORE INTO orders (id, user) VALUES (?, ?)", order, user);
-            answer = sale.confirm(user, order, false);
+            answer = sale.confirm(user, order);
         }
-        boolean mine = answer.state() == Sale.State.SOLD;
+        boolean mine = answer.state() == State.SOLD;
         if (!mine) {
             // The hold ended before the row was there, and the unit may be somebody else's by now.
             row(shop, "DELETE FROM orders WHERE id = ? AND user = ?", order, user);
@@ -105,9 +111,10 @@ public class After {
         return mine;
     }
 
-    private static void row(Connection shop, String statement, String order, String user)
+    private static void row(DataSource shop, String statement, String order, String user)
             throws SQLException {
-        try (var row = shop.prepareStatement(statement)) {
+        // Only who was granted a unit takes a connection.
+        try (var connection = shop.getConnection(); var row = connection.prepareStatement(statement)) {
             row.setString(1, order);
             row.setString(2, user);
             row.executeUpdate();

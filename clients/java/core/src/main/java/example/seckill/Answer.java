@@ -1,0 +1,94 @@
+package example.seckill;
+
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/**
+ * What GRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply. What the word does not tell is null.
+ *
+ * @param outcome the first word
+ * @param state the grant's; NOGRANT where there is none
+ * @param req what the call was sent with; empty where it had none
+ * @param seq the grant's number in its sale
+ * @param qty units of the grant
+ * @param deadlineMs Unix ms until when the grant is held; 0 if it is not
+ * @param available units left in the sale
+ * @param held units that are not paid and may come back
+ * @param allowance units that the user may still have
+ * @param opensInMs until the window opens
+ * @param ticket the user's number on the waiting list
+ * @param ahead who waits before them
+ * @param unitsAhead and for how many units
+ * @param lost attempts of this call without a reply: after a refusal one of them may still arrive,
+ *     so cancel
+ * @param durable whether so many replicas have the grant; null if that was not asked for
+ */
+public record Answer(Outcome outcome, State state, String req, Long seq, Long qty, Long deadlineMs,
+        Long available, Long held, Long allowance, Long opensInMs, Long ticket, Long ahead,
+        Long unitsAhead, int lost, Boolean durable) {
+
+    /** Whether the user has the units. */
+    public boolean won() {
+        return state == State.HELD || state == State.SOLD;
+    }
+
+    /**
+     * Reads a raw reply, of a script or of any client: a list of numbers and of strings, which may
+     * be bytes. Words that it has besides are left unread.
+     *
+     * @throws IllegalArgumentException if it is no answer
+     */
+    public static Answer of(Object reply) {
+        return of(reply, StandardCharsets.UTF_8);
+    }
+
+    static Answer of(Object reply, Charset charset) {
+        List<?> words = Reply.list(reply);
+        Outcome outcome = Reply.word(Outcome.class, Reply.at(words, 0), charset);
+        return of(outcome, words.subList(1, words.size()), charset);
+    }
+
+    static Answer of(Outcome outcome, List<?> words, Charset charset) {
+        var told = new Fields(outcome, words, charset);
+        State state = told.state();
+        if (state == null && outcome.ordinal() >= Outcome.HELD.ordinal()) {
+            state = State.valueOf(outcome.name());
+        }
+        return new Answer(outcome, state, "", told.number("seq"), told.number("qty"),
+                told.number("deadline_ms"), told.number("available"), told.number("held"),
+                told.number("allowance"), told.number("opens_in_ms"), told.number("ticket"),
+                told.number("ahead"), told.number("units_ahead"), 0, null);
+    }
+
+    Answer told(String withReq, int lostAttempts, Boolean isDurable) {
+        return new Answer(outcome, state, withReq, seq, qty, deadlineMs, available, held, allowance,
+                opensInMs, ticket, ahead, unitsAhead, lostAttempts, isDurable);
+    }
+
+    boolean isSame(Answer other) {
+        return state == other.state && java.util.Objects.equals(seq, other.seq);
+    }
+
+    /** The words behind an outcome, by their names. All that it has must be there. */
+    private record Fields(Outcome outcome, List<?> words, Charset charset) {
+        Fields {
+            Reply.at(words, outcome.fields.length - 1);
+        }
+
+        Object word(String name) {
+            int at = List.of(outcome.fields).indexOf(name);
+            return at < 0 ? null : words.get(at);
+        }
+
+        Long number(String name) {
+            Object word = word(name);
+            return word == null ? null : Reply.number(word);
+        }
+
+        State state() {
+            Object word = word("state");
+            return word == null ? null : Reply.word(State.class, word, charset);
+        }
+    }
+}

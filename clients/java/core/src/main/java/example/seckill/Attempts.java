@@ -1,0 +1,133 @@
+package example.seckill;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+
+/** The attempts of one call: which replies are an answer, and what is tried again. */
+final class Attempts {
+    /** Errors that come however often one asks. Others pass, and may hide what was granted. */
+    private static final Set<String> MISTAKES = Set.of("ERR", "WRONGTYPE", "NOSALE", "SALEEXISTS",
+            "REQMISMATCH", "AMBIGUOUS", "WRONGPART", "NOTNUMBERED", "CROSSSLOT", "NOPERM", "NOAUTH",
+            "WRONGPASS", "NOSCRIPT", "NOGROUP", "BUSYGROUP");
+    /** The server behind the connection is the wrong one, or not there yet. */
+    private static final Set<String> ELSEWHERE =
+            Set.of("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN");
+    static final Duration PAUSE = Duration.ofMillis(50);
+    private static final ExecutorService THREADS = Executors.newCachedThreadPool(work -> {
+        var thread = new Thread(work, "seckill");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private Attempts() {}
+
+    /** An answer, all replies of its attempt, and how many attempts had none. */
+    record Told<T>(T value, List<Object> replies, int lost) {}
+
+    /** What a call sends. `block`: what the server itself waits in each attempt. */
+    record Call(String name, byte[] key, String req, List<byte[][]> commands, Duration block) {}
+
+    /** Until there is an answer. `read` gives it, or throws IllegalArgumentException. */
+    static <T> Told<T> ask(Link link, Options options, Call call, long ends, int lostBefore,
+            Function<Object, T> read, Function<T, String> word) {
+        int lost = lostBefore;
+        Exception why = new TimeoutException("no time was left");
+        for (int made = 0; made < options.attempts(); made++) {
+            long pause = PAUSE.toNanos() * made;
+            if (ends - System.nanoTime() <= pause || !sleep(pause)) {
+                break;
+            }
+            long begun = System.nanoTime();
+            long left = Math.max(ends - begun, 1);
+            long within = made + 1 == options.attempts() ? left : left / 2;
+            String outcome;
+            try {
+                List<Object> replies = send(link, call, Duration.ofNanos(within).plus(call.block()));
+                T value = read.apply(replies.get(0));
+                tell(options, call, word.apply(value), lost, begun);
+                return new Told<>(value, replies, lost);
+            } catch (Link.ServerError error) {
+                outcome = error.code();
+                why = error;
+            } catch (Exception error) {
+                // What is still to come must not be taken for the reply to another call.
+                link.drop();
+                outcome = "LOST";
+                why = error;
+                lost++;
+            }
+            tell(options, call, outcome, lost, begun);
+            if (why instanceof Link.ServerError error && isMistake(link, error)) {
+                // After a lost attempt it says nothing of that attempt.
+                throw lost > 0 ? new Unanswered(call.req(), lost, error) : new SaleError(error);
+            }
+        }
+        throw new Unanswered(call.req(), lost, why);
+    }
+
+    static boolean isMistake(Link link, Link.ServerError error) {
+        return MISTAKES.contains(error.code())
+                || !link.isCluster() && Set.of("MOVED", "ASK").contains(error.code());
+    }
+
+    /** Once. The first error of the server among the replies is thrown. */
+    static List<Object> send(Link link, Call call, Duration within) throws Exception {
+        Callable<List<Object>> work = () -> link.send(call.key(), call.commands(), within);
+        List<Object> replies = link.mayBlock() ? inTime(work, within) : work.call();
+        for (Object reply : replies) {
+            if (reply instanceof Link.ServerError error) {
+                if (ELSEWHERE.contains(error.code())) {
+                    link.drop();
+                }
+                throw error;
+            }
+        }
+        return replies;
+    }
+
+    private static <T> T inTime(Callable<T> work, Duration within) throws Exception {
+        Future<T> future = THREADS.submit(work);
+        try {
+            return future.get(within.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException failed) {
+            throw failed.getCause() instanceof Exception error ? error : failed;
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+            throw stopped;
+        } finally {
+            future.cancel(true);
+        }
+    }
+
+    /** False when this thread is to end. */
+    static boolean sleep(long nanos) {
+        try {
+            TimeUnit.NANOSECONDS.sleep(nanos);
+            return true;
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private static void tell(Options options, Call call, String outcome, int lost, long begun) {
+        if (options.onAttempt() == null) {
+            return;
+        }
+        try {
+            long ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun);
+            options.onAttempt().told(call.name(), outcome, lost, ms);
+        } catch (RuntimeException ignored) {
+            // A call is not to fail because its metrics do.
+        }
+    }
+}

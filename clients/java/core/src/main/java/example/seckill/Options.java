@@ -1,0 +1,80 @@
+package example.seckill;
+
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+
+/**
+ * What the calls of a sale are held to.
+ *
+ * @param timeout for one call, over all its attempts and pauses
+ * @param attempts of one call at most
+ * @param onAttempt hears of each attempt; what it throws is ignored; may be null
+ * @param durable when an answer is durable; null if nobody asks
+ * @param charset of ids; ISO_8859_1 keeps every byte of those that are no UTF-8
+ */
+public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durable durable,
+        Charset charset) {
+
+    /** 2 seconds, 5 attempts, UTF-8. */
+    public static final Options DEFAULT =
+            new Options(Duration.ofSeconds(2), 5, null, null, StandardCharsets.UTF_8);
+
+    public Options {
+        if (timeout == null || timeout.isNegative() || attempts < 1 || charset == null) {
+            throw new IllegalArgumentException("a timeout, at least one attempt, and a charset");
+        }
+    }
+
+    /** The same with another timeout. */
+    public Options withTimeout(Duration other) {
+        return new Options(other, attempts, onAttempt, durable, charset);
+    }
+
+    /** The same with so many attempts. */
+    public Options withAttempts(int other) {
+        return new Options(timeout, other, onAttempt, durable, charset);
+    }
+
+    /** The same with somebody who hears of each attempt. */
+    public Options withOnAttempt(OnAttempt other) {
+        return new Options(timeout, attempts, other, durable, charset);
+    }
+
+    /** The same with answers that say whether replicas have the grant. */
+    public Options withDurable(Durable other) {
+        return new Options(timeout, attempts, onAttempt, other, charset);
+    }
+
+    /** The same with another charset. */
+    public Options withCharset(Charset other) {
+        return new Options(timeout, attempts, onAttempt, durable, other);
+    }
+
+    /** Hears of each attempt, for metrics and traces. */
+    @FunctionalInterface
+    public interface OnAttempt {
+        /**
+         * @param name the command, without SECKILL.
+         * @param outcome the first word of the answer or of the error; LOST where there was none
+         * @param lost attempts of this call without a reply so far
+         * @param ms how long this one took
+         */
+        void told(String name, String outcome, int lost, long ms);
+    }
+
+    /**
+     * An answer is durable when so many replicas have the grant.
+     *
+     * @param mark the key of a counter; in a cluster it is in the sale's slot
+     * @param replicas how many
+     * @param timeout how long they are waited for, beside the call's own time
+     */
+    public record Durable(String mark, int replicas, Duration timeout) {
+        public Durable {
+            if (mark == null || timeout == null || replicas < 0) {
+                throw new IllegalArgumentException("a mark, a number of replicas and a timeout");
+            }
+        }
+    }
+}

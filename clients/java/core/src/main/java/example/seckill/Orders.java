@@ -1,0 +1,232 @@
+package example.seckill;
+
+import java.nio.charset.Charset;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+
+/**
+ * What a worker has to do: entries of an outbox, at least once each. One that came twice is known by
+ * (id, epoch, rev) in its data. Acknowledge each. One thread reads it; an interrupt ends it.
+ *
+ * <p>After an {@link Unanswered} it goes on when it is asked again; a {@link SaleError} ends it.
+ */
+public final class Orders implements Iterator<Orders.Order> {
+    private static final int COUNT = 100;
+    /** Failures in a row, before the caller hears of it. */
+    private static final int ATTEMPTS = 5;
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
+    private final Link link;
+    private final Charset charset;
+    private final String stream;
+    private final String group;
+    private final String name;
+    private Duration idle = Duration.ofSeconds(60);
+    private Duration block = Duration.ofSeconds(1);
+    private boolean follow = true;
+    private final Deque<Order> ready = new ArrayDeque<>();
+    /** Own entries that are pending come first, then what others have left, then new ones. */
+    private Stage stage = Stage.OWN;
+    private String last = "0";
+    private String cursor = "0-0";
+    private Long looked;
+    private boolean hasGroup;
+    private boolean isOver;
+    private int failures;
+
+    private enum Stage { OWN, LEFT, NEW }
+
+    Orders(Link link, Charset charset, String stream, String group, String name) {
+        this.link = link;
+        this.charset = charset;
+        this.stream = stream;
+        this.group = group;
+        this.name = name;
+        if (stream == null || group == null || name == null) {
+            throw new IllegalArgumentException("a stream, a group and a name");
+        }
+    }
+
+    /** What another reader has left for so long is taken over; 60 seconds. */
+    public Orders idle(Duration other) {
+        idle = other;
+        return this;
+    }
+
+    /** How long one call waits for new entries; 1 second. */
+    public Orders block(Duration other) {
+        block = other;
+        return this;
+    }
+
+    /** Goes on when there are no more entries; true. */
+    public Orders follow(boolean other) {
+        follow = other;
+        return this;
+    }
+
+    /** An entry; its event is null if it was trimmed before anybody read it. */
+    public final class Order {
+        private final String id;
+        private final Event event;
+
+        private Order(String id, Event event) {
+            this.id = id;
+            this.event = event;
+        }
+
+        /** Its id in the stream. */
+        public String id() {
+            return id;
+        }
+
+        /** What happened. */
+        public Event event() {
+            return event;
+        }
+
+        /** It is done. Unanswered: it may come again. */
+        public void ack() {
+            for (int made = 1;; made++) {
+                try {
+                    send(TIMEOUT.dividedBy(ATTEMPTS), "XACK", stream, group, id);
+                    return;
+                } catch (Unanswered error) {
+                    if (made == ATTEMPTS || !Attempts.sleep(Attempts.PAUSE.toNanos() * made)) {
+                        throw error;
+                    }
+                }
+            }
+        }
+    }
+
+    @Override
+    public boolean hasNext() {
+        while (ready.isEmpty() && !isOver) {
+            isOver = Thread.currentThread().isInterrupted();
+            try {
+                fill();
+                failures = 0;
+            } catch (SaleError error) {
+                isOver = true;
+                throw error;
+            } catch (Unanswered error) {
+                // What was given but did not arrive is this reader's own by now.
+                stage = Stage.OWN;
+                if (++failures % ATTEMPTS == 0) {
+                    throw error;
+                }
+                isOver = !Attempts.sleep(Attempts.PAUSE.toNanos() * (failures % ATTEMPTS));
+            }
+        }
+        return !ready.isEmpty();
+    }
+
+    @Override
+    public Order next() {
+        if (!hasNext()) {
+            throw new NoSuchElementException();
+        }
+        return ready.remove();
+    }
+
+    private void fill() {
+        if (!hasGroup) {
+            makeGroup();
+        }
+        switch (stage) {
+            case OWN -> {
+                if (read(last, null) == 0) {
+                    stage = Stage.LEFT;
+                }
+            }
+            case LEFT -> claim();
+            case NEW -> {
+                if (looked == null || System.nanoTime() - looked >= idle.toNanos()) {
+                    stage = Stage.LEFT;
+                } else if (read(">", follow ? block : null) == 0) {
+                    isOver |= !follow;
+                }
+            }
+        }
+    }
+
+    private void makeGroup() {
+        try {
+            send(TIMEOUT, "XGROUP", "CREATE", stream, group, "0", "MKSTREAM");
+        } catch (SaleError error) {
+            if (!error.code().equals("BUSYGROUP")) {
+                throw error;
+            }
+        }
+        hasGroup = true;
+    }
+
+    /** How many entries came. */
+    private int read(String after, Duration wait) {
+        List<Object> words = new ArrayList<>(List.of("XREADGROUP", "GROUP", group, name, "COUNT", COUNT));
+        words.addAll(wait == null ? List.of() : List.of("BLOCK", wait.toMillis()));
+        words.addAll(List.of("STREAMS", stream, after));
+        Object reply = send(wait == null ? TIMEOUT : TIMEOUT.plus(wait), words.toArray());
+        if (reply == null || Reply.list(reply).isEmpty()) {
+            return 0;
+        }
+        // A stream and its entries: in RESP3 a map of them, in RESP2 a list in a list.
+        List<?> first = Reply.list(reply);
+        List<?> entries = Reply.list(first.size() == 2 ? first.get(1) : Reply.at(Reply.list(first.get(0)), 1));
+        entries.forEach(this::take);
+        last = ready.isEmpty() ? last : ready.getLast().id();
+        return entries.size();
+    }
+
+    private void claim() {
+        List<?> reply = Reply.list(send(TIMEOUT, "XAUTOCLAIM", stream, group, name, idle.toMillis(), cursor,
+                "COUNT", COUNT));
+        Reply.list(Reply.at(reply, 1)).forEach(this::take);
+        if (reply.size() > 2) {
+            Reply.list(reply.get(2)).forEach(id -> ready.add(new Order(Reply.text(id, charset), null)));
+        }
+        cursor = Reply.text(reply.get(0), charset);
+        if (cursor.equals("0-0")) {
+            looked = System.nanoTime();
+            stage = Stage.NEW;
+        }
+    }
+
+    /** One that was trimmed has no fields. */
+    private void take(Object entry) {
+        // Redis 6.2 has nothing at all in its place.
+        if (entry != null) {
+            List<?> pair = Reply.list(entry);
+            Object fields = Reply.at(pair, 1);
+            boolean isThere = fields != null && !Reply.list(fields).isEmpty();
+            ready.add(new Order(Reply.text(pair.get(0), charset), isThere ? Event.decode(fields, charset) : null));
+        }
+    }
+
+    /** Once: what an attempt brought without arriving comes again by another way. */
+    private Object send(Duration within, Object... words) {
+        byte[][] command = Arrays.stream(words).map(word -> word.toString().getBytes(charset))
+                .toArray(byte[][]::new);
+        var call = new Attempts.Call("", stream.getBytes(charset), "", List.<byte[][]>of(command), Duration.ZERO);
+        try {
+            return Attempts.send(link, call, within).get(0);
+        } catch (Link.ServerError error) {
+            if (error.code().equals("NOGROUP")) {
+                // Somebody deleted the stream, or a failover lost the group.
+                hasGroup = false;
+            } else if (Attempts.isMistake(link, error)) {
+                throw new SaleError(error);
+            }
+            throw new Unanswered("", 0, error);
+        } catch (Exception error) {
+            link.drop();
+            throw new Unanswered("", 1, error);
+        }
+    }
+}

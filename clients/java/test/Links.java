@@ -1,0 +1,21 @@
+import example.seckill.JedisLink;
+import example.seckill.Link;
+import java.util.Set;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisCluster;
+import redis.clients.jedis.JedisPooled;
+import redis.clients.jedis.RedisProtocol;
+
+/** The clients that the library is played over. */
+final class Links {
+    private Links() {}
+
+    static Link make(String flavour, int port, int resp, boolean isCluster) {
+        var protocol = resp == 3 ? RedisProtocol.RESP3 : RedisProtocol.RESP2;
+        var config = DefaultJedisClientConfig.builder().protocol(protocol).build();
+        var place = new HostAndPort("127.0.0.1", port);
+        return isCluster ? JedisLink.of(new JedisCluster(Set.of(place), config))
+                : JedisLink.of(new JedisPooled(place, config));
+    }
+}
