@@ -89,7 +89,7 @@ try {
     $both->exec();
     must(false, 'one refusal hides all answers');
 } catch (RedisException $error) {
-    must($error->getMessage() === 'NOSALE no sale at this key', $error->getMessage());
+    must($error->getMessage() === 'NOSALE no sale at this key (the key is the first argument)', $error->getMessage());
 }
 $servers['shop']->setOption(Redis::OPT_PREFIX, 'other:');
 $again = $servers['shop']->rawCommand('SECKILL.GRAB', $key, 'h', 'REQ', 'hidden');

@@ -4,6 +4,7 @@
 
 use seckill::command::args::Args;
 use seckill::command::options::{outbox_index, Options};
+use seckill::command::table::TABLE;
 
 seckill_fuzz::target!(check);
 
@@ -13,7 +14,8 @@ fn check(data: &[u8]) {
     for first in 0..3 {
         assert!(outbox_index(&args, first).is_none_or(|place| place < args.len()));
     }
-    if let Ok(options) = Options::parse(&mut words()) {
+    let _ = Options::of_alter(&mut words());
+    if let Ok(options) = Options::of_init(&mut words()) {
         // What was read can be asked whether it can be kept.
         let _ = seckill_domain::request::Terms::default().altered(&options.change).check();
         if let Some(draw) = &options.draw {
@@ -27,9 +29,11 @@ fn check(data: &[u8]) {
         }
     }
     let _ = (words().which(true), words().which(false));
-    let (integer, delta) = (words().integer(), words().delta());
-    assert!(integer.is_err() || delta.is_ok() || integer == Ok(0));
-    let (user, req) = (words().user(), words().req());
-    assert!(req.is_err() || user.is_ok());
-    let _ = (words().count_up_to(30), words().outbox(), words().take(args.len() / 2));
+    for row in TABLE.iter().flat_map(|spec| spec.args) {
+        let (number, id) = (words().number(row), words().id(row));
+        assert!(number.is_ok_and(|number| row.accepts(number)) || number.is_err());
+        assert!(id.is_ok_and(|id| row.accepts(id.len() as u64)) || id.is_err());
+        let _ = (words().delta(row), words().next_number(row));
+    }
+    let _ = words().take(args.len() / 2);
 }

@@ -1,25 +1,23 @@
 //! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
 
 use super::args::{Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::vocabulary::{self, Arg, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::admission::List;
-use seckill_domain::limits::{USERS_PER_COMMAND_MAX, USER_BYTES_MAX};
+use seckill_domain::limits::USERS_PER_COMMAND_MAX;
 use seckill_domain::request::{ListChange, Request};
 
 const ARGS: &[Arg] = &[
     vocabulary::KEY,
     Arg::one_of("change", &[Arg::pure("add", "ADD"), Arg::pure("remove", "REMOVE")]),
-    Arg::new("user", ArgKind::Str).multiple(),
+    vocabulary::USER.about("").multiple(),
 ];
 
 const REPLY: &str = "How many users were added or removed; those who were there, or not there, \
     don't count.";
 
 const ERRORS: &[&str] = &[
-    errors::SYNTAX,
-    errors::USER,
     errors::LIST_TOO_MANY,
     errors::LIST_FULL,
     errors::NO_SALE,
@@ -67,17 +65,14 @@ fn parse<'a>(args: &'a [&'a [u8]], list: List) -> Parsed<ListChange<'a>> {
     let word = args.bytes()?;
     let add = word.eq_ignore_ascii_case(b"ADD");
     if !add && !word.eq_ignore_ascii_case(b"REMOVE") {
-        return Err(errors::SYNTAX);
+        return Err(args.stray());
     }
     let users = args.rest();
-    if users.is_empty() {
-        return Err(errors::SYNTAX);
-    }
     if users.len() > USERS_PER_COMMAND_MAX {
-        return Err(errors::LIST_TOO_MANY);
+        return Err(errors::LIST_TOO_MANY.into());
     }
-    if users.iter().any(|user| !(1..=USER_BYTES_MAX).contains(&user.len())) {
-        return Err(errors::USER);
+    if users.iter().any(|user| !vocabulary::USER.accepts(user.len() as u64)) {
+        return Err(vocabulary::USER.error().into());
     }
     Ok(ListChange { list, add, users })
 }

@@ -12,24 +12,18 @@ pub const SPEC: Spec = Spec {
     name: "SECKILL.ALTER",
     arity: -3,
     keys: terms::ALTERS,
-    summary: "Changes the terms of grants to come; at least one option is needed, 0 means none",
+    summary: "Changes the terms of grants to come; needs an option, 0 means none",
     args: terms::ALTER_ARGS,
     reply: "`OK`: these are the terms now. Grants that exist are not touched.",
     errors: &[
-        errors::INTEGER,
-        errors::SYNTAX,
-        errors::WINDOW_IN_SECONDS,
+        errors::FIXED,
+        errors::SALT_NEEDS_SAMPLE,
+        errors::NEEDS_WAITLIST,
         errors::WINDOW_EMPTY,
-        errors::HOLD_TOO_LONG,
-        errors::OUTBOX_NAME,
         errors::DRAW_TAKES_NO_LIMIT,
         errors::MOD_NO_RESIDUE,
         errors::MOD_RESIDUE_TOO_LARGE,
         errors::MOD_TOO_MANY_RESIDUES,
-        errors::SAMPLE_TOO_LARGE,
-        errors::SALT_TOO_LONG,
-        errors::WAITLIST_TOO_LONG,
-        errors::OFFER_TOO_LONG,
         errors::OFFER_NEEDS_TIME,
         errors::WAITLIST_TAKES_NO_DRAW,
         errors::OUTBOX_SET,
@@ -47,10 +41,5 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {
     let mut args = Args::after_key(args);
-    let Options { change, draw, schedule, split, .. } = Options::parse(&mut args)?;
-    // How amounts are drawn, when rounds begin and which part it is, is fixed at INIT.
-    if draw.is_some() || schedule.is_some() || split.is_some() || change == TermsChange::default() {
-        return Err(errors::SYNTAX);
-    }
-    Ok(change)
+    Options::of_alter(&mut args).map(|options| options.change)
 }

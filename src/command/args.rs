@@ -3,41 +3,58 @@
 //! Arguments are read from left to right and the first that is wrong decides the error. An option
 //! given twice, or against another one, is wrong at its name, before its value is read. What shows
 //! only when all arguments are known (an empty window) comes last, and the key after that.
+//!
+//! Which numbers and how many bytes an argument takes, and the error for others, stand in its row:
+//! the [`Arg`] that the command's entry of the table has.
 
-use super::errors;
-use seckill_domain::limits::{
-    INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,
-};
+use super::errors::{self, Error};
+use super::vocabulary::{Arg, REQ, SEQ, USER};
+use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::Which;
 
-/// A parsed value, or the error text to reply.
-pub type Parsed<T> = Result<T, &'static str>;
+/// A parsed value, or the error to reply.
+pub type Parsed<T> = Result<T, Error>;
 
 /// The arguments that were not read yet.
 #[derive(Clone, Debug)]
 pub struct Args<'a> {
     rest: &'a [&'a [u8]],
+    /// How many there are with those that were read.
+    given: usize,
 }
 
 impl<'a> Args<'a> {
     /// The arguments behind the key. The table's arity makes sure that there is a key.
     pub fn after_key(args: &'a [&'a [u8]]) -> Args<'a> {
-        Args { rest: args.get(1..).unwrap_or(&[]) }
+        Args { rest: args.get(1..).unwrap_or(&[]), given: args.len() }
     }
 
-    /// The next argument as it is; a syntax error when there is none.
+    /// The arguments of a command whose first is not a key.
+    pub fn of(args: &'a [&'a [u8]]) -> Args<'a> {
+        Args { rest: args, given: args.len() }
+    }
+
+    /// The error of the argument that was read last: it can't stand there, or its value is missing.
+    #[cold]
+    pub fn stray(&self) -> Error {
+        Error::Stray(self.given - self.rest.len())
+    }
+
+    /// How many arguments were read.
+    pub fn position(&self) -> usize {
+        self.given - self.rest.len()
+    }
+
+    /// The next argument as it is.
     pub fn bytes(&mut self) -> Parsed<&'a [u8]> {
-        self.option().ok_or(errors::SYNTAX)
+        self.option().ok_or_else(|| self.stray())
     }
 
-    /// The next argument, if it looks like a number: one more of a list of integers of 0 to 2^53-1.
-    /// No option's name begins like one.
-    pub fn optional_integer(&mut self) -> Parsed<Option<u64>> {
-        let begins = self.rest.first().and_then(|word| word.first());
-        match begins.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
-            true => self.integer().map(Some),
-            false => Ok(None),
-        }
+    /// The name of the next option; `None` at the end.
+    pub fn option(&mut self) -> Option<&'a [u8]> {
+        let (&first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
     }
 
     /// Whether the next argument is the word `name`; if so it is read.
@@ -49,16 +66,11 @@ impl<'a> Args<'a> {
         next
     }
 
-    /// The next `count` arguments; a syntax error when there are fewer.
-    pub fn take(&mut self, count: usize) -> Parsed<&'a [&'a [u8]]> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(errors::SYNTAX)?;
+    /// The next `count` arguments; none when there are fewer.
+    pub fn take(&mut self, count: usize) -> Option<&'a [&'a [u8]]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
-        Ok(taken)
-    }
-
-    /// How many arguments are left.
-    pub fn remaining(&self) -> usize {
-        self.rest.len()
+        Some(taken)
     }
 
     /// All arguments that are left.
@@ -66,114 +78,77 @@ impl<'a> Args<'a> {
         core::mem::take(&mut self.rest)
     }
 
-    /// The arguments of a command whose first is not a key.
-    pub fn of(args: &'a [&'a [u8]]) -> Args<'a> {
-        Args { rest: args }
+    /// A number that `row` takes.
+    pub fn number(&mut self, row: &'static Arg) -> Parsed<u64> {
+        let number = integer(self.bytes()?).filter(|number| row.accepts(*number));
+        number.ok_or(Error::Text(row.error()))
     }
 
-    /// The name of the next option; `None` at the end.
-    pub fn option(&mut self) -> Option<&'a [u8]> {
-        let (&first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(first)
-    }
-
-    /// An integer of 0 to 2^53-1.
-    pub fn integer(&mut self) -> Parsed<u64> {
-        integer(self.bytes()?).ok_or(errors::INTEGER)
-    }
-
-    /// An integer of 1 to 2^53-1: what a caller asks for.
-    pub fn count(&mut self) -> Parsed<u64> {
-        self.count_up_to(INTEGER_MAX)
-    }
-
-    /// An integer of 1 to `max`.
-    pub fn count_up_to(&mut self, max: u64) -> Parsed<u64> {
-        let number = self.integer()?;
-        if (1..=max).contains(&number) {
-            Ok(number)
-        } else {
-            Err(errors::INTEGER)
+    /// One more number of a list of those that `row` takes, if the next argument looks like a
+    /// number. No option's name begins like one.
+    pub fn next_number(&mut self, row: &'static Arg) -> Parsed<Option<u64>> {
+        let begins = self.rest.first().and_then(|word| word.first());
+        match begins.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
+            true => self.number(row).map(Some),
+            false => Ok(None),
         }
     }
 
-    /// A moment in Unix milliseconds up to `max`, or 0 for none. One in seconds is `error`: refused
-    /// here, where callers' mistakes are found, because every way in leads through here. An effect
-    /// or a snapshot only repeats what was taken here, and the domain does not know the year.
-    pub fn moment(&mut self, max: u64, error: &'static str) -> Parsed<u64> {
-        let moment = self.integer()?;
-        if moment == 0 || (MOMENT_MS_MIN..=max).contains(&moment) {
-            Ok(moment)
-        } else {
-            Err(error)
-        }
-    }
-
-    /// An integer of -(2^53-1) to 2^53-1 that is not 0. A plus sign is as wrong as elsewhere.
-    pub fn delta(&mut self) -> Parsed<i64> {
+    /// A number that may be negative but not 0, of a size that `row` takes. A plus sign is as
+    /// wrong as elsewhere.
+    pub fn delta(&mut self, row: &'static Arg) -> Parsed<i64> {
         let text = self.bytes()?;
         let (digits, sign) = match text.split_first() {
             Some((b'-', digits)) => (digits, -1),
             _ => (text, 1),
         };
-        let size = integer(digits).and_then(|size| i64::try_from(size).ok());
-        match size {
-            None | Some(0) => Err(errors::INTEGER),
-            Some(size) => Ok(size * sign),
-        }
+        let size = integer(digits).filter(|size| row.accepts(*size));
+        let size = size.and_then(|size| i64::try_from(size).ok());
+        size.map(|size| size * sign).ok_or(Error::Text(row.error()))
+    }
+
+    /// As many bytes as `row` takes.
+    pub fn id(&mut self, row: &'static Arg) -> Parsed<&'a [u8]> {
+        let id = self.bytes()?;
+        row.accepts(id.len() as u64).then_some(id).ok_or(Error::Text(row.error()))
     }
 
     /// A user id.
     pub fn user(&mut self) -> Parsed<&'a [u8]> {
-        self.id(USER_BYTES_MAX, errors::USER)
+        self.id(&USER)
     }
 
     /// A request id.
     pub fn req(&mut self) -> Parsed<&'a [u8]> {
-        self.id(REQ_BYTES_MAX, errors::REQ)
-    }
-
-    /// The id of a split.
-    pub fn split(&mut self) -> Parsed<&'a [u8]> {
-        self.id(SPLIT_ID_BYTES_MAX, errors::SPLIT_ID)
-    }
-
-    /// The name of an outbox.
-    pub fn outbox(&mut self) -> Parsed<Box<[u8]>> {
-        self.id(OUTBOX_BYTES_MAX, errors::OUTBOX_NAME).map(Into::into)
-    }
-
-    /// One to `max` bytes.
-    fn id(&mut self, max: usize, error: &'static str) -> Parsed<&'a [u8]> {
-        let id = self.bytes()?;
-        (1..=max).contains(&id.len()).then_some(id).ok_or(error)
+        self.id(&REQ)
     }
 
     /// Which grant is meant, and whether RECLAIM was said: SEQ n, REQ id, or neither.
     pub fn which(&mut self, may_reclaim: bool) -> Parsed<(Which<'a>, bool)> {
         let (mut which, mut reclaim) = (None, false);
         while let Some(name) = self.option() {
-            if name.eq_ignore_ascii_case(b"SEQ") && which.is_none() {
-                which = Some(Which::Seq(self.count()?));
-            } else if name.eq_ignore_ascii_case(b"REQ") && which.is_none() {
-                which = Some(Which::Req(self.req()?));
-            } else if may_reclaim && !reclaim && name.eq_ignore_ascii_case(b"RECLAIM") {
-                reclaim = true;
-            } else {
-                return Err(errors::SYNTAX);
+            let (seq, req) = (name.eq_ignore_ascii_case(b"SEQ"), name.eq_ignore_ascii_case(b"REQ"));
+            match which {
+                None if seq => which = Some(Which::Seq(self.number(&SEQ)?)),
+                None if req => which = Some(Which::Req(self.req()?)),
+                Some(Which::Seq(_)) if req => return Err(errors::SEQ_AND_REQ.into()),
+                Some(Which::Req(_)) if seq => return Err(errors::SEQ_AND_REQ.into()),
+                _ if may_reclaim && !reclaim && name.eq_ignore_ascii_case(b"RECLAIM") => {
+                    reclaim = true;
+                }
+                _ => return Err(self.stray()),
             }
         }
         if reclaim && which.is_none() {
-            return Err(errors::SYNTAX);
+            return Err(errors::RECLAIM_NEEDS_ID.into());
         }
         Ok((which.unwrap_or(Which::Only), reclaim))
     }
 
-    /// COUNT with 1 to `max`, if it is said, and nothing behind it.
-    pub fn last_count(&mut self, max: u64) -> Parsed<Option<u64>> {
+    /// COUNT, as `row` takes it, if it is said, and nothing behind it.
+    pub fn last_count(&mut self, row: &'static Arg) -> Parsed<Option<u64>> {
         let count = match self.accept("COUNT") {
-            true => Some(self.count_up_to(max)?),
+            true => Some(self.number(row)?),
             false => None,
         };
         self.end()?;
@@ -182,10 +157,9 @@ impl<'a> Args<'a> {
 
     /// Nothing may be left.
     pub fn end(&self) -> Parsed<()> {
-        if self.rest.is_empty() {
-            Ok(())
-        } else {
-            Err(errors::SYNTAX)
+        match self.rest.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Stray(self.position() + 1)),
         }
     }
 }
@@ -207,15 +181,41 @@ fn integer(text: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::vocabulary::ArgKind;
+    use seckill_domain::limits::{MOMENT_MS_MIN, REQ_BYTES_MAX, USER_BYTES_MAX};
 
     fn read<'a>(args: &'a [&'a [u8]]) -> Args<'a> {
         Args::after_key(args)
     }
 
+    static ANY: Arg = Arg::new("n", ArgKind::Integer).takes(0, INTEGER_MAX);
+    static COUNT: Arg = Arg::new("count", ArgKind::Integer).token("COUNT").takes(1, 10);
+    static DELTA: Arg = Arg::new("delta", ArgKind::Delta).takes(1, INTEGER_MAX);
+    static SPAN: Arg = Arg::new("hold", ArgKind::Span).token("HOLD").takes(0, 5);
+    static EXTEND: Arg = Arg::new("milliseconds", ArgKind::Span).takes(1, 5);
+    static MOMENT: Arg =
+        Arg::new("at", ArgKind::UnixTime).token("AT").takes(MOMENT_MS_MIN, MOMENT_MS_MIN + 5);
+
+    #[test]
+    fn errors_are_made_of_rows() {
+        for (row, error) in [
+            (&ANY, "ERR n must be 0 to 9007199254740991"),
+            (&COUNT, "ERR COUNT must be 1 to 10"),
+            (&DELTA, "ERR delta must be -9007199254740991 to 9007199254740991 and not 0"),
+            (&SPAN, "ERR HOLD must be 0 to 5 milliseconds"),
+            (&EXTEND, "ERR milliseconds must be 1 to 5"),
+            (&MOMENT, "ERR AT must be 0 or 100000000000 to 100000000005"),
+            (&USER, "ERR user id must be 1 to 256 bytes"),
+            (&REQ, "ERR request id must be 1 to 128 bytes"),
+        ] {
+            assert_eq!(row.error(), error);
+        }
+    }
+
     #[test]
     fn integers_are_plain_decimal() {
         for (text, number) in [("0", 0), ("17", 17), ("9007199254740991", INTEGER_MAX)] {
-            assert_eq!(read(&[b"k", text.as_bytes()]).integer(), Ok(number));
+            assert_eq!(read(&[b"k", text.as_bytes()]).number(&ANY), Ok(number));
         }
         let wrong = [
             "",
@@ -237,40 +237,39 @@ mod tests {
         ];
         for text in wrong {
             let args: [&[u8]; 2] = [b"k", text.as_bytes()];
-            assert_eq!(read(&args).integer(), Err(errors::INTEGER), "{text:?}");
-            assert_eq!(read(&args).count(), Err(errors::INTEGER), "{text:?}");
+            assert_eq!(read(&args).number(&ANY), Err(Error::Text(ANY.error())), "{text:?}");
         }
     }
 
     #[test]
-    fn counts_start_at_one() {
-        assert_eq!(read(&[b"k", b"0"]).count(), Err(errors::INTEGER));
-        assert_eq!(read(&[b"k", b"1"]).count(), Ok(1));
-        assert_eq!(read(&[b"k", b"11"]).count_up_to(10), Err(errors::INTEGER));
-        assert_eq!(read(&[b"k", b"10"]).count_up_to(10), Ok(10));
+    fn numbers_are_within_the_bounds_of_their_row() {
+        let error = Err(Error::Text("ERR COUNT must be 1 to 10"));
+        for (text, number) in [("0", error), ("1", Ok(1)), ("10", Ok(10)), ("11", error)] {
+            assert_eq!(read(&[b"k", text.as_bytes()]).number(&COUNT), number);
+        }
     }
 
     #[test]
     fn a_moment_is_not_in_seconds() {
-        let moment = |text: &str| read(&[b"k", text.as_bytes()]).moment(100_000_000_005, "wrong");
+        let moment = |text: &str| read(&[b"k", text.as_bytes()]).number(&MOMENT);
         for (text, taken) in [("0", 0), ("100000000000", MOMENT_MS_MIN)] {
             assert_eq!(moment(text), Ok(taken));
         }
         assert_eq!(moment("100000000005"), Ok(100_000_000_005));
-        for text in ["1", "1795241037", "99999999999", "100000000006"] {
-            assert_eq!(moment(text), Err("wrong"), "{text}");
+        for text in ["1", "1795241037", "99999999999", "100000000006", "x"] {
+            assert_eq!(moment(text), Err(Error::Text(MOMENT.error())), "{text}");
         }
-        assert_eq!(moment("x"), Err(errors::INTEGER));
     }
 
     #[test]
     fn a_delta_may_be_negative_but_not_zero() {
-        assert_eq!(read(&[b"k", b"5"]).delta(), Ok(5));
-        assert_eq!(read(&[b"k", b"-5"]).delta(), Ok(-5));
-        assert_eq!(read(&[b"k", b"-9007199254740991"]).delta(), Ok(-(INTEGER_MAX as i64)));
+        assert_eq!(read(&[b"k", b"5"]).delta(&DELTA), Ok(5));
+        assert_eq!(read(&[b"k", b"-5"]).delta(&DELTA), Ok(-5));
+        let least = read(&[b"k", b"-9007199254740991"]).delta(&DELTA);
+        assert_eq!(least, Ok(-(INTEGER_MAX as i64)));
         for text in ["0", "-0", "-", "--1", "-01", "+1", "- 1", "-9007199254740992", ""] {
             let args: [&[u8]; 2] = [b"k", text.as_bytes()];
-            assert_eq!(read(&args).delta(), Err(errors::INTEGER), "{text:?}");
+            assert_eq!(read(&args).delta(&DELTA), Err(Error::Text(DELTA.error())), "{text:?}");
         }
     }
 
@@ -279,19 +278,25 @@ mod tests {
         for bytes in [&b"\0"[..], b"\xff%s%n", &[7; USER_BYTES_MAX]] {
             assert_eq!(read(&[b"k", bytes]).user(), Ok(bytes));
         }
-        assert_eq!(read(&[b"k", b""]).user(), Err(errors::USER));
-        assert_eq!(read(&[b"k", &[7; USER_BYTES_MAX + 1]]).user(), Err(errors::USER));
+        let (user, req) = (Error::Text(USER.error()), Error::Text(REQ.error()));
+        assert_eq!(read(&[b"k", b""]).user(), Err(user));
+        assert_eq!(read(&[b"k", &[7; USER_BYTES_MAX + 1]]).user(), Err(user));
         assert_eq!(read(&[b"k", &[7; REQ_BYTES_MAX]]).req(), Ok(&[7; REQ_BYTES_MAX][..]));
-        assert_eq!(read(&[b"k", b""]).req(), Err(errors::REQ));
-        assert_eq!(read(&[b"k", &[7; REQ_BYTES_MAX + 1]]).req(), Err(errors::REQ));
+        assert_eq!(read(&[b"k", b""]).req(), Err(req));
+        assert_eq!(read(&[b"k", &[7; REQ_BYTES_MAX + 1]]).req(), Err(req));
     }
 
+    /// Counted from 1 behind the command's name.
     #[test]
-    fn what_is_missing_is_a_syntax_error() {
-        assert_eq!(read(&[b"k"]).integer(), Err(errors::SYNTAX));
-        assert_eq!(read(&[]).user(), Err(errors::SYNTAX));
+    fn a_syntax_error_tells_where() {
+        let mut args = read(&[b"k", b"COUNT"]);
+        assert!(args.accept("count"));
+        assert_eq!(args.number(&ANY), Err(Error::Stray(2)), "the option whose value is missing");
+        assert_eq!(read(&[b"k", b"x", b"y"]).end(), Err(Error::Stray(2)));
+        let mut args = read(&[b"k", b"x", b"y"]);
+        assert_eq!((args.option(), args.stray()), (Some(&b"x"[..]), Error::Stray(2)));
+        assert_eq!(Args::of(&[b"x"]).end(), Err(Error::Stray(1)));
         assert_eq!(read(&[b"k"]).option(), None);
-        assert_eq!(read(&[b"k", b"x"]).end(), Err(errors::SYNTAX));
         assert_eq!(read(&[b"k"]).end(), Ok(()));
     }
 }

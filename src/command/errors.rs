@@ -1,36 +1,90 @@
-//! The error texts of commands. Constant, plain ASCII, the first word a code; what the caller
-//! sent is never part of one. Where a text names a bound, a test below compares it with the bound.
+//! The errors of commands. Their texts are constant, plain ASCII, the first word a code; what the
+//! caller sent is never part of one. Those of numbers and ids that are out of their bounds are made
+//! of the rows of the arguments. Where a text here names a bound, a test below compares the two.
 
+use super::terms;
+use crate::server::call::Reply;
 use crate::server::propagation::stream::NotTaken;
 use crate::server::value::key::NoSale;
 use seckill_domain::outcome::Misuse;
 
+/// Why a call is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// For the reason that this text gives.
+    Text(&'static str),
+    /// The argument of this number can't stand there, or its value is missing. They are counted
+    /// from 1 behind the command's name.
+    Stray(usize),
+}
+
+impl Error {
+    /// Replies it.
+    pub fn reply(self, reply: Reply<'_>) {
+        match self {
+            Error::Text(text) => reply.error(text),
+            Error::Stray(at) => reply.error_at(SYNTAX, at),
+        }
+    }
+}
+
+impl From<&'static str> for Error {
+    fn from(text: &'static str) -> Error {
+        Error::Text(text)
+    }
+}
+
+/// An option that is unknown, repeated or lacks its value; its number among the arguments follows.
+pub const SYNTAX: &str = "ERR syntax error at argument";
 /// The key holds something that is not a sale.
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 /// The key does not exist; only INIT creates one.
-pub const NO_SALE: &str = "NOSALE no sale at this key";
+pub const NO_SALE: &str = "NOSALE no sale at this key (the key is the first argument)";
+/// The same of a key of MGRAB.
+pub const NO_SALE_OF_SEVERAL: &str = "NOSALE no sale at this key (one of those behind numkeys)";
 /// INIT with other terms on a key that holds a sale.
-pub const SALE_EXISTS: &str = "SALEEXISTS a sale with other terms is at this key";
+pub const SALE_EXISTS: &str =
+    "SALEEXISTS a sale with other terms is at this key (RESTOCK and ALTER change a sale)";
 /// A request id came back with other arguments.
 pub const REQ_MISMATCH: &str = "REQMISMATCH request id was used with other arguments";
-/// A number that is not one, or not within its bounds.
-pub const INTEGER: &str = "ERR value is not an integer or out of range";
-/// A user id that is empty or too long.
-pub const USER: &str = "ERR user id must be 1 to 256 bytes";
-/// A request id that is empty or too long.
-pub const REQ: &str = "ERR request id must be 1 to 128 bytes";
-/// An option that is unknown, repeated, contradicts another, or lacks its value.
-pub const SYNTAX: &str = "ERR syntax error";
+/// Two ways to say how many.
+pub const QTY_AND_UPTO: &str = "ERR QTY can't be combined with UPTO";
+/// Two ways to say which grant.
+pub const SEQ_AND_REQ: &str = "ERR SEQ can't be combined with REQ";
+/// RECLAIM without a grant that is named.
+pub const RECLAIM_NEEDS_ID: &str = "ERR RECLAIM needs SEQ or REQ";
+/// WAIT without a request id.
+pub const WAIT_NEEDS_REQ: &str = "ERR WAIT needs a REQ";
+/// WAIT for an amount that is not said.
+pub const WAIT_AND_UPTO: &str = "ERR WAIT can't be combined with UPTO";
+/// UNTIL of those who don't wait.
+pub const UNTIL_NEEDS_WAIT: &str = "ERR UNTIL needs WAIT";
+/// IMPORT without a request id.
+pub const IMPORT_NEEDS_REQ: &str = "ERR IMPORT needs a REQ";
+/// MGRAB with fewer keys than it says.
+pub const KEYS_MISSING: &str = "ERR numkeys is greater than the number of keys";
+/// MGRAB with another number of quantities than of keys.
+pub const QTY_COUNT: &str = "ERR QTY takes one number for all keys, or one for each";
+/// MGRAB that names a key often and asks for more than can be counted.
+pub const QTY_SUM: &str = "ERR QTY of one key must add up to at most 9007199254740991";
+/// DRAW UNIFORM with one amount.
+pub const UNIFORM_NEEDS_TWO: &str = "ERR DRAW UNIFORM needs a smallest and a largest amount";
+/// MIN without packets.
+pub const MIN_NEEDS_PACKETS: &str = "ERR MIN needs DRAW PACKETS";
+/// SALT of no share.
+pub const SALT_NEEDS_SAMPLE: &str = "ERR SALT needs SAMPLE";
+/// An option of rounds in a sale without.
+pub const NEEDS_EVERY: &str = "ERR OFFSET, LASTS and CARRY need EVERY";
+/// An option of a waiting list without one.
+pub const NEEDS_WAITLIST: &str = "ERR OFFER and OVERTAKE need WAITLIST";
+/// A part without all that names it.
+pub const PART_INCOMPLETE: &str = "ERR PART needs OF, SPLIT and TOTAL, and they need PART";
+/// ALTER of what is fixed.
+pub const FIXED: &str = "ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT";
 /// CLOSEAT is not after OPENAT.
 pub const WINDOW_EMPTY: &str = "ERR CLOSEAT must be after OPENAT";
-/// HOLD is over the longest hold.
-pub const HOLD_TOO_LONG: &str = "ERR HOLD must be at most 2592000000 milliseconds (30 days)";
-/// A span over the longest hold.
-pub const EXTEND_TOO_LONG: &str = "ERR EXTEND must be at most 2592000000 milliseconds (30 days)";
 /// Several grants, and none was named.
 pub const AMBIGUOUS: &str = "AMBIGUOUS user has several grants, give SEQ or REQ";
-/// The name of the outbox is empty or too long.
-pub const OUTBOX_NAME: &str = "ERR OUTBOX must be a key of 1 to 1024 bytes";
 /// ALTER names another outbox than the sale has.
 pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none";
 /// The outbox is missing on a cluster node.
@@ -41,34 +95,14 @@ pub const MANY_OWN_ENDING: &str = "TRYAGAIN many holds of this user are ending";
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
 /// Another module's code ran in the middle, or calls while writes are paused.
 pub use crate::server::call::BEING_CHANGED;
-/// A window in seconds would open at once, or never.
-pub const WINDOW_IN_SECONDS: &str = "ERR OPENAT and CLOSEAT are Unix times in milliseconds";
-/// IMPORT's AT is in seconds, or beyond what a sale can store.
-pub const AT_OUT_OF_RANGE: &str =
-    "ERR AT must be 0 or a Unix time in milliseconds, 100000000000 to 140737488355327";
-/// UNTIL is in seconds, or beyond what a sale can store.
-pub const UNTIL_OUT_OF_RANGE: &str =
-    "ERR UNTIL must be 0 or a Unix time in milliseconds, 100000000000 to 140737488355327";
-/// A waiting list of more entries than one has.
-pub const WAITLIST_TOO_LONG: &str = "ERR WAITLIST takes at most 10000000 entries";
-/// OFFER is over the longest hold.
-pub const OFFER_TOO_LONG: &str = "ERR OFFER must be at most 2592000000 milliseconds (30 days)";
 /// Offers without a deadline.
 pub const OFFER_NEEDS_TIME: &str = "ERR WAITLIST needs OFFER or HOLD, so that offers end";
 /// A waiting list in a sale that draws or repeats.
 pub const WAITLIST_TAKES_NO_DRAW: &str = "ERR WAITLIST can't be combined with DRAW or EVERY";
-/// DRAW with no packet.
-pub const DRAW_NO_PACKETS: &str = "ERR DRAW needs at least 1 packet";
-/// More packets than a sale can have grants.
-pub const DRAW_TOO_MANY_PACKETS: &str = "ERR DRAW takes at most 4294967295 packets";
 /// A list longer than one INIT takes.
 pub const DRAW_LIST_TOO_LONG: &str = "ERR DRAW LIST takes at most 100000 amounts";
-/// DRAW PACKETS with MIN 0.
-pub const DRAW_MIN_ZERO: &str = "ERR MIN must be at least 1";
 /// The supply does not reach for every packet.
 pub const DRAW_SUPPLY_TOO_SMALL: &str = "ERR supply must be enough for every packet";
-/// An amount of 0.
-pub const DRAW_AMOUNT_ZERO: &str = "ERR DRAW amounts must be at least 1";
 /// UNIFORM with its bounds the wrong way round.
 pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a larger amount";
 /// The amounts of a list are not the supply.
@@ -81,23 +115,18 @@ pub const DRAW_TAKES_NO_LIMIT: &str = "ERR a sale with DRAW takes no LIMIT other
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
 pub const DRAW_FIXES_SUPPLY: &str = "ERR the supply of a sale with DRAW packets is fixed";
-/// A period that can't be kept.
-pub const PERIOD_OUT_OF_RANGE: &str =
-    "ERR EVERY must be 1 to 140737488355327 milliseconds, OFFSET at most that";
 /// Rounds that last longer than their period.
 pub const LASTS_OUT_OF_RANGE: &str = "ERR LASTS must be at least 1 and at most EVERY";
 /// IMPORT on a sale with rounds.
 pub const ROUNDS_TAKE_NO_IMPORT: &str = "ERR a sale with EVERY takes no IMPORT";
+/// HELP of what is no command.
+pub const NO_COMMAND: &str = "ERR no such command, SECKILL.HELP lists all";
 /// MOD without a residue.
 pub const MOD_NO_RESIDUE: &str = "ERR MOD needs at least 1 remainder, or is 0 to switch it off";
 /// MOD with a remainder that no number has.
 pub const MOD_RESIDUE_TOO_LARGE: &str = "ERR MOD remainders must be less than the modulus";
 /// MOD with too many remainders.
 pub const MOD_TOO_MANY_RESIDUES: &str = "ERR MOD takes at most 1000 remainders";
-/// A share above the whole.
-pub const SAMPLE_TOO_LARGE: &str = "ERR SAMPLE must be at most 1000 permille";
-/// A salt that is too long.
-pub const SALT_TOO_LONG: &str = "ERR SALT must be at most 128 bytes";
 /// A list of users without room for so many more, were their ids the longest.
 pub const LIST_FULL: &str = "ERR a list of users must stay within 3758096384 bytes";
 /// More users than one ALLOW or DENY takes.
@@ -108,12 +137,10 @@ pub const WRONG_PART: &str = "WRONGPART user belongs to another part";
 pub const NOT_THIS_SPLIT: &str = "ERR not this split";
 /// A sale that is no part of a split.
 pub const NOT_A_PART: &str = "ERR not a part of a split";
-/// A part that is not one of so many, or too many of them.
-pub const PART_OUT_OF_RANGE: &str = "ERR PART must be less than OF, which is 1 to 1024";
+/// A part that is not one of so many.
+pub const PART_OUT_OF_RANGE: &str = "ERR PART must be less than OF";
 /// A peer that the split does not have, or the part itself.
 pub const NOT_ANOTHER_PART: &str = "ERR part must be another one of this split";
-/// The id of a split that is empty or too long.
-pub const SPLIT_ID: &str = "ERR SPLIT must be 1 to 64 bytes";
 /// A share that is more than there is.
 pub const SHARE_ABOVE_TOTAL: &str = "ERR supply of a part must be at most TOTAL";
 /// A part that draws or repeats.
@@ -121,10 +148,6 @@ pub const PART_TAKES_NO_DRAW: &str = "ERR PART can't be combined with DRAW or EV
 /// More units moved or promised than can be counted.
 pub const MOVED_TOO_MANY: &str =
     "ERR units of a part, sent, received and owed, must be at most 9007199254740991 each";
-/// MGRAB with more keys than it takes.
-pub const KEYS_TOO_MANY: &str = "ERR numkeys must be 1 to 64";
-/// RESTOCK would take the supply beyond the largest integer.
-pub const SUPPLY_TOO_LARGE: &str = "ERR supply must be at most 9007199254740991";
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
 /// Pieces of a rewritten log have not come, so what the sale has sold is not known.
@@ -139,49 +162,50 @@ pub const NO_RANDOMNESS: &str = "ERR a new sale needs random bytes and the syste
 /// A status that could not be written.
 pub const NOT_SHOWN: &str = "ERR status must be representable in the form asked for";
 
-/// The text of a mistake that only the sale could see.
+/// The text of a mistake that only the sale could see. What parsing finds, too, has the text of its
+/// row.
 pub fn misuse(misuse: Misuse) -> &'static str {
     match misuse {
         Misuse::SaleExists => SALE_EXISTS,
         Misuse::ReqMismatch => REQ_MISMATCH,
         Misuse::WindowEmpty => WINDOW_EMPTY,
-        Misuse::HoldTooLong => HOLD_TOO_LONG,
-        Misuse::DrawNoPackets => DRAW_NO_PACKETS,
-        Misuse::DrawTooManyPackets => DRAW_TOO_MANY_PACKETS,
+        Misuse::HoldTooLong => terms::HOLD.error(),
+        Misuse::DrawNoPackets => terms::PACKETS.error(),
+        Misuse::DrawTooManyPackets => terms::PACKETS.error(),
         Misuse::DrawListTooLong => DRAW_LIST_TOO_LONG,
-        Misuse::DrawMinZero => DRAW_MIN_ZERO,
+        Misuse::DrawMinZero => terms::MIN.error(),
         Misuse::DrawSupplyTooSmall => DRAW_SUPPLY_TOO_SMALL,
-        Misuse::DrawAmountZero => DRAW_AMOUNT_ZERO,
+        Misuse::DrawAmountZero => terms::AMOUNT.error(),
         Misuse::DrawRangeEmpty => DRAW_RANGE_EMPTY,
         Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
         Misuse::DrawListRepeats => DRAW_LIST_REPEATS,
         Misuse::DrawTakesNoLimit => DRAW_TAKES_NO_LIMIT,
         Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
         Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
-        Misuse::WaitlistTooLong => WAITLIST_TOO_LONG,
-        Misuse::OfferTooLong => OFFER_TOO_LONG,
+        Misuse::WaitlistTooLong => terms::WAITLIST.error(),
+        Misuse::OfferTooLong => terms::OFFER.error(),
         Misuse::OfferNeedsTime => OFFER_NEEDS_TIME,
         Misuse::WaitlistTakesNoDraw => WAITLIST_TAKES_NO_DRAW,
-        Misuse::PeriodOutOfRange => PERIOD_OUT_OF_RANGE,
+        Misuse::PeriodOutOfRange => terms::EVERY.error(),
         Misuse::LastsOutOfRange => LASTS_OUT_OF_RANGE,
         Misuse::RoundsTakeNoImport => ROUNDS_TAKE_NO_IMPORT,
         Misuse::ModNoResidue => MOD_NO_RESIDUE,
         Misuse::ModResidueTooLarge => MOD_RESIDUE_TOO_LARGE,
         Misuse::ModTooManyResidues => MOD_TOO_MANY_RESIDUES,
-        Misuse::SampleTooLarge => SAMPLE_TOO_LARGE,
-        Misuse::SaltTooLong => SALT_TOO_LONG,
+        Misuse::SampleTooLarge => terms::SAMPLE.error(),
+        Misuse::SaltTooLong => terms::SALT.error(),
         Misuse::ListFull => LIST_FULL,
-        Misuse::OutboxTooLong => OUTBOX_NAME,
+        Misuse::OutboxTooLong => terms::OUTBOX.error(),
         Misuse::OutboxSet => OUTBOX_SET,
         Misuse::Ambiguous => AMBIGUOUS,
-        Misuse::SupplyTooLarge => SUPPLY_TOO_LARGE,
+        Misuse::SupplyTooLarge => terms::SUPPLY.error(),
         Misuse::GrantsFull => GRANTS_FULL,
         Misuse::WrongPart => WRONG_PART,
         Misuse::NotThisSplit => NOT_THIS_SPLIT,
         Misuse::NotAPart => NOT_A_PART,
         Misuse::PartOutOfRange => PART_OUT_OF_RANGE,
         Misuse::NotAnotherPart => NOT_ANOTHER_PART,
-        Misuse::SplitIdSize => SPLIT_ID,
+        Misuse::SplitIdSize => terms::SPLIT.error(),
         Misuse::ShareAboveTotal => SHARE_ABOVE_TOTAL,
         Misuse::PartTakesNoDraw => PART_TAKES_NO_DRAW,
         Misuse::MovedTooMany => MOVED_TOO_MANY,
@@ -213,36 +237,18 @@ impl From<NotTaken> for &'static str {
 mod tests {
     use super::*;
     use seckill_domain::limits::{
-        DRAW_AMOUNTS_MAX, GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MGRAB_KEYS_MAX,
-        MOD_RESIDUES_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PARTS_MAX, PERMILLE_ALL, REQ_BYTES_MAX,
-        SALT_BYTES_MAX, SPLIT_ID_BYTES_MAX, TIME_MS_MAX, USERS_PER_COMMAND_MAX, USER_BYTES_MAX,
-        WAITERS_MAX,
+        DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MOD_RESIDUES_MAX,
+        USERS_PER_COMMAND_MAX,
     };
 
     #[test]
     fn texts_name_the_bounds_they_guard() {
-        assert!(USER.contains(&format!(" {USER_BYTES_MAX} bytes")));
-        assert!(REQ.contains(&format!(" {REQ_BYTES_MAX} bytes")));
-        assert!(HOLD_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
-        assert!(EXTEND_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
-        assert!(OUTBOX_NAME.contains(&format!(" {OUTBOX_BYTES_MAX} bytes")));
-        assert!(AT_OUT_OF_RANGE.ends_with(&format!(" {MOMENT_MS_MIN} to {TIME_MS_MAX}")));
-        assert!(UNTIL_OUT_OF_RANGE.ends_with(&format!(" {MOMENT_MS_MIN} to {TIME_MS_MAX}")));
-        assert!(WAITLIST_TOO_LONG.contains(&format!(" {WAITERS_MAX} entries")));
-        assert!(OFFER_TOO_LONG.contains(&format!(" {HOLD_MS_MAX} milliseconds")));
-        assert!(SUPPLY_TOO_LARGE.ends_with(&format!(" {INTEGER_MAX}")));
         assert!(GRANTS_FULL.contains(&format!(" {GRANTS_MAX} grants")));
-        assert!(DRAW_TOO_MANY_PACKETS.contains(&format!(" {GRANTS_MAX} packets")));
         assert!(DRAW_LIST_TOO_LONG.contains(&format!(" {DRAW_AMOUNTS_MAX} amounts")));
-        assert!(PERIOD_OUT_OF_RANGE.contains(&format!(" {TIME_MS_MAX} milliseconds")));
         assert!(MOD_TOO_MANY_RESIDUES.contains(&format!(" {MOD_RESIDUES_MAX} remainders")));
-        assert!(SAMPLE_TOO_LARGE.contains(&format!(" {PERMILLE_ALL} permille")));
-        assert!(SALT_TOO_LONG.contains(&format!(" {SALT_BYTES_MAX} bytes")));
         assert!(LIST_TOO_MANY.contains(&format!(" {USERS_PER_COMMAND_MAX} users")));
         assert!(LIST_FULL.ends_with(&format!(" {LISTED_BYTES_MAX} bytes")));
-        assert!(PART_OUT_OF_RANGE.ends_with(&format!(" {PARTS_MAX}")));
-        assert!(SPLIT_ID.contains(&format!(" {SPLIT_ID_BYTES_MAX} bytes")));
+        assert!(QTY_SUM.ends_with(&format!(" {INTEGER_MAX}")));
         assert!(MOVED_TOO_MANY.contains(&format!(" {INTEGER_MAX} ")));
-        assert!(KEYS_TOO_MANY.ends_with(&format!(" {MGRAB_KEYS_MAX}")));
     }
 }

@@ -2,12 +2,22 @@
 //! in one step; or else a place on the waiting list.
 
 use super::args::{Args, Parsed};
-use super::errors;
-use super::pipeline;
+use super::errors::{self, Error};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::{pipeline, terms};
 use crate::server::call::Call;
-use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::{Amount, Grab, Request, Wait};
+
+/// Units asked for at most.
+const UPTO: Arg = Arg::new("upto", ArgKind::Integer)
+    .shown("n")
+    .token("UPTO")
+    .takes(1, INTEGER_MAX)
+    .about("what there is and the allowance permits, 1 to n units");
+const UNTIL: Arg = terms::moment("until", "UNTIL")
+    .optional()
+    .about("first moment at which they wait no more, in Unix milliseconds");
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.GRAB",
@@ -17,34 +27,10 @@ pub const SPEC: Spec = Spec {
     args: &[
         vocabulary::KEY,
         vocabulary::USER,
-        Arg::one_of(
-            "amount",
-            &[
-                Arg::new("qty", ArgKind::Integer)
-                    .shown("n")
-                    .token("QTY")
-                    .about("so many units or none (default 1)"),
-                Arg::new("upto", ArgKind::Integer)
-                    .shown("n")
-                    .token("UPTO")
-                    .about("what there is and the allowance permits, 1 to n units"),
-            ],
-        )
-        .optional(),
+        Arg::one_of("amount", &[vocabulary::QTY.about("so many units or none (default 1)"), UPTO])
+            .optional(),
         vocabulary::REQ.optional(),
-        Arg::block(
-            "wait",
-            &[
-                Arg::pure("wait", "WAIT"),
-                Arg::new("until", ArgKind::UnixTime)
-                    .shown("ms")
-                    .token("UNTIL")
-                    .optional()
-                    .about("first moment at which they wait no more, in Unix milliseconds"),
-            ],
-        )
-        .optional()
-        .about(
+        Arg::block("wait", &[Arg::pure("wait", "WAIT"), UNTIL]).optional().about(
             "what is not there is waited for, in a sale with WAITLIST; needs REQ and takes no UPTO",
         ),
     ],
@@ -66,11 +52,10 @@ pub const SPEC: Spec = Spec {
         `[BUSY]`: not let in, see admission; with WAIT also: the list is full\n\
         `[WAITING, ticket, ahead, units ahead]`: on the waiting list, now or since before",
     errors: &[
-        errors::USER,
-        errors::INTEGER,
-        errors::REQ,
-        errors::UNTIL_OUT_OF_RANGE,
-        errors::SYNTAX,
+        errors::QTY_AND_UPTO,
+        errors::UNTIL_NEEDS_WAIT,
+        errors::WAIT_NEEDS_REQ,
+        errors::WAIT_AND_UPTO,
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::WRONG_PART,
@@ -94,25 +79,37 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Request<'a>> {
     let (mut amount, mut req, mut wait, mut until) = (None, None, false, None);
     while let Some(name) = args.option() {
         if name.eq_ignore_ascii_case(b"QTY") && amount.is_none() {
-            amount = Some(Amount::Exactly(args.count()?));
+            amount = Some(Amount::Exactly(args.number(&vocabulary::QTY)?));
         } else if name.eq_ignore_ascii_case(b"UPTO") && amount.is_none() {
-            amount = Some(Amount::UpTo(args.count()?));
+            amount = Some(Amount::UpTo(args.number(&UPTO)?));
         } else if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
             req = Some(args.req()?);
         } else if name.eq_ignore_ascii_case(b"WAIT") && !wait {
             wait = true;
         } else if name.eq_ignore_ascii_case(b"UNTIL") && until.is_none() {
-            until = Some(args.moment(TIME_MS_MAX, errors::UNTIL_OUT_OF_RANGE)?);
+            until = Some(args.number(&UNTIL)?);
         } else {
-            return Err(errors::SYNTAX);
+            return Err(contradiction(name, amount).unwrap_or(args.stray()));
         }
     }
     let grab = Grab { user, amount: amount.unwrap_or(Amount::Unsaid), req };
     match (wait, until) {
         (false, None) => Ok(Request::Grab(grab)),
-        (true, _) if req.is_some() && !matches!(grab.amount, Amount::UpTo(_)) => {
-            Ok(Request::Wait(Wait { grab, until: until.unwrap_or(0) }))
-        }
-        _ => Err(errors::SYNTAX),
+        (false, Some(_)) => Err(errors::UNTIL_NEEDS_WAIT.into()),
+        _ if req.is_none() => Err(errors::WAIT_NEEDS_REQ.into()),
+        _ if matches!(grab.amount, Amount::UpTo(_)) => Err(errors::WAIT_AND_UPTO.into()),
+        _ => Ok(Request::Wait(Wait { grab, until: until.unwrap_or(0) })),
     }
+}
+
+/// The error of an option that goes against the amount that was said before.
+#[cold]
+fn contradiction(name: &[u8], amount: Option<Amount>) -> Option<Error> {
+    let other = match amount? {
+        Amount::Exactly(_) => "UPTO",
+        Amount::UpTo(_) => "QTY",
+        Amount::Unsaid => return None,
+    };
+    let is_other = name.eq_ignore_ascii_case(other.as_bytes());
+    is_other.then_some(Error::Text(errors::QTY_AND_UPTO))
 }

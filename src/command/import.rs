@@ -3,10 +3,15 @@
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
-use super::{errors, pipeline};
+use super::{errors, pipeline, terms};
 use crate::server::call::Call;
-use seckill_domain::limits::TIME_MS_MAX;
+use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::{Import, Request};
+
+const QTY: Arg = Arg::new("qty", ArgKind::Integer).takes(1, INTEGER_MAX);
+const AT: Arg = terms::moment("at", "AT")
+    .optional()
+    .about("when it was sold, in Unix milliseconds (left out: now)");
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.IMPORT",
@@ -17,13 +22,9 @@ pub const SPEC: Spec = Spec {
     args: &[
         vocabulary::KEY,
         vocabulary::USER,
-        Arg::new("qty", ArgKind::Integer),
+        QTY,
         vocabulary::REQ,
-        Arg::new("at", ArgKind::UnixTime)
-            .shown("ms")
-            .token("AT")
-            .optional()
-            .about("when it was sold, in Unix milliseconds (left out: now)"),
+        AT,
         Arg::pure("nodeficit", "NODEFICIT").optional(),
     ],
     reply: "`[GRANTED, seq, qty, SOLD, 0, available]`: entered; what was not available was added \
@@ -32,18 +33,14 @@ pub const SPEC: Spec = Spec {
         refunded before\n\
         `[SHORT, available]`: with NODEFICIT, fewer are available; nothing changed",
     errors: &[
-        errors::USER,
-        errors::INTEGER,
-        errors::REQ,
-        errors::AT_OUT_OF_RANGE,
-        errors::SYNTAX,
+        errors::IMPORT_NEEDS_REQ,
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::WRONG_PART,
         errors::DRAW_FIXES_SUPPLY,
         errors::ROUNDS_TAKE_NO_IMPORT,
         errors::REQ_MISMATCH,
-        errors::SUPPLY_TOO_LARGE,
+        terms::SUPPLY.error(),
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.IMPORT drop frank 2 REQ order-2",
@@ -58,19 +55,19 @@ fn run(call: &mut Call<'_>) {
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
-    let qty = args.count()?;
+    let qty = args.number(&QTY)?;
     let (mut req, mut at, mut no_deficit) = (None, None, false);
     while let Some(name) = args.option() {
         if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
             req = Some(args.req()?);
         } else if name.eq_ignore_ascii_case(b"AT") && at.is_none() {
-            at = Some(args.moment(TIME_MS_MAX, errors::AT_OUT_OF_RANGE)?);
+            at = Some(args.number(&AT)?);
         } else if name.eq_ignore_ascii_case(b"NODEFICIT") && !no_deficit {
             no_deficit = true;
         } else {
-            return Err(errors::SYNTAX);
+            return Err(args.stray());
         }
     }
-    let req = req.ok_or(errors::SYNTAX)?;
+    let req = req.ok_or(errors::IMPORT_NEEDS_REQ)?;
     Ok(Import { user, qty, req, at, no_deficit })
 }

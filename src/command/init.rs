@@ -21,35 +21,26 @@ pub const SPEC: Spec = Spec {
     args: terms::INIT_ARGS,
     reply: "`OK`: the sale is there, created now or by an INIT with the same arguments.",
     errors: &[
-        errors::INTEGER,
-        errors::SYNTAX,
-        errors::WINDOW_IN_SECONDS,
         errors::WINDOW_EMPTY,
-        errors::HOLD_TOO_LONG,
-        errors::OUTBOX_NAME,
-        errors::DRAW_NO_PACKETS,
-        errors::DRAW_TOO_MANY_PACKETS,
         errors::DRAW_LIST_TOO_LONG,
-        errors::DRAW_MIN_ZERO,
         errors::DRAW_SUPPLY_TOO_SMALL,
-        errors::DRAW_AMOUNT_ZERO,
         errors::DRAW_RANGE_EMPTY,
         errors::DRAW_SUM_DIFFERS,
         errors::DRAW_LIST_REPEATS,
         errors::DRAW_TAKES_NO_LIMIT,
-        errors::PERIOD_OUT_OF_RANGE,
         errors::LASTS_OUT_OF_RANGE,
         errors::MOD_NO_RESIDUE,
         errors::MOD_RESIDUE_TOO_LARGE,
         errors::MOD_TOO_MANY_RESIDUES,
-        errors::SAMPLE_TOO_LARGE,
-        errors::SALT_TOO_LONG,
+        errors::MIN_NEEDS_PACKETS,
+        errors::UNIFORM_NEEDS_TWO,
+        errors::SALT_NEEDS_SAMPLE,
+        errors::NEEDS_EVERY,
+        errors::NEEDS_WAITLIST,
+        errors::PART_INCOMPLETE,
         errors::PART_OUT_OF_RANGE,
-        errors::SPLIT_ID,
         errors::SHARE_ABOVE_TOTAL,
         errors::PART_TAKES_NO_DRAW,
-        errors::WAITLIST_TOO_LONG,
-        errors::OFFER_TOO_LONG,
         errors::OFFER_NEEDS_TIME,
         errors::WAITLIST_TAKES_NO_DRAW,
         errors::WRONG_TYPE,
@@ -63,7 +54,7 @@ pub const SPEC: Spec = Spec {
 fn run(call: &mut Call<'_>) {
     let init = match parse(call.args()) {
         Ok(init) => init,
-        Err(error) => return call.reply().error(error),
+        Err(error) => return error.reply(call.reply()),
     };
     if call.open(KEY).sale().err() != Some(NoSale::Missing) {
         return pipeline::run(call, Ok(Request::Init(init)));
@@ -76,8 +67,8 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let mut args = Args::after_key(args);
-    let supply = args.integer()?;
-    let Options { change, draw, amounts, schedule, split, .. } = Options::parse(&mut args)?;
+    let supply = args.number(&terms::SUPPLY)?;
+    let Options { change, draw, amounts, schedule, split, .. } = Options::of_init(&mut args)?;
     // Who draws red packets wants one for each user, whatever is in it.
     let usual = match draw {
         None => Terms::default(),

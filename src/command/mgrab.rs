@@ -7,6 +7,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, reply};
 use crate::server::call::{Call, Reply};
 use crate::server::propagation::outbox::Stream;
+use crate::server::value::key::NoSale;
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
@@ -14,6 +15,9 @@ use seckill_domain::outcome::{GrantView, Outcome};
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Now, Request};
 use seckill_domain::Sale;
+
+const NUMKEYS: Arg = Arg::new("numkeys", ArgKind::Integer).takes(1, MGRAB_KEYS_MAX as u64);
+const QTY: Arg = Arg::new("n", ArgKind::Integer).titled("QTY").takes(1, INTEGER_MAX).multiple();
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.MGRAB",
@@ -24,13 +28,9 @@ pub const SPEC: Spec = Spec {
     complexity: "O(N) where N is the number of keys",
     args: &[
         vocabulary::USER,
-        Arg::new("numkeys", ArgKind::Integer),
+        NUMKEYS,
         Arg::new("key", ArgKind::Key).multiple(),
-        Arg::block(
-            "quantities",
-            &[Arg::pure("qty", "QTY"), Arg::new("n", ArgKind::Integer).multiple()],
-        )
-        .optional(),
+        Arg::block("quantities", &[Arg::pure("qty", "QTY"), QTY]).optional(),
         vocabulary::REQ.optional(),
     ],
     reply: "`[GRANTED, [seq, qty, state, deadline, available] ...]`: a row for each distinct key, \
@@ -39,12 +39,10 @@ pub const SPEC: Spec = Spec {
         GRAB would have said\n\
         `[REPLAY, [seq, qty, state, deadline] ...]`: this request id was granted before",
     errors: &[
-        errors::USER,
-        errors::KEYS_TOO_MANY,
-        errors::INTEGER,
-        errors::REQ,
-        errors::SYNTAX,
-        errors::NO_SALE,
+        errors::KEYS_MISSING,
+        errors::QTY_COUNT,
+        errors::QTY_SUM,
+        errors::NO_SALE_OF_SEVERAL,
         errors::WRONG_TYPE,
         errors::WRONG_PART,
         errors::REQ_MISMATCH,
@@ -70,7 +68,7 @@ struct Part {
 fn run(call: &mut Call<'_>) {
     match parse(call.args()) {
         Ok((user, parts, req)) => grab(call, user, &parts, req),
-        Err(error) => call.reply().error(error),
+        Err(error) => error.reply(call.reply()),
     }
 }
 
@@ -79,9 +77,8 @@ type Asked<'a> = (&'a [u8], Vec<Part>, Option<&'a [u8]>);
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
     let mut args = Args::of(args);
     let user = args.user()?;
-    let count = args.integer()?;
-    let count = usize::try_from(count).ok().filter(|count| (1..=MGRAB_KEYS_MAX).contains(count));
-    let keys = args.take(count.ok_or(errors::KEYS_TOO_MANY)?)?;
+    let numkeys = args.number(&NUMKEYS)?;
+    let keys = args.take(numkeys as usize).ok_or(errors::KEYS_MISSING)?;
     let (mut quantities, mut req) = (None, None);
     while let Some(name) = args.option() {
         if name.eq_ignore_ascii_case(b"QTY") && quantities.is_none() {
@@ -89,7 +86,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
         } else if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
             req = Some(args.req()?);
         } else {
-            return Err(errors::SYNTAX);
+            return Err(args.stray());
         }
     }
     Ok((user, sum_up(keys, quantities.as_deref())?, req))
@@ -97,18 +94,15 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Asked<'a>> {
 
 /// One quantity for all keys, or one for each.
 fn read_quantities(args: &mut Args<'_>, keys: usize) -> Parsed<Vec<u64>> {
-    let first = args.count()?;
+    let first = args.number(&QTY)?;
     let mut quantities = vec![first];
-    while let Some(qty) = args.optional_integer()? {
-        if qty == 0 {
-            return Err(errors::INTEGER);
-        }
+    while let Some(qty) = args.next_number(&QTY)? {
         quantities.push(qty);
     }
     match quantities.len() {
         1 => Ok(vec![first; keys]),
         len if len == keys => Ok(quantities),
-        _ => Err(errors::SYNTAX),
+        _ => Err(errors::QTY_COUNT.into()),
     }
 }
 
@@ -129,7 +123,7 @@ fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
         };
         let sum = before + qty.unwrap_or(1);
         if sum > INTEGER_MAX {
-            return Err(errors::INTEGER);
+            return Err(errors::QTY_SUM.into());
         }
         known.amount = Amount::Exactly(sum);
     }
@@ -204,7 +198,10 @@ fn judge<'a, 'c>(
     let mut keys = call.open_all(parts.iter().map(|part| part.arg));
     let mut sales: Vec<&Sale> = Vec::with_capacity(keys.len());
     for key in &mut keys {
-        sales.push(key.sale()?);
+        sales.push(key.sale().map_err(|why| match why {
+            NoSale::Missing => errors::NO_SALE_OF_SEVERAL,
+            NoSale::Foreign => errors::WRONG_TYPE,
+        })?);
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();

@@ -2,9 +2,10 @@
 
 use super::args::{Args, Parsed};
 use super::errors;
-use seckill_domain::admission::{AdmissionChange, Modulo, Sample};
+use super::terms::{Read, TERMS};
+use seckill_domain::admission::Sample;
 use seckill_domain::draw::Draw;
-use seckill_domain::limits::{INTEGER_MAX, PERMILLE_ALL};
+use seckill_domain::limits::PERMILLE_ALL;
 use seckill_domain::parts::Split;
 use seckill_domain::request::{Terms, TermsChange};
 use seckill_domain::rounds::Schedule;
@@ -23,87 +24,57 @@ pub struct Options {
     pub schedule: Option<Schedule>,
     /// PART with OF, SPLIT and TOTAL.
     pub split: Option<Split>,
-    /// PART and OF.
-    part: Option<(u64, u64)>,
-    split_id: Option<Box<[u8]>>,
-    total: Option<u64>,
-    min: Option<u64>,
-    every: Option<u64>,
-    offset: Option<u64>,
-    lasts: Option<u64>,
-    carry: bool,
-    permille: Option<u64>,
-    salt: Option<Box<[u8]>>,
-    /// How many arguments were left when the outbox's name was read.
-    left_at_outbox: Option<usize>,
+    pub(super) part: Option<u64>,
+    pub(super) parts: Option<u64>,
+    pub(super) split_id: Option<Box<[u8]>>,
+    pub(super) total: Option<u64>,
+    pub(super) min: Option<u64>,
+    pub(super) every: Option<u64>,
+    pub(super) offset: Option<u64>,
+    pub(super) lasts: Option<u64>,
+    pub(super) carry: bool,
+    pub(super) permille: Option<u64>,
+    pub(super) salt: Option<Box<[u8]>>,
+    /// Where the outbox's name is among the arguments that are read, if it is there.
+    pub(super) outbox_at: Option<usize>,
 }
 
 impl Options {
-    /// Reads all options up to the end.
-    pub fn parse(args: &mut Args<'_>) -> Parsed<Options> {
+    /// Reads all options of INIT up to the end.
+    pub fn of_init(args: &mut Args<'_>) -> Parsed<Options> {
+        Options::parse(args, false)
+    }
+
+    /// Reads all options of ALTER up to the end.
+    pub fn of_alter(args: &mut Args<'_>) -> Parsed<Options> {
+        Options::parse(args, true)
+    }
+
+    fn parse(args: &mut Args<'_>, alters: bool) -> Parsed<Options> {
         let mut options = Options::default();
-        options.read(args)?;
+        options.read(args, alters)?;
         options.finish()?;
         Ok(options)
     }
 
-    fn read(&mut self, args: &mut Args<'_>) -> Parsed<()> {
-        let moment = |args: &mut Args<'_>| args.moment(INTEGER_MAX, errors::WINDOW_IN_SECONDS);
+    fn read(&mut self, args: &mut Args<'_>, alters: bool) -> Parsed<()> {
+        let mut seen = [false; TERMS.len()];
         while let Some(name) = args.option() {
-            let change = &mut self.change;
-            let AdmissionChange { allowlist, modulo, mask, .. } = &mut change.admission;
-            if name.eq_ignore_ascii_case(b"ALLOWLIST") && allowlist.is_none() {
-                *allowlist = Some(!args.accept("OFF"));
-            } else if name.eq_ignore_ascii_case(b"MASK") && mask.is_none() {
-                *mask = Some(!args.accept("OFF"));
-            } else if name.eq_ignore_ascii_case(b"MOD") && modulo.is_none() {
-                *modulo = Some(read_modulo(args)?);
-            } else if name.eq_ignore_ascii_case(b"SALT") && self.salt.is_none() {
-                self.salt = Some(args.bytes()?.into());
-            } else if name.eq_ignore_ascii_case(b"OPENAT") && change.open_at.is_none() {
-                change.open_at = Some(moment(args)?);
-            } else if name.eq_ignore_ascii_case(b"CLOSEAT") && change.close_at.is_none() {
-                change.close_at = Some(moment(args)?);
-            } else if name.eq_ignore_ascii_case(b"OUTBOX") && change.outbox.is_none() {
-                self.left_at_outbox = Some(args.remaining());
-                change.outbox = Some(args.outbox()?);
-            } else if name.eq_ignore_ascii_case(b"CARRY") && !self.carry {
-                self.carry = true;
-            } else if name.eq_ignore_ascii_case(b"DRAW") && self.draw.is_none() {
-                self.draw = Some(read_draw(args, &mut self.amounts)?);
-            } else if name.eq_ignore_ascii_case(b"PART") && self.part.is_none() {
-                self.part = Some(read_part(args)?);
-            } else if name.eq_ignore_ascii_case(b"SPLIT") && self.split_id.is_none() {
-                self.split_id = Some(args.split()?.into());
-            } else {
-                self.read_number(name, args)?;
+            let is_named = |option: &str| name.eq_ignore_ascii_case(option.as_bytes());
+            let found = TERMS.iter().zip(&mut seen).find(|(term, _)| is_named(term.option));
+            let Some((term, seen)) = found.filter(|(_, seen)| !**seen) else {
+                return Err(args.stray());
+            };
+            if alters && !term.is_altered {
+                return Err(errors::FIXED.into());
+            }
+            *seen = true;
+            match &term.read {
+                Read::Number(row, slot) => *slot(self) = Some(args.number(row)?),
+                Read::Switch(slot) => *slot(self) = Some(!args.accept("OFF")),
+                Read::Other(read) => read(self, args)?,
             }
         }
-        Ok(())
-    }
-
-    /// A term that is one number: no other option is left.
-    fn read_number(&mut self, name: &[u8], args: &mut Args<'_>) -> Parsed<()> {
-        let change = &mut self.change;
-        let slots = [
-            ("LIMIT", &mut change.limit),
-            ("GRABS", &mut change.grabs),
-            ("HOLD", &mut change.hold_ms),
-            ("ADMIT", &mut change.admission.admit),
-            ("SAMPLE", &mut self.permille),
-            ("MIN", &mut self.min),
-            ("EVERY", &mut self.every),
-            ("OFFSET", &mut self.offset),
-            ("LASTS", &mut self.lasts),
-            ("TOTAL", &mut self.total),
-            ("WAITLIST", &mut change.waitlist.max),
-            ("OFFER", &mut change.waitlist.offer_ms),
-            ("OVERTAKE", &mut change.waitlist.overtake),
-        ];
-        let slot =
-            slots.into_iter().find(|(option, _)| name.eq_ignore_ascii_case(option.as_bytes()));
-        let (_, slot) = slot.filter(|(_, slot)| slot.is_none()).ok_or(errors::SYNTAX)?;
-        *slot = Some(args.integer()?);
         Ok(())
     }
 
@@ -112,12 +83,12 @@ impl Options {
     fn finish(&mut self) -> Parsed<()> {
         match (&mut self.draw, self.min) {
             (Some(Draw::Packets { min, .. }), Some(stated)) => *min = stated,
-            (_, Some(_)) => return Err(errors::SYNTAX),
+            (_, Some(_)) => return Err(errors::MIN_NEEDS_PACKETS.into()),
             (_, None) => {}
         }
         self.change.admission.sample = match (self.permille, self.salt.take()) {
             (None, None) => None,
-            (None, Some(_)) => return Err(errors::SYNTAX),
+            (None, Some(_)) => return Err(errors::SALT_NEEDS_SAMPLE.into()),
             (Some(PERMILLE_ALL), _) => Some(None),
             (Some(permille), salt) => {
                 Some(Some(Box::new(Sample { permille, salt: salt.unwrap_or_default() })))
@@ -125,7 +96,7 @@ impl Options {
         };
         self.schedule = match self.every {
             None if self.offset.or(self.lasts).is_some() || self.carry => {
-                return Err(errors::SYNTAX);
+                return Err(errors::NEEDS_EVERY.into());
             }
             None => None,
             Some(period_ms) => Some(Schedule {
@@ -135,63 +106,21 @@ impl Options {
                 carry: self.carry,
             }),
         };
-        self.split = match (self.part, &self.split_id, self.total) {
-            (None, None, None) => None,
-            (Some((part, parts)), Some(id), Some(total)) => {
+        self.split = match (self.part, self.parts, &self.split_id, self.total) {
+            (None, None, None, None) => None,
+            (Some(part), Some(parts), Some(id), Some(total)) => {
                 Some(Split::new(part, parts, id, total).map_err(errors::misuse)?)
             }
-            _ => return Err(errors::SYNTAX),
+            _ => return Err(errors::PART_INCOMPLETE.into()),
         };
         let WaitTermsChange { max, offer_ms, overtake } = self.change.waitlist;
         if max.is_none() && offer_ms.or(overtake).is_some() {
-            return Err(errors::SYNTAX);
+            return Err(errors::NEEDS_WAITLIST.into());
         }
         // HOLD and OFFER may be those that the sale has.
         let waitlist = Some(WaitTerms { max: 0, offer_ms: 1, overtake: 0 });
         let usual = Terms { hold_ms: 1, waitlist, ..Terms::default() };
-        usual.altered(&self.change).check().map_err(errors::misuse)
-    }
-}
-
-/// `m r [r ...]`; m 0 alone switches off.
-fn read_modulo(args: &mut Args<'_>) -> Parsed<Option<Box<Modulo>>> {
-    let modulus = args.integer()?;
-    let mut residues = Vec::new();
-    while let Some(residue) = args.optional_integer()? {
-        residues.push(residue);
-    }
-    if modulus == 0 && residues.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Box::new(Modulo::new(modulus, residues))))
-}
-
-/// `PACKETS n`, `UNIFORM lo hi`, `EQUAL n` or `LIST a1 a2 ...`; MIN is an option of its own.
-fn read_draw(args: &mut Args<'_>, amounts: &mut Vec<u64>) -> Parsed<Draw> {
-    let mode = args.bytes()?;
-    if mode.eq_ignore_ascii_case(b"PACKETS") {
-        Ok(Draw::Packets { packets: args.integer()?, min: 1 })
-    } else if mode.eq_ignore_ascii_case(b"UNIFORM") {
-        Ok(Draw::Uniform { low: args.integer()?, high: args.integer()? })
-    } else if mode.eq_ignore_ascii_case(b"EQUAL") {
-        Ok(Draw::Equal { packets: args.integer()? })
-    } else if mode.eq_ignore_ascii_case(b"LIST") {
-        amounts.push(args.integer()?);
-        while let Some(amount) = args.optional_integer()? {
-            amounts.push(amount);
-        }
-        Ok(Draw::list(amounts))
-    } else {
-        Err(errors::SYNTAX)
-    }
-}
-
-/// `i OF B`.
-fn read_part(args: &mut Args<'_>) -> Parsed<(u64, u64)> {
-    let part = args.integer()?;
-    match args.accept("OF") {
-        true => Ok((part, args.integer()?)),
-        false => Err(errors::SYNTAX),
+        Ok(usual.altered(&self.change).check().map_err(errors::misuse)?)
     }
 }
 
@@ -202,8 +131,8 @@ pub fn outbox_index(args: &[&[u8]], first: usize) -> Option<usize> {
     let mut rest = Args::of(args.get(first..)?);
     let mut options = Options::default();
     // What is wrong later on does not move the key that was found.
-    let _ = options.read(&mut rest);
-    args.len().checked_sub(options.left_at_outbox.filter(|left| *left > 0)?)
+    let _ = options.read(&mut rest, false);
+    options.outbox_at.map(|at| first + at).filter(|index| *index < args.len())
 }
 
 #[cfg(test)]
@@ -232,23 +161,54 @@ mod tests {
 
     fn parsed(call: &str) -> Parsed<Options> {
         let args: Vec<&[u8]> = call.split(' ').map(str::as_bytes).collect();
-        Options::parse(&mut Args::of(&args))
+        Options::of_init(&mut Args::of(&args))
     }
 
     #[test]
-    fn sub_options_need_their_option() {
-        for call in
-            ["MIN 2", "DRAW EQUAL 2 MIN 1", "SALT s", "OFF", "DRAW", "DRAW NONE 1", "SPLIT s"]
-        {
-            assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
+    fn what_goes_together_is_told() {
+        for (call, error) in [
+            ("MIN 2", errors::MIN_NEEDS_PACKETS),
+            ("DRAW EQUAL 2 MIN 1", errors::MIN_NEEDS_PACKETS),
+            ("DRAW UNIFORM 1", errors::UNIFORM_NEEDS_TWO),
+            ("DRAW UNIFORM 1 x", errors::UNIFORM_NEEDS_TWO),
+            ("SALT s", errors::SALT_NEEDS_SAMPLE),
+            ("CARRY", errors::NEEDS_EVERY),
+            ("OVERTAKE 1", errors::NEEDS_WAITLIST),
+            ("SPLIT s", errors::PART_INCOMPLETE),
+            ("PART 0 OF 1", errors::PART_INCOMPLETE),
+            ("TOTAL 1 SPLIT s", errors::PART_INCOMPLETE),
+            ("PART 0 SPLIT s TOTAL 1", errors::PART_INCOMPLETE),
+        ] {
+            assert_eq!(parsed(call).err(), Some(errors::Error::Text(error)), "{call}");
         }
-        for call in
-            ["PART 0 OF 1", "PART 0 1 SPLIT s TOTAL 1", "TOTAL 1 SPLIT s", "PART 0 OF 1 OF 1"]
-        {
-            assert_eq!(parsed(call).err(), Some(errors::SYNTAX), "{call}");
+    }
+
+    #[test]
+    fn what_can_not_stand_there_is_told_by_its_place() {
+        for (call, at) in [
+            ("OFF", 1),
+            ("DRAW", 1),
+            ("DRAW NONE 1", 2),
+            ("LIMIT 1 limit 1", 3),
+            ("LIMIT 1 HOLD", 3),
+            ("MOD 2 0 1 x", 5),
+            ("PART 0 1 SPLIT s TOTAL 1", 3),
+            ("PART 0 OF 1 OF 1", 5),
+        ] {
+            assert_eq!(parsed(call).err(), Some(errors::Error::Stray(at)), "{call}");
         }
-        for call in ["DRAW PACKETS x", "DRAW UNIFORM 1", "DRAW UNIFORM 1 x", "MOD x", "ADMIT -1"] {
-            assert!(parsed(call).is_err(), "{call}");
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_told_by_its_row() {
+        for (call, error) in [
+            ("DRAW PACKETS x", "ERR PACKETS must be 1 to 4294967295"),
+            ("MOD x", "ERR MOD must be 0 to 9007199254740991"),
+            ("ADMIT -1", "ERR ADMIT must be 0 to 9007199254740991"),
+            ("HOLD 2592000001", "ERR HOLD must be 0 to 2592000000 milliseconds"),
+            ("OPENAT 1", "ERR OPENAT must be 0 or 100000000000 to 140737488355327"),
+        ] {
+            assert_eq!(parsed(call).err(), Some(errors::Error::Text(error)), "{call}");
         }
     }
 

@@ -37,7 +37,7 @@ pub fn show<T>(call: &mut Call<'_>, asked: Parsed<T>, show: impl FnOnce(&Sale, T
     let reply = call.reply();
     let asked = match asked {
         Ok(asked) => asked,
-        Err(error) => return reply.error(error),
+        Err(error) => return error.reply(reply),
     };
     match call.view(KEY).sale() {
         Ok(sale) => show(sale, asked, reply),
@@ -61,7 +61,7 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
     let out = call.reply();
     let request = match request {
         Ok(request) => request,
-        Err(error) => return out.error(error),
+        Err(error) => return error.reply(out),
     };
     let now = call.now();
     loop {

@@ -2,9 +2,14 @@
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
-use super::{errors, pipeline};
+use super::{errors, pipeline, terms};
 use crate::server::call::Call;
+use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::{Request, Restock};
+
+const DELTA: Arg = Arg::new("delta", ArgKind::Delta)
+    .takes(1, INTEGER_MAX)
+    .about("units to add; negative: to withdraw; not 0");
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.RESTOCK",
@@ -12,23 +17,16 @@ pub const SPEC: Spec = Spec {
     flags: "write deny-oom",
     summary: "Adds units to a sale, or withdraws available ones",
     complexity: "O(N) where N is the number of restock ids kept, at most 1024",
-    args: &[
-        vocabulary::KEY,
-        Arg::new("delta", ArgKind::Integer).about("units to add; negative: to withdraw; not 0"),
-        vocabulary::REQ,
-    ],
+    args: &[vocabulary::KEY, DELTA, vocabulary::REQ],
     reply: "`[applied, available]`: by how much the supply changed, and what is available after \
         it. Withdrawing takes at most what is available, so `applied` may be smaller in size than \
         asked, 0 included. One of the last 1024 request ids replays its reply.",
     errors: &[
-        errors::INTEGER,
-        errors::SYNTAX,
-        errors::REQ,
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::REQ_MISMATCH,
         errors::DRAW_FIXES_SUPPLY,
-        errors::SUPPLY_TOO_LARGE,
+        terms::SUPPLY.error(),
     ],
     example: "SECKILL.RESTOCK drop 50 REQ delivery-7",
     ..vocabulary::operator(run)
@@ -41,9 +39,10 @@ fn run(call: &mut Call<'_>) {
 
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Restock<'a>> {
     let mut args = Args::after_key(args);
-    let delta = args.delta()?;
+    let delta = args.delta(&DELTA)?;
     if !args.accept("REQ") {
-        return Err(errors::SYNTAX);
+        args.option();
+        return Err(args.stray());
     }
     let req = args.req()?;
     args.end()?;

@@ -3,20 +3,24 @@
 use super::args::{Args, Parsed};
 use super::errors;
 use super::pipeline;
-use super::vocabulary::{self, Spec};
+use super::vocabulary::{self, Arg, Spec};
 use crate::server::call::{Call, Reply};
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
+
+const COUNT: Arg = vocabulary::COUNT
+    .takes(1, ROUND_TOTALS_MAX as u64)
+    .about("rounds at most, 1 to 100 (default 100)");
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ROUNDS",
     arity: -2,
     summary: "Lists the totals of the last rounds, the stored one first",
     complexity: "O(N) where N is COUNT",
-    args: &[vocabulary::KEY, vocabulary::COUNT.about("rounds at most, 1 to 100 (default 100)")],
+    args: &[vocabulary::KEY, COUNT],
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \
         EVERY.",
-    errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.ROUNDS hourly COUNT 10",
     ..vocabulary::reader(run)
 };
@@ -28,7 +32,7 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<usize> {
     let mut args = Args::after_key(args);
-    let count = args.last_count(ROUND_TOTALS_MAX as u64)?;
+    let count = args.last_count(&COUNT)?;
     Ok(count.map_or(ROUND_TOTALS_MAX, |count| count as usize))
 }
 

@@ -8,20 +8,16 @@ use seckill_domain::limits::HOLD_MS_MAX;
 use seckill_domain::request::{Deed, Request, Settle, Which};
 
 /// SEQ or REQ: which grant is meant.
-const WHICH: Arg = Arg::one_of(
-    "grant",
-    &[Arg::new("seq", ArgKind::Integer).shown("n").token("SEQ"), vocabulary::REQ],
-)
-.optional();
+const WHICH: Arg = Arg::one_of("grant", &[vocabulary::SEQ, vocabulary::REQ]).optional();
+
+/// How long from now on.
+const SPAN: Arg = Arg::new("milliseconds", ArgKind::Span).takes(1, HOLD_MS_MAX);
 
 const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
     `[NOGRANT, 0, 0, 0]`: this user has no such grant";
 
 const ERRORS: &[&str] = &[
-    errors::USER,
-    errors::INTEGER,
-    errors::REQ,
-    errors::SYNTAX,
+    errors::SEQ_AND_REQ,
     errors::NO_SALE,
     errors::WRONG_TYPE,
     errors::WRONG_PART,
@@ -35,7 +31,14 @@ pub const CONFIRM: Spec = Spec {
     complexity: "O(log N) where N is the number of held grants",
     args: &[vocabulary::KEY, vocabulary::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
     reply: REPLY,
-    errors: ERRORS,
+    errors: &[
+        errors::SEQ_AND_REQ,
+        errors::RECLAIM_NEEDS_ID,
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        errors::WRONG_PART,
+        errors::AMBIGUOUS,
+    ],
     example: "SECKILL.CONFIRM tickets alice REQ order-7",
     ..vocabulary::buyer(confirm)
 };
@@ -58,17 +61,12 @@ pub const CANCEL: Spec = Spec {
 pub const EXTEND: Spec = Spec {
     name: "SECKILL.EXTEND",
     arity: -4,
-    summary:
-        "Moves the deadline of a held grant to so many milliseconds from now, if that is later",
+    summary: "Moves the deadline of a held grant to milliseconds from now, if that is later",
     complexity: "O(log N) where N is the number of held grants",
-    args: &[vocabulary::KEY, vocabulary::USER, Arg::new("ms", ArgKind::Integer), WHICH],
+    args: &[vocabulary::KEY, vocabulary::USER, SPAN, WHICH],
     reply: REPLY,
     errors: &[
-        errors::USER,
-        errors::INTEGER,
-        errors::EXTEND_TOO_LONG,
-        errors::REQ,
-        errors::SYNTAX,
+        errors::SEQ_AND_REQ,
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::WRONG_PART,
@@ -106,10 +104,7 @@ fn cancel(call: &mut Call<'_>) {
 
 fn extend(call: &mut Call<'_>) {
     let settle = parse(call.args(), |args| {
-        let ms = args.count()?;
-        if ms > HOLD_MS_MAX {
-            return Err(errors::EXTEND_TOO_LONG);
-        }
+        let ms = args.number(&SPAN)?;
         Ok((args.which(false)?.0, Deed::Extend { ms }))
     });
     answer(call, settle);

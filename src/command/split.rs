@@ -7,18 +7,15 @@
 use core::num::NonZeroU16;
 
 use super::args::{Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::vocabulary::{self, Arg, ArgKind, Group, Spec};
 use super::{errors, pipeline};
 use crate::server::call::{Call, Reply};
-use seckill_domain::limits::PARTS_MAX;
+use seckill_domain::limits::{INTEGER_MAX, PARTS_MAX};
 use seckill_domain::parts::home_of;
 use seckill_domain::request::{Elsewhere, Receive, Request, Send};
 use seckill_domain::Sale;
 
 const ERRORS: &[&str] = &[
-    errors::INTEGER,
-    errors::SYNTAX,
-    errors::SPLIT_ID,
     errors::NO_SALE,
     errors::WRONG_TYPE,
     errors::NOT_A_PART,
@@ -26,6 +23,24 @@ const ERRORS: &[&str] = &[
     errors::NOT_ANOTHER_PART,
     errors::MOVED_TOO_MANY,
 ];
+
+const TO: Arg = peer("to").about("the part that they go to");
+const FROM: Arg = peer("from").about("the part that they come from");
+const TOTAL: Arg = Arg::new("total", ArgKind::Integer).takes(0, INTEGER_MAX);
+const UNITS: Arg = Arg::new("n", ArgKind::Integer)
+    .takes(0, INTEGER_MAX)
+    .about("units; while it is not 0, who finds nothing is told that some may come");
+const PASS: Arg = Arg::new("pass", ArgKind::Integer)
+    .takes(0, INTEGER_MAX)
+    .about("of the pass over all parts that found it: 1 more than the greatest it read");
+const COUNT: Arg = Arg::new("parts", ArgKind::Integer)
+    .takes(1, PARTS_MAX as u64)
+    .about("how many parts there are, 1 to 1024");
+
+/// Another part of the split.
+const fn peer(name: &'static str) -> Arg {
+    Arg::new(name, ArgKind::Integer).takes(0, PARTS_MAX as u64 - 1)
+}
 
 pub const SEND: Spec = Spec {
     name: "SECKILL.SEND",
@@ -35,9 +50,8 @@ pub const SEND: Spec = Spec {
     args: &[
         vocabulary::KEY,
         vocabulary::SPLIT,
-        Arg::new("to", ArgKind::Integer).about("the part that they go to"),
-        Arg::new("total", ArgKind::Integer)
-            .about("units that were ever sent from here to there, after this call"),
+        TO,
+        TOTAL.about("units that were ever sent from here to there, after this call"),
         Arg::pure("owed", "OWED")
             .optional()
             .about("what is not available is sent all the same, and promised as `deficit`"),
@@ -47,6 +61,7 @@ pub const SEND: Spec = Spec {
         replicated, so that a WAIT behind it covers the first call; a smaller one leaves no trace.",
     errors: ERRORS,
     example: "SECKILL.SEND sale:phone:{p0} s-1 1 20",
+    group: Group::Parts,
     ..vocabulary::operator(send)
 };
 
@@ -58,9 +73,8 @@ pub const RECEIVE: Spec = Spec {
     args: &[
         vocabulary::KEY,
         vocabulary::SPLIT,
-        Arg::new("from", ArgKind::Integer).about("the part that they come from"),
-        Arg::new("total", ArgKind::Integer)
-            .about("units that were ever received here from there, after this call"),
+        FROM,
+        TOTAL.about("units that were ever received here from there, after this call"),
     ],
     reply: "`[total, available]`: units ever received from that part, and what is available now. \
         A total that is not above the present one leaves no trace. Never more than that part has \
@@ -73,26 +87,12 @@ pub const ELSEWHERE: Spec = Spec {
     name: "SECKILL.ELSEWHERE",
     arity: 5,
     summary: "Tells a part how many units the others may still have",
-    args: &[
-        vocabulary::KEY,
-        vocabulary::SPLIT,
-        Arg::new("n", ArgKind::Integer)
-            .about("units; while it is not 0, who finds nothing is told that some may come"),
-        Arg::new("pass", ArgKind::Integer)
-            .about("of the pass over all parts that found it: 1 more than the greatest it read"),
-    ],
+    args: &[vocabulary::KEY, vocabulary::SPLIT, UNITS, PASS],
     reply: "`[n, pass]` as they now stand. Only a pair that is above the present one, by its pass \
         and then by n, takes its place; any other leaves no trace.",
-    errors: &[
-        errors::INTEGER,
-        errors::SYNTAX,
-        errors::SPLIT_ID,
-        errors::NO_SALE,
-        errors::WRONG_TYPE,
-        errors::NOT_A_PART,
-        errors::NOT_THIS_SPLIT,
-    ],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_A_PART, errors::NOT_THIS_SPLIT],
     example: "SECKILL.ELSEWHERE sale:phone:{p0} s-1 70 1",
+    group: Group::Parts,
     ..vocabulary::operator(elsewhere)
 };
 
@@ -107,6 +107,7 @@ pub const PARTS: Spec = Spec {
         the pass that told so; a row for each part that it has exchanged units with, in order.",
     errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_A_PART],
     example: "SECKILL.PARTS sale:phone:{p0}",
+    group: Group::Parts,
     ..vocabulary::reader(parts)
 };
 
@@ -117,39 +118,43 @@ pub const HOME: Spec = Spec {
     acl: "read fast",
     keys: &[],
     summary: "Shows which part of a split a user is at home in",
-    args: &[
-        vocabulary::USER,
-        Arg::new("parts", ArgKind::Integer).about("how many parts there are, 1 to 1024"),
-    ],
+    args: &[vocabulary::USER, COUNT],
     reply: "The number of the part, from 0: the CRC-32 of the user id, as zlib has it, modulo \
         parts. Clients compute it themselves.",
-    errors: &[errors::USER, errors::INTEGER, errors::SYNTAX],
+    errors: &[errors::SYNTAX],
     example: "SECKILL.HOME alice 16",
+    group: Group::Parts,
     ..vocabulary::reader(home)
 };
 
 fn send(call: &mut Call<'_>) {
-    let request = parse(call.args(), true)
+    let request = parse(call.args(), &TO, &TOTAL, true)
         .map(|(split, to, total, owed)| Request::Send(Send { split, to, total, owed }));
     pipeline::run(call, request);
 }
 
 fn receive(call: &mut Call<'_>) {
-    let request = parse(call.args(), false)
+    let request = parse(call.args(), &FROM, &TOTAL, false)
         .map(|(split, from, total, _)| Request::Receive(Receive { split, from, total }));
     pipeline::run(call, request);
 }
 
 fn elsewhere(call: &mut Call<'_>) {
-    let request = parse(call.args(), false)
+    let request = parse(call.args(), &UNITS, &PASS, false)
         .map(|(split, units, pass, _)| Request::Elsewhere(Elsewhere { split, units, pass }));
     pipeline::run(call, request);
 }
 
-/// The split, two numbers, and whether OWED is said where it may be.
-fn parse<'a>(args: &'a [&'a [u8]], may_owe: bool) -> Parsed<(&'a [u8], u64, u64, bool)> {
+/// The split, the numbers of two rows, and whether OWED is said where it may be.
+fn parse<'a>(
+    args: &'a [&'a [u8]],
+    first: &'static Arg,
+    second: &'static Arg,
+    may_owe: bool,
+) -> Parsed<(&'a [u8], u64, u64, bool)> {
     let mut args = Args::after_key(args);
-    let (split, first, second) = (args.split()?, args.integer()?, args.integer()?);
+    let split = args.id(&vocabulary::SPLIT)?;
+    let (first, second) = (args.number(first)?, args.number(second)?);
     let owed = may_owe && args.accept("OWED");
     args.end()?;
     Ok((split, first, second, owed))
@@ -186,14 +191,14 @@ fn write_parts(sale: &Sale, out: Reply<'_>) {
 fn home(call: &mut Call<'_>) {
     match parse_home(call.args()) {
         Ok((user, parts)) => call.reply().number(home_of(user, parts).into()),
-        Err(error) => call.reply().error(error),
+        Err(error) => error.reply(call.reply()),
     }
 }
 
 fn parse_home<'a>(args: &'a [&'a [u8]]) -> Parsed<(&'a [u8], NonZeroU16)> {
     let mut args = Args::of(args);
-    let (user, parts) = (args.user()?, args.count_up_to(PARTS_MAX.into())?);
+    let (user, parts) = (args.user()?, args.number(&COUNT)?);
     args.end()?;
     let parts = u16::try_from(parts).ok().and_then(NonZeroU16::new);
-    Ok((user, parts.ok_or(errors::INTEGER)?))
+    Ok((user, parts.ok_or(COUNT.error())?))
 }

@@ -27,7 +27,7 @@ pub const SPEC: Spec = Spec {
         (`waitlist`), `offer_ms`, `overtake`, `waiting` and `waiting_units` (entries and their \
         units), `waiting_since` (when the first one joined) and `offered` (offers that stand), \
         and the map `counters`.",
-    errors: &[errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
     ..vocabulary::reader(run)
 };

@@ -4,10 +4,11 @@
 //! Each command's entry stands in the command's own file, next to its parser and handler; what
 //! entries share is in `vocabulary`.
 
-use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::args::{Args, Parsed};
+use super::vocabulary::{self, Arg, ArgKind, Group, Spec};
 use super::{
-    allow_deny, alter, apply, audit, grab, import, init, mgrab, pause, restock, rounds, settle,
-    split, status, user, waitlist, winners,
+    allow_deny, alter, apply, audit, errors, grab, import, init, mgrab, pause, restock, rounds,
+    settle, split, status, user, waitlist, winners,
 };
 use crate::server::call::Call;
 /// What pages list beside the commands.
@@ -46,26 +47,139 @@ pub static TABLE: [Spec; 28] = [
     apply::SPEC,
 ];
 
-/// HELP lists the table, so its own entry stands here.
+/// HELP shows the table, so its own entry stands here.
 const HELP: Spec = Spec {
     name: "SECKILL.HELP",
-    arity: 1,
+    arity: -1,
     flags: "readonly fast allow-loading allow-stale",
     acl: "read fast",
     keys: &[],
-    summary: "Lists the commands",
-    args: &[],
-    reply: "An array with a line for each command.",
-    errors: &[],
-    example: "SECKILL.HELP",
+    summary: "Lists the commands, or shows one of them",
+    args: &[Arg::new("command", ArgKind::Str)
+        .optional()
+        .about("the one to show, with or without `SECKILL.` in front")],
+    reply: "An array of lines: the commands by who needs them, or how the one is called, what its \
+        arguments mean and what it replies.",
+    errors: &[errors::NO_COMMAND],
+    example: "SECKILL.HELP GRAB",
     ..vocabulary::reader(help)
 };
 
+/// HELP's lines are shorter than this.
+const LINE_CHARS_MAX: usize = 99;
+
 fn help(call: &mut Call<'_>) {
     let reply = call.reply();
-    let public = || TABLE.iter().filter(|spec| !spec.internal);
-    reply.array(public().count());
-    public().for_each(|spec| reply.bulk(format!("{} -- {}", grammar(spec), spec.summary)));
+    match help_of(call.args()) {
+        Err(error) => error.reply(reply),
+        Ok(lines) => {
+            reply.array(lines.len());
+            lines.iter().for_each(|line| reply.bulk(line));
+        }
+    }
+}
+
+fn help_of(args: &[&[u8]]) -> Parsed<Vec<String>> {
+    let mut args = Args::of(args);
+    let Some(name) = args.option() else { return Ok(overview()) };
+    args.end()?;
+    let is_named = |spec: &&Spec| {
+        let short = spec.name.trim_start_matches("SECKILL.");
+        [spec.name, short].iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    Ok(shown(TABLE.iter().find(is_named).ok_or(errors::NO_COMMAND)?))
+}
+
+/// All commands for callers, by who needs them.
+fn overview() -> Vec<String> {
+    let groups = [
+        (Group::Buyers, "For buyers:"),
+        (Group::Operators, "For operators:"),
+        (Group::Readers, "For readers:"),
+        (Group::Parts, "For a sale that many nodes share:"),
+    ];
+    let mut lines = Vec::new();
+    for (group, heading) in groups {
+        lines.push(heading.to_owned());
+        for spec in TABLE.iter().filter(|spec| spec.group == group && !spec.internal) {
+            lines.push(format!("  {:17} {}", spec.name, spec.summary));
+        }
+    }
+    lines.push("SECKILL.HELP GRAB shows how that one is called.".to_owned());
+    lines
+}
+
+/// One command.
+fn shown(spec: &Spec) -> Vec<String> {
+    let mut lines = Vec::new();
+    wrap(&grammar(spec), 0, &mut lines);
+    wrap(&format!("{}.", spec.summary), 2, &mut lines);
+    lines.push("Arguments:".to_owned());
+    for (form, about) in explained(spec.args) {
+        wrap(&format!("{form}: {about}"), 2, &mut lines);
+    }
+    if lines.last().is_some_and(|line| line == "Arguments:") {
+        lines.pop();
+    }
+    lines.push("Reply:".to_owned());
+    spec.reply.lines().for_each(|form| wrap(form, 2, &mut lines));
+    lines.push("Errors of its own:".to_owned());
+    errors_of(spec).iter().for_each(|error| wrap(error, 2, &mut lines));
+    lines.push(format!("Example: {}", spec.example));
+    lines
+}
+
+/// Adds a text in lines, the first one `indent` characters in, further ones by four more.
+fn wrap(text: &str, indent: usize, lines: &mut Vec<String>) {
+    let mut line = " ".repeat(indent);
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.len() + 1 + word.len() > LINE_CHARS_MAX {
+            lines.push(core::mem::replace(&mut line, " ".repeat(indent + 4)));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+}
+
+/// The arguments that need a word, those of blocks too: how each is given, and what it means.
+pub fn explained(args: &[Arg]) -> Vec<(String, &'static str)> {
+    let mut lines = Vec::new();
+    for arg in args {
+        if !arg.about.is_empty() {
+            let plain = Arg { optional: false, multiple: false, ..*arg };
+            lines.push((grammar_of(&plain), arg.about));
+        }
+        lines.extend(explained(arg.children));
+    }
+    lines
+}
+
+/// Every error text of a command of its own: those of its arguments, in their order, and the others.
+pub fn errors_of(spec: &Spec) -> Vec<String> {
+    let mut errors = Vec::new();
+    of_rows(spec.args, &mut errors);
+    if !spec.internal && (spec.arity < 0 || spec.args.iter().any(|arg| arg.token.is_some())) {
+        errors.push(format!("{} N", errors::SYNTAX));
+    }
+    errors.extend(spec.errors.iter().map(|error| error.to_string()));
+    errors
+}
+
+/// The errors of arguments that are out of their bounds, each once.
+fn of_rows(args: &'static [Arg], errors: &mut Vec<String>) {
+    for arg in args {
+        let error = arg.error();
+        if !error.is_empty() && !errors.iter().any(|other| other == error) {
+            errors.push(error.to_owned());
+        }
+        of_rows(arg.children, errors);
+    }
 }
 
 /// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
@@ -159,7 +273,7 @@ mod tests {
             errors.extend(constant.split('"').nth(1));
         }
         assert!(errors.len() > 40, "they are found: {errors:?}");
-        for error in errors {
+        for error in errors.into_iter().filter(|error| *error != super::errors::SYNTAX) {
             let listed = TABLE.iter().filter(|spec| spec.errors.contains(&error)).count();
             let of_all = pipeline::ERRORS.contains(&error);
             assert_eq!(listed == 0, of_all, "{error}: {listed} commands list it");
@@ -178,6 +292,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn help_lists_every_command_once_and_shows_each_in_short_lines() {
+        let overview = overview();
+        for spec in TABLE.iter().filter(|spec| !spec.internal) {
+            let name = format!("  {} ", spec.name);
+            assert_eq!(overview.iter().filter(|line| line.starts_with(&name)).count(), 1);
+            let short = spec.name.trim_start_matches("SECKILL.").to_ascii_lowercase();
+            let lines = help_of(&[short.as_bytes()]).unwrap();
+            assert!(lines[0].starts_with(spec.name), "{lines:?}");
+            let all = lines.iter().map(|line| line.trim_start()).collect::<Vec<_>>().join(" ");
+            for text in [grammar(spec), spec.reply.split_whitespace().collect::<Vec<_>>().join(" ")]
+            {
+                assert!(all.contains(&text), "{text} is not in {all}");
+            }
+            for line in overview.iter().chain(&lines) {
+                assert!(line.len() <= LINE_CHARS_MAX, "{line}");
+            }
+        }
+        assert_eq!(help_of(&[b"SECKILL.STOP"]), Err(errors::NO_COMMAND.into()));
+        assert_eq!(help_of(&[b"GRAB", b"x"]), Err(errors::Error::Stray(2)));
+    }
+
     fn grammar_named(name: &str) -> String {
         TABLE.iter().find(|spec| spec.name == name).map(grammar).unwrap_or_default()
     }
@@ -185,13 +321,14 @@ mod tests {
     #[test]
     fn grammars_read_as_callers_type_them() {
         for line in [
-            "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]",
+            "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] \
+                [WAIT [UNTIL unix-time-milliseconds]]",
             "SECKILL.RESTOCK key delta REQ id",
             "SECKILL.STATUS key [JSON]",
             "SECKILL.WINNERS key cursor [COUNT n] \
                 [STATE LIVE|HELD|SOLD|CANCELLED|EXPIRED|REFUNDED|ALL] [ROUND r]",
             "SECKILL.APPLY key position effect [effect ...]",
-            "SECKILL.HELP",
+            "SECKILL.HELP [command]",
         ] {
             let name = line.split(' ').next().unwrap_or_default();
             assert_eq!(grammar_named(name), line);

@@ -1,227 +1,322 @@
-//! The options of INIT and ALTER, as the table has them: everything that an operator can set.
+//! The options of INIT and ALTER, a row each: everything that an operator can set. Parsing, its
+//! errors, COMMAND DOCS, the hints of redis-cli and docs/commands.md come from these rows.
 
-use super::options::outbox_index;
+use super::args::{Args, Parsed};
+use super::errors;
+use super::options::{outbox_index, Options};
 use super::vocabulary::{self, Arg, ArgKind, KeyOption, KeySpec};
 use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
+use seckill_domain::admission::Modulo;
+use seckill_domain::draw::Draw;
+use seckill_domain::limits::{
+    GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PARTS_MAX, PERMILLE_ALL,
+    SALT_BYTES_MAX, SPLIT_ID_BYTES_MAX, TIME_MS_MAX, WAITERS_MAX,
+};
 
-const LIMIT: Arg = Arg::new("limit", ArgKind::Integer)
-    .shown("n")
-    .token("LIMIT")
+/// Units for sale.
+pub const SUPPLY: Arg = Arg::new("supply", ArgKind::Integer)
+    .takes(0, INTEGER_MAX)
+    .about("units for sale, of each round with EVERY; 0 or more");
+const LIMIT: Arg = number("limit", "LIMIT", 0, INTEGER_MAX)
     .optional()
     .about("units a user may have in live grants (a new sale: 1; 0: no limit)");
-const GRABS: Arg = Arg::new("grabs", ArgKind::Integer)
-    .shown("n")
-    .token("GRABS")
+const GRABS: Arg = number("grabs", "GRABS", 0, INTEGER_MAX)
     .optional()
     .about("live grants a user may have (a new sale: 0, no limit)");
-const HOLD: Arg = Arg::new("hold", ArgKind::Integer).shown("ms").token("HOLD").optional().about(
+/// How long grants are reserved.
+pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX).optional().about(
     "how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)",
 );
-const OUTBOX: Arg =
-    Arg::new("outbox", ArgKind::OutboxKey).shown("stream").token("OUTBOX").optional().about(
+/// The stream of entries.
+pub const OUTBOX: Arg = Arg::new("outbox", ArgKind::OutboxKey)
+    .shown("stream")
+    .token("OUTBOX")
+    .takes(1, OUTBOX_BYTES_MAX as u64)
+    .optional()
+    .about(
         "every change appends an entry to this stream in the same step; the stream is made if it \
          is missing. It can be given once and not be changed",
     );
-const OPENAT: Arg = Arg::new("openat", ArgKind::UnixTime)
-    .shown("ms")
-    .token("OPENAT")
+const OPENAT: Arg = moment("openat", "OPENAT")
     .optional()
     .about("first moment a GRAB is taken, in Unix milliseconds (a new sale: 0, at once)");
-const CLOSEAT: Arg =
-    Arg::new("closeat", ArgKind::UnixTime).shown("ms").token("CLOSEAT").optional().about(
-        "first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, never)",
-    );
+const CLOSEAT: Arg = moment("closeat", "CLOSEAT")
+    .optional()
+    .about("first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, never)");
 
-/// Terms of admission, for the table.
-const ADMISSION: [Arg; 5] = [
+/// An option with a number, shown as `n`.
+const fn number(name: &'static str, token: &'static str, low: u64, high: u64) -> Arg {
+    Arg::new(name, ArgKind::Integer).shown("n").token(token).takes(low, high)
+}
+
+/// An option with milliseconds.
+const fn span(name: &'static str, token: &'static str, low: u64, high: u64) -> Arg {
+    Arg::new(name, ArgKind::Span).token(token).takes(low, high)
+}
+
+/// An option with a moment, or 0 for none. One in seconds is refused here, where callers' mistakes
+/// are found, because every way in leads through here. An effect or a snapshot only repeats what
+/// was taken here, and the domain does not know the year.
+pub const fn moment(name: &'static str, token: &'static str) -> Arg {
+    Arg::new(name, ArgKind::UnixTime).token(token).takes(MOMENT_MS_MIN, TIME_MS_MAX)
+}
+
+const ALLOWLIST: Arg =
     Arg::block("allowlist", &[Arg::pure("on", "ALLOWLIST"), Arg::pure("off", "OFF").optional()])
         .optional()
         .about(
             "only users whom `SECKILL.ALLOW` has listed may buy; others are DENIED (OFF: \
              everybody)",
-        ),
-    Arg::block(
-        "mod",
-        &[
-            Arg::new("modulus", ArgKind::Integer).shown("m").token("MOD"),
-            Arg::new("remainder", ArgKind::Integer).shown("r").multiple().optional(),
-        ],
-    )
+        );
+const MODULUS: Arg = number("modulus", "MOD", 0, INTEGER_MAX).shown("m");
+const REMAINDER: Arg =
+    Arg::new("remainder", ArgKind::Integer).shown("r").takes(0, INTEGER_MAX).multiple().optional();
+const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about(
+    "only users whose number modulo m is one of the remainders may buy, others are DENIED: \
+     `MOD 2 1` is odd numbers. A decimal id is its own number, any other one a keyed hash (0: \
+     everybody)",
+);
+/// The share of the users who may buy.
+pub const SAMPLE: Arg =
+    Arg::new("permille", ArgKind::Integer).token("SAMPLE").takes(0, PERMILLE_ALL);
+/// What the share is drawn by.
+pub const SALT: Arg = Arg::new("salt", ArgKind::Str)
+    .shown("s")
+    .token("SALT")
+    .takes(0, SALT_BYTES_MAX as u64)
     .optional()
-    .about(
-        "only users whose number modulo m is one of the remainders may buy, others are DENIED: \
-         `MOD 2 1` is odd numbers. A decimal id is its own number, any other one a keyed hash \
-         (0: everybody)",
-    ),
-    Arg::block(
-        "sample",
-        &[
-            Arg::new("permille", ArgKind::Integer).token("SAMPLE"),
-            Arg::new("salt", ArgKind::Str)
-                .shown("s")
-                .token("SALT")
-                .optional()
-                .about("another salt draws another share of the users, at most 128 bytes"),
-        ],
-    )
-    .optional()
-    .about(
-        "this share of the users may buy, in thousandths, others are BUSY. A keyed hash of the id \
-         decides, so asking again does not help (1000: everybody)",
-    ),
-    Arg::new("admit", ArgKind::Integer).shown("n").token("ADMIT").optional().about(
-        "the first n users who ask while the sale is open may buy, later ones are BUSY (0: \
-         everybody)",
-    ),
-    Arg::block("mask", &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()])
-        .optional()
-        .about(
-            "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: they \
-             are told)",
-        ),
-];
-
-/// Who waits for what comes back, for the table.
-const WAITLIST: Arg = Arg::block(
-    "waitlist",
-    &[
-        Arg::new("max", ArgKind::Integer).token("WAITLIST").about(
-            "so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
-             offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY",
-        ),
-        Arg::new("offer", ArgKind::Integer)
-            .shown("ms")
-            .token("OFFER")
-            .optional()
-            .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)"),
-        Arg::new("overtake", ArgKind::Integer).shown("n").token("OVERTAKE").optional().about(
-            "how often the first one may be passed by those who ask for less, before units \
-             collect for them (default 16)",
-        ),
-    ],
-)
-.optional();
-
-/// How amounts are drawn, for the table.
-const DRAW: Arg = Arg::one_of(
-    "draw",
-    &[
-        Arg::block(
-            "packets",
-            &[
-                Arg::pure("draw", "DRAW"),
-                Arg::new("packets", ArgKind::Integer).shown("n").token("PACKETS"),
-                Arg::new("min", ArgKind::Integer)
-                    .shown("m")
-                    .token("MIN")
-                    .optional()
-                    .about("units that every packet has at least (default 1)"),
-            ],
-        )
-        .about(
-            "the supply is cut into n packets of random size, one for each GRAB: at most twice the \
-             mean of what is left. With all n taken nothing is left",
-        ),
-        Arg::block(
-            "uniform",
-            &[
-                Arg::pure("draw", "DRAW"),
-                Arg::pure("mode", "UNIFORM"),
-                Arg::new("lo", ArgKind::Integer),
-                Arg::new("hi", ArgKind::Integer),
-            ],
-        )
-        .about("each GRAB gets a random amount from lo to hi, until the supply is used up"),
-        Arg::block(
-            "equal",
-            &[
-                Arg::pure("draw", "DRAW"),
-                Arg::new("packets", ArgKind::Integer).shown("n").token("EQUAL"),
-            ],
-        )
-        .about(
-            "n packets of the same size, the first ones have one unit more if it does not \
-             divide",
-        ),
-        Arg::block(
-            "list",
-            &[
-                Arg::pure("draw", "DRAW"),
-                Arg::pure("mode", "LIST"),
-                Arg::new("amount", ArgKind::Integer).multiple(),
-            ],
-        )
-        .about("each GRAB gets the next amount of the list; supply is their sum"),
-    ],
-)
-.optional();
-
-/// How a sale repeats, for the table.
-const ROUNDS: Arg = Arg::block(
-    "rounds",
-    &[
-        Arg::new("every", ArgKind::Integer).shown("period").token("EVERY").about(
-            "the sale repeats with this period in milliseconds: each round begins with the whole \
-             supply and clean allowances",
-        ),
-        Arg::new("offset", ArgKind::Integer).shown("ms").token("OFFSET").optional().about(
-            "rounds begin so long after each multiple of the period in Unix time (default 0)",
-        ),
-        Arg::new("lasts", ArgKind::Integer).shown("ms").token("LASTS").optional().about(
-            "how long each round is open; then GRAB is NOTOPEN until the next (default: the \
-             period)",
-        ),
-        Arg::pure("carry", "CARRY")
-            .optional()
-            .about("what a round leaves unsold is added to the next, instead of dropped"),
-    ],
-)
-.optional();
-
-/// Which part of a split the sale is, for the table.
-const PART: Arg = Arg::block(
-    "split",
-    &[
-        Arg::new("part", ArgKind::Integer).shown("i").token("PART").about("its number, from 0"),
-        Arg::new("parts", ArgKind::Integer)
-            .shown("b")
-            .token("OF")
-            .about("how many parts there are, at most 1024"),
-        Arg::new("id", ArgKind::Str)
-            .token("SPLIT")
-            .about("names the split: 1 to 64 bytes, new for each split and the same in its parts"),
-        Arg::new("total", ArgKind::Integer)
-            .shown("n")
-            .token("TOTAL")
-            .about("what all parts together begin with, the same in all of them"),
-    ],
+    .about("another salt draws another share of the users, at most 128 bytes");
+const SHARE: Arg = Arg::block("sample", &[SAMPLE, SALT]).optional().about(
+    "this share of the users may buy, in thousandths, others are BUSY. A keyed hash of the id \
+     decides, so asking again does not help (1000: everybody)",
+);
+const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX).optional().about(
+    "the first n users who ask while the sale is open may buy, later ones are BUSY (0: everybody)",
+);
+const MASK: Arg = Arg::block(
+    "mask",
+    &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()],
 )
 .optional()
 .about(
+    "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: they are told)",
+);
+
+/// How many may wait.
+pub const WAITLIST: Arg =
+    Arg::new("max", ArgKind::Integer).token("WAITLIST").takes(0, WAITERS_MAX).about(
+        "so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
+         offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY",
+    );
+/// How long an offer stands.
+pub const OFFER: Arg = span("offer", "OFFER", 0, HOLD_MS_MAX)
+    .optional()
+    .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)");
+const OVERTAKE: Arg = number("overtake", "OVERTAKE", 0, INTEGER_MAX).optional().about(
+    "how often the first one may be passed by those who ask for less, before units collect for \
+     them (default 16)",
+);
+const WAITING: Arg = Arg::block("waitlist", &[WAITLIST, OFFER, OVERTAKE]).optional();
+
+const DRAW: Arg = Arg::pure("draw", "DRAW");
+/// Packets that the supply is cut into.
+pub const PACKETS: Arg = number("packets", "PACKETS", 1, GRANTS_MAX);
+/// The least packet.
+pub const MIN: Arg = number("min", "MIN", 1, INTEGER_MAX)
+    .shown("m")
+    .optional()
+    .about("units that every packet has at least (default 1)");
+const LOW: Arg = Arg::new("lo", ArgKind::Integer).takes(1, INTEGER_MAX);
+const HIGH: Arg = Arg::new("hi", ArgKind::Integer).takes(1, INTEGER_MAX);
+const EQUAL: Arg = number("packets", "EQUAL", 1, GRANTS_MAX);
+/// One of a list of amounts.
+pub const AMOUNT: Arg = Arg::new("amount", ArgKind::Integer).takes(1, INTEGER_MAX).multiple();
+const DRAWS: Arg = Arg::one_of(
+    "draw",
+    &[
+        Arg::block("packets", &[DRAW, PACKETS, MIN]).about(
+            "the supply is cut into n packets of random size, one for each GRAB: at most twice the \
+             mean of what is left. With all n taken nothing is left",
+        ),
+        Arg::block("uniform", &[DRAW, Arg::pure("mode", "UNIFORM"), LOW, HIGH])
+            .about("each GRAB gets a random amount from lo to hi, until the supply is used up"),
+        Arg::block("equal", &[DRAW, EQUAL]).about(
+            "n packets of the same size, the first ones have one unit more if it does not \
+             divide",
+        ),
+        Arg::block("list", &[DRAW, Arg::pure("mode", "LIST"), AMOUNT])
+            .about("each GRAB gets the next amount of the list; supply is their sum"),
+    ],
+)
+.optional();
+
+/// How often a sale repeats.
+pub const EVERY: Arg = span("every", "EVERY", 1, TIME_MS_MAX).about(
+    "the sale repeats with this period: each round begins with the whole supply and clean \
+     allowances",
+);
+const OFFSET: Arg = span("offset", "OFFSET", 0, TIME_MS_MAX)
+    .optional()
+    .about("rounds begin so long after each multiple of the period in Unix time (default 0)");
+const LASTS: Arg = span("lasts", "LASTS", 1, TIME_MS_MAX).optional().about(
+    "how long each round is open; then GRAB is NOTOPEN until the next (default: the period)",
+);
+const CARRY: Arg = Arg::pure("carry", "CARRY")
+    .optional()
+    .about("what a round leaves unsold is added to the next, instead of dropped");
+const ROUNDS: Arg = Arg::block("rounds", &[EVERY, OFFSET, LASTS, CARRY]).optional();
+
+const PART: Arg =
+    number("part", "PART", 0, PARTS_MAX as u64 - 1).shown("i").about("its number, from 0");
+const OF: Arg = number("parts", "OF", 1, PARTS_MAX as u64)
+    .shown("b")
+    .about("how many parts there are, at most 1024");
+/// The id of the split.
+pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
+    .token("SPLIT")
+    .takes(1, SPLIT_ID_BYTES_MAX as u64)
+    .about("names the split: 1 to 64 bytes, new for each split and the same in its parts");
+const TOTAL: Arg = number("total", "TOTAL", 0, INTEGER_MAX)
+    .about("what all parts together begin with, the same in all of them");
+const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().about(
     "one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
      is, with its own share of the units",
 );
 
+/// An option that stands by itself among the arguments.
+pub struct Term {
+    /// Its name.
+    pub option: &'static str,
+    /// Whether ALTER takes it; else it is fixed at INIT.
+    pub is_altered: bool,
+    /// How what follows it is read.
+    pub read: Read,
+}
+
+/// How the value of an option is read.
+pub enum Read {
+    /// A number, which the row tells about.
+    Number(&'static Arg, fn(&mut Options) -> &mut Option<u64>),
+    /// Nothing, or OFF.
+    Switch(fn(&mut Options) -> &mut Option<bool>),
+    /// In its own way.
+    Other(fn(&mut Options, &mut Args<'_>) -> Parsed<()>),
+}
+
+const fn term(option: &'static str, read: Read) -> Term {
+    Term { option, is_altered: true, read }
+}
+
+const fn fixed(option: &'static str, read: Read) -> Term {
+    Term { option, is_altered: false, read }
+}
+
+/// All options, in the order of the docs.
+pub static TERMS: [Term; 25] = [
+    term("LIMIT", Read::Number(&LIMIT, |options| &mut options.change.limit)),
+    term("GRABS", Read::Number(&GRABS, |options| &mut options.change.grabs)),
+    term("HOLD", Read::Number(&HOLD, |options| &mut options.change.hold_ms)),
+    term("OPENAT", Read::Number(&OPENAT, |options| &mut options.change.open_at)),
+    term("CLOSEAT", Read::Number(&CLOSEAT, |options| &mut options.change.close_at)),
+    term("OUTBOX", Read::Other(read_outbox)),
+    fixed("DRAW", Read::Other(read_draw)),
+    fixed("MIN", Read::Number(&MIN, |options| &mut options.min)),
+    fixed("EVERY", Read::Number(&EVERY, |options| &mut options.every)),
+    fixed("OFFSET", Read::Number(&OFFSET, |options| &mut options.offset)),
+    fixed("LASTS", Read::Number(&LASTS, |options| &mut options.lasts)),
+    fixed("CARRY", Read::Other(read_carry)),
+    term("ALLOWLIST", Read::Switch(|options| &mut options.change.admission.allowlist)),
+    term("MOD", Read::Other(read_modulo)),
+    term("SAMPLE", Read::Number(&SAMPLE, |options| &mut options.permille)),
+    term("SALT", Read::Other(read_salt)),
+    term("ADMIT", Read::Number(&ADMIT, |options| &mut options.change.admission.admit)),
+    term("MASK", Read::Switch(|options| &mut options.change.admission.mask)),
+    fixed("PART", Read::Number(&PART, |options| &mut options.part)),
+    fixed("OF", Read::Number(&OF, |options| &mut options.parts)),
+    fixed("SPLIT", Read::Other(read_split)),
+    fixed("TOTAL", Read::Number(&TOTAL, |options| &mut options.total)),
+    term("WAITLIST", Read::Number(&WAITLIST, |options| &mut options.change.waitlist.max)),
+    term("OFFER", Read::Number(&OFFER, |options| &mut options.change.waitlist.offer_ms)),
+    term("OVERTAKE", Read::Number(&OVERTAKE, |options| &mut options.change.waitlist.overtake)),
+];
+
+fn read_outbox(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
+    options.outbox_at = Some(args.position());
+    options.change.outbox = Some(args.id(&OUTBOX)?.into());
+    Ok(())
+}
+
+fn read_carry(options: &mut Options, _: &mut Args<'_>) -> Parsed<()> {
+    options.carry = true;
+    Ok(())
+}
+
+fn read_salt(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
+    options.salt = Some(args.id(&SALT)?.into());
+    Ok(())
+}
+
+fn read_split(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
+    options.split_id = Some(args.id(&SPLIT)?.into());
+    Ok(())
+}
+
+/// `m r [r ...]`; m 0 alone switches off.
+fn read_modulo(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
+    let modulus = args.number(&MODULUS)?;
+    let mut residues = Vec::new();
+    while let Some(residue) = args.next_number(&REMAINDER)? {
+        residues.push(residue);
+    }
+    let is_off = modulus == 0 && residues.is_empty();
+    let modulo = (!is_off).then(|| Box::new(Modulo::new(modulus, residues)));
+    options.change.admission.modulo = Some(modulo);
+    Ok(())
+}
+
+/// `PACKETS n`, `UNIFORM lo hi`, `EQUAL n` or `LIST a1 a2 ...`; MIN is an option of its own.
+fn read_draw(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
+    let mode = args.bytes()?;
+    let is = |name: &str| mode.eq_ignore_ascii_case(name.as_bytes());
+    options.draw = Some(if is("PACKETS") {
+        Draw::Packets { packets: args.number(&PACKETS)?, min: 1 }
+    } else if is("UNIFORM") {
+        let low = args.next_number(&LOW)?.ok_or(errors::UNIFORM_NEEDS_TWO)?;
+        let high = args.next_number(&HIGH)?.ok_or(errors::UNIFORM_NEEDS_TWO)?;
+        Draw::Uniform { low, high }
+    } else if is("EQUAL") {
+        Draw::Equal { packets: args.number(&EQUAL)? }
+    } else if is("LIST") {
+        options.amounts.push(args.number(&AMOUNT)?);
+        while let Some(amount) = args.next_number(&AMOUNT)? {
+            options.amounts.push(amount);
+        }
+        Draw::list(&options.amounts)
+    } else {
+        return Err(args.stray());
+    });
+    Ok(())
+}
+
 /// The arguments of INIT behind the supply, and of ALTER behind the key.
 pub const INIT_ARGS: &[Arg] = &[
     vocabulary::KEY,
-    Arg::new("supply", ArgKind::Integer)
-        .about("units for sale, of each round with EVERY; 0 or more"),
+    SUPPLY,
     LIMIT,
     GRABS,
     HOLD,
     OPENAT,
     CLOSEAT,
     OUTBOX,
-    DRAW,
+    DRAWS,
     ROUNDS,
-    ADMISSION[0],
-    ADMISSION[1],
-    ADMISSION[2],
-    ADMISSION[3],
-    ADMISSION[4],
-    PART,
-    WAITLIST,
+    ALLOWLIST,
+    MOD,
+    SHARE,
+    ADMIT,
+    MASK,
+    SPLITS,
+    WAITING,
 ];
 
 /// The same without what can't be altered.
@@ -233,12 +328,12 @@ pub const ALTER_ARGS: &[Arg] = &[
     OPENAT,
     CLOSEAT,
     OUTBOX,
-    ADMISSION[0],
-    ADMISSION[1],
-    ADMISSION[2],
-    ADMISSION[3],
-    ADMISSION[4],
-    WAITLIST,
+    ALLOWLIST,
+    MOD,
+    SHARE,
+    ADMIT,
+    MASK,
+    WAITING,
 ];
 
 /// The key of a command that creates a sale.
@@ -259,4 +354,34 @@ fn find_outbox_of_init(args: &[&[u8]]) -> Option<usize> {
 
 fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
     outbox_index(args, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tokens of these arguments that are options: those that begin them, and those of a block.
+    fn tokens(args: &[Arg], found: &mut Vec<&'static str>) {
+        for arg in args {
+            found.extend(arg.token);
+            tokens(arg.children, found);
+        }
+    }
+
+    #[test]
+    fn every_row_is_an_option_of_the_docs_and_the_other_way_round() {
+        for (args, is_init) in [(INIT_ARGS, true), (ALTER_ARGS, false)] {
+            let mut found = Vec::new();
+            tokens(args, &mut found);
+            // What follows DRAW is its mode, and OFF switches off.
+            found.retain(|token| !["OFF", "PACKETS", "UNIFORM", "EQUAL", "LIST"].contains(token));
+            found.dedup();
+            let rows = TERMS.iter().filter(|term| is_init || term.is_altered);
+            let mut rows: Vec<_> = rows.map(|term| term.option).collect();
+            found.sort_unstable();
+            found.dedup();
+            rows.sort_unstable();
+            assert_eq!(found, rows);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::args::{Args, Parsed};
 use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
-use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::limits::PAGE_ROWS_DEFAULT;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -16,14 +16,7 @@ pub const SPEC: Spec = Spec {
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
         limit), `OK`, `DENIED` or `BUSY` as GRAB would judge now, and the newest grant rows, \
         newest first (100, or COUNT of at most 10000).",
-    errors: &[
-        errors::USER,
-        errors::INTEGER,
-        errors::SYNTAX,
-        errors::NO_SALE,
-        errors::WRONG_TYPE,
-        errors::WRONG_PART,
-    ],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::WRONG_PART],
     example: "SECKILL.USER tickets carol",
     ..vocabulary::reader(run)
 };
@@ -42,7 +35,7 @@ fn run(call: &mut Call<'_>) {
 fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
-    let count = args.last_count(PAGE_ROWS_MAX)?;
+    let count = args.last_count(&vocabulary::COUNT)?;
     Ok(Query { user, count: count.unwrap_or(PAGE_ROWS_DEFAULT) as usize })
 }
 

@@ -3,8 +3,11 @@
 
 use super::errors;
 use crate::server::call::Handler;
-pub use crate::server::module::spec::{Arg, ArgKind, KeyOption, KeySpec, Spec};
+pub use crate::server::module::spec::{Arg, ArgKind, Group, KeyOption, KeySpec, Spec};
 pub use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE};
+use seckill_domain::limits::{
+    INTEGER_MAX, PAGE_ROWS_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,
+};
 
 /// The module's first version: all of these commands came with it.
 const FIRST: &str = "0.1.0";
@@ -26,18 +29,21 @@ pub const fn reader(handler: Handler) -> Spec {
         reply: "",
         errors: NEEDS_SALE,
         example: "",
+        group: Group::Readers,
         internal: false,
     }
 }
 
 /// The same for those by which an operator changes a sale.
 pub const fn operator(handler: Handler) -> Spec {
-    Spec { flags: "write", acl: "write slow admin", keys: TAKES, ..reader(handler) }
+    let group = Group::Operators;
+    Spec { flags: "write", acl: "write slow admin", keys: TAKES, group, ..reader(handler) }
 }
 
 /// The same for those that buyers need.
 pub const fn buyer(handler: Handler) -> Spec {
-    Spec { flags: "write fast", acl: "write fast", keys: TAKES, ..reader(handler) }
+    let group = Group::Buyers;
+    Spec { flags: "write fast", acl: "write fast", keys: TAKES, group, ..reader(handler) }
 }
 
 /// The key of a command that only reads.
@@ -54,20 +60,38 @@ pub const COUNTED: &[KeySpec] =
 /// The argument that every command with a key begins with.
 pub const KEY: Arg = Arg::new("key", ArgKind::Key);
 /// Whose grants.
-pub const USER: Arg = Arg::new("user", ArgKind::Str).about("any bytes, 1 to 256");
+pub const USER: Arg = Arg::new("user", ArgKind::Str)
+    .titled("user id")
+    .takes(1, USER_BYTES_MAX as u64)
+    .about("any bytes, 1 to 256");
 /// Names one request of a caller, so that sending it again does nothing twice.
 pub const REQ: Arg = Arg::new("req", ArgKind::Str)
     .shown("id")
     .token("REQ")
+    .titled("request id")
+    .takes(1, REQ_BYTES_MAX as u64)
     .about("names this request, so that sending it again does nothing twice");
+/// The number of a grant.
+pub const SEQ: Arg =
+    Arg::new("seq", ArgKind::Integer).shown("n").token("SEQ").takes(1, INTEGER_MAX);
+
+/// Units asked for, or given.
+pub const QTY: Arg =
+    Arg::new("qty", ArgKind::Integer).shown("n").token("QTY").takes(1, INTEGER_MAX);
 
 /// The split that a part belongs to.
-pub const SPLIT: Arg = Arg::new("id", ArgKind::Str).about("the id of the split, 1 to 64 bytes");
+pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
+    .takes(1, SPLIT_ID_BYTES_MAX as u64)
+    .about("the id of the split, 1 to 64 bytes");
+
+/// Where a listing goes on.
+pub const CURSOR: Arg = Arg::new("cursor", ArgKind::Integer).takes(0, INTEGER_MAX);
 
 /// Rows to list or to look at.
 pub const COUNT: Arg = Arg::new("count", ArgKind::Integer)
     .shown("n")
     .token("COUNT")
+    .takes(1, PAGE_ROWS_MAX)
     .optional()
     .about("rows at most, 1 to 10000 (default 100)");
 

@@ -2,10 +2,10 @@
 //! `SECKILL.WAITERS key cursor [COUNT n]`, all of them in order, page by page.
 
 use super::args::{Args, Parsed};
-use super::vocabulary::{self, Arg, ArgKind, Spec};
+use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
-use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::limits::PAGE_ROWS_DEFAULT;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::waitlist::Waiter;
 use seckill_domain::Sale;
@@ -21,13 +21,7 @@ pub const PLACE: Spec = Spec {
     reply: "`[WAITING, ticket, ahead, units ahead]`: so many entries are before the user's, and \
         ask for so many units\n\
         `[NONE]`: the user does not wait; `SECKILL.USER` tells what they have",
-    errors: &[
-        errors::USER,
-        errors::SYNTAX,
-        errors::NO_SALE,
-        errors::WRONG_TYPE,
-        errors::WRONG_PART,
-    ],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::WRONG_PART],
     example: "SECKILL.PLACE concert dora",
     ..vocabulary::reader(place)
 };
@@ -37,11 +31,11 @@ pub const WAITERS: Spec = Spec {
     arity: -3,
     summary: "Lists who waits, in order, page by page",
     complexity: "O(N) where N is COUNT",
-    args: &[vocabulary::KEY, Arg::new("cursor", ArgKind::Integer), vocabulary::COUNT],
+    args: &[vocabulary::KEY, vocabulary::CURSOR, vocabulary::COUNT],
     reply: "`[next-cursor, [[ticket, user, qty, req, at, until] ...]]`: start with cursor 0, go \
         on with the one that comes back, done when it is 0. The cursor is the last ticket listed, \
         so any ticket may be given. `until` is 0 where none was said.",
-    errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.WAITERS concert 0 COUNT 1000",
     ..vocabulary::reader(waiters)
 };
@@ -75,8 +69,8 @@ fn waiters(call: &mut Call<'_>) {
 /// The last ticket listed before, and how many to list.
 fn parse_waiters(args: &[&[u8]]) -> Parsed<(u64, usize)> {
     let mut args = Args::after_key(args);
-    let cursor = args.integer()?;
-    let count = args.last_count(PAGE_ROWS_MAX)?;
+    let cursor = args.number(&vocabulary::CURSOR)?;
+    let count = args.last_count(&vocabulary::COUNT)?;
     Ok((cursor, count.unwrap_or(PAGE_ROWS_DEFAULT) as usize))
 }
 

@@ -5,9 +5,16 @@ use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, reply};
 use crate::server::call::{Call, Reply};
-use seckill_domain::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use seckill_domain::limits::{INTEGER_MAX, PAGE_ROWS_DEFAULT};
 use seckill_domain::outcome::State;
 use seckill_domain::Sale;
+
+const ROUND: Arg = Arg::new("round", ArgKind::Integer)
+    .shown("r")
+    .token("ROUND")
+    .takes(0, INTEGER_MAX)
+    .optional()
+    .about("only the current or the previous round of a sale with EVERY");
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.WINNERS",
@@ -16,7 +23,7 @@ pub const SPEC: Spec = Spec {
     complexity: "O(N) where N is COUNT",
     args: &[
         vocabulary::KEY,
-        Arg::new("cursor", ArgKind::Integer).about("the last seq looked at, 0 to start"),
+        vocabulary::CURSOR.about("the last seq looked at, 0 to start"),
         vocabulary::COUNT,
         Arg::one_of(
             "state",
@@ -33,17 +40,13 @@ pub const SPEC: Spec = Spec {
         .token("STATE")
         .optional()
         .about("only grants in this state; LIVE (the default): HELD or SOLD"),
-        Arg::new("round", ArgKind::Integer)
-            .shown("r")
-            .token("ROUND")
-            .optional()
-            .about("only the current or the previous round of a sale with EVERY"),
+        ROUND,
     ],
     reply: "`[next-cursor, [row ...]]`: start with cursor 0, go on with the one that comes back, \
         done when it is 0. The cursor is the last seq looked at, so any seq may be given. COUNT \
         seqs are looked at (100, at most 10000), those in STATE are listed (LIVE, which is HELD \
         and SOLD); a page may be empty before the end.",
-    errors: &[errors::INTEGER, errors::SYNTAX, errors::NO_SALE, errors::WRONG_TYPE],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE],
     example: "SECKILL.WINNERS tickets 0 COUNT 1000 STATE SOLD",
     ..vocabulary::reader(run)
 };
@@ -84,17 +87,17 @@ fn run(call: &mut Call<'_>) {
 
 fn parse(args: &[&[u8]]) -> Parsed<Page> {
     let mut args = Args::after_key(args);
-    let cursor = args.integer()?;
+    let cursor = args.number(&vocabulary::CURSOR)?;
     let (mut count, mut filter, mut round) = (None, None, None);
     while let Some(name) = args.option() {
         if name.eq_ignore_ascii_case(b"COUNT") && count.is_none() {
-            count = Some(args.count_up_to(PAGE_ROWS_MAX)?);
+            count = Some(args.number(&vocabulary::COUNT)?);
         } else if name.eq_ignore_ascii_case(b"ROUND") && round.is_none() {
-            round = Some(args.integer()?);
+            round = Some(args.number(&ROUND)?);
         } else if name.eq_ignore_ascii_case(b"STATE") && filter.is_none() {
-            filter = Some(filter_of(args.bytes()?).ok_or(errors::SYNTAX)?);
+            filter = Some(filter_of(args.bytes()?).ok_or_else(|| args.stray())?);
         } else {
-            return Err(errors::SYNTAX);
+            return Err(args.stray());
         }
     }
     let count = count.unwrap_or(PAGE_ROWS_DEFAULT);

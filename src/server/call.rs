@@ -299,6 +299,14 @@ impl<'a> Reply<'a> {
         });
     }
 
+    /// The same with a number of ours behind it.
+    pub fn error_at(self, text: &'static str, number: usize) {
+        with_c_str(&format!("{text} {number}"), |text| {
+            // SAFETY: as above.
+            unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) };
+        });
+    }
+
     /// The header of an array of `len` elements.
     pub fn array(self, len: usize) {
         let len = len as libc::c_long;

@@ -3,9 +3,6 @@
 use crate::support::shop::{check, counter, number, timeless};
 use crate::support::{logs, Conn, Options, Reply, Server};
 
-const INTEGER: &str = "-ERR value is not an integer or out of range";
-const SYNTAX: &str = "-ERR syntax error";
-
 /// The word that USER shows.
 #[track_caller]
 fn word(conn: &mut Conn, user: &str) -> String {
@@ -58,8 +55,11 @@ fn what_is_no_list_is_refused() {
     assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
     for command in ["SECKILL.ALLOW", "SECKILL.DENY"] {
         conn.check(&[
-            (&format!("{command} k TAKE a"), SYNTAX),
-            (&format!("{command} none ADD a"), "-NOSALE no sale at this key"),
+            (&format!("{command} k TAKE a"), "-ERR syntax error at argument 2"),
+            (
+                &format!("{command} none ADD a"),
+                "-NOSALE no sale at this key (the key is the first argument)",
+            ),
         ]);
         let mut words = vec![command.to_owned(), "k".to_owned(), "ADD".to_owned()];
         words.push("x".repeat(257));
@@ -104,7 +104,7 @@ fn numbers_decide() {
             ),
             ("SECKILL.ALTER k MOD 5 5", "-ERR MOD remainders must be less than the modulus"),
             ("SECKILL.ALTER k MOD 0 0", "-ERR MOD remainders must be less than the modulus"),
-            ("SECKILL.ALTER k MOD x", INTEGER),
+            ("SECKILL.ALTER k MOD x", "-ERR MOD must be 0 to 9007199254740991"),
         ],
     );
     let many: String = (0..1001).map(|residue| format!(" {residue}")).collect();
@@ -141,14 +141,14 @@ fn a_share_is_the_same_however_often_one_asks() {
     conn.check(&[
         ("SECKILL.ALTER k SAMPLE 0", "+OK"),
         ("SECKILL.GRAB k new", "['BUSY']"),
-        ("SECKILL.ALTER k SAMPLE 1001", "-ERR SAMPLE must be at most 1000 permille"),
-        ("SECKILL.ALTER k SALT x", SYNTAX),
+        ("SECKILL.ALTER k SAMPLE 1001", "-ERR SAMPLE must be 0 to 1000"),
+        ("SECKILL.ALTER k SALT x", "-ERR SALT needs SAMPLE"),
         ("SECKILL.ALTER k SAMPLE 1000", "+OK"),
     ]);
     assert!(share(&mut conn).iter().all(|passes| *passes));
     let salt = "x".repeat(129);
     let reply = conn.call(&format!("SECKILL.ALTER k SAMPLE 5 SALT {salt}"));
-    assert_eq!(reply, "-ERR SALT must be at most 128 bytes");
+    assert_eq!(reply, "-ERR SALT must be 0 to 128 bytes");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn each_impossible_gate_has_its_own_error() {
     let mut conn = server.conn();
     let too_large = "-ERR MOD remainders must be less than the modulus";
     let no_remainder = "-ERR MOD needs at least 1 remainder, or is 0 to switch it off";
-    let share = "-ERR SAMPLE must be at most 1000 permille";
+    let share = "-ERR SAMPLE must be 0 to 1000";
     let many: String = (0..1001).map(|residue| format!(" {residue}")).collect();
     let (many, salt) = (format!("MOD 5000{many}"), format!("SAMPLE 5 SALT {}", "x".repeat(129)));
     for (terms, error) in [
@@ -166,23 +166,23 @@ fn each_impossible_gate_has_its_own_error() {
         ("MOD 3 0 3", too_large),
         ("MOD 0 1", too_large),
         (&*many, "-ERR MOD takes at most 1000 remainders"),
-        ("MOD", SYNTAX),
-        ("MOD 9007199254740992 1", INTEGER),
-        ("MOD 2 -1", INTEGER),
-        ("MOD 2 0 9007199254740992", INTEGER),
-        ("MOD 2 1 MOD 2 1", SYNTAX),
+        ("MOD", "-ERR syntax error at argument 3"),
+        ("MOD 9007199254740992 1", "-ERR MOD must be 0 to 9007199254740991"),
+        ("MOD 2 -1", "-ERR remainder must be 0 to 9007199254740991"),
+        ("MOD 2 0 9007199254740992", "-ERR remainder must be 0 to 9007199254740991"),
+        ("MOD 2 1 MOD 2 1", "-ERR syntax error at argument 6"),
         ("SAMPLE 1001", share),
         ("SAMPLE 9007199254740991", share),
-        ("SAMPLE 0.5", INTEGER),
-        ("SAMPLE", SYNTAX),
-        ("SAMPLE 5 SALT", SYNTAX),
-        ("SALT s", SYNTAX),
-        (&*salt, "-ERR SALT must be at most 128 bytes"),
-        ("ADMIT x", INTEGER),
-        ("ADMIT", SYNTAX),
-        ("ALLOWLIST 1", SYNTAX),
-        ("MASK 1", SYNTAX),
-        ("MASK MASK", SYNTAX),
+        ("SAMPLE 0.5", "-ERR SAMPLE must be 0 to 1000"),
+        ("SAMPLE", "-ERR syntax error at argument 3"),
+        ("SAMPLE 5 SALT", "-ERR syntax error at argument 5"),
+        ("SALT s", "-ERR SALT needs SAMPLE"),
+        (&*salt, "-ERR SALT must be 0 to 128 bytes"),
+        ("ADMIT x", "-ERR ADMIT must be 0 to 9007199254740991"),
+        ("ADMIT", "-ERR syntax error at argument 3"),
+        ("ALLOWLIST 1", "-ERR syntax error at argument 4"),
+        ("MASK 1", "-ERR syntax error at argument 4"),
+        ("MASK MASK", "-ERR syntax error at argument 4"),
     ] {
         assert_eq!(conn.call(&format!("SECKILL.INIT k 5 {terms}")), error, "{terms}");
         assert_eq!(conn.call("EXISTS k"), "0", "{terms}");
@@ -229,7 +229,7 @@ fn the_first_so_many_are_admitted() {
             ("SECKILL.GRAB k d", "['BUSY']"),
             ("SECKILL.ALTER k ADMIT 0", "+OK"),
             ("SECKILL.GRAB k d", "['SOLDOUT' 0]"),
-            ("SECKILL.ALTER k ADMIT -1", INTEGER),
+            ("SECKILL.ALTER k ADMIT -1", "-ERR ADMIT must be 0 to 9007199254740991"),
         ],
     );
     assert_eq!(counter(&mut conn, "k", "busy"), 3);

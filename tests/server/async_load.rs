@@ -103,7 +103,10 @@ fn what_is_loaded_beside_counts_when_it_is_served() {
     });
     assert_eq!(counts(&replica), ["2", "5"], "the loading data is not counted");
     assert_eq!((number(&mut far, "old", "held"), number(&mut far, "kept", "held")), (2, 3));
-    assert_eq!(far.call("SECKILL.STATUS new"), "-NOSALE no sale at this key");
+    assert_eq!(
+        far.call("SECKILL.STATUS new"),
+        "-NOSALE no sale at this key (the key is the first argument)"
+    );
     let told = |far: &mut Conn, payload: &[u8]| {
         far.pipeline(&[restore("mine", payload)]).expect("a reply").remove(0).to_string()
     };
@@ -149,7 +152,10 @@ fn an_aborted_sync_is_forgotten() {
     wait_until("the load is given up", || !is_loading(&replica));
     assert_eq!(counts(&replica), ["1", "2"]);
     let mut far = replica.conn();
-    assert_eq!(far.call("SECKILL.STATUS new"), "-NOSALE no sale at this key");
+    assert_eq!(
+        far.call("SECKILL.STATUS new"),
+        "-NOSALE no sale at this key (the key is the first argument)"
+    );
     assert_eq!(far.call("REPLICAOF NO ONE"), "+OK");
     wait_for_no_holds(&replica, "old");
     replica.assert_sound("old");

@@ -1,6 +1,7 @@
 //! What the server knows of each command: arity, flags, keys, documentation, categories. Written
 //! out here by hand, so that a slip in the command table is seen.
 
+use crate::support::calls;
 use crate::support::{Conn, Options, Reply, Server};
 
 /// Name, arity, flags, flags of its keys, the outbox behind a comma, and its grammar.
@@ -77,7 +78,7 @@ const COMMANDS: [Known; 28] = [
         -4,
         "write module fast",
         "RW access update",
-        "key user ms [SEQ seq|REQ req]",
+        "key user milliseconds [SEQ seq|REQ req]",
     ),
     ("SECKILL.STATUS", -2, "readonly module fast", "RO access", "key [JSON]"),
     ("SECKILL.USER", -3, "readonly module", "RO access", "key user [COUNT count]"),
@@ -91,38 +92,8 @@ const COMMANDS: [Known; 28] = [
     ),
     ("SECKILL.PLACE", 3, "readonly module fast", "RO access", "key user"),
     ("SECKILL.WAITERS", -3, "readonly module", "RO access", "key cursor [COUNT count]"),
-    ("SECKILL.HELP", 1, "readonly loading stale module fast", "", ""),
+    ("SECKILL.HELP", -1, "readonly loading stale module fast", "", "[command]"),
     ("SECKILL.APPLY", -4, "write module", "RW update", "key position effect [effect ...]"),
-];
-
-/// A call of each command whose key is `k`.
-const CALLS: [&str; 26] = [
-    "SECKILL.INIT k 5 LIMIT 2",
-    "SECKILL.RESTOCK k 5 REQ r",
-    "SECKILL.PAUSE k",
-    "SECKILL.RESUME k",
-    "SECKILL.ALTER k LIMIT 2",
-    "SECKILL.AUDIT k",
-    "SECKILL.ALLOW k ADD u",
-    "SECKILL.DENY k REMOVE u",
-    "SECKILL.MGRAB u 1 k QTY 2",
-    "SECKILL.ROUNDS k",
-    "SECKILL.SEND k s 1 1 OWED",
-    "SECKILL.RECEIVE k s 1 1",
-    "SECKILL.ELSEWHERE k s 0 1",
-    "SECKILL.PARTS k",
-    "SECKILL.GRAB k u QTY 2 REQ r",
-    "SECKILL.CONFIRM k u REQ r RECLAIM",
-    "SECKILL.CANCEL k u SEQ 1",
-    "SECKILL.EXTEND k u 5 SEQ 1",
-    "SECKILL.REFUND k u",
-    "SECKILL.IMPORT k u 1 REQ r NODEFICIT",
-    "SECKILL.STATUS k JSON",
-    "SECKILL.USER k u COUNT 2",
-    "SECKILL.WINNERS k 0 COUNT 2",
-    "SECKILL.PLACE k u",
-    "SECKILL.WAITERS k 0 COUNT 2",
-    "SECKILL.APPLY k 1 gu",
 ];
 
 fn words(reply: &Reply) -> String {
@@ -188,7 +159,7 @@ fn arity_flags_and_keys_are_known() {
 fn keys_are_found_in_every_call() {
     let server = Server::start();
     let mut conn = server.conn();
-    for call in CALLS {
+    for call in calls::with_key("k") {
         assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), "['k']", "{call}");
     }
     // An operand that is the word, and options in any order and case, don't mislead.

@@ -27,17 +27,17 @@ fn a_sale_can_be_renamed_moved_and_swapped() {
         ("SECKILL.INIT k 9", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
         ("RENAME k l", "+OK"),
-        ("SECKILL.GRAB k b", "-NOSALE no sale at this key"),
+        ("SECKILL.GRAB k b", "-NOSALE no sale at this key (the key is the first argument)"),
         ("SECKILL.GRAB l a", "['ALREADY' 1 1 'SOLD' 0]"),
         ("SECKILL.GRAB l b", "['GRANTED' 2 1 'SOLD' 0 7]"),
         ("SECKILL.INIT other 1", "+OK"),
         ("RENAMENX l other", "0"),
         ("MOVE l 3", "1"),
-        ("SECKILL.GRAB l c", "-NOSALE no sale at this key"),
+        ("SECKILL.GRAB l c", "-NOSALE no sale at this key (the key is the first argument)"),
         ("SELECT 3", "+OK"),
         ("SECKILL.GRAB l c", "['GRANTED' 3 1 'SOLD' 0 6]"),
         ("SWAPDB 3 5", "+OK"),
-        ("SECKILL.GRAB l d", "-NOSALE no sale at this key"),
+        ("SECKILL.GRAB l d", "-NOSALE no sale at this key (the key is the first argument)"),
         ("SELECT 5", "+OK"),
         ("SECKILL.GRAB l d", "['GRANTED' 4 1 'SOLD' 0 5]"),
         ("OBJECT ENCODING l", "'raw'"),
@@ -102,7 +102,7 @@ fn a_sale_can_expire() {
     wait_until("the key expires", || server.call("EXISTS k") == "0");
     wait_until("its memory is freed", || sales(&server) == "0");
     conn.check(&[
-        ("SECKILL.GRAB k b", "-NOSALE no sale at this key"),
+        ("SECKILL.GRAB k b", "-NOSALE no sale at this key (the key is the first argument)"),
         ("SECKILL.INIT k 2", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 1]"),
     ]);

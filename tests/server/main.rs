@@ -9,6 +9,7 @@ mod aof_rewrite;
 mod async_load;
 mod broken_outbox;
 mod budget;
+mod calls;
 mod clock;
 mod cluster;
 mod command_info;

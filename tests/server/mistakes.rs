@@ -1,66 +1,10 @@
 //! Every word of every call, wrong in every way. A mistake is an error that the docs list for the
 //! command, and nothing in the whole data set changes, nor does any counter of an outcome.
 
-use seckill::command::table::TABLE;
-use seckill::command::vocabulary::Arg;
-
+use super::calls::EVERY_OPTION;
 use super::errors::assert_listed;
 use crate::support::client::{encode, words};
 use crate::support::{valgrind, Conn, Reply, Server};
-
-/// Calls that are in order, with every option of every command. Where they name a period, no round
-/// ends while the test runs, and no hold runs out.
-const CALLS: &[&str] = &[
-    "SECKILL.INIT k 100 LIMIT 9 GRABS 9 HOLD 900000 OPENAT 100000000001 CLOSEAT 4102444800000 OUTBOX s \
-     ALLOWLIST OFF MOD 2 0 1 SAMPLE 999 SALT x ADMIT 0 MASK OFF WAITLIST 9 OFFER 800000 OVERTAKE 5",
-    "SECKILL.INIT new 9 DRAW PACKETS 3 MIN 2 EVERY 140737488355327 OFFSET 5 LASTS 6 CARRY",
-    "SECKILL.INIT new 9 DRAW UNIFORM 1 5",
-    "SECKILL.INIT new 9 DRAW EQUAL 3",
-    "SECKILL.INIT new 9 DRAW LIST 4 5",
-    "SECKILL.INIT new 9 PART 1 OF 3 SPLIT x TOTAL 30",
-    "SECKILL.ALTER k LIMIT 8 GRABS 9 HOLD 800000 OPENAT 100000000002 CLOSEAT 0 OUTBOX s ALLOWLIST OFF MOD 0 \
-     SAMPLE 1000 SALT x ADMIT 0 MASK OFF WAITLIST 8 OFFER 700000 OVERTAKE 4",
-    "SECKILL.RESTOCK k 5 REQ r",
-    "SECKILL.PAUSE k",
-    "SECKILL.RESUME k",
-    "SECKILL.AUDIT k",
-    "SECKILL.ALLOW k ADD u v",
-    "SECKILL.ALLOW k REMOVE u v",
-    "SECKILL.DENY k ADD w",
-    "SECKILL.DENY k REMOVE w",
-    "SECKILL.MGRAB u 2 k l QTY 1 1 REQ both",
-    "SECKILL.ROUNDS k COUNT 5",
-    "SECKILL.GRAB k u QTY 1 REQ r",
-    "SECKILL.GRAB k u UPTO 1",
-    "SECKILL.GRAB k u QTY 1 REQ r WAIT UNTIL 4102444800000",
-    "SECKILL.CONFIRM k u SEQ 1 RECLAIM",
-    "SECKILL.CONFIRM k u REQ r RECLAIM",
-    "SECKILL.CANCEL k u SEQ 2",
-    "SECKILL.CANCEL k u REQ fence",
-    "SECKILL.EXTEND k u 900000 SEQ 1",
-    "SECKILL.EXTEND k u 900000 REQ r",
-    "SECKILL.REFUND k u SEQ 2",
-    "SECKILL.REFUND k u REQ r",
-    "SECKILL.IMPORT k u 1 REQ i AT 100000000005 NODEFICIT",
-    "SECKILL.STATUS k JSON",
-    "SECKILL.USER k u COUNT 2",
-    "SECKILL.WINNERS k 0 COUNT 2 STATE LIVE ROUND 1",
-    "SECKILL.WINNERS k 0 STATE HELD",
-    "SECKILL.WINNERS k 0 STATE SOLD",
-    "SECKILL.WINNERS k 0 STATE CANCELLED",
-    "SECKILL.WINNERS k 0 STATE EXPIRED",
-    "SECKILL.WINNERS k 0 STATE REFUNDED",
-    "SECKILL.WINNERS k 0 STATE ALL",
-    "SECKILL.PLACE k u",
-    "SECKILL.SEND p x 1 5 OWED",
-    "SECKILL.RECEIVE p x 1 5",
-    "SECKILL.ELSEWHERE p x 5 1",
-    "SECKILL.PARTS p",
-    "SECKILL.HOME u 4",
-    "SECKILL.WAITERS k 0 COUNT 2",
-    "SECKILL.HELP",
-    "SECKILL.APPLY k 1 gu",
-];
 
 /// What stands where something else should. None is a number that a command takes.
 const WRONG: [&[u8]; 8] =
@@ -122,7 +66,7 @@ fn a_mistake_is_a_listed_error_and_changes_nothing() {
     let step = if valgrind::is_on() { 9 } else { 1 };
     let (mut calls, mut mistakes) = (0, 0);
     let mut before = ask(&mut conn, &words("PING")).1;
-    for line in CALLS {
+    for line in EVERY_OPTION {
         for call in spoiled(&words(line), &huge).into_iter().step_by(step) {
             calls += 1;
             let shown = || {
@@ -163,20 +107,4 @@ fn same_but_refused(after: &str, before: &str) -> bool {
         lines.map(str::to_owned).collect()
     };
     others(after) == others(before)
-}
-
-#[test]
-fn every_option_of_every_command_is_among_the_calls() {
-    fn tokens(arg: &Arg) -> Vec<&'static str> {
-        arg.children.iter().flat_map(tokens).chain(arg.token).collect()
-    }
-    for spec in &TABLE {
-        let calls: Vec<_> =
-            CALLS.iter().filter(|call| call.split(' ').next() == Some(spec.name)).collect();
-        assert!(!calls.is_empty(), "{}", spec.name);
-        for token in spec.args.iter().flat_map(tokens) {
-            let has = |call: &&&str| call.split(' ').any(|word| word == token);
-            assert!(calls.iter().any(has), "{} {token}", spec.name);
-        }
-    }
 }

@@ -23,7 +23,10 @@ fn a_call_from_another_modules_thread_is_one_like_any_other() {
             (&init, "+OK"),
             ("OTHER.THREAD SECKILL.GRAB k thread", "['GRANTED' 1 1 'HELD' T 9]"),
             ("SECKILL.GRAB k client", "['GRANTED' 2 1 'HELD' T 8]"),
-            ("OTHER.THREAD SECKILL.GRAB none u", "-NOSALE no sale at this key"),
+            (
+                "OTHER.THREAD SECKILL.GRAB none u",
+                "-NOSALE no sale at this key (the key is the first argument)",
+            ),
         ],
     );
     wait_for_no_holds(&server, "k");

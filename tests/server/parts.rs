@@ -10,10 +10,7 @@ const WRONG_PART: &str = "-WRONGPART user belongs to another part";
 const NOT_A_PART: &str = "-ERR not a part of a split";
 const NOT_THIS: &str = "-ERR not this split";
 const NOT_ANOTHER: &str = "-ERR part must be another one of this split";
-const RANGE: &str = "-ERR PART must be less than OF, which is 1 to 1024";
 const SHARE: &str = "-ERR supply of a part must be at most TOTAL";
-const SYNTAX: &str = "-ERR syntax error";
-const INTEGER: &str = "-ERR value is not an integer or out of range";
 
 /// Two parts: of 2, dave and erin are at home in part 0, alice, carol and frank in part 1.
 fn two_parts(options: &str) -> (Server, Conn) {
@@ -34,26 +31,27 @@ fn a_part_is_told_which_it_is_once() {
     let long = "x".repeat(65);
     let draw = "-ERR PART can't be combined with DRAW or EVERY";
     let refused = [
-        ("9 PART 1 OF 1 SPLIT s TOTAL 9", RANGE),
-        ("9 PART 0 OF 1025 SPLIT s TOTAL 9", RANGE),
-        ("9 PART 0 OF 0 SPLIT s TOTAL 9", RANGE),
-        ("9 PART 65536 OF 9007199254740991 SPLIT s TOTAL 9", RANGE),
-        ("9 PART -1 OF 2 SPLIT s TOTAL 9", INTEGER),
-        ("9 PART 0 OF 2 SPLIT s TOTAL x", INTEGER),
+        ("9 PART 1 OF 1 SPLIT s TOTAL 9", "-ERR PART must be less than OF"),
+        ("9 PART 0 OF 1025 SPLIT s TOTAL 9", "-ERR OF must be 1 to 1024"),
+        ("9 PART 0 OF 0 SPLIT s TOTAL 9", "-ERR OF must be 1 to 1024"),
+        ("9 PART 65536 OF 9007199254740991 SPLIT s TOTAL 9", "-ERR PART must be 0 to 1023"),
+        ("9 PART -1 OF 2 SPLIT s TOTAL 9", "-ERR PART must be 0 to 1023"),
+        ("9 PART 0 OF 2 SPLIT s TOTAL x", "-ERR TOTAL must be 0 to 9007199254740991"),
         ("9 PART 0 OF 2 SPLIT s TOTAL 8", SHARE),
         (&format!("9 PART 0 OF 2 SPLIT {long} TOTAL 9"), "-ERR SPLIT must be 1 to 64 bytes"),
-        ("9 PART 0 OF 2 SPLIT s", SYNTAX),
-        ("9 PART 0 OF 2 TOTAL 9", SYNTAX),
-        ("9 SPLIT s TOTAL 9", SYNTAX),
-        ("9 PART 0 SPLIT s TOTAL 9", SYNTAX),
-        ("9 PART 0 OF 2 SPLIT s TOTAL 9 PART 0 OF 2", SYNTAX),
+        ("9 PART 0 OF 2 SPLIT s", "-ERR PART needs OF, SPLIT and TOTAL, and they need PART"),
+        ("9 PART 0 OF 2 TOTAL 9", "-ERR PART needs OF, SPLIT and TOTAL, and they need PART"),
+        ("9 SPLIT s TOTAL 9", "-ERR PART needs OF, SPLIT and TOTAL, and they need PART"),
+        ("9 PART 0 SPLIT s TOTAL 9", "-ERR PART needs OF, SPLIT and TOTAL, and they need PART"),
+        ("9 PART 0 OF 2 SPLIT s TOTAL 9 PART 0 OF 2", "-ERR syntax error at argument 11"),
         ("9 PART 0 OF 2 SPLIT s TOTAL 9 DRAW EQUAL 3", draw),
         ("9 PART 0 OF 2 SPLIT s TOTAL 9 EVERY 1000", draw),
     ];
     for (rest, error) in refused {
         assert_eq!(conn.call(&format!("SECKILL.INIT k {rest}")), error, "{rest}");
     }
-    let exists = "-SALEEXISTS a sale with other terms is at this key";
+    let exists =
+        "-SALEEXISTS a sale with other terms is at this key (RESTOCK and ALTER change a sale)";
     conn.check(&[
         ("EXISTS k", "0"),
         ("SECKILL.INIT k 9 total 9 split s part 1 of 2", "+OK"),
@@ -63,12 +61,15 @@ fn a_part_is_told_which_it_is_once() {
         ("SECKILL.INIT k 9 PART 1 OF 2 SPLIT t TOTAL 9", exists),
         ("SECKILL.INIT k 9 PART 1 OF 2 SPLIT s TOTAL 10", exists),
         ("SECKILL.INIT k 9", exists),
-        ("SECKILL.ALTER k PART 1 OF 2 SPLIT s TOTAL 9", SYNTAX),
+        (
+            "SECKILL.ALTER k PART 1 OF 2 SPLIT s TOTAL 9",
+            "-ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT",
+        ),
         ("SECKILL.ALTER k LIMIT 2", "+OK"),
         ("SECKILL.PARTS k", "['s' 1 2 9 9 0 0 1 0 []]"),
         ("SECKILL.INIT whole 9", "+OK"),
         ("SECKILL.PARTS whole", NOT_A_PART),
-        ("SECKILL.PARTS none", "-NOSALE no sale at this key"),
+        ("SECKILL.PARTS none", "-NOSALE no sale at this key (the key is the first argument)"),
         ("SECKILL.INIT all 9 PART 0 OF 1 SPLIT s TOTAL 9", "+OK"),
         ("SECKILL.PARTS all", "['s' 0 1 9 9 0 0 0 0 []]"),
     ]);
@@ -92,8 +93,8 @@ fn users_have_one_home() {
         ("SECKILL.HOME alice 16", "7"),
         ("SECKILL.HOME alice 1024", "71"),
         ("SECKILL.HOME 123456789 1000", "262"),
-        ("SECKILL.HOME alice 0", INTEGER),
-        ("SECKILL.HOME alice 1025", INTEGER),
+        ("SECKILL.HOME alice 0", "-ERR parts must be 1 to 1024"),
+        ("SECKILL.HOME alice 1025", "-ERR parts must be 1 to 1024"),
         ("SECKILL.HOME alice 2 3", "-ERR wrong number of arguments for 'SECKILL.HOME' command"),
     ]);
     let (long, zero) = (vec![b'x'; 256], vec![0u8]);
@@ -134,8 +135,11 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
         assert_eq!(server.digest("p1"), digest, "{line}");
     }
     conn.check(&[
-        ("SECKILL.GRAB none dave", "-NOSALE no sale at this key"),
-        ("SECKILL.MGRAB dave 2 p1 none", "-NOSALE no sale at this key"),
+        ("SECKILL.GRAB none dave", "-NOSALE no sale at this key (the key is the first argument)"),
+        (
+            "SECKILL.MGRAB dave 2 p1 none",
+            "-NOSALE no sale at this key (one of those behind numkeys)",
+        ),
         ("SECKILL.DENY p1 ADD alice carol", "2"),
         ("SECKILL.RESUME p1", "+OK"),
         ("SECKILL.GRAB p1 alice", "['DENIED']"),
@@ -212,16 +216,17 @@ fn what_can_not_move_is_refused() {
         ("ELSEWHERE p0 ss 0 1", NOT_THIS),
         ("SEND p0 s 0 1", NOT_ANOTHER),
         ("SEND p0 s 2 1", NOT_ANOTHER),
-        ("SEND p0 s 65537 1", NOT_ANOTHER),
+        ("SEND p0 s 1023 1", NOT_ANOTHER),
+        ("SEND p0 s 65537 1", "-ERR to must be 0 to 1023"),
         ("RECEIVE p1 s 1 1", NOT_ANOTHER),
         ("RECEIVE p1 s 2 1", NOT_ANOTHER),
         ("RECEIVE p0 s 1 9007199254740991", many),
-        ("SEND p0 s 1 x", INTEGER),
-        ("SEND p0 s -1 1", INTEGER),
-        ("RECEIVE p0 s 1 9007199254740992", INTEGER),
-        ("SEND p0 s 1 1 OWING", SYNTAX),
-        ("SEND p0 s 1 1 OWED OWED", SYNTAX),
-        ("SEND none s 1 1", "-NOSALE no sale at this key"),
+        ("SEND p0 s 1 x", "-ERR total must be 0 to 9007199254740991"),
+        ("SEND p0 s -1 1", "-ERR to must be 0 to 1023"),
+        ("RECEIVE p0 s 1 9007199254740992", "-ERR total must be 0 to 9007199254740991"),
+        ("SEND p0 s 1 1 OWING", "-ERR syntax error at argument 5"),
+        ("SEND p0 s 1 1 OWED OWED", "-ERR syntax error at argument 6"),
+        ("SEND none s 1 1", "-NOSALE no sale at this key (the key is the first argument)"),
         ("RECEIVE string s 1 1", wrong_type),
         ("PARTS string", wrong_type),
     ] {
@@ -233,7 +238,7 @@ fn what_can_not_move_is_refused() {
         ("SECKILL.SEND p0 s 1 9007199254740991 OWED", "[9007199254740991 0]"),
         ("SECKILL.RECEIVE p0 s 1 9007199254740990", "[9007199254740990 5]"),
         ("SECKILL.RESTOCK p0 9007199254740985 REQ r", "[9007199254740985 9007199254740990]"),
-        ("SECKILL.RESTOCK p0 1 REQ q", "-ERR supply must be at most 9007199254740991"),
+        ("SECKILL.RESTOCK p0 1 REQ q", "-ERR supply must be 0 to 9007199254740991"),
         ("SECKILL.RECEIVE p0 s 1 9007199254740991", "[9007199254740991 9007199254740991]"),
     ]);
     server.assert_sound("p0");

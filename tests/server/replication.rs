@@ -371,7 +371,7 @@ fn apply_refuses_what_does_not_fit() {
     assert_eq!(server.log().matches("SECKILL.APPLY refused").count(), refused.len());
     let grant = shorthand::effect("gb");
     let wrong = conn.ask(&[APPLY, b"missing", b"5", &grant]).to_string();
-    assert_eq!(wrong, "-NOSALE no sale at this key");
+    assert_eq!(wrong, "-NOSALE no sale at this key (the key is the first argument)");
     let late = conn.ask(&[APPLY, b"k2", b"1", &shorthand::effect(&init)]);
     assert!(late.is_error(), "an INIT follows 0");
     assert_eq!(conn.call("EXISTS missing k2"), "0");

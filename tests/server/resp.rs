@@ -90,7 +90,10 @@ fn assert_replies_of_buyers(server: &Server) {
         expect("SECKILL.GRAB i a", "*2\r\n$7\r\nSOLDOUT\r\n:0\r\n");
         assert_eq!(server.cmd("SECKILL.GRAB h a").items()[3].to_string(), "'HELD'");
         expect("SECKILL.GRAB h b", "*2\r\n$7\r\nSOLDOUT\r\n:1\r\n");
-        expect("SECKILL.GRAB nokey d", "-NOSALE no sale at this key\r\n");
+        expect(
+            "SECKILL.GRAB nokey d",
+            "-NOSALE no sale at this key (the key is the first argument)\r\n",
+        );
         expect("SECKILL.USER k d", "*3\r\n:2\r\n$2\r\nOK\r\n*0\r\n");
         expect("SECKILL.WINNERS k 3", "*2\r\n:0\r\n*0\r\n");
     }

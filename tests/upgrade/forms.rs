@@ -72,7 +72,10 @@ fn files_with_a_newer_form_are_refused_whole_until_it_is_held_back() {
             Ok(()) => {
                 assert!(is_log, "a snapshot of a newer form was loaded");
                 assert!(refused(&server) > 0);
-                assert_eq!(server.call("SECKILL.STATUS plain"), "-NOSALE no sale at this key");
+                assert_eq!(
+                    server.call("SECKILL.STATUS plain"),
+                    "-NOSALE no sale at this key (the key is the first argument)"
+                );
                 server.log()
             }
         };

@@ -67,12 +67,19 @@ fn value(random: &mut Random, kind: ArgKind) -> Vec<u8> {
     match kind {
         ArgKind::Key => key(random),
         ArgKind::OutboxKey => pick(random, &[&b"stream"[..], b"stream2", b"string"]).to_vec(),
-        ArgKind::Integer if random.below(8) > 0 => random.below(12).to_string().into_bytes(),
+        ArgKind::Integer | ArgKind::Span if random.below(8) > 0 => {
+            random.below(12).to_string().into_bytes()
+        }
         ArgKind::UnixTime if random.below(8) > 0 => {
             let moment = MOMENT_MS_MIN - 1 + random.below(12);
             moment.to_string().into_bytes()
         }
-        ArgKind::Integer | ArgKind::UnixTime => pick(random, &NASTY).to_vec(),
+        ArgKind::Delta if random.below(8) > 0 => {
+            pick(random, &[&b"1"[..], b"-1", b"5", b"-7", b"0"]).to_vec()
+        }
+        ArgKind::Integer | ArgKind::Span | ArgKind::Delta | ArgKind::UnixTime => {
+            pick(random, &NASTY).to_vec()
+        }
         _ => match random.below(8) {
             0 => pick(random, &NASTY).to_vec(),
             1 => vec![b'x'; [127, 128, 129, 256, 257, 5000][random.below(6) as usize]],
@@ -215,10 +222,13 @@ fn parse_all(rounds: u64, seed: u64) -> Figures {
         let place = outbox_index(&args, random.below(3) as usize);
         assert!(place.is_none_or(|place| place < args.len()));
         let words = || Args::after_key(&args);
-        figures.note(Terms::parse(&mut words()).is_ok());
+        figures.note(Terms::of_init(&mut words()).is_ok());
         figures.note(words().which(random.below(2) == 0).is_ok());
-        let (integer, delta) = (words().integer(), words().delta());
-        assert!(integer.is_err() || delta.is_ok() || integer == Ok(0), "{integer:?} {delta:?}");
+        for row in TABLE.iter().flat_map(|spec| spec.args) {
+            let (number, delta) = (words().number(row), words().delta(row));
+            assert!(!number.is_ok_and(|number| !row.accepts(number)), "{number:?}");
+            assert!(!delta.is_ok_and(|delta| !row.accepts(delta.unsigned_abs())), "{delta:?}");
+        }
         let (user, req) = (words().user(), words().req());
         assert!(req.is_err() || user.is_ok());
     }

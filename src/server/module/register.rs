@@ -241,7 +241,9 @@ fn kind(kind: ArgKind) -> RedisModuleCommandArgType {
             raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY
         }
         ArgKind::Str => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
-        ArgKind::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
+        ArgKind::Integer | ArgKind::Delta | ArgKind::Span => {
+            raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER
+        }
         ArgKind::UnixTime => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_UNIX_TIME,
         ArgKind::PureToken => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
         ArgKind::OneOf => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,

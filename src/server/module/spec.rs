@@ -32,12 +32,28 @@ pub struct Spec {
     pub args: &'static [Arg],
     /// What it replies, a line for each form, for the generated docs.
     pub reply: &'static str,
-    /// Every error text of its own that it may reply, for the generated docs.
+    /// Every error text of its own that it may reply, those of its arguments aside, for the
+    /// generated docs.
     pub errors: &'static [&'static str],
     /// One call as typed into redis-cli, for the generated docs.
     pub example: &'static str,
+    /// Under which heading HELP lists it.
+    pub group: Group,
     /// Not for callers: left out of HELP.
     pub internal: bool,
+}
+
+/// Who needs a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Those that a shop calls for its buyers.
+    Buyers,
+    /// Those that change a sale as a whole.
+    Operators,
+    /// Those that only read.
+    Readers,
+    /// Those of a sale that many nodes share.
+    Parts,
 }
 
 /// Where keys stand in a call and what is done to them.
@@ -105,6 +121,10 @@ pub struct Arg {
     pub about: &'static str,
     /// What stands for its value in grammars and hints, where that is not its name: `n`.
     pub shown: Option<&'static str>,
+    /// What errors call it, where that is neither its token nor its name.
+    pub title: Option<&'static str>,
+    /// What it takes; none where anything goes.
+    pub bounds: Option<Bounds>,
     /// The word that introduces it: `LIMIT`.
     pub token: Option<&'static str>,
     /// It may be left out.
@@ -113,6 +133,67 @@ pub struct Arg {
     pub multiple: bool,
     /// Of a block all in this order, of a one-of any one.
     pub children: &'static [Arg],
+}
+
+/// What an argument takes: numbers from one to another, or so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub low: u64,
+    pub high: u64,
+    /// The error for anything else.
+    error: Text,
+}
+
+/// The unit of a span.
+const MILLISECONDS: &str = "milliseconds";
+
+const TEXT_BYTES_MAX: usize = 96;
+
+/// A text that is put together while the module is compiled. One that is too long does not compile.
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    bytes: [u8; TEXT_BYTES_MAX],
+    len: usize,
+}
+
+impl Text {
+    const fn new(text: &str) -> Text {
+        Text { bytes: [0; TEXT_BYTES_MAX], len: 0 }.and(text)
+    }
+
+    const fn and(mut self, text: &str) -> Text {
+        let mut rest = text.as_bytes();
+        while let Some((byte, others)) = rest.split_first() {
+            self.bytes[self.len] = *byte;
+            self.len += 1;
+            rest = others;
+        }
+        self
+    }
+
+    const fn number(self, number: u64) -> Text {
+        let before = if number > 9 { self.number(number / 10) } else { self };
+        before.and(DIGITS[(number % 10) as usize])
+    }
+
+    const fn as_str(&'static self) -> &'static str {
+        match core::str::from_utf8(self.bytes.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => "",
+        }
+    }
+}
+
+const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+/// Whether two texts are the same, which `==` can't tell while the module is compiled.
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut index = 0;
+    while index < one.len() && index < other.len() && one[index] == other[index] {
+        index += 1;
+    }
+    index == one.len() && index == other.len()
 }
 
 /// What an argument is.
@@ -126,6 +207,10 @@ pub enum ArgKind {
     Str,
     /// Plain decimal, at most 2^53-1.
     Integer,
+    /// The same with a sign, and not 0.
+    Delta,
+    /// The same in milliseconds.
+    Span,
     /// A moment in Unix milliseconds.
     UnixTime,
     /// The token alone.
@@ -143,7 +228,13 @@ impl Arg {
             name,
             kind,
             about: "",
-            shown: None,
+            shown: match kind {
+                ArgKind::Span => Some(MILLISECONDS),
+                ArgKind::UnixTime => Some("unix-time-milliseconds"),
+                _ => None,
+            },
+            title: None,
+            bounds: None,
             token: None,
             optional: false,
             multiple: false,
@@ -180,6 +271,58 @@ impl Arg {
     pub const fn shown(mut self, text: &'static str) -> Arg {
         self.shown = Some(text);
         self
+    }
+
+    /// Called so by errors. Before its bounds are given.
+    pub const fn titled(mut self, title: &'static str) -> Arg {
+        self.title = Some(title);
+        self
+    }
+
+    /// Takes numbers of `low` to `high` (of a delta: up to the size of `high`, of a moment: also 0),
+    /// or so many bytes. Its token comes before: the error names it.
+    pub const fn takes(mut self, low: u64, high: u64) -> Arg {
+        let text = Text::new("ERR ").and(self.title()).and(" must be ");
+        let text = match self.kind {
+            ArgKind::Delta => text.and("-").number(high),
+            ArgKind::UnixTime => text.and("0 or ").number(low),
+            _ => text.number(low),
+        };
+        let text = text.and(" to ").number(high).and(match self.kind {
+            ArgKind::Delta => " and not 0",
+            ArgKind::Span if !is_same(self.title(), MILLISECONDS) => " milliseconds",
+            ArgKind::Str | ArgKind::OutboxKey => " bytes",
+            _ => "",
+        });
+        self.bounds = Some(Bounds { low, high, error: text });
+        self
+    }
+
+    /// What errors call it.
+    const fn title(&self) -> &'static str {
+        match (self.title, self.token) {
+            (Some(title), _) => title,
+            (None, Some(token)) => token,
+            (None, None) => self.name,
+        }
+    }
+
+    /// Whether it takes this number, or so many bytes.
+    pub fn accepts(&self, number: u64) -> bool {
+        let is_none = number == 0 && self.kind == ArgKind::UnixTime;
+        is_none
+            || self
+                .bounds
+                .as_ref()
+                .is_none_or(|bounds| (bounds.low..=bounds.high).contains(&number))
+    }
+
+    /// The error for what it does not take.
+    pub const fn error(&'static self) -> &'static str {
+        match &self.bounds {
+            Some(bounds) => bounds.error.as_str(),
+            None => "",
+        }
     }
 
     /// Introduced by `token`.

@@ -100,7 +100,7 @@ fn every_grab_is_counted_once() {
         ("DEL orders", "1"),
         ("SET orders text", "+OK"),
         ("SECKILL.GRAB k d", "-ERR outbox must be a stream that takes more entries"),
-        ("SECKILL.GRAB k d QTY 0", "-ERR value is not an integer or out of range"),
+        ("SECKILL.GRAB k d QTY 0", "-ERR QTY must be 1 to 9007199254740991"),
     ]);
     let status = server.cmd("SECKILL.STATUS k");
     let counters = status.field("counters");

@@ -63,7 +63,7 @@ fn a_deficit_is_paid_off_first() {
     server.assert_sound("k");
 }
 
-const TOO_LARGE: &str = "-ERR supply must be at most 9007199254740991";
+const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
 
 /// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
 #[test]

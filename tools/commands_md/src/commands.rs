@@ -4,9 +4,8 @@
 use std::fmt::{Display, Write};
 
 use seckill::command::pipeline;
-use seckill::command::table::TABLE;
-use seckill::command::table::{grammar, grammar_of};
-use seckill::command::vocabulary::{Arg, Spec};
+use seckill::command::table::{errors_of, explained, grammar, TABLE};
+use seckill::command::vocabulary::Spec;
 
 use crate::language::Language;
 use crate::sessions;
@@ -43,6 +42,11 @@ arguments from left to right (an option that is unknown, repeated or contradicts
 at its name), then terms that no sale could have, then the key (`NOSALE`, `WRONGTYPE`), then what
 only the sale can tell. Nothing is changed or even looked up before all arguments are parsed.
 
+A number's error names the argument and what it takes. `ERR syntax error at argument N` counts from 1
+behind the command's name: argument N is the first that can't stand there, or the option whose value
+is missing. Errors are constant texts of the module: they never repeat what the caller sent. A program
+looks at the first word alone; what follows it is for people and may grow.
+
 Every command that changes a sale can answer one of these, too: a part of the sale is missing, it is
 at a bound, its outbox takes no entry, or another module changed it in between. Nothing was changed
 then.
@@ -63,6 +67,10 @@ const HEAD_ZH: &str = "\
 
 **同时错了几处，报哪一个：** 先看参数个数，再从左到右看参数（选项不认识、重复或互相矛盾，就错在它的名字上），再看没有哪个
 活动能有的规则，再看键（`NOSALE`、`WRONGTYPE`），最后才是只有活动自己才知道的。全部参数解析完之前，什么都不会改，也不会去查。
+
+数字错了，报错里有参数名和它的取值范围。`ERR syntax error at argument N` 从命令名后面数起，第一个参数是 1：第 N 个参数是第一个
+不能出现在那里的词，或者是缺了值的选项。报错都是模块里的固定文字，从不照抄调用方发来的内容。程序只看第一个单词；后面的话是给人看
+的，以后可能更长。
 
 凡是会改动活动的命令，都可能答下面的某一个：活动缺了一部分、到了上限、outbox 写不进去，或者中途被别的模块改了。这时什么也没变。
 
@@ -89,17 +97,19 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
     ] {
         writeln!(page, "- {label}{value}")?;
     }
-    let mut explained = Vec::new();
-    explain(spec.args, language, &mut explained);
+    let explained = explained(spec.args);
     if !explained.is_empty() {
         writeln!(page, "{}", heading("Arguments:", "参数："))?;
-        list(page, explained)?;
+        let colon = language.of(": ", "：");
+        let line = |(form, about)| format!("`{form}`{colon}{}", language.sentence(about));
+        list(page, explained.into_iter().map(line))?;
     }
     writeln!(page, "{}", heading("Reply:", "应答："))?;
     list(page, spec.reply.lines().map(|line| language.reply(line)))?;
-    if !spec.errors.is_empty() {
+    let errors = errors_of(spec);
+    if !errors.is_empty() {
         writeln!(page, "{}", heading("Errors:", "错误："))?;
-        list(page, spec.errors.iter().map(|error| format!("`{error}`")))?;
+        list(page, errors.iter().map(|error| format!("`{error}`")))?;
     }
     if changes_a_sale(spec) {
         let all = "those of every command that changes a sale";
@@ -109,19 +119,6 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
     match sessions::of(spec) {
         Some(session) => writeln!(page, "```text\n{session}\n```"),
         None => writeln!(page, "```\n> {}\n```", spec.example),
-    }
-}
-
-/// A line for each argument that says what it means.
-fn explain(args: &[Arg], language: Language, lines: &mut Vec<String>) {
-    for arg in args {
-        if !arg.about.is_empty() {
-            let plain = Arg { optional: false, multiple: false, ..*arg };
-            let colon = language.of(": ", "：");
-            let about = language.sentence(arg.about);
-            lines.push(format!("`{}`{colon}{about}", grammar_of(&plain)));
-        }
-        explain(arg.children, language, lines);
     }
 }
 

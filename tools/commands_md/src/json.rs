@@ -100,7 +100,7 @@ fn kind(kind: ArgKind) -> &'static str {
     match kind {
         ArgKind::Key | ArgKind::OutboxKey => "key",
         ArgKind::Str => "string",
-        ArgKind::Integer => "integer",
+        ArgKind::Integer | ArgKind::Delta | ArgKind::Span => "integer",
         ArgKind::UnixTime => "unix-time",
         ArgKind::PureToken => "pure-token",
         ArgKind::OneOf => "oneof",

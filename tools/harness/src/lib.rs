@@ -4,6 +4,7 @@
 
 pub mod assortment;
 pub mod bulk;
+pub mod calls;
 pub mod client;
 pub mod conf_example;
 pub mod crc64;

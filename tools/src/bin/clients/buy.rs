@@ -50,7 +50,7 @@ const SCENES: [(&str, &str, &str); 4] = [
     ("alice", "order-2", "ALREADY 1 unit, number 1"),
     ("bob", "order-3", "no unit: SOLDOUT"),
 ];
-const NO_SALE: &str = "mistake: NOSALE no sale at this key";
+const NO_SALE: &str = "mistake: NOSALE no sale at this key (the key is the first argument)";
 
 /// # Errors
 /// A sentence that says what is missing or wrong.
