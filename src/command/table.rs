@@ -160,7 +160,7 @@ pub fn explained(args: &[Arg]) -> Vec<(String, &'static str)> {
     lines
 }
 
-/// Every error text of a command of its own: those of its arguments, in their order, and the others.
+/// Every error text of a command of its own: those of its arguments in their order, then others.
 pub fn errors_of(spec: &Spec) -> Vec<String> {
     let mut errors = Vec::new();
     of_rows(spec.args, &mut errors);

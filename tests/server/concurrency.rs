@@ -198,7 +198,8 @@ fn grabs_work_in_transactions() {
         (
             "EXEC",
             "[['GRANTED' 1 1 'SOLD' 0 0] ['GRANTED' 1 1 'SOLD' 0 0] ['SOLDOUT' 0] \
-             -NOSALE no sale at this key (the key is the first argument) -ERR syntax error at argument 2]",
+             -NOSALE no sale at this key (the key is the first argument) \
+             -ERR syntax error at argument 2]",
         ),
         ("MULTI", "+OK"),
         ("SECKILL.GRAB a", "-ERR wrong number of arguments for 'SECKILL.GRAB' command"),

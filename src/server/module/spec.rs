@@ -279,8 +279,8 @@ impl Arg {
         self
     }
 
-    /// Takes numbers of `low` to `high` (of a delta: up to the size of `high`, of a moment: also 0),
-    /// or so many bytes. Its token comes before: the error names it.
+    /// Takes numbers of `low` to `high` (of a delta: a size up to `high`, of a moment: also 0), or
+    /// so many bytes. Its token comes before: the error names it.
     pub const fn takes(mut self, low: u64, high: u64) -> Arg {
         let text = Text::new("ERR ").and(self.title()).and(" must be ");
         let text = match self.kind {

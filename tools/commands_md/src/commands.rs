@@ -42,10 +42,10 @@ arguments from left to right (an option that is unknown, repeated or contradicts
 at its name), then terms that no sale could have, then the key (`NOSALE`, `WRONGTYPE`), then what
 only the sale can tell. Nothing is changed or even looked up before all arguments are parsed.
 
-A number's error names the argument and what it takes. `ERR syntax error at argument N` counts from 1
-behind the command's name: argument N is the first that can't stand there, or the option whose value
-is missing. Errors are constant texts of the module: they never repeat what the caller sent. A program
-looks at the first word alone; what follows it is for people and may grow.
+A number's error names the argument and what it takes. `ERR syntax error at argument N` counts from
+1 behind the command's name: argument N is the first that can't stand there, or the option whose
+value is missing. Errors are constant texts of the module: they never repeat what the caller sent. A
+program looks at the first word alone; what follows it is for people and may grow.
 
 Every command that changes a sale can answer one of these, too: a part of the sale is missing, it is
 at a bound, its outbox takes no entry, or another module changed it in between. Nothing was changed
