@@ -61,6 +61,16 @@ impl Target {
         }
     }
 
+    /// Who logs in there.
+    pub fn user(&self) -> String {
+        let client = match self {
+            Target::Address(client) => client,
+            Target::Primary(sentinels) => sentinels.server(),
+        };
+        let settings = client.get_connection_info().redis_settings();
+        settings.username().unwrap_or("default").to_owned()
+    }
+
     /// The same user and the same TLS at another address.
     ///
     /// # Errors

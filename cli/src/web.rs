@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::Router;
 use hyper::server::conn::http1;
@@ -18,7 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use socket2::SockRef;
-use tokio::sync::{oneshot, Semaphore};
+use tokio::sync::{oneshot, watch, Semaphore};
 
 use crate::stop::Stop;
 
@@ -56,10 +57,17 @@ pub const OPENMETRICS: &str = "application/openmetrics-text";
 pub struct Asked {
     /// The path without its query, as it was sent.
     pub path: String,
+    query: String,
     accept: String,
 }
 
 impl Asked {
+    /// The value of a name in the query.
+    pub fn query(&self, name: &str) -> Option<String> {
+        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
     /// Whether Accept names this media type.
     pub fn accepts(&self, kind: &str) -> bool {
         self.accept.contains(kind)
@@ -72,9 +80,16 @@ pub struct Answer {
     pub status: u16,
     /// The media type.
     pub kind: &'static str,
-    pub body: String,
+    pub body: Body,
     /// Headers besides.
     pub headers: Vec<(&'static str, &'static str)>,
+}
+
+/// The content of an answer.
+pub enum Body {
+    Text(String),
+    /// Server-sent events: the text as it is now, then each new one, until its sender is gone.
+    Events(watch::Receiver<String>),
 }
 
 impl Answer {
@@ -85,7 +100,7 @@ impl Answer {
 
     /// One with a status of its own.
     pub fn of(status: u16, kind: &'static str, body: impl Into<String>) -> Answer {
-        Answer { status, kind, body: body.into(), headers: Vec::new() }
+        Answer { status, kind, body: Body::Text(body.into()), headers: Vec::new() }
     }
 
     /// The answer of `/health`: that all is well, or why not.
@@ -99,7 +114,20 @@ impl Answer {
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
-        let mut response = ([(CONTENT_TYPE, self.kind)], self.body).into_response();
+        let mut response = match self.body {
+            Body::Text(text) => ([(CONTENT_TYPE, self.kind)], text).into_response(),
+            Body::Events(texts) => {
+                let next = |(mut texts, first): (watch::Receiver<String>, bool)| async move {
+                    if !first {
+                        texts.changed().await.ok()?;
+                    }
+                    let event = Event::default().data(texts.borrow_and_update().as_str());
+                    Some((Ok::<_, std::convert::Infallible>(event), (texts, false)))
+                };
+                let events = futures_util::stream::unfold((texts, true), next);
+                Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+            }
+        };
         let status = StatusCode::from_u16(self.status);
         *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
@@ -243,7 +271,11 @@ async fn answer(
         return answer;
     }
     let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let asked = Asked { path: uri.path().to_owned(), accept: accept.collect::<Vec<_>>().join(",") };
+    let asked = Asked {
+        path: uri.path().to_owned(),
+        query: uri.query().unwrap_or_default().to_owned(),
+        accept: accept.collect::<Vec<_>>().join(","),
+    };
     let (reply, replied) = oneshot::channel();
     match ask.try_send((asked, reply)) {
         Err(TrySendError::Full(_)) => Answer::of(503, TEXT, "Too many ask at once.\n"),

@@ -107,6 +107,11 @@ impl Sentinels {
         &self.master
     }
 
+    /// How the primary is spoken to.
+    pub fn server(&self) -> &Client {
+        &self.server
+    }
+
     /// The primary's user and TLS at this address.
     ///
     /// # Errors

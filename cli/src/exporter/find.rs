@@ -2,13 +2,14 @@
 //! looked for by SCAN, in small steps with pauses between them, over and over.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::{cmd, Connection, RedisResult};
 
-use crate::connect::{connect, Target};
+use crate::connect::{connect, words, Target};
 use crate::stop::Stop;
 
 /// The type's name, which TYPE says of a sale.
@@ -35,6 +36,10 @@ pub struct Sales {
     named: Names,
     patterns: Vec<String>,
     found: Mutex<Names>,
+    /// Why the last search failed, if it did.
+    trouble: Mutex<Option<String>>,
+    /// The whole keyspace has been looked at once.
+    are_searched: AtomicBool,
 }
 
 impl Sales {
@@ -46,7 +51,25 @@ impl Sales {
             named: named.into_iter().map(|name| name.clone().into_bytes()).collect(),
             patterns: patterns.into_iter().cloned().collect(),
             found: Mutex::new(Names::new()),
+            trouble: Mutex::new(None),
+            are_searched: AtomicBool::new(false),
         }
+    }
+
+    /// Why sales can't be looked for, while a server that answers refuses it.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether all that there is has been found once.
+    pub fn are_searched(&self) -> bool {
+        self.patterns.is_empty() || self.are_searched.load(Ordering::Relaxed)
+    }
+
+    /// What is looked for, as it was given.
+    pub fn wanted(&self) -> String {
+        let named = self.named.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+        named.chain(self.patterns.iter().cloned()).collect::<Vec<_>>().join(", ")
     }
 
     /// All that are known.
@@ -56,18 +79,26 @@ impl Sales {
     }
 
     /// Looks until it is told to stop; `every` is from the end of one search to the next.
-    pub fn look(&self, client: &Target, every: Duration, stop: &Stop) {
+    pub fn look(&self, server: &Target, every: Duration, stop: &Stop) {
         let mut pause = FIRST_STEP_PAUSE;
         while !self.patterns.is_empty() && !stop.is_told() {
             // Whether the server is there is told by what reads it; here the next turn comes soon.
-            let found = connect(client).map_err(String::from);
-            match found.and_then(|mut redis| self.search(&mut redis, pause, stop)) {
-                Ok(()) => {
+            let Ok(mut redis) = connect(server) else {
+                wait(Duration::from_secs(1), stop);
+                continue;
+            };
+            let searched = self.search(&mut redis, pause, stop);
+            let trouble = searched.err();
+            let wait_for = match trouble {
+                None => {
                     pause = STEP_PAUSE;
-                    wait(every.max(pause), stop);
+                    self.are_searched.store(true, Ordering::Relaxed);
+                    every.max(pause)
                 }
-                Err(_) => wait(Duration::from_secs(1), stop),
-            }
+                Some(_) => Duration::from_secs(1),
+            };
+            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+            wait(wait_for, stop);
         }
     }
 
@@ -77,8 +108,7 @@ impl Sales {
         for pattern in &self.patterns {
             let mut cursor = "0".to_owned();
             loop {
-                let (next, names) =
-                    step(redis, &cursor, pattern).map_err(|e| format!("no search: {e}"))?;
+                let (next, names) = step(redis, &cursor, pattern).map_err(|e| words(&e))?;
                 self.found
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -111,7 +141,8 @@ fn step(redis: &mut Connection, cursor: &str, pattern: &str) -> RedisResult<(Str
         .query(redis)
 }
 
-fn wait(time: Duration, stop: &Stop) {
+/// Waits for so long, or until it is told to stop.
+pub fn wait(time: Duration, stop: &Stop) {
     let until = Instant::now() + time;
     while !stop.is_told() {
         match until.checked_duration_since(Instant::now()) {

@@ -6,34 +6,25 @@
 
 mod families;
 mod find;
+mod history;
 mod live;
 mod read;
+mod stock;
+mod target;
 #[cfg(test)]
 mod watched;
 
-use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use redis::Connection;
 
-use crate::connect::{connect, Server, Target};
-use crate::metrics::{self, Family, Kind};
+use crate::connect::Server;
+use crate::metrics;
 use crate::stop::Stop;
-use crate::web::{self, Answer, Asked};
-use find::Sales;
-use read::Snapshot;
-
-/// What was read in the last second is shown again: many who look cost no more than one.
-const FRESH: Duration = Duration::from_millis(900);
-
-/// Pages show a reading for so many times what it took: what they have read takes half a percent of
-/// the server's time at most, whatever there is to read.
-const PAGES_REST: u32 = 200;
-
-/// But not longer than this: a server that was slow once is looked at again.
-const PAGES_REST_AT_MOST: Duration = Duration::from_secs(5);
+use crate::web::{self, Answer, Asked, TEXT};
+use stock::Stock;
+use target::Target;
 
 /// What is watched, and where it is shown.
 #[derive(Args)]
@@ -47,9 +38,16 @@ pub struct Options {
     /// Seconds from the end of one search for sales to the next
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     search_every: u64,
-    /// Where the page, /metrics and /health are served
+    /// Where the pages are served; `:9847` is that port of all addresses of this machine
     #[arg(long = "web.listen-address", default_value = "127.0.0.1:9847", value_name = "ADDRESS")]
     listen: String,
+    /// Serve /stock/NAME too: what is left of a sale, as JSON and as events, for buyers' pages
+    #[arg(long)]
+    stock: bool,
+    /// Round what /stock says up to multiples of this, whatever it is asked for
+    #[arg(long, default_value_t = 1, value_name = "UNITS", requires = "stock")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    stock_round: u64,
 }
 
 /// Serves until it is told to stop.
@@ -57,119 +55,70 @@ pub struct Options {
 /// # Errors
 /// A sentence when it can't begin. A server that is away is no error: that is what it shows.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
-    let client = server.target()?;
+    let servers = server.targets()?;
     let stop = Stop::on_signals()?;
     let listener = web::listen(&options.listen)?;
-    let exporter = Exporter {
-        client: client.clone(),
-        sales: Sales::of(&options.sale),
-        most: options.max_sales,
-        last: Mutex::new(Last::default()),
-    };
-    eprintln!("seckill exporter: http://{}/", listener.address);
+    let watch = |one| Target::of(one, &options.sale, options.max_sales);
+    let targets: Vec<Target> = servers.into_iter().map(watch).collect();
+    for target in &targets {
+        eprintln!(
+            "seckill exporter: sales {} of {} as {}, at http://{}/",
+            options.sale.join(", "),
+            target.name,
+            target.server.user(),
+            listener.address
+        );
+    }
+    let stock = options.stock.then(|| Stock::of(options.stock_round));
+    let exporter = Exporter { targets: &targets, stock };
     let every = Duration::from_secs(options.search_every);
     thread::scope(|scope| {
-        scope.spawn(|| exporter.sales.look(&client, every, &stop));
+        for target in &targets {
+            scope.spawn(|| target.sales.look(&target.server, every, &stop));
+            scope.spawn(|| target.record(&stop));
+        }
+        if let (Some(stock), Some(first)) = (&exporter.stock, targets.first()) {
+            scope.spawn(|| stock.feed(first, &stop));
+        }
         web::serve(&listener, &stop, &|asked| exporter.show(asked));
     });
     Ok(())
 }
 
-struct Exporter {
-    client: Target,
-    sales: Sales,
-    most: usize,
-    last: Mutex<Last>,
+struct Exporter<'a> {
+    /// The first is the one that is meant where none is named.
+    targets: &'a [Target],
+    stock: Option<Stock>,
 }
 
-/// The connection, and what was read by it.
-#[derive(Default)]
-struct Last {
-    redis: Option<Connection>,
-    read: Option<(Instant, Result<Snapshot, String>)>,
-}
-
-impl Exporter {
+impl Exporter<'_> {
     fn show(&self, asked: &Asked) -> Option<Answer> {
+        let named = asked.query("target");
+        let is_meant = |one: &&Target| named.as_ref().is_none_or(|name| one.is_called(name));
+        let target = self.targets.iter().find(is_meant);
+        let Some(target) = target else {
+            // Whoever asks may not choose: only the servers of --redis get the password.
+            let text = "target: not one of the servers of --redis.\n";
+            return Some(Answer::of(404, TEXT, text));
+        };
         match asked.path.as_str() {
             "/" => Some(Answer::ok("text/html; charset=utf-8", include_str!("page.html"))),
             "/page.js" => Some(Answer::ok(SCRIPT, include_str!("page.js"))),
-            "/live" => Some(match self.snapshot(fresh_for_pages) {
-                Ok(snapshot) => Answer::ok(JSON, live::of(&snapshot).to_string()),
-                Err(error) => {
-                    let body = serde_json::json!({ "error": error }).to_string();
-                    Answer::of(503, JSON, body)
-                }
-            }),
-            "/metrics" => Some(shown(asked, &self.snapshot(|_| FRESH))),
-            "/health" => Some(Answer::health(self.snapshot(|_| FRESH).err())),
-            _ => None,
-        }
-    }
-
-    /// What the server says now, or said a moment ago; `fresh_for` is told how long reading took.
-    fn snapshot(&self, fresh_for: fn(Duration) -> Duration) -> Result<Snapshot, String> {
-        // A poisoned lock only means that another answer failed.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, read)) = &last.read {
-            let took = read.as_ref().map_or(Duration::ZERO, |snapshot| snapshot.took);
-            if at.elapsed() < fresh_for(took) {
-                return read.clone();
+            "/live" => Some(live::of(target, self.targets)),
+            "/sale" => live::sale(target, &asked.query("name").unwrap_or_default()),
+            "/scrape" if named.is_none() => {
+                Some(Answer::of(400, TEXT, "/scrape?target=HOST:PORT, one of those of --redis.\n"))
+            }
+            "/metrics" | "/scrape" => Some(metrics::answer(asked, target.families())),
+            "/health" => Some(target.health()),
+            path => {
+                let stock = self.stock.as_ref()?;
+                stock.show(path.strip_prefix("/stock/")?, self.targets.first()?, asked)
             }
         }
-        let read = self.read(&mut last.redis);
-        last.read = Some((Instant::now(), read.clone()));
-        read
     }
-
-    /// By a new connection if the last one broke.
-    fn read(&self, connection: &mut Option<Connection>) -> Result<Snapshot, String> {
-        let names = self.sales.names();
-        let mut redis = match connection.take() {
-            Some(redis) => redis,
-            None => connect(&self.client)?,
-        };
-        let snapshot = read::snapshot(&mut redis, &names, self.most)?;
-        *connection = Some(redis);
-        Ok(snapshot)
-    }
-}
-
-fn fresh_for_pages(took: Duration) -> Duration {
-    (took * PAGES_REST).clamp(FRESH, PAGES_REST_AT_MOST)
 }
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+/// The media type of what the page reads.
 const JSON: &str = "application/json";
-
-fn shown(asked: &Asked, snapshot: &Result<Snapshot, String>) -> Answer {
-    let families = match snapshot {
-        Ok(snapshot) => [vec![build(), up(1.0)], families::of(snapshot)].concat(),
-        Err(_) => vec![build(), up(0.0)],
-    };
-    metrics::answer(asked, families)
-}
-
-fn up(up: f64) -> Family {
-    Family::of("seckill_up", Kind::Gauge, "1: the server answers.", &[(vec![], &up)], |up| {
-        Some(*up)
-    })
-}
-
-fn build() -> Family {
-    let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
-    families::info("seckill_exporter_build_info", "This program.", &[(version, &())])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_asks_less_often_of_a_server_that_takes_longer() {
-        for (took_ms, fresh_ms) in [(0, 900), (3, 900), (10, 2_000), (60_000, 5_000)] {
-            let fresh = fresh_for_pages(Duration::from_millis(took_ms));
-            assert_eq!(fresh, Duration::from_millis(fresh_ms), "{took_ms} ms");
-        }
-    }
-}

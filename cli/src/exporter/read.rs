@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use redis::{cmd, Cmd, Connection, ConnectionLike, Pipeline, Value};
 
 use super::find::Names;
+use crate::connect::words;
 
 /// The parts of INFO that are shown.
 const SECTIONS: [&str; 9] = [
@@ -32,6 +33,8 @@ pub struct Snapshot {
     pub sales: Vec<Sale>,
     /// Sales that are known and could not be read.
     pub unreadable: u64,
+    /// Why the first of them could not.
+    pub refused: Option<String>,
     /// Sales that are known and were not asked, because there are too many.
     pub left_out: u64,
     /// How long reading took.
@@ -44,6 +47,29 @@ impl Snapshot {
     /// Whether the server may remove a sale to make room.
     pub fn evicts(&self) -> bool {
         self.info.get("maxmemory_policy").is_some_and(|policy| policy.starts_with("allkeys-"))
+    }
+
+    /// What runs there, and its version.
+    pub fn software(&self) -> (&'static str, &str) {
+        let version = |field: &str| self.info.get(field).map(String::as_str);
+        match version("valkey_version") {
+            Some(valkey) => ("Valkey", valkey),
+            None => ("Redis", version("redis_version").unwrap_or_default()),
+        }
+    }
+
+    /// Host and port of each replica: `slave0:ip=10.0.0.2,port=6379,state=online,...`.
+    pub fn replicas(&self) -> Vec<(String, u16)> {
+        let is_replica = |name: &str| {
+            let number = name.strip_prefix("slave");
+            number.is_some_and(|number| number.parse::<u16>().is_ok())
+        };
+        let replica = |(_, text): (&String, &String)| {
+            let field = |name: &str| text.split(',').find_map(|pair| pair.strip_prefix(name));
+            Some((field("ip=")?.to_owned(), field("port=")?.parse().ok()?))
+        };
+        let rows = self.info.iter().filter(|(name, _)| is_replica(name));
+        rows.filter_map(replica).collect()
     }
 }
 
@@ -99,12 +125,17 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     let asked: Vec<&Vec<u8>> = names.iter().take(most).collect();
     let status = |name: &&Vec<u8>| command("SECKILL.STATUS", &[name]);
     let replies = ask(redis, asked.iter().map(status))?;
-    let mut unreadable = 0;
+    let (mut unreadable, mut refused) = (0, None);
     let mut sales = Vec::with_capacity(asked.len());
     for (name, reply) in asked.iter().zip(replies) {
         match reply {
             // It ended since it was found.
             Value::ServerError(error) if error.code() == "NOSALE" => {}
+            Value::ServerError(error) => {
+                unreadable += 1;
+                let detail = error.details().unwrap_or_default();
+                refused.get_or_insert_with(|| format!("{} {detail}", error.code()));
+            }
             reply => match sale(name, reply) {
                 Some(sale) => sales.push(sale),
                 None => unreadable += 1,
@@ -116,6 +147,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
         info: lines(text),
         sales,
         unreadable,
+        refused,
         left_out: (names.len() - asked.len()) as u64,
         took: started.elapsed(),
         at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -163,7 +195,7 @@ fn ask(redis: &mut Connection, commands: impl Iterator<Item = Cmd>) -> Result<Ve
 }
 
 fn said(error: redis::RedisError) -> String {
-    format!("Redis says: {error}")
+    format!("Redis says: {}", words(&error))
 }
 
 fn lines(info: String) -> BTreeMap<String, String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use seckill_harness::server::Options;
 
-use super::families::{of, CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, OUTCOMES, WELL};
+use super::families::{all, CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, OUTCOMES, WELL};
 use super::find::Names;
 use super::read::{self, Group, Outbox, Sale, Snapshot};
 use crate::connect::{connect, Target};
@@ -31,10 +31,9 @@ fn everything() -> Snapshot {
 
 /// Every name that this program shows, as Prometheus has it.
 fn names() -> BTreeSet<String> {
-    let up = [super::up(1.0), super::build()];
-    let all = of(&everything())
+    let replicas = [("10.0.0.2:6379".to_owned(), None)].into();
+    let all = all(Some(&everything()), true, &replicas)
         .into_iter()
-        .chain(up)
         .chain(orders::families())
         .chain(split::families(&[]));
     let name = |family: Family| match family.kind {
@@ -97,6 +96,12 @@ fn every_alert_has_its_case() {
     let fired = after(&text("packaging/prometheus/alerts_test.yml"), "- alertname: ");
     assert!(alerts.len() > 10, "they are found: {alerts:?}");
     assert_eq!(alerts, fired);
+    let headings = after(&text("docs/watch.md"), "### ");
+    assert_eq!(alerts, headings, "each has its runbook");
+    let runbooks = after(&text("packaging/prometheus/alerts.yml"), "runbook_url: ");
+    let page = "/usr/share/doc/seckill/watch.md";
+    let expected = alerts.iter().map(|alert| format!("{page}#{}", alert.to_lowercase()));
+    assert_eq!(runbooks, expected.collect());
 }
 
 #[test]

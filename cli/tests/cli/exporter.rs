@@ -1,5 +1,9 @@
 //! `seckill exporter` beside the server of redis.conf.example, as its user `monitoring`.
 
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
 use seckill_harness::conf_example::{self, login};
 use seckill_harness::server::module_path;
 use seckill_harness::{program, wait_until, Conn, Server};
@@ -88,13 +92,133 @@ fn no_more_are_shown_than_may_be() {
     wait_until("the other one takes its place", || is_shown("sale:b") && left_out() == 0.0);
 }
 
+/// Each way of seeing nothing is told on stderr, in /health, on the page and by `seckill_up`.
+#[test]
+fn it_says_when_it_sees_nothing_and_why() {
+    let with_users = conf_example::options().start();
+    let mut operator = login(&with_users, "operator");
+    assert_eq!(operator.call("SECKILL.INIT sale:1 3"), "+OK");
+    let mut admin = login(&with_users, "admin");
+    for user in ["noscan", "nostatus"] {
+        let not = if user == "noscan" { "-scan" } else { "-seckill.status" };
+        let rights = format!("~* +@all {not} on >{user}");
+        assert_eq!(admin.call(&format!("ACL SETUSER {user} {rights}")), "+OK");
+    }
+    let bare = program::Server::start_without_module(&[]).expect("a server");
+    let empty = program::Server::start(&module_path(), &[]).expect("a server");
+    let users = format!("redis://127.0.0.1:{}/", with_users.port());
+    let as_user = |user: &str| users.replace("//", &format!("//{user}:{user}@"));
+    for (url, code, said) in [
+        (bare.url(), 503, "has no module seckill: `loadmodule` is missing"),
+        (as_user("noscan"), 503, "this user may not do that (NOPERM"),
+        (as_user("nostatus"), 503, "may be read: NOPERM"),
+        (as_user("nobody"), 503, "it refuses this user and password (WRONGPASS)"),
+        (users.clone(), 503, "it wants a password: --redis-user"),
+        ("redis://127.0.0.1:1/".into(), 503, "nothing listens there"),
+        (empty.url(), 200, "OK, but 127.0.0.1:"),
+    ] {
+        let mut program = seckill(&["exporter", "--redis", &url, "--sale", "sale:*"]);
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        program.stderr(log.reopen().expect("the file"));
+        let exporter = Running::start(program);
+        wait_until("it is told", || exporter.get("/health").1.contains(said));
+        assert_eq!(exporter.get("/health").0, code, "{said}");
+        let up = f64::from(u8::from(code == 200));
+        assert_eq!(number(&exporter.get("/metrics").1, "seckill_up"), up, "{said}");
+        let sentence = exporter.get("/health").1;
+        let sentence = sentence.trim_end().trim_start_matches("OK, but ").to_owned();
+        let (_, live) = exporter.get("/live");
+        let live: serde_json::Value = serde_json::from_str(&live).expect("JSON");
+        assert_eq!(live["trouble"], sentence);
+        let stderr = || fs::read_to_string(log.path()).expect("what it said");
+        wait_until("stderr has it", || stderr().contains(&sentence));
+        assert!(
+            stderr().starts_with("seckill exporter: sales sale:* of 127.0.0.1:"),
+            "{}",
+            stderr()
+        );
+    }
+    let mut conn = Conn::open(empty.port()).expect("a connection");
+    let exporter = Running::start(seckill(&["exporter", "--redis", &empty.url(), "--sale", "*"]));
+    wait_until("there is none", || exporter.get("/health").1.ends_with("has no sale * yet\n"));
+    assert_eq!(conn.call("SECKILL.INIT sale:1 3"), "+OK");
+    let names = Running::start(seckill(&["exporter", "--redis", &empty.url(), "--sale", "sale:1"]));
+    wait_until("one is seen", || names.get("/health") == (200, "OK\n".into()));
+}
+
+/// One exporter of two servers: each is shown by itself, and nobody can send it elsewhere.
+#[test]
+fn several_servers_are_scraped_by_name() {
+    let servers = [1, 2].map(|_| program::Server::start(&module_path(), &[]).expect("a server"));
+    let mut addresses = Vec::new();
+    for (at, server) in servers.iter().enumerate() {
+        let mut conn = Conn::open(server.port()).expect("a connection");
+        assert_eq!(conn.call(&format!("SECKILL.INIT sale {}", at + 5)), "+OK");
+        addresses.push(format!("127.0.0.1:{}", server.port()));
+    }
+    let urls = format!("{},{}", servers[0].url(), servers[1].url());
+    let exporter = Running::start(seckill(&["exporter", "--redis", &urls, "--sale", "sale"]));
+    let row = "seckill_sale_supply_units{sale=\"sale\"}";
+    assert_eq!(number(&exporter.get("/metrics").1, row), 5.0);
+    for (address, supply) in addresses.iter().zip([5.0, 6.0]) {
+        let (_, text) = exporter.get(&format!("/scrape?target={address}"));
+        assert_eq!(number(&text, row), supply);
+        let (status, _) = exporter.get(&format!("/health?target=redis://{address}/"));
+        assert_eq!(status, 200);
+    }
+    let (_, live) = exporter.get(&format!("/live?target={}", addresses[1]));
+    let live: serde_json::Value = serde_json::from_str(&live).expect("JSON");
+    assert_eq!(live["target"], addresses[1]);
+    assert_eq!(exporter.get("/scrape?target=127.0.0.1:1").0, 404);
+    assert_eq!(exporter.get("/scrape").0, 400);
+}
+
+/// What is left of a sale, for buyers: off until it is asked for, rounded up, and cached.
+#[test]
+fn stock_is_told_when_it_is_switched_on() {
+    let server = program::Server::start(&module_path(), &[]).expect("a server");
+    let mut conn = Conn::open(server.port()).expect("a connection");
+    assert_eq!(conn.call("SECKILL.INIT sale:\u{79d2} 13 HOLD 60000"), "+OK");
+    assert!(!conn.cmd("SECKILL.GRAB sale:\u{79d2} u").is_error());
+    let url = server.url();
+    let words = ["exporter", "--redis", &url, "--sale", "sale:*"];
+    let off = Running::start(seckill(&words));
+    assert_eq!(off.get("/stock/sale:%E7%A7%92").0, 404);
+    let on = Running::start(seckill(&[&words[..], &["--stock", "--stock-round", "5"]].concat()));
+    wait_until("it is found", || on.get("/stock/sale:%E7%A7%92").0 == 200);
+    let stock = |query: &str| {
+        let (_, body) = on.get(&format!("/stock/sale:%E7%A7%92{query}"));
+        let stock: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+        ["available", "held", "round"].map(|field| stock[field].as_u64().expect("a number"))
+    };
+    assert_eq!(stock(""), [15, 5, 5]);
+    assert_eq!(stock("?round=2"), [15, 5, 5], "not finer than the operator has it");
+    assert_eq!(stock("?round=100"), [100, 100, 100]);
+    assert_eq!(on.get("/stock/sale:nothing").0, 404);
+    assert_eq!(on.get("/stock/sale:%E7%A7%92?round=0").0, 400);
+    let mut stream = TcpStream::connect(("127.0.0.1", on.port)).expect("a connection");
+    write!(
+        stream,
+        "GET /stock/sale:%E7%A7%92 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+    )
+    .expect("a request");
+    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
+    let mut event = || -> serde_json::Value {
+        let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        serde_json::from_str(&data.expect("an event")).expect("JSON")
+    };
+    assert_eq!(event()["available"], 15);
+    assert!(!conn.cmd("SECKILL.RESTOCK sale:\u{79d2} 20 REQ r").is_error());
+    assert_eq!(event()["available"], 35);
+}
+
 /// A server that is away is shown as away, and is found again.
 #[test]
 fn a_server_may_come_and_go() {
     let server = program::Server::start(&module_path(), &[]).expect("a server");
     let words = ["exporter", "--redis", &server.url(), "--sale", "sale:1"];
     let exporter = Running::start(seckill(&words));
-    assert_eq!(exporter.get("/health"), (200, "OK\n".into()));
+    assert_eq!(exporter.get("/health").0, 200);
     server.kill();
     wait_until("it is seen", || exporter.get("/health").0 == 503);
     let (status, text) = exporter.get("/metrics");

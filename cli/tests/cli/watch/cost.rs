@@ -1,5 +1,7 @@
 //! What a server pays for being watched.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -62,4 +64,52 @@ fn cpu_percent(server: &Server, mut ask: impl FnMut()) -> f64 {
         thread::sleep(Duration::from_secs(1));
     }
     100.0 * (spent() - before) / start.elapsed().as_secs_f64()
+}
+
+/// 2,000 browsers that are sent the stock of a sale cost Redis as many calls as one does.
+#[test]
+#[ignore = "takes 2,000 connections: make watch-test"]
+fn two_thousand_viewers_cost_no_more_than_one() {
+    let server = Options::new().start();
+    all(&server, &["SECKILL.INIT sale:1 1000000 LIMIT 0"]);
+    let exporter = exporter(&server, &["--stock"]);
+    wait_until("it is found", || exporter.get("/stock/sale:1").0 == 200);
+    let view = |_| {
+        let mut stream = TcpStream::connect(("127.0.0.1", exporter.port)).expect("a connection");
+        let ask = "GET /stock/sale:1 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
+        stream.write_all(ask.as_bytes()).expect("a request");
+        stream
+    };
+    let mut viewers: Vec<TcpStream> = vec![view(0)];
+    let one = calls_while_it_sells(&server);
+    viewers.extend((1..2_000).map(view));
+    let many = calls_while_it_sells(&server);
+    println!("calls of SECKILL.STATUS in 10 s: {one} for one viewer, {many} for 2,000");
+    assert!(many <= one + 1, "{many} calls, {one} for one viewer");
+    let last = format!("\"available\":{}", server.cmd("SECKILL.STATUS sale:1").items()[5].int());
+    for viewer in &mut viewers {
+        let mut heard = String::new();
+        let mut some = [0; 4_096];
+        while !heard.contains(&last) {
+            let count = viewer.read(&mut some).expect("an event");
+            assert!(count > 0, "it ended: {heard}");
+            heard.push_str(&String::from_utf8_lossy(&some[..count]));
+        }
+    }
+}
+
+/// Calls of STATUS in ten seconds in which something changes ten times a second.
+fn calls_while_it_sells(server: &Server) -> u64 {
+    let calls = || -> u64 {
+        let line = server.info("commandstats", "cmdstat_SECKILL.STATUS");
+        let calls = line.split(',').find_map(|field| field.strip_prefix("calls="));
+        calls.map_or(0, |calls| calls.parse().expect("a number"))
+    };
+    let before = calls();
+    for _ in 0..100 {
+        all(server, &["SECKILL.GRAB sale:1 u"]);
+        // What is counted is what happens in a time.
+        thread::sleep(Duration::from_millis(100));
+    }
+    calls() - before
 }

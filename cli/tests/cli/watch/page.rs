@@ -38,32 +38,80 @@ fn the_page_shows_numbers_and_curves() {
     let dom = thread::scope(|scope| {
         scope.spawn(|| sell(&server, &over));
         let dom = browser(&["--dump-dom"], &address);
-        if let Some(picture) = std::env::var_os("SECKILL_PICTURE").filter(|path| !path.is_empty()) {
-            let picture = format!("--screenshot={}", picture.to_string_lossy());
-            browser(&[&picture, "--window-size=1120,860"], &address);
-        }
         over.store(true, Ordering::SeqCst);
         dom
     });
     for expected in [
         "data-sale=\"sale:phone\"",
-        "<h2>sale:ticket</h2>",
-        "<h2>x:&lt;b&gt;&amp;\"bold\"&lt;/b&gt;</h2>",
-        "<dt>supply</dt><dd>4,000</dd>",
-        "<dt>deficit</dt><dd class=\"bad\">2</dd>",
+        "<span class=\"name\">sale:ticket</span>",
+        "<span class=\"name\">x:&lt;b&gt;&amp;\"bold\"&lt;/b&gt;</span>",
+        "data-unit=\"supply\">4,000</span>",
+        "<span class=\"wrong\">2 units are promised that are not there</span>",
         "class=\"state soldout\"",
+        "4 of 4 sales",
+        "<dt>hold_ms</dt><dd>2 s</dd>",
+        "<dt>granted</dt>",
+        "<dt>oldest hold ",
+        "text-anchor=\"middle\"",
     ] {
         assert!(dom.contains(expected), "no {expected} in:\n{dom}");
     }
+    assert!(dom.contains(&format!("<b id=\"server\">127.0.0.1:{}</b>", server.port())));
     assert!(!dom.contains("<b>&amp;\"bold\""), "a name became markup:\n{dom}");
+    let first = dom.split("data-sale=\"").nth(1).expect("a line");
+    assert!(first.starts_with("sale:short"), "trouble is on top: {first}");
     // The curve of what is available in the sale of phones has many points, and goes down.
     let card = dom.split("data-sale=\"sale:phone\"").nth(1).expect("the card");
+    let card = card.split("</details>").next().expect("its end");
     let path = card.split("<path class=\"available\" d=\"M").nth(1).expect("a curve");
     let points: Vec<&str> = path.split('"').next().unwrap().split('L').collect();
     let heights: Vec<f64> =
         points.iter().map(|point| point.split(' ').nth(1).unwrap().parse().unwrap()).collect();
     assert!(heights.len() >= 5, "{points:?}");
     assert!(heights.last() > heights.first(), "further down is less: {heights:?}");
+}
+
+/// The picture of docs/watch.md, of a rush: fifty connections that do nothing but GRAB, for a minute.
+#[test]
+#[ignore = "takes Chromium and a minute: make watch-test WATCH=docs"]
+fn the_picture_of_the_docs() {
+    let picture = std::env::var_os("SECKILL_PICTURE").filter(|path| !path.is_empty());
+    let Some(picture) = picture else {
+        println!("no picture is taken: make watch-test WATCH=docs");
+        return;
+    };
+    let server = Options::new().start();
+    all(
+        &server,
+        &[
+            "SECKILL.INIT sale:phone 600000 HOLD 20000 OUTBOX sale:phone:orders",
+            "XGROUP CREATE sale:phone:orders db 0",
+            "SECKILL.INIT sale:ticket 60000",
+            "SECKILL.INIT sale:sneaker 200000 LIMIT 2",
+            "SECKILL.PAUSE sale:sneaker",
+            "SECKILL.INIT sale:tea 20000 OUTBOX sale:tea:orders",
+            "SECKILL.GRAB sale:tea early",
+        ],
+    );
+    let exporter = exporter(&server, &["--search-every", "0"]);
+    let address = format!("http://127.0.0.1:{}/", slow_copy(exporter.port));
+    let port = server.port().to_string();
+    let rush = |sale: &str, count: &str| {
+        let words = ["-p", &port, "-c", "25", "-r", "1000000000", "-n", count];
+        let mut benchmark = Command::new("redis-benchmark");
+        benchmark.args(words).args(["SECKILL.GRAB", sale, "u__rand_int__"]);
+        benchmark.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        benchmark.spawn().expect("redis-benchmark starts")
+    };
+    let mut rushes = [rush("sale:phone", "100000000"), rush("sale:ticket", "500000")];
+    // The exporter's own history comes every fifteen seconds.
+    thread::sleep(3 * LOOKS);
+    let picture = format!("--screenshot={}", picture.to_string_lossy());
+    browser(&[&picture, "--window-size=1400,900"], &address);
+    for rush in &mut rushes {
+        rush.kill().expect("it is ended");
+        rush.wait().expect("its end");
+    }
 }
 
 /// Some tens of buyers a second; a third of the holds is paid. The tickets are soon gone.
@@ -106,7 +154,12 @@ fn answer(mut stream: TcpStream, exporter: u16) {
     let (status, mut body) = get(exporter, &path);
     let kind = match path.as_str() {
         "/" => {
-            body.push_str("<img src=\"/slow\" alt=\"\">");
+            // As soon as the line is there, it is clicked.
+            body.push_str(
+                "<img src=\"/slow\" alt=\"\"><script>setInterval(() => { const line = \
+                 document.querySelector('[data-sale=\"sale:phone\"]'); \
+                 if (line) line.open = true; }, 500)</script>",
+            );
             "text/html; charset=utf-8"
         }
         "/page.js" => "text/javascript; charset=utf-8",

@@ -1,0 +1,109 @@
+//! `/stock/NAME`: what is left of a sale, for buyers' pages: JSON that may be cached, or events.
+//! All viewers are shown one reading, so any number of them costs Redis as much as one.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::find::wait;
+use super::read::Snapshot;
+use super::target::Target;
+use super::JSON;
+use crate::stop::Stop;
+use crate::web::{Answer, Asked, Body, TEXT};
+
+/// From one reading for those who are sent events to the next.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Any page may show it, a cache may keep it for a second.
+const HEADERS: [(&str, &str); 2] =
+    [("cache-control", "public, max-age=1"), ("access-control-allow-origin", "*")];
+
+/// A sale's name, and what its units are rounded to.
+type Key = (String, u64);
+
+/// Who is sent events, by sale and rounding.
+pub struct Stock {
+    round: u64,
+    feeds: Mutex<HashMap<Key, watch::Sender<String>>>,
+}
+
+impl Stock {
+    /// Nothing is told more exactly than in multiples of `round`.
+    pub fn of(round: u64) -> Stock {
+        Stock { round, feeds: Mutex::new(HashMap::new()) }
+    }
+
+    /// The stock of the sale with this name, as it stands in the path; `round` in the query asks
+    /// for larger steps.
+    pub fn show(&self, name: &str, target: &Target, asked: &Asked) -> Option<Answer> {
+        let name = percent_decode_str(name).decode_utf8().ok()?.into_owned();
+        let round = match asked.query("round").map(|round| round.parse::<u64>()) {
+            None => self.round,
+            Some(Ok(round)) if round >= 1 => round.max(self.round),
+            _ => return Some(Answer::of(400, TEXT, "round is a number from 1 on.\n")),
+        };
+        let snapshot = match target.for_pages() {
+            Ok(snapshot) => snapshot,
+            // Buyers need not know where Redis is and why it is away.
+            Err(_) => return Some(Answer::of(503, TEXT, "The stock is not known now.\n")),
+        };
+        let text = text(&snapshot, &name, round)?;
+        let mut answer = Answer::ok(JSON, text.clone());
+        answer.headers.extend(HEADERS);
+        if asked.accepts("text/event-stream") {
+            let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+            let feed = feeds.entry((name, round)).or_insert_with(|| watch::channel(text).0);
+            answer.body = Body::Events(feed.subscribe());
+            answer.headers[0].1 = "no-store";
+        }
+        Some(answer)
+    }
+
+    /// Sends what changed, until it is told to stop. Without viewers nothing is read.
+    pub fn feed(&self, target: &Target, stop: &Stop) {
+        while !stop.is_told() {
+            wait(EVERY, stop);
+            let is_watched = {
+                let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+                feeds.retain(|_, feed| feed.receiver_count() > 0);
+                !feeds.is_empty()
+            };
+            let Some(Ok(snapshot)) = is_watched.then(|| target.for_pages()) else { continue };
+            let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+            // The events of a sale that is gone end.
+            feeds.retain(|(name, round), feed| match text(&snapshot, name, *round) {
+                None => false,
+                Some(text) => {
+                    feed.send_if_modified(|last| {
+                        let changed = *last != text;
+                        *last = text;
+                        changed
+                    });
+                    true
+                }
+            });
+        }
+    }
+}
+
+/// `None` where there is no such sale.
+fn text(snapshot: &Snapshot, name: &str, round: u64) -> Option<String> {
+    let sale = snapshot.sales.iter().find(|sale| sale.name == name)?;
+    let units = |field: &str| sale.numbers.get(field).copied().unwrap_or_default();
+    // Up: what is not sold out never looks so.
+    let rounded = |units: i64| u64::try_from(units).unwrap_or_default().div_ceil(round) * round;
+    let (available, held) = (rounded(units("available")), rounded(units("held")));
+    let told = json!({
+        "sale": name,
+        "state": sale.words.get("state"),
+        "available": available,
+        "held": held,
+        "round": round,
+    });
+    Some(told.to_string())
+}

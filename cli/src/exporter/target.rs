@@ -1,0 +1,227 @@
+//! One server that is watched: its last reading, what is wrong with it, and some hours of history.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::{cmd, Connection};
+
+use super::families;
+use super::find::{wait, Sales};
+use super::history::History;
+use super::read::{self, Snapshot};
+use crate::connect::{self, connect, reach};
+use crate::metrics::Family;
+use crate::stop::Stop;
+use crate::web::{Answer, TEXT};
+
+/// What was read in the last second is shown again: many who look cost no more than one.
+const FRESH: Duration = Duration::from_millis(900);
+
+/// Pages show a reading for so many times what it took: what they have read takes half a percent of
+/// the server's time at most, whatever there is to read.
+const PAGES_REST: u32 = 200;
+
+/// But not longer than this: a server that was slow once is looked at again.
+const PAGES_REST_AT_MOST: Duration = Duration::from_secs(5);
+
+/// Time from one point of the history to the next.
+pub const RECORD_EVERY: Duration = Duration::from_secs(15);
+
+/// How often a server that is not well is looked at: for a sentence that is no longer true.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Waiting for a replica that may not be there.
+const REPLICA_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much of the sales can be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    Clear,
+    /// All is well, but there is nothing to see.
+    NoSale(String),
+    /// The exporter can't see what it should show.
+    Blind(String),
+}
+
+/// A server, and what is known of it.
+pub struct Target {
+    /// Its address, or its name for Sentinels.
+    pub name: String,
+    pub server: connect::Target,
+    pub sales: Sales,
+    most: usize,
+    last: Mutex<Last>,
+    pub history: Mutex<History>,
+    /// Of each replica that its primary names, the version of the module there, if there is one.
+    /// Replicas that could not be asked are missing.
+    replicas: Mutex<BTreeMap<String, Option<String>>>,
+}
+
+/// The connection, and what was read by it.
+#[derive(Default)]
+struct Last {
+    redis: Option<Connection>,
+    read: Option<(Instant, Result<Arc<Snapshot>, String>)>,
+}
+
+/// A poisoned lock only means that another answer failed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Target {
+    /// Nothing is read yet.
+    pub fn of(server: connect::Target, sales: &[String], most: usize) -> Target {
+        Target {
+            name: server.name(),
+            server,
+            sales: Sales::of(sales),
+            most,
+            last: Mutex::new(Last::default()),
+            history: Mutex::new(History::default()),
+            replicas: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Whether somebody means this server: by its address, or a URL with it.
+    pub fn is_called(&self, name: &str) -> bool {
+        let bare = name.split_once("://").map_or(name, |(_, rest)| rest);
+        bare.trim_end_matches('/') == self.name
+    }
+
+    /// What the server said a moment ago at most.
+    pub fn now(&self) -> Result<Arc<Snapshot>, String> {
+        self.snapshot(|_| FRESH)
+    }
+
+    /// The same for pages, which ask all the time.
+    pub fn for_pages(&self) -> Result<Arc<Snapshot>, String> {
+        self.snapshot(|took| (took * PAGES_REST).clamp(FRESH, PAGES_REST_AT_MOST))
+    }
+
+    /// `fresh_for` is told how long reading took.
+    fn snapshot(&self, fresh_for: fn(Duration) -> Duration) -> Result<Arc<Snapshot>, String> {
+        let mut last = lock(&self.last);
+        if let Some((at, read)) = &last.read {
+            let took = read.as_ref().map_or(Duration::ZERO, |snapshot| snapshot.took);
+            if at.elapsed() < fresh_for(took) {
+                return read.clone();
+            }
+        }
+        let read = self.read(&mut last.redis).map(Arc::new);
+        last.read = Some((Instant::now(), read.clone()));
+        read
+    }
+
+    /// By a new connection if the last one broke.
+    fn read(&self, connection: &mut Option<Connection>) -> Result<Snapshot, String> {
+        let names = self.sales.names();
+        let mut redis = match connection.take() {
+            Some(redis) => redis,
+            None => connect(&self.server)?,
+        };
+        let snapshot = read::snapshot(&mut redis, &names, self.most)?;
+        *connection = Some(redis);
+        Ok(snapshot)
+    }
+
+    /// What can be seen of the sales in a reading.
+    pub fn sight(&self, read: &Result<Arc<Snapshot>, String>) -> Sight {
+        let snapshot = match read {
+            Ok(snapshot) => snapshot,
+            Err(why) => return Sight::Blind(why.clone()),
+        };
+        if !snapshot.info.contains_key("seckill_version") {
+            return Sight::Blind(format!(
+                "{} has no module seckill: `loadmodule` is missing in its configuration, see \
+                 install.md",
+                self.name
+            ));
+        }
+        if let Some(why) = self.sales.trouble() {
+            return Sight::Blind(format!(
+                "sales can't be looked for at {}: {why}. User monitoring of redis.conf.example may \
+                 SCAN; a sale that is named with its whole name takes no SCAN",
+                self.name
+            ));
+        }
+        match &snapshot.refused {
+            Some(why) if snapshot.sales.is_empty() => {
+                Sight::Blind(format!("no sale at {} may be read: {why}", self.name))
+            }
+            _ if !snapshot.sales.is_empty() => Sight::Clear,
+            _ if !self.sales.are_searched() => {
+                Sight::NoSale(format!("looking for sales at {}", self.name))
+            }
+            _ => Sight::NoSale(format!("{} has no sale {} yet", self.name, self.sales.wanted())),
+        }
+    }
+
+    /// 200 or 503, with the sentence if there is one.
+    pub fn health(&self) -> Answer {
+        match self.sight(&self.now()) {
+            Sight::Clear => Answer::health(None),
+            Sight::NoSale(why) => Answer::ok(TEXT, format!("OK, but {why}\n")),
+            Sight::Blind(why) => Answer::health(Some(why)),
+        }
+    }
+
+    /// All numbers of this server.
+    pub fn families(&self) -> Vec<Family> {
+        let read = self.now();
+        let is_blind = matches!(self.sight(&read), Sight::Blind(_));
+        let replicas = lock(&self.replicas).clone();
+        families::all(read.ok().as_deref(), !is_blind, &replicas)
+    }
+
+    /// Until it is told to stop: keeps the history, and tells on stderr whenever what can be seen
+    /// changes.
+    pub fn record(&self, stop: &Stop) {
+        let mut told = Sight::Clear;
+        while !stop.is_told() {
+            let read = self.for_pages();
+            let sight = self.sight(&read);
+            if let Ok(snapshot) = &read {
+                lock(&self.history).add(snapshot);
+                *lock(&self.replicas) = self.modules_of(snapshot.replicas());
+            }
+            // Before the first search is over nobody knows whether there is a sale.
+            let is_known = self.sales.are_searched() || matches!(sight, Sight::Blind(_));
+            if is_known && sight != told {
+                match &sight {
+                    Sight::Clear => eprintln!("seckill exporter: {}: all is well", self.name),
+                    Sight::NoSale(why) | Sight::Blind(why) => eprintln!("seckill exporter: {why}"),
+                }
+                told = sight;
+            }
+            wait(if told == Sight::Clear { RECORD_EVERY } else { LOOK_AGAIN }, stop);
+        }
+    }
+
+    /// Asks replicas for the module: a primary can't know, and counts one without it in WAIT.
+    fn modules_of(&self, replicas: Vec<(String, u16)>) -> BTreeMap<String, Option<String>> {
+        let module = |(host, port): &(String, u16)| {
+            let client = self.server.at(host, *port).ok()?;
+            let mut redis = reach(&client, REPLICA_PATIENCE).ok()?;
+            let info: String = cmd("INFO").arg("seckill").query(&mut redis).ok()?;
+            let version = info.lines().find_map(|line| line.strip_prefix("seckill_version:"));
+            Some((format!("{host}:{port}"), version.map(|version| version.trim().to_owned())))
+        };
+        replicas.iter().filter_map(module).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_asks_less_often_of_a_server_that_takes_longer() {
+        let fresh_for = |took: Duration| (took * PAGES_REST).clamp(FRESH, PAGES_REST_AT_MOST);
+        for (took_ms, fresh_ms) in [(0, 900), (3, 900), (10, 2_000), (60_000, 5_000)] {
+            let fresh = fresh_for(Duration::from_millis(took_ms));
+            assert_eq!(fresh, Duration::from_millis(fresh_ms), "{took_ms} ms");
+        }
+    }
+}
