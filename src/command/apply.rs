@@ -75,7 +75,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(Position, Changes<'a>), Refused> {
 
 /// Applies all changes or none, and replicates them.
 fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
-    let outbox = call.outbox();
+    let (outbox, clock_ms) = (call.outbox(), call.now().clock_ms);
     let mut key = call.open(KEY);
     let sale = match key.sale() {
         Ok(sale) => sale,
@@ -89,7 +89,7 @@ fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Resul
     let stream = stream_of(sale, outbox, &plan, position)?;
     let committed = match &stream {
         None => {
-            let committed = commit(sale, &plan);
+            let committed = commit(sale, &plan, clock_ms);
             drop(key);
             committed
         }
@@ -127,7 +127,7 @@ fn commit_with<'s>(
     stream: &'s Stream<'_>,
     first: StreamId,
 ) -> Result<Committed<'s>, Refusal> {
-    let outbox = call.outbox();
+    let (outbox, clock_ms) = (call.outbox(), call.now().clock_ms);
     let open =
         stream.open_to_follow(|| pipeline::same_sale(&mut call.open(KEY), Some(plan)).is_some());
     let mut key = call.open(KEY);
@@ -137,7 +137,7 @@ fn commit_with<'s>(
         return Err(refusal(Refused::Gap));
     };
     let entries = append(outbox, open, sale, plan, first);
-    Ok(Committed { entries, ..commit(sale, plan) })
+    Ok(Committed { entries, ..commit(sale, plan, clock_ms) })
 }
 
 /// Appends the entries as the primary did, as far as the stream takes them: it is the sale that
@@ -156,11 +156,11 @@ fn append<'s>(
     stream.map(OpenStream::close).unwrap_or_default()
 }
 
-fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>) -> Committed<'c> {
+fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>, clock_ms: u64) -> Committed<'c> {
     let before = Load::of(sale);
     sale.commit(plan);
     counts::changed(before, Load::of(sale));
-    Committed { look_at: sale.next_look(), ..Committed::default() }
+    Committed { look_at: sale.next_look(clock_ms), ..Committed::default() }
 }
 
 /// Makes the sale that begins with the changes. It begins with an INIT or with the base of a

@@ -91,6 +91,8 @@ pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none
 pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
 /// Very many holds of the user are due: the call has written some of them.
 pub const MANY_OWN_ENDING: &str = "TRYAGAIN many holds of this user are ending";
+/// Very many holds of others are due: the call has written some of them.
+pub const MANY_ENDING: &str = "TRYAGAIN many holds are ending";
 /// The outbox takes no entry.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
 /// Another module's code ran in the middle, or calls while writes are paused.

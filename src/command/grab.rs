@@ -61,6 +61,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_PART,
         errors::REQ_MISMATCH,
         errors::MANY_OWN_ENDING,
+        errors::MANY_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],

@@ -47,6 +47,7 @@ pub const SPEC: Spec = Spec {
         errors::WRONG_PART,
         errors::REQ_MISMATCH,
         errors::MANY_OWN_ENDING,
+        errors::MANY_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
         errors::GRANTS_FULL,
     ],
@@ -238,9 +239,10 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
             out.bulk("REPLAY");
             grants.iter().for_each(|grant| row(out, 4, grant));
         }
-        MultiOutcome::Refused { outcome: Outcome::ManyOwnEnding, .. } => {
-            reply::outcome(out, &Outcome::ManyOwnEnding);
-        }
+        MultiOutcome::Refused {
+            outcome: outcome @ (Outcome::ManyOwnEnding | Outcome::ManyEnding),
+            ..
+        } => reply::outcome(out, outcome),
         MultiOutcome::Refused { index, outcome } => {
             out.array(3);
             out.bulk("REFUSED");

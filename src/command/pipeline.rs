@@ -257,7 +257,7 @@ fn commit<'s>(
             if change != 0 {
                 counts::served().holds.fetch_add(change as u64, Relaxed);
             }
-            (sale.next_look(), false)
+            (sale.next_look(now.clock_ms), false)
         }
         false => commit_with_extras(sale, plan, now),
     };
@@ -278,7 +278,7 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
     counts::OFFERS.fetch_add(sale.list_totals().0 - offers, Relaxed);
     counts::DROPPED.fetch_add(sale.list_totals().1 - dropped, Relaxed);
     // Rounds that are over give their memory back in steps, which the sweeper goes on with.
-    let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
+    let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look(now.clock_ms) };
     (look_at, sale.serves_at(now))
 }
 
@@ -300,7 +300,7 @@ pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
         return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     }
     let Some(plan) = &decision.plan else {
-        let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look() };
+        let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look(now.clock_ms) };
         return Swept { expired: 0, next_look };
     };
     let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));

@@ -53,8 +53,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         // A caller that asks for judgement asks again after the round; nobody sees this.
         Outcome::NextRound => reply.ok(),
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
-        // It is: by this very call, a part of whose work is done.
-        Outcome::ManyEnding => reply.error(errors::BEING_CHANGED),
+        Outcome::ManyEnding => reply.error(errors::MANY_ENDING),
         Outcome::Misuse(misuse) => reply.error(errors::misuse(*misuse)),
     }
 }

@@ -38,6 +38,8 @@ pub const CONFIRM: Spec = Spec {
         errors::WRONG_TYPE,
         errors::WRONG_PART,
         errors::AMBIGUOUS,
+        errors::MANY_OWN_ENDING,
+        errors::MANY_ENDING,
     ],
     example: "SECKILL.CONFIRM tickets alice REQ order-7",
     ..vocabulary::buyer(confirm)
@@ -71,7 +73,6 @@ pub const EXTEND: Spec = Spec {
         errors::WRONG_TYPE,
         errors::WRONG_PART,
         errors::AMBIGUOUS,
-        errors::MANY_OWN_ENDING,
     ],
     example: "SECKILL.EXTEND tickets carol 900000 REQ order-9",
     ..vocabulary::buyer(extend)

@@ -42,7 +42,8 @@ pub const WAITERS: Spec = Spec {
 
 fn place(call: &mut Call<'_>) {
     let user = parse_place(call.args());
-    pipeline::show(call, user, |sale, user, out| match sale.place(user) {
+    let now = call.now();
+    pipeline::show(call, user, |sale, user, out| match sale.place(user, &now) {
         _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
         Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
         None => {

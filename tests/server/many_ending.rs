@@ -8,7 +8,7 @@ use crate::support::shop::{clock_ms, counter, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
 const OWN: &str = "-TRYAGAIN many holds of this user are ending";
-const OTHERS: &str = "-TRYAGAIN sale is being changed";
+const OTHERS: &str = "-TRYAGAIN many holds are ending";
 
 /// How long after INIT the holds are due.
 const HOLD_MS: i64 = 300;

@@ -67,7 +67,7 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
             ("SECKILL.GRAB p0 dave REQ d2", "['SOLDOUT' 3]"),
             ("SECKILL.SEND p0 s 1 1", "[0 1]"),
             ("SECKILL.SEND p1 s 0 1", "[1 1]"),
-            ("SECKILL.RECEIVE p0 s 1 1", "[1 2]"),
+            ("SECKILL.RECEIVE p0 s 1 1", "[1 0]"),
             ("SECKILL.PLACE p0 erin", "['NONE']"),
             ("SECKILL.RECEIVE p0 s 1 1", "[1 0]"),
             ("SECKILL.GRAB p0 erin QTY 2 REQ e", "['REPLAY' 2 2 'HELD' T]"),

@@ -172,6 +172,19 @@ pub const REFUSALS: [(&CStr, &str); 11] = [
 ];
 
 impl Outcome {
+    /// The same where so many units are available after the whole step, what is offered in it
+    /// included.
+    #[inline]
+    pub(crate) fn with_available(mut self, left: u64) -> Outcome {
+        if let Outcome::Granted { available, .. }
+        | Outcome::Restocked { available, .. }
+        | Outcome::Moved { available, .. } = &mut self
+        {
+            *available = left;
+        }
+        self
+    }
+
     /// Which of [`REFUSALS`] it is, if it is one.
     #[inline]
     pub fn refusal(&self) -> Option<usize> {

@@ -41,10 +41,7 @@ impl<'s> Planner<'s> {
                 if self.sale.escrow.is_some() {
                     self.escrow_mut()?.restock(*applied)?;
                 }
-                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))?;
-                let available = self.balances.available;
-                self.more_mut().restocked.push(available);
-                Ok(())
+                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))
             }
             Effect::Pause => self.happen(EventKind::Pause, None, |_| Ok(())),
             Effect::Resume => self.happen(EventKind::Resume, None, |_| Ok(())),

@@ -58,8 +58,10 @@ impl Sale {
             }
         }
         match request {
-            Request::Grab(grab) => self.decide_grab(grab, None, now),
-            Request::Wait(wait) => self.decide_grab(&wait.grab, Some(wait.until), now),
+            Request::Grab(grab) => self.decide_grab(grab, Manner::Alone, now),
+            Request::Wait(wait) => {
+                self.decide_grab(&wait.grab, Manner::OrWait { until: wait.until }, now)
+            }
             Request::Init(init) => self.decide_again(init),
             Request::Restock(restock) => self.decide_restock(restock, now),
             Request::Pause if self.paused => Decision::refuse(Outcome::Done),
@@ -182,12 +184,50 @@ impl Sale {
         match planned {
             Ok(()) => {
                 let plan = planner.finish(changes, places, Some(now.run));
+                let outcome = outcome.with_available(plan.balances.available);
                 Decision { outcome, plan: Some(plan) }
             }
             // Some number would leave its bounds.
             Err(_) => Decision::misuse(Misuse::Exhausted),
         }
     }
+}
+
+/// In what way a GRAB is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Manner {
+    /// By itself.
+    Alone,
+    /// With WAIT: who comes too late joins the waiting list until this moment, 0 for none.
+    OrWait {
+        /// Unix ms.
+        until: u64,
+    },
+    /// As one of many by an MGRAB, which may still write so many expiries.
+    AmongMany(Expiries),
+}
+
+impl Manner {
+    pub(crate) fn expiries(self) -> Expiries {
+        match self {
+            Manner::AmongMany(left) => left,
+            Manner::Alone | Manner::OrWait { .. } => Expiries::OF_A_CALL,
+        }
+    }
+}
+
+/// How many due holds a call may write as expired.
+#[derive(Clone, Copy)]
+pub(crate) struct Expiries {
+    /// Of the user's own.
+    pub own: u32,
+    /// Of others.
+    pub others: u32,
+}
+
+impl Expiries {
+    pub(crate) const OF_A_CALL: Expiries =
+        Expiries { own: EXPIRIES_PER_CALL_MAX as u32, others: EXPIRIES_PER_CALL_MAX as u32 };
 }
 
 /// What comes before a decision's own effect: due holds that it lets expire, and a first admission.
@@ -258,26 +298,39 @@ impl Sale {
     /// The user's own due holds: they expire before anything is judged, the earliest first. Of very
     /// many a call writes a part.
     #[inline(always)]
-    pub(crate) fn own_due<'a>(&self, user: &[u8], found: &Lookup, t: u64) -> DueHolds<'_, 'a> {
+    pub(crate) fn own_due<'a>(
+        &self,
+        user: &[u8],
+        found: &Lookup,
+        manner: Manner,
+        t: u64,
+    ) -> DueHolds<'_, 'a> {
         let mut due = self.none_due();
         let may_have = !found.is_vacant() && self.ledger.holds().are_due(t);
         if may_have || self.extras.is_some() {
-            self.add_own_due(&mut due, user, found, t);
+            self.add_own_due(&mut due, user, found, manner.expiries().own, t);
         }
         due
     }
 
     #[cold]
-    fn add_own_due(&self, due: &mut DueHolds<'_, '_>, user: &[u8], found: &Lookup, t: u64) {
+    fn add_own_due(
+        &self,
+        due: &mut DueHolds<'_, '_>,
+        user: &[u8],
+        found: &Lookup,
+        most: u32,
+        t: u64,
+    ) {
+        let most = most as usize;
         let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
-        let older = ledgers.map(|ledger| {
-            ledger.due_of(&ledger.find_at(user, found.hash()), t, EXPIRIES_PER_CALL_MAX + 1)
-        });
-        let mut own = self.ledger.due_of(found, t, EXPIRIES_PER_CALL_MAX + 1);
+        let older =
+            ledgers.map(|ledger| ledger.due_of(&ledger.find_at(user, found.hash()), t, most + 1));
+        let mut own = self.ledger.due_of(found, t, most + 1);
         older.for_each(|its| own.extend(its));
         own.sort_unstable();
-        due.own_left = own.len() > EXPIRIES_PER_CALL_MAX;
-        own.truncate(EXPIRIES_PER_CALL_MAX);
+        due.own_left = own.len() > most;
+        own.truncate(most);
         due.own_to = own.last().copied().unwrap_or_default();
         for (_, seq) in own {
             match self.ledger.has(seq.into()) {
@@ -288,28 +341,35 @@ impl Sale {
         }
     }
 
-    /// Lets further due holds expire, the earliest first, until there is `enough`: those of others
-    /// than `user`, whose own have gone before, and those of their own that were too many.
+    /// Lets further due holds expire, the earliest first, until there is `enough`, at most `most`:
+    /// those of others than `user`, whose own have gone before, and those of their own that were
+    /// too many. Answers whether that bound stopped it: it is not enough, and more are due.
     #[inline]
     pub(crate) fn expire_until(
         &self,
         ledger: &Ledger,
         due: &mut DueHolds<'_, '_>,
         user: &[u8],
+        most: u32,
         t: u64,
         mut enough: impl FnMut(&DueHolds<'_, '_>) -> bool,
-    ) {
+    ) -> bool {
         if !ledger.holds().are_due(t) {
-            return;
+            return false;
         }
+        let bound = due.seqs.len() + most as usize;
         for (_, seq) in ledger.holds().due(t) {
             if enough(due) {
                 break;
             }
             let is_new = |grant: Grant<'_>| grant.user != user || due.leaves(&grant);
             if ledger.grant(seq.into()).is_some_and(is_new) {
+                if due.seqs.len() == bound {
+                    return true;
+                }
                 due.add(ledger, seq);
             }
         }
+        false
     }
 }

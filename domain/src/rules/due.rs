@@ -84,15 +84,21 @@ impl Sale {
         next.chain(self.next_service()).min()
     }
 
-    /// When the sweeper must look at this sale, if that is sooner than it was asked to before.
+    /// When the sweeper must look at this sale by the server's clock, which is `clock_ms` now, if
+    /// that is sooner than it was asked to before.
     #[inline]
-    pub fn next_look(&mut self) -> Option<u64> {
+    pub fn next_look(&mut self, clock_ms: u64) -> Option<u64> {
         // Of a sale that awaits pieces nothing happens; the last piece asks again.
         if self.awaits > 0 {
             return None;
         }
         let deadline = match self.extras.is_some() {
-            true => self.next_due()?,
+            // What is due by T is due now, also by a clock that has stepped back, or that is slower
+            // than the clock of the primary before.
+            true => match self.next_due()? {
+                due if due <= self.balances.t => due.min(clock_ms),
+                due => due,
+            },
             false => self.ledger.holds().next_deadline()?,
         };
         if self.look_at.is_some_and(|look_at| look_at <= deadline) {

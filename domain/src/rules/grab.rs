@@ -7,23 +7,24 @@ use crate::ledger::{Holding, Lookup, Places};
 use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, Place, State};
 use crate::request::{Amount, Grab, Now};
-use crate::rules::decide::{Decision, DueHolds};
+use crate::rules::decide::{Decision, DueHolds, Manner};
 use crate::rules::waitlist::Service;
 use crate::state::sale::Extras;
-use crate::waitlist::Waitlist;
+use crate::waitlist::{Waiter, Waitlist};
 use crate::Sale;
 
 /// A fence, as a late GRAB finds it: cancelled before it was granted.
 const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// What else is to happen with a grant that is made while others wait.
+/// What else is to happen with a grant that is made in a sale with a waiting list.
 struct Behind {
     /// Units of the grant.
     qty: u64,
     /// Before it: an entry of the user's own that was over, a head that is passed.
     before: Vec<Effect<'static>>,
-    /// After it: what is done for those who wait.
-    after: Vec<Effect<'static>>,
+    /// After it: what is done for those who wait. `None` where nobody is in its way: then they are
+    /// served as by any other step.
+    after: Option<Vec<Effect<'static>>>,
 }
 
 impl Sale {
@@ -36,12 +37,11 @@ impl Sale {
         (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
     }
 
-    /// Judges a GRAB; `wait` is until when the user would wait for what is not there, if they
-    /// would.
+    /// Judges a GRAB.
     pub(crate) fn decide_grab<'a>(
         &self,
         grab: &Grab<'a>,
-        wait: Option<u64>,
+        manner: Manner,
         now: &Now,
     ) -> Decision<'a> {
         let t = self.time(now);
@@ -50,7 +50,7 @@ impl Sale {
             return Decision::misuse(Misuse::DrawTakesNoAmount);
         }
         let user = self.ledger.find(grab.user);
-        let mut due = self.own_due(grab.user, &user, t);
+        let mut due = self.own_due(grab.user, &user, manner, t);
         if due.own_left && self.terms.limits_users() {
             return self.change_after(&due, Outcome::ManyOwnEnding, [], None, now);
         }
@@ -59,14 +59,15 @@ impl Sale {
         let mut behind = None;
         let judged = match replay {
             Some(outcome) => Err(outcome),
-            None => self.judge_grab(grab, &user, &mut due, &mut behind, t),
+            None => self.judge_grab(grab, &user, manner, &mut due, &mut behind, t),
         };
-        let qty = match (judged, wait) {
+        let qty = match (judged, manner) {
             (Ok(qty), _) => qty,
             (Err(Outcome::Misuse(misuse)), _) => return Decision::misuse(misuse),
-            (Err(outcome @ (Outcome::SoldOut { .. } | Outcome::Short { .. })), Some(until))
-                if self.takes_waiters() =>
-            {
+            (
+                Err(outcome @ (Outcome::SoldOut { .. } | Outcome::Short { .. })),
+                Manner::OrWait { until },
+            ) if self.takes_waiters() => {
                 return self.decide_join(grab, until, &due, outcome, now);
             }
             (Err(outcome), _) => return self.change_after(&due, outcome, [], None, now),
@@ -93,9 +94,12 @@ impl Sale {
             }
             None => self.change_after(&due, outcome, Some(effect), Some(&places), now),
             Some(behind) => {
+                let effects = behind.before.into_iter().chain([effect]);
+                let Some(after) = behind.after else {
+                    return self.change_after(&due, outcome, effects, Some(&places), now);
+                };
                 let mut changes = due.changes();
-                let effects = behind.before.into_iter().chain([effect]).chain(behind.after);
-                changes.extend(effects.map(Change::untimed));
+                changes.extend(effects.chain(after).map(Change::untimed));
                 self.planned(outcome, changes, Some(&places), now)
             }
         }
@@ -106,6 +110,7 @@ impl Sale {
         &self,
         grab: &Grab<'a>,
         found: &Lookup,
+        manner: Manner,
         due: &mut DueHolds<'_, 'a>,
         behind: &mut Option<Box<Behind>>,
         t: u64,
@@ -136,25 +141,16 @@ impl Sale {
         }
         let qty = match (others, &self.terms.draw) {
             (Some(list), _) => behind.insert(self.judge_behind(list, grab, wanted, due, t)?).qty,
-            (None, Some(draw)) => self.judge_draw(draw, grab.user, due, t)?,
-            (None, None) => {
-                if due.balances.available < wanted {
-                    let is_enough = |due: &DueHolds<'_, '_>| due.balances.available >= wanted;
-                    self.expire_until(&self.ledger, due, grab.user, t, is_enough);
-                }
-                let available = due.balances.available;
-                match grab.amount {
-                    _ if available == 0 => {
-                        return Err(Outcome::SoldOut { held: due.balances.may_come_back() });
-                    }
-                    Amount::UpTo(_) => wanted.min(available),
-                    _ if wanted > available => return Err(Outcome::Short { available }),
-                    _ => wanted,
-                }
-            }
+            (None, Some(draw)) => self.judge_draw(draw, grab.user, manner, due, t)?,
+            (None, None) if due.balances.available >= wanted => wanted,
+            (None, None) => self.judge_shortage(grab, wanted, manner, due, t)?,
         };
         if self.balances.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
+        }
+        if self.extras.is_some() && behind.is_none() {
+            let before: Vec<_> = self.drop_gone(grab.user, t).into_iter().collect();
+            *behind = (!before.is_empty()).then(|| Box::new(Behind { qty, before, after: None }));
         }
         Ok(qty)
     }
@@ -175,7 +171,34 @@ impl Sale {
         if self.judge_admission(extras, user)? {
             due.admits = Some(user);
         }
-        Ok(self.waiters())
+        Ok(self.in_the_way(t))
+    }
+
+    /// How many units are there once due holds of others have made room, or what refuses the grab:
+    /// fewer than `wanted` are available.
+    #[inline]
+    fn judge_shortage(
+        &self,
+        grab: &Grab<'_>,
+        wanted: u64,
+        manner: Manner,
+        due: &mut DueHolds<'_, '_>,
+        t: u64,
+    ) -> Result<u64, Outcome> {
+        let takes_less = matches!(grab.amount, Amount::UpTo(_));
+        // More than there can be is known at once.
+        let can_be = takes_less || wanted <= due.balances.available + due.balances.held;
+        let most = manner.expiries().others;
+        let is_enough = |due: &DueHolds<'_, '_>| due.balances.available >= wanted;
+        let is_bounded =
+            can_be && self.expire_until(&self.ledger, due, grab.user, most, t, is_enough);
+        match due.balances.available {
+            available if available >= wanted => Ok(wanted),
+            available if takes_less && available > 0 => Ok(available),
+            _ if is_bounded => Err(Outcome::ManyEnding),
+            0 => Err(Outcome::SoldOut { held: due.balances.may_come_back() }),
+            available => Err(Outcome::Short { available }),
+        }
     }
 
     /// The amount that the sale draws for this grab, or what refuses it.
@@ -183,17 +206,23 @@ impl Sale {
         &self,
         draw: &Draw,
         user: &[u8],
+        manner: Manner,
         due: &mut DueHolds<'_, '_>,
         t: u64,
     ) -> Result<u64, Outcome> {
         let dice = Dice::new(&self.secret, self.balances.grants + 1);
-        self.expire_until(&self.ledger, due, user, t, |due| draw.is_covered(&due.balances, &dice));
+        let most = manner.expiries().others;
+        let is_enough = |due: &DueHolds<'_, '_>| draw.is_covered(&due.balances, &dice);
+        let is_bounded = self.expire_until(&self.ledger, due, user, most, t, is_enough);
         // What comes back goes to the end of a list: it is the first only if nothing is before it.
         let returned = || due.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
         let first = self.amounts().and_then(Amounts::first);
         let first = first.or_else(|| returned().map(|grant| grant.qty));
-        let held = due.balances.held;
-        draw.amount(&due.balances, first, &dice).ok_or(Outcome::SoldOut { held })
+        let refusal = match is_bounded {
+            true => Outcome::ManyEnding,
+            false => Outcome::SoldOut { held: due.balances.held },
+        };
+        draw.amount(&due.balances, first, &dice).ok_or(refusal)
     }
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
@@ -248,9 +277,16 @@ impl Sale {
         self.waitlist().map_or(nowhere, |list| list.place(ticket, None))
     }
 
-    /// The place of a user who waits, as it is stored.
-    pub fn place(&self, user: &[u8]) -> Option<Place> {
-        self.waiters()?.place_of(user)
+    /// The place of a user who waits; none once their entry is judged as gone.
+    pub fn place(&self, user: &[u8], now: &Now) -> Option<Place> {
+        let (waiter, place) = self.waiters()?.place_of(user)?;
+        self.drop_reason(&waiter, self.time(now)).is_none().then_some(place)
+    }
+
+    /// Takes the entry of this user off the list if it is judged as gone at `t`.
+    fn drop_gone(&self, user: &[u8], t: u64) -> Option<Effect<'static>> {
+        let (waiter, reason) = self.gone_at(user, t)?;
+        Some(Effect::Drop { ticket: waiter.ticket, reason })
     }
 
     /// Judges a grab as an entry behind all that wait: granted only if such an entry would be
@@ -266,7 +302,7 @@ impl Sale {
         let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
         let mut service = Service::new(self, list, t, *due.balances);
         let mut before = Vec::new();
-        if let Some((ticket, reason)) = self.gone_at(grab.user, t) {
+        if let Some((Waiter { ticket, .. }, reason)) = self.gone_at(grab.user, t) {
             service.off.insert(ticket);
             before.push(Effect::Drop { ticket, reason });
         }
@@ -287,7 +323,7 @@ impl Sale {
             }
             before.push(Effect::Pass { ticket: head.ticket });
         }
-        Ok(Box::new(Behind { qty, before, after: service.effects }))
+        Ok(Box::new(Behind { qty, before, after: Some(service.effects) }))
     }
 
     /// Whether a GRAB with WAIT is more than one without.
@@ -319,14 +355,13 @@ impl Sale {
         if qty > due.balances.supply {
             return refuse(Outcome::Short { available: due.balances.available });
         }
-        let gone = self.gone_at(grab.user, t);
-        let max = self.terms.waitlist.map_or(0, |terms| terms.max);
-        if list.len() - u64::from(gone.is_some()) >= max || !list.has_room() {
+        let gone = self.gone_at(grab.user, t).map(|(waiter, _)| waiter);
+        if self.is_full(list, gone.as_ref(), t) {
             return refuse(Outcome::Busy);
         }
         let ticket = list.totals.last_ticket + 1;
-        let place = list.place(ticket, gone.and_then(|(gone, _)| list.get(gone)));
-        let dropped = gone.map(|(ticket, reason)| Effect::Drop { ticket, reason });
+        let place = list.place(ticket, gone);
+        let dropped = self.drop_gone(grab.user, t);
         let joins = Effect::Wait(Joining { ticket, user: grab.user, req, qty, until });
         let effects = dropped.into_iter().chain([joins]);
         self.change_after(due, Outcome::Waiting(place), effects, None, now)

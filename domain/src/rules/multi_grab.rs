@@ -7,8 +7,8 @@
 use crate::codec::effect::{Change, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
 use crate::plan::Plan;
-use crate::request::{Grab, Now, Request};
-use crate::rules::decide::Decision;
+use crate::request::{Grab, Now};
+use crate::rules::decide::{Decision, Expiries, Manner};
 use crate::Sale;
 
 /// What a GRAB of many sales came to.
@@ -52,7 +52,12 @@ pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDec
         let (outcome, decisions) = (MultiOutcome::Misuse(Misuse::WrongPart), Vec::new());
         return MultiDecision { outcome, decisions };
     }
-    let judge = |(sale, grab): &(&Sale, Grab<'a>)| sale.decide(&Request::Grab(*grab), now);
+    let mut left = Expiries::OF_A_CALL;
+    let judge = |(sale, grab): &(&Sale, Grab<'a>)| {
+        let decision = sale.decide_among(grab, left, now);
+        left.spend(sale, grab.user, decision.changes());
+        decision
+    };
     let mut decisions: Vec<Decision<'a>> = parts.iter().map(judge).collect();
     let begins_round = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;
     if decisions.iter().any(begins_round) {
@@ -112,7 +117,30 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
     MultiOutcome::Granted(granted)
 }
 
+impl Expiries {
+    /// What is left of them after the holds that `changes` let expire.
+    fn spend(&mut self, sale: &Sale, user: &[u8], changes: &[Change<'_>]) {
+        let seqs = changes.iter().flat_map(|change| match &change.effect {
+            Effect::Expire(seqs) => &seqs[..],
+            _ => &[],
+        });
+        for grant in seqs.filter_map(|seq| sale.stored_grant(*seq)) {
+            let left = if grant.user == user { &mut self.own } else { &mut self.others };
+            *left = left.saturating_sub(1);
+        }
+    }
+}
+
 impl Sale {
+    /// Judges its part of an MGRAB, whose user is at home here.
+    fn decide_among<'a>(&self, grab: &Grab<'a>, left: Expiries, now: &Now) -> Decision<'a> {
+        if self.awaits > 0 {
+            return Decision::misuse(Misuse::Incomplete);
+        }
+        let begins = self.decide_round(now);
+        begins.unwrap_or_else(|| self.decide_grab(grab, Manner::AmongMany(left), now))
+    }
+
     /// Whether the request waits here: one that others know can't.
     fn waits_for(&self, grab: &Grab<'_>, now: &Now) -> bool {
         let waiter = self.waiting_at(grab.user, self.time(now));

@@ -104,8 +104,10 @@ impl Sale {
         if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
             return self.decide_reimport(&grant, import, now);
         }
+        let t = self.time(now);
         let waiter = self.waiter_of(import.user, import.req);
-        if waiter.is_some_and(|waiter| waiter.qty != import.qty) {
+        let gone = waiter.and_then(|waiter| Some((waiter.ticket, self.drop_reason(&waiter, t)?)));
+        if gone.is_none() && waiter.is_some_and(|waiter| waiter.qty != import.qty) {
             return Decision::misuse(Misuse::ReqMismatch);
         }
         let balances = &self.balances;
@@ -116,14 +118,15 @@ impl Sale {
             return Decision::misuse(Misuse::GrantsFull);
         }
         let Import { user, qty, req, at, .. } = *import;
-        let at = at.unwrap_or_else(|| self.time(now));
+        let at = at.unwrap_or(t);
         let (seq, state) = (balances.grants + 1, State::Sold);
         let grant = GrantView { seq, qty, state, deadline: 0 };
         let available = balances.available.saturating_sub(qty);
         let places = Some(Places { user: found, req: Some(known) });
-        let effect = Some(Effect::Import(Importing { user, req, qty, at }));
+        let dropped = gone.map(|(ticket, reason)| Effect::Drop { ticket, reason });
+        let effects = dropped.into_iter().chain([Effect::Import(Importing { user, req, qty, at })]);
         let outcome = Outcome::Granted { grant, available };
-        self.change_after(&self.none_due(), outcome, effect, places.as_ref(), now)
+        self.change_after(&self.none_due(), outcome, effects, places.as_ref(), now)
     }
 
     /// Whether units for an import are there or may be promised beyond the supply.
@@ -195,7 +198,7 @@ impl Sale {
         let units = match send.total.checked_sub(sent) {
             Some(units) if send.owed => units,
             // While anybody waits here, what is here is theirs.
-            Some(_) if self.waiters().is_some() => 0,
+            Some(_) if self.does_anybody_wait(self.time(now)) => 0,
             Some(units) => units.min(available),
             None => 0,
         };

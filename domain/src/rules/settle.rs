@@ -2,17 +2,16 @@
 
 use crate::codec::effect::Effect;
 use crate::ledger::{Grant, Ledger, Lookup};
-use crate::model::limits::EXPIRIES_PER_CALL_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::request::{Deed, Now, Settle, Which};
-use crate::rules::decide::{Decision, DueHolds};
+use crate::rules::decide::{Decision, DueHolds, Expiries, Manner};
 use crate::Sale;
 
 impl Sale {
     pub(crate) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let found = self.ledger.find(settle.user);
-        let mut due = self.own_due(settle.user, &found, t);
+        let mut due = self.own_due(settle.user, &found, Manner::Alone, t);
         let grant = match self.which(settle, &found) {
             Ok(Some(grant)) => grant,
             Ok(None) => return self.decide_unknown(settle, &due, now),
@@ -94,15 +93,13 @@ impl Sale {
         let holding = due.left_of(round.ledger.holding(&found), round.ledger);
         let allowance = self.allowance(&holding);
         let mut free = Free::new(self, round.ledger, qty);
-        let permitted = allowance.is_none_or(|allowance| qty <= allowance);
-        if permitted {
-            let most = due.seqs.len() + free.expiries_max();
-            self.expire_until(round.ledger, due, grant.user, t, |due| {
-                free.is_free(due) || due.seqs.len() >= most
-            });
-            if due.seqs.len() >= most && !free.is_free(due) {
-                return self.change_after(due, Outcome::ManyEnding, [], None, now);
-            }
+        // More than there can be is refused at once.
+        let permitted = allowance.is_none_or(|allowance| qty <= allowance)
+            && qty <= due.balances.available + due.balances.held;
+        let most = Expiries::OF_A_CALL.others;
+        let is_free = |due: &DueHolds<'_, '_>| free.is_free(due);
+        if permitted && self.expire_until(round.ledger, due, grant.user, most, t, is_free) {
+            return self.change_after(due, Outcome::ManyEnding, [], None, now);
         }
         let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
         let (effect, state) = match permitted && free.is_free(due) {
@@ -137,15 +134,6 @@ impl Free<'_> {
     fn new<'s>(sale: &'s Sale, ledger: &'s Ledger, qty: u64) -> Free<'s> {
         let is_listed = sale.amounts().is_none_or(|amounts| amounts.contains(qty));
         Free { sale, ledger, qty, seen: 0, is_listed }
-    }
-
-    /// How many holds of others may expire for it. Units add up to what is asked for, but among
-    /// drawn amounts none may be the one that is missing.
-    fn expiries_max(&self) -> usize {
-        match self.sale.balances.packets {
-            Some(_) => EXPIRIES_PER_CALL_MAX,
-            None => usize::MAX / 2,
-        }
     }
 
     fn is_free(&mut self, due: &DueHolds<'_, '_>) -> bool {

@@ -19,6 +19,9 @@ use crate::request::Now;
 use crate::waitlist::{Reason, Waiter, Waitlist};
 use crate::Sale;
 
+/// So many entries that are over stand in nobody's way, though nothing has dropped them yet.
+const GONE_AT_ONCE: u64 = OFFERS_PER_STEP_MAX as u64 + 1;
+
 /// What a step makes for those who wait, worked out one by one on a copy of the numbers.
 pub(crate) struct Service<'s> {
     sale: &'s Sale,
@@ -64,8 +67,7 @@ enum Served {
 impl Sale {
     /// Whether an entry is judged as gone at `t`.
     pub(crate) fn drop_reason(&self, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
-        let close_at = self.terms.close_at;
-        match (close_at != 0 && close_at <= t, waiter.until != 0 && waiter.until <= t) {
+        match (self.is_closed(t), waiter.until != 0 && waiter.until <= t) {
             (true, _) => Some(Reason::Closed),
             (_, true) => Some(Reason::Until),
             _ => None,
@@ -79,9 +81,34 @@ impl Sale {
     }
 
     /// The entry of this user that is judged as gone at `t`, and why.
-    pub(crate) fn gone_at(&self, user: &[u8], t: u64) -> Option<(u64, Reason)> {
+    pub(crate) fn gone_at(&self, user: &[u8], t: u64) -> Option<(Waiter<'_>, Reason)> {
         let waiter = self.waiters()?.find(user)?;
-        Some((waiter.ticket, self.drop_reason(&waiter, t)?))
+        let reason = self.drop_reason(&waiter, t)?;
+        Some((waiter, reason))
+    }
+
+    /// Whether anybody waits whose entry is not judged as gone at `t`.
+    pub(crate) fn does_anybody_wait(&self, t: u64) -> bool {
+        self.waiters().is_some_and(|list| !self.is_closed(t) && !list.are_all_over(t))
+    }
+
+    /// The waiting list as a GRAB meets it while the sale is open, if anybody on it is in its way.
+    /// Entries whose time is over are not, as far as one step could drop them.
+    pub(crate) fn in_the_way(&self, t: u64) -> Option<&Waitlist> {
+        self.waiters().filter(|list| !list.are_all_over(t) || list.len() > GONE_AT_ONCE)
+    }
+
+    /// Whether the list takes no more entries at `t`. The entry of this user makes room if it is
+    /// gone, and so do others that are, as far as one step could drop them.
+    pub(super) fn is_full(&self, list: &Waitlist, gone: Option<&Waiter<'_>>, t: u64) -> bool {
+        let max = self.terms.waitlist.map_or(0, |terms| terms.max);
+        let over = list.count_over(t, GONE_AT_ONCE);
+        let over = over.max(u64::from(gone.is_some()));
+        list.len() - over >= max || !list.has_room()
+    }
+
+    fn is_closed(&self, t: u64) -> bool {
+        self.terms.close_at != 0 && self.terms.close_at <= t
     }
 
     /// The changes with what they make possible for those who wait, made last in the step.
@@ -319,7 +346,7 @@ impl<'s> Service<'s> {
 
     /// Drops entries that are over, up to the bound of a step.
     fn drop_over(&mut self) {
-        let is_closed = self.sale.terms.close_at != 0 && self.sale.terms.close_at <= self.t;
+        let is_closed = self.sale.is_closed(self.t);
         let mut from = 0;
         while self.made < OFFERS_PER_STEP_MAX {
             let next = match is_closed {

@@ -190,9 +190,9 @@ fn what_is_due_next() {
             (sale.next_deadline(), sale.next_due(), sale.holds_len()),
             (None, Some(1000), 0)
         );
-        assert_eq!((sale.next_look(), sale.next_look()), (Some(1000), None));
+        assert_eq!((sale.next_look(1), sale.next_look(1)), (Some(1000), None));
         sale.forget_look();
-        assert_eq!(sale.next_look(), Some(1000));
+        assert_eq!(sale.next_look(1), Some(1000));
         grab(&mut sale, 2, 1, 700);
         grab(&mut sale, 1, 1, 1100);
         // Held until 2200 twice in the round before, and until 2600 in this one.
@@ -200,10 +200,10 @@ fn what_is_due_next() {
         assert_eq!(sale.next_round_at(&at(1100)), next);
         assert_eq!(sale.next_due(), Some(next.unwrap_or(2200)));
         sale.look_at = Some(2200);
-        assert_eq!(sale.next_look(), next);
+        assert_eq!(sale.next_look(1), next);
         sale.awaits = 1;
         sale.forget_look();
-        assert_eq!((sale.next_look(), sale.is_whole()), (None, false));
+        assert_eq!((sale.next_look(1), sale.is_whole()), (None, false));
     }
     // The clock says which round is next, also where nobody has begun this one.
     let sale = created(&init(9, holding(0)), 1);
@@ -213,11 +213,11 @@ fn what_is_due_next() {
     );
     let mut plain = created(&init(9, Terms { hold_ms: 50, ..Terms::default() }), 1);
     assert_eq!(
-        (plain.next_look(), plain.next_round_at(&at(1)), plain.next_due()),
+        (plain.next_look(1), plain.next_round_at(&at(1)), plain.next_due()),
         (None, None, None)
     );
     grab(&mut plain, 1, 1, 7);
-    assert_eq!((plain.next_look(), plain.next_due()), (Some(57), Some(57)));
+    assert_eq!((plain.next_look(1), plain.next_due()), (Some(57), Some(57)));
 }
 
 /// Grants are found in the round that has them, and pages go on where one ends.

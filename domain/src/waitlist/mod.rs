@@ -211,10 +211,10 @@ impl Waitlist {
         place(ticket, &self.queue.find(ticket), gone)
     }
 
-    /// The same of this user's entry.
-    pub fn place_of(&self, user: &[u8]) -> Option<Place> {
+    /// The same of this user's entry, and that.
+    pub fn place_of(&self, user: &[u8]) -> Option<(Waiter<'_>, Place)> {
         let found = self.found(user)?;
-        found.waiter.map(|waiter| place(waiter.ticket, &found, None))
+        found.waiter.map(|waiter| (waiter, place(waiter.ticket, &found, None)))
     }
 
     /// The entry of this user and what is before it, on one way down.
@@ -248,6 +248,22 @@ impl Waitlist {
     /// The first entry of `from` or later whose UNTIL has come at `t`.
     pub(crate) fn first_over(&self, t: u64, from: u64) -> Option<Waiter<'_>> {
         self.queue.first_over(t, from)
+    }
+
+    /// Whether the UNTIL of every entry has come at `t`.
+    pub(crate) fn are_all_over(&self, t: u64) -> bool {
+        self.queue.root.sum.last_ends <= t
+    }
+
+    /// How many entries have an UNTIL that has come at `t`, counted up to `most`.
+    pub(crate) fn count_over(&self, t: u64, most: u64) -> u64 {
+        let mut from = 0;
+        let over = core::iter::from_fn(|| {
+            let waiter = self.first_over(t, from)?;
+            from = waiter.ticket + 1;
+            Some(waiter)
+        });
+        over.take(most as usize).count() as u64
     }
 
     /// The earliest UNTIL.

@@ -27,16 +27,18 @@ pub struct Sum {
     pub least: u64,
     /// The earliest end; the largest number when none has one.
     pub ends: u64,
+    /// The latest end; the largest number when one has none.
+    pub last_ends: u64,
     /// Entries.
     pub entries: u32,
 }
 
 impl Sum {
-    const NONE: Sum = Sum { units: 0, least: u64::MAX, ends: u64::MAX, entries: 0 };
+    const NONE: Sum = Sum { units: 0, least: u64::MAX, ends: u64::MAX, last_ends: 0, entries: 0 };
 
     fn of(waiter: &Waiter<'_>) -> Sum {
         let ends = if waiter.until == 0 { u64::MAX } else { waiter.until };
-        Sum { units: waiter.qty, least: waiter.qty, ends, entries: 1 }
+        Sum { units: waiter.qty, least: waiter.qty, ends, last_ends: ends, entries: 1 }
     }
 
     fn with(self, other: Sum) -> Sum {
@@ -44,6 +46,7 @@ impl Sum {
             units: self.units.saturating_add(other.units),
             least: self.least.min(other.least),
             ends: self.ends.min(other.ends),
+            last_ends: self.last_ends.max(other.last_ends),
             entries: self.entries + other.entries,
         }
     }

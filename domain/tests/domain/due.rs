@@ -57,9 +57,9 @@ fn what_is_due_next_in_a_sale_that_repeats() {
         assert_eq!(sale.next_due(), due(1000));
         // The sweeper is asked once for the same moment.
         sale.forget_look();
-        assert_eq!((sale.next_look(), sale.next_look()), (due(1000), None));
+        assert_eq!((sale.next_look(START), sale.next_look(START)), (due(1000), None));
         sale.forget_look();
-        assert_eq!(sale.next_look(), due(1000));
+        assert_eq!(sale.next_look(START), due(1000));
         grab(&mut sale, 2, 700);
         grab(&mut sale, 1, 1100);
         // Two of the round before until 2200, one of this round until 2600.
@@ -79,11 +79,11 @@ fn when_the_next_round_opens() {
     let mut plain = opened(9, Rules { hold_ms: 50, ..Rules::default() });
     plain.forget_look();
     assert_eq!(
-        (plain.next_round_at(&at(START)), plain.next_due(), plain.next_look()),
+        (plain.next_round_at(&at(START)), plain.next_due(), plain.next_look(START)),
         (None, None, None)
     );
     grab(&mut plain, 1, 7);
-    assert_eq!((plain.next_due(), plain.next_look()), (Some(START + 57), Some(START + 57)));
+    assert_eq!((plain.next_due(), plain.next_look(START)), (Some(START + 57), Some(START + 57)));
     assert_eq!((plain.holds_len(), plain.round_totals().count()), (1, 0));
 }
 

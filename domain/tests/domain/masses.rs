@@ -8,10 +8,11 @@ use seckill_domain::draw::Draw;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
+use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::outcome::{GrantView, Outcome, State};
 use seckill_domain::plan::Position;
 use seckill_domain::request::{
-    Amount, Deed, Grab, Init, ListChange, Now, Request, Settle, Terms, Which,
+    Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Terms, Which,
 };
 use seckill_domain::Sale;
 
@@ -112,17 +113,165 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
 fn a_grab_lets_no_more_holds_expire_than_it_needs() {
     const COUNT: u64 = 10_000;
     let (mut sale, mut replica) = all_held(COUNT);
-    for (qty, lapsed) in [(1, 1), (7, 8), (2500, 2508)] {
+    let mut grab = |qty| {
         let outcome = ask(&mut sale, &mut replica, &grab(b"late", qty), START + HOLD);
+        let numbers = (sale.balances().available, sale.tallies().expired);
+        (outcome, numbers)
+    };
+    for (qty, lapsed) in [(1, 1), (7, 8), (1000, 1008)] {
+        let (outcome, numbers) = grab(qty);
         assert!(matches!(outcome, Outcome::Granted { available: 0, .. }), "{outcome:?}");
-        assert_eq!(sale.tallies().expired, lapsed);
+        assert_eq!(numbers, (0, lapsed));
     }
-    // More than there ever will be: all that is due goes, and it is too few.
-    let outcome = ask(&mut sale, &mut replica, &grab(b"late", COUNT), START + HOLD);
-    assert_eq!(outcome, Outcome::Short { available: COUNT - 2508 });
-    assert_eq!(sale.tallies().expired, COUNT);
+    // More than there can be: known at once.
+    assert_eq!(grab(COUNT + 1), (Outcome::SoldOut { held: COUNT }, (0, 1008)));
+    // A part of what it needs, then another, then the rest.
+    assert_eq!(grab(2500), (Outcome::ManyEnding, (1000, 2008)));
+    assert_eq!(grab(COUNT + 1), (Outcome::Short { available: 1000 }, (1000, 2008)));
+    assert_eq!(grab(2500), (Outcome::ManyEnding, (2000, 3008)));
+    let (outcome, numbers) = grab(2500);
+    assert!(matches!(outcome, Outcome::Granted { available: 0, .. }), "{outcome:?}");
+    assert_eq!(numbers, (0, 3508));
     assert_eq!(sale.audit().differences, []);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+}
+
+/// Who takes less than they ask for gets what there is once a part of the holds has expired.
+#[test]
+fn a_grab_that_takes_less_takes_what_a_part_of_the_holds_frees() {
+    const COUNT: u64 = 3000;
+    let (mut sale, mut replica) = all_held(COUNT);
+    let up_to = |qty| Request::Grab(Grab { user: b"late", amount: Amount::UpTo(qty), req: None });
+    let mut ask = |request: &Request<'_>| {
+        let outcome = ask(&mut sale, &mut replica, request, START + HOLD);
+        (outcome, sale.tallies().expired)
+    };
+    let granted = |(outcome, expired)| match outcome {
+        Outcome::Granted { grant, .. } => (grant.qty, expired),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(granted(ask(&up_to(9000))), (1000, 1000));
+    // What comes back pays for what was promised beyond the supply first.
+    let import = |req: &'static [u8], qty| {
+        Request::Import(Import { user: b"paid", qty, req, at: None, no_deficit: false })
+    };
+    assert!(matches!(ask(&import(b"r", 1500)).0, Outcome::Granted { .. }));
+    assert_eq!(ask(&up_to(9000)), (Outcome::ManyEnding, 2000));
+    assert_eq!(granted(ask(&up_to(9000))), (500, 3000));
+    // Nothing is due any more: no part, but all.
+    assert_eq!(ask(&up_to(9000)), (Outcome::SoldOut { held: 1500 }, 3000));
+    assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
+    assert_eq!(sale.audit().differences, []);
+}
+
+/// The same of an amount that the sale draws.
+#[test]
+fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
+    let drawing = oracle::Drawing::Uniform { low: 1, high: 2000 };
+    let rules = Rules { grabs: 0, hold_ms: HOLD, drawing, ..Rules::default() };
+    let mut world = World::open(4000, rules, START, RUN).unwrap().unwrap();
+    let import = |number: u64| Op::Import {
+        user: b"paid".to_vec(),
+        qty: 1999,
+        req: number.to_be_bytes().to_vec(),
+        at: None,
+        no_deficit: false,
+    };
+    (0..2).for_each(|number| world.step(&import(number)).unwrap());
+    let grab = || Op::Grab { user: b"u".to_vec(), ask: Ask::Unsaid, req: None };
+    // Two units are left; then those of holds, one at a time.
+    while world.sale.balances().held < 2 {
+        world.step(&grab()).unwrap();
+    }
+    for number in 0..1200u64 {
+        let (delta, req) = (1, number.to_be_bytes().to_vec());
+        world.step(&Op::Restock { delta, req }).unwrap();
+        world.step(&grab()).unwrap();
+    }
+    world.step(&Op::Wait(HOLD as i64)).unwrap();
+    let before = world.sale.tallies().expired;
+    let other = Op::Grab { user: b"v".to_vec(), ask: Ask::Unsaid, req: None };
+    world.step(&import(2)).unwrap();
+    world.step(&other).unwrap();
+    assert_eq!(world.sale.tallies().expired - before, 1000);
+    // All of it was owed.
+    let balances = world.sale.balances();
+    assert!(balances.available == 0 && balances.deficit > 0, "{balances:?}");
+    world.step(&other).unwrap();
+    assert!(world.sale.tallies().expired - before < 2000);
+}
+
+/// An MGRAB writes no more expiries than a GRAB, over all its sales: of others and of the user's
+/// own.
+#[test]
+fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
+    let (sale, _) = all_held(1500);
+    let now = Now { clock_ms: START + HOLD, run: RUN };
+    let mut sales = [sale.clone(), sale.clone(), sale];
+    let mut run = |user: &[u8], quantities: [u64; 3]| {
+        let grab = |qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
+        let parts: Vec<_> = sales.iter().zip(quantities.map(grab)).collect();
+        let decided = decide_multi_grab(&parts, &now);
+        sales.iter_mut().zip(&decided.decisions).for_each(|(sale, it)| commit(sale, it));
+        (decided.outcome, [0, 1, 2].map(|place: usize| sales[place].tallies().expired))
+    };
+    let refused = |index, outcome| MultiOutcome::Refused { index, outcome };
+    let many = Outcome::ManyEnding;
+    assert_eq!(run(b"late", [900, 200, 1]), (refused(1, many), [900, 100, 0]));
+    assert_eq!(run(b"late", [900, 200, 1501]).1, [900, 200, 0]);
+    assert_eq!(run(b"late", [1400, 600, 200]), (refused(2, many), [1400, 600, 100]));
+    let (outcome, expired) = run(b"late", [1400, 600, 200]);
+    assert!(matches!(outcome, MultiOutcome::Granted(_)), "{outcome:?}");
+    assert_eq!(expired, [1400, 600, 200]);
+
+    let (terms, own) = (Rules { limit: 9000, hold_ms: HOLD, ..Rules::default() }, grab(b"u", 1));
+    let sale = World::open(9000, terms, START, RUN).unwrap().unwrap().sale;
+    let (mut replica, mut sale) = (sale.clone(), sale);
+    (0..700).for_each(|_| _ = ask(&mut sale, &mut replica, &own, START));
+    sales = [sale.clone(), sale.clone(), sale];
+    let mut run = |user: &[u8], quantities: [u64; 3]| {
+        let grab = |qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
+        let parts: Vec<_> = sales.iter().zip(quantities.map(grab)).collect();
+        let decided = decide_multi_grab(&parts, &now);
+        sales.iter_mut().zip(&decided.decisions).for_each(|(sale, it)| commit(sale, it));
+        (decided.outcome, [0, 1, 2].map(|place: usize| sales[place].tallies().expired))
+    };
+    assert_eq!(run(b"u", [1; 3]), (refused(1, Outcome::ManyOwnEnding), [700, 300, 0]));
+    assert_eq!(run(b"u", [1; 3]), (refused(2, Outcome::ManyOwnEnding), [700, 700, 600]));
+    assert!(matches!(run(b"u", [1; 3]).0, MultiOutcome::Granted(_)));
+}
+
+/// Units add up to what a late payment asks for: it waits for them too. What there can't be is
+/// refused at once, for good.
+#[test]
+fn a_late_payment_of_many_units_lets_a_part_of_the_holds_expire() {
+    for (withdrawn, answers) in [(0, 3), (1, 1)] {
+        let mut sale = opened(2500);
+        let mut replica = sale.clone();
+        let mut run = |request: &Request<'_>, clock_ms| {
+            let outcome = ask(&mut sale, &mut replica, request, clock_ms);
+            (outcome, sale.tallies().expired)
+        };
+        run(&grab(b"user:0", 2500), START);
+        for number in 0..2500u64 {
+            run(&grab(&number.to_be_bytes(), 1), START + HOLD);
+        }
+        let units = Request::Restock(Restock { delta: -withdrawn, req: b"r" });
+        let cancels = Settle { user: &[0; 8], which: Which::Only, deed: Deed::Cancel };
+        if withdrawn > 0 {
+            run(&Request::Settle(cancels), START + HOLD);
+            run(&units, START + HOLD);
+        }
+        let mut expired = 1;
+        for _ in 1..answers {
+            expired += 1000;
+            assert_eq!(run(&late_payment(), START + 2 * HOLD), (Outcome::ManyEnding, expired));
+        }
+        let state = if withdrawn == 0 { State::Sold } else { State::Expired };
+        let stands = Outcome::Stands(GrantView { seq: 1, qty: 2500, state, deadline: 0 });
+        let expired = if withdrawn == 0 { 2501 } else { 1 };
+        assert_eq!(run(&late_payment(), START + 2 * HOLD), (stands, expired));
+    }
 }
 
 /// EXTEND and CONFIRM leave nothing behind that grows.

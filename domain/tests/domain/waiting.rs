@@ -1,11 +1,17 @@
 //! Who on the waiting list is served, dropped or left where they are, each rule by itself.
 
+use std::num::NonZeroU16;
+
 use seckill_domain::effect::{Change, Effect, Granting, Joining};
 use seckill_domain::limits::OFFERS_PER_STEP_MAX;
 use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
-use seckill_domain::outcome::{Misuse, Outcome, Place};
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
+use seckill_domain::parts::Split;
 use seckill_domain::record::{Asked, ReqTag};
-use seckill_domain::request::{Amount, Grab, Import, Request, Restock, Terms, TermsChange, Wait};
+use seckill_domain::request::{
+    Amount, Deed, Grab, Import, Receive, Request, Restock, Send, Settle, Terms, TermsChange, Wait,
+    Which,
+};
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 use seckill_oracle::sales::{self, created, run};
@@ -136,7 +142,7 @@ fn who_waits_is_on_the_list_once_and_for_one_order() {
 #[test]
 fn an_order_that_waits_is_none_for_several_sales() {
     let (waits, other) = (sold_out(1, unlimited()), created(9, unlimited()));
-    let Some(place) = waits.place(b"w") else { panic!("nobody waits") };
+    let Some(place) = waits.place(b"w", &sales::at(5)) else { panic!("nobody waits") };
     let refused = MultiOutcome::Refused { index: 0, outcome: Outcome::Waiting(place) };
     for (req, expected) in [
         (Some(&b"r"[..]), MultiOutcome::Misuse(Misuse::ReqMismatch)),
@@ -189,4 +195,163 @@ fn entries_that_are_over_are_dropped_in_parts() {
             assert_eq!((sale.list_totals(), waiting(&sale)), ((0, MANY - left), left));
         }
     }
+}
+
+/// While only entries are on the list that are over, it is as if nobody waited, before anything
+/// drops them: for another's GRAB, for a full list, for SEND, IMPORT and the user's own PLACE.
+#[test]
+fn entries_that_are_over_stand_in_nobodys_way() {
+    let ask = |user, qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
+    let wait = |user, until| Request::Wait(Wait { grab: ask(user, 1), until });
+    let over = || {
+        let waitlist = Some(WaitTerms { max: 2, ..LIST });
+        let mut sale = created(3, Terms { hold_ms: 50, waitlist, ..unlimited() });
+        run(&mut sale, &Request::Grab(ask(b"u", 2)), 2);
+        run(&mut sale, &Request::Grab(ask(b"t", 1)), 9);
+        for user in [b"w", b"x"] {
+            assert!(matches!(run(&mut sale, &wait(user, 40), 10), Outcome::Waiting(_)));
+        }
+        sale
+    };
+    let granted = |outcome: Outcome| match outcome {
+        Outcome::Granted { grant, available } => (grant.qty, available),
+        other => panic!("{other:?}"),
+    };
+    // Due holds of others make room for a GRAB, and who takes less takes what there is.
+    let mut sale = over();
+    assert_eq!(run(&mut sale, &wait(b"v", 0), 39), Outcome::Busy);
+    assert_eq!(run(&mut sale, &Request::Grab(ask(b"v", 1)), 52), {
+        let grant = GrantView { seq: 3, qty: 1, state: State::Held, deadline: 102 };
+        Outcome::Granted { grant, available: 1 }
+    });
+    assert_eq!((sale.tallies().expired, waiting(&sale)), (1, 0), "{:?}", sale.list_totals());
+    let up_to = Grab { amount: Amount::UpTo(9), ..ask(b"v", 1) };
+    let up_to = Request::Grab(Grab { req: None, ..up_to });
+    assert_eq!(granted(run(&mut over(), &up_to, 52)), (2, 0));
+    // Nothing is available and nothing is held: nothing will come back.
+    let mut sale = over();
+    for user in [&b"u"[..], b"t"] {
+        let deed = Deed::Confirm { reclaim: false };
+        let settle = Settle { user, which: Which::Only, deed };
+        run(&mut sale, &Request::Settle(settle), 11);
+    }
+    for (at, held) in [(39, 1), (40, 0)] {
+        let refused = run(&mut sale, &Request::Grab(ask(b"v", 1)), at);
+        assert_eq!(refused, Outcome::SoldOut { held });
+    }
+    // The list has room again, once as many as wait are over.
+    assert_eq!(sale.place(b"w", &sales::at(39)).map(|place| place.ticket), Some(1));
+    assert_eq!(sale.place(b"w", &sales::at(40)), None);
+    let place = Place { ticket: 3, ahead: 2, units_ahead: 2 };
+    assert_eq!(run(&mut sale, &wait(b"v", 0), 40), Outcome::Waiting(place));
+    let place = Place { ticket: 4, ahead: 3, units_ahead: 3 };
+    assert_eq!(run(&mut sale, &wait(b"y", 0), 41), Outcome::Waiting(place));
+    assert_eq!(run(&mut sale, &wait(b"z", 0), 42), Outcome::Busy);
+    // Another quantity may be imported under the request id, and their entry is dropped.
+    let import = |user| Import { user, qty: 2, req: b"r", at: None, no_deficit: false };
+    let mut sale = over();
+    let refused = run(&mut sale, &Request::Import(import(b"w")), 39);
+    assert_eq!(refused, Outcome::Misuse(Misuse::ReqMismatch));
+    assert_eq!(granted(run(&mut sale, &Request::Import(import(b"w")), 40)), (2, 0));
+    assert_eq!((sale.list_totals(), waiting(&sale)), ((0, 2), 0));
+    // Units may leave a part.
+    let split =
+        Split { part: 0, parts: NonZeroU16::MIN.saturating_add(1), id: b"s"[..].into(), total: 9 };
+    let terms =
+        Terms { split: Some(Box::new(split)), waitlist: Some(LIST), hold_ms: 50, ..unlimited() };
+    let mut sale = created(1, terms);
+    let at_home = (0..9u8).map(|byte| [byte]).find(|user| sale.is_home(user)).unwrap();
+    run(&mut sale, &Request::Wait(Wait { grab: ask(&at_home, 1), until: 0 }), 2);
+    let other = (9..99u8).map(|byte| [byte]).find(|user| sale.is_home(user)).unwrap();
+    run(&mut sale, &Request::Wait(Wait { grab: ask(&other, 1), until: 40 }), 3);
+    let cancels = Settle { user: &at_home, which: Which::Only, deed: Deed::Cancel };
+    run(&mut sale, &Request::Pause, 4);
+    run(&mut sale, &Request::Settle(cancels), 5);
+    for (at, total) in [(39, 0), (40, 1)] {
+        let send = Send { split: b"s", to: 1, total: 1, owed: false };
+        let moved = Outcome::Moved { total, available: 1 - total };
+        assert_eq!(run(&mut sale, &Request::Send(send), at), moved);
+    }
+}
+
+/// More entries than one step could drop are in the way of a GRAB until the sweeper comes.
+#[test]
+fn very_many_entries_that_are_over_are_dropped_first() {
+    for (count, is_granted) in [(65, true), (66, false)] {
+        let waitlist = Some(WaitTerms { max: 99, ..LIST });
+        let mut sale = created(1, Terms { hold_ms: 30, waitlist, ..unlimited() });
+        fn ask(user: &[u8]) -> Grab<'_> {
+            Grab { user, amount: Amount::Exactly(1), req: Some(b"r") }
+        }
+        run(&mut sale, &Request::Grab(ask(&[0])), 2);
+        for number in 1..=count {
+            let user = [number];
+            let wait = Wait { grab: ask(&user), until: 20 };
+            assert!(matches!(run(&mut sale, &Request::Wait(wait), 2), Outcome::Waiting(_)));
+        }
+        let outcome = sale.decide(&Request::Grab(ask(b"late")), &sales::at(40)).outcome;
+        assert_eq!(matches!(outcome, Outcome::Granted { .. }), is_granted, "{outcome:?}");
+    }
+}
+
+/// Replies tell what is available after what the step offers, and so do their repeats.
+#[test]
+fn what_is_offered_in_the_same_step_is_available_no_more() {
+    let restock = Restock { delta: 3, req: b"more" };
+    let mut sale = sold_out(1, unlimited());
+    let restocked = Outcome::Restocked { applied: 3, available: 2 };
+    for _ in 0..2 {
+        assert_eq!(run(&mut sale, &Request::Restock(restock), 4), restocked);
+        assert_eq!((sale.balances().available, sale.list_totals().0), (2, 1));
+    }
+    let split =
+        Split { part: 0, parts: NonZeroU16::MIN.saturating_add(1), id: b"s"[..].into(), total: 9 };
+    let terms =
+        Terms { split: Some(Box::new(split)), waitlist: Some(LIST), hold_ms: 50, ..unlimited() };
+    let mut sale = created(0, terms);
+    let user = (0..9u8).map(|byte| [byte]).find(|user| sale.is_home(user)).unwrap();
+    let grab = Grab { user: &user, amount: Amount::Unsaid, req: Some(b"r") };
+    run(&mut sale, &Request::Restock(Restock { delta: 1, req: b"r" }), 2);
+    run(&mut sale, &Request::Grab(Grab { req: None, ..grab }), 2);
+    run(&mut sale, &Request::Wait(Wait { grab, until: 0 }), 3);
+    let receive = Receive { split: b"s", from: 1, total: 3 };
+    let moved = Outcome::Moved { total: 3, available: 2 };
+    for _ in 0..2 {
+        assert_eq!(run(&mut sale, &Request::Receive(receive), 4), moved);
+    }
+}
+
+/// What is due by T is due by every clock: by one that has stepped back, and by that of a replica
+/// that is slower.
+#[test]
+fn who_waits_is_served_soon_after_a_step_back_of_the_clock() {
+    const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;
+    for (until, due) in [(0, 700), (1500, 700), (1501, 700)] {
+        let waitlist = Some(WaitTerms { max: MANY, ..LIST });
+        let mut sale = created(MANY, Terms { hold_ms: 9000, waitlist, ..unlimited() });
+        fn ask(user: &[u8], qty: u64) -> Grab<'_> {
+            Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") }
+        }
+        run(&mut sale, &Request::Grab(ask(b"u", MANY)), 2);
+        for number in 0..MANY {
+            let user = number.to_be_bytes();
+            run(&mut sale, &Request::Wait(Wait { grab: ask(&user, 1), until }), 2);
+        }
+        let cancels = Settle { user: b"u", which: Which::Only, deed: Deed::Cancel };
+        run(&mut sale, &Request::Settle(cancels), 1000);
+        assert_eq!((sale.list_totals().0, waiting(&sale)), (64, 5));
+        sale.forget_look();
+        assert_eq!((sale.next_look(due), sale.next_look(due)), (Some(due), None));
+        // A hold that was watched before is no reason to wait.
+        sale.forget_look();
+        assert_eq!(sale.next_look(1000), Some(1000));
+    }
+    let mut sale = created(1, Terms { hold_ms: 9000, waitlist: Some(LIST), ..unlimited() });
+    let ask = |user| Grab { user, amount: Amount::Exactly(1), req: Some(b"r") };
+    run(&mut sale, &Request::Grab(ask(b"u")), 2);
+    run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until: 900 }), 3);
+    sale.forget_look();
+    assert_eq!(sale.next_look(3), Some(900));
+    run(&mut sale, &Request::Pause, 1000);
+    assert_eq!((sale.next_look(700), sale.next_look(701)), (Some(700), None));
 }

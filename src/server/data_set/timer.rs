@@ -87,7 +87,7 @@ pub(crate) fn hurry(lock: ServerLock<'_>) {
 /// Watches a sale that has just come to this name.
 pub(crate) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();
-    if let Some(deadline) = sale.next_look() {
+    if let Some(deadline) = sale.next_look(clock_ms()) {
         watch(lock, db, key, deadline);
     }
 }
@@ -137,7 +137,7 @@ pub(crate) fn arriving_counts(lock: ServerLock<'_>) -> Option<&'static Counts> {
 
 /// Watches a sale of the data set that is being loaded from the moment when that is served.
 pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
-    let Some(deadline) = sale.next_look() else { return };
+    let Some(deadline) = sale.next_look(clock_ms()) else { return };
     TIMER.with(lock, |timer| {
         if let Some(arriving) = &mut timer.arriving {
             arriving.deadlines.set(db, key, deadline);

@@ -50,6 +50,9 @@ const FENCES_KEPT: usize = 65_536;
 /// Holds of anybody that one step lets end, for a caller or for those who wait.
 const LAPSES_MAX: usize = 1000;
 
+/// Stands in a reply for what is available after the command.
+const LEFT: &str = "{left}";
+
 /// Holds that expire as one change, at the most.
 const EXPIRIES_PER_CHANGE: u64 = 1000;
 
@@ -444,6 +447,7 @@ impl Oracle {
         if std::mem::take(&mut self.list.freed) && self.somebody_waits() {
             self.serve(true, now);
         }
+        let reply = self.told_at_the_end(reply);
         (self.list.joined, self.list.freed) = (None, false);
         self.flush_lapses();
         self.notice_stock();
@@ -461,6 +465,15 @@ impl Oracle {
             _ => self.rules.gates.masked(reply),
         };
         Answer { reply, changed: self.version != before }
+    }
+
+    /// What is available is told as it stands after all that the command makes happen.
+    fn told_at_the_end(&mut self, reply: String) -> String {
+        let available = self.available().to_string();
+        if let Some(restock) = self.restocks.last_mut() {
+            restock.reply = restock.reply.replace(LEFT, &available);
+        }
+        reply.replace(LEFT, &available)
     }
 
     /// Expiries are told one by one, but are few changes.

@@ -59,6 +59,7 @@ pub struct Waiter {
 /// A grant that a GRAB got, whose step may still have offers.
 #[derive(Clone, Copy, Debug)]
 struct Grabbed {
+    t: u64,
     qty: u64,
     is_held: bool,
 }
@@ -189,7 +190,7 @@ impl Turns {
     /// Units that were there to be offered, and those that may come back besides: a GRAB of the
     /// same step is told before, and was judged behind.
     fn pool(&self) -> (u64, u64) {
-        let Some(Grabbed { qty, is_held }) = self.grabbed else {
+        let Some(Grabbed { qty, is_held, .. }) = self.grabbed else {
             return (self.available, self.available + self.held);
         };
         let there = self.available + qty;
@@ -199,11 +200,11 @@ impl Turns {
     fn offer(&mut self, told: &Told<'_>) -> Rule {
         let (there, pool) = self.pool();
         let ticket = told.ticket;
-        let head = self.head(pool);
+        let head = self.head(pool, told.t);
         if let Some(head) = head.filter(|head| *head < ticket) {
             self.pass(head, ticket)?;
         }
-        self.nobody_fits(there, ticket)?;
+        self.nobody_fits(there, ticket, told.t)?;
         let waiter = self.leave(told)?;
         self.offers += 1;
         ensure(waiter.qty <= there, || format!("ticket {ticket} was offered what is not there."))?;
@@ -219,7 +220,7 @@ impl Turns {
     fn grant(&mut self, told: &Told<'_>) -> Rule {
         let waits = self.waiting.values().any(|waiter| waiter.user == told.user);
         ensure(!waits, || "JUMPED: a user who waits got units by a GRAB.".into())?;
-        self.grabbed = Some(Grabbed { qty: told.qty, is_held: told.deadline != 0 });
+        self.grabbed = Some(Grabbed { t: told.t, qty: told.qty, is_held: told.deadline != 0 });
         Ok(())
     }
 
@@ -228,23 +229,31 @@ impl Turns {
         let Some(grabbed) = self.grabbed else { return Ok(()) };
         let (there, pool) = self.pool();
         ensure(grabbed.qty <= there, || "A GRAB got what is not there.".into())?;
-        self.nobody_fits(there, u64::MAX)?;
-        if let Some(head) = self.head(pool) {
+        self.nobody_fits(there, u64::MAX, grabbed.t)?;
+        if let Some(head) = self.head(pool, grabbed.t) {
             self.pass(head, u64::MAX)?;
         }
         self.grabbed = None;
         Ok(())
     }
 
+    /// Whether an entry is in the way at `t` of one that asks for so much: it is not over.
+    fn is_in_the_way(&self, waiter: &Waiter, most: u64, t: u64) -> bool {
+        let is_over = self.is_closed(t) || waiter.until != 0 && waiter.until <= t;
+        waiter.qty <= most && !is_over
+    }
+
     /// The lowest ticket whose units are there or may come back by themselves.
-    fn head(&self, pool: u64) -> Option<u64> {
+    fn head(&self, pool: u64, t: u64) -> Option<u64> {
         let mut waiting = self.waiting.iter();
-        waiting.find(|(_, waiter)| waiter.qty <= pool).map(|(ticket, _)| *ticket)
+        let head = waiting.find(|(_, waiter)| self.is_in_the_way(waiter, pool, t));
+        head.map(|(ticket, _)| *ticket)
     }
 
     /// Nobody with a lower ticket could have been served whole.
-    fn nobody_fits(&self, there: u64, ticket: u64) -> Rule {
-        let passed = self.waiting.range(..ticket).find(|(_, waiter)| waiter.qty <= there);
+    fn nobody_fits(&self, there: u64, ticket: u64, t: u64) -> Rule {
+        let mut lower = self.waiting.range(..ticket);
+        let passed = lower.find(|(_, waiter)| self.is_in_the_way(waiter, there, t));
         match passed {
             None => Ok(()),
             Some((first, waiter)) => {

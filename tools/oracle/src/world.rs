@@ -371,10 +371,10 @@ pub fn verify_list(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
         waiters.iter().map(|it| (it.ticket, &it.user[..], &it.req[..], it.qty, it.at, it.until));
     same!("waiters", list.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
     for waiter in waiters {
-        let place = sale.place(&waiter.user).map(|it| reply(&Outcome::Waiting(it)));
-        same!("place", place, oracle.place(&waiter.user));
+        let place = sale.place(&waiter.user, now).map(|it| reply(&Outcome::Waiting(it)));
+        same!("place", place, oracle.place(&waiter.user, now.clock_ms));
     }
-    same!("place of nobody", sale.place(b"nobody waits as this one"), None);
+    same!("place of nobody", sale.place(b"nobody waits as this one", now), None);
     oracle.check_overtaking()
 }
 

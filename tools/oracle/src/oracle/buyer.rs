@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{
     Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS,
-    INTEGER_MAX, LAPSES_MAX,
+    INTEGER_MAX, LAPSES_MAX, LEFT,
 };
 
 impl Row {
@@ -83,7 +83,7 @@ impl Oracle {
         }
         let qty = match () {
             () if draws => self.draw(allowance, now),
-            () if self.somebody_waits() => {
+            () if self.somebody_stands(t) => {
                 let judged = self.behind(user, ask, allowance, now);
                 if let Ok((qty, passed)) = judged {
                     return self.grant_behind(user, qty, passed, ask, req, now);
@@ -94,7 +94,10 @@ impl Oracle {
         };
         let is_out = |refusal: &str| refusal.starts_with("SOLDOUT") || refusal.starts_with("SHORT");
         match (qty, wait, req) {
-            (Ok(qty), _, _) => self.grant(user, qty, ask, req, now),
+            (Ok(qty), _, _) => {
+                self.drop_own(user, now);
+                self.grant(user, qty, ask, req, now)
+            }
             (Err(refusal), Some(until), Some(req)) if is_out(&refusal) => {
                 self.join(user, ask, req, until, refusal, now)
             }
@@ -112,14 +115,12 @@ impl Oracle {
         req: Option<&Bytes>,
         now: Moment,
     ) -> String {
-        let available = self.available() - qty;
         self.flush_lapses();
         self.drop_own(user, now);
         if passed.is_some() {
             self.change(now);
         }
         let reply = self.grant(user, qty, ask, req, now);
-        assert!(reply.ends_with(&format!(" {available}")), "what is left is what it took from");
         self.list.reserved = qty;
         self.serve(false, now);
         self.list.reserved = 0;
@@ -153,9 +154,14 @@ impl Oracle {
             Ask::UpTo(most) => most.min(allowance),
             Ask::Unsaid => 1,
         };
-        self.expire_until(self.round, now, |oracle| oracle.available() >= wanted);
+        // More than there can be is known at once; who takes less takes what there is.
+        let takes_less = matches!(ask, Ask::UpTo(_));
+        let can_be = takes_less || wanted <= self.available() + self.units("HELD");
+        let is_many =
+            can_be && self.expire_until(self.round, now, |oracle| oracle.available() >= wanted);
         let available = self.available();
         match ask {
+            _ if is_many && (available == 0 || !takes_less) => Err("TRYAGAIN others".into()),
             _ if available == 0 => Err(format!("SOLDOUT {}", self.may_come_back())),
             Ask::Qty(qty) if qty > available => Err(format!("SHORT {available}")),
             _ => Ok(wanted.min(available)),
@@ -191,7 +197,7 @@ impl Oracle {
         });
         self.last_grant_at = self.t;
         self.happen_to(seq, "GRANT");
-        format!("{} {}", self.row(seq).shown("GRANTED"), self.available())
+        format!("{} {LEFT}", self.row(seq).shown("GRANTED"))
     }
 
     pub(super) fn settle(&mut self, user: &[u8], pick: &Pick, deed: Deed, now: Moment) -> String {
@@ -245,8 +251,8 @@ impl Oracle {
         }
     }
 
-    /// A payment that came late. False when it must be tried again: so many due holds have ended
-    /// for it, and none had the amount that is missing.
+    /// A payment that came late. False when it must be tried again: as many due holds have ended
+    /// for it as one call lets end.
     fn reclaim(&mut self, seq: u64, now: Moment) -> bool {
         let row = self.row(seq).clone();
         if row.refused {
@@ -254,17 +260,10 @@ impl Oracle {
         }
         let (round, qty) = (row.round, row.qty);
         let left = self.allowance_in(round, &row.user);
-        let permitted = left.is_none_or(|left| qty <= left);
-        if permitted {
-            let before = self.expired;
-            let is_many = |oracle: &Oracle| {
-                oracle.packets().is_some() && oracle.expired - before >= LAPSES_MAX as u64
-            };
-            let enough = |oracle: &Oracle| oracle.is_free(round, qty) || is_many(oracle);
-            self.expire_until(round, now, enough);
-            if is_many(self) && !self.is_free(round, qty) {
-                return false;
-            }
+        let most = self.available_in(round) + self.units_in(round, "HELD");
+        let permitted = left.is_none_or(|left| qty <= left) && qty <= most;
+        if permitted && self.expire_until(round, now, |oracle| oracle.is_free(round, qty)) {
+            return false;
         }
         if permitted && self.is_free(round, qty) {
             self.take_amount(qty, false);
@@ -341,20 +340,27 @@ impl Oracle {
         self.rules.limit != 0 || self.rules.grabs != 0
     }
 
-    /// Lets holds of a round expire until it is enough.
+    /// Lets holds of a round expire until it is enough, so many at most. True when more are due
+    /// and it is not enough.
     pub(super) fn expire_until(
         &mut self,
         round: u64,
         now: Moment,
         enough: impl Fn(&Oracle) -> bool,
-    ) {
+    ) -> bool {
         let due = self.due(self.time(now), |row| row.round == round);
-        for seq in due.into_iter().map(|row| row.seq).collect::<Vec<_>>() {
+        for (number, seq) in
+            due.into_iter().map(|row| row.seq).collect::<Vec<_>>().iter().enumerate()
+        {
             if enough(self) {
-                break;
+                return false;
             }
-            self.expire(seq, now);
+            if number == LAPSES_MAX {
+                return true;
+            }
+            self.expire(*seq, now);
         }
+        false
     }
 
     /// The sweeper: due holds expire, those of older rounds before, the earliest first.

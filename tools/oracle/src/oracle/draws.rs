@@ -93,14 +93,17 @@ impl Oracle {
     /// The amount of the next grant, or the refusal.
     pub(super) fn draw(&mut self, allowance: Option<u64>, now: Moment) -> Result<u64, String> {
         let round = self.round;
-        match self.packets() {
+        let is_many = match self.packets() {
             Some(_) => self.expire_until(round, now, |oracle| oracle.packets() > Some(0)),
             None => {
                 let drawn = self.drawn.unwrap_or(1);
-                self.expire_until(round, now, |oracle| oracle.available() >= drawn);
+                self.expire_until(round, now, |oracle| oracle.available() >= drawn)
             }
-        }
+        };
         let (packets, available) = (self.packets().unwrap_or(1), self.available());
+        if is_many && available == 0 {
+            return Err("TRYAGAIN others".into());
+        }
         if packets == 0 || available == 0 {
             return Err(format!("SOLDOUT {}", self.units("HELD")));
         }

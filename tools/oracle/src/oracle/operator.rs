@@ -1,7 +1,9 @@
 //! The operator's commands.
 
 use super::entries::number;
-use super::{Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, RESTOCKS_KNOWN};
+use super::{
+    Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, LEFT, RESTOCKS_KNOWN,
+};
 
 impl Oracle {
     pub(super) fn init_again(&self, supply: u64, rules: Rules) -> String {
@@ -43,7 +45,7 @@ impl Oracle {
         self.list.freed = true;
         self.base = self.base.saturating_add_signed(applied);
         self.put_in(applied);
-        let reply = format!("{applied} {}", self.available());
+        let reply = format!("{applied} {LEFT}");
         self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
         let data = number("delta", delta) + &number("applied", applied);
         self.happen_with("RESTOCK", data, format!(" req={}", req.escape_ascii()));
@@ -106,7 +108,8 @@ impl Oracle {
             return "ERR rounds".into();
         }
         let known = self.by_req(user, req).cloned();
-        if known.is_none() && self.qty_waiting(user, req).is_some_and(|waits| waits != qty) {
+        let t = self.time(now);
+        if known.is_none() && self.qty_waiting(user, req, t).is_some_and(|waits| waits != qty) {
             return "REQMISMATCH".into();
         }
         let is_live = match &known {
@@ -115,10 +118,14 @@ impl Oracle {
             Some(row) => row.is_live(),
             None => false,
         };
+        if let Some(refusal) = self.missing(qty, no_deficit).err().filter(|_| !is_live) {
+            return refusal;
+        }
+        if known.is_none() {
+            self.drop_own_of(user, req, now);
+        }
         if !is_live {
-            if let Err(refusal) = self.cover(qty, no_deficit) {
-                return refusal;
-            }
+            self.cover(qty);
         }
         if let Some(row) = known {
             self.move_to(row.seq, "SOLD", "IMPORT", now);
@@ -142,11 +149,11 @@ impl Oracle {
         self.happen_to(seq, "IMPORT");
         self.list.freed = true;
         self.leave_paid(user, req);
-        format!("{} {}", self.row(seq).shown("GRANTED"), self.available())
+        format!("{} {LEFT}", self.row(seq).shown("GRANTED"))
     }
 
-    /// Promises what is missing beyond the supply, if that is wanted and can be counted.
-    fn cover(&mut self, qty: u64, no_deficit: bool) -> Result<(), String> {
+    /// Units that are missing, if they may be promised beyond the supply and can be counted.
+    fn missing(&self, qty: u64, no_deficit: bool) -> Result<u64, String> {
         let available = self.available();
         let missing = qty.saturating_sub(available);
         if missing > 0 && no_deficit {
@@ -155,8 +162,13 @@ impl Oracle {
         if self.supply + missing > INTEGER_MAX || self.deficit + missing > INTEGER_MAX {
             return Err("ERR supply".into());
         }
+        Ok(missing)
+    }
+
+    /// Promises what is missing.
+    fn cover(&mut self, qty: u64) {
+        let missing = qty.saturating_sub(self.available());
         self.supply += missing;
         self.deficit += missing;
-        Ok(())
     }
 }

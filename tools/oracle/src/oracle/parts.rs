@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::entries::number;
-use super::{Ask, Moment, Op, Oracle, INTEGER_MAX};
+use super::{Ask, Moment, Op, Oracle, INTEGER_MAX, LEFT};
 
 /// Which part of which split a sale is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Oracle {
             return refusal;
         }
         let (before, available) = (self.total(&self.moves.sent, to), self.available());
-        let keeps = available == 0 || self.somebody_waits();
+        let keeps = available == 0 || self.anybody_stands(self.time(now));
         if total < before || (total > before && keeps && !owed) {
             return format!("{before} {available}");
         }
@@ -137,7 +137,7 @@ impl Oracle {
             self.deficit += promised;
             self.happen_between("SEND", to, total);
         }
-        format!("{total} {}", self.available())
+        format!("{total} {LEFT}")
     }
 
     pub(super) fn receive(&mut self, split: &str, from: u64, total: u64, now: Moment) -> String {
@@ -159,7 +159,7 @@ impl Oracle {
             self.list.freed = true;
             self.happen_between("RECEIVE", from, total);
         }
-        format!("{} {}", before.max(total), self.available())
+        format!("{} {LEFT}", before.max(total))
     }
 
     pub(super) fn elsewhere(&mut self, split: &str, units: u64, pass: u64, now: Moment) -> String {

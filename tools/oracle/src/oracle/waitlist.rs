@@ -77,7 +77,17 @@ impl Oracle {
         &self.list.entries
     }
 
-    /// Whether anybody waits.
+    /// Whether anybody waits whose entry is not over.
+    pub(super) fn anybody_stands(&self, t: u64) -> bool {
+        self.list.entries.iter().any(|entry| self.why_over(entry, t).is_none())
+    }
+
+    /// The same as a GRAB sees it: one that is over stands if too many such are before it.
+    pub(super) fn somebody_stands(&self, t: u64) -> bool {
+        self.anybody_stands(t) || self.list.entries.len() > STEP_MAX + 1
+    }
+
+    /// Whether anybody is on the list.
     pub(super) fn somebody_waits(&self) -> bool {
         !self.list.entries.is_empty()
     }
@@ -155,8 +165,8 @@ impl Oracle {
     }
 
     /// What PLACE says.
-    pub fn place(&self, user: &[u8]) -> Option<String> {
-        self.entry_of(user).map(|entry| self.shown_place(entry.ticket))
+    pub fn place(&self, user: &[u8], clock: u64) -> Option<String> {
+        self.waits(user, self.t.max(clock)).map(|entry| self.shown_place(entry.ticket))
     }
 
     /// What a GRAB under this request id is told if it waits.
@@ -251,12 +261,9 @@ impl Oracle {
         if qty > self.supply {
             return format!("SHORT {}", self.available());
         }
-        let others = self
-            .list
-            .entries
-            .iter()
-            .filter(|entry| entry.user != user || self.why_over(entry, t).is_none());
-        if others.count() as u64 >= max {
+        let over = self.list.entries.iter().filter(|entry| self.why_over(entry, t).is_some());
+        let over = over.count().min(STEP_MAX + 1);
+        if (self.list.entries.len() - over) as u64 >= max {
             return "BUSY".into();
         }
         self.drop_own(user, now);
@@ -284,7 +291,14 @@ impl Oracle {
         true
     }
 
-    /// What was paid for is off the list, gone or not.
+    /// The same of an entry with this request id alone.
+    pub(super) fn drop_own_of(&mut self, user: &[u8], req: &[u8], now: Moment) {
+        if self.entry_of(user).is_some_and(|entry| entry.req == req) {
+            self.drop_own(user, now);
+        }
+    }
+
+    /// What was paid for is off the list.
     pub(super) fn leave_paid(&mut self, user: &[u8], req: &[u8]) {
         let entry = self.entry_of(user).filter(|entry| entry.req == req).cloned();
         if let Some(entry) = entry {
@@ -293,8 +307,8 @@ impl Oracle {
     }
 
     /// The quantity that waits under this request id.
-    pub(super) fn qty_waiting(&self, user: &[u8], req: &[u8]) -> Option<u64> {
-        self.entry_of(user).filter(|entry| entry.req == req).map(|entry| entry.qty)
+    pub(super) fn qty_waiting(&self, user: &[u8], req: &[u8], t: u64) -> Option<u64> {
+        self.waits(user, t).filter(|entry| entry.req == req).map(|entry| entry.qty)
     }
 
     fn take_off(&mut self, entry: &Entry, event: &'static str, why: &str) {

@@ -211,8 +211,8 @@ impl Cluster {
         }
         // What is still due is looked at again; what is asked for once is not asked for twice.
         let left = held.holds_len() > 0 && held.next_deadline().is_some();
-        same("a look is asked for", &(held.next_look().is_some() || !left), &true)?;
-        same("a look is asked for twice", &held.next_look(), &None)
+        same("a look is asked for", &(held.next_look(now.clock_ms).is_some() || !left), &true)?;
+        same("a look is asked for twice", &held.next_look(now.clock_ms), &None)
     }
 
     /// Appends the entries, then applies the changes.
