@@ -4,72 +4,31 @@
 // ask again with its req, which never takes twice. See docs/clients.md.
 'use strict';
 
-const { isUtf8 } = require('node:buffer');
 const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { crc32 } = require('node:zlib');
 
-const GRANT = ['outcome', 'seq', 'qty', 'state', 'deadline'];
-const FIELDS = {
-  GRANTED: [...GRANT, 'available'],
-  ALREADY: GRANT,
-  REPLAY: GRANT,
-  OVERLIMIT: ['outcome', 'allowance'],
-  SOLDOUT: ['outcome', 'held'],
-  SHORT: ['outcome', 'available'],
-  NOTOPEN: ['outcome', 'opensIn'],
-};
-for (const outcome of ['CLOSED', 'PAUSED', 'DENIED', 'BUSY', 'WAITING']) {
-  FIELDS[outcome] = ['outcome'];
-}
-const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED', 'NOGRANT'];
-for (const state of STATES) FIELDS[state] = ['state', 'seq', 'qty', 'deadline'];
-const ROW = ['seq', 'user', 'qty', 'state', 'at', 'deadline', 'req', 'epoch', 'round'];
-// Errors that come however often one asks. Others pass, and may hide what was granted before.
-const MISTAKES = /^(ERR|WRONGTYPE|NOSALE|REQMISMATCH|AMBIGUOUS|WRONGPART|NOPERM|NOAUTH) /;
+const { Links, codeOf, slotOf } = require('./links');
+const { Reader } = require('./orders');
+const { MISTAKES } = require('./tables');
+const { SaleError, Unanswered, answer, answers, decode, row, text } = require('./words');
 
-/** The server refused the call and nothing has happened; code is the error's first word. */
-class SaleError extends Error {
-  constructor(cause) {
-    super(cause.message, { cause });
-    this.code = cause.message.split(' ', 1)[0];
-  }
+const PAUSE_MS = 50;
+
+function id(name, value, isOptional = false) {
+  if (typeof value === 'string' || Buffer.isBuffer(value)) return value;
+  if (isOptional && (value === undefined || value === null)) return '';
+  throw new TypeError(`${name} must be a string or a Buffer, not ${value === null ? 'null' : typeof value}`);
 }
 
-/** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
-class Unanswered extends Error {
-  constructor(req, cause) {
-    super(`ask again with the same REQ: ${cause.message}`, { cause });
-    this.req = req;
-  }
+function whole(name, value) {
+  if (!Number.isInteger(value)) throw new TypeError(`${name} must be a whole number, not ${value}`);
+  return value;
 }
 
-/** An id that is not UTF-8 stays a Buffer. */
-function text(value) {
-  return Buffer.isBuffer(value) && isUtf8(value) ? value.toString() : value;
-}
-
-function named(names, values) {
-  if (!names || values.length < names.length) throw new TypeError(`not an answer: ${values}`);
-  return Object.fromEntries(names.map((name, at) => [name, text(values[at])]));
-}
-
-function answer(reply) {
-  const word = text(reply[0]);
-  const told = { outcome: word, ...named(FIELDS[word], reply) };
-  if (!STATES.includes(told.state ?? 'HELD')) throw new TypeError(`not an answer: ${reply}`);
-  return { ...told, won: ['HELD', 'SOLD'].includes(told.state) };
-}
-
-/** Reads the fields of an outbox entry, an object, a Map or a flat list. What came twice is known
- *  by the id, epoch and rev in its data. */
-function decode(fields) {
-  let pairs = fields instanceof Map ? [...fields] : Object.entries(fields);
-  if (Array.isArray(fields)) {
-    pairs = fields.flatMap((name, at) => (at % 2 ? [] : [[name, fields[at + 1]]]));
-  }
-  const told = Object.fromEntries(pairs.map(([name, value]) => [text(name), text(value)]));
-  return { ...told, data: JSON.parse(told.data) };
+/** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
+function quantity(qty) {
+  return (qty ?? 1) === 1 ? [] : ['QTY', whole('qty', qty)];
 }
 
 /** The part of a split sale that is this user's, and its key. */
@@ -78,110 +37,190 @@ function home(name, parts, user) {
   return { part, key: `${name}:{p${part}}` };
 }
 
-/** One sale, over a client of ioredis or node-redis. */
+/** One sale, over a client of ioredis or node-redis. timeoutMs: of a call with all its attempts. */
 class Sale {
-  #client;
+  #links;
   #key;
   #durable;
+  #timeoutMs;
   #attempts;
+  #onAttempt;
 
-  constructor(client, key, { durable, attempts = 5 } = {}) {
-    // In calls by name ioredis puts its prefix before the keys of commands that it knows only, and
-    // node-redis before none.
-    const prefix = client.options?.keyPrefix ?? '';
-    this.#client = client;
-    this.#key = prefix + key;
-    const mark = (client.withTypeMapping ? prefix : '') + durable?.mark;
-    this.#durable = durable && { replicas: 1, timeoutMs: 1000, ...durable, mark };
-    this.#attempts = attempts;
+  constructor(client, key, { durable, timeoutMs = 2000, attempts = 5, onAttempt } = {}) {
+    this.#links = Links.of(client);
+    this.#key = this.#named(id('key', key));
+    if (durable) {
+      const mark = this.#named(id('durable.mark', durable.mark));
+      if (this.#links.isCluster && slotOf(mark) !== slotOf(this.#key)) {
+        throw new TypeError("in a cluster the mark must be in the sale's slot: use {...}");
+      }
+      this.#durable = { replicas: 1, timeoutMs: 1000, ...durable, mark };
+      whole('durable.replicas', this.#durable.replicas);
+      whole('durable.timeoutMs', this.#durable.timeoutMs);
+    }
+    this.#timeoutMs = whole('timeoutMs', timeoutMs);
+    this.#attempts = Math.max(whole('attempts', attempts), 1);
+    if (onAttempt !== undefined && typeof onAttempt !== 'function') {
+      throw new TypeError('onAttempt must be a function');
+    }
+    this.#onAttempt = onAttempt;
   }
 
   /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
-  grab(user, { req = randomUUID(), qty = 1, upto } = {}) {
-    // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
-    const units = qty === 1 ? [] : ['QTY', qty];
-    return this.#change('GRAB', user, req, upto === undefined ? units : ['UPTO', upto]);
+  async grab(user, { req, qty, upto } = {}) {
+    const units = (upto ?? null) === null ? quantity(qty) : ['UPTO', whole('upto', upto)];
+    return this.#change('GRAB', user, id('req', req, true) || randomUUID(), units);
   }
 
-  confirm(user, { req, reclaim = false } = {}) {
+  /** The same, and joins the waiting list where nothing is left. */
+  async wait(user, { req, qty, untilMs } = {}) {
+    const until = (untilMs ?? null) === null ? [] : ['UNTIL', whole('untilMs', untilMs)];
+    const words = [...quantity(qty), 'WAIT', ...until];
+    return this.#change('GRAB', user, id('req', req, true) || randomUUID(), words);
+  }
+
+  async confirm(user, { req, reclaim = false } = {}) {
     return this.#change('CONFIRM', user, req, reclaim ? ['RECLAIM'] : []);
   }
 
-  cancel(user, { req } = {}) {
+  async cancel(user, { req } = {}) {
     return this.#change('CANCEL', user, req, []);
   }
 
-  extend(user, ms, { req } = {}) {
-    return this.#change('EXTEND', user, req, [ms]);
+  async extend(user, ms, { req } = {}) {
+    return this.#change('EXTEND', user, req, [whole('ms', ms)]);
+  }
+
+  async refund(user, { req } = {}) {
+    return this.#change('REFUND', user, req, []);
+  }
+
+  /** Units of this sale and of others in its slot, all or none. qty: one for all, or each. */
+  async mgrab(user, others, { req, qty } = {}) {
+    if (!Array.isArray(others)) throw new TypeError('others must be an array of keys');
+    const keys = [this.#key, ...others.map((other) => this.#named(id('a key', other)))];
+    const units = Array.isArray(qty) ? ['QTY', ...qty.map((n) => whole('qty', n))] : quantity(qty);
+    const named = id('req', req, true) || randomUUID();
+    const command = ['SECKILL.MGRAB', id('user', user), keys.length, ...keys, ...units, 'REQ', named];
+    return this.#sure('MGRAB', answers, command, named);
   }
 
   async status() {
-    return (await this.#ask('', JSON.parse, [['SECKILL.STATUS', this.#key, 'JSON']])).told;
+    return this.#read('STATUS', JSON.parse, ['JSON']);
   }
 
   async user(user) {
     const read = ([allowance, admission, rows]) =>
-      ({ allowance, admission: text(admission), grants: rows.map((row) => named(ROW, row)) });
-    return (await this.#ask('', read, [['SECKILL.USER', this.#key, user]])).told;
+      ({ allowance, admission: text(admission), grants: rows.map(row) });
+    return this.#read('USER', read, [id('user', user)]);
+  }
+
+  /** Where the user stands on the waiting list; null: not on it, so ask `user`. */
+  async place(user) {
+    const read = ([word, ticket, ahead, unitsAhead]) =>
+      (text(word) === 'WAITING' ? { ticket, ahead, unitsAhead } : null);
+    return this.#read('PLACE', read, [id('user', user)]);
   }
 
   async *winners({ state = 'LIVE', after = 0 } = {}) {
-    const read = ([next, rows]) => ({ next, grants: rows.map((row) => named(ROW, row)) });
+    const read = ([next, rows]) => ({ next, grants: rows.map(row) });
     do {
-      const command = ['SECKILL.WINNERS', this.#key, after, 'COUNT', 1000, 'STATE', state];
-      const { told } = await this.#ask('', read, [command]);
-      yield* told.grants;
-      after = told.next;
+      const page = await this.#read('WINNERS', read, [after, 'COUNT', 1000, 'STATE', state]);
+      yield* page.grants;
+      after = page.next;
     } while (after !== 0);
   }
 
+  /** What is to be done for this sale's entries, each { id, event, ack() }; no event: trimmed. */
+  async *orders(stream, group, name, { idleMs = 60_000, blockMs = 1000, follow = true } = {}) {
+    const call = async (words, waitMs) =>
+      (await this.#ask(words[0], (reply) => reply, '', [words], waitMs)).told;
+    const key = this.#named(id('stream', stream));
+    const reader = new Reader(call, key, id('group', group), id('name', name), idleMs,
+      follow ? blockMs : undefined);
+    for (;;) {
+      const entries = await reader.batch();
+      for (const [entry, event] of entries) {
+        yield { id: entry, event, ack: () => reader.ack(entry) };
+      }
+      if (entries.length === 0 && !follow) return;
+    }
+  }
+
+  /** In calls by name neither library puts its prefix before keys. */
+  #named(key) {
+    return this.#links.prefix ? Buffer.concat([Buffer.from(this.#links.prefix), Buffer.from(key)]) : key;
+  }
+
+  async #read(name, read, words) {
+    return (await this.#ask(name, read, '', [[`SECKILL.${name}`, this.#key, ...words]])).told;
+  }
+
   async #change(name, user, req, more) {
-    const command = [`SECKILL.${name}`, this.#key, user, ...more, ...(req ? ['REQ', req] : [])];
-    const { told, lost } = await this.#ask(req, answer, [command]);
-    if (!this.#durable || [undefined, 'NOGRANT'].includes(told.state)) return { ...told, req, lost };
-    // The repeated call shows that this server has the grant, and the INCR comes after it, so the
-    // WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)
+    const named = id('req', req, true);
+    const given = named.length > 0 ? ['REQ', named] : [];
+    const command = [`SECKILL.${name}`, this.#key, id('user', user), ...more, ...given];
+    return this.#sure(name, answer, command, named);
+  }
+
+  /** The repeated call shows that this server has the grant, and the INCR comes after it, so the
+   *  WAIT is for both. (Alone behind a REPLAY it would wait for nothing.) */
+  async #sure(name, read, command, req) {
+    const { told, lost } = await this.#ask(name, read, req, [command]);
+    const grants = told.grants ?? [told];
+    const has = grants.some((grant) => grant.seq && grant.state);
+    if (!this.#durable || !has) return { ...told, req, lost, durable: null };
     const { mark, replicas, timeoutMs } = this.#durable;
     const commands = [command, ['INCR', mark], ['WAIT', replicas, timeoutMs]];
-    const again = await this.#ask(req, answer, commands, 1);
-    const isSame = told.seq === again.told.seq && told.state === again.told.state;
-    return { ...(isSame ? told : again.told), req, lost, durable: again.replies[2] >= replicas };
+    const again = await this.#ask(name, read, req, commands, timeoutMs, true);
+    const stands = (answered) => JSON.stringify((answered.grants ?? [answered]).map((g) => [g.seq, g.state]));
+    const now = stands(told) === stands(again.told) ? told : again.told;
+    return { ...now, req, lost, durable: again.replies[2] >= replicas };
   }
 
   /** Until there is an answer. An error after a lost attempt says nothing of that attempt. */
-  async #ask(req, read, commands, lost = 0) {
-    let why;
+  async #ask(name, read, req, commands, waitMs = 0, happened = false) {
+    const words = commands.map((command) =>
+      command.map((word) => (Buffer.isBuffer(word) ? word : String(word))));
+    const end = performance.now() + this.#timeoutMs + waitMs;
+    let why = new Error('no time is left');
+    let lost = 0;
     for (let attempt = 0; attempt < this.#attempts; attempt++) {
-      if (attempt) await sleep(50 * attempt);
+      if (attempt) await sleep(Math.min(PAUSE_MS * attempt, Math.max(end - performance.now(), 0)));
+      const begun = performance.now();
+      const left = end - begun;
+      if (left <= 0) break;
+      const isLast = attempt + 1 === this.#attempts;
+      const ms = isLast ? left : Math.min(left, waitMs + Math.max(left - waitMs, 0) / 2);
+      let [outcome, told, replies] = ['LOST'];
       try {
-        const replies = await this.#send(commands.map((words) =>
-          words.map((word) => (Buffer.isBuffer(word) ? word : String(word)))));
-        return { told: read(replies[0]), replies, lost };
+        replies = await this.#links.send(this.#key, words, ms, waitMs ? 'wait' : '');
+        why = replies.find((reply) => reply instanceof Error);
+        if (why) throw why;
+        told = read(replies[0]);
+        outcome = told?.outcome ?? 'OK';
       } catch (error) {
-        if (MISTAKES.test(error.message)) {
-          throw lost ? new Unanswered(req, error) : new SaleError(error);
-        }
         why = error;
-        lost++;
+        outcome = codeOf(error) ?? 'LOST';
+        if (outcome === 'LOST') lost++;
+      }
+      this.#tell(name, outcome, lost, performance.now() - begun);
+      if (!why) return { told, replies, lost };
+      const isMoved = ['MOVED', 'ASK'].includes(outcome) && !this.#links.isCluster;
+      if (MISTAKES.includes(outcome) || isMoved) {
+        throw lost || happened ? new Unanswered(req, lost, why) : new SaleError(why, outcome);
       }
     }
-    throw new Unanswered(req, why);
+    throw new Unanswered(req, lost, why);
   }
 
-  /** All over one connection, or none of them; strings as Buffers. */
-  async #send(commands) {
-    if (this.#client.withTypeMapping) {
-      const pipe = this.#client.withTypeMapping({ 36: Buffer }).multi();
-      commands.forEach((command) => pipe.addCommand(command));
-      return pipe.execAsPipeline();
+  #tell(name, outcome, lost, ms) {
+    try {
+      this.#onAttempt?.(name, outcome, lost, ms);
+    } catch {
+      // An answer must not be lost by who counts it.
     }
-    const pipe = this.#client.pipeline();
-    commands.forEach((command) => pipe.callBuffer(...command));
-    return (await pipe.exec()).map(([error, reply]) => {
-      if (error) throw error;
-      return reply;
-    });
   }
 }
 
-module.exports = { Sale, SaleError, Unanswered, decode, home };
+module.exports = { Sale, SaleError, Unanswered, answer, decode, home };

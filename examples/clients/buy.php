@@ -1,7 +1,7 @@
 <?php
 // Buys one unit with phpredis and clients/php:  buy.php HOST:PORT KEY USER ORDER
 
-require __DIR__ . '/../../clients/php/src/Seckill.php';
+require __DIR__ . '/../../clients/php/Seckill.php';
 
 use Seckill\{Sale, SaleError, Unanswered};
 

@@ -2,7 +2,7 @@
 // The whole work of every user of redis.conf.example, with phpredis:  work.php HOST:PORT KEY WORK
 // What clients/php can do, BUY in the list of work, goes through it.
 
-require __DIR__ . '/../../clients/php/src/Seckill.php';
+require __DIR__ . '/../../clients/php/Seckill.php';
 
 use Seckill\Sale;
 

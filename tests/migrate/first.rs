@@ -164,7 +164,7 @@ fn write_page(server: &Server, folder: &Path, name: &str, dsn: Option<&str>) {
 /// A folder of a shop with one page and the client.
 fn shop(server: &Server, name: &str, dsn: Option<&str>) -> PathBuf {
     let folder = temporary(server);
-    let client = root().join("clients/php/src/Seckill.php");
+    let client = root().join("clients/php/Seckill.php");
     fs::copy(client, folder.join("Seckill.php")).expect("the client");
     write_page(server, &folder, name, dsn);
     folder

@@ -32,7 +32,7 @@ pub fn command(port: u16, words: &[&str], dsn: Option<&str>) -> Command {
     let [family, sale, user, more @ ..] = words else { panic!("{words:?}") };
     let pages = root().join("examples/migrate/pages");
     let mut page = fs::read_to_string(pages.join(format!("{family}.php"))).expect(family);
-    let client = format!("'{}'", root().join("clients/php/src/Seckill.php").display());
+    let client = format!("'{}'", root().join("clients/php/Seckill.php").display());
     let more_or = |at: usize, other| more.get(at).copied().unwrap_or(other);
     let mut names = vec![
         ("__DIR__ . '/Seckill.php'", client),
@@ -86,7 +86,7 @@ fn a_client_of_another_type_is_a_mistake() {
         try { (new Seckill\\Sale(fn () => new stdClass(), 'sale:goods'))->grab('a', 'order-1'); }
         catch (Throwable $why) { echo get_class($why); }";
     let mut php = Command::new("php");
-    php.args(["-r", program, "--"]).arg(root().join("clients/php/src/Seckill.php"));
+    php.args(["-r", program, "--"]).arg(root().join("clients/php/Seckill.php"));
     assert_eq!(output(&mut php).0, "TypeError");
 }
 

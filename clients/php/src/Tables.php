@@ -30,6 +30,7 @@ final class Tables
         'REFUNDED' => ['state', 'seq', 'qty', 'deadlineMs'],
         'NOGRANT' => ['state', 'seq', 'qty', 'deadlineMs'],
     ];
+    public const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED'];
     public const ROW = ['seq', 'user', 'qty', 'state', 'atMs', 'deadlineMs', 'req', 'epoch', 'round'];
     public const EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
     /** First words of errors that come however often one asks. */

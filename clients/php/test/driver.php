@@ -1,51 +1,90 @@
 <?php
 
-// Does for `make clients` what it is told, a JSON object a line, and tells what came of it.
+// Does for `make clients` what it is told, a JSON object a line, and tells what came of it: see
+// clients/cases.md.
 
 declare(strict_types=1);
 
-require __DIR__ . '/../src/Seckill.php';
+require __DIR__ . '/../' . (getenv('SECKILL_ONE_FILE') ? 'Seckill.php' : 'autoload.php');
 
 use Seckill\Sale;
 
-/** Ids that are not UTF-8 travel in hexadecimal. */
+/** Ids that are not UTF-8 travel in hexadecimal, names as in clients/README.md. */
 function plain(mixed $value): mixed
 {
+    if ($value instanceof Seckill\Answer || $value instanceof Seckill\MultiAnswer) {
+        $value = ['won' => $value->won()] + get_object_vars($value);
+    }
     if (is_array($value)) {
-        return array_map('plain', $value);
+        $told = [];
+        foreach ($value as $name => $field) {
+            $snake = is_string($name) ? strtolower(preg_replace('/[A-Z]/', '_$0', $name)) : $name;
+            $told[$snake] = $name === 'data' ? $field : plain($field);
+        }
+        return $told;
     }
     return is_string($value) && preg_match('//u', $value) !== 1 ? ['hex' => bin2hex($value)] : $value;
 }
 
-function run(Closure $connect, array $order): mixed
+function raw(mixed $value): mixed
+{
+    return is_array($value) ? hex2bin($value['hex']) : $value;
+}
+
+function run(Closure $connect, array $order, Closure $hook): mixed
 {
     [$call, $key] = [$order['call'], $order['key']];
-    $durable = $order['durable'] ?? ['mark' => null, 'replicas' => 1, 'timeout_ms' => 1];
+    if ($call === 'answer') {
+        return Sale::answer($order['reply']);
+    }
     if ($call === 'outbox') {
         return ['events' => array_map([Sale::class, 'decode'], entries($connect(), $key))];
     }
-    unset($order['call'], $order['key'], $order['durable']);
-    if (is_array($order['user'] ?? null)) {
-        $order['user'] = hex2bin($order['user']['hex']);
+    $options = ['onAttempt' => $hook];
+    foreach (['timeout_ms' => 'timeoutMs', 'attempts' => 'attempts'] as $name => $option) {
+        isset($order[$name]) && $options[$option] = $order[$name];
+    }
+    if (isset($order['durable'])) {
+        ['mark' => $mark, 'replicas' => $replicas, 'timeout_ms' => $ms] = $order['durable'];
+        $options['durable'] = new Seckill\Durable($mark, $replicas, $ms);
+    }
+    $connect = ($order['client'] ?? '') === 'none' ? fn () => new stdClass() : $connect;
+    foreach (['user', 'req'] as $name) {
+        array_key_exists($name, $order) && $order[$name] = raw($order[$name]);
     }
     if (isset($order['parts'])) {
         [$part, $key] = Sale::home($key, $order['parts'], $order['user']);
-        unset($order['parts']);
         if ($call === 'home') {
             return ['part' => $part];
         }
     }
-    $sale = new Sale($connect, $key, $durable['mark'], $durable['replicas'], $durable['timeout_ms']);
-    $answer = $sale->$call(...$order);
-    if ($answer instanceof Seckill\Answer) {
-        $fields = get_object_vars($answer);
-        return ['won' => $answer->won(), 'opens_in' => $fields['opensIn']] + $fields;
+    $sale = new Sale($connect, $key, ...$options);
+    if ($call === 'orders') {
+        return orders($sale, $order);
     }
+    unset($order['call'], $order['key'], $order['durable'], $order['timeout_ms'], $order['attempts']);
+    unset($order['client'], $order['parts']);
+    if (array_key_exists('until_ms', $order)) {
+        $order['untilMs'] = $order['until_ms'];
+        unset($order['until_ms']);
+    }
+    $answer = $sale->$call(...$order);
     if ($answer instanceof Generator) {
         $rows = iterator_to_array($answer, false);
         return ['count' => count($rows), 'first' => $rows[0], 'last' => end($rows)];
     }
-    return $answer;
+    return $answer ?? [];
+}
+
+function orders(Sale $sale, array $order): array
+{
+    $events = [];
+    $idle = $order['idle_ms'] ?? 60_000;
+    foreach ($sale->orders($order['key'], $order['group'], $order['name'], $idle, follow: false) as $one) {
+        $events[] = $one->event;
+        ($order['ack'] ?? false) && $one->ack();
+    }
+    return ['events' => $events];
 }
 
 /** As maps from phpredis, as flat lists from Predis. */
@@ -59,23 +98,41 @@ function entries(Redis|Predis\ClientInterface $client, string $key): array
 }
 
 $told = json_decode($argv[1], true);
-$connect = function () use ($told) {
+$client = null;
+$connect = function () use ($told, &$client) {
+    // As a container of a framework does: one client for all that ask.
+    if ($client !== null) {
+        return $client;
+    }
+    ['port' => $port, 'prefix' => $prefix] = $told;
     if ($told['flavour'] === 'predis') {
         require_once 'Predis/autoload.php';
-        return new Predis\Client(['port' => $told['port']], ['prefix' => $told['prefix']]);
+        return $client = $told['cluster']
+            ? new Predis\Client(["tcp://127.0.0.1:$port"], ['cluster' => 'redis', 'prefix' => $prefix])
+            : new Predis\Client(['port' => $port], ['prefix' => $prefix]);
     }
-    $redis = new Redis();
-    $redis->connect('127.0.0.1', $told['port']);
-    $redis->setOption(Redis::OPT_PREFIX, $told['prefix']);
-    return $redis;
+    if ($told['cluster']) {
+        $client = new RedisCluster(null, ["127.0.0.1:$port"], 1.0, 1.0);
+    } else {
+        $client = new Redis();
+        $client->connect('127.0.0.1', $port);
+    }
+    $client->setOption(Redis::OPT_PREFIX, $prefix);
+    return $client;
 };
 while (($line = fgets(STDIN)) !== false) {
+    $attempts = [];
+    $hook = function (string $name, string $outcome, int $lost, float $ms) use (&$attempts) {
+        $attempts[] = [$name, $outcome, $lost];
+    };
     try {
-        $answer = run($connect, json_decode($line, true));
+        $answer = (array) plain(run($connect, json_decode($line, true), $hook));
     } catch (Seckill\SaleError $error) {
         $answer = ['error' => 'SaleError', 'code' => $error->errorCode];
     } catch (Seckill\Unanswered $error) {
-        $answer = ['error' => 'Unanswered', 'req' => $error->req];
+        $answer = ['error' => 'Unanswered', 'req' => $error->req, 'lost' => $error->lost, 'why' => $error->getMessage()];
+    } catch (TypeError $error) {
+        $answer = ['error' => 'TypeError', 'why' => $error->getMessage()];
     }
-    echo json_encode(plain($answer), JSON_THROW_ON_ERROR), "\n";
+    echo json_encode($answer + ['attempts' => $attempts], JSON_THROW_ON_ERROR), "\n";
 }

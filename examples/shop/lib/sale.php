@@ -5,7 +5,7 @@
 declare(strict_types=1);
 
 // In a shop of your own this file lies wherever composer puts it.
-require __DIR__ . '/../../../clients/php/src/Seckill.php';
+require __DIR__ . '/../../../clients/php/Seckill.php';
 
 use Seckill\{Sale, SaleError};
 

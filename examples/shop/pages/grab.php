@@ -33,14 +33,14 @@ function words(Answer $answer): string
 {
     if ($answer->state !== null) {
         return match ($answer->state) {
-            'HELD' => t('恭喜，抢到了！请在 %s 前付款。', date('H:i:s', intdiv($answer->deadline, 1000))),
+            'HELD' => t('恭喜，抢到了！请在 %s 前付款。', date('H:i:s', intdiv($answer->deadlineMs, 1000))),
             'SOLD' => t('恭喜，您已抢到并付款。'),
             default => t('上一单已超时或取消，再点一次重新抢购。'),
         };
     }
     return match ($answer->outcome) {
         'SOLDOUT' => $answer->held > 0 ? t('已抢光，还有 %d 件待付款，稍后可能放出。', $answer->held) : t('已抢光'),
-        'NOTOPEN' => t('还没开始，还差 %d 秒。', (int) ceil($answer->opensIn / 1000)),
+        'NOTOPEN' => t('还没开始，还差 %d 秒。', (int) ceil($answer->opensInMs / 1000)),
         'CLOSED' => t('活动已结束'),
         'BUSY', 'PAUSED' => t('活动火爆，请稍后再试'),
         'DENIED' => t('您不符合本次活动的条件'),

@@ -48,12 +48,16 @@ const UNITS: [(&str, &str); 4] = [
 /// Each file that is written, below `clients/`.
 pub fn files() -> Vec<(&'static str, String)> {
     let tables = Tables::of_the_module();
+    let php = [("Tables.php", php::tables(&tables)), ("Outcome.php", php::outcomes(&tables))];
+    let one_file = php::one_file([(php[0].0, &php[0].1), (php[1].0, &php[1].1)]);
+    let [(_, php_tables), (_, php_outcomes)] = php;
     vec![
         ("python/src/seckill/tables.py", python::text(&tables)),
         ("node/tables.js", node::script(&tables)),
         ("node/tables.d.ts", node::types(&tables)),
-        ("php/src/Tables.php", php::tables(&tables)),
-        ("php/src/Outcome.php", php::outcomes(&tables)),
+        ("php/src/Tables.php", php_tables),
+        ("php/src/Outcome.php", php_outcomes),
+        ("php/Seckill.php", one_file),
     ]
 }
 

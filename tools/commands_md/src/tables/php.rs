@@ -1,6 +1,9 @@
 //! `clients/php/src/Tables.php` and the enum of outcomes beside it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use super::{camel, lines, quoted, words, Tables, NO_GRANT};
 
@@ -23,9 +26,10 @@ pub fn tables(tables: &Tables) -> String {
     }
     let _ = write!(
         text,
-        "    ];\n    public const ROW = [{}];\n    public const EVENT = [{}];\n    \
+        "    ];\n    public const STATES = [{}];\n    public const ROW = [{}];\n    public const EVENT = [{}];\n    \
          /** First words of errors that come however often one asks. */\n    \
          public const MISTAKES = [\n{}    ];\n}}\n",
+        list(&tables.states),
         list(&tables.row),
         list(&tables.event),
         lines(&tables.mistakes, "'", "        "),
@@ -47,6 +51,45 @@ pub fn outcomes(tables: &Tables) -> String {
     text.push_str("}\n");
     text
 }
+
+/// All of `clients/php/src` in one file, for a shop without Composer that copies it.
+pub fn one_file(generated: [(&str, &str); 2]) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/php/src");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let read = |file: &Path| {
+        let name = file.file_name()?.to_string_lossy().into_owned();
+        Some((name, fs::read_to_string(file).ok()?))
+    };
+    let mut texts: BTreeMap<String, String> = files.filter_map(|file| read(&file)).collect();
+    texts.extend(generated.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    let (mut uses, mut types) = (BTreeSet::new(), Vec::new());
+    for text in texts.values() {
+        let Some((_, body)) = text.split_once("namespace Seckill;\n") else { continue };
+        let (used, body): (Vec<_>, Vec<_>) =
+            body.lines().partition(|line| line.starts_with("use "));
+        uses.extend(used);
+        types.push(body.join("\n").trim().to_owned());
+    }
+    // What is implemented stands before what implements it.
+    types.sort_by_key(|text| !text.lines().any(|line| line.starts_with("interface ")));
+    let uses: Vec<&str> = uses.into_iter().collect();
+    format!("{ONE_HEAD}\n{}\n\n{}\n", uses.join("\n"), types.join("\n\n"))
+}
+
+const ONE_HEAD: &str = "\
+<?php
+
+// The whole library in one file, to be copied into a shop without Composer. Written from clients/php/src by
+// `make docs`: change those files, not this one.
+//
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value, won or not.
+// SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req, which never takes twice.
+// See docs/clients.md.
+
+declare(strict_types=1);
+
+namespace Seckill;
+";
 
 const HEAD: &str = "\
 <?php

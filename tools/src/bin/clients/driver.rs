@@ -59,14 +59,12 @@ const IOREDIS: Client = Client {
     present: &["node", "-e", "require('ioredis')"],
     run: &["node", "node/test/driver.js"],
     flavour: "ioredis",
-    resends: true,
     ..PHPREDIS
 };
 const NODE_REDIS: Client = Client {
     name: "node-redis",
     present: &["node", "-e", "require('redis')"],
     flavour: "node-redis",
-    resends: false,
     ..IOREDIS
 };
 const JEDIS: Client = Client {

@@ -158,34 +158,44 @@ fn commands(mut request: &[u8]) -> usize {
 
 fn replies(mut from: TcpStream, mut to: TcpStream, connection: &Connection) {
     let mut part = vec![0; 64 * 1024];
-    // So many bytes may still pass, once a reply of ours has begun.
-    let mut left = None;
     while let Ok(bytes @ 1..) = from.read(&mut part) {
         let mut reply = part[..bytes].to_vec();
-        let mut then = None;
+        let (mut breaks, mut then) = (None, None);
         if connection.asked.load(Ordering::SeqCst) {
             let mut trouble = lock(&connection.troubles.now);
-            left = left.or_else(|| trouble.cut.pop_front());
             reply = longer(reply, trouble.more_words);
-            if left.is_some_and(|left| left < reply.len()) || reply.starts_with(b"-") {
+            breaks = trouble.breaks(reply.len());
+            if breaks.is_some() || reply.starts_with(b"-") {
                 then = trouble.then.take();
             }
         }
-        let passes = left.map_or(reply.len(), |left| left.min(reply.len()));
-        let is_error = reply.starts_with(b"-");
-        if is_error {
+        if breaks.is_none() {
             then.take().into_iter().for_each(|then| then());
         }
-        if to.write_all(&reply[..passes]).is_err() {
+        if to.write_all(&reply[..breaks.unwrap_or(reply.len())]).is_err() {
             break;
         }
-        left = left.map(|left| left - passes);
-        if passes < reply.len() {
+        if breaks.is_some() {
             then.into_iter().for_each(|then| then());
             break;
         }
     }
     end(&from, &to);
+}
+
+impl Trouble {
+    /// After how many of these bytes the connection ends, if it does. All replies of ours count,
+    /// whatever connection they come over.
+    fn breaks(&mut self, bytes: usize) -> Option<usize> {
+        let left = self.cut.front_mut()?;
+        match left.checked_sub(bytes) {
+            Some(rest) => {
+                *left = rest;
+                None
+            }
+            None => self.cut.pop_front(),
+        }
+    }
 }
 
 /// An array with so many more words.

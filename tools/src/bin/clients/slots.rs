@@ -87,7 +87,15 @@ impl Place {
             });
             up.map_err(|why| format!("{why}: {}", nodes()))?;
         }
-        Ok(())
+        // A slot that was moved has raised the epoch of one node; who takes over must raise it again.
+        in_time("all nodes have one epoch", || {
+            let epochs = self.servers.iter().map(|server| {
+                let info: String = run(server.port(), "CLUSTER INFO").unwrap_or_default();
+                let line = info.lines().find(|line| line.starts_with("cluster_current_epoch"));
+                line.map(str::to_owned)
+            });
+            epochs.collect::<std::collections::BTreeSet<_>>().len() == 1
+        })
     }
 
     /// # Errors
@@ -178,21 +186,23 @@ impl Place {
         let replica = line.and_then(|line| line.split(' ').next()).ok_or("it has no replica")?;
         let ids = (0..self.servers.len()).find(|node| self.id(*node).is_ok_and(|id| id == replica));
         let port = self.servers[ids.ok_or("its replica is none of ours")?].port();
-        run::<redis::Value>(port, "CLUSTER FAILOVER")?;
-        in_time("the replica took over", || says(port, "INFO replication", "role:master"))?;
-        in_time("it has the slot", || {
-            self.owner(slot).is_ok_and(|now| self.servers[now].port() == port)
-        })
-        .map_err(|why| {
-            let all = self.servers.iter().map(|server| {
-                format!(
-                    "{}: {}",
-                    server.port(),
-                    run::<String>(server.port(), "CLUSTER NODES").unwrap_or_else(|e| e)
-                )
-            });
-            format!("{why}: {slot} {owner} {port}\n{}", all.collect::<Vec<_>>().join("\n"))
+        // A replica that was elected a moment ago takes its old votes for new ones, so it is not
+        // elected: its primary stands still, it has all of it, it takes over.
+        let old = self.servers[self.owner(slot)?].port();
+        run::<redis::Value>(old, "CLIENT PAUSE 20000 WRITE")?;
+        in_time("the replica has all", || {
+            let info: String = run(old, "INFO replication").unwrap_or_default();
+            let field = |name: &str| Some(info.lines().find_map(|line| line.split_once(name))?.1);
+            let told = field("master_repl_offset:");
+            let has = field(",offset=").and_then(|rest| rest.split(',').next());
+            told.is_some() && told == has
         })?;
+        run::<redis::Value>(port, "CLUSTER FAILOVER TAKEOVER")?;
+        in_time("it has the slot", || {
+            let is_replica = says(old, "INFO replication", "role:slave");
+            is_replica && self.owner(slot).is_ok_and(|now| self.servers[now].port() == port)
+        })?;
+        run::<redis::Value>(old, "CLIENT UNPAUSE")?;
         self.settles()
     }
 }

@@ -1,0 +1,230 @@
+// Connections to what a client of ioredis or node-redis is connected to, kept beside the client's
+// own: so time-outs, retries and the map of a cluster are those of a call, and the client stays as
+// it is. They don't keep a program from ending.
+'use strict';
+
+const { once } = require('node:events');
+
+const REDIRECTS = 5;
+const SLOTS = 16384;
+// These say that the server is not, or no longer, the one to ask.
+const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
+// The classes of error replies, in both clients.
+const REPLIES = /^(ReplyError|ErrorReply|SimpleError|BlobError)$/;
+
+/** The first word of an error reply; undefined for any other error. */
+function codeOf(error) {
+  const isReply = REPLIES.test(error?.name) || REPLIES.test(error?.constructor?.name);
+  return isReply ? error.message.split(' ', 1)[0] : undefined;
+}
+
+/** CRC-16 (XMODEM) of the key, or of what stands in its first braces. */
+function slotOf(key) {
+  let bytes = Buffer.from(key);
+  const open = bytes.indexOf('{');
+  const close = open < 0 ? -1 : bytes.indexOf('}', open);
+  if (close > open + 1) bytes = bytes.subarray(open + 1, close);
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+  }
+  return (crc & 0xffff) % SLOTS;
+}
+
+/** What is done with a client of ioredis. */
+const IOREDIS = {
+  prefix: (client) => client.options.keyPrefix ?? '',
+  async seeds(cluster) {
+    if (cluster.status === 'wait') cluster.connect().catch(() => {});
+    if (cluster.status !== 'ready') await once(cluster, 'ready');
+    return cluster.nodes('all').map(({ options }) => [options.host, options.port]);
+  },
+  mapped: (cluster, host, port) => {
+    const at = cluster.options.natMap?.[`${host}:${port}`];
+    return at ? [at.host, at.port] : [host, port];
+  },
+  async connect(client, address) {
+    const model = client.isCluster ? client.nodes('all')[0] : client;
+    const link = model.duplicate({
+      ...(address && { host: address[0], port: address[1] }),
+      keyPrefix: '', lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: null,
+      autoResendUnfulfilledCommands: false, enableAutoPipelining: false, readOnly: false,
+      enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined,
+    });
+    link.on('error', () => {});
+    try {
+      await link.connect();
+    } catch (error) {
+      link.disconnect();
+      throw error;
+    }
+    link.stream.unref?.();
+    return link;
+  },
+  send: (link, words) => link.callBuffer(...words),
+  drop: (link) => link.disconnect(),
+};
+
+/** The same of node-redis. */
+const NODE_REDIS = {
+  prefix: (client) => (client.nodeClient ? client._keyPrefix : client.options?.keyPrefix) ?? '',
+  seeds: async (cluster) => cluster.masters.map(({ host, port }) => [host, port]),
+  mapped(cluster, host, port) {
+    const map = cluster._options?.nodeAddressMap;
+    const at = typeof map === 'function' ? map(`${host}:${port}`) : map?.[`${host}:${port}`];
+    return at ? [at.host, at.port] : [host, port];
+  },
+  async connect(client, address) {
+    const model = client.nodeClient ? await client.nodeClient(client.masters[0]) : client;
+    const socket = { ...model.options?.socket, reconnectStrategy: false };
+    if (address) Object.assign(socket, { host: address[0], port: address[1] });
+    const link = model.duplicate({ socket, disableOfflineQueue: false, keyPrefix: undefined });
+    link.on('error', () => {});
+    await link.connect();
+    link.unref();
+    return link.withTypeMapping({ 36: Buffer });
+  },
+  send: (link, words) => link.sendCommand(words),
+  drop: (link) => link.destroy(),
+};
+
+function kindOf(client) {
+  if (client?.isCluster && client.nodes && client.duplicate) return IOREDIS;
+  if (client?.callBuffer && client.duplicate && client.options) return IOREDIS;
+  if (client?.withTypeMapping && (client.nodeClient || (client.duplicate && client.unref))) {
+    return NODE_REDIS;
+  }
+  throw new TypeError('a client of ioredis or of node-redis 5 or newer is needed, single or cluster');
+}
+
+const ALL = new WeakMap();
+
+class Links {
+  #client;
+  #kind;
+  #open = new Map();
+  #slots = new Map();
+  #seeds = [];
+
+  static of(client) {
+    const kind = kindOf(client);
+    if (!ALL.has(client)) ALL.set(client, new Links(client, kind));
+    return ALL.get(client);
+  }
+
+  constructor(client, kind) {
+    this.#client = client;
+    this.#kind = kind;
+    this.isCluster = Boolean(client.isCluster || client.nodeClient);
+    this.prefix = kind.prefix(client);
+  }
+
+  /** Replies in order, errors being values; all over one connection, to the node with the key.
+   *  `lane`: what blocks has a connection of its own. */
+  async send(key, commands, ms, lane) {
+    const end = performance.now() + ms;
+    const slot = this.isCluster ? slotOf(key) : 0;
+    let address = this.isCluster ? await this.#node(slot, end) : undefined;
+    let asking = false;
+    for (let redirect = 0; ; redirect++) {
+      const replies = await this.#exchange(address, commands, asking, end, lane);
+      const code = codeOf(replies[0]);
+      if (code === 'CLUSTERDOWN' || DROPPING.includes(code)) this.#slots.clear();
+      asking = code === 'ASK';
+      if (!this.isCluster || !['MOVED', 'ASK'].includes(code) || redirect === REDIRECTS) {
+        return replies;
+      }
+      const place = replies[0].message.split(' ').pop();
+      const colon = place.lastIndexOf(':');
+      address = this.#place(place.slice(0, colon) || address[0], Number(place.slice(colon + 1)));
+      if (code === 'MOVED') this.#slots.set(slot, address);
+    }
+  }
+
+  async #exchange(address, commands, asking, end, lane = '') {
+    const name = `${lane} ${address}`;
+    const link = this.#link(name, address);
+    const begun = performance.now();
+    try {
+      const open = await within(link.connected, end);
+      const sent = commands.flatMap((words) => (asking ? [['ASKING'], words] : [words]));
+      const told = sent.map((words) => this.#kind.send(open, words));
+      const settled = await within(Promise.allSettled(told), end);
+      link.answered = performance.now();
+      const replies = settled.map(({ reason, value }) => reason ?? value);
+      const lost = replies.find((reply) => reply instanceof Error && codeOf(reply) === undefined);
+      if (lost) throw lost;
+      if (replies.some((reply) => DROPPING.includes(codeOf(reply)))) this.#drop(name, link);
+      return asking ? replies.filter((_, at) => at % 2) : replies;
+    } catch (error) {
+      this.#slots.clear();
+      // Others share it: where it answers them, only this one call is slow.
+      if (!(error instanceof OutOfTime) || link.answered < begun) this.#drop(name, link);
+      throw error;
+    }
+  }
+
+  #link(name, address) {
+    if (!this.#open.has(name)) {
+      const connected = this.#kind.connect(this.#client, address);
+      connected.catch(() => {});
+      this.#open.set(name, { connected, answered: 0 });
+    }
+    return this.#open.get(name);
+  }
+
+  #drop(name, link) {
+    if (this.#open.get(name) === link) this.#open.delete(name);
+    link.connected.then((open) => this.#kind.drop(open)).catch(() => {});
+  }
+
+  /** Who has the slot; asked of one node after the other where it is not known. */
+  async #node(slot, end) {
+    if (this.#slots.has(slot)) return this.#slots.get(slot);
+    if (this.#seeds.length === 0) this.#seeds = await within(this.#kind.seeds(this.#client), end);
+    let why = new Error('no node of the cluster is known');
+    for (const [at, seed] of this.#seeds.entries()) {
+      const now = performance.now();
+      const part = now + (end - now) / (this.#seeds.length - at);
+      try {
+        const [ranges] = await this.#exchange(seed, [['CLUSTER', 'SLOTS']], false, part);
+        if (ranges instanceof Error) throw ranges;
+        for (const [first, last, [host, port]] of ranges) {
+          const place = this.#place(String(host ?? '') || seed[0], Number(port));
+          for (let one = first; one <= last; one++) this.#slots.set(one, place);
+        }
+        if (this.#slots.has(slot)) {
+          const known = new Map([...this.#slots.values(), ...this.#seeds].map((s) => [String(s), s]));
+          this.#seeds = [...known.values()];
+          return this.#slots.get(slot);
+        }
+      } catch (error) {
+        why = error;
+      }
+    }
+    throw why;
+  }
+
+  #place(host, port) {
+    return this.#kind.mapped(this.#client, host, port);
+  }
+}
+
+class OutOfTime extends Error {}
+
+/** What the promise has, or an error when the time is over; the promise goes on by itself. */
+async function within(promise, end) {
+  let timer;
+  const over = new Promise((_, reject) => {
+    const left = Math.max(end - performance.now(), 0);
+    timer = setTimeout(() => reject(new OutOfTime('no time is left')), left);
+  });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+module.exports = { Links, codeOf, slotOf };

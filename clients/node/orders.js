@@ -1,0 +1,117 @@
+// What a worker has to do: the entries of an outbox, given out by a consumer group.
+'use strict';
+
+const { SaleError, Unanswered, decode, text } = require('./words');
+
+const COUNT = 100;
+
+/** First what this name has pending, then what others have left, then new entries. */
+class Reader {
+  #call;
+  #stream;
+  #group;
+  #name;
+  #idleMs;
+  #blockMs;
+  /** Of those pending of this name the last one given; null: there are no more. */
+  #last = '0';
+  /** Where to go on claiming; null: not now. */
+  #claim = '0-0';
+  #claimedAt = performance.now();
+  #given = '0';
+  #trimmed = new Set();
+
+  /** `call(words, blockMs)` sends a command and gives its reply; without blockMs nothing blocks. */
+  constructor(call, stream, group, name, idleMs, blockMs) {
+    this.#call = call;
+    this.#stream = stream;
+    this.#group = group;
+    this.#name = name;
+    this.#idleMs = idleMs;
+    this.#blockMs = blockMs;
+  }
+
+  async ack(id) {
+    await this.#call(['XACK', this.#stream, this.#group, id]);
+  }
+
+  /** The next entries, [id, event]; empty if there is none now. */
+  async batch() {
+    for (;;) {
+      try {
+        for (const some of [() => this.#pending(), () => this.#left(), () => this.#new()]) {
+          const entries = await some();
+          if (entries.length > 0) return entries;
+        }
+        return [];
+      } catch (error) {
+        if (error instanceof SaleError && error.code === 'NOGROUP') {
+          await this.#makeGroup();
+        } else if (error instanceof Unanswered && this.#blockMs !== undefined) {
+          // What the lost reply had is pending of this name.
+          this.#last = this.#given;
+        } else {
+          throw error;
+        }
+      }
+    }
+  }
+
+  async #makeGroup() {
+    try {
+      await this.#call(['XGROUP', 'CREATE', this.#stream, this.#group, '0', 'MKSTREAM']);
+    } catch (error) {
+      if (error.code !== 'BUSYGROUP') throw error;
+    }
+  }
+
+  async #pending() {
+    if (this.#last === null) return [];
+    const entries = await this.#read(this.#last);
+    this.#last = entries.at(-1)?.[0] ?? null;
+    this.#given = this.#last ?? this.#given;
+    entries.filter(([, event]) => event === null).forEach(([id]) => this.#trimmed.add(id));
+    return entries;
+  }
+
+  async #left() {
+    if (this.#claim === null && performance.now() - this.#claimedAt >= this.#idleMs) this.#claim = '0-0';
+    while (this.#claim !== null) {
+      const words = ['XAUTOCLAIM', this.#stream, this.#group, this.#name, this.#idleMs, this.#claim];
+      const [cursor, entries, trimmed = []] = await this.#call([...words, 'COUNT', COUNT]);
+      this.#claim = text(cursor) === '0-0' ? null : text(cursor);
+      this.#claimedAt = performance.now();
+      // Those that this name had pending were given before.
+      const gone = trimmed.map(text).filter((id) => !this.#trimmed.delete(id));
+      const found = [...entries.map(entry), ...gone.map((id) => [id, null])];
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+
+  async #new() {
+    const entries = await this.#read('>', this.#blockMs);
+    this.#given = entries.at(-1)?.[0] ?? this.#given;
+    return entries;
+  }
+
+  async #read(after, blockMs) {
+    const block = blockMs === undefined ? [] : ['BLOCK', blockMs];
+    const words = ['XREADGROUP', 'GROUP', this.#group, this.#name, 'COUNT', COUNT, ...block];
+    return streamOf(await this.#call([...words, 'STREAMS', this.#stream, after], blockMs)).map(entry);
+  }
+}
+
+/** The entries of the one stream that was asked for: a list of pairs, a map, or a flat list. */
+function streamOf(reply) {
+  if (!reply) return [];
+  if (reply instanceof Map) return [...reply.values()][0];
+  if (!Array.isArray(reply)) return Object.values(reply)[0];
+  return Array.isArray(reply[0]) ? reply[0][1] : reply[1];
+}
+
+function entry([id, fields]) {
+  return [text(id), fields ? decode(fields) : null];
+}
+
+module.exports = { Reader };

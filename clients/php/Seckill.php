@@ -1,0 +1,1108 @@
+<?php
+
+// The whole library in one file, to be copied into a shop without Composer. Written from clients/php/src by
+// `make docs`: change those files, not this one.
+//
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value, won or not.
+// SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req, which never takes twice.
+// See docs/clients.md.
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+use Predis\ClientInterface;
+use Predis\Command\RawCommand;
+use Predis\Connection\NodeConnectionInterface;
+use Predis\Response\ErrorInterface;
+
+/** @internal A client of one of the libraries. */
+interface Connection
+{
+    /** These say that the server is not, or no longer, the one to ask. */
+    public const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
+
+    /**
+     * The replies in order, errors being ErrorReply, all over one connection, to the node that has the key.
+     *
+     * @param list<list<string|int>> $commands
+     * @return list<mixed>
+     * @throws \Throwable when a reply is not there in time, or not whole
+     */
+    public function send(string $key, array $commands, float $seconds): array;
+
+    /** Ends it: what is still to come must not be taken for the answer to another call. */
+    public function drop(): void;
+
+    /** What the library puts before keys, but not before those of calls by name. */
+    public function prefix(): string;
+
+    public function isCluster(): bool;
+}
+
+/**
+ * One sale. A REQ that is null or empty is made by `grab`, `wait` and `mgrab`, and means the user's only
+ * grant to the others. All throw SaleError and Unanswered.
+ *
+ * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, atMs: int, deadlineMs: int, req: ?string,
+ *     epoch: int, round: int}
+ */
+interface SaleInterface
+{
+    /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
+    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer;
+
+    /** The same, and joins the waiting list where nothing is left. */
+    public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
+
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer;
+
+    public function cancel(string $user, ?string $req = null): Answer;
+
+    public function extend(string $user, int $ms, ?string $req = null): Answer;
+
+    public function refund(string $user, ?string $req = null): Answer;
+
+    /**
+     * Units of this sale and of others in its slot, all or none.
+     *
+     * @param list<string> $others
+     * @param int|list<int>|null $qty one for all, or each
+     */
+    public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer;
+
+    /** @return array<string, mixed> */
+    public function status(): array;
+
+    /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 is no limit */
+    public function user(string $user): array;
+
+    /** @return ?array{ticket: int, ahead: int, unitsAhead: int} null: not on the waiting list, so ask `user` */
+    public function place(string $user): ?array;
+
+    /** @return \Generator<int, Row> */
+    public function winners(string $state = 'LIVE', int $after = 0): \Generator;
+
+    /** @return \Generator<int, Order> what is to be done for this sale's entries */
+    public function orders(
+        string $stream,
+        string $group,
+        string $name,
+        int $idleMs = 60_000,
+        int $blockMs = 1000,
+        bool $follow = true,
+    ): \Generator;
+}
+
+/** What became of a call; what is not told is null. Times are Unix milliseconds. */
+final class Answer
+{
+    public function __construct(
+        public readonly string $req,
+        /** The first word: of a grab what it came to, of the others how the grant stands. */
+        public readonly string $outcome,
+        public readonly ?string $state = null,
+        public readonly ?int $seq = null,
+        public readonly ?int $qty = null,
+        public readonly ?int $deadlineMs = null,
+        public readonly ?int $available = null,
+        public readonly ?int $held = null,
+        public readonly ?int $allowance = null,
+        public readonly ?int $opensInMs = null,
+        public readonly ?int $ticket = null,
+        public readonly ?int $ahead = null,
+        public readonly ?int $unitsAhead = null,
+        /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
+        public readonly int $lost = 0,
+        public readonly ?bool $durable = null,
+    ) {
+    }
+
+    public function won(): bool
+    {
+        return in_array($this->state, ['HELD', 'SOLD'], true);
+    }
+
+    /** The outcome for a `match` that says when a word is left out. */
+    public function kind(): Outcome
+    {
+        return Outcome::from($this->outcome);
+    }
+}
+
+/** @internal What is done with the client that an application has. */
+final class Clients
+{
+    /** @var ?\WeakMap<object, Cluster> so that all sales of a process share their nodes */
+    private static ?\WeakMap $clusters = null;
+
+    /** @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster */
+    public static function of(mixed $client, ?\Closure $node): Connection
+    {
+        self::$clusters ??= new \WeakMap();
+        if ($client instanceof \Redis) {
+            return new PhpRedis($client);
+        }
+        if ($client instanceof \RedisCluster) {
+            return self::$clusters[$client] ??= self::redisCluster($client, $node);
+        }
+        if (!$client instanceof ClientInterface) {
+            throw new \TypeError('a client of phpredis or Predis is needed, not ' . get_debug_type($client));
+        }
+        $prefix = (string) $client->getOptions()->prefix?->getPrefix();
+        $connection = $client->getConnection();
+        if (method_exists($connection, 'getClusterStrategy')) {
+            return self::$clusters[$client] ??= self::predisCluster($connection, $prefix);
+        }
+        $single = method_exists($connection, 'getMaster') ? $connection->getMaster() : $connection;
+        return new PredisNode($single, $prefix);
+    }
+
+    /** A \RedisCluster does not tell how it logs in, nor send commands by name where ASK says. */
+    private static function redisCluster(\RedisCluster $client, ?\Closure $node): Cluster
+    {
+        $node ??= static function (string $host, int $port): \Redis {
+            $redis = new \Redis();
+            $redis->connect($host, $port, 1.0);
+            return $redis;
+        };
+        $seeds = array_map(fn (array $at) => "$at[0]:$at[1]", $client->_masters());
+        $open = fn (string $host, int $port) => new PhpRedis($node($host, $port));
+        return new Cluster($seeds, $open, (string) $client->getOption(\Redis::OPT_PREFIX));
+    }
+
+    private static function predisCluster(object $cluster, string $prefix): Cluster
+    {
+        $known = null;
+        $seeds = [];
+        foreach ($cluster as $node) {
+            $known ??= $node->getParameters()->toArray();
+            $seeds[] = $node->getParameters()->host . ':' . $node->getParameters()->port;
+        }
+        unset($known['slots'], $known['alias']);
+        $factory = $cluster->getConnectionFactory();
+        $open = function (string $host, int $port) use ($factory, $known) {
+            return new PredisNode($factory->create(['host' => $host, 'port' => $port] + (array) $known));
+        };
+        return new Cluster($seeds, $open, $prefix);
+    }
+}
+
+/** @internal The nodes of a cluster, by a map that is kept here. */
+final class Cluster implements Connection
+{
+    private const REDIRECTS = 5;
+    /** @var array<string, Connection> by host:port */
+    private array $nodes = [];
+    /** @var list<array{int, int, string}> from slot, to slot, host:port */
+    private array $ranges = [];
+
+    /**
+     * @param list<string> $seeds host:port of nodes that are known
+     * @param \Closure(string, int): Connection $open
+     */
+    public function __construct(
+        private array $seeds,
+        private readonly \Closure $open,
+        private readonly string $prefix,
+    ) {
+    }
+
+    public function send(string $key, array $commands, float $seconds): array
+    {
+        $end = microtime(true) + $seconds;
+        $slot = Slots::of($key);
+        [$place, $asking] = [$this->owner($slot, $end), false];
+        for ($redirect = 0;; $redirect++) {
+            $replies = $this->exchange($place, $commands, $end, $asking);
+            $code = $replies[0] instanceof ErrorReply ? $replies[0]->code() : '';
+            $asking = $code === 'ASK';
+            if (!in_array($code, ['MOVED', 'ASK'], true) || $redirect === self::REDIRECTS) {
+                return $replies;
+            }
+            preg_match('/^(?:MOVED|ASK) \d+ (.*:\d+)$/', $replies[0]->message, $words) === 1
+                || throw new \UnexpectedValueException('a reply that broke off');
+            $told = $words[1];
+            // An empty host is the one that was asked.
+            $place = $told[0] === ':' ? self::host($place) . $told : $told;
+            $code === 'MOVED' && array_unshift($this->ranges, [$slot, $slot, $place]);
+        }
+    }
+
+    private function exchange(string $place, array $commands, float $end, bool $asking = false): array
+    {
+        $sent = [];
+        foreach ($commands as $command) {
+            array_push($sent, ...($asking ? [['ASKING'], $command] : [$command]));
+        }
+        if (!isset($this->nodes[$place])) {
+            $port = (int) substr((string) strrchr($place, ':'), 1);
+            $this->nodes[$place] = ($this->open)(self::host($place), $port);
+        }
+        $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
+        return $asking ? array_values(array_filter($replies, fn (int $at) => $at % 2 === 1, ARRAY_FILTER_USE_KEY)) : $replies;
+    }
+
+    private static function host(string $place): string
+    {
+        return substr($place, 0, (int) strrpos($place, ':'));
+    }
+
+    /** Who has the slot; asked of one node after the other where it is not known. */
+    private function owner(int $slot, float $end): string
+    {
+        $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));
+        $why = new \RuntimeException('no node of the cluster is known');
+        foreach ($found() ? [] : $this->seeds as $at => $seed) {
+            try {
+                $part = microtime(true) + ($end - microtime(true)) / (count($this->seeds) - $at);
+                $told = $this->exchange($seed, [['CLUSTER', 'SLOTS']], $part)[0];
+                if (!is_array($told)) {
+                    throw new \RuntimeException($told instanceof ErrorReply ? $told->message : 'no map');
+                }
+                $place = fn (array $node) => ($node[0] ?: self::host($seed)) . ':' . $node[1];
+                $this->ranges = array_map(fn (array $row) => [$row[0], $row[1], $place($row[2])], $told);
+                if ($found()) {
+                    break;
+                }
+            } catch (\Exception $error) {
+                $this->close($seed);
+                $why = $error;
+            }
+        }
+        $range = $found() ?: throw $why;
+        $this->seeds = array_values(array_unique([...array_column($this->ranges, 2), ...$this->seeds]));
+        return $range[2];
+    }
+
+    private function close(string $place): void
+    {
+        try {
+            ($this->nodes[$place] ?? null)?->drop();
+        } catch (\Exception) {
+            // It was gone before.
+        }
+        unset($this->nodes[$place]);
+    }
+
+    public function drop(): void
+    {
+        $this->ranges = [];
+        array_map($this->close(...), array_keys($this->nodes));
+    }
+
+    public function prefix(): string
+    {
+        return $this->prefix;
+    }
+
+    public function isCluster(): bool
+    {
+        return true;
+    }
+}
+
+/** Answers say whether so many replicas have the grant; the mark is a counter beside the sale. */
+final class Durable
+{
+    public function __construct(
+        public readonly string $mark,
+        public readonly int $replicas = 1,
+        public readonly int $timeoutMs = 1000,
+    ) {
+    }
+}
+
+/** @internal An error that the server replied. */
+final class ErrorReply
+{
+    public function __construct(public readonly string $message)
+    {
+    }
+
+    public function code(): string
+    {
+        return explode(' ', $this->message, 2)[0];
+    }
+
+    /** Whether this is what a server says, and not what a library says of a lost connection. */
+    public static function is(string $message): bool
+    {
+        return preg_match('/^[A-Z]{3,}( |$)/', $message) === 1;
+    }
+}
+
+/** What MGRAB tells: a grant for each sale, or the first sale that refused, and why. */
+final class MultiAnswer
+{
+    public function __construct(
+        public readonly string $req,
+        /** GRANTED, REPLAY or REFUSED. */
+        public readonly string $outcome,
+        /** @var list<Answer> */
+        public readonly array $grants = [],
+        public readonly ?int $index = null,
+        public readonly ?Answer $refusal = null,
+        public readonly int $lost = 0,
+        public readonly ?bool $durable = null,
+    ) {
+    }
+
+    public function won(): bool
+    {
+        $won = array_filter($this->grants, fn (Answer $grant) => $grant->won());
+        return $won !== [] && count($won) === count($this->grants);
+    }
+}
+
+/**
+ * What a worker has to do. It may come twice: (id, epoch, rev) in the data tell.
+ *
+ * @phpstan-type Event array{event: string, sale: string, data: array<string, mixed>, user: ?string, req: ?string,
+ *     outbox: ?string, split: ?string}
+ */
+final class Order
+{
+    public function __construct(
+        public readonly string $id,
+        /** @var ?Event null: it was trimmed before anybody acknowledged it */
+        public readonly ?array $event,
+        private readonly \Closure $acknowledge,
+    ) {
+    }
+
+    /** When it is done. */
+    public function ack(): void
+    {
+        ($this->acknowledge)($this->id);
+    }
+}
+
+/** The first word of a reply: what a grab came to, or how a grant stands. */
+enum Outcome: string
+{
+    case Granted = 'GRANTED';
+    case Already = 'ALREADY';
+    case Replay = 'REPLAY';
+    case Overlimit = 'OVERLIMIT';
+    case Soldout = 'SOLDOUT';
+    case Short = 'SHORT';
+    case Notopen = 'NOTOPEN';
+    case Closed = 'CLOSED';
+    case Paused = 'PAUSED';
+    case Denied = 'DENIED';
+    case Busy = 'BUSY';
+    case Waiting = 'WAITING';
+    case Held = 'HELD';
+    case Sold = 'SOLD';
+    case Cancelled = 'CANCELLED';
+    case Expired = 'EXPIRED';
+    case Refunded = 'REFUNDED';
+    case Nogrant = 'NOGRANT';
+}
+
+/** @internal */
+final class PhpRedis implements Connection
+{
+    private const OPTIONS = ['SERIALIZER', 'PREFIX', 'READ_TIMEOUT', 'SCAN', 'TCP_KEEPALIVE', 'COMPRESSION',
+        'COMPRESSION_LEVEL', 'REPLY_LITERAL', 'NULL_MULTIBULK_AS_NULL', 'MAX_RETRIES', 'BACKOFF_ALGORITHM',
+        'BACKOFF_BASE', 'BACKOFF_CAP'];
+    /** @var ?\WeakMap<\Redis, array<string, mixed>> what clients were connected with, and to what */
+    private static ?\WeakMap $known = null;
+
+    public function __construct(private readonly \Redis $client)
+    {
+        self::$known ??= new \WeakMap();
+        if ($client->isConnected()) {
+            self::$known[$client] = self::about($client);
+        } elseif (isset(self::$known[$client])) {
+            $this->revive(self::$known[$client]);
+        }
+    }
+
+    private static function about(\Redis $client): array
+    {
+        $options = [];
+        foreach (self::OPTIONS as $name) {
+            if (defined("Redis::OPT_$name")) {
+                $options[constant("Redis::OPT_$name")] = $client->getOption(constant("Redis::OPT_$name"));
+            }
+        }
+        return [
+            'to' => [$client->getHost(), $client->getPort(), $client->getTimeout(), null, 0, $client->getReadTimeout()],
+            'auth' => $client->getAuth(),
+            'database' => $client->getDBNum(),
+            'options' => $options,
+        ];
+    }
+
+    /** A client that a framework hands out again: it does not recover by itself once a reply broke off. */
+    private function revive(array $about): void
+    {
+        $this->client->connect(...$about['to']);
+        foreach ($about['options'] as $option => $value) {
+            $this->client->setOption($option, $value);
+        }
+        $about['auth'] && $this->client->auth($about['auth']);
+        $about['database'] > 0 && $this->client->select($about['database']);
+    }
+
+    public function send(string $key, array $commands, float $seconds): array
+    {
+        $client = $this->client;
+        // Else, when a reply breaks off, it connects again and reads on there.
+        $options = [\Redis::OPT_MAX_RETRIES => 0, \Redis::OPT_READ_TIMEOUT => $seconds];
+        $before = [];
+        foreach ($options as $option => $value) {
+            $before[$option] = $client->getOption($option);
+            $client->setOption($option, $value);
+        }
+        try {
+            return array_map($this->one(...), $commands);
+        } finally {
+            // Set to 0, which it says where none was set, it would not wait at all.
+            $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT] ?: (float) ini_get('default_socket_timeout');
+            foreach ($before as $option => $value) {
+                $client->setOption($option, $value);
+            }
+        }
+    }
+
+    private function one(array $command): mixed
+    {
+        $this->client->clearLastError();
+        try {
+            $reply = $this->client->rawCommand(...$command);
+            $error = $this->client->getLastError();
+        } catch (\RedisException $why) {
+            // Errors that begin with ERR or WRONGTYPE are false, others are thrown, as lost connections are.
+            $error = ErrorReply::is($why->getMessage()) ? $why->getMessage() : throw $why;
+        }
+        return $error === null ? $reply : new ErrorReply($error);
+    }
+
+    public function drop(): void
+    {
+        $this->client->close();
+    }
+
+    public function prefix(): string
+    {
+        return (string) $this->client->getOption(\Redis::OPT_PREFIX);
+    }
+
+    public function isCluster(): bool
+    {
+        return false;
+    }
+}
+
+/** @internal One server, also one that Predis found by Sentinel. */
+final class PredisNode implements Connection
+{
+    public function __construct(private readonly NodeConnectionInterface $node, private readonly string $prefix = '')
+    {
+    }
+
+    public function send(string $key, array $commands, float $seconds): array
+    {
+        $end = microtime(true) + $seconds;
+        $sent = array_map(fn (array $words) => RawCommand::create(...$words), $commands);
+        foreach ($sent as $command) {
+            $this->limit($end - microtime(true));
+            $this->node->writeRequest($command);
+        }
+        $replies = [];
+        foreach ($sent as $command) {
+            $this->limit($end - microtime(true));
+            $reply = $this->node->readResponse($command);
+            $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
+        }
+        // As the client's options have it.
+        $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
+        $this->limit($before > 0 ? (float) $before : 1e6);
+        return $replies;
+    }
+
+    /** For the next read. */
+    private function limit(float $seconds): void
+    {
+        $seconds = max($seconds, 0.001);
+        if (is_resource($stream = $this->node->getResource())) {
+            stream_set_timeout($stream, (int) $seconds, (int) (fmod($seconds, 1) * 1e6));
+        }
+    }
+
+    public function drop(): void
+    {
+        $this->node->disconnect();
+    }
+
+    public function prefix(): string
+    {
+        return $this->prefix;
+    }
+
+    public function isCluster(): bool
+    {
+        return false;
+    }
+}
+
+/** @internal First what this name has pending, then what others have left, then new entries. */
+final class Reader
+{
+    private const COUNT = 100;
+    /** Of those pending of this name the last one given; null: there are no more. */
+    private ?string $last = '0';
+    /** Where to go on claiming; null: not now. */
+    private ?string $claim = '0-0';
+    private float $claimedAt;
+    private string $given = '0';
+    /** @var array<string, true> */
+    private array $trimmed = [];
+
+    /** @param \Closure(list<string|int>, int): mixed $call a command, and how long it may block */
+    public function __construct(
+        private readonly \Closure $call,
+        private readonly string $stream,
+        private readonly string $group,
+        private readonly string $name,
+        private readonly int $idleMs,
+        private readonly ?int $blockMs,
+    ) {
+        $this->claimedAt = microtime(true);
+    }
+
+    public function ack(string $id): void
+    {
+        ($this->call)(['XACK', $this->stream, $this->group, $id], 0);
+    }
+
+    /** @return array<string, ?array> the next entries by their ids; empty if there is none now */
+    public function batch(): array
+    {
+        while (true) {
+            try {
+                return $this->pending() ?: $this->left() ?: $this->new();
+            } catch (SaleError $error) {
+                $error->errorCode === 'NOGROUP' || throw $error;
+                $this->makeGroup();
+            } catch (Unanswered $error) {
+                $this->blockMs !== null || throw $error;
+                // What the lost reply had is pending of this name.
+                $this->last = $this->given;
+            }
+        }
+    }
+
+    private function makeGroup(): void
+    {
+        try {
+            ($this->call)(['XGROUP', 'CREATE', $this->stream, $this->group, '0', 'MKSTREAM'], 0);
+        } catch (SaleError $error) {
+            $error->errorCode === 'BUSYGROUP' || throw $error;
+        }
+    }
+
+    private function pending(): array
+    {
+        if ($this->last === null) {
+            return [];
+        }
+        $entries = $this->read($this->last);
+        $this->last = array_key_last($entries);
+        $this->given = $this->last ?? $this->given;
+        $this->trimmed += array_fill_keys(array_keys($entries, null, true), true);
+        return $entries;
+    }
+
+    private function left(): array
+    {
+        if ($this->claim === null && (microtime(true) - $this->claimedAt) * 1000 >= $this->idleMs) {
+            $this->claim = '0-0';
+        }
+        while ($this->claim !== null) {
+            $claim = ['XAUTOCLAIM', $this->stream, $this->group, $this->name, $this->idleMs, $this->claim];
+            $reply = ($this->call)([...$claim, 'COUNT', self::COUNT], 0);
+            $this->claim = $reply[0] === '0-0' ? null : $reply[0];
+            $this->claimedAt = microtime(true);
+            $found = self::entries($reply[1]);
+            foreach ($reply[2] ?? [] as $id) {
+                // Those that this name had pending were given before.
+                isset($this->trimmed[$id]) || $found[$id] = null;
+                unset($this->trimmed[$id]);
+            }
+            if ($found !== []) {
+                return $found;
+            }
+        }
+        return [];
+    }
+
+    private function new(): array
+    {
+        $entries = $this->read('>', $this->blockMs);
+        $this->given = array_key_last($entries) ?? $this->given;
+        return $entries;
+    }
+
+    private function read(string $after, ?int $blockMs = null): array
+    {
+        $command = ['XREADGROUP', 'GROUP', $this->group, $this->name, 'COUNT', self::COUNT];
+        $command = [...$command, ...($blockMs === null ? [] : ['BLOCK', $blockMs])];
+        $reply = ($this->call)([...$command, 'STREAMS', $this->stream, $after], $blockMs ?? 0);
+        return is_array($reply) && $reply !== [] ? self::entries($reply[0][1]) : [];
+    }
+
+    private static function entries(array $entries): array
+    {
+        $found = [];
+        foreach ($entries as [$id, $fields]) {
+            $found[$id] = is_array($fields) && $fields !== [] ? Words::event($fields) : null;
+        }
+        return $found;
+    }
+}
+
+/** One sale, over phpredis or Predis. timeoutMs: of a call with all its attempts. */
+final class Sale implements SaleInterface
+{
+    private const PAUSE_MS = 50;
+    private ?Connection $connection = null;
+
+    /**
+     * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect a client for this sale; asked for again
+     *     after a lost connection, and may then give the same one
+     * @param ?\Closure(string, string, int, float): mixed $onAttempt told after each attempt: the command, the
+     *     first word that came or LOST, attempts lost so far, its milliseconds
+     * @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster, by host and port,
+     *     where that takes a password or TLS
+     */
+    public function __construct(
+        private readonly \Closure $connect,
+        private readonly string $key,
+        private readonly ?Durable $durable = null,
+        private readonly int $timeoutMs = 2000,
+        private readonly int $attempts = 5,
+        private readonly ?\Closure $onAttempt = null,
+        private readonly ?\Closure $node = null,
+    ) {
+    }
+
+    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer
+    {
+        return $this->change('GRAB', $user, self::made($req), $upto === null ? self::qty($qty) : ['UPTO', $upto]);
+    }
+
+    public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer
+    {
+        $until = $untilMs === null ? [] : ['UNTIL', $untilMs];
+        return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
+    }
+
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer
+    {
+        return $this->change('CONFIRM', $user, $req ?? '', $reclaim ? ['RECLAIM'] : []);
+    }
+
+    public function cancel(string $user, ?string $req = null): Answer
+    {
+        return $this->change('CANCEL', $user, $req ?? '', []);
+    }
+
+    public function extend(string $user, int $ms, ?string $req = null): Answer
+    {
+        return $this->change('EXTEND', $user, $req ?? '', [$ms]);
+    }
+
+    public function refund(string $user, ?string $req = null): Answer
+    {
+        return $this->change('REFUND', $user, $req ?? '', []);
+    }
+
+    public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer
+    {
+        $keys = array_map($this->prefixed(...), [$this->key, ...$others]);
+        $units = is_array($qty) ? ['QTY', ...array_map(fn (int $n) => $n, $qty)] : self::qty($qty);
+        $req = self::made($req);
+        $command = ['SECKILL.MGRAB', $user, count($keys), ...$keys, ...$units, 'REQ', $req];
+        return $this->sure('MGRAB', Words::answers(...), $command, $req);
+    }
+
+    public function status(): array
+    {
+        return $this->read('STATUS', fn ($json) => json_decode($json, true, 9, JSON_THROW_ON_ERROR), 'JSON');
+    }
+
+    public function user(string $user): array
+    {
+        $read = fn (array $told) => ['allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2])];
+        return $this->read('USER', $read, $user);
+    }
+
+    public function place(string $user): ?array
+    {
+        $names = ['ticket', 'ahead', 'unitsAhead'];
+        $read = fn (array $told) => $told[0] === 'WAITING' ? array_combine($names, array_slice($told, 1, 3)) : null;
+        return $this->read('PLACE', $read, $user);
+    }
+
+    public function winners(string $state = 'LIVE', int $after = 0): \Generator
+    {
+        $read = fn (array $told) => [$told[0], Words::rows($told[1])];
+        do {
+            [$after, $rows] = $this->read('WINNERS', $read, $after, 'COUNT', 1000, 'STATE', $state);
+            foreach ($rows as $row) {
+                yield $row;
+            }
+        } while ($after !== 0);
+    }
+
+    public function orders(
+        string $stream,
+        string $group,
+        string $name,
+        int $idleMs = 60_000,
+        int $blockMs = 1000,
+        bool $follow = true,
+    ): \Generator {
+        $call = fn (array $words, int $waitMs) => $this->ask($words[0], fn ($told) => $told, '', [$words], $waitMs)[0];
+        $reader = new Reader($call, $this->prefixed($stream), $group, $name, $idleMs, $follow ? $blockMs : null);
+        while (($entries = $reader->batch()) !== [] || $follow) {
+            foreach ($entries as $id => $event) {
+                yield new Order($id, $event, $reader->ack(...));
+            }
+        }
+    }
+
+    /** The part of a split sale that is this user's, and its key. @return array{int, string} */
+    public static function home(string $name, int $parts, string $user): array
+    {
+        $part = crc32($user) % $parts;
+        return [$part, "$name:{p$part}"];
+    }
+
+    /** Reads a raw reply of GRAB, IMPORT, CONFIRM, CANCEL, EXTEND or REFUND, from a script or any client. */
+    public static function answer(array $reply): Answer
+    {
+        return Words::answer($reply);
+    }
+
+    /**
+     * Reads the fields of an outbox entry, a map or a flat list; what came twice is known by the id, epoch and rev
+     * in its data.
+     */
+    public static function decode(array $fields): array
+    {
+        return Words::event($fields);
+    }
+
+    private static function made(?string $req): string
+    {
+        return (string) $req === '' ? bin2hex(random_bytes(16)) : $req;
+    }
+
+    /** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
+    private static function qty(?int $qty): array
+    {
+        return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
+    }
+
+    /** The libraries put their prefix before no key of a call by name. */
+    private function prefixed(string $key): string
+    {
+        return $this->connection()->prefix() . $key;
+    }
+
+    private function connection(): Connection
+    {
+        if ($this->connection === null) {
+            $client = ($this->connect)();
+            $this->connection = Clients::of($client, $this->node);
+        }
+        return $this->connection;
+    }
+
+    private function read(string $name, callable $read, string|int ...$words): mixed
+    {
+        return $this->ask($name, $read, '', [fn () => ["SECKILL.$name", $this->prefixed($this->key), ...$words]])[0];
+    }
+
+    private function change(string $name, string $user, string $req, array $more): Answer
+    {
+        $given = $req === '' ? [] : ['REQ', $req];
+        $command = fn () => ["SECKILL.$name", $this->prefixed($this->key), $user, ...$more, ...$given];
+        return $this->sure($name, Words::answer(...), $command, $req);
+    }
+
+    /**
+     * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT is for both.
+     * (Alone behind a REPLAY it would wait for nothing.)
+     */
+    private function sure(string $name, callable $read, array|\Closure $command, string $req): Answer|MultiAnswer
+    {
+        $durable = $this->durable;
+        if ($durable !== null && $this->ready()->isCluster()) {
+            Slots::of($this->prefixed($durable->mark)) === Slots::of($this->prefixed($this->key))
+                || throw new \TypeError("in a cluster the mark must be in the sale's slot: use {...}");
+        }
+        [$told, , $lost] = $this->ask($name, $read, $req, [$command]);
+        $isSure = null;
+        if ($durable !== null && self::stands($told) !== []) {
+            $mark = fn () => ['INCR', $this->prefixed($durable->mark)];
+            $commands = [$command, $mark, ['WAIT', $durable->replicas, $durable->timeoutMs]];
+            [$again, $replies] = $this->ask($name, $read, $req, $commands, $durable->timeoutMs, true);
+            $told = self::stands($again) === self::stands($told) ? $told : $again;
+            $isSure = $replies[2] >= $durable->replicas;
+        }
+        $fields = ['req' => $req, 'lost' => $lost, 'durable' => $isSure] + get_object_vars($told);
+        return $told instanceof Answer ? new Answer(...$fields) : new MultiAnswer(...$fields);
+    }
+
+    /** The grants that it tells of. */
+    private static function stands(Answer|MultiAnswer $told): array
+    {
+        $grants = $told instanceof Answer ? [$told] : $told->grants;
+        $grants = array_filter($grants, fn (Answer $grant) => $grant->seq > 0 && $grant->state !== null);
+        return array_map(fn (Answer $grant) => [$grant->seq, $grant->state], $grants);
+    }
+
+    /** A client that can be asked what it is; a connection that is not to be had is no mistake of the caller's. */
+    private function ready(): Connection
+    {
+        try {
+            return $this->connection();
+        } catch (\Exception $why) {
+            throw new Unanswered('', 0, $why->getMessage(), $why);
+        }
+    }
+
+    /**
+     * Until there is an answer. An error after a lost attempt says nothing of that attempt.
+     *
+     * @param list<list<string|int>|\Closure(): list<string|int>> $commands
+     */
+    private function ask(
+        string $name,
+        callable $read,
+        string $req,
+        array $commands,
+        int $waitMs = 0,
+        bool $happened = false,
+    ): array {
+        [$end, $lost, $why, $cause] = [self::now() + $this->timeoutMs + $waitMs, 0, 'no time is left', null];
+        for ($attempt = 0; $attempt < max($this->attempts, 1); $attempt++) {
+            usleep((int) (1000 * min(self::PAUSE_MS * $attempt, max($end - self::now(), 0))));
+            $begun = self::now();
+            $left = $end - $begun;
+            if ($left <= 0) {
+                break;
+            }
+            $ms = $attempt + 1 >= $this->attempts ? $left : min($left, $waitMs + max($left - $waitMs, 0) / 2);
+            [$outcome, $cause, $told, $isAnswer] = ['LOST', null, null, false];
+            try {
+                $words = array_map(fn ($command) => $command instanceof \Closure ? $command() : $command, $commands);
+                $replies = $this->connection()->send($this->prefixed($this->key), $words, $ms / 1000);
+                $errors = array_filter($replies, fn ($reply) => $reply instanceof ErrorReply);
+                if ($errors === []) {
+                    $told = $read($replies[0]);
+                    $isAnswer = true;
+                    $outcome = $told instanceof Answer || $told instanceof MultiAnswer ? $told->outcome : 'OK';
+                } else {
+                    $error = array_values($errors)[0];
+                    [$outcome, $why] = [$error->code(), $error->message];
+                }
+            } catch (\TypeError $mistake) {
+                // Of the program, as a client of another type; with replies, they are no answer.
+                $this->connection === null && throw $mistake;
+                [$why, $cause] = [$mistake->getMessage(), $mistake];
+            } catch (\Exception $error) {
+                [$why, $cause] = [$error->getMessage(), $error];
+                // A login that fails is an error reply, too.
+                $outcome = ErrorReply::is($why) ? (new ErrorReply($why))->code() : 'LOST';
+            }
+            $lost += (int) ($outcome === 'LOST');
+            $this->tell($name, $outcome, $lost, self::now() - $begun);
+            if ($isAnswer) {
+                return [$told, $replies, $lost];
+            }
+            $isMoved = in_array($outcome, ['MOVED', 'ASK'], true) && !$this->connection?->isCluster();
+            if (in_array($outcome, Tables::MISTAKES, true) || $isMoved) {
+                throw $lost > 0 || $happened ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
+            }
+            if (in_array($outcome, ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING], true)) {
+                $this->drop();
+            }
+        }
+        throw new Unanswered($req, $lost, $why, $cause);
+    }
+
+    private function drop(): void
+    {
+        try {
+            $this->connection?->drop();
+        } catch (\Exception) {
+            // It was gone before.
+        }
+        $this->connection = null;
+    }
+
+    private function tell(string $name, string $outcome, int $lost, float $ms): void
+    {
+        try {
+            $this->onAttempt !== null && ($this->onAttempt)($name, $outcome, $lost, $ms);
+        } catch (\Throwable) {
+            // An answer must not be lost by who counts it.
+        }
+    }
+
+    private static function now(): float
+    {
+        return hrtime(true) / 1e6;
+    }
+}
+
+/** The server refused the call and nothing has happened; errorCode is the error's first word. */
+final class SaleError extends \RuntimeException
+{
+    public function __construct(string $message, public readonly string $errorCode)
+    {
+        parent::__construct($message);
+    }
+}
+
+/** @internal */
+final class Slots
+{
+    /** CRC-16 (XMODEM) of the key, or of what stands in its first braces. */
+    public static function of(string $key): int
+    {
+        $open = strpos($key, '{');
+        $close = $open === false ? false : strpos($key, '}', $open);
+        if ($close !== false && $close > $open + 1) {
+            $key = substr($key, $open + 1, $close - $open - 1);
+        }
+        $crc = 0;
+        foreach (unpack('C*', $key) ?: [] as $byte) {
+            $crc ^= $byte << 8;
+            for ($bit = 0; $bit < 8; $bit++) {
+                $crc = ($crc & 0x8000) !== 0 ? ($crc << 1) ^ 0x1021 : $crc << 1;
+            }
+        }
+        return ($crc & 0xffff) % 16384;
+    }
+}
+
+/** @internal */
+final class Tables
+{
+    /** The elements of a reply, by its first word; there may be more. */
+    public const FIELDS = [
+        'GRANTED' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs', 'available'],
+        'ALREADY' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
+        'REPLAY' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
+        'OVERLIMIT' => ['outcome', 'allowance'],
+        'SOLDOUT' => ['outcome', 'held'],
+        'SHORT' => ['outcome', 'available'],
+        'NOTOPEN' => ['outcome', 'opensInMs'],
+        'CLOSED' => ['outcome'],
+        'PAUSED' => ['outcome'],
+        'DENIED' => ['outcome'],
+        'BUSY' => ['outcome'],
+        'WAITING' => ['outcome', 'ticket', 'ahead', 'unitsAhead'],
+        'HELD' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'SOLD' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'CANCELLED' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'EXPIRED' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'REFUNDED' => ['state', 'seq', 'qty', 'deadlineMs'],
+        'NOGRANT' => ['state', 'seq', 'qty', 'deadlineMs'],
+    ];
+    public const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED'];
+    public const ROW = ['seq', 'user', 'qty', 'state', 'atMs', 'deadlineMs', 'req', 'epoch', 'round'];
+    public const EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
+    /** First words of errors that come however often one asks. */
+    public const MISTAKES = [
+        'AMBIGUOUS',
+        'BUSYGROUP',
+        'CROSSSLOT',
+        'ERR',
+        'NOAUTH',
+        'NOGROUP',
+        'NOPERM',
+        'NOSALE',
+        'NOSCRIPT',
+        'REQMISMATCH',
+        'SALEEXISTS',
+        'WRONGPART',
+        'WRONGPASS',
+        'WRONGTYPE',
+    ];
+}
+
+/** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
+final class Unanswered extends \RuntimeException
+{
+    public function __construct(
+        public readonly string $req,
+        /** Attempts that had no reply. */
+        public readonly int $lost,
+        string $why,
+        ?\Throwable $previous = null,
+    ) {
+        parent::__construct('ask again with the same REQ: ' . $why, 0, $previous);
+    }
+}
+
+/** @internal What replies and entries say. */
+final class Words
+{
+    public static function answer(mixed $reply): Answer
+    {
+        $word = is_array($reply) ? ($reply[0] ?? '') : '';
+        $names = is_string($word) ? Tables::FIELDS[$word] ?? [] : [];
+        return self::named($names, (array) $reply, (string) $word);
+    }
+
+    public static function answers(mixed $reply): MultiAnswer
+    {
+        $word = is_array($reply) ? ($reply[0] ?? '') : '';
+        if ($word === 'REFUSED') {
+            return new MultiAnswer('', $word, [], $reply[1], self::answer($reply[2]));
+        }
+        in_array($word, ['GRANTED', 'REPLAY'], true) || throw new \UnexpectedValueException('not an answer');
+        $grant = fn (array $row) => self::named(Tables::FIELDS[$word], [$word, ...$row], $word);
+        return new MultiAnswer('', $word, array_map($grant, array_slice($reply, 1)));
+    }
+
+    /** There may be more words than names, but not fewer. */
+    private static function named(array $names, array $words, string $outcome): Answer
+    {
+        if ($names === [] || count($words) < count($names)) {
+            throw new \UnexpectedValueException('not an answer');
+        }
+        $told = array_combine($names, array_slice(array_values($words), 0, count($names)));
+        if (!in_array($told['state'] ?? 'HELD', [...Tables::STATES, 'NOGRANT'], true)) {
+            throw new \UnexpectedValueException('not an answer');
+        }
+        try {
+            return new Answer(...['req' => '', 'outcome' => $outcome, ...$told]);
+        } catch (\TypeError) {
+            throw new \UnexpectedValueException('not an answer');
+        }
+    }
+
+    public static function rows(array $rows): array
+    {
+        // phpredis has false for null.
+        return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
+            + array_combine(Tables::ROW, array_slice($row, 0, count(Tables::ROW))), $rows);
+    }
+
+    public static function event(array $fields): array
+    {
+        $told = array_is_list($fields) ? array_column(array_chunk($fields, 2), 1, 0) : $fields;
+        $data = json_decode($told['data'], true, 9, JSON_THROW_ON_ERROR);
+        return ['data' => $data] + $told + array_fill_keys(Tables::EVENT, null);
+    }
+}

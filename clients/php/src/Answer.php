@@ -1,0 +1,41 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/** What became of a call; what is not told is null. Times are Unix milliseconds. */
+final class Answer
+{
+    public function __construct(
+        public readonly string $req,
+        /** The first word: of a grab what it came to, of the others how the grant stands. */
+        public readonly string $outcome,
+        public readonly ?string $state = null,
+        public readonly ?int $seq = null,
+        public readonly ?int $qty = null,
+        public readonly ?int $deadlineMs = null,
+        public readonly ?int $available = null,
+        public readonly ?int $held = null,
+        public readonly ?int $allowance = null,
+        public readonly ?int $opensInMs = null,
+        public readonly ?int $ticket = null,
+        public readonly ?int $ahead = null,
+        public readonly ?int $unitsAhead = null,
+        /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
+        public readonly int $lost = 0,
+        public readonly ?bool $durable = null,
+    ) {
+    }
+
+    public function won(): bool
+    {
+        return in_array($this->state, ['HELD', 'SOLD'], true);
+    }
+
+    /** The outcome for a `match` that says when a word is left out. */
+    public function kind(): Outcome
+    {
+        return Outcome::from($this->outcome);
+    }
+}

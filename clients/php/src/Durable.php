@@ -1,0 +1,16 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/** Answers say whether so many replicas have the grant; the mark is a counter beside the sale. */
+final class Durable
+{
+    public function __construct(
+        public readonly string $mark,
+        public readonly int $replicas = 1,
+        public readonly int $timeoutMs = 1000,
+    ) {
+    }
+}

@@ -1,0 +1,24 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/** @internal An error that the server replied. */
+final class ErrorReply
+{
+    public function __construct(public readonly string $message)
+    {
+    }
+
+    public function code(): string
+    {
+        return explode(' ', $this->message, 2)[0];
+    }
+
+    /** Whether this is what a server says, and not what a library says of a lost connection. */
+    public static function is(string $message): bool
+    {
+        return preg_match('/^[A-Z]{3,}( |$)/', $message) === 1;
+    }
+}

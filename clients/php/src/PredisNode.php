@@ -1,0 +1,61 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+use Predis\Command\RawCommand;
+use Predis\Connection\NodeConnectionInterface;
+use Predis\Response\ErrorInterface;
+
+/** @internal One server, also one that Predis found by Sentinel. */
+final class PredisNode implements Connection
+{
+    public function __construct(private readonly NodeConnectionInterface $node, private readonly string $prefix = '')
+    {
+    }
+
+    public function send(string $key, array $commands, float $seconds): array
+    {
+        $end = microtime(true) + $seconds;
+        $sent = array_map(fn (array $words) => RawCommand::create(...$words), $commands);
+        foreach ($sent as $command) {
+            $this->limit($end - microtime(true));
+            $this->node->writeRequest($command);
+        }
+        $replies = [];
+        foreach ($sent as $command) {
+            $this->limit($end - microtime(true));
+            $reply = $this->node->readResponse($command);
+            $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
+        }
+        // As the client's options have it.
+        $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
+        $this->limit($before > 0 ? (float) $before : 1e6);
+        return $replies;
+    }
+
+    /** For the next read. */
+    private function limit(float $seconds): void
+    {
+        $seconds = max($seconds, 0.001);
+        if (is_resource($stream = $this->node->getResource())) {
+            stream_set_timeout($stream, (int) $seconds, (int) (fmod($seconds, 1) * 1e6));
+        }
+    }
+
+    public function drop(): void
+    {
+        $this->node->disconnect();
+    }
+
+    public function prefix(): string
+    {
+        return $this->prefix;
+    }
+
+    public function isCluster(): bool
+    {
+        return false;
+    }
+}

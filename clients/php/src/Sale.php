@@ -1,0 +1,305 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+use Predis\ClientInterface;
+
+/** One sale, over phpredis or Predis. timeoutMs: of a call with all its attempts. */
+final class Sale implements SaleInterface
+{
+    private const PAUSE_MS = 50;
+    private ?Connection $connection = null;
+
+    /**
+     * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect a client for this sale; asked for again
+     *     after a lost connection, and may then give the same one
+     * @param ?\Closure(string, string, int, float): mixed $onAttempt told after each attempt: the command, the
+     *     first word that came or LOST, attempts lost so far, its milliseconds
+     * @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster, by host and port,
+     *     where that takes a password or TLS
+     */
+    public function __construct(
+        private readonly \Closure $connect,
+        private readonly string $key,
+        private readonly ?Durable $durable = null,
+        private readonly int $timeoutMs = 2000,
+        private readonly int $attempts = 5,
+        private readonly ?\Closure $onAttempt = null,
+        private readonly ?\Closure $node = null,
+    ) {
+    }
+
+    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer
+    {
+        return $this->change('GRAB', $user, self::made($req), $upto === null ? self::qty($qty) : ['UPTO', $upto]);
+    }
+
+    public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer
+    {
+        $until = $untilMs === null ? [] : ['UNTIL', $untilMs];
+        return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
+    }
+
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer
+    {
+        return $this->change('CONFIRM', $user, $req ?? '', $reclaim ? ['RECLAIM'] : []);
+    }
+
+    public function cancel(string $user, ?string $req = null): Answer
+    {
+        return $this->change('CANCEL', $user, $req ?? '', []);
+    }
+
+    public function extend(string $user, int $ms, ?string $req = null): Answer
+    {
+        return $this->change('EXTEND', $user, $req ?? '', [$ms]);
+    }
+
+    public function refund(string $user, ?string $req = null): Answer
+    {
+        return $this->change('REFUND', $user, $req ?? '', []);
+    }
+
+    public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer
+    {
+        $keys = array_map($this->prefixed(...), [$this->key, ...$others]);
+        $units = is_array($qty) ? ['QTY', ...array_map(fn (int $n) => $n, $qty)] : self::qty($qty);
+        $req = self::made($req);
+        $command = ['SECKILL.MGRAB', $user, count($keys), ...$keys, ...$units, 'REQ', $req];
+        return $this->sure('MGRAB', Words::answers(...), $command, $req);
+    }
+
+    public function status(): array
+    {
+        return $this->read('STATUS', fn ($json) => json_decode($json, true, 9, JSON_THROW_ON_ERROR), 'JSON');
+    }
+
+    public function user(string $user): array
+    {
+        $read = fn (array $told) => ['allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2])];
+        return $this->read('USER', $read, $user);
+    }
+
+    public function place(string $user): ?array
+    {
+        $names = ['ticket', 'ahead', 'unitsAhead'];
+        $read = fn (array $told) => $told[0] === 'WAITING' ? array_combine($names, array_slice($told, 1, 3)) : null;
+        return $this->read('PLACE', $read, $user);
+    }
+
+    public function winners(string $state = 'LIVE', int $after = 0): \Generator
+    {
+        $read = fn (array $told) => [$told[0], Words::rows($told[1])];
+        do {
+            [$after, $rows] = $this->read('WINNERS', $read, $after, 'COUNT', 1000, 'STATE', $state);
+            foreach ($rows as $row) {
+                yield $row;
+            }
+        } while ($after !== 0);
+    }
+
+    public function orders(
+        string $stream,
+        string $group,
+        string $name,
+        int $idleMs = 60_000,
+        int $blockMs = 1000,
+        bool $follow = true,
+    ): \Generator {
+        $call = fn (array $words, int $waitMs) => $this->ask($words[0], fn ($told) => $told, '', [$words], $waitMs)[0];
+        $reader = new Reader($call, $this->prefixed($stream), $group, $name, $idleMs, $follow ? $blockMs : null);
+        while (($entries = $reader->batch()) !== [] || $follow) {
+            foreach ($entries as $id => $event) {
+                yield new Order($id, $event, $reader->ack(...));
+            }
+        }
+    }
+
+    /** The part of a split sale that is this user's, and its key. @return array{int, string} */
+    public static function home(string $name, int $parts, string $user): array
+    {
+        $part = crc32($user) % $parts;
+        return [$part, "$name:{p$part}"];
+    }
+
+    /** Reads a raw reply of GRAB, IMPORT, CONFIRM, CANCEL, EXTEND or REFUND, from a script or any client. */
+    public static function answer(array $reply): Answer
+    {
+        return Words::answer($reply);
+    }
+
+    /**
+     * Reads the fields of an outbox entry, a map or a flat list; what came twice is known by the id, epoch and rev
+     * in its data.
+     */
+    public static function decode(array $fields): array
+    {
+        return Words::event($fields);
+    }
+
+    private static function made(?string $req): string
+    {
+        return (string) $req === '' ? bin2hex(random_bytes(16)) : $req;
+    }
+
+    /** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
+    private static function qty(?int $qty): array
+    {
+        return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
+    }
+
+    /** The libraries put their prefix before no key of a call by name. */
+    private function prefixed(string $key): string
+    {
+        return $this->connection()->prefix() . $key;
+    }
+
+    private function connection(): Connection
+    {
+        if ($this->connection === null) {
+            $client = ($this->connect)();
+            $this->connection = Clients::of($client, $this->node);
+        }
+        return $this->connection;
+    }
+
+    private function read(string $name, callable $read, string|int ...$words): mixed
+    {
+        return $this->ask($name, $read, '', [fn () => ["SECKILL.$name", $this->prefixed($this->key), ...$words]])[0];
+    }
+
+    private function change(string $name, string $user, string $req, array $more): Answer
+    {
+        $given = $req === '' ? [] : ['REQ', $req];
+        $command = fn () => ["SECKILL.$name", $this->prefixed($this->key), $user, ...$more, ...$given];
+        return $this->sure($name, Words::answer(...), $command, $req);
+    }
+
+    /**
+     * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT is for both.
+     * (Alone behind a REPLAY it would wait for nothing.)
+     */
+    private function sure(string $name, callable $read, array|\Closure $command, string $req): Answer|MultiAnswer
+    {
+        $durable = $this->durable;
+        if ($durable !== null && $this->ready()->isCluster()) {
+            Slots::of($this->prefixed($durable->mark)) === Slots::of($this->prefixed($this->key))
+                || throw new \TypeError("in a cluster the mark must be in the sale's slot: use {...}");
+        }
+        [$told, , $lost] = $this->ask($name, $read, $req, [$command]);
+        $isSure = null;
+        if ($durable !== null && self::stands($told) !== []) {
+            $mark = fn () => ['INCR', $this->prefixed($durable->mark)];
+            $commands = [$command, $mark, ['WAIT', $durable->replicas, $durable->timeoutMs]];
+            [$again, $replies] = $this->ask($name, $read, $req, $commands, $durable->timeoutMs, true);
+            $told = self::stands($again) === self::stands($told) ? $told : $again;
+            $isSure = $replies[2] >= $durable->replicas;
+        }
+        $fields = ['req' => $req, 'lost' => $lost, 'durable' => $isSure] + get_object_vars($told);
+        return $told instanceof Answer ? new Answer(...$fields) : new MultiAnswer(...$fields);
+    }
+
+    /** The grants that it tells of. */
+    private static function stands(Answer|MultiAnswer $told): array
+    {
+        $grants = $told instanceof Answer ? [$told] : $told->grants;
+        $grants = array_filter($grants, fn (Answer $grant) => $grant->seq > 0 && $grant->state !== null);
+        return array_map(fn (Answer $grant) => [$grant->seq, $grant->state], $grants);
+    }
+
+    /** A client that can be asked what it is; a connection that is not to be had is no mistake of the caller's. */
+    private function ready(): Connection
+    {
+        try {
+            return $this->connection();
+        } catch (\Exception $why) {
+            throw new Unanswered('', 0, $why->getMessage(), $why);
+        }
+    }
+
+    /**
+     * Until there is an answer. An error after a lost attempt says nothing of that attempt.
+     *
+     * @param list<list<string|int>|\Closure(): list<string|int>> $commands
+     */
+    private function ask(
+        string $name,
+        callable $read,
+        string $req,
+        array $commands,
+        int $waitMs = 0,
+        bool $happened = false,
+    ): array {
+        [$end, $lost, $why, $cause] = [self::now() + $this->timeoutMs + $waitMs, 0, 'no time is left', null];
+        for ($attempt = 0; $attempt < max($this->attempts, 1); $attempt++) {
+            usleep((int) (1000 * min(self::PAUSE_MS * $attempt, max($end - self::now(), 0))));
+            $begun = self::now();
+            $left = $end - $begun;
+            if ($left <= 0) {
+                break;
+            }
+            $ms = $attempt + 1 >= $this->attempts ? $left : min($left, $waitMs + max($left - $waitMs, 0) / 2);
+            [$outcome, $cause, $told, $isAnswer] = ['LOST', null, null, false];
+            try {
+                $words = array_map(fn ($command) => $command instanceof \Closure ? $command() : $command, $commands);
+                $replies = $this->connection()->send($this->prefixed($this->key), $words, $ms / 1000);
+                $errors = array_filter($replies, fn ($reply) => $reply instanceof ErrorReply);
+                if ($errors === []) {
+                    $told = $read($replies[0]);
+                    $isAnswer = true;
+                    $outcome = $told instanceof Answer || $told instanceof MultiAnswer ? $told->outcome : 'OK';
+                } else {
+                    $error = array_values($errors)[0];
+                    [$outcome, $why] = [$error->code(), $error->message];
+                }
+            } catch (\TypeError $mistake) {
+                // Of the program, as a client of another type; with replies, they are no answer.
+                $this->connection === null && throw $mistake;
+                [$why, $cause] = [$mistake->getMessage(), $mistake];
+            } catch (\Exception $error) {
+                [$why, $cause] = [$error->getMessage(), $error];
+                // A login that fails is an error reply, too.
+                $outcome = ErrorReply::is($why) ? (new ErrorReply($why))->code() : 'LOST';
+            }
+            $lost += (int) ($outcome === 'LOST');
+            $this->tell($name, $outcome, $lost, self::now() - $begun);
+            if ($isAnswer) {
+                return [$told, $replies, $lost];
+            }
+            $isMoved = in_array($outcome, ['MOVED', 'ASK'], true) && !$this->connection?->isCluster();
+            if (in_array($outcome, Tables::MISTAKES, true) || $isMoved) {
+                throw $lost > 0 || $happened ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
+            }
+            if (in_array($outcome, ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING], true)) {
+                $this->drop();
+            }
+        }
+        throw new Unanswered($req, $lost, $why, $cause);
+    }
+
+    private function drop(): void
+    {
+        try {
+            $this->connection?->drop();
+        } catch (\Exception) {
+            // It was gone before.
+        }
+        $this->connection = null;
+    }
+
+    private function tell(string $name, string $outcome, int $lost, float $ms): void
+    {
+        try {
+            $this->onAttempt !== null && ($this->onAttempt)($name, $outcome, $lost, $ms);
+        } catch (\Throwable) {
+            // An answer must not be lost by who counts it.
+        }
+    }
+
+    private static function now(): float
+    {
+        return hrtime(true) / 1e6;
+    }
+}

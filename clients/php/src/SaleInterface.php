@@ -1,0 +1,59 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/**
+ * One sale. A REQ that is null or empty is made by `grab`, `wait` and `mgrab`, and means the user's only
+ * grant to the others. All throw SaleError and Unanswered.
+ *
+ * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, atMs: int, deadlineMs: int, req: ?string,
+ *     epoch: int, round: int}
+ */
+interface SaleInterface
+{
+    /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
+    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer;
+
+    /** The same, and joins the waiting list where nothing is left. */
+    public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
+
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer;
+
+    public function cancel(string $user, ?string $req = null): Answer;
+
+    public function extend(string $user, int $ms, ?string $req = null): Answer;
+
+    public function refund(string $user, ?string $req = null): Answer;
+
+    /**
+     * Units of this sale and of others in its slot, all or none.
+     *
+     * @param list<string> $others
+     * @param int|list<int>|null $qty one for all, or each
+     */
+    public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer;
+
+    /** @return array<string, mixed> */
+    public function status(): array;
+
+    /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 is no limit */
+    public function user(string $user): array;
+
+    /** @return ?array{ticket: int, ahead: int, unitsAhead: int} null: not on the waiting list, so ask `user` */
+    public function place(string $user): ?array;
+
+    /** @return \Generator<int, Row> */
+    public function winners(string $state = 'LIVE', int $after = 0): \Generator;
+
+    /** @return \Generator<int, Order> what is to be done for this sale's entries */
+    public function orders(
+        string $stream,
+        string $group,
+        string $name,
+        int $idleMs = 60_000,
+        int $blockMs = 1000,
+        bool $follow = true,
+    ): \Generator;
+}

@@ -1,0 +1,58 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Seckill;
+
+/** @internal What replies and entries say. */
+final class Words
+{
+    public static function answer(mixed $reply): Answer
+    {
+        $word = is_array($reply) ? ($reply[0] ?? '') : '';
+        $names = is_string($word) ? Tables::FIELDS[$word] ?? [] : [];
+        return self::named($names, (array) $reply, (string) $word);
+    }
+
+    public static function answers(mixed $reply): MultiAnswer
+    {
+        $word = is_array($reply) ? ($reply[0] ?? '') : '';
+        if ($word === 'REFUSED') {
+            return new MultiAnswer('', $word, [], $reply[1], self::answer($reply[2]));
+        }
+        in_array($word, ['GRANTED', 'REPLAY'], true) || throw new \UnexpectedValueException('not an answer');
+        $grant = fn (array $row) => self::named(Tables::FIELDS[$word], [$word, ...$row], $word);
+        return new MultiAnswer('', $word, array_map($grant, array_slice($reply, 1)));
+    }
+
+    /** There may be more words than names, but not fewer. */
+    private static function named(array $names, array $words, string $outcome): Answer
+    {
+        if ($names === [] || count($words) < count($names)) {
+            throw new \UnexpectedValueException('not an answer');
+        }
+        $told = array_combine($names, array_slice(array_values($words), 0, count($names)));
+        if (!in_array($told['state'] ?? 'HELD', [...Tables::STATES, 'NOGRANT'], true)) {
+            throw new \UnexpectedValueException('not an answer');
+        }
+        try {
+            return new Answer(...['req' => '', 'outcome' => $outcome, ...$told]);
+        } catch (\TypeError) {
+            throw new \UnexpectedValueException('not an answer');
+        }
+    }
+
+    public static function rows(array $rows): array
+    {
+        // phpredis has false for null.
+        return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
+            + array_combine(Tables::ROW, array_slice($row, 0, count(Tables::ROW))), $rows);
+    }
+
+    public static function event(array $fields): array
+    {
+        $told = array_is_list($fields) ? array_column(array_chunk($fields, 2), 1, 0) : $fields;
+        $data = json_decode($told['data'], true, 9, JSON_THROW_ON_ERROR);
+        return ['data' => $data] + $told + array_fill_keys(Tables::EVENT, null);
+    }
+}
