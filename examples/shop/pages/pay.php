@@ -18,7 +18,7 @@ $mine = grant_of($account, $item);
 
 // With the id of the sale: a new one under the same key is not paid for by an old bill.
 $order = [$sale, $account['id'], $mine['req']];
-$bill = [$item, GOODS[$item]['fen'] * $mine['qty'], intdiv($mine['deadline'], 1000) + LATE_S];
+$bill = [$item, GOODS[$item]['fen'] * $mine['qty'], intdiv($mine['deadlineMs'], 1000) + LATE_S];
 $database = database();
 $begin = 'INSERT IGNORE INTO payments (sale, account, req, item, fen, until) VALUES (?, ?, ?, ?, ?, ?)';
 query($database, $begin, [...$order, ...$bill]);
