@@ -18,6 +18,9 @@ pub use sentinel::Sentinels;
 /// A server that does not answer in this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Where a server listens that is named without a port.
+const PORT: u16 = 6379;
+
 /// Never an option: what stands on a command line is for everybody on the machine to read.
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
@@ -247,6 +250,25 @@ impl Server {
             true => clients.into_iter().map(Target::Address).collect(),
             false => named.into_iter().map(Target::Primary).collect(),
         })
+    }
+
+    /// Other servers, as host, host:port or a URL, with this user, password and TLS; without any,
+    /// those of `targets`.
+    ///
+    /// # Errors
+    /// As `target`.
+    pub fn others(&self, hosts: &[String]) -> Result<Vec<Target>, String> {
+        if hosts.is_empty() {
+            return self.targets();
+        }
+        let other = |host: &String| match host.contains("://") {
+            true => self.client_of(host).map(Target::Address),
+            false => {
+                let (host, port) = sentinel::host_and_port(host, PORT)?;
+                at(&self.client_of(&self.redis)?, &host, port).map(Target::Address)
+            }
+        };
+        hosts.iter().map(other).collect()
     }
 
     /// One for each name; none when no Sentinel is given.

@@ -4,14 +4,18 @@
 //! It ends with 0 when it has done its work or was told to stop (SIGTERM, Ctrl-C), with 1 and a
 //! sentence when it could not do its work, and with 2 when it was called wrongly.
 
+mod check;
 mod connect;
 mod exporter;
+mod grants;
 mod metrics;
 mod orders;
+mod sale;
 mod split;
 mod stop;
 mod web;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -37,6 +41,25 @@ enum Command {
     Orders(orders::Options),
     /// Makes, shows, changes and balances a sale of several parts
     Split(split::Options),
+    /// Looks at servers before they sell, and says what is wrong with them
+    Check(check::Options),
+    /// Shows all that SECKILL.STATUS says of a sale
+    Status(sale::Status),
+    /// Shows sales in a table, anew each second
+    Watch(sale::Watch),
+    /// Writes the grants of a sale as CSV or JSON
+    Winners(sale::Winners),
+    /// Recounts a sale from its grants
+    Audit(sale::Name),
+    /// Writes a sale that is over into a file: its status, grants, outbox, and the sale itself
+    Export(sale::Archive),
+    /// Gives a server the sale of such a file back, under any name
+    Import(sale::Archive),
+    /// Prints what a shell takes to complete this program's commands and options
+    Completions {
+        /// bash, zsh or fish
+        shell: clap_complete::Shell,
+    },
 }
 
 fn main() -> ExitCode {
@@ -49,6 +72,18 @@ fn main() -> ExitCode {
         Command::Exporter(options) => exporter::run(&server, &options),
         Command::Orders(options) => orders::run(&server, &options),
         Command::Split(options) => split::run(&server, &options),
+        Command::Check(options) => check::run(&server, &options),
+        Command::Status(options) => sale::status(&server, &options),
+        Command::Watch(options) => sale::watch(&server, &options),
+        Command::Winners(options) => sale::winners(&server, &options),
+        Command::Audit(options) => sale::audit(&server, &options),
+        Command::Export(options) => sale::export(&server, &options),
+        Command::Import(options) => sale::import(&server, &options),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Seckill::command(), "seckill", &mut text);
+            std::io::stdout().write_all(&text).map_err(|e| e.to_string())
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -61,7 +61,7 @@ pub fn all(options: &SentinelOptions, server: &Client) -> Result<Vec<Sentinels>,
         .sentinel
         .iter()
         .map(|address| {
-            let (host, port) = host_and_port(address)?;
+            let (host, port) = host_and_port(address, PORT)?;
             let there = at(server, &host, port)?.get_connection_info().clone();
             Client::open(there.set_redis_settings(login.clone())).map_err(|e| e.to_string())
         })
@@ -78,9 +78,9 @@ pub fn all(options: &SentinelOptions, server: &Client) -> Result<Vec<Sentinels>,
     Ok(options.sentinel_master.iter().map(of).collect())
 }
 
-/// `host`, `host:port`, `[::1]:port`.
-fn host_and_port(address: &str) -> Result<(String, u16), String> {
-    let whole = || (address.trim_matches(['[', ']']).to_owned(), PORT);
+/// `host`, `host:port`, `[::1]:port`; `port` is that of an address without one.
+pub fn host_and_port(address: &str, port: u16) -> Result<(String, u16), String> {
+    let whole = || (address.trim_matches(['[', ']']).to_owned(), port);
     let is_bare = address.ends_with(']') || address.matches(':').count() > 1;
     match address.rsplit_once(':') {
         _ if address.is_empty() => Err("an address is missing".into()),
@@ -192,8 +192,12 @@ mod tests {
             ("[::1]", "::1", 26379),
             ("[::1]:7", "::1", 7),
         ] {
-            assert_eq!(host_and_port(address), Ok((host.to_owned(), port)), "{address}");
+            assert_eq!(
+                host_and_port(address, super::PORT),
+                Ok((host.to_owned(), port)),
+                "{address}"
+            );
         }
-        assert!(host_and_port("a:b").is_err() && host_and_port("").is_err());
+        assert!(host_and_port("a:b", 1).is_err() && host_and_port("", 1).is_err());
     }
 }

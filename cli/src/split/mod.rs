@@ -20,7 +20,9 @@ pub use numbers::families;
 use clap::{Args, Subcommand};
 
 use crate::connect::Server;
-use nodes::Nodes;
+pub use nodes::{said, Nodes};
+pub use parts::{number, one, pairs, seckill};
+
 use parts::Split;
 
 /// What is to be done.

@@ -3,11 +3,13 @@
 // A test that can't go on says so and fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod check;
 mod exporter;
 mod manual;
 mod orders;
 mod program;
 mod repair;
+mod sale;
 mod shown;
 mod silent;
 mod split;

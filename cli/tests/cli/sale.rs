@@ -1,0 +1,144 @@
+//! Subcommands about one sale that is not split.
+
+use std::fs;
+use std::process::Output;
+
+use seckill_harness::{Options, Server};
+
+use super::program::{run, seckill};
+
+fn ask(server: &Server, words: &[&str]) -> Output {
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    run(&[&["--redis", &url], words].concat())
+}
+
+/// What it prints when it goes well.
+#[track_caller]
+fn said(server: &Server, words: &[&str]) -> String {
+    let ran = ask(server, words);
+    assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).expect("text")
+}
+
+/// What it says when it does not.
+#[track_caller]
+fn refused(server: &Server, words: &[&str]) -> String {
+    let ran = ask(server, words);
+    assert_eq!(ran.status.code(), Some(1), "{words:?}");
+    String::from_utf8(ran.stderr).expect("text")
+}
+
+/// Three sold, one of them to a user whose id is no text, and one cancelled.
+fn sold() -> Server {
+    let server = Options::new().start();
+    assert_eq!(server.call("SECKILL.INIT sale 3 HOLD 60000 OUTBOX sale:orders"), "+OK");
+    let mut conn = server.conn();
+    for user in [&b"a,b"[..], b"c", b"\xff\xfe"] {
+        for (command, more) in [("GRAB", &["REQ", "r"][..]), ("CONFIRM", &[])] {
+            let name = format!("SECKILL.{command}");
+            let words: Vec<&[u8]> = [name.as_bytes(), b"sale", user]
+                .into_iter()
+                .chain(more.iter().map(|word| word.as_bytes()))
+                .collect();
+            assert!(!conn.ask(&words).is_error());
+        }
+    }
+    server
+}
+
+#[test]
+fn a_sale_is_shown() {
+    let server = sold();
+    let status = said(&server, &["status", "sale"]);
+    assert!(status.contains("\nsold ") && status.contains("granted 3, "), "{status}");
+    let json: serde_json::Value =
+        serde_json::from_str(&said(&server, &["status", "sale", "--json"])).expect("one object");
+    assert_eq!((&json["sold"], &json["counters"]["granted"]), (&3.into(), &3.into()));
+    let table = said(&server, &["watch", "sale", "--times", "1"]);
+    assert!(table.contains("soldout"), "{table}");
+    let csv = said_lossy(&server, &["winners", "sale", "--csv"]);
+    assert!(csv.starts_with("seq,user,qty,state,at,deadline,req,epoch,round,units\n"), "{csv}");
+    assert!(csv.contains("\n1,\"a,b\",1,SOLD,"), "{csv}");
+    assert_eq!(said(&server, &["winners", "sale", "--state", "HELD"]).lines().count(), 1);
+    assert_eq!(
+        said(&server, &["audit", "sale"]),
+        "OK: 3 = 0 available + 0 held + 3 sold, counted from 3 grants\n"
+    );
+    for command in ["status", "audit", "winners", "watch"] {
+        assert_eq!(refused(&server, &[command, "no"]), "seckill: there is no sale no\n");
+    }
+    assert_eq!(server.call("SET text x"), "+OK");
+    assert!(refused(&server, &["status", "text"]).contains("text: WRONGTYPE"));
+}
+
+fn said_lossy(server: &Server, words: &[&str]) -> String {
+    String::from_utf8_lossy(&ask(server, words).stdout).into_owned()
+}
+
+/// An archive is all of a sale: it comes back the same on another server, under another name.
+#[test]
+fn a_sale_that_is_over_is_archived_and_comes_back() {
+    let server = sold();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sale.jsonl");
+    let file = file.to_str().expect("a path");
+    let told = said(&server, &["export", "sale", file]);
+    assert!(told.starts_with("sale: 3 grants and 9 entries are in "), "{told}");
+    assert!(refused(&server, &["export", "sale", file]).contains("is there already"));
+    let text = fs::read_to_string(file).expect("the file");
+    assert_eq!(text.lines().count(), 1 + 3 + 9 + 1, "{text}");
+    assert!(text.contains("\"user\":\"a,b\"") && text.contains("{\"base64\":\"//4=\"}"), "{text}");
+    let other = Options::new().start();
+    let told = said(&other, &["import", "kept", file]);
+    assert!(told.starts_with("kept: 3 grants are back. OK: 3 = 0 available"), "{told}");
+    let winners = |server: &Server, name: &str| ask(server, &["winners", name]).stdout;
+    assert_eq!(winners(&other, "kept"), winners(&server, "sale"));
+    assert!(refused(&other, &["import", "kept", file]).contains("there is a key with this name"));
+    let lines: Vec<&str> = text.lines().collect();
+    let cut = |from: usize, to: usize| {
+        fs::write(folder.path().join("cut"), lines[from..to].join("\n")).expect("a file");
+        let cut = folder.path().join("cut");
+        refused(&other, &["import", "cut", cut.to_str().expect("a path")])
+    };
+    assert!(cut(0, 13).contains("is not whole"));
+    assert!(cut(1, 14).contains("is no archive"));
+    assert!(refused(&other, &["import", "cut", "/nothing"]).contains("can't be read"));
+    assert!(refused(&other, &["status", "cut"]).contains("there is no sale"));
+}
+
+#[test]
+fn a_sale_that_goes_on_is_not_archived() {
+    let server = Options::new().start();
+    assert_eq!(server.call("SECKILL.INIT sale 3 HOLD 60000"), "+OK");
+    assert!(!server.cmd("SECKILL.GRAB sale u").is_error());
+    assert_eq!(server.call("SECKILL.PAUSE sale"), "+OK");
+    let told = refused(&server, &["export", "sale", "/nowhere/file"]);
+    assert!(told.contains("sale is paused, 1 units are held"), "{told}");
+    assert!(!server.cmd("SECKILL.CANCEL sale u").is_error());
+    assert!(refused(&server, &["export", "sale", "/nowhere/file"]).contains("No such file"));
+}
+
+/// What a shell is given completes commands and options.
+#[test]
+fn shells_can_complete_it() {
+    for (shell, words) in [
+        ("bash", &["complete -F _seckill", "--max-sales", "exporter"][..]),
+        ("zsh", &["#compdef seckill", "--max-sales", "exporter"]),
+        ("fish", &["complete -c seckill", "max-sales", "exporter"]),
+    ] {
+        let ran = seckill(&["completions", shell]).output().expect("it runs");
+        let text = String::from_utf8(ran.stdout).expect("text");
+        assert!(words.iter().all(|word| text.contains(word)), "{shell}: {text}");
+    }
+    let bash = seckill(&["completions", "bash"]).output().expect("it runs").stdout;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(file.path(), bash).expect("the file");
+    let script = format!(
+        "source {}; COMP_WORDS=(seckill exp); COMP_CWORD=1; _seckill seckill exp seckill; \
+         echo ${{COMPREPLY[@]}}",
+        file.path().display()
+    );
+    let ran = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash");
+    let completed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(completed, "exporter export\n", "{}", String::from_utf8_lossy(&ran.stderr));
+}
