@@ -102,11 +102,12 @@ clients-deps:
 	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
 	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy
 	@.ci/jedis $(CLIENT_LIBRARIES)/jars $(CLIENTS)
+	@.ci/go-redis $(CLIENT_LIBRARIES)/gopath $(CLIENTS)
 
 # CLIENTS="--skip Java" leaves one out that is not here.
 clients: deps clients-deps ## Run clients/ through its table on three servers (CLIENTS="--skip Java")
 	@.ci/servers
-	$(BUILD) -p seckill-tools --bin clients
+	$(BUILD) -p seckill-tools --bin clients -p seckill-client --example driver
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
 
 shop-deps: ## Install what examples/shop takes: MariaDB, php-fpm with phpredis, nginx, without services

@@ -1,6 +1,6 @@
 //! What a worker has to do: entries of an outbox, read by a group of readers.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use redis::{cmd, Cmd, Value};
@@ -71,6 +71,8 @@ pub struct Orders<L> {
     is_over: bool,
     failures: u32,
     ready: VecDeque<Order>,
+    /// Own entries that were trimmed, and given as such.
+    trimmed: HashSet<String>,
 }
 
 impl<L: Link> Orders<L> {
@@ -95,6 +97,7 @@ impl<L: Link> Orders<L> {
             is_over: false,
             failures: 0,
             ready: VecDeque::new(),
+            trimmed: HashSet::new(),
         }
     }
 
@@ -155,14 +158,13 @@ impl<L: Link> Orders<L> {
                 self.claim(&cursor)?;
             }
             Stage::New => {
+                let block = self.options.follow.then_some(self.options.block);
+                let came = self.read(">", block)?;
+                self.is_over = came == 0 && !self.options.follow;
+                self.failures = 0;
                 let is_due = |looked: Instant| looked.elapsed() >= self.options.idle;
                 if self.looked.is_none_or(is_due) {
                     self.stage = Stage::Left("0-0".into());
-                    return Ok(());
-                }
-                let block = self.options.follow.then_some(self.options.block);
-                if self.read(">", block)? == 0 {
-                    self.is_over = !self.options.follow;
                 }
             }
         }
@@ -187,6 +189,8 @@ impl<L: Link> Orders<L> {
         };
         let entries = entries.and_then(Value::as_sequence).unwrap_or_default();
         self.ready.extend(entries.iter().filter_map(order));
+        let trimmed = self.ready.iter().filter(|order| order.event.is_none());
+        self.trimmed.extend(trimmed.map(|order| order.id.clone()));
         if let Some(order) = self.ready.back() {
             self.last.clone_from(&order.id);
         }
@@ -204,9 +208,13 @@ impl<L: Link> Orders<L> {
         let entries = entries.as_sequence().unwrap_or_default();
         self.ready.extend(entries.iter().filter_map(order));
         let trimmed = rest.first().and_then(Value::as_sequence).unwrap_or_default();
-        self.ready.extend(trimmed.iter().filter_map(|id| {
-            Some(Order { id: String::from_utf8_lossy(text(id)?).into_owned(), event: None })
-        }));
+        for id in trimmed {
+            let id = text(id).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+            // Some of them this reader had itself, and has given already.
+            if !self.trimmed.remove(&id) {
+                self.ready.push_back(Order { id, event: None });
+            }
+        }
         let next = text(next).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
         if next == "0-0" {
             self.looked = Some(Instant::now());
@@ -231,13 +239,14 @@ impl<L: Link> Iterator for Orders<L> {
     fn next(&mut self) -> Option<Result<Order, Error>> {
         loop {
             if let Some(order) = self.ready.pop_front() {
+                self.failures = 0;
                 return Some(Ok(order));
             }
             if self.is_over {
                 return None;
             }
             match self.fill() {
-                Ok(()) => self.failures = 0,
+                Ok(()) => {}
                 Err(Error::Unanswered(told)) => {
                     // What was given but did not arrive is this reader's own by now.
                     self.stage = Stage::Own;

@@ -77,6 +77,26 @@ const JEDIS: Client = Client {
     ..PHPREDIS
 };
 
+const REDIS_RS: Client = Client {
+    name: "redis-rs",
+    language: "Rust",
+    // It is built with this program.
+    present: &["test", "-x", "target/release/examples/driver"],
+    run: &["../target/release/examples/driver"],
+    flavour: "redis-rs",
+    prefix: "",
+    ..PHPREDIS
+};
+
+const GO_REDIS: Client = Client {
+    name: "go-redis",
+    language: "Go",
+    present: &["test", "-x", "target/clients/go/driver"],
+    run: &["../target/clients/go/driver"],
+    flavour: "go-redis",
+    ..REDIS_RS
+};
+
 const PREDIS: Client = Client {
     name: "Predis",
     present: &["php", "-r", "exit((include 'Predis/autoload.php') === false ? 1 : 0);"],
@@ -104,6 +124,13 @@ pub const CLIENTS: &[Client] = &[
     Client { resp: 3, cluster: true, ..NODE_REDIS },
     JEDIS,
     Client { resp: 3, ..JEDIS },
+    Client { resp: 3, cluster: true, ..JEDIS },
+    REDIS_RS,
+    Client { resp: 3, ..REDIS_RS },
+    Client { cluster: true, ..REDIS_RS },
+    GO_REDIS,
+    Client { resp: 3, ..GO_REDIS },
+    Client { resp: 3, cluster: true, ..GO_REDIS },
 ];
 
 /// Clients with one rule left out, see `clients/cases.md`.

@@ -6,9 +6,11 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Set;
 
 /**
  * What a worker has to do: entries of an outbox, at least once each. One that came twice is known by
@@ -30,11 +32,13 @@ public final class Orders implements Iterator<Orders.Order> {
     private Duration block = Duration.ofSeconds(1);
     private boolean follow = true;
     private final Deque<Order> ready = new ArrayDeque<>();
+    /** Own entries that were trimmed, and given as such. */
+    private final Set<String> trimmed = new HashSet<>();
     /** Own entries that are pending come first, then what others have left, then new ones. */
     private Stage stage = Stage.OWN;
     private String last = "0";
     private String cursor = "0-0";
-    private Long looked;
+    private long looked;
     private boolean hasGroup;
     private boolean isOver;
     private int failures;
@@ -111,7 +115,6 @@ public final class Orders implements Iterator<Orders.Order> {
             isOver = Thread.currentThread().isInterrupted();
             try {
                 fill();
-                failures = 0;
             } catch (SaleError error) {
                 isOver = true;
                 throw error;
@@ -132,6 +135,7 @@ public final class Orders implements Iterator<Orders.Order> {
         if (!hasNext()) {
             throw new NoSuchElementException();
         }
+        failures = 0;
         return ready.remove();
     }
 
@@ -147,10 +151,10 @@ public final class Orders implements Iterator<Orders.Order> {
             }
             case LEFT -> claim();
             case NEW -> {
-                if (looked == null || System.nanoTime() - looked >= idle.toNanos()) {
+                isOver |= read(">", follow ? block : null) == 0 && !follow;
+                failures = 0;
+                if (System.nanoTime() - looked >= idle.toNanos()) {
                     stage = Stage.LEFT;
-                } else if (read(">", follow ? block : null) == 0) {
-                    isOver |= !follow;
                 }
             }
         }
@@ -180,6 +184,7 @@ public final class Orders implements Iterator<Orders.Order> {
         List<?> first = Reply.list(reply);
         List<?> entries = Reply.list(first.size() == 2 ? first.get(1) : Reply.at(Reply.list(first.get(0)), 1));
         entries.forEach(this::take);
+        ready.stream().filter(order -> order.event() == null).forEach(order -> trimmed.add(order.id()));
         last = ready.isEmpty() ? last : ready.getLast().id();
         return entries.size();
     }
@@ -189,7 +194,9 @@ public final class Orders implements Iterator<Orders.Order> {
                 "COUNT", COUNT));
         Reply.list(Reply.at(reply, 1)).forEach(this::take);
         if (reply.size() > 2) {
-            Reply.list(reply.get(2)).forEach(id -> ready.add(new Order(Reply.text(id, charset), null)));
+            // Some of the trimmed ones this reader had itself, and has given already.
+            Reply.list(reply.get(2)).stream().map(id -> Reply.text(id, charset))
+                    .filter(id -> !trimmed.remove(id)).forEach(id -> ready.add(new Order(id, null)));
         }
         cursor = Reply.text(reply.get(0), charset);
         if (cursor.equals("0-0")) {

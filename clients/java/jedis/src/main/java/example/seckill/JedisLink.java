@@ -3,6 +3,7 @@ package example.seckill;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +64,7 @@ public final class JedisLink implements Link {
     public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) {
         if (cluster != null && commands.size() == 1) {
             // Jedis follows MOVED and ASK for single commands.
-            return List.of(follow(key, commands.get(0)));
+            return Collections.singletonList(follow(key, commands.get(0)));
         }
         List<Object> replies = exchange(key, commands, within);
         for (int at = 0; cluster != null && at < REDIRECTS && isMoved(replies); at++) {

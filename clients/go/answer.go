@@ -1,0 +1,231 @@
+package seckill
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Answer is what GRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply. Has says which of the
+// numbers its word tells; the others are 0.
+type Answer struct {
+	Outcome    string // the first word
+	State      string // of the grant: HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, or NOGRANT
+	Req        string // what the call was sent with; empty where it had none
+	Seq        int64  // the grant's number in its sale
+	Qty        int64  // units of the grant
+	DeadlineMs int64  // Unix ms until when the grant is held; 0 if it is not
+	Available  int64  // units left in the sale
+	Held       int64  // units that are not paid and may come back
+	Allowance  int64  // units that the user may still have
+	OpensInMs  int64  // until the window opens
+	Ticket     int64  // the user's number on the waiting list
+	Ahead      int64  // who waits before them
+	UnitsAhead int64  // and for how many units
+	Lost       int    // attempts without a reply: after a refusal one may still arrive, so cancel
+	Durable    *bool  // whether so many replicas have the grant; nil if nobody asked
+}
+
+const settled = "seq qty deadline_ms"
+
+// What is behind the first word of a reply.
+var fields = map[string]string{
+	"GRANTED":   "seq qty state deadline_ms available",
+	"ALREADY":   "seq qty state deadline_ms",
+	"REPLAY":    "seq qty state deadline_ms",
+	"OVERLIMIT": "allowance",
+	"SOLDOUT":   "held",
+	"SHORT":     "available",
+	"NOTOPEN":   "opens_in_ms",
+	"CLOSED":    "",
+	"PAUSED":    "",
+	"DENIED":    "",
+	"BUSY":      "",
+	"WAITING":   "ticket ahead units_ahead",
+	"HELD":      settled,
+	"SOLD":      settled,
+	"CANCELLED": settled,
+	"EXPIRED":   settled,
+	"REFUNDED":  settled,
+	"NOGRANT":   settled,
+}
+
+var errNoAnswer = errors.New("not an answer of seckill")
+
+// Won says whether the user has the units.
+func (a Answer) Won() bool { return a.State == "HELD" || a.State == "SOLD" }
+
+// Has says whether the answer's word tells this number, by the name that clients/README.md gives it.
+func (a Answer) Has(number string) bool {
+	return strings.Contains(" "+fields[a.Outcome]+" ", " "+number+" ")
+}
+
+// ReadAnswer reads a raw reply, of a script for example: a []any of strings and int64. Words that it
+// has besides are left unread.
+func ReadAnswer(reply any) (Answer, error) {
+	words, ok := reply.([]any)
+	if !ok || len(words) == 0 {
+		return Answer{}, fmt.Errorf("%w: %v", errNoAnswer, reply)
+	}
+	outcome, _ := words[0].(string)
+	return readAnswer(outcome, words[1:])
+}
+
+func readAnswer(outcome string, words []any) (Answer, error) {
+	a := Answer{Outcome: outcome}
+	names, known := fields[outcome]
+	wrong := fmt.Errorf("%w: %s %v", errNoAnswer, outcome, words)
+	if !known || len(words) < len(strings.Fields(names)) {
+		return a, wrong
+	}
+	if names == settled {
+		a.State = outcome
+	}
+	numbers := map[string]*int64{
+		"seq": &a.Seq, "qty": &a.Qty, "deadline_ms": &a.DeadlineMs, "available": &a.Available,
+		"held": &a.Held, "allowance": &a.Allowance, "opens_in_ms": &a.OpensInMs,
+		"ticket": &a.Ticket, "ahead": &a.Ahead, "units_ahead": &a.UnitsAhead,
+	}
+	for at, name := range strings.Fields(names) {
+		switch word := words[at].(type) {
+		case int64:
+			if numbers[name] == nil {
+				return a, wrong
+			}
+			*numbers[name] = word
+		case string:
+			if name != "state" || fields[word] != settled {
+				return a, wrong
+			}
+			a.State = word
+		default:
+			return a, wrong
+		}
+	}
+	return a, nil
+}
+
+// MultiAnswer is what MGRAB replies: units of all sales, or of none.
+type MultiAnswer struct {
+	Outcome string // GRANTED, REPLAY or REFUSED
+	Req     string
+	Grants  []Answer // one for each distinct key, in order of first mention; empty if refused
+	Index   int      // of the first of them that refuses
+	Refusal *Answer  // its answer; nil if none refuses
+	Lost    int
+	Durable *bool
+}
+
+// Won says whether the user has the units of all sales.
+func (m MultiAnswer) Won() bool {
+	for _, grant := range m.Grants {
+		if !grant.Won() {
+			return false
+		}
+	}
+	return m.Refusal == nil
+}
+
+func readMulti(reply any) (MultiAnswer, error) {
+	words, _ := reply.([]any)
+	if len(words) < 2 {
+		return MultiAnswer{}, errNoAnswer
+	}
+	m := MultiAnswer{}
+	m.Outcome, _ = words[0].(string)
+	if m.Outcome == "REFUSED" {
+		index, isNumber := words[1].(int64)
+		if !isNumber || len(words) < 3 {
+			return m, errNoAnswer
+		}
+		refusal, err := ReadAnswer(words[2])
+		m.Index, m.Refusal = int(index), &refusal
+		return m, err
+	}
+	for _, row := range words[1:] {
+		// Each row is what GRAB says behind the word.
+		cells, _ := row.([]any)
+		grant, err := readAnswer(m.Outcome, cells)
+		if err != nil {
+			return m, err
+		}
+		m.Grants = append(m.Grants, grant)
+	}
+	return m, nil
+}
+
+// Row is a grant, as USER and WINNERS list it.
+type Row struct {
+	Seq        int64
+	User       string
+	Qty        int64
+	State      string
+	AtMs       int64  // when it was granted, Unix ms
+	DeadlineMs int64  // until when it is held, Unix ms; 0 if it is not
+	Req        string // of its GRAB; empty if that had none
+	Epoch      int64
+	Round      int64 // 0 in a sale without
+}
+
+func readRows(reply any) ([]Row, error) {
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, errNoAnswer
+	}
+	rows := make([]Row, len(list))
+	for at, item := range list {
+		cells, _ := item.([]any)
+		if len(cells) < 9 {
+			return nil, errNoAnswer
+		}
+		row := &rows[at]
+		numbers := []*int64{&row.Seq, nil, &row.Qty, nil, &row.AtMs, &row.DeadlineMs, nil, &row.Epoch, &row.Round}
+		for place, to := range numbers {
+			if to != nil {
+				number, isNumber := cells[place].(int64)
+				if !isNumber {
+					return nil, errNoAnswer
+				}
+				*to = number
+			}
+		}
+		row.User, _ = cells[1].(string)
+		row.State, _ = cells[3].(string)
+		row.Req, _ = cells[6].(string)
+	}
+	return rows, nil
+}
+
+// User is what USER tells.
+type User struct {
+	Allowance int64  // units that the user may still have; -1 without a limit
+	Admission string // what GRAB would judge now: OK, DENIED or BUSY
+	Grants    []Row  // newest first
+}
+
+// Place is a place on the waiting list.
+type Place struct{ Ticket, Ahead, UnitsAhead int64 }
+
+// Event is an entry of the outbox. What came twice is known by id, epoch and rev in its data.
+type Event struct {
+	Event  string         // GRANT, CONFIRM and so on
+	Sale   string         // the sale's key at that moment
+	Data   map[string]any // see docs/outbox.md; numbers are json.Number
+	User   string         // empty where there is none, as the next three
+	Req    string
+	Outbox string
+	Split  string
+}
+
+// Decode reads the fields of an outbox entry, as redis.XMessage has them in Values.
+func Decode(values map[string]any) (Event, error) {
+	text := func(name string) string { value, _ := values[name].(string); return value }
+	event := Event{text("event"), text("sale"), nil, text("user"), text("req"), text("outbox"), text("split")}
+	decoder := json.NewDecoder(strings.NewReader(text("data")))
+	decoder.UseNumber()
+	if err := decoder.Decode(&event.Data); err != nil || event.Event == "" {
+		return event, fmt.Errorf("no entry of an outbox: %v", values)
+	}
+	return event, nil
+}

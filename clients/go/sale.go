@@ -1,0 +1,396 @@
+// Package seckill buys from seckill, a Redis and Valkey module for flash sales.
+//
+// An Answer is a value, won or not. A *SaleError: nothing has happened. An *Unanswered: nobody
+// knows, so ask again with its Req, which never takes twice. Any other error: the program is wrong,
+// and nothing was sent.
+package seckill
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// SaleError is a refusal of the server, which would come again; nothing has happened.
+type SaleError struct{ Code, Text string }
+
+func (e *SaleError) Error() string { return e.Text }
+
+// Unanswered says that nobody knows whether the call happened, or that the server can't do it for
+// now. The same call with this Req tells, and never takes twice.
+type Unanswered struct {
+	Req  string
+	Lost int // attempts without a reply
+	Why  error
+}
+
+func (e *Unanswered) Error() string { return "ask again with REQ " + e.Req + ": " + e.Why.Error() }
+func (e *Unanswered) Unwrap() error { return e.Why }
+
+// Options are what calls are held to.
+type Options struct {
+	Timeout   time.Duration // for one call, over all its attempts and pauses; 2 s
+	Attempts  int           // of one call at most; 5
+	OnAttempt func(name, outcome string, lost int, took time.Duration)
+	Durable   *Durable
+}
+
+// Durable: an answer says whether so many replicas have the grant.
+type Durable struct {
+	Mark     string // the key of a counter; in a cluster it has the sale's hash tag
+	Replicas int
+	Timeout  time.Duration // how long they are waited for, beside the call's own time
+}
+
+// Sale is one sale. Goroutines may share it.
+type Sale struct {
+	client  *Client
+	key     string
+	options Options
+}
+
+// NewSale is the sale at this key. nil options are the usual ones.
+func NewSale(client *Client, key string, options *Options) (*Sale, error) {
+	if client == nil {
+		return nil, errors.New("seckill: a sale needs a client")
+	}
+	sale := &Sale{client, key, Options{}}
+	if options != nil {
+		sale.options = *options
+	}
+	if sale.options.Timeout == 0 {
+		sale.options.Timeout = 2 * time.Second
+	}
+	if sale.options.Attempts == 0 {
+		sale.options.Attempts = 5
+	}
+	if d := sale.options.Durable; d != nil && client.isCluster() && tag(d.Mark) != tag(key) {
+		return nil, errors.New("seckill: in a cluster the mark must have the sale's hash tag")
+	}
+	return sale, nil
+}
+
+// Home is the part of a split sale that is this user's, and its key.
+func Home(name string, parts uint32, user string) (int, string) {
+	part := crc32.ChecksumIEEE([]byte(user)) % parts
+	return int(part), fmt.Sprintf("%s:{p%d}", name, part)
+}
+
+// Units is how many a GRAB asks for. The server judges the number.
+type Units []any
+
+// One is what GRAB takes by itself, and the only thing for a sale that draws amounts.
+var One Units
+
+// Qty is so many units, or none.
+func Qty(units int64) Units {
+	if units == 1 {
+		return One
+	}
+	return Units{"QTY", units}
+}
+
+// UpTo is at most so many units.
+func UpTo(most int64) Units { return Units{"UPTO", most} }
+
+// Grab asks for units. An empty req is made here, once for all attempts.
+func (s *Sale) Grab(ctx context.Context, user, req string, units Units) (Answer, error) {
+	return s.change(ctx, "GRAB", user, orNew(req), units...)
+}
+
+// Wait is the same, or a place on the waiting list, until that moment (Unix ms) if it is not 0.
+func (s *Sale) Wait(ctx context.Context, user, req string, qty, untilMs int64) (Answer, error) {
+	words := append(append(Units{}, Qty(qty)...), "WAIT")
+	if untilMs != 0 {
+		words = append(words, "UNTIL", untilMs)
+	}
+	return s.change(ctx, "GRAB", user, orNew(req), words...)
+}
+
+// Place is where the user is on the waiting list; nil if they are not.
+func (s *Sale) Place(ctx context.Context, user string) (*Place, error) {
+	return read(ctx, s, "PLACE", func(reply any) (*Place, error) {
+		words, _ := reply.([]any)
+		if len(words) > 0 && words[0] == "NONE" {
+			return nil, nil
+		}
+		answer, err := ReadAnswer(reply)
+		return &Place{answer.Ticket, answer.Ahead, answer.UnitsAhead}, err
+	}, user)
+}
+
+// Confirm: the user has paid. Here and below an empty req is the user's only grant.
+func (s *Sale) Confirm(ctx context.Context, user, req string) (Answer, error) {
+	return s.change(ctx, "CONFIRM", user, req)
+}
+
+// Reclaim is the same, and a hold that has expired is taken again if it can be; it needs a req.
+func (s *Sale) Reclaim(ctx context.Context, user, req string) (Answer, error) {
+	return s.change(ctx, "CONFIRM", user, req, "RECLAIM")
+}
+
+// Cancel gives a hold back, leaves the waiting list, or fences off a req.
+func (s *Sale) Cancel(ctx context.Context, user, req string) (Answer, error) {
+	return s.change(ctx, "CANCEL", user, req)
+}
+
+// Extend lets a hold last for so many ms from now, at least.
+func (s *Sale) Extend(ctx context.Context, user string, ms int64, req string) (Answer, error) {
+	return s.change(ctx, "EXTEND", user, req, ms)
+}
+
+// Refund takes back what was sold.
+func (s *Sale) Refund(ctx context.Context, user, req string) (Answer, error) {
+	return s.change(ctx, "REFUND", user, req)
+}
+
+// MGrab asks for units of this sale and of others in its slot: all, or none. qty: nothing, one
+// number for all, or one for each sale, this one's first.
+func (s *Sale) MGrab(ctx context.Context, user string, others []string, req string, qty ...int64) (MultiAnswer, error) {
+	words := []any{"SECKILL.MGRAB", user, len(others) + 1, s.key}
+	for _, key := range others {
+		words = append(words, key)
+	}
+	for at, units := range qty {
+		if at == 0 && len(qty) == 1 && units == 1 {
+			break
+		}
+		if at == 0 {
+			words = append(words, "QTY")
+		}
+		words = append(words, units)
+	}
+	req = orNew(req)
+	told, durable, err := sure(ctx, s, "MGRAB", req, append(words, "REQ", req), readMulti,
+		func(m MultiAnswer) (string, bool) { return m.Outcome, m.Refusal == nil },
+		func(a, b MultiAnswer) bool {
+			for at := range a.Grants {
+				if at >= len(b.Grants) || !isSame(a.Grants[at], b.Grants[at]) {
+					return false
+				}
+			}
+			return true
+		})
+	told.value.Req, told.value.Lost, told.value.Durable = req, told.lost, durable
+	return told.value, err
+}
+
+// User is what they have, and may still have.
+func (s *Sale) User(ctx context.Context, user string) (User, error) {
+	return read(ctx, s, "USER", func(reply any) (User, error) {
+		words, _ := reply.([]any)
+		if len(words) < 3 {
+			return User{}, errNoAnswer
+		}
+		allowance, isNumber := words[0].(int64)
+		admission, isText := words[1].(string)
+		rows, err := readRows(words[2])
+		if !isNumber || !isText {
+			err = errNoAnswer
+		}
+		return User{allowance, admission, rows}, err
+	}, user)
+}
+
+// Status is the object of STATUS, as it is; numbers are json.Number.
+func (s *Sale) Status(ctx context.Context) (map[string]any, error) {
+	return read(ctx, s, "STATUS", func(reply any) (status map[string]any, err error) {
+		text, _ := reply.(string)
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		return status, decoder.Decode(&status)
+	}, "JSON")
+}
+
+// Winners gives grants in the order of their numbers, asked for a page at a time, until each returns
+// an error. state: LIVE, ALL or a state; after: the last number of an earlier listing, or 0.
+func (s *Sale) Winners(ctx context.Context, state string, after int64, each func(Row) error) error {
+	for {
+		var rows []Row
+		next, err := read(ctx, s, "WINNERS", func(reply any) (next int64, err error) {
+			words, _ := reply.([]any)
+			if len(words) < 2 {
+				return 0, errNoAnswer
+			}
+			next, isNumber := words[0].(int64)
+			if rows, err = readRows(words[1]); !isNumber {
+				err = errNoAnswer
+			}
+			return next, err
+		}, after, "COUNT", 1000, "STATE", state)
+		for _, row := range rows {
+			if err == nil {
+				err = each(row)
+			}
+		}
+		if err != nil || next == 0 {
+			return err
+		}
+		after = next
+	}
+}
+
+func orNew(req string) string {
+	if req != "" {
+		return req
+	}
+	random := make([]byte, 16)
+	if _, err := rand.Read(random); err != nil {
+		panic(err) // The system has no random numbers at all.
+	}
+	return hex.EncodeToString(random)
+}
+
+func isSame(a, b Answer) bool { return a.Seq == b.Seq && a.State == b.State }
+
+func read[T any](ctx context.Context, s *Sale, name string, read func(any) (T, error), more ...any) (T, error) {
+	words := append([]any{"SECKILL." + name, s.key}, more...)
+	ends := time.Now().Add(s.options.Timeout)
+	told, err := ask(ctx, s, call{name, "", [][]any{words}, ends, 0, 0}, read,
+		func(T) string { return "OK" })
+	return told.value, err
+}
+
+func (s *Sale) change(ctx context.Context, name, user, req string, more ...any) (Answer, error) {
+	words := append([]any{"SECKILL." + name, s.key, user}, more...)
+	if req != "" {
+		words = append(words, "REQ", req)
+	}
+	told, durable, err := sure(ctx, s, name, req, words, ReadAnswer, func(a Answer) (string, bool) {
+		return a.Outcome, a.State != "" && a.State != "NOGRANT"
+	}, isSame)
+	told.value.Req, told.value.Lost, told.value.Durable = req, told.lost, durable
+	return told.value, err
+}
+
+// Asks, and if it shall be durable makes sure of the answer: the repeated call shows that this
+// server has the grant, and the INCR comes after it, so the WAIT is for both. (Alone behind a REPLAY
+// it would wait for nothing.)
+func sure[T any](ctx context.Context, s *Sale, name, req string, words []any, read func(any) (T, error),
+	kind func(T) (string, bool), isSame func(T, T) bool) (told[T], *bool, error) {
+	word := func(value T) string { word, _ := kind(value); return word }
+	once := call{name, req, [][]any{words}, time.Now().Add(s.options.Timeout), 0, 0}
+	first, err := ask(ctx, s, once, read, word)
+	d := s.options.Durable
+	if err != nil || d == nil {
+		return first, nil, err
+	}
+	if _, hasGrant := kind(first.value); !hasGrant {
+		return first, nil, nil
+	}
+	commands := [][]any{words, {"INCR", d.Mark}, {"WAIT", d.Replicas, d.Timeout.Milliseconds()}}
+	// From now on an error does not mean that nothing has happened.
+	lost := first.lost
+	if lost == 0 {
+		lost = 1
+	}
+	again, err := ask(ctx, s, call{name, req, commands, once.ends, d.Timeout, lost}, read, word)
+	if err != nil {
+		return again, nil, err
+	}
+	if !isSame(first.value, again.value) {
+		first.value = again.value
+	}
+	reached, _ := again.replies[2].(int64)
+	durable := reached >= int64(d.Replicas)
+	return first, &durable, nil
+}
+
+type call struct {
+	name, req string
+	commands  [][]any
+	ends      time.Time
+	block     time.Duration // what the server itself waits in each attempt
+	lost      int           // attempts that had no reply before
+}
+
+type told[T any] struct {
+	value   T
+	replies []any
+	lost    int
+}
+
+const pause = 50 * time.Millisecond
+
+// Errors that come however often one asks. Others pass, and may hide what was granted.
+const mistakes = " ERR WRONGTYPE NOSALE SALEEXISTS REQMISMATCH AMBIGUOUS WRONGPART NOTNUMBERED CROSSSLOT NOPERM" +
+	" NOAUTH WRONGPASS NOSCRIPT NOGROUP BUSYGROUP "
+
+func (c *Client) isMistake(code string) bool {
+	return strings.Contains(mistakes, " "+code+" ") || !c.isCluster() && (code == "MOVED" || code == "ASK")
+}
+
+// One attempt: the replies, or the server's error as a SaleError, or another one if nobody knows.
+// Connections that are of no more use are dropped.
+func (c *Client) attempt(ctx context.Context, key string, commands [][]any, within time.Duration) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	replies, err := c.send(ctx, key, commands)
+	text := firstError(replies)
+	var refused redis.Error
+	if errors.As(err, &refused) {
+		text = refused.Error() // of AUTH, or before anything was sent
+	}
+	if text != "" {
+		code, _, _ := strings.Cut(text, " ")
+		err = &SaleError{code, text}
+		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) {
+			c.drop(ctx)
+		}
+	} else if err != nil && c.isCluster() {
+		c.drop(ctx)
+	}
+	return replies, err
+}
+
+// Until there is an answer.
+func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, error), word func(T) string) (told[T], error) {
+	lost, why := call.lost, errors.New("no time was left")
+	for made := 0; made < s.options.Attempts; made++ {
+		wait := time.Duration(made) * pause
+		if time.Until(call.ends) <= wait || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(wait)
+		begun, left := time.Now(), time.Until(call.ends)
+		if made+1 < s.options.Attempts {
+			left /= 2
+		}
+		replies, err := s.client.attempt(ctx, s.key, call.commands, left+call.block)
+		var value T
+		outcome := "LOST"
+		refused, isRefused := err.(*SaleError)
+		if err == nil {
+			value, err = read(replies[0])
+		}
+		switch {
+		case err == nil:
+			outcome = word(value)
+		case isRefused:
+			outcome = refused.Code
+		default:
+			lost++
+		}
+		if s.options.OnAttempt != nil {
+			s.options.OnAttempt(call.name, outcome, lost, time.Since(begun))
+		}
+		if err == nil {
+			return told[T]{value, replies, lost}, nil
+		}
+		if why = err; isRefused && s.client.isMistake(refused.Code) {
+			if lost == 0 {
+				return told[T]{}, refused
+			}
+			break // It says nothing of the attempts before it.
+		}
+	}
+	return told[T]{}, &Unanswered{call.req, lost, why}
+}
