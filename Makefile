@@ -25,7 +25,7 @@ SHOP ?=
 	clients clients-deps durability \
 	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
-	bench bench-instructions bench-profile lab lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
+	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist dist-test dist-again upgrade-test
 
 help: ## List the targets
@@ -148,19 +148,27 @@ bench-instructions: ## Count the server's instructions for one call (valgrind)
 bench-profile: bench-instructions ## Show where instructions (valgrind) and time (perf) go, and write it into docs/
 	@$(MAKE) bench BENCH="--profile"
 
+# The lab is a workspace of its own that shares the target folder; the module lies beside it there.
+LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target
+
 lab: deps orders-deps ## Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)
-	cargo build --release -p seckill -p seckill-lab --lib --bin lab
+	$(LAB_BUILD) --bin lab
 	target/release/lab $(if $(LAB),$(LAB),--docs docs)
 
 lab-soak: deps orders-deps ## The module's rows of the lab, 100 rushes each, without and with crashes
-	cargo build --release -p seckill -p seckill-lab --lib --bin lab
+	$(LAB_BUILD) --bin lab
 	target/release/lab --soak $(LAB)
+
+lab-test: deps ## Check and test the lab's own code
+	cargo fmt --manifest-path lab/Cargo.toml --check
+	cargo clippy --manifest-path lab/Cargo.toml --target-dir target --all-targets -- -D warnings
+	cargo test --manifest-path lab/Cargo.toml --target-dir target
 
 lab-php-deps: ## Install php-fpm with phpredis, nginx and ab for lab-php, without their services
 	@.ci/deps php
 
 lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed and as meant, under ab
-	cargo build --release -p seckill -p seckill-lab --lib --bin lab_php
+	$(LAB_BUILD) --bin lab_php
 	target/release/lab_php $(if $(LAB),$(LAB),--docs docs)
 
 migrate-deps: ## Install PHP and MariaDB for migrate-test, without their services

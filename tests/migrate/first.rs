@@ -75,7 +75,7 @@ fn programs_that_are_right_do_not_break() {
         "000-2-printed.php --units 1 --set 'RPUSH award:100 1'",
         "002-sql-printed.php?how=lock --units 1 --sql yes --set 'DELETE FROM goods WHERE id=2;UPDATE goods SET num=1'",
     ] {
-        let told = shell(&format!("php examples/migrate/break.php tools/lab/php/{words}"));
+        let told = shell(&format!("php examples/migrate/break.php lab/php/{words}"));
         assert_eq!(told, "right with 2 buyers, wherever one of them stops", "{words}");
     }
 }

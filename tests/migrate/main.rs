@@ -1,5 +1,5 @@
 //! The programs of examples/migrate carry a sale from what a shop has to a working one, and back:
-//! `make migrate-test`. The shops' programs are the posts' own, from tools/lab/php; the old server
+//! `make migrate-test`. The shops' programs are the posts' own, from lab/php; the old server
 //! is a plain Redis. They need PHP and MariaDB, so they run when they are asked for.
 
 // A test that can't go on says so and fails.
@@ -73,7 +73,7 @@ impl Move {
 
     /// One page of the shop as it was, for one buyer.
     fn before(&self, page: &str) -> String {
-        let lab = root().join("tools/lab/php");
+        let lab = root().join("lab/php");
         let prepend = format!("auto_prepend_file={}", lab.join("prepend.php").display());
         let mut php = Command::new("php");
         php.env("REDIS_PORT", self.old.port().to_string()).args(["-d", &prepend]);

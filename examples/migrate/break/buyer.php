@@ -59,7 +59,7 @@ final class Buyer
         file_put_contents($this->file, preg_replace('/\bu?sleep\s*\([^()]*\)\s*;/', ';', $source));
         file_put_contents("$this->file.first", self::PREPEND);
         $env = ['REDIS_PORT' => $port, 'QUERY' => $query, 'LAB_FOLDER' => sys_get_temp_dir(), 'PATH' => getenv('PATH'),
-            'FRAMEWORK' => dirname(__DIR__, 3) . '/tools/lab/php/prepend.php', 'GATE_PORT' => $port,
+            'FRAMEWORK' => dirname(__DIR__, 3) . '/lab/php/prepend.php', 'GATE_PORT' => $port,
             'SQL_SOCKET' => (string) $sqlSocket, 'STEPPED' => __DIR__ . '/sql.php'];
         $to = ['file', "$this->file.told", 'w'];
         // What check() overlooks is not there: only the stub of mysqli opens a stream.

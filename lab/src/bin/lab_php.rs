@@ -19,7 +19,7 @@ struct Options {
     #[arg(long)]
     docs: Option<PathBuf>,
     /// The folder with the pages.
-    #[arg(long, default_value = "tools/lab/php")]
+    #[arg(long, default_value = "lab/php")]
     pages: PathBuf,
     /// The module to load (default: the one beside this program).
     #[arg(long)]
