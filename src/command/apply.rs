@@ -20,6 +20,8 @@ use seckill_domain::Sale;
 pub const SPEC: Spec = Spec {
     name: "SECKILL.APPLY",
     arity: -4,
+    // An INIT's effect holds the secret of its sale, which SLOWLOG and MONITOR of a replica showed.
+    flags: "write no-monitor no-slowlog",
     acl: "write slow admin dangerous",
     keys: vocabulary::CHANGES,
     summary: "Applies changes that a primary decided; replicas and append-only files use it",

@@ -93,7 +93,13 @@ const COMMANDS: [Known; 28] = [
     ("SECKILL.PLACE", 3, "readonly module fast", "RO access", "key user"),
     ("SECKILL.WAITERS", -3, "readonly module", "RO access", "key cursor [COUNT count]"),
     ("SECKILL.HELP", -1, "readonly loading stale module fast", "", "[command]"),
-    ("SECKILL.APPLY", -4, "write module", "RW update", "key position effect [effect ...]"),
+    (
+        "SECKILL.APPLY",
+        -4,
+        "write module skip_monitor skip_slowlog",
+        "RW update",
+        "key position effect [effect ...]",
+    ),
 ];
 
 fn words(reply: &Reply) -> String {

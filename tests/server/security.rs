@@ -9,7 +9,7 @@ use seckill_oracle::shorthand::effect;
 use super::conf_example::{assert_refused, start};
 use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
-use crate::support::{Conn, Reply, Server};
+use crate::support::{wait_until, Conn, Reply, Server};
 
 /// Commands that the server lets everybody run, whatever their permissions.
 const FOR_ALL: &str = "no_auth";
@@ -452,4 +452,30 @@ fn lists_and_counts_are_bounded() {
         let reply = conn.ask(&call);
         assert!(!reply.is_error(), "{}: {reply}", call[..3].join(" "));
     }
+}
+
+/// A replica runs what its primary decided, the secret of a new sale included: whoever may look at
+/// slow calls, or at all calls, does not see it.
+#[test]
+fn a_replica_shows_no_secret() {
+    let primary = start();
+    let replica = options().line("slowlog-log-slower-than 0").start();
+    let mut admin = login(&replica, "admin");
+    assert_eq!(admin.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port())), "+OK");
+    wait_until("the link is up", || {
+        admin.cmd("INFO replication").text().contains("master_link_status:up")
+    });
+    let mut monitor = login(&replica, "admin");
+    assert_eq!(monitor.call("MONITOR"), "+OK");
+    let mut first = login(&primary, "admin");
+    first.check(&[("SECKILL.INIT sale:1 9 SAMPLE 500", "+OK"), ("SET seen 1", "+OK")]);
+    let mut seen = String::new();
+    while !seen.contains("\"seen\"") {
+        seen = monitor.read().expect("a call").text();
+        assert!(!seen.to_uppercase().contains("APPLY"), "{seen}");
+    }
+    wait_until("the sale is there", || admin.call("EXISTS sale:1") == "1");
+    let slow = login(&replica, "monitoring").call("SLOWLOG GET 1000");
+    assert!(slow.contains("'seen'"), "calls of the primary are seen: {slow}");
+    assert!(!slow.to_uppercase().contains("APPLY"), "{slow}");
 }
