@@ -97,7 +97,7 @@ pub(crate) fn reloaded(sale: &Sale) -> Sale {
     let mut pieces = bytes_of(sale).into_iter();
     let mut loader = Loader::start(&pieces.next().unwrap(), [3, 4]).unwrap();
     pieces.for_each(|piece| loader.add(&piece).unwrap());
-    loader.finish(0).unwrap()
+    loader.finish().unwrap()
 }
 
 /// The sale from a rewritten log: the pieces as effects.

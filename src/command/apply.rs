@@ -187,6 +187,9 @@ fn begin(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Resul
         }
         committed.entries = append(outbox, open, &mut sale, plan, *first);
     }
+    if !call.is_of_primary() {
+        sale.arrive();
+    }
     call.replicate_verbatim();
     call.put(KEY, sale);
     call.signal(KEY, &committed);

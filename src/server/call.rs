@@ -79,6 +79,13 @@ impl<'a> Call<'a> {
         Now { clock_ms: clock_ms(), run: epoch::RUN.load(Ordering::Relaxed) }
     }
 
+    /// Whether it comes from this replica's primary as it is made: not from a log or from a client.
+    pub fn is_of_primary(&self) -> bool {
+        let flags = self.ctx.flags();
+        flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0
+            && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
+    }
+
     /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
     pub fn reply(&self) -> Reply<'a> {
         Reply { ctx: self.ctx }

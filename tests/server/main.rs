@@ -23,6 +23,7 @@ mod deadlines;
 mod defrag;
 mod digest;
 mod due_at_once;
+mod epochs;
 mod errors;
 mod flood;
 mod fork;

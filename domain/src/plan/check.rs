@@ -86,11 +86,9 @@ impl Loader {
         }
     }
 
-    /// The sale, if it is the one that the base announced. `arrived_at` is when it was loaded,
-    /// Unix ms: its next epoch is not before it.
-    pub fn finish(mut self, arrived_at: u64) -> Result<Sale, Refused> {
+    /// The sale, if it is the one that the base announced.
+    pub fn finish(mut self) -> Result<Sale, Refused> {
         let is_whole = self.sale.ledger.end_bulk_load() && self.base.announces(&self.sale);
-        self.sale.arrived_at = arrived_at;
         is_whole.then_some(self.sale).ok_or(Refused::Law)
     }
 }

@@ -178,7 +178,9 @@ impl Sale {
         key: HashKey,
     ) -> Result<(Sale, Option<Plan<'a>>), Refused> {
         if let Effect::Piece(Piece::Base(base)) = &change.effect {
-            return base.begin(key).map(|sale| (sale, None));
+            let mut sale = base.begin(key)?;
+            sale.arrive();
+            return Ok((sale, None));
         }
         Plan::first(change, None, key).map(|(plan, sale)| (sale, Some(plan)))
     }

@@ -173,8 +173,7 @@ impl Sale {
         let Some(first) = changes.first_mut() else { return Decision::refuse(outcome) };
         // A run writes its epoch once.
         let is_new_run = self.run != now.run;
-        let last = self.balances.epoch;
-        first.epoch = is_new_run.then(|| now.run.max(self.arrived_at).max(last + 1));
+        first.epoch = is_new_run.then(|| self.next_epoch(now.run));
         first.elapsed_ms = now.clock_ms.saturating_sub(self.balances.t);
         let mut planner = Planner::of(self);
         let planned = changes.iter().try_for_each(|change| {

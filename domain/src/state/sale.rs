@@ -1,5 +1,9 @@
 //! The sale: the value of one key.
 
+use core::hash::Hasher;
+
+use siphasher::sip::SipHasher24;
+
 use crate::admission::{List, Users, LISTS};
 use crate::dedup::{Fences, Restocks};
 use crate::draw::{Amounts, Draw};
@@ -47,12 +51,34 @@ pub struct Sale {
     pub(crate) look_at: Option<u64>,
     /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
     pub(crate) run: u64,
-    /// When this value was restored from a dump on this node, 0 when it was not: a floor for the
-    /// next epoch. Not replicated.
-    pub(crate) arrived_at: u64,
+    /// Whether a RESTORE or a log brought it here: a copy of it may be elsewhere. Not replicated.
+    pub(crate) arrived: bool,
 }
 
+/// The bits of the part of an epoch that is drawn.
+const DRAWN_BITS: u32 = 32;
+
 impl Sale {
+    /// It came here by a RESTORE or a log, so that a copy of it may be elsewhere: no epoch of the two
+    /// may be the same.
+    pub fn arrive(&mut self) {
+        self.arrived = true;
+    }
+
+    /// The epoch of the run of a primary that `run` names, Unix ms, above all epochs of the sale's
+    /// history. Where another node, or a copy of the sale, could come to the same one, a part of it
+    /// is drawn: from the key of the indexes, which no two values of a sale share.
+    pub(crate) fn next_epoch(&self, run: u64) -> u64 {
+        let last = self.balances.epoch;
+        if run > last && !self.arrived {
+            return run;
+        }
+        let [first, second] = self.ledger.key();
+        let mut hasher = SipHasher24::new_with_keys(second, first);
+        hasher.write_u64(last);
+        last + 1 + (hasher.finish() >> (u64::BITS - DRAWN_BITS))
+    }
+
     /// The sale's id as it is shown: sixteen hexadecimal digits.
     pub fn id_text(&self) -> [u8; 16] {
         ::core::array::from_fn(|place| {
@@ -285,7 +311,7 @@ impl Sale {
             awaits: 0,
             look_at: None,
             run: 0,
-            arrived_at: 0,
+            arrived: false,
         };
         sale.make_extras();
         sale

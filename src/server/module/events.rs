@@ -54,7 +54,7 @@ unsafe extern "C" fn key_event(
         let ctx = unsafe { Ctx::new(ctx) };
         if matches!(event, b"rename_to" | b"move_to" | b"restore") {
             // SAFETY: the key's name is alive during the callback.
-            unsafe { look_at(ctx, key) };
+            unsafe { look_at(ctx, key, event == b"restore") };
         }
         stay(ctx, event);
     });
@@ -74,11 +74,12 @@ fn stay(ctx: Ctx<'_>, event: &[u8]) {
     }
 }
 
-/// A value came to this key: if it is a sale, it is watched here from now on.
+/// A value came to this key: if it is a sale, it is watched here from now on. One that is restored
+/// while a replica loads beside the data that it serves was taken for a part of that.
 ///
 /// # Safety
 /// The key's name is alive.
-unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
+unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString, is_restored: bool) {
     let lock = ctx.lock();
     let may_be_ours =
         key::keyless() > 0 || timer::arriving_counts(lock).is_some() || datatype::is_loading(ctx);
@@ -91,6 +92,9 @@ unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString) {
     let mut peek = unsafe { Peek::at(ctx, key) };
     if let Some(value) = peek.value() {
         value.come_to_key(lock);
+        if is_restored {
+            value.sale.arrive();
+        }
         timer::watch_sale(lock, ctx.db(), name, &mut value.sale);
     }
 }
@@ -149,6 +153,7 @@ unsafe extern "C" fn loading(
     guarded((), || {
         // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
+        epoch::load(lock, subevent == raw::REDISMODULE_SUBEVENT_LOADING_AOF_START);
         match subevent {
             raw::REDISMODULE_SUBEVENT_LOADING_AOF_START => {
                 // SAFETY: the context is alive during the callback, and the lock is held.

@@ -15,8 +15,7 @@ use crate::server::data_set::{counts, timer};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::{server_has_flag, Ctx, ServerLock};
 use crate::server::ffi::{log, random};
-use crate::server::propagation::epoch;
-use crate::server::propagation::APPLY;
+use crate::server::propagation::{epoch, APPLY};
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
 use seckill_domain::plan::Loader;
@@ -211,7 +210,7 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
     loop {
         let piece = Loaded::read(io)?;
         if piece.bytes().is_empty() {
-            let sale = loader.finish(epoch::next_arrival()).map_err(reason)?;
+            let sale = loader.finish().map_err(reason)?;
             // The server's own file keeps what is; a payload must be whole.
             if !sale.is_whole() && !is_of_file && !is_loading(context_of(io)) {
                 return Err(UNLAWFUL);
@@ -253,6 +252,7 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let ctx = context_of(io);
     let lock = ctx.lock();
     let arriving = timer::arriving_counts(lock);
+    epoch::look_at(lock, &mut sale, arriving.is_some() || is_loading(ctx));
     // SAFETY: the stream is alive during the callback, and so is the name that it gives, if any.
     let (name, db) =
         unsafe { (api!(RedisModule_GetKeyNameFromIO)(io), api!(RedisModule_GetDbIdFromIO)(io)) };

@@ -301,7 +301,17 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     clock: u64,
-    run: u64,
+    run: Run,
+}
+
+/// A run of a primary.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Its name, Unix ms.
+    pub name: u64,
+    /// The epoch that the sale says that it has begun in the command at hand: a part of it may be
+    /// the sale's to choose.
+    pub epoch: Option<u64>,
 }
 
 /// The sale.
@@ -320,10 +330,10 @@ pub struct Oracle {
     epoch: u64,
     /// The run that has written its epoch into the sale.
     run: Option<u64>,
-    /// When a restore brought the sale here, 0 when none did.
-    arrived_at: u64,
-    /// When one brought it to the replica.
-    arrived_at_of_replica: u64,
+    /// Whether a restore or a log brought the sale here.
+    arrived: bool,
+    /// Whether a restore brought it to the replica.
+    replica_arrived: bool,
     /// The stored round.
     round: u64,
     /// Units that a round begins with, before anything is carried.
@@ -378,8 +388,8 @@ impl Oracle {
             rev: 0,
             epoch: 0,
             run: None,
-            arrived_at: 0,
-            arrived_at_of_replica: 0,
+            arrived: false,
+            replica_arrived: false,
             round,
             base: supply,
             older: Vec::new(),
@@ -403,7 +413,7 @@ impl Oracle {
             entries: Vec::new(),
         };
         oracle.stock = oracle.stock_now();
-        oracle.change(Moment { clock, run });
+        oracle.change(Moment { clock, run: Run { name: run, epoch: None } });
         // A list is a piece of its own.
         oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
         oracle.happen_with_terms("INIT");
@@ -412,7 +422,7 @@ impl Oracle {
 
     /// Judges a command at `clock` in the run `run`, and does what it asks for. `drawn`: what the
     /// sale drew for it; the amount is the sale's to choose, within its rules.
-    pub fn ask(&mut self, op: &Op, clock: u64, run: u64, drawn: Option<u64>) -> Answer {
+    pub fn ask(&mut self, op: &Op, clock: u64, run: Run, drawn: Option<u64>) -> Answer {
         let (now, before) = (Moment { clock, run }, self.version);
         self.events.clear();
         self.entries.clear();
@@ -484,32 +494,41 @@ impl Oracle {
     /// The replica takes over, and a new one follows it.
     pub fn promoted(&mut self) {
         self.run = None;
-        self.arrived_at = self.arrived_at_of_replica;
-        self.arrived_at_of_replica = 0;
+        self.arrived = std::mem::take(&mut self.replica_arrived);
         self.refusals = self.refusals_of_replica.clone();
     }
 
     /// The primary restarted from a log, which has no refusals.
     pub fn restarted(&mut self) {
         self.run = None;
-        self.arrived_at = 0;
+        self.arrived = true;
         self.refusals.clear();
     }
 
-    /// The sale was restored from a dump at `clock`, here and on the replica.
-    pub fn restored(&mut self, clock: u64) {
+    /// The primary restarted from a snapshot.
+    pub fn reloaded(&mut self) {
         self.run = None;
-        self.arrived_at = clock;
-        self.arrived_at_of_replica = clock;
+        self.arrived = false;
+    }
+
+    /// The sale was restored from a dump, here and on the replica.
+    pub fn restored(&mut self) {
+        self.run = None;
+        self.arrived = true;
+        self.replica_arrived = true;
         self.refusals_of_replica = self.refusals.clone();
     }
 
     /// The time and the epoch of a change; done twice it does nothing.
     fn begin(&mut self, now: Moment) {
         self.t = self.t.max(now.clock);
-        if self.run != Some(now.run) {
-            self.epoch = (self.epoch + 1).max(now.run).max(self.arrived_at);
-            self.run = Some(now.run);
+        let Run { name, epoch } = now.run;
+        if self.run.replace(name) != Some(name) {
+            let drawn = self.epoch + 1..=self.epoch + (1 << 32);
+            self.epoch = match !self.arrived && name > self.epoch {
+                true => name,
+                false => epoch.filter(|epoch| drawn.contains(epoch)).unwrap_or_default(),
+            };
         }
     }
 

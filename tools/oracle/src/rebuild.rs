@@ -68,12 +68,12 @@ pub fn dump(sale: &Sale) -> Vec<Vec<u8>> {
     sale.pieces().chain([sale.refusals_piece()]).map(|piece| bytes(&piece)).collect()
 }
 
-/// Loads a dump.
-pub fn load(dump: &[Vec<u8>], arrived_at: u64) -> Result<Sale, Refused> {
+/// Loads a dump. `seed` is what the server draws for it.
+pub fn load(dump: &[Vec<u8>], seed: u64) -> Result<Sale, Refused> {
     let (base, rest) = dump.split_first().ok_or(Refused::Unknown)?;
-    let mut loader = Loader::start(base, [5, 6])?;
+    let mut loader = Loader::start(base, [5, seed])?;
     rest.iter().try_for_each(|piece| loader.add(piece))?;
-    loader.finish(arrived_at)
+    loader.finish()
 }
 
 /// The texts of a rewritten log, each with the version that it follows.
@@ -91,10 +91,10 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     texts
 }
 
-/// Loads a rewritten log.
-pub fn replay(log: &[(u64, Vec<u8>)]) -> Result<Sale, Refused> {
+/// Loads a rewritten log. `seed` is what the server draws for it.
+pub fn replay(log: &[(u64, Vec<u8>)], seed: u64) -> Result<Sale, Refused> {
     let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
-    let (mut sale, _) = Sale::create(Change::decode(base)?, [7, 8])?;
+    let (mut sale, _) = Sale::create(Change::decode(base)?, [7, seed])?;
     for (version, text) in rest {
         sale.apply(*version, [Change::decode(text)?])?;
     }
@@ -120,7 +120,7 @@ pub fn check(sale: &Sale) -> Result<(), String> {
         return Err("its dump looks at an index, which a child that saves has given back".into());
     }
     let dumped = load(&saved, 0).map_err(|why| format!("its dump is refused: {why:?}"))?;
-    let logged = replay(&log(sale)).map_err(|why| format!("its log is refused: {why:?}"))?;
+    let logged = replay(&log(sale), 0).map_err(|why| format!("its log is refused: {why:?}"))?;
     for (form, rebuilt) in [("dump", &dumped), ("log", &logged)] {
         if pieces(rebuilt) != expected {
             return Err(format!("the sale of its {form} differs"));

@@ -22,7 +22,7 @@ use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 
 use super::oracle::{
-    self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,
+    self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, Run, SECRET,
 };
 use super::rebuild;
 use super::stored_entry::{texts, StoredEntry};
@@ -156,12 +156,14 @@ impl World {
     fn ask(&mut self, op: &Op) -> Check {
         let now = self.now();
         let (mut events, mut entries, mut changed) = (Vec::new(), Vec::new(), false);
+        let mut begun = None;
         let decision = loop {
             let Some(decision) = self.decide(op) else { return Err("not a command".into()) };
             if decision.outcome != Outcome::NextRound {
                 break decision;
             }
             same!("changes of a turn", decision.changes().len(), 1);
+            begun = begun.or(epoch_of(&decision));
             changed = true;
             self.make(&decision, &mut events, &mut entries)?;
         };
@@ -169,7 +171,9 @@ impl World {
             Outcome::Granted { grant, .. } => Some(grant.qty),
             _ => None,
         };
-        let expected = self.oracle.ask(op, now.clock_ms, now.run, drawn);
+        let epoch = begun.or(epoch_of(&decision));
+        let run = Run { name: now.run, epoch };
+        let expected = self.oracle.ask(op, now.clock_ms, run, drawn);
         let told = masked(&self.sale, op, &decision.outcome);
         same!("reply", reply(&told), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
@@ -251,14 +255,17 @@ impl World {
         self.run += RUN_STEP;
         self.oracle.restarted();
         let log = rebuild::log(&self.sale);
-        self.sale = rebuild::replay(&log).map_err(|why| format!("the log is refused: {why:?}"))?;
+        self.sale = rebuild::replay(&log, self.run)
+            .map_err(|why| format!("the log is refused: {why:?}"))?;
         self.verify()
     }
 
     fn restore(&mut self) -> Check {
-        self.oracle.restored(self.clock);
+        self.oracle.restored();
         self.replica = loaded(&self.sale, self.clock)?;
         self.sale = loaded(&self.sale, self.clock)?;
+        self.replica.arrive();
+        self.sale.arrive();
         self.verify()
     }
 
@@ -392,9 +399,13 @@ pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
     words
 }
 
-fn loaded(sale: &Sale, arrived_at: u64) -> Result<Sale, String> {
-    rebuild::load(&rebuild::dump(sale), arrived_at)
-        .map_err(|why| format!("the dump is refused: {why:?}"))
+/// The epoch that a decision begins.
+pub fn epoch_of(decision: &Decision<'_>) -> Option<u64> {
+    decision.changes().first()?.epoch
+}
+
+fn loaded(sale: &Sale, seed: u64) -> Result<Sale, String> {
+    rebuild::load(&rebuild::dump(sale), seed).map_err(|why| format!("the dump is refused: {why:?}"))
 }
 
 /// The text of a change.

@@ -52,7 +52,7 @@ fn bytes(piece: &Piece<'_>) -> Vec<u8> {
 fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
     let mut loader = Loader::start(&bytes(&pieces[0]), [1, 2])?;
     pieces[1..].iter().try_for_each(|piece| loader.add(&bytes(piece)))?;
-    loader.finish(0)
+    loader.finish()
 }
 
 /// The sale as a log of its first pieces leaves it.

@@ -8,7 +8,7 @@ use seckill_domain::effect::Change;
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
-use super::model::{hear, Model};
+use super::model::{hear, Model, Way};
 use super::node::{digest, version_in, Held, Node, Txn, What};
 use super::paid::Paid;
 use super::setup::Setup;
@@ -25,7 +25,7 @@ pub const REPLICAS: usize = 2;
 const CHECKPOINT_EVERY: usize = 24;
 
 /// How far apart two moments are: farther than epochs get ahead of them.
-const MOMENT_STEP: u64 = 1000;
+const MOMENT_STEP: u64 = 1 << 34;
 
 /// The append-only file: what a rewrite left, and how much of the history is on the disk.
 pub struct Log {
@@ -92,18 +92,22 @@ impl Cluster {
             same("INIT is refused", &decided.is_err(), &oracle.is_err())?;
             let Ok((plan, sale)) = decided else { return Ok(None) };
             same("INIT from its text", &digest(&created(&plan.changes[0])?), &digest(&sale))?;
-            held.push(Held::new(sale, 0));
+            held.push(Held::new(sale, Way::Kept));
             models.push(oracle.ok());
         }
         let [first, others @ ..] = knows;
-        let primary = Node { held, offset: 0, knows: first };
-        let replicas = others.map(|knows| primary.reloaded(setup.run, knows));
+        let primary = Node { held, offset: 0, knows: first, seed: setup.run };
+        let mut seeds = setup.run + 1..;
+        let replicas = others.map(|knows| {
+            let seed = seeds.next().unwrap_or_default();
+            primary.reloaded(seed, knows)
+        });
         let mut cluster = Cluster {
             clock: setup.clock,
             run: setup.run,
             moment: setup.run,
             attached: setup.attached,
-            log: Log::rewritten(&primary)?,
+            log: Log::rewritten(&primary, setup.run)?,
             replicas: replicas.into_iter().collect::<Result<_, _>>()?,
             saved: primary.reloaded(setup.run, first)?,
             dumps: primary.held.iter().map(|_| None).collect(),
@@ -221,16 +225,16 @@ impl Cluster {
 }
 
 impl Log {
-    /// The log of a node, rewritten.
-    pub fn rewritten(node: &Node) -> Result<Log, String> {
+    /// The log of a node, rewritten, as a server loads it.
+    pub fn rewritten(node: &Node, seed: u64) -> Result<Log, String> {
         let replayed = |held: &Held| {
-            let sale = rebuild::replay(&rebuild::log(&held.sale))
+            let sale = rebuild::replay(&rebuild::log(&held.sale), seed)
                 .map_err(|why| format!("a rewritten log is refused: {why:?}"))?;
             same("digest of a rewritten log", &digest(&sale), &digest(&held.sale))?;
-            Ok(Held { sale, arrived_at: 0, refusals: 0, ..held.clone() })
+            Ok(Held { sale, way: Way::Logged, refusals: 0, ..held.clone() })
         };
         let held: Result<Vec<Held>, String> = node.held.iter().map(replayed).collect();
-        let base = Node { held: held?, offset: node.offset, knows: node.knows };
+        let base = Node { held: held?, offset: node.offset, knows: node.knows, seed };
         Ok(Log { base, synced: node.offset })
     }
 }

@@ -18,9 +18,9 @@ use super::node::{digest, Part, Txn, What};
 use super::step::Step;
 use super::tally::Tally;
 use super::{same, versions, Check};
-use crate::oracle::{Ask, Bytes, Op};
+use crate::oracle::{Ask, Bytes, Op, Run};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{amount, encoded, masked, reply, request, words};
+use crate::world::{amount, encoded, epoch_of, masked, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
 pub const KEY: &[u8] = b"k";
@@ -160,7 +160,7 @@ impl Cluster {
         decision: &Decision<'_>,
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
-        let (clock, run) = (self.clock, self.run);
+        let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(decision) });
         let told = reply(&masked(&self.primary.held[sale].sale, op, &decision.outcome));
         // An amount that is refused is not told.
         if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::cluster::{Cluster, Dumped, Log, REPLICAS};
-use super::model::{begin, Heard};
+use super::model::{begin, Heard, Way};
 use super::node::{arrived, digest, Node, Part, Txn, What};
 use super::step::Step;
 use super::tally::Tally;
@@ -29,7 +29,7 @@ impl Cluster {
                 Ok(())
             }
             Step::Rewrite => {
-                self.log = Log::rewritten(&self.primary)?;
+                self.log = Log::rewritten(&self.primary, self.run)?;
                 Ok(())
             }
             Step::Crash { lost } => self.crash(lost, tally),
@@ -38,8 +38,8 @@ impl Cluster {
                 Ok(())
             }
             Step::CrashToSave => {
-                let at = self.next_moment();
-                self.restart_with(self.saved.reloaded(at, self.primary.knows)?, tally)
+                let seed = self.next_moment();
+                self.restart_with(self.saved.reloaded(seed, self.primary.knows)?, tally)
             }
             Step::Reload => self.reload(),
             Step::Dump { sale } => self.dump(sale),
@@ -72,9 +72,8 @@ impl Cluster {
     }
 
     fn resync(&mut self, replica: usize) -> Check {
-        let at = self.next_moment();
-        let knows = self.replicas[replica].knows;
-        self.replicas[replica] = self.primary.reloaded(at, knows)?;
+        let (seed, knows) = (self.next_moment(), self.replicas[replica].knows);
+        self.replicas[replica] = self.primary.reloaded(seed, knows)?;
         Ok(())
     }
 
@@ -117,7 +116,9 @@ impl Cluster {
     fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
         let (synced, all) = (self.log.synced, self.history.len());
         let end = all.saturating_sub(lost).clamp(synced.min(all), all);
-        let mut node = self.log.base.clone();
+        // The server draws anew at each start.
+        let seed = self.next_moment();
+        let mut node = Log::rewritten(&self.log.base, seed)?.base;
         while node.offset < end {
             let txn = Rc::clone(&self.history[node.offset]);
             node.take(&txn).map_err(|wrong| format!("from the log: {wrong}"))?;
@@ -145,16 +146,17 @@ impl Cluster {
     /// A process that has its sales from elsewhere goes on as the primary.
     fn begin_anew(&mut self) -> Check {
         for (held, model) in self.primary.held.iter().zip(&mut self.models) {
-            begin(model, held.arrived_at);
+            begin(model, held.way);
         }
         self.checkpoint();
-        self.log = Log::rewritten(&self.primary)?;
+        self.log = Log::rewritten(&self.primary, self.run)?;
         (0..self.primary.held.len()).try_for_each(|sale| self.verify(sale, true))
     }
 
     fn reload(&mut self) -> Check {
-        let at = self.next_moment();
-        self.primary = self.primary.reloaded(at, self.primary.knows)?;
+        // Who loads begins a new run.
+        self.run = self.next_moment();
+        self.primary = self.primary.reloaded(self.run, self.primary.knows)?;
         self.begin_anew()
     }
 
@@ -179,8 +181,8 @@ impl Cluster {
             same("a dump of what was restored", &again, &*dump)?;
         }
         self.models[sale] = model.clone();
-        begin(&mut self.models[sale], at);
-        let heard = vec![Heard::Arrived { sale, model: Box::new(model), at }];
+        begin(&mut self.models[sale], Way::Restored);
+        let heard = vec![Heard::Arrived { sale, model: Box::new(model) }];
         let digest = digest(&held.sale);
         self.primary.held[sale] = held;
         let parts = vec![Part { sale, what: What::Arrive { dump, at }, digest }];

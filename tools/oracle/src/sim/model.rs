@@ -1,6 +1,6 @@
 //! What the sales should be, by the oracle.
 
-use crate::oracle::{Op, Oracle};
+use crate::oracle::{Op, Oracle, Run};
 
 /// What a sale should be; `None` once something happened that the oracle does not know.
 pub type Model = Option<Oracle>;
@@ -12,14 +12,13 @@ pub enum Heard {
         sale: usize,
         op: Box<Op>,
         clock: u64,
-        run: u64,
+        run: Run,
         drawn: Option<u64>,
     },
     /// It was replaced by what it was before.
     Arrived {
         sale: usize,
         model: Box<Model>,
-        at: u64,
     },
     /// Something happened that the oracle does not know.
     Lost {
@@ -27,12 +26,24 @@ pub enum Heard {
     },
 }
 
-/// The primary begins anew with a sale that came here at `arrived_at`, 0 when it did not.
-pub fn begin(model: &mut Model, arrived_at: u64) {
-    match (model, arrived_at) {
-        (None, _) => {}
-        (Some(oracle), 0) => oracle.restarted(),
-        (Some(oracle), at) => oracle.restored(at),
+/// How a primary came by a sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It was there, or in a snapshot.
+    Kept,
+    /// In a log.
+    Logged,
+    /// By a RESTORE, at some time.
+    Restored,
+}
+
+/// The primary begins anew with a sale.
+pub fn begin(model: &mut Model, way: Way) {
+    let Some(oracle) = model else { return };
+    match way {
+        Way::Kept => oracle.reloaded(),
+        Way::Logged => oracle.restarted(),
+        Way::Restored => oracle.restored(),
     }
 }
 
@@ -44,9 +55,9 @@ pub fn hear(models: &mut [Model], heard: &Heard) {
                 oracle.ask(op, *clock, *run, *drawn);
             }
         }
-        Heard::Arrived { sale, model, at } => {
+        Heard::Arrived { sale, model } => {
             models[*sale].clone_from(model);
-            begin(&mut models[*sale], *at);
+            begin(&mut models[*sale], Way::Restored);
         }
         Heard::Lost { sale } => models[*sale] = None,
     }

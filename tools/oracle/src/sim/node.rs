@@ -11,6 +11,7 @@ use siphasher::sip::SipHasher13;
 use super::command::KEY;
 use super::follower::Follower;
 use super::model::Heard;
+use super::model::Way;
 use super::{same, versions, Check};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
@@ -20,8 +21,8 @@ use crate::stored_entry::StoredEntry;
 pub struct Held {
     pub sale: Sale,
     pub follower: Follower,
-    /// When it was loaded here in binary form, 0 when it was not.
-    pub arrived_at: u64,
+    /// How it came here.
+    pub way: Way,
     /// GRABs that this node refused or answered with an older grant.
     pub refusals: u64,
 }
@@ -34,6 +35,8 @@ pub struct Node {
     pub offset: usize,
     /// The version of the effects that its module knows.
     pub knows: u64,
+    /// What it draws from: no other node has it.
+    pub seed: u64,
 }
 
 /// What one command did, as it is replicated and logged: all of it or nothing.
@@ -73,21 +76,21 @@ pub fn digest(sale: &Sale) -> u64 {
 }
 
 impl Held {
-    /// A sale that was loaded or just begun.
-    pub fn new(sale: Sale, arrived_at: u64) -> Held {
+    /// A sale that was restored or just begun.
+    pub fn new(sale: Sale, way: Way) -> Held {
         let follower = Follower::export(&sale);
-        Held { sale, follower, arrived_at, refusals: 0 }
+        Held { sale, follower, way, refusals: 0 }
     }
 
-    /// What comes back from a snapshot of this sale at `at`, in a module that knows `knows`.
-    fn reloaded(&self, at: u64, knows: u64) -> Result<Held, String> {
+    /// What comes back from a snapshot of this sale, in a module that knows `knows`.
+    fn reloaded(&self, seed: u64, knows: u64) -> Result<Held, String> {
         let dump = rebuild::dump(&self.sale);
         versions::takes(knows, versions::of_dump(&dump), "a snapshot")?;
         let sale =
-            rebuild::load(&dump, at).map_err(|why| format!("a snapshot is refused: {why:?}"))?;
+            rebuild::load(&dump, seed).map_err(|why| format!("a snapshot is refused: {why:?}"))?;
         same("digest of a snapshot", &digest(&sale), &digest(&self.sale))?;
         same("refusals in a snapshot", &rebuild::refusals(&sale), &rebuild::refusals(&self.sale))?;
-        Ok(Held { sale, arrived_at: at, ..self.clone() })
+        Ok(Held { sale, way: Way::Kept, ..self.clone() })
     }
 
     /// Applies what was replicated.
@@ -139,7 +142,7 @@ impl Node {
                 }
                 What::Arrive { dump, at } => {
                     versions::takes(self.knows, versions::of_dump(dump), "a RESTORE")?;
-                    *held = arrived(dump, *at)?;
+                    *held = arrived(dump, at ^ self.seed.rotate_left(32))?;
                 }
             }
             same("digest of a replica at this offset", &digest(&held.sale), &part.digest)?;
@@ -150,22 +153,23 @@ impl Node {
         Ok(())
     }
 
-    /// A copy that was made by a snapshot, RDB file or full resync, and loaded at `at` by a module
-    /// that knows `knows`.
-    pub fn reloaded(&self, at: u64, knows: u64) -> Result<Node, String> {
-        let held = self.held.iter().map(|held| held.reloaded(at, knows));
-        Ok(Node { held: held.collect::<Result<_, _>>()?, offset: self.offset, knows })
+    /// A copy that was made by a snapshot, RDB file or full resync, and loaded by a module that
+    /// knows `knows`.
+    pub fn reloaded(&self, seed: u64, knows: u64) -> Result<Node, String> {
+        let held = self.held.iter().map(|held| held.reloaded(seed, knows));
+        Ok(Node { held: held.collect::<Result<_, _>>()?, offset: self.offset, knows, seed })
     }
 }
 
 /// A sale that a RESTORE brings at `at`.
 pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
-    let sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
+    let mut sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
+    sale.arrive();
     let refusals = {
         let counters = sale.status(&seckill_domain::request::Now { clock_ms: 0, run: 0 }).counters;
         counters.attempts() - counters.tallies.granted
     };
-    Ok(Held { refusals, ..Held::new(sale, at) })
+    Ok(Held { refusals, ..Held::new(sale, Way::Restored) })
 }
 
 /// The version that an APPLY follows.

@@ -1,0 +1,95 @@
+//! An epoch names one run of one primary: a sale and its copy, two nodes, two starts never write
+//! different changes under one (id, epoch, rev), whatever the clocks say.
+
+use std::collections::BTreeSet;
+
+use crate::support::shop::number;
+use crate::support::{logs, wait_until, Options, Server};
+
+/// A sale and a copy of it that a RESTORE has brought, with a grant each.
+fn with_copy(server: &Server) {
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.INIT k 100 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 99]"),
+    ]);
+    let dump = conn.cmd("DUMP k");
+    let words = [b"RESTORE".as_slice(), b"copy", b"0", dump.bytes()];
+    assert_eq!(conn.ask(&words).to_string(), "+OK");
+}
+
+/// The epochs that a GRAB of each of these begins: no two the same, none of them `before`.
+#[track_caller]
+fn assert_differ(server: &Server, before: &mut BTreeSet<i64>, what: &str) {
+    let mut conn = server.conn();
+    for key in ["k", "copy"] {
+        let last = number(&mut conn, key, "epoch");
+        assert!(!conn.cmd(&format!("SECKILL.GRAB {key} u")).is_error());
+        let epoch = number(&mut conn, key, "epoch");
+        assert!(epoch > last, "{what}: {epoch} of {key} is not above {last}");
+        assert!(before.insert(epoch), "{what}: {epoch} of {key} was there");
+        server.assert_sound(key);
+    }
+}
+
+#[test]
+fn a_copy_has_epochs_of_its_own_after_a_promotion() {
+    let (primary, early, late) = (Server::start(), Server::start(), Server::start());
+    early.follow(&primary);
+    with_copy(&primary);
+    // One replica has the RESTORE from its primary, the other one both sales in one snapshot.
+    late.follow(&primary);
+    let mut epochs = BTreeSet::new();
+    for replica in [&early, &late] {
+        replica.wait_in_sync(&primary);
+        assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
+        assert_differ(replica, &mut epochs, "promoted");
+    }
+}
+
+#[test]
+fn a_copy_has_epochs_of_its_own_after_a_restart() {
+    for preamble in ["yes", "no"] {
+        let options = Options::new().line("appendonly yes").line("appendfsync always");
+        let mut server = options.line(&format!("aof-use-rdb-preamble {preamble}")).start();
+        with_copy(&server);
+        let mut epochs = BTreeSet::new();
+        for is_rewritten in [false, true, true] {
+            if is_rewritten {
+                logs::rewrite(&server);
+            }
+            server.kill9();
+            server.start_again();
+            wait_until("the log is loaded", || server.call("EXISTS k copy") == "2");
+            assert_differ(&server, &mut epochs, &format!("preamble {preamble}"));
+        }
+        assert_eq!(server.call("DEBUG RELOAD"), "+OK");
+        assert_differ(&server, &mut epochs, "reloaded");
+        assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+        assert_differ(&server, &mut epochs, "the log anew");
+    }
+}
+
+/// A primary whose clock was an hour ahead, and two replicas that are promoted after it.
+#[test]
+fn nodes_behind_the_last_epoch_begin_different_ones() {
+    let ahead = Options::new().with_own_clock().start();
+    ahead.step_clock(3_600_000);
+    // The run begins with the module, or with a promotion: by the clock that is ahead.
+    assert_eq!(ahead.call("REPLICAOF 127.0.0.1 1"), "+OK");
+    assert_eq!(ahead.call("REPLICAOF NO ONE"), "+OK");
+    let replicas = [Server::start(), Server::start()];
+    replicas.iter().for_each(|replica| replica.follow(&ahead));
+    let mut conn = ahead.conn();
+    conn.check(&[("SECKILL.INIT k 9 LIMIT 0", "+OK")]);
+    let last = number(&mut conn, "k", "epoch");
+    let mut epochs = BTreeSet::new();
+    for replica in &replicas {
+        replica.wait_in_sync(&ahead);
+        assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
+        assert!(!replica.cmd("SECKILL.GRAB k u").is_error());
+        let epoch = number(&mut replica.conn(), "k", "epoch");
+        assert!(epoch > last && last > replica.clock_ms() + 3_000_000, "{epoch} after {last}");
+        assert!(epochs.insert(epoch), "two nodes began {epoch}");
+    }
+}
