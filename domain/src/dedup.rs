@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::model::limits::{FENCES_KEPT_MAX, FENCE_MS, RESTOCKS_KEPT_MAX};
+use crate::model::limits::{FENCES_FORGOTTEN_MAX, FENCES_KEPT_MAX, FENCE_MS, RESTOCKS_KEPT_MAX};
 use crate::model::outcome::Outcome;
 use crate::model::wire;
 
-/// What a tree entry costs beside its key, on average.
-const BYTES_PER_FENCE: usize = 64;
+/// What the entries of a fence in both trees cost beside its keys, on average.
+const BYTES_PER_FENCE: usize = 96;
 
 /// User and request id in one string: the user's length, the user, the request id.
 type Key = SmallVec<[u8; 16]>;
@@ -32,15 +32,24 @@ pub struct Fence<'a> {
 ///
 /// A CANCEL may overtake the GRAB that it cancels. It then leaves a fence, and the late GRAB takes
 /// nothing. Fences are forgotten after ten minutes, or when there are too many, and only while a
-/// new one is applied: so every node forgets the same ones.
+/// new one is applied, a few at a time: so every node forgets the same ones.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
-    by_key: BTreeMap<Key, u64>,
-    /// In the order in which they were set.
-    order: VecDeque<Key>,
+    by_key: BTreeMap<Key, Placed>,
+    /// In the order in which they were set, by their numbers.
+    order: BTreeMap<u64, Key>,
+    /// The number of the next one. Numbers are of this process alone.
+    next: u64,
     key_bytes: usize,
     /// How many were forgotten before their time because there were too many.
     dropped: u64,
+}
+
+/// When a fence was set, and where it is in the order.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    at: u64,
+    number: u64,
 }
 
 fn key_of(user: &[u8], req: &[u8]) -> Key {
@@ -53,13 +62,15 @@ fn key_of(user: &[u8], req: &[u8]) -> Key {
 impl Fences {
     /// Whether a fence stands at `t` before this request of this user.
     pub fn stands(&self, user: &[u8], req: &[u8], t: u64) -> bool {
-        self.by_key.get(&key_of(user, req)).is_some_and(|at| t < at.saturating_add(FENCE_MS))
+        let placed = self.by_key.get(&key_of(user, req));
+        placed.is_some_and(|placed| t < placed.at.saturating_add(FENCE_MS))
     }
 
-    /// Sets a fence at `at` and forgets those whose time is over or that are too many.
+    /// Sets a fence at `at` and forgets some of those whose time is over or that are too many.
     pub fn insert(&mut self, user: &[u8], req: &[u8], at: u64) {
-        while let Some(oldest) = self.order.front() {
-            let since = self.by_key.get(oldest).copied().unwrap_or(0);
+        for _ in 0..FENCES_FORGOTTEN_MAX {
+            let Some(oldest) = self.order.values().next() else { break };
+            let since = self.by_key.get(oldest).map_or(0, |placed| placed.at);
             let over = since.saturating_add(FENCE_MS) <= at;
             if !over && self.order.len() < FENCES_KEPT_MAX {
                 break;
@@ -82,18 +93,19 @@ impl Fences {
     }
 
     fn add(&mut self, user: &[u8], req: &[u8], at: u64) {
-        let key = key_of(user, req);
+        let (key, number) = (key_of(user, req), self.next);
+        self.next += 1;
         self.key_bytes += key.len();
         // A fence that is set anew after its time moves to the end of the order.
-        if self.by_key.insert(key.clone(), at).is_some() {
+        if let Some(before) = self.by_key.insert(key.clone(), Placed { at, number }) {
             self.key_bytes -= key.len();
-            self.order.retain(|other| *other != key);
+            self.order.remove(&before.number);
         }
-        self.order.push_back(key);
+        self.order.insert(number, key);
     }
 
     fn forget_oldest(&mut self) {
-        if let Some(key) = self.order.pop_front() {
+        if let Some((_, key)) = self.order.pop_first() {
             self.by_key.remove(&key);
             self.key_bytes -= key.len();
         }
@@ -119,21 +131,19 @@ impl Fences {
         self.order.is_empty()
     }
 
-    /// `count` fences, or as many as there are, from the one at place `first`; the oldest first.
-    pub fn part(&self, first: usize, count: usize) -> impl Iterator<Item = Fence<'_>> {
-        self.order.iter().skip(first).take(count).filter_map(|key| {
+    /// The fences from this number on, the oldest first, each with its number.
+    pub fn iter_from(&self, number: u64) -> impl Iterator<Item = (u64, Fence<'_>)> {
+        self.order.range(number..).filter_map(|(number, key)| {
             let (len, ids) = key.split_first_chunk::<2>()?;
             let (user, req) = ids.split_at_checked(u16::from_be_bytes(*len).into())?;
-            Some(Fence { user, req, at: *self.by_key.get(key)? })
+            Some((*number, Fence { user, req, at: self.by_key.get(key)?.at }))
         })
     }
 
     /// Bytes of heap in use, about.
     pub fn heap_bytes(&self) -> usize {
-        // Each key is kept twice: in the tree and in the order.
-        self.order.capacity() * size_of::<Key>()
-            + self.by_key.len() * (size_of::<Key>() + BYTES_PER_FENCE)
-            + 2 * self.key_bytes
+        // Each key is kept twice: by itself and in the order.
+        self.order.len() * (2 * size_of::<Key>() + BYTES_PER_FENCE) + 2 * self.key_bytes
     }
 }
 
@@ -213,9 +223,8 @@ mod tests {
         };
         (0..100).for_each(|number| assert!(bytes(&mut fences, number, 8) >= 2 * 16));
         (100..200).for_each(|number| assert!(bytes(&mut fences, number, 128) >= 2 * 136));
-        let room = |fences: usize| fences * size_of::<Key>();
-        let least = 200 * BYTES_PER_FENCE + 2 * (room(200) + fences.key_bytes);
-        assert!((least..least + room(200)).contains(&fences.heap_bytes()));
+        let keys = 2 * (200 * size_of::<Key>() + fences.key_bytes);
+        assert_eq!(fences.heap_bytes(), 200 * BYTES_PER_FENCE + keys);
     }
 
     #[test]
@@ -249,12 +258,31 @@ mod tests {
         assert_eq!((fences.len(), fences.dropped()), (3, 0), "the first is forgotten");
         // Set anew it is the last.
         fences.insert(b"v", b"r", 5 + FENCE_MS);
-        let part =
-            |first, count| fences.part(first, count).map(|it| it.user[0]).collect::<Vec<_>>();
-        assert_eq!((part(0, 9), part(1, 1)), (b"wxv".to_vec(), b"x".to_vec()));
+        let users: Vec<u8> = fences.iter_from(0).map(|(_, it)| it.user[0]).collect();
+        assert_eq!(users, b"wxv");
+        let second = fences.iter_from(0).nth(1).unwrap().0;
+        assert_eq!(fences.iter_from(second).map(|(_, it)| it.user[0]).next(), Some(b'x'));
         let bytes = fences.heap_bytes();
         fences.insert(b"v", b"r", 5 + FENCE_MS);
         assert_eq!((fences.heap_bytes(), fences.len(), fences.is_empty()), (bytes, 3, false));
+    }
+
+    /// Very many whose time is over go a few at a time, the oldest first, and one that is set anew
+    /// is the newest: also one that nothing has forgotten yet.
+    #[test]
+    fn fences_are_forgotten_a_few_at_a_time() {
+        let mut fences = Fences::default();
+        let ids: Vec<[u8; 2]> = (0..200u16).map(u16::to_be_bytes).collect();
+        ids.iter().for_each(|id| fences.insert(b"u", id, 1));
+        let later = 1 + FENCE_MS;
+        for (id, left) in [(&ids[199], 136), (&ids[198], 72), (b"ab", 9), (b"cd", 4)] {
+            assert!(!fences.stands(b"u", id, later));
+            fences.insert(b"u", id, later);
+            assert!(fences.stands(b"u", id, later));
+            assert_eq!((fences.len(), fences.dropped()), (left, 0));
+        }
+        let reqs: Vec<&[u8]> = fences.iter_from(0).map(|(_, it)| it.req).collect();
+        assert_eq!(reqs, [&ids[199][..], &ids[198], b"ab", b"cd"]);
     }
 
     /// The same of restocks: each with its id.

@@ -4,6 +4,7 @@ use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::server::info_of;
+use crate::support::shop::counter;
 use crate::support::{wait_until, Options, Server};
 
 /// How far off it may be, by the allocator that the server was built with: one that is not
@@ -66,6 +67,30 @@ fn of_users_with_many_grants_and_request_ids() {
         let req = format!("order-{number:010}");
         effect(&format!("Gq3r{}:{req}user:{}", req.len(), number / 5))
     });
+}
+
+/// Users whose grants are all over keep none of what led to them. A reload would show it: what is
+/// loaded never had it.
+#[test]
+fn of_users_whose_grants_are_over() {
+    const GRANTS: usize = 40_000;
+    let server = start();
+    assert_eq!(server.call("SECKILL.INIT warm 10000000 LIMIT 0 OUTBOX s"), "+OK");
+    assert_eq!(server.call("DEL warm s"), "2");
+    let before = used(&server);
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 10000000 LIMIT 0"), "+OK");
+    grow(&mut conn, "k", 0, GRANTS, |number| effect(&format!("Gd3000:user:{:012}", number / 2)));
+    wait_until("all have expired", || counter(&mut conn, "k", "expired") == GRANTS as i64);
+    drop(conn);
+    let (grown, told) = (used(&server) - before, usage(&server, "k"));
+    assert!(grown < 1.1 * told, "MEMORY USAGE says {told}, the server grew by {grown}");
+    assert_close(&server, told, grown, "users whose grants are over");
+    assert_eq!(server.call("DEBUG RELOAD"), "+OK");
+    let reloaded = used(&server) - before;
+    println!("{told} told, {grown} grown, {reloaded} after a reload");
+    assert!((reloaded / grown - 1.0).abs() < 0.05, "{grown} before a reload, {reloaded} after it");
+    server.assert_sound("k");
 }
 
 /// Many small sales: what each takes beside its grants.

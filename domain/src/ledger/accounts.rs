@@ -129,6 +129,13 @@ impl Account {
         if self.live.remove(&seq) {
             self.live_units = self.live_units.saturating_sub(qty);
         }
+        // A tree that was emptied keeps a node; a new one has none.
+        if self.live.is_empty() {
+            self.live = BTreeSet::new();
+        }
+        if self.holds.is_empty() {
+            self.holds = Holds::default();
+        }
     }
 
     /// Bytes of heap in use, about.

@@ -49,6 +49,9 @@ pub const EXPIRIES_PER_CALL_MAX: usize = 1000;
 /// Fences a sale keeps.
 pub const FENCES_KEPT_MAX: usize = 65_536;
 
+/// Fences that are forgotten at the most while a new one is applied.
+pub const FENCES_FORGOTTEN_MAX: usize = 64;
+
 /// How long a fence stands: ten minutes.
 pub const FENCE_MS: u64 = 10 * 60 * 1000;
 

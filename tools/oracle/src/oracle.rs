@@ -47,6 +47,9 @@ const RESTOCKS_KNOWN: usize = 1024;
 /// Fences that are kept.
 const FENCES_KEPT: usize = 65_536;
 
+/// Fences that one command forgets, at the most.
+const FENCES_FORGOTTEN: usize = 64;
+
 /// Holds of anybody that one step lets end, for a caller or for those who wait.
 const LAPSES_MAX: usize = 1000;
 

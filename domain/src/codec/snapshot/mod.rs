@@ -93,10 +93,11 @@ impl<'a> Piece<'a> {
 enum Part {
     Pairs,
     RestockIds,
-    /// The first and how many, as of amounts and grants.
-    Fences(usize, usize),
+    /// From this number on.
+    Fences(u64),
     /// From this place on.
     Listed(List, u64),
+    /// The first and how many, as of grants.
     Amounts(usize, usize),
     Grants(u64, usize),
     /// The round at this place among all that are kept.
@@ -124,7 +125,10 @@ impl Sale {
             Part::RestockIds => {
                 Piece::RestockIds(self.restocks.iter().map(RestockId::of).collect())
             }
-            Part::Fences(first, count) => Piece::Fences(self.fences.part(first, count).collect()),
+            Part::Fences(first) => {
+                let fences = self.fences.iter_from(first).map(|(_, fence)| fence);
+                Piece::Fences(fences.take(FENCES_PER_PIECE).collect())
+            }
             Part::Listed(list, first) => Piece::Listed(self.listed(list, first)),
             Part::Amounts(first, count) => {
                 let left = self.amounts().into_iter().flat_map(Amounts::iter);
@@ -148,9 +152,8 @@ impl Sale {
         if !self.restocks.is_empty() {
             parts.push(Part::RestockIds);
         }
-        for first in (0..self.fences.len()).step_by(FENCES_PER_PIECE) {
-            parts.push(Part::Fences(first, FENCES_PER_PIECE));
-        }
+        let firsts = self.fences.iter_from(0).step_by(FENCES_PER_PIECE);
+        parts.extend(firsts.map(|(first, _)| Part::Fences(first)));
         for list in LISTS {
             let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
             let firsts = users.step_by(USERS_PER_PIECE);

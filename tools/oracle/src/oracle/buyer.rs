@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::{
-    Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_KEPT, FENCE_MS,
-    INTEGER_MAX, LAPSES_MAX, LEFT,
+    Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_FORGOTTEN, FENCES_KEPT,
+    FENCE_MS, INTEGER_MAX, LAPSES_MAX, LEFT,
 };
 
 impl Row {
@@ -389,11 +389,16 @@ impl Oracle {
         }
         self.change(now);
         let t = self.t;
-        self.fences.retain(|fence| t < fence.at + FENCE_MS);
-        while self.fences.len() >= FENCES_KEPT {
+        for _ in 0..FENCES_FORGOTTEN {
+            let Some(oldest) = self.fences.first() else { break };
+            let is_over = t >= oldest.at + FENCE_MS;
+            if !is_over && self.fences.len() < FENCES_KEPT {
+                break;
+            }
             self.fences.remove(0);
-            self.fences_dropped += 1;
+            self.fences_dropped += u64::from(!is_over);
         }
+        self.fences.retain(|fence| fence.user != user || fence.req != req);
         self.fences.push(Fence { user: user.to_vec(), req: req.to_vec(), at: t });
     }
 }
