@@ -1,45 +1,43 @@
-/** The user has the units if state is HELD or SOLD. */
-export type State = 'HELD' | 'SOLD' | 'CANCELLED' | 'EXPIRED' | 'REFUNDED';
+import type { Fields, Outcome, State } from './tables';
+
+export type { Outcome, State };
 
 interface Call {
-  /** What a retry is sent with. */
-  req: string;
-  /** Attempts without an answer. After a refusal one of them may still arrive: cancel. */
+  /** What the call was sent with; empty where it had none. */
+  req: Id;
+  /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
   lost: number;
+  /** The user has the units: state is HELD or SOLD. */
   won: boolean;
+  /** Whether enough replicas have it; null where that was not asked for, or there is no grant. */
+  durable: boolean | null;
 }
 
-interface Grant extends Call {
-  seq: number;
-  qty: number;
-  state: State;
-  /** Unix ms, 0: none. */
-  deadline: number;
-  /** Whether enough replicas have it, if that was asked for. */
-  durable?: boolean;
-}
+/** What one outcome has beside itself. A refusal has no state and is never won. */
+type Told<Word extends Outcome> = { outcome: Word } & Fields[Word] &
+  (Fields[Word] extends { state: State } ? { won: boolean } : { state?: undefined; won: false });
 
-interface Refusal<Outcome extends string> extends Call {
-  outcome: Outcome;
-  won: false;
-  state?: undefined;
-  durable?: undefined;
-}
+type AnyOf<Word extends Outcome> = Word extends Outcome ? Told<Word> : never;
 
-export type Answer =
-  | (Grant & { outcome: 'GRANTED'; available: number })
-  | (Grant & { outcome: 'ALREADY' | 'REPLAY' })
-  | (Refusal<'OVERLIMIT'> & { allowance: number })
-  | (Refusal<'SOLDOUT'> & { held: number })
-  | (Refusal<'SHORT'> & { available: number })
-  | (Refusal<'NOTOPEN'> & { opensIn: number })
-  | Refusal<'CLOSED' | 'PAUSED' | 'DENIED' | 'BUSY' | 'WAITING'>;
+/** A union over all outcomes: a `switch` over `outcome` that leaves one out does not compile. */
+export type Answer = Call & AnyOf<Outcome>;
 
-/** A grant as it stands after the call; req is undefined if none was given. */
-export interface Settled extends Omit<Grant, 'state' | 'req'> {
+/** A grant as it stands after the call. */
+export interface Settled extends Call {
   outcome: State | 'NOGRANT';
   state: State | 'NOGRANT';
-  req?: string;
+  seq: number;
+  qty: number;
+  /** Unix ms, 0: none. */
+  deadlineMs: number;
+}
+
+/** What MGRAB tells: a grant for each sale, or the first sale that refused, and why. */
+export interface MultiAnswer extends Call {
+  outcome: 'GRANTED' | 'REPLAY' | 'REFUSED';
+  grants: AnyOf<'GRANTED' | 'REPLAY'>[];
+  index: number | null;
+  refusal: AnyOf<Outcome> | null;
 }
 
 /** Ids that are not UTF-8 are Buffers. */
@@ -50,21 +48,27 @@ export interface Row {
   user: Id;
   qty: number;
   state: State;
-  at: number;
-  deadline: number;
+  atMs: number;
+  deadlineMs: number;
   req: Id | null;
   epoch: number;
   round: number;
+}
+
+export interface Place {
+  ticket: number;
+  ahead: number;
+  unitsAhead: number;
 }
 
 /** An entry of the outbox. What came twice is known by the id, epoch and rev in its data. */
 export interface Event {
   event: string;
   sale: Id;
-  user?: Id;
-  req?: Id;
-  outbox?: Id;
-  split?: Id;
+  user: Id | null;
+  req: Id | null;
+  outbox: Id | null;
+  split: Id | null;
   data: {
     id: string;
     epoch: number;
@@ -78,6 +82,13 @@ export interface Event {
   };
 }
 
+/** What a worker has to do; ack when it is done. No event: it was trimmed before anybody did. */
+export interface Order {
+  id: string;
+  event: Event | null;
+  ack(): Promise<void>;
+}
+
 /** The server refused the call and nothing has happened; code is the error's first word. */
 export class SaleError extends Error {
   readonly code: string;
@@ -85,28 +96,56 @@ export class SaleError extends Error {
 
 /** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
 export class Unanswered extends Error {
-  readonly req: string | undefined;
+  readonly req: Id;
+  /** Attempts that had no reply. */
+  readonly lost: number;
 }
 
 export interface Options {
-  /** Answers say whether so many replicas have the grant; mark is a counter on the sale's node. */
+  /** Answers say whether so many replicas have the grant; mark is a counter beside the sale. */
   durable?: { mark: string; replicas?: number; timeoutMs?: number };
+  /** For a call with all its attempts; 2000. */
+  timeoutMs?: number;
+  /** 5. */
   attempts?: number;
+  /** After each attempt: the command, the first word that came or LOST, attempts lost so far, how
+   *  long it took. What it throws is ignored. */
+  onAttempt?(name: string, outcome: string, lost: number, ms: number): void;
 }
 
-/** One sale, over a client of ioredis or node-redis. */
+/** A REQ: null, undefined and empty are made by grab, wait and mgrab. */
+type Req = Id | null;
+
+/** One sale, over a client of ioredis or node-redis 5 and newer, single or cluster. */
 export class Sale {
-  constructor(client: object, key: string, options?: Options);
+  constructor(client: object, key: Id, options?: Options);
   /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
-  grab(user: Id, options?: { req?: string; qty?: number; upto?: number }): Promise<Answer>;
-  confirm(user: Id, options?: { req?: string; reclaim?: boolean }): Promise<Settled>;
-  cancel(user: Id, options?: { req?: string }): Promise<Settled>;
-  extend(user: Id, ms: number, options?: { req?: string }): Promise<Settled>;
+  grab(user: Id, options?: { req?: Req; qty?: number; upto?: number }): Promise<Answer>;
+  /** The same, and joins the waiting list where nothing is left. */
+  wait(user: Id, options?: { req?: Req; qty?: number; untilMs?: number }): Promise<Answer>;
+  confirm(user: Id, options?: { req?: Req; reclaim?: boolean }): Promise<Settled>;
+  cancel(user: Id, options?: { req?: Req }): Promise<Settled>;
+  extend(user: Id, ms: number, options?: { req?: Req }): Promise<Settled>;
+  refund(user: Id, options?: { req?: Req }): Promise<Settled>;
+  /** Units of this sale and of others in its slot, all or none. qty: one for all, or each. */
+  mgrab(user: Id, others: Id[], options?: { req?: Req; qty?: number | number[] }): Promise<MultiAnswer>;
   status(): Promise<Record<string, unknown>>;
   /** An allowance of -1 is no limit. */
   user(user: Id): Promise<{ allowance: number; admission: 'OK' | 'DENIED' | 'BUSY'; grants: Row[] }>;
+  /** null: not on the waiting list, so ask `user`. */
+  place(user: Id): Promise<Place | null>;
   winners(options?: { state?: State | 'LIVE' | 'ALL'; after?: number }): AsyncGenerator<Row>;
+  /** What is to be done for this sale's entries. */
+  orders(
+    stream: Id,
+    group: Id,
+    name: Id,
+    options?: { idleMs?: number; blockMs?: number; follow?: boolean },
+  ): AsyncGenerator<Order>;
 }
+
+/** Reads a raw reply of GRAB, IMPORT, CONFIRM, CANCEL, EXTEND or REFUND. */
+export function answer(reply: unknown[]): AnyOf<Outcome> | Omit<Settled, 'req' | 'lost' | 'durable'>;
 
 /** The part of a split sale that is this user's, and its key. */
 export function home(name: string, parts: number, user: Id): { part: number; key: string };

@@ -1,11 +1,11 @@
 <?php
 
-// The whole library in one file, to be copied into a shop without Composer. Written from clients/php/src by
-// `make docs`: change those files, not this one.
+// The whole library in one file, to be copied into a shop without Composer. Written from
+// clients/php/src by `make docs`: change those files, not this one.
 //
-// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value, won or not.
-// SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req, which never takes twice.
-// See docs/clients.md.
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value,
+// won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req,
+// which never takes twice. See docs/clients.md.
 
 declare(strict_types=1);
 

@@ -10,9 +10,24 @@ export async function told(sale: Sale): Promise<string> {
       // @ts-expect-error a refusal has no number
       return `${answer.held} ${answer.seq}`;
     case 'NOTOPEN':
-      return `${answer.opensIn}`;
-    default:
+      return `${answer.opensInMs}`;
+    case 'WAITING':
+      return `${answer.ahead}`;
+    case 'ALREADY':
+    case 'REPLAY':
+      return answer.state;
+    case 'OVERLIMIT':
+      return `${answer.allowance}`;
+    case 'SHORT':
+      return `${answer.available}`;
+    case 'CLOSED':
+    case 'PAUSED':
+    case 'DENIED':
+    case 'BUSY':
       return answer.outcome;
+    default:
+      // Every outcome is above: a new one does not compile until it is, too.
+      return answer satisfies never;
   }
 }
 
@@ -22,6 +37,16 @@ export async function read(sale: Sale): Promise<Row[]> {
   return rows;
 }
 
+export async function work(sale: Sale): Promise<void> {
+  for await (const order of sale.orders('orders', 'shop', 'worker-1')) await order.ack();
+  const many = await sale.mgrab('alice', ['sale:case'], { qty: [1, 2] });
+  const seqs: number[] = many.grants.map((grant) => grant.seq);
+  const ahead: number | undefined = (await sale.place('alice'))?.ahead;
+  console.log(seqs, ahead, many.refusal?.outcome);
+  // @ts-expect-error null is no user
+  await sale.grab(null);
+}
+
 export const key = (user: Buffer): string => home('sale', 16, user).key;
 export const rev = (fields: string[]): number => decode(fields).data.rev;
-export const order = (error: Unanswered): string | undefined => error.req;
+export const order = (error: Unanswered): string => String(error.req);

@@ -26,7 +26,8 @@ pub fn tables(tables: &Tables) -> String {
     }
     let _ = write!(
         text,
-        "    ];\n    public const STATES = [{}];\n    public const ROW = [{}];\n    public const EVENT = [{}];\n    \
+        "    ];\n    public const STATES = [{}];\n    public const ROW = [{}];\n    \
+         public const EVENT = [{}];\n    \
          /** First words of errors that come however often one asks. */\n    \
          public const MISTAKES = [\n{}    ];\n}}\n",
         list(&tables.states),
@@ -79,12 +80,12 @@ pub fn one_file(generated: [(&str, &str); 2]) -> String {
 const ONE_HEAD: &str = "\
 <?php
 
-// The whole library in one file, to be copied into a shop without Composer. Written from clients/php/src by
-// `make docs`: change those files, not this one.
+// The whole library in one file, to be copied into a shop without Composer. Written from
+// clients/php/src by `make docs`: change those files, not this one.
 //
-// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value, won or not.
-// SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req, which never takes twice.
-// See docs/clients.md.
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value,
+// won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req,
+// which never takes twice. See docs/clients.md.
 
 declare(strict_types=1);
 

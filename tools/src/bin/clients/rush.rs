@@ -1,5 +1,5 @@
-//! A rush on a sale in a cluster: 300 buyers through one library, while replies break off, a replica
-//! takes over and the slot moves. Who was told that they have the unit are those whom the sale has.
+//! A rush on a sale in a cluster: 300 buyers through one library, while replies break off, a
+//! replica takes over and the slot moves. Who was told that they have the unit are those whom the sale has.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::proxy::Trouble;
 use crate::table::{compare, heard, Grant};
 
 pub const NAME: &str =
-    "300 buyers, while replies break off, a replica takes over and the slot moves: told = in the sale";
+    "cluster: 300 buyers, cuts, a replica takes over and the slot moves: told = in the sale";
 const BUYERS: usize = 300;
 const UNITS: usize = 200;
 /// Programs that buy at the same time.
@@ -77,7 +77,8 @@ pub fn play(place: &Place, client: &Client) -> Result<(), String> {
 }
 
 fn buy(driver: &mut Driver, name: &str, user: usize) -> Result<Option<Grant>, String> {
-    let order = json!({"call": "grab", "key": name, "user": format!("user-{user}"), "req": format!("o-{user}")});
+    let (buyer, req) = (format!("user-{user}"), format!("o-{user}"));
+    let order = json!({"call": "grab", "key": name, "user": buyer, "req": req});
     for _ in 0..ASKED_MAX {
         let answer = driver.ask(&order.to_string())?;
         if answer["error"] != "Unanswered" {

@@ -87,7 +87,7 @@ impl Place {
             });
             up.map_err(|why| format!("{why}: {}", nodes()))?;
         }
-        // A slot that was moved has raised the epoch of one node; who takes over must raise it again.
+        // A slot that was moved has raised the epoch of one node; who takes over raises it again.
         in_time("all nodes have one epoch", || {
             let epochs = self.servers.iter().map(|server| {
                 let info: String = run(server.port(), "CLUSTER INFO").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The table of cases, `clients/cases.json`: what every client must tell, whatever breaks. Its words
-//! are explained in `clients/cases.md`.
+//! The table of cases, `clients/cases.json`: what every client must tell, whatever breaks. Its
+//! words are explained in `clients/cases.md`.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
