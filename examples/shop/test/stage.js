@@ -101,7 +101,7 @@ class Stage {
   async close() {
     await this.browser?.close();
     for (const ended of [this.web, this.shop]) {
-      if (ended && ended.exitCode === null) {
+      if (ended && ended.exitCode === null && ended.signalCode === null) {
         const over = new Promise((resolve) => { ended.on('exit', resolve); });
         ended.kill();
         await over;
@@ -173,14 +173,18 @@ class Stage {
     return this.sql(`SELECT state FROM bank.trades WHERE payment = ${+id}`);
   }
 
-  // The process of a part of this shop.
+  // What `start` has started, and they: [{ pid, uid, words }].
+  processes() {
+    const all = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && +pid !== this.shop.pid && belongs(pid, this.shop.pid));
+    return all.map((pid) => ({ pid: +pid, uid: +/Uid:\s+(\d+)/.exec(readProcess(pid, 'status'))?.[1],
+      words: readProcess(pid, 'cmdline').replaceAll('\0', ' ').trim() })).filter(({ words }) => words !== '');
+  }
+
   pid(part) {
-    if (part === 'redis') return Number(/process_id:(\d+)/.exec(this.redis('INFO', 'server'))[1]);
-    const name = { database: /^\S*mariadbd /, bank: / \S+bank\/worker\.php/ }[part];
-    const found = fs.readdirSync('/proc').find((pid) => /^\d+$/.test(pid) && belongs(pid, this.shop.pid)
-      && name.test(readProcess(pid, 'cmdline').replaceAll('\0', ' ')));
-    check(found !== undefined, `no process of ${part}`);
-    return +found;
+    const name = { redis: /^\S*redis-server /, database: /^\S*mariadbd /, bank: /bank\/worker\.php/ }[part];
+    const found = this.processes().filter(({ words }) => name.test(words));
+    check(found.length === 1, `${found.length} processes of ${part}`);
+    return found[0].pid;
   }
 
   // A part stands still while `meanwhile` runs.

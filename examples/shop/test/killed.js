@@ -1,0 +1,15 @@
+// Killed, the shop leaves nothing behind. The last part: it is gone then.
+'use strict';
+
+const fs = require('node:fs');
+const { check, until } = require('./stage.js');
+
+async function killed(stage) {
+  const processes = stage.processes();
+  check(processes.length > 40, `${processes.length} processes`);
+  process.kill(stage.shop.pid, 'SIGKILL');
+  await until('all have ended', () => processes.every(({ pid }) => !fs.existsSync(`/proc/${pid}`)));
+  return `with SIGKILL: its ${processes.length} processes end, too`;
+}
+
+module.exports = [['killed', killed]];
