@@ -163,6 +163,25 @@ async function manyLatePayers(stage) {
   return `40 refunded and another one paid in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
 }
 
+// One account, everything at once.
+async function atOnce(stage) {
+  stage.newSale('phone', 50, 900);
+  const buyer = stage.buyer();
+  const many = (n, make) => Promise.all(Array.from({ length: n }, make));
+  const grabs = await many(40, () => buyer.grab('phone'));
+  check(grabs.filter(({ code }) => code === 'GRANTED').length === 1 && grabs.every(({ won }) => won), 'one unit');
+  const bills = await many(40, () => buyer.bill('phone'));
+  check(new Set(bills.map(({ payment }) => payment)).size === 1, 'one bill');
+  await many(40, () => stage.payBill(bills[0]));
+  await isPaid(stage, 'phone', { ...buyer, bill: bills[0] });
+  const { payment, fen } = bills[0];
+  const told = await many(30, () => stage.page('callback.php', { fields: stage.message('paid', { payment, fen }) }));
+  check(told.every(({ text }) => text === 'success'), '30 callbacks');
+  const { sold, held } = stage.status('phone');
+  check(sold === 1 && held === 0 && stage.trade(payment) === 'PAID', `${sold} sold, ${held} held`);
+  return '40 grabs, 40 bills and 40 payments of one account: one unit, one bill, one trade';
+}
+
 async function untoldPayment(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
@@ -186,7 +205,7 @@ async function lapsedBill(stage) {
   return 'can not be paid, and the shop closes it';
 }
 
-async function books(stage, { operator }) {
+async function books(stage, { operator }, shot) {
   const look = async (sale) => {
     await operator.page.goto(`${stage.url}books.php?sale=${sale}`);
     const [, rows, wrong, open] = /(\d+) 笔，(\d+) 笔不一致，(\d+) 笔处理中/.exec(await operator.page.$eval('#sum', (box) => box.textContent));
@@ -213,6 +232,7 @@ async function books(stage, { operator }) {
   for (const [what, [change, back]] of Object.entries(wrongs)) {
     stage.sql(change);
     const { wrong } = await look(sale);
+    if (what.includes('went back')) await shot(operator, 'books');
     stage.sql(back);
     check(wrong === 1, `${what}: ${wrong} differ`);
   }
@@ -228,6 +248,7 @@ module.exports = [
   ['a refund of a trade that never was', nobodysRefund],
   ['an old bill in a new sale', oldBillInNewSale],
   ['40 pay late at once', manyLatePayers],
+  ['40 of everything by one account', atOnce],
   ['a payment that nobody tells of', untoldPayment],
   ['a bill that has lapsed', lapsedBill],
   ['the books', books],

@@ -46,7 +46,6 @@ module.exports = async function persons(stage, told, shot, { operate }) {
   await carl.visit('phone');
   check((await carl.grab())[0].code === 'SOLDOUT', 'who comes late');
   await carl.reads('#answer', '已抢光，还有 1 件待付款');
-  await shot(carl, 'late');
   told('who comes late hears 已抢光，还有 1 件待付款');
 
   await until('the hold of who does not pay ends', () => stage.status('phone').available === 1);

@@ -83,16 +83,21 @@ async function databaseUsersMayTheirOwn(stage) {
 }
 
 async function hostsStayOut(stage) {
-  const { status, headers } = await stage.page('orders.php', { headers: { Host: 'evil.example' } });
-  check(status === 303 && headers.location === '/login.php', `${status} ${headers.location}`);
-  return `Location: ${headers.location}`;
+  const seen = [];
+  for (const page of ['orders.php', 'operator.php', 'bank', 'bank/refund/', 'index.php/', '?item=phone', 'login.php']) {
+    const { status, headers, text } = await stage.page(page, { headers: { Host: 'evil.example' } });
+    check(!JSON.stringify(headers).includes('evil') && !text.includes('evil'), `/${page}: HTTP ${status} ${headers.location}`);
+    if (headers.location) seen.push(headers.location);
+  }
+  check(seen.length > 0, 'some redirect');
+  return `Location: ${seen}`;
 }
 
 // Sends the login form as a browser without a page would.
-async function login(stage, name, password, from) {
+async function login(stage, name, password, from, planted = '') {
   const form = await stage.page('login.php', { from });
   const token = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
-  const cookie = form.headers['set-cookie'][0].split(';')[0];
+  const cookie = `${form.headers['set-cookie'][0].split(';')[0]}; ${planted}`;
   return stage.page('login.php', { fields: { csrf: token, name, password }, headers: { cookie, Accept: 'text/html' }, from });
 }
 
@@ -125,6 +130,33 @@ async function formsOfOthers(stage) {
   check((await stage.page('login.php', { fields, headers: { cookie } })).status === 403, 'with another one');
   check((await stage.page('login.php', { fields: { ...fields, csrf: '' }, headers: { cookie: 'login=' } })).status === 403, 'with none');
   return 'refused: a login by the form of another site';
+}
+
+async function plantedSession(stage) {
+  const planted = 'b'.repeat(48);
+  const { status, headers } = await login(stage, 'paula', 'password of paula', undefined, `PHPSESSID=${planted}`);
+  const session = headers['set-cookie'].filter((set) => set.startsWith('PHPSESSID')).at(-1);
+  check(status === 303 && !session.includes(planted), `HTTP ${status} ${session}`);
+  const stranger = await stage.page('orders.php', { headers: { cookie: `PHPSESSID=${planted}` } });
+  check(stranger.status === 303, 'who planted it is nobody');
+  return 'a number that was planted before the login is worth nothing after it';
+}
+
+async function injections(stage) {
+  const sql = "' OR '1'='1' -- ";
+  const before = stage.sql('SELECT COUNT(*) FROM shop.accounts');
+  for (const fields of [{ name: 'operator', password: sql.repeat(2) }, { name: `operator${sql}`, password: 'long enough' }, { name: '<script>', password: 'long enough' }]) {
+    check((await login(stage, fields.name, fields.password)).status === 200, `in by ${JSON.stringify(fields)}`);
+  }
+  check(stage.sql('SELECT COUNT(*) FROM shop.accounts') === before, 'nobody new');
+  const buyer = stage.buyer();
+  const told = await Promise.all([buyer.get(`index.php?item=${encodeURIComponent(sql)}`), buyer.get('index.php?item[]=phone'),
+    buyer.get('index.php?lang[]=en'), buyer.get('state.php?item=%00')]);
+  check(told.map(({ status }) => status).join() === '404,200,200,404', `HTTP ${told.map(({ status }) => status)}`);
+  for (const page of ['lib/web.php', '../lib/web.php', '..%2flib%2fweb.php', 'bank/worker.php', 'test/probe.php', '.git/config', 'start']) {
+    check([400, 404].includes((await stage.page(page)).status), `/${page} is there`);
+  }
+  return 'SQL, scripts, arrays and paths find nothing';
 }
 
 async function takenAway(stage) {
@@ -175,6 +207,8 @@ module.exports = [
   ['another Host', hostsStayOut],
   ['names', names],
   ['logins by others', formsOfOthers],
+  ['a planted session', plantedSession],
+  ['injections', injections],
   ['an operator no more', takenAway],
   ['restocks', restocks],
   ['empty fields', empties],

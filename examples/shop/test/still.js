@@ -19,6 +19,8 @@ const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 async function slowest(stage, pages, meanwhile) {
   let over = false;
   const done = meanwhile().finally(() => { over = true; });
+  // It is waited for below; until then it may fail.
+  done.catch(() => {});
   let worst = 0;
   do {
     for (const page of pages) {
@@ -54,10 +56,13 @@ async function loginsFlood(stage) {
   const form = await stage.page('login.php', { headers: { cookie } });
   const token = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
   const headers = { cookie: `${cookie}; ${form.headers['set-cookie'][0].split(';')[0]}` };
-  const fields = (i) => ({ csrf: token, name: `f${i}`, password: 'a wrong one' });
-  const [worst] = await slowest(stage, ['state.php'], () => many(60, (i) => stage.page('login.php', { fields: fields(i), headers })));
+  const flood = (name) => many(200, (i) => stage.page('login.php', { fields: { csrf: token, name: name(i), password: 'a wrong one' }, headers }));
+  // Wrong passwords of one name, and then new names, each of which is an account.
+  const [guessing] = await slowest(stage, ['state.php'], () => flood(() => 'flooder'));
+  const [making] = await slowest(stage, ['state.php'], () => flood((i) => `f${i}`));
+  const worst = Math.max(guessing, making);
   check(worst < SLOW_MS, `state.php took ${seconds(worst)}`);
-  return `60 logins under one session: state.php took ${seconds(worst)}`;
+  return `twice 200 logins under one session: state.php took ${seconds(worst)}`;
 }
 
 async function guesses(stage) {
@@ -66,10 +71,16 @@ async function guesses(stage) {
   const form = await stage.page('login.php');
   const headers = { cookie: form.headers['set-cookie'][0].split(';')[0] };
   const csrf = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
-  const answers = await many(135, (i) => stage.page('login.php', { fields: { csrf, name, password: `guess number ${i}` }, headers }));
-  const judged = answers.filter(({ status }) => status === 200).length;
-  check(judged <= 5 && judged > 0 && answers.every(({ status }) => [200, 429].includes(status)), `${judged} of 135 guesses were judged`);
-  await until('the right one is refused from here', async () => (await login(stage, name, 'the right one')).text.includes('分钟后再来'));
+  const guess = (i) => stage.page('login.php', { fields: { csrf, name, password: `guess number ${i}` }, headers });
+  // Again when nginx has refused them all: the tests before have logged in, too.
+  let judged = 0;
+  await until('no more guesses are heard', async () => {
+    const answers = await many(135, guess);
+    judged += answers.filter(({ status }) => status === 200).length;
+    check(judged <= 5 && answers.every(({ status }) => [200, 429].includes(status)), `${judged} of 135 guesses were judged`);
+    return answers.some(({ text }) => text.includes('分钟后再来'));
+  });
+  await until('the limit of nginx is over', async () => (await login(stage, name, 'the right one')).text.includes('分钟后再来'));
   check((await login(stage, name, 'the right one', STRANGER)).status === 303, 'and lets its owner in from elsewhere');
   return `${judged} of 135 guesses were judged, and the victim still gets in from another address`;
 }
@@ -77,21 +88,34 @@ async function guesses(stage) {
 async function halfRequests(stage) {
   const { port } = new URL(stage.url);
   const open = new Set();
-  let refused = 0;
+  let [sent, goesOn] = [0, true];
+  // Who is put out comes again.
   const half = () => {
-    const socket = net.connect({ port: +port, host: '127.0.0.1', localAddress: STRANGER }, () => socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-A'));
+    const socket = net.connect({ port: +port, host: '127.0.0.1', localAddress: STRANGER }, () => {
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-A', () => { sent += 1; });
+    });
     open.add(socket);
-    socket.on('error', () => { refused += 1; }).on('close', () => open.delete(socket));
+    socket.on('error', () => {}).on('close', () => {
+      open.delete(socket);
+      if (goesOn) setTimeout(half, 10);
+    });
   };
   for (let n = 0; n < 6500; n += 1) half();
   try {
-    await until('6,500 half requests lie there', () => open.size + refused >= 6000);
-    const { status, ms } = await stage.page('state.php');
-    check(status === 200 && ms < SLOW_MS, `a visitor: HTTP ${status} after ${seconds(ms)}`);
-    const begun = performance.now();
+    await until('6,500 half requests were sent', () => sent >= 6500);
+    let worst = 0;
+    // Longer than nginx waits for a header.
+    for (const end = performance.now() + 8000; performance.now() < end;) {
+      const { status, ms } = await stage.page('state.php');
+      worst = Math.max(worst, ms);
+      check(status === 200 && ms < 2 * SLOW_MS, `a visitor: HTTP ${status} after ${seconds(ms)}`);
+    }
+    check(sent > 6500, 'they were ended, and came again');
+    goesOn = false;
     await until('they have been ended', () => open.size === 0);
-    return `6,500 from one address: a visitor has an answer in ${seconds(ms)}, and they are ended ${seconds(performance.now() - begun)} later`;
+    return `6,500 from one address, sent ${sent} times in 8 s: a visitor has an answer within ${seconds(worst)}`;
   } finally {
+    goesOn = false;
     for (const socket of open) socket.destroy();
   }
 }
