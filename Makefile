@@ -100,7 +100,7 @@ CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
 	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
-	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy
+	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy jsonschema
 	@.ci/jedis $(CLIENT_LIBRARIES)/jars $(CLIENTS)
 	@.ci/go-redis $(CLIENT_LIBRARIES)/gopath $(CLIENTS)
 
