@@ -77,9 +77,12 @@ order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, re
 	cargo build --release -p seckill-cli -p seckill-order-demo
 	target/release/order_demo
 
-orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB and PostgreSQL
+orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB, MySQL 9.7 and PostgreSQL
 	@.ci/deps postgres
-	cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
+	@.ci/servers mysql-9.7.4
+	@.ci/deps brokers
+	@python3 -m pip install --quiet --target $(CURDIR)/target/python confluent-kafka
+	PYTHONPATH=$(CURDIR)/target/python cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # The page needs a browser, the alerts a Prometheus; WATCH=docs takes the picture of docs/watch.md anew.
 watch-test: build ## Fire the alerts in Prometheus, look at the exporter's page, measure what it costs

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::{Entry, Grant};
+use super::names::Names;
 use crate::connect::Failure;
 
 /// What goes into a row and comes out of one.
@@ -24,15 +25,19 @@ pub enum Value {
     Null,
 }
 
-/// A database that has the tables.
+/// A database. In statements `@` stands before the name of a table of ours, see `Names`.
 pub trait Database {
     /// How this one writes what SQL leaves open.
     fn dialect(&self) -> &'static Dialect;
 
-    /// Runs statements that take no values and give nothing back.
+    /// The columns of one of our tables, none if it is not there.
     ///
     /// # Errors
     /// What the database says; so those of the others.
+    fn columns(&mut self, table: &str) -> Result<Vec<String>, Failure>;
+
+    /// Runs statements that take no values and give nothing back.
+    ///
     fn run(&mut self, statements: &str) -> Result<(), Failure>;
 
     /// How many rows changed.
@@ -46,6 +51,8 @@ pub trait Database {
 pub struct Dialect {
     /// Makes tables and view where they are missing; each ends in a semicolon.
     pub schema: &'static str,
+    /// What stands around a name that is not plain.
+    pub quote: char,
     /// Begins a transaction.
     pub begin: &'static str,
     /// How the value with this number, from 1 on, is written in a statement.
@@ -75,6 +82,54 @@ pub struct Written {
     pub new: u64,
     /// It showed that Redis has lost something.
     pub lost: bool,
+}
+
+/// What the statements here need of each table and of the view.
+const TABLES: [(&str, &[&str]); 5] = [
+    ("sales", &["id", "name", "stream"]),
+    ("epochs", &["id", "epoch", "first_rev"]),
+    ("entries", &["id", "epoch", "rev", "event", "born", "seq"]),
+    (
+        "orders",
+        &[
+            "id", "born", "seq", "user_id", "qty", "state", "at", "deadline", "req", "epoch",
+            "rev", "lost",
+        ],
+    ),
+    ("kept", &["id", "epoch", "rev", "event", "born", "seq"]),
+];
+
+/// Sees that the tables are there and ours, and makes them if it may. Where one of another kind has
+/// such a name, nothing is made.
+///
+/// # Errors
+/// What the database says, and when a table is missing or not ours.
+pub fn prepare(
+    database: &mut dyn Database,
+    names: &Names,
+    may_create: bool,
+) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    for (table, needed) in TABLES {
+        let columns = database.columns(table)?;
+        let named = || names.fill(&format!("@{table}"), database.dialect().quote);
+        if columns.is_empty() {
+            missing.push(named());
+        } else if let Some(lacks) = needed.iter().find(|name| !columns.iter().any(|c| c == *name)) {
+            return Err(Failure::lasting(format!(
+                "{} is there and is not of seckill orders: it has no column {lacks}. Nothing was \
+                 made; choose other names with --table-prefix or --schema",
+                named()
+            )));
+        }
+    }
+    match missing.first() {
+        None => Ok(()),
+        Some(_) if may_create => database.run(database.dialect().schema),
+        Some(one) => Err(Failure::lasting(format!(
+            "there is no {one}: make the tables from what --print-schema prints"
+        ))),
+    }
 }
 
 /// Which new epochs may say that the work of others is lost.
@@ -137,7 +192,7 @@ fn take_in(
     let sales: BTreeMap<&str, &[u8]> =
         entries.iter().map(|entry| (entry.id.as_str(), entry.sale.as_slice())).collect();
     let rows = sales.iter().map(|(id, name)| vec![text(id), bytes(name), bytes(stream)]);
-    insert(database, "sales (id, name, stream)", rows, dialect.name_sale)?;
+    insert(database, "@sales (id, name, stream)", rows, dialect.name_sale)?;
 
     let mut doubted = Vec::new();
     for (id, name) in &sales {
@@ -150,7 +205,7 @@ fn take_in(
             doubted.push(*id);
         }
     }
-    let columns = "entries (id, epoch, rev, event, born, seq)";
+    let columns = "@entries (id, epoch, rev, event, born, seq)";
     let new = insert(database, columns, entries.iter().map(row_of), dialect.take_in)?;
     move_orders(database, entries)?;
     let mut lost = 0;
@@ -173,7 +228,7 @@ struct Epochs {
 
 impl Epochs {
     fn of(database: &mut dyn Database, id: &str, batch: &[Entry]) -> Result<Epochs, Failure> {
-        let asked = "SELECT epoch, first_rev FROM epochs WHERE id = ";
+        let asked = "SELECT epoch, first_rev FROM @epochs WHERE id = ";
         let asked = format!("{asked}{}", (database.dialect().place)(1));
         let rows = database.rows(&asked, &[text(id)])?;
         let known: BTreeMap<u64, u64> = rows
@@ -208,7 +263,7 @@ impl Epochs {
                 continue;
             }
             let asked = format!(
-                "SELECT epoch, rev FROM kept WHERE id = {} AND epoch < {} AND rev >= {}
+                "SELECT epoch, rev FROM @kept WHERE id = {} AND epoch < {} AND rev >= {}
                 ORDER BY rev DESC LIMIT 1",
                 place(1),
                 place(2),
@@ -239,7 +294,7 @@ impl Epochs {
         let rows = self.learnt.iter();
         let rows = rows.map(|(epoch, (first, _))| vec![text(id), int(*epoch), int(*first)]);
         let tail = database.dialect().learn_epoch;
-        insert(database, "epochs (id, epoch, first_rev)", rows, tail).map(drop)
+        insert(database, "@epochs (id, epoch, first_rev)", rows, tail).map(drop)
     }
 }
 
@@ -271,7 +326,7 @@ fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fai
             int(entry.rev),
         ]
     });
-    let columns = "orders (id, born, seq, user_id, qty, state, at, deadline, req, epoch, rev)";
+    let columns = "@orders (id, born, seq, user_id, qty, state, at, deadline, req, epoch, rev)";
     let tail = database.dialect().move_order;
     insert(database, columns, rows, tail).map(drop)
 }
@@ -308,15 +363,14 @@ fn change(database: &mut dyn Database, statement: &str, id: &str) -> Result<u64,
 }
 
 /// An order is lost if the last that is known of it is.
-const MARK_LOST: &str = "UPDATE orders SET lost = TRUE
-    WHERE id = :id AND lost = FALSE AND EXISTS (SELECT 1 FROM epochs AS p
-        WHERE p.id = orders.id AND p.epoch > orders.epoch AND p.first_rev <= orders.rev)";
+const MARK_LOST: &str = "UPDATE @orders AS o SET lost = TRUE
+    WHERE o.id = :id AND o.lost = FALSE AND EXISTS (SELECT 1 FROM @epochs AS p
+        WHERE p.id = o.id AND p.epoch > o.epoch AND p.first_rev <= o.rev)";
 
 /// A hold of which Redis knows nothing any more is over: nobody paid, and its unit is free.
-const CLOSE_HELD: &str = "UPDATE orders SET state = 'CLOSED', deadline = 0
-    WHERE id = :id AND lost = TRUE AND state = 'HELD' AND NOT EXISTS (
-        SELECT 1 FROM kept AS k
-        WHERE k.id = orders.id AND k.born = orders.born AND k.seq = orders.seq)";
+const CLOSE_HELD: &str = "UPDATE @orders AS o SET state = 'CLOSED', deadline = 0
+    WHERE o.id = :id AND o.lost = TRUE AND o.state = 'HELD' AND NOT EXISTS (
+        SELECT 1 FROM @kept AS k WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)";
 
 pub fn int(number: u64) -> Value {
     // No number of the outbox is above 2^53.

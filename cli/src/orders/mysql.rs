@@ -6,6 +6,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Params};
 
 use super::database::{lasts, Database, Dialect, Value};
+use super::names::Names;
+use super::tls::Tls;
 use crate::connect::Failure;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -19,7 +21,8 @@ pub const DIALECT: Dialect = Dialect {
     begin: "START TRANSACTION",
     place: |_| "?".to_owned(),
     name_sale: "ON DUPLICATE KEY UPDATE name = VALUES(name), stream = VALUES(stream)",
-    take_in: "ON DUPLICATE KEY UPDATE rev = entries.rev",
+    quote: '`',
+    take_in: "ON DUPLICATE KEY UPDATE rev = rev",
     learn_epoch: "ON DUPLICATE KEY UPDATE first_rev = LEAST(first_rev, VALUES(first_rev))",
     move_order: "ON DUPLICATE KEY UPDATE
         state = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(state), state),
@@ -35,16 +38,27 @@ const TOO_MANY_CONNECTIONS: [u16; 3] = [1203, 1226, 1040];
 /// The server wants TLS and was spoken to without.
 const NO_TLS: u16 = 3159;
 
-pub struct MySql(Conn);
+/// The same of a user that must have it, whoever it is.
+const ACCESS_DENIED: u16 = 1045;
+
+pub struct MySql {
+    conn: Conn,
+    names: Names,
+}
 
 /// What the URL says, with the password if it comes from elsewhere.
 ///
 /// # Errors
 /// A sentence when the URL is none.
-pub fn options(url: &str, password: Option<String>) -> Result<Opts, String> {
+pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Opts, String> {
     let opts = Opts::from_url(url).map_err(|e| format!("--database: {e}"))?;
     let password = password.or_else(|| opts.get_pass().map(str::to_owned));
-    let builder = OptsBuilder::from_opts(opts).pass(password);
+    if tls.is_on() && opts.get_socket().is_some() {
+        return Err("--database: a socket has no TLS".into());
+    }
+    let builder = OptsBuilder::from_opts(opts).pass(password).ssl_opts(tls.for_mysql()?);
+    // Or it would go on by the local socket, without TLS.
+    let builder = if tls.is_on() { builder.prefer_socket(false) } else { builder };
     let builder = builder.tcp_connect_timeout(Some(CONNECT_WITHIN));
     Ok(builder.read_timeout(Some(ANSWER_WITHIN)).write_timeout(Some(ANSWER_WITHIN)).into())
 }
@@ -53,8 +67,25 @@ pub fn options(url: &str, password: Option<String>) -> Result<Opts, String> {
 ///
 /// # Errors
 /// A sentence when there is none to be had.
-pub fn connect(options: &Opts) -> Result<MySql, Failure> {
-    Conn::new(options.clone()).map(MySql).map_err(|e| failure("no database", &e))
+pub fn connect(options: &Opts, names: &Names) -> Result<MySql, Failure> {
+    let has_tls = options.get_ssl_opts().is_some();
+    let conn = Conn::new(options.clone()).map_err(|e| match &e {
+        mysql::Error::MySqlError(answer)
+            if !has_tls && [NO_TLS, ACCESS_DENIED].contains(&answer.code) =>
+        {
+            let Failure { said, heals } = failure("no database", &e);
+            let hint = "without TLS; the server may ask for it: ssl-mode=VERIFY_IDENTITY";
+            Failure { said: format!("{said} ({hint})"), heals }
+        }
+        _ => failure("no database", &e),
+    })?;
+    Ok(MySql { conn, names: names.clone() })
+}
+
+impl MySql {
+    fn filled(&self, statement: &str) -> String {
+        self.names.fill(statement, DIALECT.quote)
+    }
 }
 
 impl Database for MySql {
@@ -62,18 +93,33 @@ impl Database for MySql {
         &DIALECT
     }
 
+    fn columns(&mut self, table: &str) -> Result<Vec<String>, Failure> {
+        let schema = match &self.names.schema {
+            Some(schema) => format!("'{schema}'"),
+            None => "DATABASE()".to_owned(),
+        };
+        let asked = format!(
+            "SELECT column_name FROM information_schema.columns
+            WHERE table_schema = {schema} AND table_name = '#{table}'"
+        );
+        self.conn.query(self.filled(&asked)).map_err(failed)
+    }
+
     fn run(&mut self, statements: &str) -> Result<(), Failure> {
+        let statements = self.filled(statements);
         let one_by_one = statements.split(';').filter(|statement| !statement.trim().is_empty());
-        one_by_one.into_iter().try_for_each(|one| self.0.query_drop(one)).map_err(failed)
+        one_by_one.into_iter().try_for_each(|one| self.conn.query_drop(one)).map_err(failed)
     }
 
     fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, Failure> {
-        self.0.exec_drop(statement, given(values)).map_err(failed)?;
-        Ok(self.0.affected_rows())
+        self.conn.exec_drop(self.filled(statement), given(values)).map_err(failed)?;
+        Ok(self.conn.affected_rows())
     }
 
     fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure> {
-        let rows: Vec<mysql::Row> = self.0.exec(statement, given(values)).map_err(failed)?;
+        let rows: Result<Vec<mysql::Row>, _> =
+            self.conn.exec(self.filled(statement), given(values));
+        let rows = rows.map_err(failed)?;
         Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(taken).collect()).collect())
     }
 }
@@ -112,11 +158,19 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
             let is_busy = TOO_MANY_CONNECTIONS.contains(&answer.code);
             is_busy || (answer.code != NO_TLS && !lasts(&answer.state))
         }
-        mysql::Error::UrlError(_) => false,
+        mysql::Error::TlsError(_) | mysql::Error::UrlError(_) => false,
+        // What TLS refuses comes as an error of reading or writing.
+        other if other.to_string().contains("certificate") => false,
         mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_) => {
             true
         }
         mysql::Error::FromValueError(_) | mysql::Error::FromRowError(_) => false,
     };
-    Failure { said: format!("{what}: {error}"), heals }
+    let said = match error {
+        mysql::Error::MySqlError(answer) => {
+            format!("{what}: {} ({}, {})", answer.message, answer.code, answer.state)
+        }
+        other => format!("{what}: {other}"),
+    };
+    Failure { said, heals }
 }

@@ -1,21 +1,21 @@
--- What seckill orders keeps, for MariaDB 10.11. Users, request ids and names of keys are bytes and
+-- What seckill orders keeps, for MariaDB 10.11 and MySQL 9.7. Users, request ids and names of keys are bytes and
 -- are compared byte by byte.
 
-CREATE TABLE IF NOT EXISTS sales (
+CREATE TABLE IF NOT EXISTS @sales (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,
     name BLOB NOT NULL,
     stream VARBINARY(1024) NOT NULL,
     KEY (stream)
 );
 
-CREATE TABLE IF NOT EXISTS epochs (
+CREATE TABLE IF NOT EXISTS @epochs (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
     epoch BIGINT UNSIGNED,
     first_rev BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (id, epoch)
 );
 
-CREATE TABLE IF NOT EXISTS entries (
+CREATE TABLE IF NOT EXISTS @entries (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
     epoch BIGINT UNSIGNED,
     rev BIGINT UNSIGNED,
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS entries (
     KEY (id, born, seq)
 );
 
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE IF NOT EXISTS @orders (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
     born BIGINT UNSIGNED,
     seq BIGINT UNSIGNED,
@@ -45,8 +45,8 @@ CREATE TABLE IF NOT EXISTS orders (
 );
 
 -- What Redis still knows: entries that no later epoch has disowned.
-CREATE OR REPLACE VIEW kept AS
-SELECT * FROM entries AS e WHERE NOT EXISTS (
-    SELECT 1 FROM epochs AS p
+CREATE OR REPLACE VIEW @kept AS
+SELECT * FROM @entries AS e WHERE NOT EXISTS (
+    SELECT 1 FROM @epochs AS p
     WHERE p.id = e.id AND p.epoch > e.epoch AND p.first_rev <= e.rev
 );

@@ -4,11 +4,18 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::time::Duration;
 
+use postgres::config::{Host, SslMode};
+use postgres::error::SqlState;
 use postgres::types::private::BytesMut;
 use postgres::types::{to_sql_checked, IsNull, ToSql, Type};
 use postgres::{Client, Config, NoTls, Statement};
 
+use rustls::ClientConfig;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
 use super::database::{lasts, Database, Dialect, Value};
+use super::names::Names;
+use super::tls::Tls;
 use crate::connect::Failure;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -18,19 +25,21 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// Where it differs.
 pub const DIALECT: Dialect = Dialect {
     schema: include_str!("postgres.sql"),
+    quote: '"',
     begin: "BEGIN",
     place: |number| format!("${number}"),
     name_sale: "ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, stream = EXCLUDED.stream",
     take_in: "ON CONFLICT (id, epoch, rev) DO NOTHING",
     learn_epoch: "ON CONFLICT (id, epoch) DO UPDATE SET first_rev = EXCLUDED.first_rev
-        WHERE epochs.first_rev > EXCLUDED.first_rev",
+        WHERE #epochs.first_rev > EXCLUDED.first_rev",
     move_order: "ON CONFLICT (id, born, seq) DO UPDATE SET state = EXCLUDED.state,
         deadline = EXCLUDED.deadline, lost = FALSE, epoch = EXCLUDED.epoch, rev = EXCLUDED.rev
-        WHERE (EXCLUDED.epoch, EXCLUDED.rev) > (orders.epoch, orders.rev)",
+        WHERE (EXCLUDED.epoch, EXCLUDED.rev) > (#orders.epoch, #orders.rev)",
 };
 
 pub struct Postgres {
     client: Client,
+    names: Names,
     /// Statements differ in how many rows they insert, at most as many as a batch has entries.
     prepared: HashMap<String, Statement>,
 }
@@ -39,11 +48,16 @@ pub struct Postgres {
 ///
 /// # Errors
 /// A sentence when the URL is none.
-pub fn options(url: &str, password: Option<String>) -> Result<Config, String> {
+pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Config, String> {
     let mut config: Config = url.parse().map_err(|e| format!("--database: {e}"))?;
     if let Some(password) = password {
         config.password(password);
     }
+    let is_socket = |host: &Host| matches!(host, Host::Unix(_));
+    if tls.is_on() && config.get_hosts().iter().any(is_socket) {
+        return Err("--database: a socket has no TLS".into());
+    }
+    config.ssl_mode(if tls.is_on() { SslMode::Require } else { SslMode::Disable });
     config.connect_timeout(CONNECT_WITHIN).tcp_user_timeout(ANSWER_WITHIN);
     // So that a name of a relation that is there already is not told each time.
     config.application_name("seckill orders").options("-c client_min_messages=warning");
@@ -54,9 +68,23 @@ pub fn options(url: &str, password: Option<String>) -> Result<Config, String> {
 ///
 /// # Errors
 /// A sentence when there is none to be had.
-pub fn connect(options: &Config) -> Result<Postgres, Failure> {
-    let client = options.connect(NoTls).map_err(|e| failure("no database", &e))?;
-    Ok(Postgres { client, prepared: HashMap::new() })
+pub fn connect(
+    options: &Config,
+    tls: Option<&ClientConfig>,
+    names: &Names,
+) -> Result<Postgres, Failure> {
+    let client = match tls {
+        Some(tls) => options.connect(MakeRustlsConnect::new(tls.clone())),
+        None => options.connect(NoTls),
+    };
+    let client = client.map_err(|e| {
+        let Failure { mut said, heals } = failure("no database", &e);
+        if tls.is_none() && e.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) {
+            said += " (without TLS; the server may ask for it: sslmode=verify-full)";
+        }
+        Failure { said, heals }
+    })?;
+    Ok(Postgres { client, names: names.clone(), prepared: HashMap::new() })
 }
 
 impl Postgres {
@@ -64,7 +92,8 @@ impl Postgres {
         if let Some(prepared) = self.prepared.get(statement) {
             return Ok(prepared.clone());
         }
-        let prepared = self.client.prepare(statement).map_err(failed)?;
+        let filled = self.names.fill(statement, DIALECT.quote);
+        let prepared = self.client.prepare(&filled).map_err(failed)?;
         self.prepared.insert(statement.to_owned(), prepared.clone());
         Ok(prepared)
     }
@@ -75,8 +104,17 @@ impl Database for Postgres {
         &DIALECT
     }
 
+    fn columns(&mut self, table: &str) -> Result<Vec<String>, Failure> {
+        let asked = format!(
+            "SELECT attname::text FROM pg_attribute
+            WHERE attrelid = to_regclass('@{table}') AND attnum > 0 AND NOT attisdropped"
+        );
+        let rows = self.rows(&asked, &[])?.into_iter().flatten();
+        Ok(rows.map(|name| String::from_utf8_lossy(&name.into_bytes()).into_owned()).collect())
+    }
+
     fn run(&mut self, statements: &str) -> Result<(), Failure> {
-        self.client.batch_execute(statements).map_err(failed)
+        self.client.batch_execute(&self.names.fill(statements, DIALECT.quote)).map_err(failed)
     }
 
     fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, Failure> {
@@ -135,7 +173,14 @@ fn failed(error: postgres::Error) -> Failure {
 
 /// With its cause, which is what tells.
 fn failure(what: &str, error: &postgres::Error) -> Failure {
-    let heals = !error.code().is_some_and(|state| lasts(state.code()));
+    let cause = error.source().map(ToString::to_string).unwrap_or_default();
+    let is_refused = error.code().is_some_and(|state| lasts(state.code()));
+    // Also when it has no TLS, which it is spoken to with.
+    let heals = !is_refused && !cause.contains("certificate") && !cause.contains("not support TLS");
+    if let Some(answer) = error.as_db_error() {
+        let said = format!("{what}: {} ({})", answer.message(), answer.code().code());
+        return Failure { said, heals };
+    }
     let said = match error.source() {
         Some(cause) => format!("{what}: {error}: {cause}"),
         None => format!("{what}: {error}"),

@@ -3,21 +3,21 @@
 -- Writers that begin at once make the tables one after the other.
 SELECT pg_advisory_xact_lock(hashtext('seckill orders'));
 
-CREATE TABLE IF NOT EXISTS sales (
+CREATE TABLE IF NOT EXISTS @sales (
     id TEXT PRIMARY KEY,
     name BYTEA NOT NULL,
     stream BYTEA NOT NULL
 );
-CREATE INDEX IF NOT EXISTS sales_stream ON sales (stream);
+CREATE INDEX IF NOT EXISTS #sales_stream ON @sales (stream);
 
-CREATE TABLE IF NOT EXISTS epochs (
+CREATE TABLE IF NOT EXISTS @epochs (
     id TEXT,
     epoch BIGINT,
     first_rev BIGINT NOT NULL,
     PRIMARY KEY (id, epoch)
 );
 
-CREATE TABLE IF NOT EXISTS entries (
+CREATE TABLE IF NOT EXISTS @entries (
     id TEXT,
     epoch BIGINT,
     rev BIGINT,
@@ -26,9 +26,9 @@ CREATE TABLE IF NOT EXISTS entries (
     seq BIGINT,
     PRIMARY KEY (id, epoch, rev)
 );
-CREATE INDEX IF NOT EXISTS entries_grant ON entries (id, born, seq);
+CREATE INDEX IF NOT EXISTS #entries_grant ON @entries (id, born, seq);
 
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE IF NOT EXISTS @orders (
     id TEXT,
     born BIGINT,
     seq BIGINT,
@@ -43,12 +43,12 @@ CREATE TABLE IF NOT EXISTS orders (
     lost BOOLEAN NOT NULL DEFAULT FALSE,
     PRIMARY KEY (id, born, seq)
 );
-CREATE INDEX IF NOT EXISTS orders_user ON orders (id, user_id, req);
-CREATE INDEX IF NOT EXISTS orders_lost ON orders (id) WHERE lost;
+CREATE INDEX IF NOT EXISTS #orders_user ON @orders (id, user_id, req);
+CREATE INDEX IF NOT EXISTS #orders_lost ON @orders (id) WHERE lost;
 
 -- What Redis still knows: entries that no later epoch has disowned.
-CREATE OR REPLACE VIEW kept AS
-SELECT * FROM entries AS e WHERE NOT EXISTS (
-    SELECT 1 FROM epochs AS p
+CREATE OR REPLACE VIEW @kept AS
+SELECT * FROM @entries AS e WHERE NOT EXISTS (
+    SELECT 1 FROM @epochs AS p
     WHERE p.id = e.id AND p.epoch > e.epoch AND p.first_rev <= e.rev
 );

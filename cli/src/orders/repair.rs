@@ -15,11 +15,12 @@ use crate::connect::Failure;
 /// - one of a grant that Redis kept, whose last step it lost. (EXPIRED comes again by itself.)
 const STILL_LOST: &str =
     "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.state, o.at, o.deadline, o.req
-    FROM orders AS o JOIN sales AS s ON s.id = o.id WHERE s.stream = :stream AND o.lost = TRUE AND (
-    (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM orders AS n
+    FROM @orders AS o JOIN @sales AS s ON s.id = o.id
+    WHERE s.stream = :stream AND o.lost = TRUE AND (
+    (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM @orders AS n
         WHERE n.id = o.id AND n.user_id = o.user_id AND n.req = o.req
         AND n.state IN ('SOLD', 'REFUNDED') AND (n.epoch, n.rev) > (o.epoch, o.rev)))
-    OR (o.state IN ('HELD', 'CANCELLED', 'REFUNDED') AND EXISTS (SELECT 1 FROM kept AS k
+    OR (o.state IN ('HELD', 'CANCELLED', 'REFUNDED') AND EXISTS (SELECT 1 FROM @kept AS k
         WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)))";
 
 /// A lost order, and the sale it belongs to.

@@ -30,18 +30,25 @@ impl Stream {
     /// Makes the group where it is missing. It starts at the oldest entry: what the database has
     /// taken in already changes nothing there.
     ///
+    /// A stream that was there before may come back, with the sale that a failover lost; one that
+    /// never was is misspelt.
+    ///
     /// # Errors
-    /// A sentence with what Redis says; also those of the other functions.
-    pub fn join(&self, redis: &mut Connection) -> Result<(), Failure> {
-        let made: Result<(), RedisError> = cmd("XGROUP")
-            .arg("CREATE")
-            .arg(&self.key)
-            .arg(&self.group)
-            .arg("0")
-            .arg("MKSTREAM")
-            .query(redis);
+    /// What Redis says; also those of the other functions. When there is no such stream.
+    pub fn join(&self, redis: &mut Connection, was_there: bool) -> Result<(), Failure> {
+        let made: Result<(), RedisError> =
+            cmd("XGROUP").arg("CREATE").arg(&self.key).arg(&self.group).arg("0").query(redis);
         match made {
             Err(e) if e.code() == Some("BUSYGROUP") => Ok(()),
+            Err(e) if e.to_string().contains("requires the key to exist") => Err(Failure {
+                said: format!(
+                    "there is no stream {key}. Is this its name? INIT with OUTBOX makes it, and \
+                     before that XGROUP CREATE {key} {group} 0 MKSTREAM",
+                    key = self.key,
+                    group = self.group
+                ),
+                heals: was_there,
+            }),
             other => other.map_err(Failure::of_redis),
         }
     }
@@ -90,8 +97,15 @@ impl Stream {
     }
 
     /// Tells Redis that these need not come again.
-    pub fn acknowledge(&self, redis: &mut Connection, all: &[Message]) -> Result<(), Failure> {
-        let ids: Vec<&str> = all.iter().map(|message| message.id.as_str()).collect();
+    pub fn acknowledge<'m>(
+        &self,
+        redis: &mut Connection,
+        all: impl IntoIterator<Item = &'m Message>,
+    ) -> Result<(), Failure> {
+        let ids: Vec<&str> = all.into_iter().map(|message| message.id.as_str()).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
         let done: Result<u64, RedisError> =
             cmd("XACK").arg(&self.key).arg(&self.group).arg(ids).query(redis);
         done.map(drop).map_err(Failure::of_redis)

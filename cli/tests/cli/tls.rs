@@ -10,14 +10,14 @@ use super::exporter::number;
 use super::program::{run, seckill, Running};
 
 /// A certificate for this name or address. Who has the name of the one that signed signed itself.
-fn params(name: &str) -> CertificateParams {
+pub fn params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
     params.distinguished_name.push(DnType::CommonName, name);
     params
 }
 
 /// An authority that signs by its own word.
-fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+pub fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = params(name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")

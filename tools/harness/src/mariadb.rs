@@ -1,5 +1,6 @@
-//! A MariaDB of its own in a temporary folder: only a local socket, no port, no service of the
-//! system. It ends, and its folder goes, together with the value or the program.
+//! A MariaDB or MySQL of its own in a temporary folder: a local socket, a port only for who asks
+//! for one, no service of the system. It ends, and its folder goes, together with the value or the
+//! program.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -16,16 +17,25 @@ const POLL_EVERY: Duration = Duration::from_millis(10);
 
 /// No file of the system's own settings is read. Small, but as durable as a shop needs it: every
 /// transaction is forced to the disk when it is committed.
-const SETTINGS: [&str; 6] = [
-    "--no-defaults",
-    "--innodb-log-file-size=8M",
+const SETTINGS: [&str; 4] = [
     "--innodb-buffer-pool-size=32M",
     "--innodb-flush-log-at-trx-commit=1",
     "--performance-schema=OFF",
     "--skip-name-resolve",
 ];
 
-/// A running MariaDB that belongs to this program.
+/// Whose server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    MariaDb,
+    /// What `.ci/servers` fetches.
+    MySql,
+}
+
+/// Its name there.
+const MYSQL: &str = "mysql-9.7.4";
+
+/// A running MariaDB or MySQL that belongs to this program.
 pub struct MariaDb {
     process: Process,
     socket: PathBuf,
@@ -37,14 +47,36 @@ impl MariaDb {
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start() -> Result<MariaDb, String> {
+        MariaDb::start_by(Maker::MariaDb, &["--skip-networking"])
+    }
+
+    /// With these settings, which say on which port of the loopback interface it listens.
+    ///
+    /// # Errors
+    /// As [`MariaDb::start`]; so those of the others.
+    pub fn start_with(settings: &[&str]) -> Result<MariaDb, String> {
+        MariaDb::start_by(Maker::MariaDb, settings)
+    }
+
+    /// The same of MySQL.
+    pub fn mysql() -> Result<MariaDb, String> {
+        MariaDb::start_by(Maker::MySql, &["--skip-networking"])
+    }
+
+    /// The same of MySQL.
+    pub fn mysql_with(settings: &[&str]) -> Result<MariaDb, String> {
+        MariaDb::start_by(Maker::MySql, settings)
+    }
+
+    fn start_by(maker: Maker, settings: &[&str]) -> Result<MariaDb, String> {
         let process = Process::in_folder(&std::env::temp_dir(), "seckill-db-")?;
         let folder = process.folder();
         let (data, socket) = (folder.join("data"), folder.join("sock"));
         let log = folder.join("server.log");
-        make_empty(&data)?;
+        make_empty(maker, &data)?;
         process.spawn(
-            configured(command(&program("mariadbd")), &data)
-                .arg("--skip-networking")
+            configured(maker, command(&server(maker)?), &data)
+                .args(settings)
                 .args([flag("--socket=", &socket), flag("--log-error=", &log)])
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -58,6 +90,11 @@ impl MariaDb {
     /// `mysql://root@localhost/name?socket=...`
     pub fn url(&self, name: &str) -> String {
         format!("mysql://root@localhost/{name}?socket={}", self.socket.display())
+    }
+
+    /// Where its data are, and the keys that MySQL makes itself.
+    pub fn data(&self) -> PathBuf {
+        self.process.folder().join("data")
     }
 
     /// Its local socket.
@@ -75,37 +112,66 @@ impl MariaDb {
         let deadline = Instant::now() + START_DEADLINE;
         while Instant::now() < deadline {
             if let Some(status) = self.process.ended() {
-                return Err(format!("mariadbd ended at once ({status}). Its log:"));
+                return Err(format!("the database ended at once ({status}). Its log:"));
             }
             if greets(&self.socket) {
                 return Ok(());
             }
             thread::sleep(POLL_EVERY);
         }
-        Err("mariadbd does not answer. Its log:".into())
+        Err("the database does not answer. Its log:".into())
     }
 }
 
-fn make_empty(data: &Path) -> Result<(), String> {
-    let made = configured(Command::new(program("mariadb-install-db")), data)
-        .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| {
-            format!("There is no MariaDB here ({e}). Install it with: make orders-deps")
-        })?;
+/// The server itself.
+fn server(maker: Maker) -> Result<OsString, String> {
+    if maker == Maker::MariaDb {
+        return Ok(program("mariadbd"));
+    }
+    let home = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = home("SECKILL_SERVERS")
+        .or_else(|| home("XDG_CACHE_HOME").map(|cache| cache.join("seckill-servers")))
+        .or_else(|| home("HOME").map(|home| home.join(".cache/seckill-servers")));
+    let server = cache.map(|cache| cache.join(MYSQL).join("server"));
+    let server = server.filter(|server| server.is_file());
+    let none = format!("There is no MySQL here. Fetch it with: .ci/servers {MYSQL}");
+    server.map(PathBuf::into_os_string).ok_or(none)
+}
+
+fn make_empty(maker: Maker, data: &Path) -> Result<(), String> {
+    let mut command = match maker {
+        Maker::MariaDb => {
+            let install = Command::new(program("mariadb-install-db"));
+            let mut install = configured(maker, install, data);
+            install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+            install
+        }
+        Maker::MySql => {
+            let mut server = configured(maker, Command::new(server(maker)?), data);
+            server.arg("--initialize-insecure");
+            server
+        }
+    };
+    let made = command.stdin(Stdio::null()).output().map_err(|e| {
+        format!("There is no MariaDB here ({e}). Install it with: make orders-deps")
+    })?;
     if made.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
-    Err(format!("mariadb-install-db failed: {said}"))
+    Err(format!("an empty database can't be made: {said}"))
 }
 
-/// MariaDB refuses to run as root unless it is told to.
-fn configured(mut command: Command, data: &Path) -> Command {
+/// It refuses to run as root unless it is told to.
+fn configured(maker: Maker, mut command: Command, data: &Path) -> Command {
     // At its start a server deletes what looks left over in its folder for temporary files.
     let temporary = data.parent().unwrap_or(data);
-    command.args(SETTINGS).args([flag("--datadir=", data), flag("--tmpdir=", temporary)]);
+    let own: &[&str] = match maker {
+        Maker::MariaDb => &["--no-defaults", "--innodb-log-file-size=8M"],
+        // The file that is started says --no-defaults, which must come first.
+        Maker::MySql => &["--innodb-redo-log-capacity=16M", "--mysqlx=OFF"],
+    };
+    command.args(own).args(SETTINGS).args([flag("--datadir=", data), flag("--tmpdir=", temporary)]);
     if rustix::process::geteuid().is_root() {
         command.arg("--user=root");
     }

@@ -1,5 +1,5 @@
-//! A PostgreSQL of its own in a temporary folder: only a local socket, no port, no service of the
-//! system. It ends, and its folder goes, together with the value or the program.
+//! A PostgreSQL of its own in a temporary folder: a local socket, a port only for who asks for one,
+//! no service of the system. It ends, and its folder goes, together with the value or the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,12 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 /// A running PostgreSQL that belongs to this program.
 pub struct Postgres {
     process: Process,
+    /// In the name of its socket too.
+    port: u16,
 }
+
+/// Where it listens if nobody says otherwise.
+const PORT: u16 = 5432;
 
 impl Postgres {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
@@ -22,6 +27,19 @@ impl Postgres {
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start() -> Result<Postgres, String> {
+        Postgres::start_with(PORT, &["listen_addresses="], |_| Ok(()))
+    }
+
+    /// On this port, with these settings, which say where it listens; `prepare` is given its folder
+    /// before it starts, for files that they name.
+    ///
+    /// # Errors
+    /// As [`Postgres::start`].
+    pub fn start_with(
+        port: u16,
+        settings: &[&str],
+        prepare: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Result<Postgres, String> {
         let programs = programs()?;
         let process = Process::in_folder(&std::env::temp_dir(), "seckill-pg-")?;
         let folder = process.folder();
@@ -39,6 +57,10 @@ impl Postgres {
             let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
             return Err(format!("initdb failed: {said}"));
         }
+        prepare(folder)?;
+        for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+            give(&file.path(), user)?;
+        }
         let server = programs.join("postgres");
         let logged = fs::File::create(&log).map_err(|e| format!("No log file: {e}"))?;
         process.spawn(
@@ -47,12 +69,15 @@ impl Postgres {
                 .arg(&data)
                 .arg("-k")
                 .arg(folder)
-                .args(["-c", "listen_addresses="])
+                .args(["-p", &port.to_string()])
+                .args(settings.iter().flat_map(|setting| ["-c", setting]))
+                // What a setting names is looked for from here.
+                .current_dir(&data)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(logged),
         )?;
-        let database = Postgres { process };
+        let database = Postgres { process, port };
         let up =
             holds_in_time(|| database.process.ended().is_some() || database.answers(&programs));
         match up && database.process.ended().is_none() {
@@ -64,18 +89,24 @@ impl Postgres {
     /// `postgres://postgres@folder/name`
     pub fn url(&self, name: &str) -> String {
         let folder = self.process.folder().to_string_lossy().replace('/', "%2F");
-        format!("postgres://postgres@{folder}/{name}")
+        format!("postgres://postgres@{folder}:{}/{name}", self.port)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.process.folder()
     }
 
     /// Its local socket.
     pub fn socket(&self) -> PathBuf {
-        self.process.folder().join(".s.PGSQL.5432")
+        self.process.folder().join(format!(".s.PGSQL.{}", self.port))
     }
 
     fn answers(&self, programs: &Path) -> bool {
         let asked = command_as(None, &[programs.join("pg_isready").as_os_str()])
             .arg("-h")
             .arg(self.process.folder())
+            .args(["-p", &self.port.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .status();
@@ -104,7 +135,13 @@ fn user_of(folder: &Path) -> Result<Option<(u32, u32)>, String> {
     let (Some(Ok(user)), Some(Ok(group))) = (fields.next(), fields.next()) else {
         return Err("There is no user postgres.".into());
     };
-    std::os::unix::fs::chown(folder, Some(user), Some(group))
-        .map_err(|e| format!("{}: {e}", folder.display()))?;
+    give(folder, Some((user, group)))?;
     Ok(Some((user, group)))
+}
+
+/// Gives a file to the user that the server runs as.
+fn give(file: &Path, user: Option<(u32, u32)>) -> Result<(), String> {
+    let Some((user, group)) = user else { return Ok(()) };
+    std::os::unix::fs::chown(file, Some(user), Some(group))
+        .map_err(|e| format!("{}: {e}", file.display()))
 }

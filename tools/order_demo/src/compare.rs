@@ -68,7 +68,8 @@ pub fn compare(redis: &mut Connection, database: &mut Conn, key: &str) -> Result
 fn entries(database: &mut Conn, id: &str) -> Result<u64, String> {
     let counted: Option<(u64, u64, u64)> = database
         .exec_first(
-            "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept WHERE id = :id",
+            "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM seckill_kept
+            WHERE id = :id",
             params! { id },
         )
         .map_err(failed)?;
@@ -82,7 +83,7 @@ fn entries(database: &mut Conn, id: &str) -> Result<u64, String> {
 fn orders(database: &mut Conn, id: &str) -> Result<Vec<Order>, String> {
     database
         .exec_map(
-            "SELECT seq, user_id, qty, state, at, deadline, req, born FROM orders
+            "SELECT seq, user_id, qty, state, at, deadline, req, born FROM seckill_orders
             WHERE id = :id AND lost = FALSE ORDER BY seq, born",
             params! { id },
             |(seq, user, qty, state, at, deadline, req, born)| Order {
@@ -123,7 +124,7 @@ fn winners(redis: &mut Connection, key: &str) -> Result<Vec<Order>, String> {
 /// A sentence with what the database says.
 pub fn lost(database: &mut Conn, id: &str, state: &str) -> Result<u64, String> {
     let count = database.exec_first(
-        "SELECT COUNT(*) FROM orders WHERE id = :id AND lost = TRUE AND state = :state",
+        "SELECT COUNT(*) FROM seckill_orders WHERE id = :id AND lost = TRUE AND state = :state",
         params! { id, state },
     );
     count.map(Option::unwrap_or_default).map_err(failed)

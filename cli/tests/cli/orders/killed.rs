@@ -24,6 +24,12 @@ fn mariadb_killed_at_every_point() {
 }
 
 #[test]
+#[ignore = "takes MySQL 9.7: make orders-test"]
+fn mysql_killed_at_every_point() {
+    killed_at_every_point(&Shop::with_mysql());
+}
+
+#[test]
 #[ignore = "takes PostgreSQL: make orders-test"]
 fn postgres_killed_at_every_point() {
     killed_at_every_point(&Shop::with_postgres());
@@ -33,6 +39,12 @@ fn postgres_killed_at_every_point() {
 #[ignore = "takes MariaDB: make orders-test"]
 fn mariadb_killed_at_random() {
     killed_at_random(&Shop::with_mariadb());
+}
+
+#[test]
+#[ignore = "takes MySQL 9.7: make orders-test"]
+fn mysql_killed_at_random() {
+    killed_at_random(&Shop::with_mysql());
 }
 
 #[test]
@@ -116,7 +128,7 @@ fn killed_at_random(shop: &Shop) {
     assert_equal(shop, &mut redis, key);
     let (status, text) = last.get("/metrics");
     assert_eq!((status, last.get("/health").0), (200, 200));
-    let row = format!("seckill_orders_up{{stream=\"{stream}\"}} 1.0");
+    let row = format!("seckill_orders_up{{stream=\"{stream}\"}} 1");
     assert!(text.contains(&row), "{text}");
     assert_eq!(last.end("TERM").code(), Some(0));
 }
@@ -135,7 +147,7 @@ pub fn writer(redis: &str, database: &str, key: &str, name: &str) -> std::proces
 }
 
 /// Sixteen entries: grants that are paid, given back, refunded, held, and sold out.
-fn sell(redis: &mut Connection, key: &str) {
+pub fn sell(redis: &mut Connection, key: &str) {
     ask(redis, &format!("SECKILL.INIT {key} 6 HOLD 60000 OUTBOX {key}:orders"));
     for user in 1..=6 {
         ask(redis, &format!("SECKILL.GRAB {key} user-{user} REQ r{user}"));

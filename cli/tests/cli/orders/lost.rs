@@ -18,6 +18,12 @@ fn mariadb_gives_back_what_redis_lost() {
 }
 
 #[test]
+#[ignore = "takes MySQL 9.7: make orders-test"]
+fn mysql_gives_back_what_redis_lost() {
+    gives_back(Shop::with_mysql());
+}
+
+#[test]
 #[ignore = "takes PostgreSQL: make orders-test"]
 fn postgres_gives_back_what_redis_lost() {
     gives_back(Shop::with_postgres());

@@ -1,12 +1,41 @@
 //! `seckill orders` against real databases, killed at every point.
 
+mod brokers;
 mod killed;
 mod lost;
+mod mistakes;
 mod proxy;
 mod sentinels;
 mod shop;
+mod stdout;
+mod tls;
+
+use std::process::{Command, Stdio};
+
+use seckill_harness::wait_until;
 
 use super::program::run;
+
+/// Runs it to its end, which must come soon, and gives its status and what it said.
+#[track_caller]
+fn ended(mut program: Command) -> (Option<i32>, String) {
+    let mut child = program.stderr(Stdio::piped()).spawn().expect("it starts");
+    let (mut is_over, until) = (false, std::time::Instant::now() + GIVEN_UP_AFTER);
+    wait_until("it ends", || {
+        is_over = child.try_wait().expect("its state").is_some();
+        is_over || std::time::Instant::now() > until
+    });
+    if !is_over {
+        child.kill().expect("it is killed");
+    }
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(is_over, "it does not end by itself: {said}");
+    (output.status.code(), said)
+}
+
+/// Something that is wrong ends the program at once; its servers may be slow.
+const GIVEN_UP_AFTER: std::time::Duration = std::time::Duration::from_secs(20);
 
 #[test]
 fn it_prints_the_tables_that_it_needs() {
@@ -29,6 +58,10 @@ fn it_says_what_it_can_not_do() {
         (&["--database", "sqlite://x", "--stream", "s"][..], 1, "seckill: --database: mysql://"),
         (&["--database", "postgres://x/y"], 2, "--stream"),
         (&["--stream", "s"], 2, "--database"),
+        (&["--database", "postgres://x/y?sslmode=prefer", "--stream", "s"], 1, "verify-full"),
+        (&["--database", "mysql://x/y?ssl-ca=/nothing", "--stream", "s"], 1, "/nothing: No such"),
+        (&["--database", "mysql://x/y", "--stream", "s", "--table-prefix", "A;"], 2, "a to z"),
+        (&["--database", "mysql://x/y", "--stream", "s", "--schema", "a`"], 2, "letters"),
         (&["--database", "postgres://x/y", "--stream", "s", "--batch", "0"], 2, "--batch"),
         (&["--database", "postgres://x/y", "--stream", "s", "--redis", "x"], 2, "--redis"),
     ] {

@@ -25,6 +25,12 @@ fn mariadb_believes_no_stale_primary() {
 }
 
 #[test]
+#[ignore = "takes MySQL 9.7: make orders-test"]
+fn mysql_believes_no_stale_primary() {
+    believes_no_stale_primary(&Shop::with_mysql());
+}
+
+#[test]
 #[ignore = "takes PostgreSQL: make orders-test"]
 fn postgres_believes_no_stale_primary() {
     believes_no_stale_primary(&Shop::with_postgres());
@@ -147,8 +153,8 @@ fn confirm(redis: &mut Connection, users: std::ops::RangeInclusive<u64>) {
     }
 }
 
-/// Forty hold and twenty of them pay; the primary dies. On the new one fifteen others pay and thirty
-/// more buy, while on the old one, which came back, their holds run out and somebody grabs.
+/// Forty hold and twenty of them pay; the primary dies. On the new one fifteen others pay and
+/// thirty more buy, while on the old one, which came back, their holds run out and somebody grabs.
 fn believes_no_stale_primary(shop: &Shop) {
     let mut nodes = Nodes::start();
     let mut redis = nodes.primary.as_ref().expect("a primary").connect().expect("a connection");

@@ -14,9 +14,9 @@ use seckill_harness::server::module_path;
 pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
 
 enum Database {
-    /// The server, if it is one of its own, lives as long as this.
+    /// The server lives as long as this.
     MySql {
-        _server: Option<MariaDb>,
+        server: MariaDb,
         socket: PathBuf,
         conn: Mutex<mysql::Conn>,
     },
@@ -30,11 +30,12 @@ pub struct Shop {
     folder: tempfile::TempDir,
 }
 
-const ORDERS: &str = "SELECT seq, user_id, qty, state, at, deadline, req, born FROM orders
+const ORDERS: &str = "SELECT seq, user_id, qty, state, at, deadline, req, born FROM seckill_orders
     WHERE id = :id AND lost = FALSE ORDER BY seq, born";
 const LOST: &str =
-    "SELECT user_id FROM orders WHERE lost = TRUE AND state = :state ORDER BY user_id";
-const ENTRIES: &str = "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM kept
+    "SELECT user_id FROM seckill_orders WHERE lost = TRUE AND state = :state ORDER BY user_id";
+const ENTRIES: &str =
+    "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM seckill_kept
     WHERE id = :id";
 
 fn mysql_url(socket: &Path, name: &str) -> String {
@@ -42,28 +43,35 @@ fn mysql_url(socket: &Path, name: &str) -> String {
 }
 
 impl Shop {
-    /// A MariaDB of its own; or what listens at `SECKILL_TEST_MYSQL`, a local socket, which lets
-    /// root in and loses what it has in `shop`.
+    /// A MariaDB of its own.
     #[track_caller]
     pub fn with_mariadb() -> Shop {
-        let (server, socket) = match std::env::var_os("SECKILL_TEST_MYSQL") {
-            Some(socket) => (None, PathBuf::from(socket)),
-            None => {
-                let server = MariaDb::start().expect("MariaDB");
-                let socket = server.socket().to_owned();
-                (Some(server), socket)
-            }
-        };
+        Shop::with_server(MariaDb::start().expect("MariaDB"))
+    }
+
+    /// A MySQL of its own.
+    #[track_caller]
+    pub fn with_mysql() -> Shop {
+        Shop::with_server(MariaDb::mysql().expect("MySQL"))
+    }
+
+    #[track_caller]
+    pub fn with_server(server: MariaDb) -> Shop {
+        let socket = server.socket().to_owned();
         let mut conn = mysql::Conn::new(mysql_url(&socket, "").as_str()).expect("a connection");
-        for line in ["DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "USE shop"] {
+        for line in ["CREATE DATABASE shop", "USE shop"] {
             conn.query_drop(line).expect(line);
         }
-        Shop::with(Database::MySql { _server: server, socket, conn: Mutex::new(conn) })
+        Shop::with(Database::MySql { server, socket, conn: Mutex::new(conn) })
     }
 
     #[track_caller]
     pub fn with_postgres() -> Shop {
-        let server = Postgres::start().expect("PostgreSQL");
+        Shop::with_postgres_server(Postgres::start().expect("PostgreSQL"))
+    }
+
+    #[track_caller]
+    pub fn with_postgres_server(server: Postgres) -> Shop {
         let none = postgres::NoTls;
         let mut first = postgres::Client::connect(&server.url("postgres"), none).expect("a client");
         first.batch_execute("CREATE DATABASE shop").expect("a database");
@@ -126,6 +134,49 @@ impl Shop {
 
     pub fn connect(&self) -> redis::Connection {
         self.redis().connect().expect("a connection")
+    }
+
+    /// Runs statements.
+    #[track_caller]
+    pub fn run(&self, lines: &[&str]) {
+        for line in lines {
+            match &self.database {
+                Database::MySql { conn, .. } => {
+                    conn.lock().unwrap().query_drop(line).expect(line);
+                }
+                Database::Postgres(_, client) => {
+                    client.lock().unwrap().batch_execute(line).expect(line);
+                }
+            }
+        }
+    }
+
+    /// The names of all tables and views in this schema, in order.
+    pub fn tables(&self, schema: &str) -> Vec<String> {
+        let asked = format!(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'
+            ORDER BY 1"
+        );
+        match &self.database {
+            Database::MySql { conn, .. } => conn.lock().unwrap().query(asked).expect("the tables"),
+            Database::Postgres(_, client) => {
+                let rows = client.lock().unwrap().query(&asked, &[]).expect("the tables");
+                rows.iter().map(|row| row.get(0)).collect()
+            }
+        }
+    }
+
+    /// The folder of the data of MariaDB or MySQL.
+    pub fn data(&self) -> PathBuf {
+        match &self.database {
+            Database::MySql { server, .. } => server.data(),
+            Database::Postgres(..) => panic!("it keeps them to itself"),
+        }
+    }
+
+    /// Whether it is PostgreSQL, whose default schema is `public`; that of the others is `shop`.
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.database, Database::Postgres(..))
     }
 
     /// All orders of a sale that are not lost.

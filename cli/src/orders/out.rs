@@ -1,0 +1,140 @@
+//! Entries as lines of JSON on standard output. An entry is acknowledged when the number of its
+//! line comes back on standard input: whoever sends it on, to a broker for instance, says so when
+//! the broker has it.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::io::{stdin, stdout, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::stream::Message;
+use crate::connect::Failure;
+
+/// Who reads what is printed.
+#[derive(Default)]
+pub struct Out {
+    state: Mutex<State>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The number of the last line.
+    last: u64,
+    /// Lines whose number has not come back.
+    open: HashSet<u64>,
+    /// Standard input has ended: no number comes back any more.
+    is_over: bool,
+}
+
+impl Out {
+    /// Listens to standard input until that ends, or the program does.
+    pub fn start() -> Arc<Out> {
+        let out = Arc::new(Out::default());
+        let listening = Arc::clone(&out);
+        thread::spawn(move || {
+            for line in stdin().lines() {
+                match line.as_deref().map(|line| line.trim().parse::<u64>()) {
+                    Ok(Ok(number)) => drop(listening.lock().open.remove(&number)),
+                    Ok(Err(_)) => eprintln!("standard input: no number of a line: {line:?}"),
+                    Err(_) => break,
+                }
+                listening.came.notify_all();
+            }
+            listening.lock().is_over = true;
+            listening.came.notify_all();
+        });
+        out
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints these entries of a stream, and gives the numbers of their lines.
+    ///
+    /// # Errors
+    /// When nobody reads them.
+    pub fn print(&self, stream: &str, entries: &[&Message]) -> Result<Vec<u64>, Failure> {
+        let mut state = self.lock();
+        let mut numbers = Vec::with_capacity(entries.len());
+        let mut lines = String::new();
+        for entry in entries {
+            state.last += 1;
+            let number = state.last;
+            lines += &line(number, stream, &entry.fields);
+            state.open.insert(number);
+            numbers.push(number);
+        }
+        // In one go, with the lock in hand: lines of several streams don't mix.
+        let mut out = stdout().lock();
+        let printed = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+        printed.map_err(|e| Failure::lasting(format!("nobody reads standard output: {e}")))?;
+        Ok(numbers)
+    }
+
+    /// Waits a moment, and gives those of these numbers that have not come back.
+    ///
+    /// # Errors
+    /// When none can come any more.
+    pub fn still_open(&self, numbers: &[u64], moment: Duration) -> Result<Vec<u64>, Failure> {
+        let is_open = |state: &State| numbers.iter().any(|number| state.open.contains(number));
+        let mut state = self.lock();
+        if is_open(&state) && !state.is_over {
+            let waited = self.came.wait_timeout(state, moment);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let open: Vec<u64> =
+            numbers.iter().copied().filter(|number| state.open.contains(number)).collect();
+        match state.is_over && (!open.is_empty() || numbers.is_empty()) {
+            true => Err(Failure::lasting(
+                "standard input has ended: the numbers of lines are to come back there",
+            )),
+            false => Ok(open),
+        }
+    }
+}
+
+/// Names and values in turn as an object. `data` is JSON already; what is no UTF-8 is named
+/// `user_hex` instead of `user`, and written in hexadecimal digits.
+fn line(number: u64, stream: &str, fields: &[Vec<u8>]) -> String {
+    let mut line = format!("{{\"line\":{number},\"stream\":{}", quoted(stream));
+    for pair in fields.chunks_exact(2) {
+        let name = String::from_utf8_lossy(&pair[0]);
+        // Writing to a string can't fail.
+        let _ = match std::str::from_utf8(&pair[1]) {
+            Ok(json) if name == "data" => write!(line, ",\"data\":{json}"),
+            Ok(text) => write!(line, ",{}:{}", quoted(&name), quoted(text)),
+            Err(_) => {
+                let digits: String = pair[1].iter().map(|byte| format!("{byte:02x}")).collect();
+                write!(line, ",{}:\"{digits}\"", quoted(&format!("{name}_hex")))
+            }
+        };
+    }
+    line + "}\n"
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn a_line_is_an_object_whatever_users_chose() {
+        let fields: [&[u8]; 8] =
+            [b"event", b"GRANT", b"data", b"{\"rev\":2}", b"user", b"a\"\n", b"req", b"\xff\x00"];
+        let text = line(7, "s:o", &fields.map(<[u8]>::to_vec));
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let expected = serde_json::json!({
+            "line": 7, "stream": "s:o", "event": "GRANT", "data": {"rev": 2}, "user": "a\"\n",
+            "req_hex": "ff00",
+        });
+        assert_eq!(read, expected);
+    }
+}

@@ -1,0 +1,212 @@
+//! Reading a stream: a session lasts as long as its connections do.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::database::{self, Database, Trust, Written};
+use super::entry::{self, Entry};
+use super::judge::Primary;
+use super::numbers::Numbers;
+use super::out::Out;
+use super::stream::{Message, Stream};
+use super::{repair, Options, To};
+use crate::connect::{Failure, Target};
+use crate::stop::Stop;
+
+/// Between two attempts after Redis or the database could not be reached.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// How long numbers of lines are waited for before it looks whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The reader of one stream.
+pub struct Writer<'a> {
+    pub options: &'a Options,
+    pub to: &'a To,
+    pub target: &'a Target,
+    pub stop: &'a Stop,
+    pub numbers: &'a Numbers,
+    /// The stream was there once.
+    pub has_joined: Cell<bool>,
+}
+
+impl Writer<'_> {
+    /// A lost connection is a new session: nothing is kept in memory.
+    ///
+    /// # Errors
+    /// A sentence when something is refused that no waiting heals. Then all stop.
+    pub fn run(&self) -> Result<(), String> {
+        let mut told = String::new();
+        while !self.stop.is_told() {
+            let Err(trouble) = self.session() else { return Ok(()) };
+            self.numbers.is_well.store(false, Ordering::Relaxed);
+            self.numbers.failures.fetch_add(1, Ordering::Relaxed);
+            let Failure { said, heals } = trouble;
+            if !heals {
+                self.stop.tell();
+                return Err(format!("{}: {said}", self.numbers.stream));
+            }
+            // While a server is away the trouble stays the same: one line is enough.
+            if said != told {
+                eprintln!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
+                told = said;
+            }
+            thread::sleep(TRY_AGAIN_AFTER);
+        }
+        Ok(())
+    }
+
+    /// What this consumer had under way when its last session broke comes first, then what others
+    /// left behind and what is new, in turn. Ends well when it is told to stop.
+    fn session(&self) -> Result<(), Failure> {
+        let database = match self.to {
+            To::Database(shop) => Some(shop.connect()?),
+            To::Out(_) => None,
+        };
+        let found = Primary::find(self.target, &self.numbers.stream, self.stop)?;
+        let Some(mut primary) = found else { return Ok(()) };
+        let stream = Stream {
+            key: self.numbers.stream.clone(),
+            group: self.options.group().to_owned(),
+            consumer: self.options.name.clone(),
+            batch: usize::from(self.options.batch),
+        };
+        stream.join(&mut primary.redis, self.has_joined.get())?;
+        self.has_joined.set(true);
+        let trust = match primary.is_judged() {
+            true => Trust::Any,
+            false => self.options.trust_epoch.unwrap_or(Trust::None),
+        };
+        let sink = match (self.to, database) {
+            (To::Out(out), _) => Sink::Out(out),
+            (_, Some(database)) => Sink::Database(database, trust),
+            (To::Database(_), None) => return Ok(()),
+        };
+        let (numbers, stop) = (self.numbers, self.stop);
+        let mut session = Session { numbers, stop, primary, sink, stream, epoch: 0 };
+        loop {
+            let mine = session.stream.under_way(&mut session.primary.redis)?;
+            if mine.is_empty() {
+                break;
+            }
+            session.take(&mine)?;
+        }
+        let turn = Duration::from_millis(self.options.claim_after_ms);
+        let mut told = repair::Told::default();
+        while !self.stop.is_told() {
+            let claim_after_ms = self.options.claim_after_ms;
+            let left = session.stream.take_over(&mut session.primary.redis, claim_after_ms)?;
+            session.take(&left)?;
+            session.repair(&mut told)?;
+            let until = Instant::now() + turn;
+            while Instant::now() < until && !self.stop.is_told() {
+                session.primary.still()?;
+                if let Sink::Out(out) = &session.sink {
+                    out.still_open(&[], Duration::ZERO)?;
+                }
+                let new = session.stream.next(&mut session.primary.redis)?;
+                self.numbers.is_well.store(true, Ordering::Relaxed);
+                if session.take(&new)? {
+                    session.repair(&mut told)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the entries of a session go.
+enum Sink<'a> {
+    /// With how far a new epoch is trusted.
+    Database(Box<dyn Database>, Trust),
+    Out(&'a Out),
+}
+
+/// Both connections.
+struct Session<'a> {
+    numbers: &'a Numbers,
+    stop: &'a Stop,
+    primary: Primary,
+    sink: Sink<'a>,
+    stream: Stream,
+    /// The newest epoch that was written in this session, 0 before the first.
+    epoch: u64,
+}
+
+impl Session<'_> {
+    /// Gives entries to where they go, and acknowledges them once they are there. True when the
+    /// database found that Redis has lost something.
+    fn take(&mut self, messages: &[Message]) -> Result<bool, Failure> {
+        let mut lost = false;
+        // What was taken over may be more than a batch.
+        for messages in messages.chunks(self.stream.batch) {
+            let mut ours = Vec::with_capacity(messages.len());
+            let mut entries = Vec::with_capacity(messages.len());
+            for message in messages {
+                match entry::read(&message.fields) {
+                    Some(entry) => {
+                        entries.push(entry);
+                        ours.push(message);
+                    }
+                    // Somebody else wrote to this stream. It is not ours, and must not come again.
+                    None => eprintln!("{} is no entry of a sale", message.id),
+                }
+            }
+            let epoch = entries.iter().map(|entry| entry.epoch).max().unwrap_or_default();
+            if epoch > self.epoch {
+                self.primary.new_epoch(self.stop)?;
+                self.epoch = epoch;
+            }
+            lost |= self.hand_over(messages, &ours, &entries)?;
+        }
+        Ok(lost)
+    }
+
+    /// First the database, in one transaction, then the acknowledgement; or lines, and each
+    /// acknowledged when its number has come back.
+    fn hand_over(
+        &mut self,
+        messages: &[Message],
+        ours: &[&Message],
+        entries: &[Entry],
+    ) -> Result<bool, Failure> {
+        let redis = &mut self.primary.redis;
+        let foreign = (messages.len() - ours.len()) as u64;
+        let written = match &mut self.sink {
+            Sink::Database(database, trust) if !entries.is_empty() => {
+                let stream = self.stream.key.as_bytes();
+                database::write(&mut **database, stream, entries, *trust)?
+            }
+            Sink::Database(..) => Written::default(),
+            Sink::Out(out) => {
+                let numbers = out.print(&self.stream.key, ours)?;
+                let mut open = numbers.clone();
+                while !open.is_empty() && !self.stop.is_told() {
+                    let left = out.still_open(&open, LOOK_EVERY)?;
+                    let came = |number: &u64| open.contains(number) && !left.contains(number);
+                    let done = numbers.iter().zip(ours).filter(|(number, _)| came(number));
+                    self.stream.acknowledge(redis, done.map(|(_, message)| *message))?;
+                    open = left;
+                }
+                if !open.is_empty() {
+                    return Ok(false);
+                }
+                Written { new: ours.len() as u64, lost: false }
+            }
+        };
+        self.stream.acknowledge(redis, messages)?;
+        let again = (ours.len() as u64).saturating_sub(written.new);
+        self.numbers.count(written.new, again, foreign);
+        Ok(written.lost)
+    }
+
+    fn repair(&mut self, told: &mut repair::Told) -> Result<(), Failure> {
+        let Sink::Database(database, _) = &mut self.sink else { return Ok(()) };
+        let key = self.stream.key.as_bytes();
+        let done = repair::all(&mut self.primary.redis, &mut **database, key, told)?;
+        self.numbers.repaired.fetch_add(done, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! The database of a shop: which one, and how its tables are called.
+
+use super::database::{self, Database, Dialect};
+use super::names::Names;
+use super::tls::Tls;
+use super::{mysql, postgres, Options};
+use crate::connect::{password, Failure};
+
+/// Never an option: what stands on a command line is for everybody on the machine to read.
+const PASSWORD: &str = "SECKILL_DATABASE_PASSWORD";
+
+/// Which database, ready to be connected to, and how its tables are called.
+pub struct Shop {
+    client: Client,
+    names: Names,
+    may_create: bool,
+}
+
+enum Client {
+    MySql(Box<::mysql::Opts>),
+    Postgres(Box<::postgres::Config>, Option<Box<rustls::ClientConfig>>),
+}
+
+impl Shop {
+    /// # Errors
+    /// A sentence when the URL is not of a database that is known.
+    pub fn of(url: &str, options: &Options) -> Result<Shop, String> {
+        let names = Names { schema: options.schema.clone(), prefix: options.table_prefix.clone() };
+        let (url, tls) = Tls::of(url)?;
+        let password = password(options.database_password_file.as_deref(), PASSWORD)?;
+        let client = match url.split("://").next() {
+            Some("mysql" | "mariadb") => {
+                let url = url.replacen("mariadb://", "mysql://", 1);
+                Client::MySql(Box::new(mysql::options(&url, password, &tls)?))
+            }
+            Some("postgres" | "postgresql") => {
+                let config = postgres::options(&url, password, &tls)?;
+                Client::Postgres(Box::new(config), tls.for_postgres()?.map(Box::new))
+            }
+            _ => return Err("--database: mysql://, mariadb:// and postgres:// are known".into()),
+        };
+        Ok(Shop { client, names, may_create: !options.no_create })
+    }
+
+    /// The statements that make the tables.
+    pub fn schema(&self) -> String {
+        let Dialect { schema, quote, .. } = self.dialect();
+        self.names.fill(schema, *quote)
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        match self.client {
+            Client::MySql(_) => &mysql::DIALECT,
+            Client::Postgres(..) => &postgres::DIALECT,
+        }
+    }
+
+    /// A connection to a database that has the tables.
+    ///
+    /// # Errors
+    /// When there is none to be had, or it has other tables of these names.
+    pub fn connect(&self) -> Result<Box<dyn Database>, Failure> {
+        let mut database: Box<dyn Database> = match &self.client {
+            Client::MySql(options) => Box::new(mysql::connect(options, &self.names)?),
+            Client::Postgres(config, tls) => {
+                Box::new(postgres::connect(config, tls.as_deref(), &self.names)?)
+            }
+        };
+        database::prepare(&mut *database, &self.names, self.may_create)?;
+        Ok(database)
+    }
+}
