@@ -155,7 +155,9 @@ final class Clients
             return self::$clusters[$client] ??= self::predisCluster($connection, $prefix);
         }
         $single = method_exists($connection, 'getMaster') ? $connection->getMaster() : $connection;
-        return new PredisNode($single, $prefix);
+        // Else the primary of now is the one of ever.
+        $forget = method_exists($connection, 'getSentinelConnection') ? $connection->remove(...) : null;
+        return new PredisNode($single, $prefix, $forget);
     }
 
     /** A \RedisCluster does not tell how it logs in, nor send commands by name where ASK says. */
@@ -500,8 +502,12 @@ final class PhpRedis implements Connection
 /** @internal One server, also one that Predis found by Sentinel. */
 final class PredisNode implements Connection
 {
-    public function __construct(private readonly NodeConnectionInterface $node, private readonly string $prefix = '')
-    {
+    /** @param ?\Closure(NodeConnectionInterface): mixed $forget tells who found it that it is not the one */
+    public function __construct(
+        private readonly NodeConnectionInterface $node,
+        private readonly string $prefix = '',
+        private readonly ?\Closure $forget = null,
+    ) {
     }
 
     public function send(string $key, array $commands, float $seconds): array
@@ -536,6 +542,7 @@ final class PredisNode implements Connection
     public function drop(): void
     {
         $this->node->disconnect();
+        $this->forget !== null && ($this->forget)($this->node);
     }
 
     public function prefix(): string

@@ -31,7 +31,9 @@ final class Clients
             return self::$clusters[$client] ??= self::predisCluster($connection, $prefix);
         }
         $single = method_exists($connection, 'getMaster') ? $connection->getMaster() : $connection;
-        return new PredisNode($single, $prefix);
+        // Else the primary of now is the one of ever.
+        $forget = method_exists($connection, 'getSentinelConnection') ? $connection->remove(...) : null;
+        return new PredisNode($single, $prefix, $forget);
     }
 
     /** A \RedisCluster does not tell how it logs in, nor send commands by name where ASK says. */

@@ -11,8 +11,12 @@ use Predis\Response\ErrorInterface;
 /** @internal One server, also one that Predis found by Sentinel. */
 final class PredisNode implements Connection
 {
-    public function __construct(private readonly NodeConnectionInterface $node, private readonly string $prefix = '')
-    {
+    /** @param ?\Closure(NodeConnectionInterface): mixed $forget tells who found it that it is not the one */
+    public function __construct(
+        private readonly NodeConnectionInterface $node,
+        private readonly string $prefix = '',
+        private readonly ?\Closure $forget = null,
+    ) {
     }
 
     public function send(string $key, array $commands, float $seconds): array
@@ -47,6 +51,7 @@ final class PredisNode implements Connection
     public function drop(): void
     {
         $this->node->disconnect();
+        $this->forget !== null && ($this->forget)($this->node);
     }
 
     public function prefix(): string
