@@ -22,13 +22,16 @@ use driver::{Client, Driver, CLIENTS, WRONG};
 use page::Results;
 use place::Place;
 
+/// What `--only` calls the programs of `examples/clients/`.
+const EXAMPLES: &str = "examples";
+
 /// Buys with real client libraries.
 #[derive(Parser)]
 struct Options {
     /// Leave this language or library out; may be given several times
     #[arg(long, value_name = "NAME")]
     skip: Vec<String>,
-    /// Only this language or library, and of it only the table
+    /// Only this language or library, and of it only the table; or `wrong`; or `examples`
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Keep what came of the table in this file
@@ -88,7 +91,7 @@ fn run(options: &Options) -> Result<(), String> {
     {
         WRONG.iter().try_for_each(|flavour| catches(&places, flavour))?;
     }
-    if options.only.is_some() {
+    if options.only.as_ref().is_some_and(|only| only != EXAMPLES) {
         return Ok(());
     }
     buy::run(options)?;
@@ -123,6 +126,9 @@ fn catches(places: &[Place; 2], flavour: &'static str) -> Result<(), String> {
         failed.extend(
             play(place, &client, &mut Results::default())?.into_iter().map(|(case, _)| case),
         );
+    }
+    if flavour == WRONG[0] && rush::play(&places[1], &driver::wrong(flavour, true)).is_ok() {
+        return Err(format!("the wrong client {flavour} passes the rush"));
     }
     let is_meant = |case: &table::Case| case.catches.iter().any(|name| name == flavour);
     // In the order in which they are played.

@@ -33,7 +33,7 @@ const ASKED_MAX: usize = 20;
 pub fn play(place: &Place, client: &Client) -> Result<(), String> {
     let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());
     let key = format!("{}{name}", client.prefix);
-    place.order(&format!("SECKILL.INIT KEY {UNITS}"), &key)?;
+    place.order(&format!("SECKILL.INIT KEY {UNITS} LIMIT 0"), &key)?;
     let through = AtomicUsize::new(0);
     let told = thread::scope(|scope| {
         let buyers: Vec<_> = (0..PROGRAMS)
