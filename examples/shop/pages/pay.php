@@ -22,9 +22,8 @@ $bill = [$item, GOODS[$item]['fen'] * $mine['qty'], intdiv($mine['deadlineMs'], 
 $database = database();
 $begin = 'INSERT IGNORE INTO payments (sale, account, req, item, fen, until) VALUES (?, ?, ?, ?, ?, ?)';
 query($database, $begin, [...$order, ...$bill]);
-$find = 'SELECT id, fen, until, taken FROM payments WHERE sale = ? AND account = ? AND req = ?';
+$find = 'SELECT id, fen, until FROM payments WHERE sale = ? AND account = ? AND req = ?';
 $payment = query($database, $find, $order)->fetch();
-$payment['taken'] && go('/orders.php');
 
 // By POST: what stands in an address bar stands in logs and histories, too. shop.js presses the button.
 page(t('去付款'), $account, '<form id="bill" method="post" action="/bank/">'

@@ -82,6 +82,9 @@ async function messagesStayWhatTheyAre(stage) {
 async function linksChangeNothing(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
+  // Who could grab, and who could begin to pay.
+  const [nobody, unbilled] = [stage.buyer(), stage.buyer()];
+  await unbilled.grab('phone');
   const seen = new Set();
   const left = ['', '?item=phone', 'orders.php', 'login.php', 'pay.php', 'grab.php', 'state.php?item=phone', 'callback.php',
     'operator.php', 'operator.php?live', 'books.php', 'bank/', 'bank/refund', 'bank/ask', ...Object.keys(buyer.bill).map((f) => `bank/?${f}=1`)];
@@ -100,7 +103,9 @@ async function linksChangeNothing(stage) {
     }
     const [path, query = ''] = page.split('?');
     const fields = { item: 'phone', order: 'f'.repeat(32), work: 'pause', units: 1, ...Object.fromEntries(new URLSearchParams(query)) };
-    if (crowded) await ask(`${stage.crowd}/${path || 'index.php'}`, { fields, headers: { 'X-Person': String(buyer.id) } });
+    for (const { id } of crowded ? [buyer, nobody, unbilled] : []) {
+      await ask(`${stage.crowd}/${path || 'index.php'}`, { fields, headers: { 'X-Person': String(id) } });
+    }
     await stage.page(page, { fields });
   }
   check(books() === before, 'sale, payments, trades and accounts are as they were');
