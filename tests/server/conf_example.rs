@@ -5,6 +5,7 @@
 use std::process::{Command, Output, Stdio};
 
 use crate::support::conf_example::{has_more, login, options};
+use crate::support::server::module_path;
 use crate::support::{wait_until, Conn, Server};
 
 /// A server with the example's settings and users, started as the service of Debian starts it.
@@ -26,6 +27,35 @@ fn nobody_is_let_in_without_a_name() {
     let server = start();
     let reply = server.call("SECKILL.STATUS sale:1");
     assert!(reply.starts_with("-NOAUTH"), "{reply}");
+}
+
+/// As a script of SysV's init starts it, which is what a container has: it comes back, and leaves
+/// the number of its process where that script looks.
+#[test]
+fn it_goes_into_the_background() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.conf.example");
+    let text = std::fs::read_to_string(example).expect("the example");
+    let text = text
+        .replace("/usr/lib/redis/modules/libseckill.so", &module_path().display().to_string())
+        .replace("dir /var/lib/redis", &format!("dir {}", folder.path().display()))
+        .replace("/run/redis/redis-server.pid", &path("pid"))
+        .replace("/var/log/redis/redis-server.log", &path("log"))
+        .replace("\nport 6379\n", &format!("\nport 0\nunixsocket {}\n", path("socket")));
+    std::fs::write(path("redis.conf"), text).expect("a copy");
+    let mut starts = Command::new(seckill_harness::program::server_program());
+    let mut starts =
+        starts.arg(path("redis.conf")).stdout(Stdio::null()).spawn().expect("it starts");
+    wait_until("it comes back", || starts.try_wait().expect("its state").is_some());
+    assert!(starts.wait().expect("its end").success());
+    let pid = || std::fs::read_to_string(path("pid")).unwrap_or_default().trim().to_owned();
+    wait_until("its process is named", || !pid().is_empty());
+    let log = || std::fs::read_to_string(path("log")).unwrap_or_default();
+    wait_until("it is ready", || log().contains("eady to accept connections"));
+    let ended = Command::new("kill").arg(pid()).status().expect("kill runs");
+    assert!(ended.success());
+    wait_until("it has ended", || !std::path::Path::new(&path("pid")).exists());
 }
 
 #[test]

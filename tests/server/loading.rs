@@ -47,6 +47,16 @@ fn spoiled(folder: &tempfile::TempDir, name: &str, spoil: impl FnOnce(&mut Vec<u
     path.display().to_string()
 }
 
+/// The system finds out too late that a file is cut off further down, and ends the server.
+#[test]
+fn a_file_that_is_cut_off_ends_the_server_and_is_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let half = spoiled(&folder, "half.so", |bytes| bytes.truncate(200_000));
+    let log = loading(&half).try_start().err().expect("must not start");
+    assert!(log.contains("crashed by signal: 7"), "{log}");
+    assert_explained("crashed by signal: 7");
+}
+
 #[test]
 fn a_file_that_is_no_module_here_is_explained() {
     const NO_FILE: &str = "Module FILE failed to load: FILE: cannot open shared object file: \

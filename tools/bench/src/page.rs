@@ -1,6 +1,7 @@
 //! The tables of the documents, each between two marks: a column for each server. Nobody copies a
 //! number by hand, so none can be of another run.
 
+mod memory;
 mod parts;
 
 use std::fs;
@@ -32,6 +33,9 @@ pub fn print(report: &Report) {
     if let Some(parts) = parts::table(report) {
         println!("{parts}\n");
     }
+    if let Some(memory) = memory::table(report) {
+        println!("{memory}\n");
+    }
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
 }
 
@@ -48,6 +52,9 @@ pub fn write(runs: &Runs) -> Result<(), String> {
     put(PAGE, "times", &times(&all, &others()).to_string())?;
     if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
         put(PAGE, "parts", &parts)?;
+    }
+    if let Some(memory) = all.iter().find_map(|run| memory::table(run)) {
+        put("docs/install.md", "memory", &memory)?;
     }
     put(PAGE, "recommended", &format!("{}\n\n{}", times(&all, &recommended()), crowd(&all)))?;
     let short = calls(&all);

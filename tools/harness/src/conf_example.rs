@@ -8,11 +8,14 @@ use super::server::{Options, Server};
 use super::{Conn, Reply};
 
 /// Lines that a machine decides: they are replaced by the harness.
-const OF_THE_MACHINE: [&str; 4] = [
+const OF_THE_MACHINE: [&str; 7] = [
     "loadmodule /usr/lib/redis/modules/libseckill.so",
     "bind 127.0.0.1",
     "port 6379",
     "dir /var/lib/redis",
+    "daemonize yes",
+    "pidfile /run/redis/redis-server.pid",
+    "logfile /var/log/redis/redis-server.log",
 ];
 
 /// The example; where the server has commands that 7.0 lacks, with the line run that adds them.

@@ -5,6 +5,7 @@ pub mod fork;
 pub mod forms;
 pub mod growth;
 pub mod instructions;
+pub mod memory;
 pub mod others;
 pub mod parts;
 pub mod restore;
@@ -57,7 +58,7 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 12] = [
+pub const CASES: [Case; 13] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -65,6 +66,7 @@ pub const CASES: [Case; 12] = [
     Case { name: "others", run: others::run },
     Case { name: "instructions", run: instructions::run },
     Case { name: "parts", run: parts::run },
+    Case { name: "memory", run: memory::run },
     Case { name: "fork", run: fork::run },
     Case { name: "restore", run: restore::run },
     Case { name: "forms", run: forms::run },
