@@ -11,7 +11,12 @@ import redis.clients.jedis.RedisProtocol;
 final class Links {
     private Links() {}
 
-    static Link make(String flavour, int port, int resp, boolean isCluster) {
+    static Link make(String flavour, int port, int resp, boolean isCluster) throws Exception {
+        if (flavour.equals("lettuce")) {
+            // Compiled where there is a Lettuce.
+            return (Link) Class.forName("LettuceLinks").getMethod("make", int.class, int.class, boolean.class)
+                    .invoke(null, port, resp, isCluster);
+        }
         var protocol = resp == 3 ? RedisProtocol.RESP3 : RedisProtocol.RESP2;
         var config = DefaultJedisClientConfig.builder().protocol(protocol).build();
         var place = new HostAndPort("127.0.0.1", port);

@@ -77,6 +77,13 @@ const JEDIS: Client = Client {
     ..PHPREDIS
 };
 
+const LETTUCE: Client = Client {
+    name: "Lettuce",
+    present: &["javap", "io.lettuce.core.RedisClient"],
+    flavour: "lettuce",
+    resends: true,
+    ..JEDIS
+};
 const REDIS_RS: Client = Client {
     name: "redis-rs",
     language: "Rust",
@@ -125,6 +132,9 @@ pub const CLIENTS: &[Client] = &[
     JEDIS,
     Client { resp: 3, ..JEDIS },
     Client { resp: 3, cluster: true, ..JEDIS },
+    LETTUCE,
+    Client { resp: 3, ..LETTUCE },
+    Client { cluster: true, ..LETTUCE },
     REDIS_RS,
     Client { resp: 3, ..REDIS_RS },
     Client { cluster: true, ..REDIS_RS },

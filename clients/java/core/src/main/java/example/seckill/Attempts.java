@@ -60,7 +60,7 @@ final class Attempts {
                 why = error;
             } catch (Exception error) {
                 // What is still to come must not be taken for the reply to another call.
-                link.drop();
+                link.lost();
                 outcome = "LOST";
                 why = error;
                 lost++;

@@ -18,11 +18,13 @@ public interface Link {
      */
     List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception;
 
-    /**
-     * The connections that are there are not to be used again: replies may still come over them, or
-     * their server is a primary no more.
-     */
+    /** The connections that are there are not to be used again: their server is a primary no more. */
     default void drop() {}
+
+    /** An attempt had no whole reply; its own connection at least is not to be used again. */
+    default void lost() {
+        drop();
+    }
 
     /** Whether keys of different slots are on different servers. */
     default boolean isCluster() {

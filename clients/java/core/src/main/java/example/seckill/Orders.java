@@ -232,7 +232,7 @@ public final class Orders implements Iterator<Orders.Order> {
             }
             throw new Unanswered("", 0, error);
         } catch (Exception error) {
-            link.drop();
+            link.lost();
             throw new Unanswered("", 1, error);
         }
     }

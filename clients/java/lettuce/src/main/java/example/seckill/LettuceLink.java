@@ -1,0 +1,205 @@
+package example.seckill;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.SlotHash;
+import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.NestedMultiOutput;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.Command;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.ProtocolKeyword;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/**
+ * Over Lettuce 6: a single server, Sentinel or a cluster, by one connection of its own, which threads
+ * may share. WAIT holds up all calls on it: give durable sales a link of their own.
+ */
+public final class LettuceLink implements Link {
+    private static final int REDIRECTS = 5;
+    /** So many attempts in a row without a reply, and Lettuce's connection is given up. */
+    private static final int LOST_MAX = 3;
+    private final Supplier<StatefulConnection<byte[], byte[]>> connect;
+    private final RedisClusterClient cluster;
+    private final AtomicInteger lost = new AtomicInteger();
+    private CompletableFuture<StatefulConnection<byte[], byte[]>> connection;
+
+    private LettuceLink(Supplier<StatefulConnection<byte[], byte[]>> connect, RedisClusterClient cluster) {
+        this.connect = connect;
+        this.cluster = cluster;
+    }
+
+    /** A single server, or Sentinel if the client's address is its. */
+    public static LettuceLink of(RedisClient client) {
+        return new LettuceLink(() -> client.connect(ByteArrayCodec.INSTANCE), null);
+    }
+
+    /** A cluster. */
+    public static LettuceLink of(RedisClusterClient client) {
+        return new LettuceLink(() -> client.connect(ByteArrayCodec.INSTANCE), client);
+    }
+
+    /** A reply of any shape. Lettuce has lists for all of them, and one of one word for a word. */
+    private static final class Output extends NestedMultiOutput<byte[], byte[]> {
+        private boolean isList;
+
+        Output() {
+            super(ByteArrayCodec.INSTANCE);
+        }
+
+        @Override
+        public void multi(int count) {
+            isList = true;
+            super.multi(count);
+        }
+
+        Object reply() {
+            return isList ? get() : get().isEmpty() ? null : get().get(0);
+        }
+    }
+
+    private record Keyword(byte[] getBytes, String name) implements ProtocolKeyword {}
+
+    @Override
+    public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception {
+        long ends = System.nanoTime() + within.toNanos();
+        StatefulConnection<byte[], byte[]> all = connection().get(within.toNanos(), TimeUnit.NANOSECONDS);
+        if (!(all instanceof StatefulRedisClusterConnection<byte[], byte[]> nodes)) {
+            return answered(exchange(all, commands, false, ends));
+        }
+        var to = node(nodes, key);
+        boolean asking = false;
+        for (int at = 0;; at++) {
+            List<Object> replies = exchange(to, commands, asking, ends);
+            String[] redirect = redirect(replies);
+            if (redirect == null || at == REDIRECTS) {
+                return answered(replies);
+            }
+            asking = redirect[0].equals("ASK");
+            if (!asking) {
+                cluster.refreshPartitions();
+            }
+            int colon = redirect[2].lastIndexOf(':');
+            to = nodes.getConnection(redirect[2].substring(0, colon),
+                    Integer.parseInt(redirect[2].substring(colon + 1)));
+        }
+    }
+
+    private List<Object> answered(List<Object> replies) {
+        lost.set(0);
+        return replies;
+    }
+
+    /** MOVED or ASK, the slot, and where to; null if no reply is either. */
+    private static String[] redirect(List<Object> replies) {
+        for (Object reply : replies) {
+            if (reply instanceof ServerError error && Set.of("MOVED", "ASK").contains(error.code())) {
+                return error.getMessage().split(" ");
+            }
+        }
+        return null;
+    }
+
+    private static StatefulConnection<byte[], byte[]> node(
+            StatefulRedisClusterConnection<byte[], byte[]> nodes, byte[] key) {
+        RedisURI uri = nodes.getPartitions().getPartitionBySlot(SlotHash.getSlot(key)).getUri();
+        return nodes.getConnection(uri.getHost(), uri.getPort());
+    }
+
+    private static List<Object> exchange(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
+            boolean asking, long ends) throws Exception {
+        List<AsyncCommand<byte[], byte[], List<Object>>> sent = new ArrayList<>();
+        for (byte[][] words : commands) {
+            if (asking) {
+                dispatch(to, "ASKING".getBytes());
+            }
+            sent.add(dispatch(to, words));
+        }
+        List<Object> replies = new ArrayList<>();
+        try {
+            for (var command : sent) {
+                replies.add(reply(command, ends));
+            }
+        } finally {
+            // One that still waits for a connection is not to be sent any more.
+            sent.forEach(command -> command.cancel(true));
+        }
+        return replies;
+    }
+
+    private static AsyncCommand<byte[], byte[], List<Object>> dispatch(
+            StatefulConnection<byte[], byte[]> to, byte[]... words) {
+        var args = new CommandArgs<>(ByteArrayCodec.INSTANCE);
+        for (byte[] word : Arrays.copyOfRange(words, 1, words.length)) {
+            args.add(word);
+        }
+        var keyword = new Keyword(words[0], new String(words[0]));
+        var command = new AsyncCommand<>(new Command<>(keyword, new Output(), args));
+        to.dispatch(command);
+        return command;
+    }
+
+    private static Object reply(AsyncCommand<byte[], byte[], ?> command, long ends) throws Exception {
+        try {
+            command.get(Math.max(1, ends - System.nanoTime()), TimeUnit.NANOSECONDS);
+            return ((Output) command.getOutput()).reply();
+        } catch (ExecutionException error) {
+            if (error.getCause() instanceof RedisCommandExecutionException refused) {
+                return new ServerError(refused.getMessage());
+            }
+            throw error;
+        }
+    }
+
+    /** Connecting goes on when an attempt is over before it. */
+    private synchronized CompletableFuture<StatefulConnection<byte[], byte[]>> connection() {
+        if (connection == null || connection.isCompletedExceptionally()) {
+            connection = CompletableFuture.supplyAsync(connect);
+        }
+        return connection;
+    }
+
+    @Override
+    public synchronized void drop() {
+        if (connection != null) {
+            connection.thenAccept(StatefulConnection::closeAsync);
+            connection = null;
+        }
+    }
+
+    @Override
+    public boolean mayBlock() {
+        return false;
+    }
+
+    /**
+     * Lettuce connects again by itself where the connection has ended. Where it hangs, as after a host
+     * is gone, that takes minutes.
+     */
+    @Override
+    public synchronized void lost() {
+        boolean isThere = connection != null && connection.isDone();
+        if (isThere && lost.incrementAndGet() >= LOST_MAX) {
+            lost.set(0);
+            drop();
+        }
+    }
+
+    @Override
+    public boolean isCluster() {
+        return cluster != null;
+    }
+}

@@ -1,0 +1,68 @@
+package example.seckill;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.springframework.dao.DataAccessException;
+import org.springframework.data.redis.connection.RedisConnection;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.ReturnType;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * Over Spring Data Redis, whatever its driver, by a script of one line: connection.execute() takes
+ * no numbers from Lettuce, and throws when the unit is already taken. A script can't WAIT, so there
+ * is no durable; for that take a link of the driver.
+ */
+public final class SpringLink implements Link {
+    private static final byte[] SCRIPT = "return {redis.call(unpack(ARGV))}".getBytes();
+    private final RedisConnectionFactory factory;
+
+    /** The factory that StringRedisTemplate has, too. */
+    public SpringLink(RedisConnectionFactory factory) {
+        this.factory = factory;
+    }
+
+    @Override
+    public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) {
+        List<Object> replies = new ArrayList<>();
+        RedisConnection connection = factory.getConnection();
+        try {
+            for (byte[][] words : commands) {
+                byte[][] all = new byte[words.length + 1][];
+                all[0] = key;
+                System.arraycopy(words, 0, all, 1, words.length);
+                List<?> told = connection.scriptingCommands().eval(SCRIPT, ReturnType.MULTI, 1, all);
+                replies.add(told == null || told.isEmpty() ? null : told.get(0));
+            }
+            return replies;
+        } catch (DataAccessException error) {
+            return Collections.singletonList(refusal(error));
+        } finally {
+            connection.close();
+        }
+    }
+
+    /** What the server said is the message of a cause. */
+    private static ServerError refusal(DataAccessException error) {
+        for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+            if (String.valueOf(cause.getMessage()).matches("(?s)[A-Z]+ .*")) {
+                return new ServerError(cause.getMessage());
+            }
+        }
+        throw error;
+    }
+
+    @Override
+    public void drop() {
+        if (factory instanceof LettuceConnectionFactory lettuce) {
+            lettuce.resetConnection();
+        }
+    }
+
+    @Override
+    public boolean canWait() {
+        return false;
+    }
+}
