@@ -162,7 +162,7 @@ fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>, clock_ms: u64) -> Committed<'c> 
     let before = Load::of(sale);
     sale.commit(plan);
     counts::changed(before, Load::of(sale));
-    Committed { look_at: sale.next_look(clock_ms), ..Committed::default() }
+    Committed { look_at: pipeline::look_at(sale, clock_ms), ..Committed::default() }
 }
 
 /// Makes the sale that begins with the changes. It begins with an INIT or with the base of a

@@ -19,6 +19,7 @@ use super::args::Parsed;
 use super::{errors, reply};
 use crate::server::call::{Call, Committed, Reply};
 use crate::server::data_set::counts::{self, Load};
+use crate::server::data_set::timer::AT_ONCE;
 use crate::server::propagation::outbox::{OpenStream, Stream};
 use crate::server::propagation::stream::{self, NotTaken, OpenStreams};
 use crate::server::sweeper::Swept;
@@ -277,17 +278,25 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
     counts::changed(before, Load::of(sale));
     counts::OFFERS.fetch_add(sale.list_totals().0 - offers, Relaxed);
     counts::DROPPED.fetch_add(sale.list_totals().1 - dropped, Relaxed);
-    // Rounds that are over give their memory back in steps, which the sweeper goes on with.
-    let look_at = if sale.shed() { Some(now.clock_ms) } else { sale.next_look(now.clock_ms) };
-    (look_at, sale.serves_at(now))
+    (look_at(sale, now.clock_ms), sale.serves_at(now))
+}
+
+/// When the sweeper must look at the sale. Rounds that are over give their memory back in steps,
+/// which the sweeper goes on with, on replicas, too.
+pub fn look_at(sale: &mut Sale, clock_ms: u64) -> Option<u64> {
+    if sale.shed() {
+        return Some(AT_ONCE);
+    }
+    sale.next_look(clock_ms)
 }
 
 /// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
 const RETRY_MS: u64 = 1000;
 
 /// What happens by itself, for the sweeper: the next round of the sale at the call's key begins, or
-/// at most `most` of its due holds expire, and those who wait are served.
-pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
+/// at most `most` of its due holds expire, and those who wait are served. Without `most` it only
+/// gives memory back.
+pub fn expire(call: &mut Call<'_>, most: Option<usize>) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let mut key = call.open(KEY);
     // A key that is gone, or that holds something else by now, costs this look and no more.
@@ -295,13 +304,15 @@ pub fn expire(call: &mut Call<'_>, most: usize) -> Swept {
         return Swept::default();
     };
     sale.forget_look();
+    let Some(most) = most else {
+        return Swept { expired: 0, next_look: look_at(sale, now.clock_ms) };
+    };
     let decision = sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
     if matches!(decision.outcome, Outcome::Misuse(_)) {
         return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
     }
     let Some(plan) = &decision.plan else {
-        let next_look = if sale.shed() { Some(now.clock_ms) } else { sale.next_look(now.clock_ms) };
-        return Swept { expired: 0, next_look };
+        return Swept { expired: 0, next_look: look_at(sale, now.clock_ms) };
     };
     let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));
     let committed = match &stream {

@@ -20,7 +20,7 @@ pub(crate) mod call;
 pub(crate) mod data_set {
     pub(crate) mod counts;
     pub(super) mod deadlines;
-    pub(super) mod timer;
+    pub(crate) mod timer;
 }
 
 /// The module as the server knows it: loading, commands and their descriptions, settings, INFO,

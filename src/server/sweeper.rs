@@ -1,20 +1,18 @@
 //! Settling what is due on keys that nobody touches: holds that run out, rounds that begin.
 //!
-//! The timer tells when. A tick sweeps sale by sale in a batch that is bounded by count and by
-//! time, and lets other clients in between.
+//! The timer tells when. A round sweeps sale by sale, a turn each, and is bounded by count and by
+//! time; then other clients are served. A replica gives back the memory of rounds that are over.
 
 use std::os::raw::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use redis_module::raw::{self, RedisModuleCtx};
 
 use super::call::Call;
-use super::data_set::timer::{self, BACKLOG_MS, TICK_BUDGET};
+use super::data_set::timer::{self, Round, AT_ONCE, BACKLOG_MS, ROUND_BUDGET};
 use super::ffi::api::{clock_ms, guarded, CallReply, OwnString};
 use super::ffi::ctx::{Ctx, ServerLock};
-use super::settings;
 use super::value::key::Peek;
 
 /// What a sweep of one sale came to.
@@ -27,14 +25,17 @@ pub struct Swept {
 }
 
 /// Does what is due of the sale at the first argument of the call; of its holds, at most so many
-/// expire by the clock alone.
-pub type Sweep = fn(&mut Call<'_>, usize) -> Swept;
+/// expire by the clock alone. None: changes nothing and only gives memory back.
+pub type Sweep = fn(&mut Call<'_>, Option<usize>) -> Swept;
 
 /// Holds settled of one sale before the next one is swept.
 const SALE_HOLDS_MAX: usize = 200;
 
 /// How long a sale in a slot that another node owns is left alone.
 const FOREIGN_SLOT_MS: u64 = 1000;
+
+/// How long a sale is left alone whose sweep failed inside.
+const FAILED_MS: u64 = 1000;
 
 static SWEEP: OnceLock<Sweep> = OnceLock::new();
 
@@ -54,15 +55,17 @@ pub(crate) fn lag_ms() -> (u64, u64) {
     (LAG.load(Ordering::Relaxed), LAG_MAX.load(Ordering::Relaxed))
 }
 
-unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
-    guarded((), || {
-        // SAFETY: the context is alive during the callback; the server runs timers under its lock.
-        let ctx = unsafe { Ctx::new(ctx) };
-        timer::begin_tick(ctx.lock());
-        let started = Instant::now();
-        let is_left = may_write(ctx) && sweep_due(ctx, started);
-        timer::end_tick(ctx.lock(), started, is_left);
-    });
+unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, data: *mut c_void) {
+    // SAFETY: the context is alive during the callback; the server runs timers under its lock.
+    let ctx = unsafe { Ctx::new(ctx) };
+    let lock = ctx.lock();
+    let mut round = timer::begin_turn(lock, data);
+    let until = guarded(None, || Some(take_turn(ctx, &mut round)));
+    // Whatever happened within, there is a next turn: without one nothing would expire any more.
+    if until.is_none() {
+        timer::put_back(lock, Some(clock_ms() + FAILED_MS));
+    }
+    timer::end_turn(lock, round, until.unwrap_or(AT_ONCE));
 }
 
 /// Whether this node may change data now: it is the primary, has all its data, and neither a pause
@@ -73,34 +76,41 @@ fn may_write(ctx: Ctx<'_>) -> bool {
         && !ctx.writes_are_paused()
 }
 
-/// Settles what is due, within the bounds of one tick. True when some is left.
-fn sweep_due(ctx: Ctx<'_>, started: Instant) -> bool {
-    let lock = ctx.lock();
-    let Some(sweep) = SWEEP.get() else { return false };
-    let now_ms = clock_ms();
-    let mut left = usize::try_from(settings::SWEEP_BATCH.get()).unwrap_or(usize::MAX);
-    while let Some((due, db, key)) = timer::take_due(lock, now_ms) {
+/// Sweeps the sale whose turn it is, within the bounds of its round. Answers up to which deadline
+/// others are due.
+fn take_turn(ctx: Ctx<'_>, round: &mut Round) -> u64 {
+    let (lock, now_ms, may_write) = (ctx.lock(), clock_ms(), may_write(ctx));
+    // A replica, and a node whose writes are paused, only give memory back.
+    let (until, backlog) = match may_write {
+        true => (now_ms, now_ms + BACKLOG_MS),
+        false => (AT_ONCE, AT_ONCE),
+    };
+    if round.left == 0 || round.started.elapsed() > ROUND_BUDGET {
+        return backlog;
+    }
+    let Some((sweep, (due, db, key))) = SWEEP.get().zip(timer::take_due(lock, until)) else {
+        return backlog;
+    };
+    if due != AT_ONCE {
         let lag = now_ms.saturating_sub(due);
         LAG.store(lag, Ordering::Relaxed);
         LAG_MAX.fetch_max(lag, Ordering::Relaxed);
-        let most = left.min(SALE_HOLDS_MAX);
-        let swept = match ctx.select_db(db) {
-            true => sweep_one(ctx, *sweep, &key, most),
-            false => Swept::default(),
-        };
-        left -= swept.expired.min(left);
-        // One that is due again waits until the others were swept.
-        timer::put_back(lock, swept.next_look.map(|next| next.max(now_ms + 1)));
-        if left == 0 || started.elapsed() > TICK_BUDGET {
-            break;
-        }
     }
-    timer::first(lock).is_some_and(|at| at <= now_ms + BACKLOG_MS)
+    let most = may_write.then_some(round.left.min(SALE_HOLDS_MAX));
+    let swept = match ctx.select_db(db) {
+        true => sweep_one(ctx, *sweep, &key, most),
+        false => Swept::default(),
+    };
+    round.left -= swept.expired.min(round.left);
+    // One that is due again waits until the others were swept.
+    let soonest = if may_write { now_ms + 1 } else { AT_ONCE };
+    timer::put_back(lock, swept.next_look.map(|next| next.max(soonest)));
+    backlog
 }
 
-fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, key: &[u8], most: usize) -> Swept {
+fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, key: &[u8], most: Option<usize>) -> Swept {
     let name = OwnString::new(key);
-    if owns(ctx, &name) {
+    if most.is_none() || owns(ctx, &name) {
         return sweep(&mut Call::new(ctx, &[name.raw()], &[key]), most);
     }
     let next_look = clock_ms() + FOREIGN_SLOT_MS;

@@ -87,3 +87,28 @@ fn only_the_owner_of_a_slot_lets_holds_expire() {
     wait_until("the slot is served again", || !conn.cmd("SECKILL.STATUS k").is_error());
     assert_eq!(counter(&mut conn, "k", "expired"), 1);
 }
+
+/// Commands of the server that an operator has renamed are not missed.
+#[test]
+fn renamed_commands_are_not_missed() {
+    let renamed = ["XINFO", "XGROUP", "EXISTS", "XADD", "DEL"];
+    let lines = renamed.map(|name| format!("rename-command {name} \"\""));
+    let options = Options::new().line("cluster-enabled yes").line(&lines.join("\n"));
+    let server = options.start();
+    server.wait_for_log("XINFO is not there (rename-command)");
+    let mut conn = server.conn();
+    assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
+    wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
+    let init = format!("SECKILL.INIT {{x}}a 2 HOLD {} OUTBOX {{x}}b", slowed(100));
+    conn.check(&[(init.as_str(), "+OK")]);
+    for user in ["a", "b"] {
+        assert_eq!(conn.cmd(&format!("SECKILL.GRAB {{x}}a {user}")).items()[0].text(), "GRANTED");
+    }
+    wait_for_no_holds(&server, "{x}a");
+    let told = ["INIT", "GRANT", "GRANT", "ALLHELD", "EXPIRE", "EXPIRE", "AVAILABLE"];
+    let mut events = events(&mut conn, "{x}b");
+    events[4..].sort_unstable();
+    let mut expected = told.to_vec();
+    expected[4..].sort_unstable();
+    assert_eq!(events, expected);
+}

@@ -4,6 +4,7 @@ use seckill_domain::effect::{Change, Effect};
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
+use crate::support::client::encode;
 use crate::support::server::info_of;
 use crate::support::shop::{
     assert_whole, clock_ms, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
@@ -188,20 +189,21 @@ fn the_smallest_batch_gets_there() {
     server.assert_sound("k");
 }
 
-/// A batch is the most that one tick settles, of all sales together. What a tick settles is handed
-/// over at once.
+/// A batch is the most that one round settles, of all sales together. What is settled of one sale is
+/// one command, and never a transaction with that of another one: a log could lose both.
 #[test]
-fn a_batch_is_the_most_that_a_tick_settles() {
-    let ticks = expired_by_ticks("");
-    assert_eq!((ticks[0], ticks[1], ticks.iter().sum::<usize>()), (7, 7, 20), "{ticks:?}");
-    assert!(ticks.iter().all(|expired| *expired <= 7), "{ticks:?}");
-    // Those who wait are offered all of one sale at once: it is more than a batch, and the other
-    // sale's turn is the next tick's, although each offer is a hold again.
-    assert_eq!(expired_by_ticks("WAITLIST 10 OFFER 900000"), [10, 10]);
+fn a_batch_is_the_most_that_a_round_settles() {
+    let commands = expired_by_commands("");
+    assert_eq!(commands.iter().sum::<usize>(), 20, "{commands:?}");
+    assert!(commands.iter().all(|expired| *expired <= 7), "{commands:?}");
+    assert_eq!((commands[0], commands[1]), (7, 7), "each sale has its turn: {commands:?}");
+    // Those who wait are offered all of one sale at once: it is more than a batch, although each
+    // offer is a hold again.
+    assert_eq!(expired_by_commands("WAITLIST 10 OFFER 900000"), [10, 10]);
 }
 
-/// Two sales on these terms, of which 10 holds each are due: how many expire in each tick.
-fn expired_by_ticks(terms: &str) -> Vec<usize> {
+/// Two sales on these terms, of which 10 holds each are due: how many expire in each command.
+fn expired_by_commands(terms: &str) -> Vec<usize> {
     let server = Options::new().module_args("sweep-batch 7 sweep-interval-ms 60000").start();
     let mut conn = server.conn();
     for key in ["a", "b"] {
@@ -217,25 +219,68 @@ fn expired_by_ticks(terms: &str) -> Vec<usize> {
     let mut stream = ReplicationStream::attach(&server);
     assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 1"), "+OK");
     wait_until("all have expired", || server.info("seckill", "seckill_expired") == "20");
-    // More than one command of a tick are a transaction.
-    let (mut ticks, mut is_within) = (Vec::new(), false);
-    for words in stream.taken(&server) {
-        match words[0].as_slice() {
-            b"MULTI" => {
-                ticks.push(0);
-                is_within = true;
-            }
-            b"EXEC" => is_within = false,
-            _ => {
-                if !is_within {
-                    ticks.push(0);
-                }
-                let expired = words[3..].iter().map(|effect| expired_by(effect)).sum::<usize>();
-                *ticks.last_mut().expect("a tick") += expired;
-            }
-        }
+    let taken = stream.taken(&server);
+    let expired = |words: &Vec<Vec<u8>>| {
+        assert_eq!(words[0], b"SECKILL.APPLY", "a transaction");
+        words[3..].iter().map(|effect| expired_by(effect)).sum()
+    };
+    taken.iter().map(expired).collect()
+}
+
+/// Sales whose holds are due at one moment are swept one by one, and soon.
+#[test]
+fn many_sales_that_are_due_at_once_take_many_turns() {
+    const SALES: usize = 1500;
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    for sale in 0..SALES {
+        conn.check(&[(&format!("SECKILL.INIT sale{sale} 5"), "+OK")]);
+        let name = format!("sale{sale}");
+        let words = [b"SECKILL.APPLY", name.as_bytes(), b"1", &effect("Gd1:u")];
+        assert_eq!(conn.ask(&words).to_string(), "+OK");
     }
-    ticks
+    let last_due = number(&mut conn, &format!("sale{}", SALES - 1), "next_deadline");
+    wait_for_clock(&mut conn, last_due);
+    // INFO does not count further than this.
+    assert_eq!(server.info("seckill", "seckill_sweeper_backlog"), "1000");
+    let mut stream = ReplicationStream::attach(&server);
+    let begun = clock_ms(&mut conn);
+    assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 10"), "+OK");
+    wait_until_settled(&server, "all");
+    let took = clock_ms(&mut conn) - begun;
+    assert!(took < i64::from(slowed(1000)), "{SALES} sales took {took} ms");
+    let taken = stream.taken(&server);
+    assert!(taken.iter().all(|words| words[0] == b"SECKILL.APPLY"), "a transaction");
+    assert_eq!(taken.len(), SALES);
+    assert_eq!(server.info("seckill", "seckill_sweeper_backlog"), "0");
+}
+
+/// A replica, too, gives back the memory of a round that is over, with no further change.
+#[test]
+fn a_replica_gives_back_the_memory_of_rounds_that_are_over() {
+    const GRANTS: usize = 100_000;
+    let (server, replica) = (Server::start(), Server::start());
+    replica.follow(&server);
+    let mut conn = server.conn();
+    let closes = clock_ms(&mut conn) + 15_000;
+    let rounds = format!("LIMIT 0 EVERY 3000 OFFSET {} CLOSEAT {closes}", closes % 3_000);
+    assert_eq!(conn.call(&format!("SECKILL.INIT k 10000000 {rounds}")), "+OK");
+    for part in 0..GRANTS / 1000 {
+        let grab = |step| ["SECKILL.GRAB".into(), "k".into(), format!("user:{part}:{step}")];
+        let calls: Vec<_> = (0..1000).map(|step| encode(&grab(step))).collect();
+        conn.pipeline(&calls).expect("replies");
+    }
+    let memory = |server: &Server| server.cmd("MEMORY USAGE k").int();
+    assert!(memory(&server) > 2_000_000, "{}", memory(&server));
+    let last = number(&mut conn, "k", "round");
+    wait_until("two rounds are over", || number(&mut conn, "k", "round") >= last + 2);
+    replica.wait_in_sync(&server);
+    // No round begins behind CLOSEAT.
+    wait_for_clock(&mut conn, closes);
+    replica.wait_in_sync(&server);
+    for node in [&server, &replica] {
+        wait_until("the memory is given back", || memory(node) < 400_000);
+    }
 }
 
 fn expired_by(effect: &[u8]) -> usize {

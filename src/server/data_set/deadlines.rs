@@ -120,12 +120,13 @@ impl Deadlines {
         }
     }
 
-    /// How many are due.
-    pub(crate) fn due(&self, now_ms: u64) -> u64 {
-        let count = |deadlines: &Database| {
-            deadlines.by_time.iter().take_while(|(due, _)| *due <= now_ms).count() as u64
-        };
-        self.databases.values().map(count).sum()
+    /// How many are due: `most` stands for more, too.
+    pub(crate) fn due(&self, now_ms: u64, most: usize) -> usize {
+        let all = self
+            .databases
+            .values()
+            .flat_map(|deadlines| deadlines.by_time.iter().take_while(|(due, _)| *due <= now_ms));
+        all.take(most).count()
     }
 }
 
@@ -144,7 +145,10 @@ mod tests {
         for due in [30, 20, 40] {
             deadlines.set(0, b"k", due);
         }
-        assert_eq!((deadlines.first(), deadlines.due(19), deadlines.due(20)), (Some(20), 0, 1));
+        assert_eq!(
+            (deadlines.first(), deadlines.due(19, 9), deadlines.due(20, 9)),
+            (Some(20), 0, 1)
+        );
         assert_eq!(taken(&mut deadlines, 19), []);
         assert_eq!(taken(&mut deadlines, 50), [(20, 0, b"k".to_vec())]);
         assert!(deadlines.first().is_none() && deadlines.databases.is_empty());
@@ -156,7 +160,7 @@ mod tests {
         for (db, name, due) in [(1, b"b", 3), (0, b"a", 2), (1, b"a", 1), (0, b"c", 9)] {
             deadlines.set(db, name, due);
         }
-        assert_eq!(deadlines.due(3), 3);
+        assert_eq!((deadlines.due(3, 9), deadlines.due(3, 2)), (3, 2));
         let expected = [(1, 1, b"a".to_vec()), (2, 0, b"a".to_vec()), (3, 1, b"b".to_vec())];
         assert_eq!(taken(&mut deadlines, 5), expected);
         assert_eq!(deadlines.first(), Some(9));
@@ -187,9 +191,9 @@ mod tests {
         deadlines.remove(0, b"none");
         deadlines.remove(7, b"a");
         deadlines.swap(0, 5);
-        assert_eq!(deadlines.due(1), 2);
+        assert_eq!(deadlines.due(1, 9), 2);
         let mut taken_away = deadlines.take(2);
-        assert_eq!((taken_away.due(1), deadlines.take(2).due(1)), (1, 0));
+        assert_eq!((taken_away.due(1, 9), deadlines.take(2).due(1, 9)), (1, 0));
         taken_away.free_some(1);
         assert!(!taken_away.is_empty());
         taken_away.free_some(10);

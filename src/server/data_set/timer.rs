@@ -23,10 +23,16 @@ use seckill_domain::Sale;
 /// What the server calls when the timer fires.
 type OnTick = unsafe extern "C" fn(*mut RedisModuleCtx, *mut c_void);
 
-/// Longest time one tick works before other clients are served.
-pub(crate) const TICK_BUDGET: Duration = Duration::from_millis(1);
-/// Time between ticks while there is a backlog.
+/// Longest time the turns of one round take before other clients are served.
+pub(crate) const ROUND_BUDGET: Duration = Duration::from_millis(1);
+/// Time between rounds while there is a backlog.
 pub(crate) const BACKLOG_MS: u64 = 1;
+/// A deadline of what a replica does, too: it is before all others.
+pub(crate) const AT_ONCE: u64 = 0;
+/// Turns of one round.
+const TURNS_MAX: usize = 100;
+/// Sales that are due are counted up to this number.
+const BACKLOG_COUNTED_MAX: usize = 1000;
 /// Deadlines freed before the clock is asked again.
 const FREED_AT_ONCE: usize = 100;
 
@@ -48,9 +54,25 @@ struct Timer {
     /// Deadlines that nobody needs any more. So many of them may go at once that freeing them is
     /// done in steps.
     discarded: Vec<Deadlines>,
-    /// The server's timer, and when it fires.
+    /// The server's timer that begins a round, and when it fires.
     armed: Option<(RedisModuleTimerID, u64)>,
+    /// Turns that are to come in this round, or in the next one where it has not begun.
+    turns: usize,
+    round: Option<Round>,
 }
+
+/// A round of the sweeper. Its turns are callbacks of the server's one behind the other, each of
+/// which sweeps one sale: what one callback replicates is a transaction where it is more than one
+/// command, and changes of different sales are none.
+#[derive(Clone, Copy)]
+pub(crate) struct Round {
+    pub(crate) started: Instant,
+    /// Holds that may still expire in it.
+    pub(crate) left: usize,
+}
+
+/// The data of a turn that does not begin a round: any that is not null.
+const TURN: *mut c_void = ptr::without_provenance_mut(1);
 
 static TIMER: Locked<Timer> = Locked::new(Timer {
     on_tick: None,
@@ -58,6 +80,8 @@ static TIMER: Locked<Timer> = Locked::new(Timer {
     arriving: None,
     discarded: Vec::new(),
     armed: None,
+    turns: 0,
+    round: None,
 });
 
 /// Makes the timer ready: it calls `on_tick` when it fires.
@@ -145,17 +169,27 @@ pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: 
     });
 }
 
-/// Sales that are due and that this node is to sweep: INFO shows them as the sweeper's backlog.
+/// Sales that are due and that this node is to sweep, at most [`BACKLOG_COUNTED_MAX`]: INFO shows them as the sweeper's backlog.
 pub(crate) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
     match is_primary() {
-        true => TIMER.with(lock, |timer| timer.deadlines.due(now_ms)),
+        true => TIMER.with(lock, |timer| timer.deadlines.due(now_ms, BACKLOG_COUNTED_MAX)) as u64,
         false => 0,
     }
 }
 
-/// The timer has fired: it is armed no more.
-pub(crate) fn begin_tick(lock: ServerLock<'_>) {
-    TIMER.with(lock, |timer| timer.armed = None);
+/// A timer has fired that the server calls with `data`: a turn begins, perhaps of a new round.
+pub(crate) fn begin_turn(lock: ServerLock<'_>, data: *mut c_void) -> Round {
+    TIMER.with(lock, |timer| {
+        if data == TURN {
+            timer.turns = timer.turns.saturating_sub(1);
+        } else {
+            timer.armed = None;
+        }
+        *timer.round.get_or_insert_with(|| Round {
+            started: Instant::now(),
+            left: usize::try_from(settings::SWEEP_BATCH.get()).unwrap_or(usize::MAX),
+        })
+    })
 }
 
 /// Takes the earliest deadline that is due: when it was, the database, the key.
@@ -169,21 +203,23 @@ pub(crate) fn put_back(lock: ServerLock<'_>, next: Option<u64>) {
     TIMER.with(lock, |timer| timer.deadlines.put_back(next));
 }
 
-/// The earliest deadline.
-pub(crate) fn first(lock: ServerLock<'_>) -> Option<u64> {
-    TIMER.with(lock, |timer| timer.deadlines.first())
-}
-
-/// The tick that began at `started` ends: frees what it has time for, and arms the timer, soon when
-/// `is_left` says that there is more to sweep.
-pub(crate) fn end_tick(lock: ServerLock<'_>, started: Instant, is_left: bool) {
+/// A turn ends that leaves `round`. With the last turn the round ends, too: the timer frees what it
+/// has time for, and is armed, soon where deadlines up to `until` are left.
+pub(crate) fn end_turn(lock: ServerLock<'_>, round: Round, until: u64) {
     TIMER.with(lock, |timer| {
-        timer.free_discarded(started);
-        let pause = match is_left || !timer.discarded.is_empty() {
+        timer.round = Some(round);
+        if timer.turns > 0 {
+            return;
+        }
+        timer.round = None;
+        timer.free_discarded(round.started);
+        let due = timer.deadlines.due(until, TURNS_MAX);
+        let pause = match due > 0 || !timer.discarded.is_empty() {
             true => BACKLOG_MS,
             false => settings::SWEEP_INTERVAL_MS.get(),
         };
         timer.arm(clock_ms(), pause);
+        timer.add_turns(due.saturating_sub(1));
     });
 }
 
@@ -191,7 +227,7 @@ impl Timer {
     /// Arms the timer for the earliest deadline, not sooner than `pause_ms` from now.
     fn arm(&mut self, now_ms: u64, pause_ms: u64) {
         let first = match self.discarded.is_empty() {
-            true => self.deadlines.first().filter(|_| is_primary()),
+            true => self.deadlines.first().filter(|at| *at == AT_ONCE || is_primary()),
             false => Some(now_ms),
         };
         let Some(first) = first else { return };
@@ -205,11 +241,21 @@ impl Timer {
             unsafe { api!(RedisModule_StopTimer)(log::context(), timer, ptr::null_mut()) };
         }
         let delay = i64::try_from(at - now_ms).unwrap_or(i64::MAX);
-        // SAFETY: the context is kept for good and the callback needs no data.
+        // SAFETY: the context is kept for good and the callback reads nothing behind its data.
         let timer = unsafe {
             api!(RedisModule_CreateTimer)(log::context(), delay, self.on_tick, ptr::null_mut())
         };
         self.armed = Some((timer, at));
+    }
+
+    /// Has so many turns come as soon as a round does while there is a backlog.
+    fn add_turns(&mut self, turns: usize) {
+        for _ in 0..turns {
+            let delay = BACKLOG_MS as i64;
+            // SAFETY: as above.
+            unsafe { api!(RedisModule_CreateTimer)(log::context(), delay, self.on_tick, TURN) };
+        }
+        self.turns += turns;
     }
 
     /// Frees some deadlines, and more until the tick has had its time.
@@ -219,7 +265,7 @@ impl Timer {
             if deadlines.is_empty() {
                 self.discarded.pop();
             }
-            if started.elapsed() > TICK_BUDGET {
+            if started.elapsed() > ROUND_BUDGET {
                 return;
             }
         }

@@ -87,7 +87,7 @@ const BEFORE: [Field; 7] = [
     ),
     Field::new(
         c"sweeper_backlog",
-        "sales with something due that the timer has not come to yet",
+        "sales with something due that the timer has not come to yet; 1000: as many or more",
         Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
     ),
     Field::counter(c"granted", &counts::GRANTED, "calls that got units"),
