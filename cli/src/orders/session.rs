@@ -61,6 +61,9 @@ impl Writer<'_> {
     /// What this consumer had under way when its last session broke comes first, then what others
     /// left behind and what is new, in turn. Ends well when it is told to stop.
     fn session(&self) -> Result<(), Failure> {
+        if let To::Out(out) = self.to {
+            out.still_open(&[], Duration::ZERO)?;
+        }
         let database = match self.to {
             To::Database(shop) => Some(shop.connect()?),
             To::Out(_) => None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use redis::Connection;
 use seckill_harness::process::command;
 use seckill_harness::program::Server;
 use seckill_harness::server::module_path;
+use seckill_harness::wait::holds_in_time;
 use seckill_harness::wait_until;
 
 use super::killed::{ask, is_done, sell};
@@ -83,9 +85,13 @@ impl Rabbit {
         self.child =
             Some(server.spawn().expect("RabbitMQ starts: apt-get install rabbitmq-server"));
         let port = self.port;
-        wait_until("RabbitMQ listens", || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
+        // On a busy machine it takes half a minute.
+        for _ in 0..4 {
+            if holds_in_time(|| TcpStream::connect(("127.0.0.1", port)).is_ok()) {
+                return;
+            }
+        }
+        panic!("RabbitMQ does not listen");
     }
 
     /// All of it at once, as `kill -9` does; its files stay.

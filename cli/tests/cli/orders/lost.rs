@@ -1,7 +1,5 @@
 //! Redis loses what it had promised, and gets it back out of the database.
 
-use std::process::Stdio;
-
 use seckill_harness::wait_until;
 
 use super::killed::{ask, assert_equal, is_done, writer};
@@ -58,9 +56,8 @@ fn gives_back(mut shop: Shop) {
     }
     // Nobody vouches for this server: the operator must.
     let from = shop.redis_url();
-    let asks = writer(&from, &to, KEY, "w").stderr(Stdio::piped()).output().expect("it runs");
-    let said = String::from_utf8_lossy(&asks.stderr).into_owned();
-    assert!(asks.status.code() == Some(1) && said.contains("an old primary"), "{said}");
+    let (code, said) = super::ended(writer(&from, &to, KEY, "w"));
+    assert!(code == Some(1) && said.contains("an old primary"), "{said}");
     let epoch = said.trim().rsplit(' ').next().expect("an epoch").to_owned();
     let mut trusting = writer(&from, &to, KEY, "w");
     trusting.args(["--trust-epoch", &epoch]);
