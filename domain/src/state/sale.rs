@@ -59,8 +59,8 @@ pub struct Sale {
 const DRAWN_BITS: u32 = 32;
 
 impl Sale {
-    /// It came here by a RESTORE or a log, so that a copy of it may be elsewhere: no epoch of the two
-    /// may be the same.
+    /// It came here by a RESTORE or a log, so that a copy of it may be elsewhere: no epoch of the
+    /// two may be the same.
     pub fn arrive(&mut self) {
         self.arrived = true;
     }

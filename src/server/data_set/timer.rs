@@ -169,7 +169,8 @@ pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: 
     });
 }
 
-/// Sales that are due and that this node is to sweep, at most [`BACKLOG_COUNTED_MAX`]: INFO shows them as the sweeper's backlog.
+/// Sales that are due and that this node is to sweep, at most [`BACKLOG_COUNTED_MAX`]: INFO shows
+/// them as the sweeper's backlog.
 pub(crate) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
     match is_primary() {
         true => TIMER.with(lock, |timer| timer.deadlines.due(now_ms, BACKLOG_COUNTED_MAX)) as u64,
