@@ -31,7 +31,8 @@ struct Options {
     /// Leave this language or library out; may be given several times
     #[arg(long, value_name = "NAME")]
     skip: Vec<String>,
-    /// Only this language or library, and of it only the table; or `wrong`, or one of those; or `examples`
+    /// Only this language or library, and of it only the table; or `wrong`, or one of those; or
+    /// `examples`
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Keep what came of the table in this file

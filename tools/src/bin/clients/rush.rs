@@ -1,6 +1,6 @@
 //! A rush on a sale in a cluster: 300 buyers through one library, while replies break off, a
-//! replica takes over and the slot moves. Who was told that they have a unit are those whom the sale
-//! has.
+//! replica takes over and the slot moves. Who was told that they have a unit are those whom the
+//! sale has.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
