@@ -13,11 +13,13 @@ import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.Command;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -119,14 +121,41 @@ public final class LettuceLink implements Link {
         return nodes.getConnection(uri.getHost(), uri.getPort());
     }
 
+    /**
+     * WAIT is for the writes of its own connection, and Lettuce sends what has no reply again over a new
+     * one. So several commands are between a name for the connection and a look at it.
+     */
     private static List<Object> exchange(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
             boolean asking, long ends) throws Exception {
+        if (commands.size() == 1) {
+            return send(to, commands, asking, ends);
+        }
+        byte[] name = UUID.randomUUID().toString().getBytes();
+        List<byte[][]> named = new ArrayList<>(commands);
+        named.add(0, new byte[][] {"CLIENT".getBytes(), "SETNAME".getBytes(), name});
+        named.add(new byte[][] {"CLIENT".getBytes(), "GETNAME".getBytes()});
+        List<Object> replies = send(to, named, asking, ends);
+        Object last = replies.get(named.size() - 1);
+        if (last instanceof ServerError refused) {
+            return List.of(refused);
+        }
+        if (!Arrays.equals(name, (byte[]) last)) {
+            throw new IOException("Lettuce has connected anew in between");
+        }
+        return replies.subList(1, named.size() - 1);
+    }
+
+    private static List<Object> send(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
+            boolean asking, long ends) throws Exception {
         List<AsyncCommand<byte[], byte[], List<Object>>> sent = new ArrayList<>();
-        for (byte[][] words : commands) {
-            if (asking) {
-                dispatch(to, "ASKING".getBytes());
+        // Those of other threads go before them or behind.
+        synchronized (to) {
+            for (byte[][] words : commands) {
+                if (asking) {
+                    dispatch(to, "ASKING".getBytes());
+                }
+                sent.add(dispatch(to, words));
             }
-            sent.add(dispatch(to, words));
         }
         List<Object> replies = new ArrayList<>();
         try {
