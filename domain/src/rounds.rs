@@ -129,6 +129,13 @@ pub struct Rounds {
 }
 
 impl Rounds {
+    /// The oldest round behind this one that is over and kept; the oldest of all behind none.
+    pub(crate) fn first_behind(&mut self, round: Option<u64>) -> Option<&mut OldRound> {
+        let is_done = |old: &OldRound| round.is_some_and(|round| old.balances.round <= round);
+        let place = self.older.partition_point(is_done);
+        self.older.get_mut(place)
+    }
+
     /// Puts the round aside that is over.
     pub fn put_aside(&mut self, old: OldRound) {
         self.older.push_back(old);

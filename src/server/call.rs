@@ -12,6 +12,7 @@ use super::ffi::log;
 use super::propagation::outbox::{Appended, Outbox};
 use super::propagation::{epoch, APPLY};
 use super::value::key::{Key, View};
+use super::walk::{self, Walk};
 use seckill_domain::effect::Change;
 use seckill_domain::event::EVENTS;
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
@@ -102,6 +103,12 @@ impl<'a> Call<'a> {
     pub fn view(&mut self, arg: usize) -> View<'_> {
         // SAFETY: as above.
         View(unsafe { Key::open(self.ctx, self.name(arg), raw::REDISMODULE_READ as c_int) })
+    }
+
+    /// Replies with what `walk` finds in the sale that `args()[arg]` names, in steps between which
+    /// the server serves others. A caller that can't be blocked waits for all of it.
+    pub fn in_steps(&mut self, arg: usize, walk: Box<dyn Walk>) {
+        walk::start(self, self.ctx, arg, walk);
     }
 
     /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command

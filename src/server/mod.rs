@@ -28,7 +28,7 @@ pub(crate) mod data_set {
 pub mod module {
     mod advice;
     mod config;
-    mod dispatch;
+    pub(super) mod dispatch;
     mod events;
     pub mod info;
     pub(crate) mod load;
@@ -56,3 +56,5 @@ pub(crate) mod value {
     pub(super) mod fork_memory;
     pub(crate) mod key;
 }
+
+pub(crate) mod walk;

@@ -271,7 +271,7 @@ fn out_of_memory_refuses_grants_but_not_what_was_promised() {
         (
             "SECKILL.AUDIT k",
             "['ok' 1 'grants' 3 'winners' 1 'supply' 10 'available' 9 'held' 0 \
-          'sold' 1 'differences' []]",
+          'sold' 1 'differences' [] 'version' [13 13]]",
         ),
     ]);
     for line in ["SECKILL.STATUS k", "SECKILL.USER k a", "SECKILL.WINNERS k 0", "SECKILL.HELP"] {

@@ -7,6 +7,7 @@
 mod admission;
 mod aof_rewrite;
 mod async_load;
+mod audit;
 mod broken_outbox;
 mod budget;
 mod calls;

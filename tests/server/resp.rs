@@ -149,9 +149,9 @@ fn status_and_audit_are_maps() {
     let body =
         "$2\r\nok\r\n:1\r\n$6\r\ngrants\r\n:1\r\n$7\r\nwinners\r\n:1\r\n$6\r\nsupply\r\n:9\r\n\
                 $9\r\navailable\r\n:8\r\n$4\r\nheld\r\n:0\r\n$4\r\nsold\r\n:1\r\n\
-                $11\r\ndifferences\r\n*0\r\n";
-    assert_eq!(two.raw("SECKILL.AUDIT k"), format!("*16\r\n{body}"));
-    assert_eq!(three.raw("SECKILL.AUDIT k"), format!("%8\r\n{body}"));
+                $11\r\ndifferences\r\n*0\r\n$7\r\nversion\r\n*2\r\n:3\r\n:3\r\n";
+    assert_eq!(two.raw("SECKILL.AUDIT k"), format!("*18\r\n{body}"));
+    assert_eq!(three.raw("SECKILL.AUDIT k"), format!("%9\r\n{body}"));
 
     let json = two.raw("SECKILL.STATUS k JSON");
     assert!(

@@ -1,10 +1,9 @@
-//! The sums of the users with more than one grant, the deadlines of what is held, and whether these
-//! are what the grants say.
+//! The sums of the users with more than one grant, and the deadlines of what is held.
 
 use core::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use super::{Block, Holding, Ledger};
+use super::{Block, Holding};
 use crate::memory::tree_bytes;
 use crate::model::outcome::State;
 
@@ -50,6 +49,11 @@ impl Holds {
     pub fn due(&self, t: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
         let due = self.latest_first.range(Reverse((t, u32::MAX))..);
         due.rev().map(|Reverse(hold)| *hold)
+    }
+
+    /// Whether this one is there.
+    pub(super) fn has(&self, deadline: u64, seq: u32) -> bool {
+        self.latest_first.contains(&Reverse((deadline, seq)))
     }
 
     /// How many there are.
@@ -164,6 +168,12 @@ impl Accounts {
         &self.blocks[block][within]
     }
 
+    /// The account of this number, if it has been opened.
+    pub(super) fn find(&self, number: u32) -> Option<&Account> {
+        let (block, within) = position(number);
+        self.blocks.get(block)?.get(within)
+    }
+
     /// Changes an account that has been opened.
     pub(super) fn change(&mut self, number: u32, change: impl FnOnce(&mut Account)) {
         let (block, within) = position(number);
@@ -208,68 +218,5 @@ impl Accounts {
     pub(super) fn shed(&mut self) -> bool {
         self.blocks.truncate(self.blocks.len().saturating_sub(1));
         !self.blocks.is_empty()
-    }
-}
-
-/// What a recount of all grants found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recount {
-    pub grants: u64,
-    pub users: u64,
-    pub winners: u64,
-    /// Live grants.
-    pub live: u64,
-    pub requests: u64,
-    /// Held grants.
-    pub holds: u64,
-    pub held: u64,
-    pub sold: u64,
-    /// Held grants that are offers.
-    pub offered: u64,
-    /// Users whose sums are not those of their grants, and grants that their user doesn't lead to.
-    pub holdings_wrong: u64,
-}
-
-impl Ledger {
-    /// Counts everything anew from the grants, finding each by its user and request id as a
-    /// buyer's command would.
-    pub fn recount(&self) -> Recount {
-        let mut count = Recount::default();
-        let mut holdings: HashMap<u32, Account> = HashMap::new();
-        for grant in (self.base() + 1..=self.len()).filter_map(|seq| self.grant(seq)) {
-            count.grants += 1;
-            count.live += u64::from(grant.state.is_live());
-            count.offered += u64::from(grant.is_offer());
-            match grant.state {
-                State::Held => {
-                    count.held = count.held.saturating_add(grant.qty);
-                    count.holds += 1;
-                }
-                State::Sold => count.sold = count.sold.saturating_add(grant.qty),
-                _ => {}
-            }
-            if let Some(req) = grant.req {
-                let found = self.by_req(grant.user, req.id) == Some(grant.seq);
-                count.requests += u64::from(found);
-            }
-            match self.find(grant.user).entry.value() {
-                Some(entry) if entry.marked => {
-                    let seq = grant.seq as u32;
-                    let account = holdings.entry(entry.number).or_default();
-                    account.add(seq, grant.qty, grant.state, grant.held_until);
-                }
-                Some(entry) if u64::from(entry.number) == grant.seq => {
-                    count.users += 1;
-                    count.winners += u64::from(grant.state.is_live());
-                }
-                _ => count.holdings_wrong += 1,
-            }
-        }
-        count.users += holdings.len() as u64;
-        for (number, holding) in holdings {
-            count.winners += u64::from(!holding.live().is_empty());
-            count.holdings_wrong += u64::from(holding != *self.accounts.get(number));
-        }
-        count
     }
 }

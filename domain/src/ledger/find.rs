@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::accounts::Account;
 use super::record::{self, Record};
+use super::recount::Counted;
 use super::{Grant, Ledger, NewGrant};
 use crate::index::{Entry, Vacant, Value};
 use crate::model::outcome::State;
@@ -253,6 +254,7 @@ impl Ledger {
             }
             let number = self.accounts.open(account);
             self.users.replace(found.hash, entry, Value { number, marked: true });
+            self.tell_of_account(entry.number, number);
             number
         };
         self.accounts.change(number, |account| {
@@ -263,6 +265,7 @@ impl Ledger {
     /// Moves a grant to another state. `held_until` is its deadline from now on, if it is held.
     pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) {
         let Some(before) = self.grant(seq) else { return };
+        let counted = self.recounting.is_some().then(|| before.counted());
         let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
         let found = self.find(before.user);
         let number = seq as u32;
@@ -287,7 +290,35 @@ impl Ledger {
         if let Some(bytes) = self.records.get_mut(number) {
             record::set_state(bytes, state, held_until);
         }
+        if let Some(before) = counted {
+            self.tell_of_move(before, found.entry.value().filter(|entry| entry.marked));
+        }
         self.winners += u64::from(has_live && !had_live);
         self.winners -= u64::from(had_live && !has_live);
+    }
+}
+
+/// What a recount under way is told.
+impl Ledger {
+    /// The user whose only grant was `first` has got an account.
+    fn tell_of_account(&mut self, first: u32, account: u32) {
+        let Some(first) = self.recounting.as_ref().and_then(|_| self.grant(first.into())) else {
+            return;
+        };
+        let first = first.counted();
+        if let Some(counting) = self.recounting.as_mut().filter(|it| it.has(first.seq)) {
+            counting.has_account(account, first);
+        }
+    }
+
+    /// A grant that was `before` has moved. `account` is that of its user, who has others.
+    #[cold]
+    fn tell_of_move(&mut self, before: Counted, account: Option<Value>) {
+        let Some(after) = self.grant(before.seq.into()).map(|grant| grant.counted()) else {
+            return;
+        };
+        if let Some(counting) = self.recounting.as_mut().filter(|it| it.has(before.seq)) {
+            counting.moved(account.map(|account| account.number), before, after);
+        }
     }
 }

@@ -9,6 +9,7 @@
 mod accounts;
 mod find;
 pub mod record;
+mod recount;
 mod tests;
 
 use crate::index::{BulkLoad, Index};
@@ -18,6 +19,7 @@ use accounts::{Account, Accounts, Holds};
 use record::{Asked, Record, Records, ReqTag};
 
 pub use find::{Holding, Lookup, Places};
+pub use recount::{Recount, Recounting};
 
 /// Key of the index's hash: drawn for each sale that is made or loaded, never replicated or stored.
 pub type HashKey = [u64; 2];
@@ -111,6 +113,8 @@ pub struct Ledger {
     winners: u64,
     /// Users who are not in the index yet, while a sale is loaded.
     bulk_load: Option<Box<BulkLoad>>,
+    /// A recount under way, which is told of what changes.
+    recounting: Option<Box<Recounting>>,
 }
 
 impl Ledger {
@@ -132,6 +136,7 @@ impl Ledger {
             epochs: Vec::new(),
             winners: 0,
             bulk_load: None,
+            recounting: None,
         }
     }
 
@@ -304,6 +309,7 @@ impl Ledger {
             + self.holds.heap_bytes()
             + self.users.heap_bytes()
             + self.reqs.heap_bytes()
+            + self.recounting.as_ref().map_or(0, |counting| counting.heap_bytes())
     }
 
     /// Blocks of heap in use: what freeing costs.

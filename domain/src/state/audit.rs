@@ -1,8 +1,9 @@
 //! Recounting a sale from its grants.
 
+use crate::ledger::{Recount, Recounting};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::INTEGER_MAX;
-use crate::waitlist::Waitlist;
+use crate::waitlist::{self, Waitlist};
 use crate::Sale;
 
 /// A number that is not what the grants say.
@@ -33,37 +34,144 @@ pub struct Audit {
     pub sold: u64,
     /// Empty when every stored number is what was counted.
     pub differences: Vec<Difference>,
+    /// The version of the sale when the audit began and when it ended.
+    pub version: [u64; 2],
+}
+
+/// An audit in steps between which the sale may change. It goes over the waiting list, then over
+/// the rounds that are kept, the oldest first. Each is judged at the moment when all of it is
+/// counted, by what is stored then, so that a change in between is no difference.
+#[derive(Clone, Debug)]
+pub struct AuditWalk {
+    /// Names the walk within the sale.
+    token: u64,
+    /// The sale that it began with.
+    sale: u64,
+    /// Its version then.
+    version: u64,
+    /// What the list came to, once it is counted.
+    list: Option<Vec<Row>>,
+    /// The last older round that was counted.
+    round: Option<u64>,
+    older: OlderRows,
+    /// Memory to give back.
+    counted: Vec<Recounting>,
+}
+
+/// A name, the number that the sale has, and what was counted.
+type Row = (&'static str, u64, u64);
+/// The same of the sums over all older rounds.
+type OlderRows = [Row; 5];
+
+const OLDER: OlderRows = [
+    ("older_held", 0, 0),
+    ("older_sold", 0, 0),
+    ("older_supply", 0, 0),
+    ("older_holdings_wrong", 0, 0),
+    ("older_packets", 0, 0),
+];
+
+impl AuditWalk {
+    /// Whether this is the sale that it began with.
+    pub fn is_of(&self, sale: &Sale) -> bool {
+        self.sale == sale.id
+    }
+
+    /// Gives some memory back, once it is over. False when none is left.
+    pub fn shed(&mut self) -> bool {
+        let Some(counted) = self.counted.last_mut() else { return false };
+        if !counted.shed() {
+            self.counted.pop();
+        }
+        true
+    }
+}
+
+/// The waiting list: its numbers, and what its entries come to.
+fn list_rows(list: &Waitlist, count: waitlist::Recount) -> Vec<Row> {
+    vec![
+        ("waiting", list.len(), count.waiting),
+        ("waiting_units", list.units(), count.units.min(INTEGER_MAX)),
+        ("waiters_wrong", 0, count.wrong),
+    ]
+}
+
+/// Adds a round that is over, of which `begun` packets were made.
+fn add_older(rows: &mut OlderRows, balances: &Balances, count: &Recount, begun: Option<u64>) {
+    let packets = balances.packets.unwrap_or(0);
+    let pairs = [
+        (balances.held, count.held),
+        (balances.sold, count.sold),
+        (balances.supply, balances.available + balances.held + balances.sold),
+        (0, count.holdings_wrong),
+        (packets, begun.unwrap_or(0).saturating_sub(count.live)),
+    ];
+    for (row, (stored, counted)) in rows.iter_mut().zip(pairs) {
+        row.1 = row.1.saturating_add(stored);
+        row.2 = row.2.saturating_add(counted);
+    }
 }
 
 impl Sale {
-    /// Recounts the older rounds that are kept: the sums over all of them.
-    fn audit_older(&self) -> [(&'static str, u64, u64); 5] {
-        let mut fields =
-            ["older_held", "older_sold", "older_supply", "older_holdings_wrong", "older_packets"]
-                .map(|field| (field, 0u64, 0u64));
+    /// Recounts everything from the grants and compares. Visits every grant once.
+    pub fn audit(&self) -> Audit {
+        let list = self.waitlist().map(|list| list_rows(list, list.recount()));
+        let mut older = OLDER;
         for old in self.older() {
-            let (balances, count) = (&old.balances, old.ledger.recount());
-            let sum = balances.available + balances.held + balances.sold;
-            let packets = balances.packets.unwrap_or(0);
-            let begun = self.packets_begun().unwrap_or(0);
-            let pairs = [
-                (balances.held, count.held),
-                (balances.sold, count.sold),
-                (balances.supply, sum),
-                (0, count.holdings_wrong),
-                (packets, begun.saturating_sub(count.live)),
-            ];
-            for (field, (stored, counted)) in fields.iter_mut().zip(pairs) {
-                field.1 = field.1.saturating_add(stored);
-                field.2 = field.2.saturating_add(counted);
-            }
+            add_older(&mut older, &old.balances, &old.ledger.recount(), self.packets_begun());
         }
-        fields
+        self.judge(self.balances.version, list.unwrap_or_default(), older, &self.ledger.recount())
+    }
+
+    /// Begins an audit in steps. `token` differs from those of all other walks of this process.
+    pub fn begin_audit(&self, token: u64) -> AuditWalk {
+        AuditWalk {
+            token,
+            sale: self.id,
+            version: self.balances.version,
+            list: None,
+            round: None,
+            older: OLDER,
+            counted: Vec::new(),
+        }
+    }
+
+    /// Goes on with an audit, over at most `most` grants, users or entries. Answers at its end.
+    pub fn audit_some(&mut self, walk: &mut AuditWalk, most: u64) -> Option<Audit> {
+        let Some(list_rows) = &walk.list else {
+            walk.list = self.recount_list(walk.token, most);
+            return None;
+        };
+        let begun = self.packets_begun();
+        if let Some(old) = self.rounds_mut().and_then(|rounds| rounds.first_behind(walk.round)) {
+            let (count, counted) = old.ledger.recount_on(walk.token, most)?;
+            walk.counted.push(counted);
+            walk.round = Some(old.balances.round);
+            add_older(&mut walk.older, &old.balances, &count, begun);
+            return None;
+        }
+        let (count, counted) = self.ledger.recount_on(walk.token, most)?;
+        walk.counted.push(counted);
+        Some(self.judge(walk.version, list_rows.clone(), walk.older, &count))
+    }
+
+    /// Lets go of a walk that nobody waits for any more.
+    pub fn end_audit(&mut self, walk: &mut AuditWalk) {
+        let ledgers = self.rounds_mut().and_then(|rounds| rounds.first_behind(walk.round));
+        walk.counted.extend(ledgers.and_then(|old| old.ledger.end_recount(walk.token)));
+        walk.counted.extend(self.ledger.end_recount(walk.token));
+    }
+
+    /// What the waiting list comes to, once all of it is counted.
+    fn recount_list(&mut self, token: u64, most: u64) -> Option<Vec<Row>> {
+        let Some(list) = self.waitlist_mut() else { return Some(Vec::new()) };
+        let count = list.recount_on(token, most)?;
+        Some(list_rows(list, count))
     }
 
     /// Recounts what a part sent and received, and what it must have after that: the sum of what it
     /// has and gave, against the sum of what it got.
-    fn audit_part(&self) -> [(&'static str, u64, u64); 3] {
+    fn part_rows(&self) -> [Row; 3] {
         let Balances { supply, deficit, .. } = self.balances;
         let Escrow { put_in, sent, received, .. } = self.escrow.unwrap_or_default();
         let counted = self.pairs.sums();
@@ -76,29 +184,9 @@ impl Sale {
         [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
     }
 
-    /// Recounts the waiting list from its entries, finding each as a buyer's command would.
-    fn audit_list(&self, list: &Waitlist, offered: u64) -> [(&'static str, u64, u64); 4] {
-        let (mut waiting, mut units, mut wrong) = (0, 0u64, 0);
-        for waiter in list.iter_from(0) {
-            waiting += 1;
-            units = units.saturating_add(waiter.qty);
-            let found = list.find(waiter.user).map(|found| found.ticket);
-            wrong += u64::from(
-                found != Some(waiter.ticket)
-                    || waiting != list.place(waiter.ticket, None).ahead + 1,
-            );
-        }
-        [
-            ("waiting", list.len(), waiting),
-            ("waiting_units", list.units(), units.min(INTEGER_MAX)),
-            ("waiters_wrong", 0, wrong),
-            ("offered", list.offered, offered),
-        ]
-    }
-
-    /// Recounts everything from the grants and compares. Visits every grant once.
-    pub fn audit(&self) -> Audit {
-        let count = self.ledger.recount();
+    /// Compares the stored round with `count`, which was just made, and adds what was compared
+    /// before.
+    fn judge(&self, begun_at: u64, list: Vec<Row>, older: OlderRows, count: &Recount) -> Audit {
         let balances = &self.balances;
         // The supply is the operator's word; what the grants leave of it is available.
         let available = balances.supply.saturating_sub(count.held.saturating_add(count.sold));
@@ -115,18 +203,19 @@ impl Sale {
             ("holdings_wrong", 0, count.holdings_wrong),
             ("pieces_missing", 0, self.awaits),
         ];
+        let offered = self.waitlist().map(|list| ("offered", list.offered, count.offered));
         let packets = self.packets_begun().map(|all| all.saturating_sub(count.live));
         let packets =
             balances.packets.zip(packets).map(|(left, counted)| ("packets", left, counted));
-        let list = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
-        let waitlist = self.waitlist().map(|list| self.audit_list(list, count.offered));
+        let amounts = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
         let differences = pairs
             .into_iter()
-            .chain(waitlist.into_iter().flatten())
-            .chain(packets)
             .chain(list)
-            .chain(self.audit_older())
-            .chain(self.audit_part())
+            .chain(offered)
+            .chain(packets)
+            .chain(amounts)
+            .chain(older)
+            .chain(self.part_rows())
             .filter(|(_, stored, counted)| stored != counted)
             .map(|(field, stored, counted)| Difference { field, stored, counted })
             .collect();
@@ -138,6 +227,75 @@ impl Sale {
             held: count.held,
             sold: count.sold,
             differences,
+            version: [begun_at, balances.version],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Amount, Grab, Request, Terms};
+    use crate::testing::{at, commit, created, init};
+
+    /// A sale with grants to ten users, two to each.
+    fn sold() -> Sale {
+        let mut sale = created(&init(100, Terms { limit: 0, ..Terms::default() }), 1);
+        for number in 0..20u8 {
+            grab(&mut sale, number % 10);
+        }
+        sale
+    }
+
+    fn grab(sale: &mut Sale, user: u8) {
+        let grab = Grab { user: &[user + 1], amount: Amount::Exactly(2), req: None };
+        let decision = sale.decide(&Request::Grab(grab), &at(2));
+        commit(sale, &decision);
+    }
+
+    /// Numbers that are wrong before an audit in steps, or become wrong between two of them, are
+    /// found although the sale changes meanwhile.
+    #[test]
+    fn planted_numbers_are_found_in_steps() {
+        type Plant = (&'static str, fn(&mut Sale));
+        let plants: [Plant; 4] = [
+            ("sold", |sale| {
+                sale.balances.sold += 1;
+                sale.balances.available -= 1;
+            }),
+            ("held", |sale| sale.balances.held += 3),
+            ("supply", |sale| sale.balances.supply += 1),
+            ("grants", |sale| sale.balances.grants += 1),
+        ];
+        for (field, plant) in plants {
+            for planted_at in [0, 5, 17] {
+                let mut sale = sold();
+                let (mut walk, mut steps) = (sale.begin_audit(1), 0);
+                let audit = loop {
+                    if steps == planted_at {
+                        plant(&mut sale);
+                    }
+                    if let Some(audit) = sale.audit_some(&mut walk, 1) {
+                        break audit;
+                    }
+                    // Nothing is granted of a sale that is broken: it is only there.
+                    if steps < planted_at {
+                        grab(&mut sale, steps as u8);
+                    }
+                    steps += 1;
+                };
+                let fields: Vec<_> = audit.differences.iter().map(|it| it.field).collect();
+                assert!(fields.contains(&field), "{field} at {planted_at}: {fields:?}");
+                assert_eq!(fields, {
+                    let all = sale.audit().differences;
+                    all.iter().map(|it| it.field).collect::<Vec<_>>()
+                });
+            }
+        }
+        let mut sale = sold();
+        let mut walk = sale.begin_audit(1);
+        while sale.audit_some(&mut walk, 1).is_none() {}
+        assert!(sale.audit().differences.is_empty());
+        while walk.shed() {}
     }
 }

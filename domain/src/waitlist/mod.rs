@@ -160,6 +160,29 @@ pub struct Waitlist {
     /// Held grants that are offers.
     pub(crate) offered: u64,
     pub(crate) totals: Totals,
+    /// A recount under way, which is told of who leaves.
+    recounting: Option<Recounting>,
+}
+
+/// A recount of a list, in steps between which entries may come and go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recounting {
+    /// Names the recount, so that nobody goes on with another one's.
+    token: u64,
+    /// The last ticket that was counted.
+    ticket: u64,
+    count: Recount,
+}
+
+/// What the entries of a list come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recount {
+    /// Entries.
+    pub waiting: u64,
+    /// Units that they ask for.
+    pub units: u64,
+    /// Entries that their user doesn't lead to, or that are not at their place.
+    pub wrong: u64,
 }
 
 impl Waitlist {
@@ -172,6 +195,7 @@ impl Waitlist {
             passed: BTreeMap::new(),
             offered: 0,
             totals: Totals::default(),
+            recounting: None,
         }
     }
 
@@ -293,10 +317,51 @@ impl Waitlist {
 
     /// Takes an entry out.
     pub(crate) fn remove(&mut self, ticket: u64) {
-        let Some(hash) = self.get(ticket).map(|waiter| self.hash(waiter.user)) else { return };
+        let Some(waiter) = self.get(ticket) else { return };
+        let (hash, qty) = (self.hash(waiter.user), waiter.qty);
+        if let Some(recounting) = self.recounting.as_mut().filter(|it| ticket <= it.ticket) {
+            recounting.count.waiting -= 1;
+            recounting.count.units = recounting.count.units.saturating_sub(qty);
+        }
         self.users.remove(hash, Value { number: ticket as u32, marked: false });
         self.queue.remove(ticket);
         self.passed.remove(&ticket);
+    }
+
+    /// Recounts the list from its entries, finding each as a buyer's command would.
+    pub fn recount(&self) -> Recount {
+        let mut recounting = Recounting::default();
+        self.recount_some(&mut recounting, u64::MAX);
+        recounting.count
+    }
+
+    /// Goes on with the recount `token`, or begins it, over at most `most` entries. Answers once
+    /// all are counted.
+    pub(crate) fn recount_on(&mut self, token: u64, most: u64) -> Option<Recount> {
+        let begun = self.recounting.take().filter(|recounting| recounting.token == token);
+        let mut recounting = begun.unwrap_or(Recounting { token, ..Recounting::default() });
+        if self.recount_some(&mut recounting, most) {
+            return Some(recounting.count);
+        }
+        self.recounting = Some(recounting);
+        None
+    }
+
+    /// Counts at most `most` entries further. True when none is left.
+    fn recount_some(&self, recounting: &mut Recounting, most: u64) -> bool {
+        let Recounting { ticket, count, .. } = recounting;
+        let mut rest = self.iter_from(*ticket + 1);
+        for _ in 0..most {
+            let Some(waiter) = rest.next() else { return true };
+            *ticket = waiter.ticket;
+            count.waiting += 1;
+            count.units = count.units.saturating_add(waiter.qty);
+            let found = self.find(waiter.user).map(|found| found.ticket);
+            let is_found = found == Some(waiter.ticket);
+            let is_in_place = self.place(waiter.ticket, None).ahead + 1 == count.waiting;
+            count.wrong += u64::from(!is_found || !is_in_place);
+        }
+        rest.next().is_none()
     }
 
     /// Notes that the entry was passed so often more.

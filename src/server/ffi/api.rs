@@ -43,6 +43,7 @@ macro_rules! required {
 required! {
     RedisModule_ACLCheckCommandPermissions
     RedisModule_Alloc
+    RedisModule_BlockClient
     RedisModule_Call
     RedisModule_CallReplyProto
     RedisModule_CallReplyType
@@ -65,6 +66,7 @@ required! {
     RedisModule_FreeModuleUser
     RedisModule_FreeServerInfo
     RedisModule_FreeString
+    RedisModule_GetBlockedClientPrivateData
     RedisModule_GetCommand
     RedisModule_GetContextFlags
     RedisModule_GetContextFromIO
@@ -106,6 +108,7 @@ required! {
     RedisModule_SelectDb
     RedisModule_ServerInfoGetFieldC
     RedisModule_SetCommandInfo
+    RedisModule_SetDisconnectCallback
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
     RedisModule_StopTimer
@@ -114,6 +117,7 @@ required! {
     RedisModule_StringPtrLen
     RedisModule_SubscribeToKeyspaceEvents
     RedisModule_SubscribeToServerEvent
+    RedisModule_UnblockClient
     RedisModule_ValueLength
 }
 

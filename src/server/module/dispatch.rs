@@ -19,7 +19,8 @@ const COMMANDS_MAX: usize = 32;
 /// Arguments beside the command's name that need no heap.
 const ARGS_INLINE: usize = 8;
 
-const FAILED: &str = "ERR internal error, see the server's log";
+/// A handler failed inside.
+pub(in crate::server) const FAILED: &str = "ERR internal error, see the server's log";
 
 /// What the server answers clients that write on a replica which takes no writes of theirs.
 const READONLY: &str = "READONLY You can't write against a read only replica.";

@@ -206,6 +206,11 @@ impl<'c> Peek<'c> {
         Peek(unsafe { Key::open(ctx, Some(name), mode()) })
     }
 
+    /// The sale that is at the key now.
+    pub(crate) fn sale(&mut self) -> Result<&mut Sale, NoSale> {
+        self.0.sale()
+    }
+
     /// The value, if it is a sale.
     pub(crate) fn value(&mut self) -> Option<&mut Value> {
         self.0.value().ok()

@@ -271,7 +271,7 @@ fn audit_recounts() {
         (
             "SECKILL.AUDIT k",
             "['ok' 1 'grants' 3 'winners' 2 'supply' 10 'available' 4 'held' 0 'sold' 6 \
-             'differences' []]",
+             'differences' [] 'version' [4 4]]",
         ),
     ]);
 }

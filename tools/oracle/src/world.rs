@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::num::NonZeroU16;
 
 use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
+use seckill_domain::audit::AuditWalk;
 use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::Change;
@@ -58,6 +59,8 @@ pub struct World {
     pub sale: Sale,
     pub replica: Sale,
     pub oracle: Oracle,
+    /// Audits of both in steps, one after the other: the steps stand between those of the world.
+    audits: [AuditWalk; 2],
 }
 
 impl World {
@@ -86,7 +89,8 @@ impl World {
         same!("events on the replica", words(&plan), oracle.events());
         let entries = texts(&StoredEntry::all(&replica, &plan, KEY));
         same!("entries on the replica", entries, oracle.entries().to_vec());
-        let world = World { clock, run, sale, replica, oracle };
+        let audits = [sale.begin_audit(1), replica.begin_audit(2)];
+        let world = World { clock, run, sale, replica, oracle, audits };
         world.verify()?;
         Ok(Some(world))
     }
@@ -150,7 +154,20 @@ impl World {
             (Op::Restore, _) => self.restore(),
             _ => self.ask(op),
         };
+        let done = done.and_then(|()| self.audit_on());
         done.map_err(|wrong| format!("after {op:?}: {wrong}"))
+    }
+
+    /// Goes on with the audits. What changed between their steps is no difference.
+    fn audit_on(&mut self) -> Check {
+        for (sale, audit) in [&mut self.sale, &mut self.replica].into_iter().zip(&mut self.audits) {
+            if let Some(found) = sale.audit_some(audit, 2) {
+                same!("audit in steps", found.differences, vec![]);
+                same!("version after it", found.version[1], sale.balances().version);
+                *audit = sale.begin_audit(1 + found.version[1]);
+            }
+        }
+        Ok(())
     }
 
     fn ask(&mut self, op: &Op) -> Check {

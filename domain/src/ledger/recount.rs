@@ -1,0 +1,322 @@
+//! Counting a ledger anew from its grants, in steps. Between two steps grants may be added and may
+//! change: a grant that was counted before is then counted again as it is now. So the count is at
+//! each moment that of all grants up to a seq, and exact when that seq is the last.
+
+use super::accounts::{Account, ACCOUNTS_PER_BLOCK};
+use super::{Grant, Ledger};
+use crate::model::outcome::State;
+
+/// What a recount of all grants found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recount {
+    /// Grants, whatever came of them.
+    pub grants: u64,
+    /// Users with a grant.
+    pub users: u64,
+    /// Users with a live grant.
+    pub winners: u64,
+    /// Live grants.
+    pub live: u64,
+    /// Grants that their request id leads to.
+    pub requests: u64,
+    /// Held grants.
+    pub holds: u64,
+    /// Units in held grants.
+    pub held: u64,
+    /// Units in sold grants.
+    pub sold: u64,
+    /// Held grants that are offers.
+    pub offered: u64,
+    /// Users whose sums are not those of their grants, and grants that their user doesn't lead to
+    /// or whose account has them otherwise.
+    pub holdings_wrong: u64,
+}
+
+/// A recount under way.
+#[derive(Clone, Debug, Default)]
+pub struct Recounting {
+    /// Names the recount, so that nobody goes on with another one's.
+    token: u64,
+    /// The last grant that was counted.
+    seq: u64,
+    count: Recount,
+    /// The sums of the users with several grants, as counted.
+    sums: Sums,
+    /// How many of them were compared with those of the ledger.
+    compared: u32,
+}
+
+/// What the counted grants of a user come to. Which of them are live or held is looked at grant by
+/// grant, so how many there are is all that is left to compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    live_units: u64,
+    newest: u32,
+    live: u32,
+    holds: u32,
+}
+
+/// Sums by the number of their account, in blocks that are there where one was counted.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    blocks: Vec<Vec<Sum>>,
+}
+
+impl Sum {
+    fn of(account: &Account) -> Sum {
+        Sum {
+            live_units: account.holding().live_units,
+            newest: account.newest(),
+            live: account.live().len() as u32,
+            holds: account.holds().len() as u32,
+        }
+    }
+
+    fn add(&mut self, grant: Counted) {
+        self.newest = self.newest.max(grant.seq);
+        self.holds += u32::from(grant.state == State::Held);
+        if grant.state.is_live() {
+            self.live += 1;
+            self.live_units = self.live_units.saturating_add(grant.qty);
+        }
+    }
+
+    fn remove(&mut self, grant: Counted) {
+        self.holds -= u32::from(grant.state == State::Held);
+        if grant.state.is_live() {
+            self.live -= 1;
+            self.live_units = self.live_units.saturating_sub(grant.qty);
+        }
+    }
+}
+
+impl Sums {
+    /// The sum of this account, which is there from now on.
+    fn at(&mut self, number: u32) -> &mut Sum {
+        let (block, within) = position(number);
+        if self.blocks.len() <= block {
+            self.blocks.resize_with(block + 1, Vec::new);
+        }
+        let block = &mut self.blocks[block];
+        if block.is_empty() {
+            block.resize(ACCOUNTS_PER_BLOCK, Sum::default());
+        }
+        &mut block[within]
+    }
+
+    /// The sum of this account, if a grant of it was counted.
+    fn get(&self, number: u32) -> Option<&Sum> {
+        let (block, within) = position(number);
+        self.blocks.get(block)?.get(within).filter(|sum| sum.newest > 0)
+    }
+
+    /// All numbers are below this one.
+    fn end(&self) -> u32 {
+        (self.blocks.len() * ACCOUNTS_PER_BLOCK) as u32
+    }
+}
+
+/// The block of a number, and which one in it it is.
+fn position(number: u32) -> (usize, usize) {
+    (number as usize / ACCOUNTS_PER_BLOCK, number as usize % ACCOUNTS_PER_BLOCK)
+}
+
+/// A grant as far as it is counted.
+#[derive(Clone, Copy)]
+pub(super) struct Counted {
+    pub seq: u32,
+    pub qty: u64,
+    pub state: State,
+    pub deadline: u64,
+    pub is_offer: bool,
+}
+
+impl Counted {
+    /// Whether the account of its user has it as it stands.
+    fn is_in(&self, account: &Account) -> bool {
+        account.live().contains(&self.seq) == self.state.is_live()
+            && account.holds().has(self.deadline, self.seq) == (self.state == State::Held)
+    }
+}
+
+impl Recount {
+    fn add(&mut self, grant: Counted) {
+        self.live += u64::from(grant.state.is_live());
+        self.offered += u64::from(grant.is_offer);
+        match grant.state {
+            State::Held => {
+                self.held = self.held.saturating_add(grant.qty);
+                self.holds += 1;
+            }
+            State::Sold => self.sold = self.sold.saturating_add(grant.qty),
+            _ => {}
+        }
+    }
+
+    fn remove(&mut self, grant: Counted) {
+        self.live -= u64::from(grant.state.is_live());
+        self.offered -= u64::from(grant.is_offer);
+        match grant.state {
+            State::Held => {
+                self.held = self.held.saturating_sub(grant.qty);
+                self.holds -= 1;
+            }
+            State::Sold => self.sold = self.sold.saturating_sub(grant.qty),
+            _ => {}
+        }
+    }
+}
+
+impl Recounting {
+    pub(crate) fn new(token: u64) -> Recounting {
+        Recounting { token, ..Recounting::default() }
+    }
+
+    /// Whether it is the recount of this name.
+    pub(crate) fn is_of(&self, token: u64) -> bool {
+        self.token == token
+    }
+
+    /// Whether this grant was counted.
+    pub(super) fn has(&self, seq: u32) -> bool {
+        u64::from(seq) <= self.seq
+    }
+
+    fn change_sum(&mut self, account: u32, change: impl FnOnce(&mut Sum)) {
+        let sum = self.sums.at(account);
+        let before = *sum;
+        change(sum);
+        self.count.users += u64::from(before.newest == 0);
+        self.count.winners += u64::from(sum.live > 0);
+        self.count.winners -= u64::from(before.live > 0);
+    }
+
+    /// A grant that was counted has moved. `account` is that of its user, who has others.
+    #[cold]
+    pub(super) fn moved(&mut self, account: Option<u32>, from: Counted, to: Counted) {
+        self.count.remove(from);
+        self.count.add(to);
+        match account {
+            Some(number) => self.change_sum(number, |sum| {
+                sum.remove(from);
+                sum.add(to);
+            }),
+            None => {
+                self.count.winners += u64::from(to.state.is_live());
+                self.count.winners -= u64::from(from.state.is_live());
+            }
+        }
+    }
+
+    /// The user of a grant that was counted as their only one has got this account.
+    #[cold]
+    pub(super) fn has_account(&mut self, number: u32, first: Counted) {
+        self.count.users -= 1;
+        self.count.winners -= u64::from(first.state.is_live());
+        self.change_sum(number, |sum| sum.add(first));
+    }
+
+    /// Gives a block of memory back. False when none is left.
+    pub(crate) fn shed(&mut self) -> bool {
+        self.sums.blocks.pop().is_some()
+    }
+
+    /// Bytes of heap in use.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let sums: usize = self.sums.blocks.iter().map(Vec::capacity).sum();
+        let blocks = self.sums.blocks.capacity() * size_of::<Vec<Sum>>();
+        sums * size_of::<Sum>() + blocks + size_of::<Recounting>()
+    }
+}
+
+impl Ledger {
+    /// Counts everything anew from the grants, finding each by its user and request id as a
+    /// buyer's command would.
+    pub fn recount(&self) -> Recount {
+        let mut counting = Recounting::default();
+        while self.recount_some(&mut counting, u64::MAX).is_none() {}
+        counting.count
+    }
+
+    /// Goes on with the recount `token`, or begins it, over at most `most` grants and accounts.
+    /// Answers what was counted, and what is to be given back, once all of it is.
+    pub(crate) fn recount_on(&mut self, token: u64, most: u64) -> Option<(Recount, Recounting)> {
+        let counting = self.recounting.take().filter(|counting| counting.is_of(token));
+        let mut counting = counting.unwrap_or_else(|| Box::new(Recounting::new(token)));
+        let count = self.recount_some(&mut counting, most);
+        match count {
+            Some(count) => Some((count, *counting)),
+            None => {
+                self.recounting = Some(counting);
+                None
+            }
+        }
+    }
+
+    /// Lets go of the recount `token`.
+    pub(crate) fn end_recount(&mut self, token: u64) -> Option<Recounting> {
+        match &self.recounting {
+            Some(counting) if counting.is_of(token) => self.recounting.take().map(|it| *it),
+            _ => None,
+        }
+    }
+
+    /// Counts at most `most` grants and accounts further. Answers once all are counted.
+    fn recount_some(&self, counting: &mut Recounting, most: u64) -> Option<Recount> {
+        let mut left = most;
+        counting.seq = counting.seq.max(self.base());
+        while counting.seq < self.len() && left > 0 {
+            counting.seq += 1;
+            left -= 1;
+            if let Some(grant) = self.grant(counting.seq) {
+                self.count_in(counting, &grant);
+            }
+        }
+        // Only those are compared that a grant led to.
+        while counting.compared < counting.sums.end() && left > 0 {
+            if let Some(sum) = counting.sums.get(counting.compared) {
+                let stored = self.accounts.find(counting.compared).map(Sum::of);
+                counting.count.holdings_wrong += u64::from(stored.as_ref() != Some(sum));
+            }
+            counting.compared += 1;
+            left -= 1;
+        }
+        let is_done = counting.seq >= self.len() && counting.compared >= counting.sums.end();
+        is_done.then_some(counting.count)
+    }
+
+    fn count_in(&self, counting: &mut Recounting, grant: &Grant<'_>) {
+        let counted = grant.counted();
+        counting.count.grants += 1;
+        counting.count.add(counted);
+        if let Some(req) = grant.req {
+            let found = self.by_req(grant.user, req.id) == Some(grant.seq);
+            counting.count.requests += u64::from(found);
+        }
+        match self.find(grant.user).entry.value() {
+            Some(entry) if entry.marked => {
+                let account = self.accounts.find(entry.number);
+                let is_wrong = account.is_none_or(|account| !counted.is_in(account));
+                counting.count.holdings_wrong += u64::from(is_wrong);
+                counting.change_sum(entry.number, |sum| sum.add(counted));
+            }
+            Some(entry) if u64::from(entry.number) == grant.seq => {
+                counting.count.users += 1;
+                counting.count.winners += u64::from(grant.state.is_live());
+            }
+            _ => counting.count.holdings_wrong += 1,
+        }
+    }
+}
+
+impl Grant<'_> {
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            seq: self.seq as u32,
+            qty: self.qty,
+            state: self.state,
+            deadline: self.held_until,
+            is_offer: self.is_offer(),
+        }
+    }
+}

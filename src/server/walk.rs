@@ -1,0 +1,238 @@
+//! Long reads of one sale, in short steps between which the server serves other clients.
+//!
+//! The caller is blocked. A timer of this module goes on with all such reads by turns, and
+//! unblocks each caller with its answer. The sale may change between two steps, move to another
+//! key, or be gone: a step looks at what is at the key by then.
+
+use std::collections::VecDeque;
+use std::os::raw::{c_int, c_void};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use redis_module::raw::{self, RedisModuleBlockedClient, RedisModuleCtx, RedisModuleString};
+
+use super::call::{Call, Reply};
+use super::ffi::api::{guarded, OwnString};
+use super::ffi::ctx::{Ctx, Locked, ServerLock};
+use super::ffi::log;
+use super::module::dispatch::FAILED;
+use super::value::key::{NoSale, Peek};
+use seckill_domain::Sale;
+
+/// How long the server is kept at a time.
+const STEP: Duration = Duration::from_millis(2);
+
+/// How long it serves others before the next step.
+const PAUSE_MS: i64 = 1;
+
+/// A read in steps.
+pub trait Walk: Send {
+    /// Goes on for well below a millisecond over what is at the key. Answers at its end.
+    fn step(&mut self, sale: Result<&mut Sale, NoSale>) -> Option<Answer>;
+    /// Lets go of the sale, if it is still there: nobody waits for the answer any more.
+    fn abandon(&mut self, sale: Option<&mut Sale>);
+    /// Gives some memory back, once the walk is over. False when none is left.
+    fn shed(&mut self) -> bool;
+}
+
+/// Writes the reply.
+pub type Answer = Box<dyn Fn(Reply<'_>) + Send>;
+
+/// A client that waits for an answer. One that is dropped without one is told that it failed.
+struct Blocked(*mut RedisModuleBlockedClient);
+
+// SAFETY: the handle may be used on any thread; this module uses it with the server's lock.
+unsafe impl Send for Blocked {}
+
+impl Blocked {
+    /// Lets the client go on, with this answer.
+    fn answer(self, answer: Answer) {
+        let answer = Box::into_raw(Box::new(answer));
+        // SAFETY: the client is blocked by this module and is unblocked once: `self` ends here.
+        // `free_answer` frees the answer, which the server hands to it after the reply.
+        unsafe { api!(RedisModule_UnblockClient)(self.0, answer.cast()) };
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: as above; there is no answer.
+        unsafe { api!(RedisModule_UnblockClient)(self.0, ptr::null_mut()) };
+    }
+}
+
+struct Job {
+    db: c_int,
+    key: Box<[u8]>,
+    walk: Box<dyn Walk>,
+    /// None once it is answered.
+    client: Option<Blocked>,
+    /// Whether the walk has looked at its sale.
+    is_begun: bool,
+    /// Whether the client has gone.
+    is_gone: bool,
+}
+
+/// The reads under way.
+#[derive(Default)]
+struct Walks {
+    jobs: VecDeque<Job>,
+    is_armed: bool,
+}
+
+static WALKS: Locked<Walks> = Locked::new(Walks { jobs: VecDeque::new(), is_armed: false });
+
+impl Walks {
+    /// Whether a walk is under way over the sale at this key: a second one would take its place.
+    fn is_over(&self, db: c_int, key: &[u8]) -> bool {
+        let is_there = |job: &Job| job.db == db && *job.key == *key;
+        self.jobs.iter().any(|job| job.is_begun && job.client.is_some() && is_there(job))
+    }
+
+    /// Takes the next one to go on with.
+    fn take(&mut self) -> Option<Job> {
+        let may_go_on = |job: &Job| job.is_begun || !self.is_over(job.db, &job.key);
+        let place = self.jobs.iter().position(may_go_on)?;
+        self.jobs.remove(place)
+    }
+
+    /// Has the timer fire while there is anything to do.
+    fn arm(&mut self) {
+        if self.is_armed || self.jobs.is_empty() {
+            return;
+        }
+        self.is_armed = true;
+        // SAFETY: the context is kept for good and the callback needs no data.
+        unsafe {
+            api!(RedisModule_CreateTimer)(log::context(), PAUSE_MS, Some(tick), ptr::null_mut())
+        };
+    }
+}
+
+/// Does what `walk` says over the sale that the call's argument `arg` names, and replies. A client
+/// that can be blocked is, unless it is done at once.
+pub(super) fn start(call: &mut Call<'_>, ctx: Ctx<'_>, arg: usize, mut walk: Box<dyn Walk>) {
+    let (lock, db) = (ctx.lock(), ctx.db());
+    let key: Box<[u8]> = call.args().get(arg).copied().unwrap_or_default().into();
+    let may_wait = may_block(ctx);
+    let begins = !may_wait || !WALKS.with(lock, |walks| walks.is_over(db, &key));
+    let started = Instant::now();
+    let is_time_left = || begins && (!may_wait || started.elapsed() < STEP);
+    while is_time_left() {
+        let answer = walk.step(call.view(arg).0.sale());
+        if let Some(answer) = answer {
+            return answer(call.reply());
+        }
+    }
+    // SAFETY: the client may be blocked, and the callbacks are static functions.
+    let client = unsafe {
+        let block = api!(RedisModule_BlockClient);
+        let client = block(ctx.raw(), Some(reply), None, Some(free_answer), 0);
+        api!(RedisModule_SetDisconnectCallback)(client, Some(disconnected));
+        Blocked(client)
+    };
+    let job = Job { db, key, walk, client: Some(client), is_begun: begins, is_gone: false };
+    WALKS.with(lock, |walks| {
+        walks.jobs.push_back(job);
+        walks.arm();
+    });
+}
+
+/// Whether the caller is a client that can wait: no transaction, no script, no other module, and
+/// neither a primary's link nor a log.
+fn may_block(ctx: Ctx<'_>) -> bool {
+    let never = raw::REDISMODULE_CTX_FLAGS_MULTI
+        | raw::REDISMODULE_CTX_FLAGS_LUA
+        | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING
+        | raw::REDISMODULE_CTX_FLAGS_REPLICATED
+        | raw::REDISMODULE_CTX_FLAGS_LOADING;
+    ctx.flags() & never == 0
+}
+
+unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
+    // SAFETY: the context is alive during the callback; the server runs timers under its lock.
+    let ctx = unsafe { Ctx::new(ctx) };
+    WALKS.with(ctx.lock(), |walks| walks.is_armed = false);
+    // A walk that fails is dropped, and its client is told. The others go on.
+    guarded((), || go_on(ctx));
+    WALKS.with(ctx.lock(), Walks::arm);
+}
+
+/// Goes on by turns until a step's time is over.
+fn go_on(ctx: Ctx<'_>) {
+    let started = Instant::now();
+    while started.elapsed() < STEP {
+        let Some(mut job) = WALKS.with(ctx.lock(), Walks::take) else { return };
+        if job.go_on(ctx) {
+            WALKS.with(ctx.lock(), |walks| walks.jobs.push_back(job));
+        }
+    }
+}
+
+impl Job {
+    /// Takes one step. False when nothing is left to do.
+    fn go_on(&mut self, ctx: Ctx<'_>) -> bool {
+        if self.client.is_none() {
+            return self.walk.shed();
+        }
+        self.is_begun = true;
+        let name = OwnString::new(&self.key);
+        if !ctx.select_db(self.db) {
+            return false;
+        }
+        // SAFETY: the name lives until the end, and nobody else borrows the value.
+        let mut peek = unsafe { Peek::at(ctx, name.raw()) };
+        if self.is_gone {
+            self.walk.abandon(peek.sale().ok());
+            self.client = None;
+        } else if let Some(answer) = self.walk.step(peek.sale()) {
+            if let Some(client) = self.client.take() {
+                client.answer(answer);
+            }
+        }
+        true
+    }
+}
+
+/// Replies to a client that is blocked no more.
+unsafe extern "C" fn reply(
+    ctx: *mut RedisModuleCtx,
+    _argv: *mut *mut RedisModuleString,
+    _argc: c_int,
+) -> c_int {
+    guarded((), || {
+        // SAFETY: the context is alive during the callback, which the server makes under its lock.
+        let reply = unsafe { Reply::new(Ctx::new(ctx)) };
+        // SAFETY: what the server has is what `Blocked::answer` gave it, and it is freed afterwards.
+        let answer =
+            unsafe { api!(RedisModule_GetBlockedClientPrivateData)(ctx).cast::<Answer>().as_ref() };
+        match answer {
+            Some(answer) => answer(reply),
+            None => reply.error(FAILED),
+        }
+    });
+    raw::REDISMODULE_OK as c_int
+}
+
+unsafe extern "C" fn free_answer(_ctx: *mut RedisModuleCtx, answer: *mut c_void) {
+    // SAFETY: as above; the server hands each answer here once and never a null one.
+    guarded((), || drop(unsafe { Box::from_raw(answer.cast::<Answer>()) }));
+}
+
+/// A client that was blocked has gone: its walk ends with the next step.
+unsafe extern "C" fn disconnected(
+    _ctx: *mut RedisModuleCtx,
+    client: *mut RedisModuleBlockedClient,
+) {
+    guarded((), || {
+        // SAFETY: the server makes this call under its lock.
+        let lock = unsafe { ServerLock::held() };
+        WALKS.with(lock, |walks| {
+            let is_theirs = |job: &&mut Job| job.client.as_ref().is_some_and(|it| it.0 == client);
+            if let Some(job) = walks.jobs.iter_mut().find(is_theirs) {
+                job.is_gone = true;
+            }
+        });
+    });
+}
