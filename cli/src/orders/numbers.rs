@@ -65,8 +65,12 @@ const OF_STREAM: &[Shown<Numbers>] = &[
     ("up", Gauge, "1: Redis and the database answer.", |numbers| {
         Some(flag(numbers.is_well.load(Ordering::Relaxed)))
     }),
-    ("transactions", Counter, "Batches.", |numbers| read(&numbers.transactions)),
-    ("failures", Counter, "How often a server was lost.", |numbers| read(&numbers.failures)),
+    ("transactions", Counter, "Batches of entries written to the database.", |numbers| {
+        read(&numbers.transactions)
+    }),
+    ("failures", Counter, "Times Redis or the database was lost.", |numbers| {
+        read(&numbers.failures)
+    }),
     ("repairs", Counter, "Commands that repaired Redis.", |numbers| read(&numbers.repaired)),
     ("last_batch_timestamp_seconds", Gauge, "When the last batch was acknowledged.", |numbers| {
         read(&numbers.last)
