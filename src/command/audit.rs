@@ -20,9 +20,9 @@ pub const SPEC: Spec = Spec {
     reply: "A map (a flat array in RESP2): `ok` 1 or 0, `grants`, `winners`, `supply`, \
         `available`, `held`, `sold` as counted, `differences`, an array of `[field, stored, \
         counted]` that is empty when all is well, and `version`, the sale's when the audit began \
-        and when it ended. It goes over the sale in steps of a few milliseconds, between which others \
-        are served and the sale may change: that is no difference. In a transaction or a script it \
-        is one step.",
+        and when it ended. It goes over the sale in steps of a few milliseconds, between which \
+        others are served and the sale may change: that is no difference. In a transaction or a \
+        script it is one step.",
     errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::BEING_CHANGED],
     example: "SECKILL.AUDIT drop",
     ..vocabulary::reader(run)
