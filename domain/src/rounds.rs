@@ -5,6 +5,7 @@
 //! have won. The round before the stored one is kept, an older one while it has held grants; then
 //! its memory is given back in small steps.
 
+mod held;
 mod tests;
 
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ use crate::model::balances::Balances;
 use crate::model::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
+
+pub(crate) use held::{Held, Hold};
 
 /// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,8 +123,10 @@ impl OldRound {
 pub struct Rounds {
     /// Units that a round begins with, before anything is carried.
     pub base_supply: u64,
-    /// Rounds that are over and kept, the oldest first.
-    pub older: VecDeque<OldRound>,
+    /// Rounds that are over and kept, the oldest first. Boxed: one in the middle leaves.
+    pub older: VecDeque<Box<OldRound>>,
+    /// The held grants of all rounds, the stored one included.
+    pub(crate) held: Held,
     /// Totals of the last rounds that are over, the oldest first.
     pub totals: VecDeque<Total>,
     /// Ledgers that nobody needs: given back in small steps.
@@ -131,14 +136,14 @@ pub struct Rounds {
 impl Rounds {
     /// The oldest round behind this one that is over and kept; the oldest of all behind none.
     pub(crate) fn first_behind(&mut self, round: Option<u64>) -> Option<&mut OldRound> {
-        let is_done = |old: &OldRound| round.is_some_and(|round| old.balances.round <= round);
+        let is_done = |old: &Box<OldRound>| round.is_some_and(|round| old.balances.round <= round);
         let place = self.older.partition_point(is_done);
-        self.older.get_mut(place)
+        self.older.get_mut(place).map(|old| &mut **old)
     }
 
     /// Puts the round aside that is over.
     pub fn put_aside(&mut self, old: OldRound) {
-        self.older.push_back(old);
+        self.older.push_back(Box::new(old));
     }
 
     /// Notes the total of the newest round that is over.
@@ -161,21 +166,17 @@ impl Rounds {
         }
     }
 
-    /// Lets go of rounds before the previous one that have no held grant.
-    pub fn prune(&mut self) {
-        let previous = self.older.len().saturating_sub(1);
-        let is_needed = |place: usize, old: &OldRound| place >= previous || old.balances.held > 0;
-        if self.older.iter().enumerate().all(|(place, old)| is_needed(place, old)) {
-            return;
+    /// Lets go of the round at this place if it is one before the previous and has no held grant.
+    pub fn prune(&mut self, place: usize) {
+        let is_over = |old: &OldRound| old.balances.held == 0;
+        if place + 1 < self.older.len() && self.older.get(place).is_some_and(|old| is_over(old)) {
+            self.dropping.extend(self.older.remove(place).map(|old| old.ledger));
         }
-        let all = core::mem::take(&mut self.older);
-        for (place, old) in all.into_iter().enumerate() {
-            if is_needed(place, &old) {
-                self.older.push_back(old);
-            } else {
-                self.dropping.push(old.ledger);
-            }
-        }
+    }
+
+    /// The place of the round before the previous one, if it is kept.
+    pub fn before_previous(&self) -> Option<usize> {
+        self.older.len().checked_sub(2)
     }
 
     /// Frees a little of the memory of rounds that are no longer kept. False when none is left.
@@ -196,17 +197,18 @@ impl Rounds {
 
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
-        let kept = self.older.iter().map(|old| old.ledger.heap_bytes());
+        let kept = self.older.iter().map(|old| size_of::<OldRound>() + old.ledger.heap_bytes());
         let dropping = self.dropping.iter().map(Ledger::heap_bytes);
         kept.chain(dropping).sum::<usize>()
-            + self.older.capacity() * size_of::<OldRound>()
+            + self.held.heap_bytes()
+            + self.older.capacity() * size_of::<Box<OldRound>>()
             + self.totals.capacity() * size_of::<Total>()
             + self.dropping.capacity() * size_of::<Ledger>()
     }
 
     /// Blocks of heap in use: what freeing costs.
     pub fn heap_blocks(&self) -> usize {
-        let kept = self.older.iter().map(|old| old.ledger.heap_blocks());
+        let kept = self.older.iter().map(|old| 1 + old.ledger.heap_blocks());
         let dropping = self.dropping.iter().map(Ledger::heap_blocks);
         kept.chain(dropping).sum::<usize>() + 3
     }

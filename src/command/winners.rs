@@ -128,14 +128,12 @@ fn write(sale: &Sale, page: &Page, out: Reply<'_>) {
     let (first, newest) = range.unwrap_or((1, 0));
     let mut cursor = page.cursor.max(first - 1);
     let mut grants = Vec::new();
-    for _ in 0..page.count {
-        match sale.next_seq(cursor).filter(|seq| *seq <= newest) {
-            Some(seq) => cursor = seq,
-            None => break,
-        }
-        grants.extend(sale.grant(cursor).filter(|grant| page.filter.lets(grant.state)));
+    let mut seqs = sale.grants_after(cursor).take_while(|(seq, _)| *seq <= newest);
+    for (seq, grant) in seqs.by_ref().take(page.count as usize) {
+        cursor = seq;
+        grants.extend(grant.filter(|grant| page.filter.lets(grant.state)));
     }
-    let is_done = sale.next_seq(cursor).is_none_or(|seq| seq > newest);
+    let is_done = seqs.next().is_none();
     out.array(2);
     out.number(if is_done { 0 } else { cursor });
     out.array(grants.len());

@@ -15,9 +15,10 @@ mod tests;
 use crate::index::{BulkLoad, Index};
 use crate::memory::Reader;
 use crate::model::outcome::{GrantView, State};
-use accounts::{Account, Accounts, Holds};
+use accounts::{Account, Accounts};
 use record::{Asked, Record, Records, ReqTag};
 
+pub use accounts::Holds;
 pub use find::{Holding, Lookup, Places};
 pub use recount::{Recount, Recounting};
 

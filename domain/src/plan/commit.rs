@@ -60,6 +60,7 @@ impl Sale {
                 count(&mut self.tallies.granted);
                 if self.extras.is_some() {
                     self.amounts_mut().and_then(Amounts::take_first);
+                    self.enter_holds(self.ledger.len());
                 }
             }
             Effect::Import(import) => self.import(import, new_grant),
@@ -88,7 +89,7 @@ impl Sale {
             Effect::Reclaim { seq } => self.retake(*seq),
             Effect::Extend { seq, ms } => {
                 let deadline = self.balances.t + ms;
-                self.ledger_of(*seq).set_state(*seq, State::Held, deadline);
+                self.set_state(*seq, State::Held, deadline);
             }
             Effect::Reimport { seq } => {
                 self.end_offer(*seq);
@@ -181,13 +182,33 @@ impl Sale {
     fn update_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = plan.more.iter().flat_map(|more| &more.older);
-        touched.for_each(|(place, balances)| rounds.set_balances(*place, *balances));
-        rounds.prune();
+        touched.clone().for_each(|(place, balances)| rounds.set_balances(*place, *balances));
+        // From the last on: those before it stay where they are.
+        touched.rev().for_each(|(place, _)| rounds.prune(*place));
+        rounds.before_previous().into_iter().for_each(|place| rounds.prune(place));
         rounds.shed();
     }
 
+    /// Moves a grant to another state in the round that it is of, held until this moment if it is.
+    fn set_state(&mut self, seq: u64, state: State, held_until: u64) {
+        if self.extras.is_none() {
+            return self.ledger.set_state(seq, state, held_until);
+        }
+        let hold_at = |sale: &Sale| {
+            let grant = sale.stored_grant(seq).filter(|_| sale.rounds().is_some());
+            grant.filter(|it| it.state == State::Held).map(|grant| sale.hold_of(&grant))
+        };
+        if let Some(hold) = hold_at(self) {
+            self.follow_hold(&hold, false);
+        }
+        self.ledger_of(seq).set_state(seq, state, held_until);
+        if let Some(hold) = hold_at(self) {
+            self.follow_hold(&hold, true);
+        }
+    }
+
     fn retake(&mut self, seq: u64) {
-        self.ledger_of(seq).set_state(seq, State::Sold, 0);
+        self.set_state(seq, State::Sold, 0);
         let qty = self.qty_of(seq);
         if let Some(amounts) = self.amounts_mut() {
             amounts.remove(qty);
@@ -215,7 +236,7 @@ impl Sale {
         if self.extras.is_some() {
             self.end_offer(seq);
         }
-        self.ledger_of(seq).set_state(seq, to, 0);
+        self.set_state(seq, to, 0);
         if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
             self.return_amount(seq);
         }

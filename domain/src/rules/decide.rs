@@ -322,12 +322,16 @@ impl Sale {
         t: u64,
     ) {
         let most = most as usize;
-        let ledgers = self.older().map(|old| &old.ledger).filter(|its| its.holds().are_due(t));
-        let older =
-            ledgers.map(|ledger| ledger.due_of(&ledger.find_at(user, found.hash()), t, most + 1));
-        let mut own = self.ledger.due_of(found, t, most + 1);
-        older.for_each(|its| own.extend(its));
-        own.sort_unstable();
+        let mut own = match self.rounds() {
+            None => self.ledger.due_of(found, t, most + 1),
+            Some(rounds) => {
+                let is_theirs = |(_, seq): &(u64, u32)| {
+                    self.stored_grant((*seq).into()).is_some_and(|grant| grant.user == user)
+                };
+                let due = rounds.held.due_of(found.hash(), t);
+                due.filter(is_theirs).take(most + 1).collect()
+            }
+        };
         due.own_left = own.len() > most;
         own.truncate(most);
         due.own_to = own.last().copied().unwrap_or_default();

@@ -15,8 +15,7 @@ impl Sale {
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
         let t = self.time(now);
         let most = if self.awaits == 0 { most } else { 0 };
-        let older = self.older().flat_map(|old| old.ledger.holds().due(t));
-        let holds = older.chain(self.ledger.holds().due(t)).take(most);
+        let holds = self.holds().due(t).take(most);
         let mut due = self.none_due();
         due.seqs = holds.map(|(_, seq)| seq.into()).collect();
         match self.waiters() {

@@ -1,10 +1,10 @@
 //! A sale across its rounds: the stored one and those that are over but still kept.
 
-use crate::ledger::{Grant, Holding, Ledger, Lookup};
+use crate::ledger::{Grant, Holding, Holds, Ledger, Lookup};
 use crate::model::balances::Balances;
 use crate::model::outcome::State;
 use crate::request::Now;
-use crate::rounds::{OldRound, Rounds, Total};
+use crate::rounds::{Hold, OldRound, Rounds, Total};
 use crate::Sale;
 
 /// A round as a judge sees it: its grants and its numbers.
@@ -25,7 +25,12 @@ impl Sale {
 
     /// Older rounds that are kept, the newest first.
     pub(crate) fn older(&self) -> impl Iterator<Item = &OldRound> {
-        self.rounds().into_iter().flat_map(|rounds| rounds.older.iter().rev())
+        self.rounds().into_iter().flat_map(|rounds| rounds.older.iter().rev().map(|old| &**old))
+    }
+
+    /// The held grants of all rounds.
+    pub(crate) fn holds(&self) -> &Holds {
+        self.rounds().map_or(self.ledger.holds(), |rounds| rounds.held.all())
     }
 
     /// The place among the older rounds of the one that has `seq`; `None` for the stored round.
@@ -67,8 +72,16 @@ impl Sale {
 
     /// The user's grants that are kept, newest first.
     pub fn grants_of<'s>(&'s self, user: &'s [u8]) -> impl Iterator<Item = Grant<'s>> {
-        let older = self.older().flat_map(move |old| old.ledger.grants_of(user));
-        self.ledger.grants_of(user).chain(older).filter(|grant| self.is_kept(grant))
+        let previous = self.older().next();
+        let in_previous = previous.into_iter().flat_map(move |old| old.ledger.grants_of(user));
+        // Of all before that, the held ones alone.
+        let most = previous.map_or(0, |old| old.ledger.base() as u32);
+        let held = self
+            .rounds()
+            .into_iter()
+            .flat_map(move |rounds| rounds.held.seqs_of(self.ledger.hash_of(0, user), most));
+        let held = held.filter_map(|seq| self.stored_grant(seq)).filter(move |it| it.user == user);
+        self.ledger.grants_of(user).chain(in_previous).chain(held)
     }
 
     /// Seq of the kept grant that `user` got with `req`.
@@ -84,8 +97,13 @@ impl Sale {
 
     /// The same in the rounds that are over. `found` is what the stored one has.
     pub(crate) fn older_by_req(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
-        let mut older = self.older().filter_map(|old| old.ledger.seq_of(user, req, found));
-        older.find(|seq| self.grant(*seq).is_some())
+        let previous = self.older().next()?;
+        let held = || {
+            let mut seqs = self.rounds()?.held.seqs_of(found.hash(), previous.ledger.base() as u32);
+            let is_it = |grant: Grant<'_>| grant.user == user && grant.req_id() == Some(req);
+            seqs.find(|seq| self.stored_grant(*seq).is_some_and(is_it))
+        };
+        previous.ledger.seq_of(user, req, found).or_else(held)
     }
 
     /// What a user has in the stored round.
@@ -95,12 +113,21 @@ impl Sale {
 
     /// The smallest seq above `seq` of a round that is kept; `None` when there is none.
     pub fn next_seq(&self, seq: u64) -> Option<u64> {
-        let ledgers = self.older().map(|old| &old.ledger).chain([&self.ledger]);
-        let next = |ledger: &Ledger| {
-            let next = seq.saturating_add(1).max(ledger.base() + 1);
-            (next <= ledger.len()).then_some(next)
-        };
-        ledgers.filter_map(next).min()
+        self.grants_after(seq).next().map(|(next, _)| next)
+    }
+
+    /// The seqs above `seq` of rounds that are kept, in order, each with its grant if that is kept.
+    pub fn grants_after(&self, seq: u64) -> impl Iterator<Item = (u64, Option<Grant<'_>>)> {
+        let older = self.rounds().map(|rounds| {
+            let first = rounds.older.partition_point(|old| old.ledger.len() <= seq);
+            rounds.older.range(first..).map(|old| &old.ledger)
+        });
+        let ledgers = older.into_iter().flatten().chain([&self.ledger]);
+        ledgers.flat_map(move |ledger| {
+            let first = seq.max(ledger.base()).saturating_add(1);
+            let kept = |seq| ledger.grant(seq).filter(|grant| self.is_kept(grant));
+            (first..=ledger.len()).map(move |seq| (seq, kept(seq)))
+        })
     }
 
     /// First and last seq of the stored or the previous round; an empty round has none.
@@ -122,8 +149,7 @@ impl Sale {
 
     /// The earliest deadline of any held grant, Unix ms.
     pub fn next_deadline(&self) -> Option<u64> {
-        let older = self.older().filter_map(|old| old.ledger.holds().next_deadline());
-        older.chain(self.ledger.holds().next_deadline()).min()
+        self.holds().next_deadline()
     }
 
     /// When the next round opens, Unix ms; `None` when the series is over or there are no rounds.
@@ -137,10 +163,9 @@ impl Sale {
     /// Held grants of all rounds.
     #[inline]
     pub fn holds_len(&self) -> u64 {
-        let stored = self.ledger.holds().len() as u64;
         match self.is_plain() {
-            true => stored,
-            false => stored + self.older().map(|old| old.ledger.holds().len() as u64).sum::<u64>(),
+            true => self.ledger.holds().len() as u64,
+            false => self.holds().len() as u64,
         }
     }
 
@@ -148,6 +173,34 @@ impl Sale {
     /// it at once. False when there is none left to free.
     pub fn shed(&mut self) -> bool {
         self.rounds_mut().is_some_and(Rounds::shed)
+    }
+
+    /// Follows a grant of a sale with rounds whose hold begins, ends or moves.
+    pub(crate) fn follow_hold(&mut self, hold: &Hold, is_held: bool) {
+        if let Some(rounds) = self.rounds_mut() {
+            match is_held {
+                true => rounds.held.insert(hold),
+                false => rounds.held.remove(hold),
+            }
+        }
+    }
+
+    /// What a held grant is found by.
+    pub(crate) fn hold_of(&self, grant: &Grant<'_>) -> Hold {
+        let user = self.ledger.hash_of(0, grant.user);
+        let req = grant.req_id().map(|req| self.ledger.hash_of(user, req));
+        Hold { seq: grant.seq as u32, deadline: grant.held_until, user, req }
+    }
+
+    /// Enters the held grants of the stored round from `first` on.
+    pub(crate) fn enter_holds(&mut self, first: u64) {
+        if self.rounds().is_none() {
+            return;
+        }
+        let grants = (first..=self.ledger.len()).filter_map(|seq| self.ledger.grant(seq));
+        let held = grants.filter(|grant| grant.state == State::Held);
+        let holds: Vec<Hold> = held.map(|grant| self.hold_of(&grant)).collect();
+        holds.iter().for_each(|hold| self.follow_hold(hold, true));
     }
 
     /// Puts the stored round aside and starts the next with this empty ledger. The numbers follow.

@@ -565,3 +565,100 @@ fn a_late_payment_is_no_more_work_in_a_larger_sale() {
     println!("{small:?} and {large:?}");
     assert!(large < 4 * small, "{small:?} of 2,000 and {large:?} of 20,000");
 }
+
+const PERIOD: u64 = 100;
+
+/// A sale of which so many rounds are kept, each for the one hold that is open in it: `u` has all
+/// of the second half, others those before.
+fn keeping(rounds: u64) -> Sale {
+    let every = Every { period: PERIOD, offset: START, lasts: PERIOD, carry: false };
+    let hold_ms = 30 * 24 * 3600 * 1000;
+    let rules = Rules { limit: 0, hold_ms, every: Some(every), ..Rules::default() };
+    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
+    for round in 0..rounds {
+        let user = if 2 * round < rounds { round.to_be_bytes().to_vec() } else { b"u".to_vec() };
+        let req = round.to_be_bytes();
+        let grab = Grab { user: &user, amount: Amount::Exactly(1), req: Some(&req) };
+        made(&mut sale, &Request::Grab(grab), START + PERIOD * round);
+    }
+    assert_eq!((sale.holds_len(), sale.balances().round), (rounds, rounds - 1));
+    sale
+}
+
+/// Rounds that begin first are made, too.
+fn made(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
+    loop {
+        let decision = sale.decide(request, &Now { clock_ms, run: RUN });
+        commit(sale, &decision);
+        if decision.outcome != Outcome::NextRound {
+            return decision.outcome;
+        }
+    }
+}
+
+/// What is asked of a sale is no more work when very many of its rounds are kept. The shortest of
+/// many times is compared.
+#[test]
+fn rounds_that_are_kept_are_not_walked() {
+    let shortest = |sale: &Sale, work: &dyn Fn(&mut Sale)| {
+        let times = (0..9).map(|_| {
+            let mut sale = sale.clone();
+            let began = Instant::now();
+            (0..200).for_each(|_| work(&mut sale));
+            began.elapsed()
+        });
+        times.min().unwrap()
+    };
+    let grab = |sale: &mut Sale| {
+        let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"new") };
+        let t = sale.balances().t;
+        made(sale, &Request::Grab(grab), t);
+    };
+    let asks = |sale: &mut Sale| {
+        let now = Now { clock_ms: sale.balances().t, run: RUN };
+        assert_eq!(sale.grants_of(b"u").take(4).count(), 4);
+        assert!(sale.by_req(b"u", b"never").is_none() && sale.status(&now).next_deadline > 0);
+    };
+    let settle = |sale: &mut Sale| {
+        let (t, which) = (sale.balances().t, Which::Seq(3));
+        let deed = Deed::Extend { ms: 30 * 24 * 3600 * 1000 };
+        made(sale, &Request::Settle(Settle { user: b"u", which, deed }), t);
+    };
+    let winners = |sale: &mut Sale| {
+        assert_eq!(sale.grants_after(0).take(10).filter(|(_, it)| it.is_some()).count(), 10);
+    };
+    let (few, many) = (keeping(10), keeping(10_000));
+    for (what, most, work) in [
+        ("GRAB", 4, &grab as &dyn Fn(&mut Sale)),
+        ("USER and STATUS", 4, &asks),
+        ("EXTEND", 4, &settle),
+        ("WINNERS", 4, &winners),
+    ] {
+        let (few, many) = (shortest(&few, work), shortest(&many, work));
+        println!("{what}: {few:?} with 10 rounds, {many:?} with 10,000");
+        assert!(many < most * few, "{what}: {few:?} with 10 rounds, {many:?} with 10,000");
+    }
+}
+
+/// A round is let go of when its last hold ends, wherever it is among those that are kept; a user's
+/// grants and request ids of rounds before the previous one are known while they are held.
+#[test]
+fn a_round_goes_with_its_last_hold() {
+    let mut sale = keeping(6);
+    let bytes = sale.memory_bytes();
+    let t = sale.balances().t;
+    let seqs = |sale: &Sale| sale.grants_of(b"u").map(|grant| grant.seq).collect::<Vec<_>>();
+    assert_eq!(seqs(&sale), [6, 5, 4]);
+    let settle = |seq, deed| Request::Settle(Settle { user: b"u", which: Which::Seq(seq), deed });
+    assert_eq!(sale.by_req(b"u", &3u64.to_be_bytes()), Some(4));
+    let confirms = Deed::Confirm { reclaim: false };
+    assert!(matches!(made(&mut sale, &settle(4, confirms), t), Outcome::Stands(_)));
+    assert_eq!((seqs(&sale), sale.by_req(b"u", &3u64.to_be_bytes())), (vec![6, 5], None));
+    assert_eq!(made(&mut sale, &settle(4, confirms), t), Outcome::NoGrant);
+    let kept: Vec<u64> = sale.grants_after(0).map(|(seq, _)| seq).collect();
+    assert_eq!((kept, sale.holds_len()), (vec![1, 2, 3, 5, 6], 5));
+    while sale.shed() {}
+    assert!(sale.memory_bytes() < bytes);
+    assert_eq!(sale.audit().differences, []);
+    rebuild::check(&sale).unwrap();
+}

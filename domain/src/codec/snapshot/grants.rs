@@ -203,9 +203,10 @@ impl Sale {
         if let Some(list) = self.waitlist_mut() {
             list.offered += grants.grants.iter().filter(|grant| grant.is_offer()).count() as u64;
         }
-        let ledger = &mut self.ledger;
+        let (first, ledger) = (self.ledger.len() + 1, &mut self.ledger);
         if !ledger.is_bulk_loading() {
-            return grants.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));
+            grants.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));
+            return self.enter_holds(first);
         }
         // All users are said to be different: none of them is looked up.
         for grant in &grants.grants {

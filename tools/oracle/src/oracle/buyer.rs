@@ -1,7 +1,5 @@
 //! The buyer's commands and the clock.
 
-use std::cmp::Reverse;
-
 use super::{
     Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_FORGOTTEN, FENCES_KEPT,
     FENCE_MS, INTEGER_MAX, LAPSES_MAX, LEFT,
@@ -363,10 +361,9 @@ impl Oracle {
         false
     }
 
-    /// The sweeper: due holds expire, those of older rounds before, the earliest first.
+    /// The sweeper: due holds expire, the earliest first, whatever round they are of.
     pub(super) fn sweep(&mut self, most: usize, now: Moment) -> String {
-        let mut due = self.due(self.time(now), |_| true);
-        due.sort_by_key(|row| (row.round == self.round, Reverse(row.round)));
+        let due = self.due(self.time(now), |_| true);
         let due: Vec<u64> = due.into_iter().take(most).map(|row| row.seq).collect();
         due.into_iter().for_each(|seq| self.expire(seq, now));
         if self.somebody_waits() {
