@@ -136,8 +136,8 @@ pub struct Rounds {
 impl Rounds {
     /// The oldest round behind this one that is over and kept; the oldest of all behind none.
     pub(crate) fn first_behind(&mut self, round: Option<u64>) -> Option<&mut OldRound> {
-        let is_done = |old: &Box<OldRound>| round.is_some_and(|round| old.balances.round <= round);
-        let place = self.older.partition_point(is_done);
+        let is_done = |its: u64| round.is_some_and(|round| its <= round);
+        let place = self.older.partition_point(|old| is_done(old.balances.round));
         self.older.get_mut(place).map(|old| &mut **old)
     }
 
