@@ -1,5 +1,7 @@
 //! Changing a sale: what was planned is done. Nothing here is refused or judged.
 
+use core::slice;
+
 use crate::admission::List;
 use crate::codec::effect::{state_at, Effect, Granting, Importing, UsersChange};
 use crate::codec::snapshot::Piece;
@@ -18,6 +20,7 @@ impl Sale {
     /// here, and nowhere else does a sale change.
     pub fn commit(&mut self, plan: &Plan<'_>) {
         debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
+        let mut restocked = plan.more.as_ref().map_or(&[][..], |more| &more.restocked).iter();
         for change in &plan.changes {
             // Planning has looked at both; the other numbers follow at once.
             debug_assert_eq!(
@@ -27,7 +30,7 @@ impl Sale {
             );
             self.balances.t += change.elapsed_ms;
             self.balances.epoch = change.epoch.unwrap_or(self.balances.epoch);
-            self.make(&change.effect, plan);
+            self.make(&change.effect, plan.new_grant.as_ref(), &mut restocked);
         }
         self.balances = plan.balances;
         if let Some(escrow) = plan.more.as_ref().and_then(|more| more.escrow) {
@@ -50,10 +53,15 @@ impl Sale {
         );
     }
 
-    /// Makes an effect of this plan.
+    /// Makes an effect. `new_grant`: where its grant belongs, if that is known; `restocked`: what
+    /// is available after each restock to come.
     #[inline]
-    fn make(&mut self, effect: &Effect<'_>, plan: &Plan<'_>) {
-        let new_grant = plan.new_grant.as_ref();
+    fn make(
+        &mut self,
+        effect: &Effect<'_>,
+        new_grant: Option<&Places>,
+        restocked: &mut slice::Iter<'_, u64>,
+    ) {
         match effect {
             Effect::Grant(grant) => {
                 self.record(grant, self.balances.t, new_grant);
@@ -66,8 +74,7 @@ impl Sale {
             Effect::Import(import) => self.import(import, new_grant),
             Effect::Restock { req, delta, applied } => {
                 let (delta, applied) = (*delta, *applied);
-                // Its repeat is answered so: after the whole step.
-                let available = plan.balances.available;
+                let available = restocked.next().copied().unwrap_or_default();
                 self.restocks.push(Restocked { req: (*req).into(), delta, applied, available });
                 if let Some(rounds) = self.rounds_mut() {
                     rounds.base_supply = rounds.base_supply.saturating_add_signed(applied);

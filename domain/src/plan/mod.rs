@@ -65,6 +65,8 @@ pub(crate) struct More {
     pub(crate) moved: BTreeMap<u64, State>,
     /// Numbers of older rounds that were touched, by their place.
     pub(crate) older: BTreeMap<usize, Balances>,
+    /// What is available after each restock and the offers of its step: its repeat is answered so.
+    pub(crate) restocked: Vec<u64>,
     /// What becomes of the waiting list.
     pub(crate) list: ListPlan,
     /// What a part was given and has moved after it, where that changes.

@@ -41,7 +41,10 @@ impl<'s> Planner<'s> {
                 if self.sale.escrow.is_some() {
                     self.escrow_mut()?.restock(*applied)?;
                 }
-                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))
+                self.happen(EventKind::Restock, None, |it| it.restock(*delta, *applied))?;
+                let available = self.balances.available;
+                self.more_mut().restocked.push(available);
+                Ok(())
             }
             Effect::Pause => self.happen(EventKind::Pause, None, |_| Ok(())),
             Effect::Resume => self.happen(EventKind::Resume, None, |_| Ok(())),
@@ -68,7 +71,11 @@ impl<'s> Planner<'s> {
             Effect::Wait(_) => self.wait(),
             Effect::Leave { ticket } => self.leave(*ticket, EventKind::Leave),
             Effect::Drop { ticket, .. } => self.leave(*ticket, EventKind::Dropped),
-            Effect::Offer { ticket, hold_ms, .. } => self.offer(*ticket, *hold_ms),
+            Effect::Offer { ticket, hold_ms, .. } => {
+                self.offer(*ticket, *hold_ms)?;
+                self.note_offer_after_restock();
+                Ok(())
+            }
             // These emit nothing, and no number moves.
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
             Effect::Pass { .. } => Ok(()),
@@ -101,6 +108,19 @@ impl<'s> Planner<'s> {
         let is_emitted_here = self.sale.waitlist().is_some() && self.sale.is_whole();
         if before != after && is_emitted_here {
             self.emit(EventKind::into_stock(after), None, None);
+        }
+    }
+
+    /// An offer of a restock's own step: nothing but offers and drops came in between. It is told
+    /// from the changes alone, however many of them one command carries.
+    fn note_offer_after_restock(&mut self) {
+        let of_list = [EventKind::Offer, EventKind::Dropped];
+        let before = self.events.iter().rev().find(|event| !of_list.contains(&event.kind));
+        if before.is_some_and(|event| event.kind == EventKind::Restock) {
+            let available = self.balances.available;
+            if let Some(last) = self.more_mut().restocked.last_mut() {
+                *last = available;
+            }
         }
     }
 
