@@ -81,7 +81,7 @@ impl<'a> Args<'a> {
     /// A number that `row` takes.
     pub fn number(&mut self, row: &'static Arg) -> Parsed<u64> {
         let number = integer(self.bytes()?).filter(|number| row.accepts(*number));
-        number.ok_or(Error::Text(row.error()))
+        number.ok_or_else(|| refused(row))
     }
 
     /// One more number of a list of those that `row` takes, if the next argument looks like a
@@ -104,13 +104,13 @@ impl<'a> Args<'a> {
         };
         let size = integer(digits).filter(|size| row.accepts(*size));
         let size = size.and_then(|size| i64::try_from(size).ok());
-        size.map(|size| size * sign).ok_or(Error::Text(row.error()))
+        size.map(|size| size * sign).ok_or_else(|| refused(row))
     }
 
     /// As many bytes as `row` takes.
     pub fn id(&mut self, row: &'static Arg) -> Parsed<&'a [u8]> {
         let id = self.bytes()?;
-        row.accepts(id.len() as u64).then_some(id).ok_or(Error::Text(row.error()))
+        row.accepts(id.len() as u64).then_some(id).ok_or_else(|| refused(row))
     }
 
     /// A user id.
@@ -162,6 +162,12 @@ impl<'a> Args<'a> {
             false => Err(Error::Stray(self.position() + 1)),
         }
     }
+}
+
+/// The error of a value that the row does not take.
+#[cold]
+fn refused(row: &'static Arg) -> Error {
+    Error::Text(row.error())
 }
 
 /// Plain decimal: no sign, no space, no leading zero, at most 2^53-1.
