@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use crate::ledger::Holds;
 use crate::memory::tree_bytes;
 
-/// Bytes of one node of a tree of users' deadlines, and of one of hashes: eleven entries and a head.
+/// Bytes of one node of a tree of users' deadlines, and of one of hashes: eleven entries and a
+/// head.
 const NODE_BYTES: [usize; 2] = [320, 192];
 
 /// A held grant, and what it is found by.
