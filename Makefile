@@ -26,7 +26,7 @@ SHOP ?=
 	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
-	shop-test dist dist-test dist-again upgrade-test
+	shop-test dist dist-test dist-again upgrade-test site site-test site-deps
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -274,3 +274,18 @@ docs: ## Write commands.md, commands.json and reference.md from the module's tab
 	@if command -v dot >/dev/null; then \
 		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \
 		else echo "docs/*.svg are left as they are: drawing them takes graphviz (dot)"; fi
+
+# Built in a copy: site/ has nothing but its own few files. SECKILL_REPOSITORY is where links to other
+# files lead, SECKILL_BASE the folder of the web server that the site lies in.
+SITE := $(CURDIR)/target/site
+site-deps:
+	@mkdir -p $(SITE)
+	@cp -r site/. $(SITE)
+	@cd $(SITE) && npm install --silent --no-fund --no-audit --no-package-lock
+
+site: site-deps ## Make the site of docs/ in both languages: target/site/dist (Node 20 or newer)
+	cd $(SITE) && SECKILL_ROOT=$(CURDIR) npm run --silent build
+
+site-test: site ## Read the site in Chromium: links, search, tabs, dark, phone
+	@.ci/deps browser
+	cd $(SITE) && node --test test.js

@@ -1,0 +1,3 @@
+import { collect } from './pages.js'
+
+collect(process.env.SECKILL_ROOT, 'pages')
