@@ -172,17 +172,15 @@ pub const REFUSALS: [(&CStr, &str); 11] = [
 ];
 
 impl Outcome {
-    /// The same where so many units are available after the whole step, what is offered in it
-    /// included.
+    /// Tells how many units are available after the whole step, what is offered in it included.
     #[inline]
-    pub(crate) fn with_available(mut self, left: u64) -> Outcome {
+    pub(crate) fn set_available(&mut self, left: u64) {
         if let Outcome::Granted { available, .. }
         | Outcome::Restocked { available, .. }
-        | Outcome::Moved { available, .. } = &mut self
+        | Outcome::Moved { available, .. } = self
         {
             *available = left;
         }
-        self
     }
 
     /// Which of [`REFUSALS`] it is, if it is one.

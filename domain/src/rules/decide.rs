@@ -165,7 +165,7 @@ impl Sale {
     #[inline]
     pub(super) fn planned<'a>(
         &self,
-        outcome: Outcome,
+        mut outcome: Outcome,
         mut changes: Changes<'a>,
         places: Option<&Places>,
         now: &Now,
@@ -182,9 +182,9 @@ impl Sale {
         });
         match planned {
             Ok(()) => {
-                let plan = planner.finish(changes, places, Some(now.run));
-                let outcome = outcome.with_available(plan.balances.available);
-                Decision { outcome, plan: Some(plan) }
+                outcome.set_available(planner.balances.available);
+                let plan = Some(planner.finish(changes, places, Some(now.run)));
+                Decision { outcome, plan }
             }
             // Some number would leave its bounds.
             Err(_) => Decision::misuse(Misuse::Exhausted),

@@ -61,16 +61,9 @@ impl Sale {
             Some(outcome) => Err(outcome),
             None => self.judge_grab(grab, &user, manner, &mut due, &mut behind, t),
         };
-        let qty = match (judged, manner) {
-            (Ok(qty), _) => qty,
-            (Err(Outcome::Misuse(misuse)), _) => return Decision::misuse(misuse),
-            (
-                Err(outcome @ (Outcome::SoldOut { .. } | Outcome::Short { .. })),
-                Manner::OrWait { until },
-            ) if self.takes_waiters() => {
-                return self.decide_join(grab, until, &due, outcome, now);
-            }
-            (Err(outcome), _) => return self.change_after(&due, outcome, [], None, now),
+        let qty = match judged {
+            Ok(qty) => qty,
+            Err(outcome) => return self.decide_refusal(grab, manner, &due, outcome, now),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
@@ -102,6 +95,27 @@ impl Sale {
                 changes.extend(effects.chain(after).map(Change::untimed));
                 self.planned(outcome, changes, Some(&places), now)
             }
+        }
+    }
+
+    /// What becomes of a GRAB that gets nothing: with WAIT who comes too late joins the list.
+    #[inline]
+    fn decide_refusal<'a>(
+        &self,
+        grab: &Grab<'a>,
+        manner: Manner,
+        due: &DueHolds<'_, 'a>,
+        outcome: Outcome,
+        now: &Now,
+    ) -> Decision<'a> {
+        match (outcome, manner) {
+            (Outcome::Misuse(_), _) => Decision::refuse(outcome),
+            (Outcome::SoldOut { .. } | Outcome::Short { .. }, Manner::OrWait { until })
+                if self.takes_waiters() =>
+            {
+                self.decide_join(grab, until, due, outcome, now)
+            }
+            _ => self.change_after(due, outcome, [], None, now),
         }
     }
 

@@ -55,6 +55,17 @@ pub struct Sale {
     pub(crate) arrived: bool,
 }
 
+/// The two hexadecimal digits of each byte: every entry of the outbox shows eight of them.
+static HEX_PAIRS: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let (mut pairs, mut byte) = ([[0; 2]; 256], 0);
+    while byte < 256 {
+        pairs[byte] = [DIGITS[byte >> 4], DIGITS[byte & 0xf]];
+        byte += 1;
+    }
+    pairs
+};
+
 /// The bits of the part of an epoch that is drawn.
 const DRAWN_BITS: u32 = 32;
 
@@ -81,10 +92,11 @@ impl Sale {
 
     /// The sale's id as it is shown: sixteen hexadecimal digits.
     pub fn id_text(&self) -> [u8; 16] {
-        ::core::array::from_fn(|place| {
-            let digit = self.id >> (60 - 4 * place) & 0xf;
-            b"0123456789abcdef"[digit as usize]
-        })
+        let mut text = [0; 16];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.id.to_be_bytes()) {
+            pair.copy_from_slice(&HEX_PAIRS[usize::from(byte)]);
+        }
+        text
     }
 
     /// The numbers of the sale.
