@@ -27,6 +27,7 @@ mod skip;
 pub mod stream;
 pub mod valgrind;
 pub mod wait;
+pub mod watch;
 
 pub use client::Conn;
 pub use reply::Reply;

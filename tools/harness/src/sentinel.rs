@@ -1,8 +1,11 @@
 //! Sentinels that watch a primary: processes of their own in temporary folders, which end and go
 //! together with the value.
 
+use std::collections::HashMap;
 use std::fs;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::launch::launch;
 use super::process::{command_as, last_lines_of, Process};
@@ -10,6 +13,10 @@ use super::program::server_program;
 
 /// Lines of a log that a failure shows.
 const LOG_LINES: usize = 8;
+
+/// Sentinels tell each other of themselves every 2 s.
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// One Sentinel.
 pub struct Sentinel {
@@ -72,8 +79,78 @@ impl Sentinel {
         named.map(|(_, port)| port).map_err(|e| format!("A Sentinel says: {e}"))
     }
 
+    /// What it knows of the primary, field by field.
+    ///
+    /// # Errors
+    /// A sentence when it does not answer.
+    pub fn knows(&self) -> Result<HashMap<String, String>, String> {
+        let mut asked = redis::cmd("SENTINEL");
+        asked.arg("MASTER").arg("mymaster");
+        asked.query(&mut self.connect()?).map_err(|e| format!("A Sentinel says: {e}"))
+    }
+
     /// Ends the process at once, as `kill -9` does.
     pub fn kill(&self) {
         self.process.kill();
+    }
+}
+
+/// Three Sentinels, two of which declare a primary down.
+pub struct Trio(pub Vec<Sentinel>);
+
+impl Trio {
+    /// Starts them, with these further lines of their configuration. Returns when each of
+    /// them knows the others and so many replicas.
+    ///
+    /// # Errors
+    /// A sentence when one does not start, or they do not find each other.
+    pub fn start(primary: u16, replicas: usize, lines: &[&str]) -> Result<Trio, String> {
+        let all: Result<Vec<Sentinel>, String> =
+            (0..3).map(|_| Sentinel::start(primary, 2, lines)).collect();
+        let trio = Trio(all?);
+        let deadline = Instant::now() + DEADLINE;
+        while !trio.is_settled(primary, replicas) {
+            if Instant::now() > deadline {
+                return Err("The Sentinels do not find each other.".into());
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        Ok(trio)
+    }
+
+    /// Whether all name this port, reach it, and know so many replicas of it.
+    pub fn is_settled(&self, primary: u16, replicas: usize) -> bool {
+        let expected = [
+            ("port", primary.to_string()),
+            ("flags", "master".to_owned()),
+            ("num-slaves", replicas.to_string()),
+            ("num-other-sentinels", "2".to_owned()),
+        ];
+        self.0.iter().all(|one| {
+            let knows = one.knows().unwrap_or_default();
+            expected.iter().all(|(field, value)| knows.get(*field) == Some(value))
+        })
+    }
+
+    /// The first port named that is another one than this, if there is one.
+    pub fn names_other_than(&self, port: u16) -> Option<u16> {
+        self.0.iter().filter_map(|one| one.named().ok()).find(|named| *named != port)
+    }
+
+    /// `SENTINEL FAILOVER mymaster` on the first of them, with these words behind it.
+    ///
+    /// # Errors
+    /// What it says when it refuses.
+    pub fn fail_over(&self, more: &[&str]) -> Result<(), String> {
+        let mut redis = self.0.first().ok_or("There is no Sentinel.")?.connect()?;
+        let mut asked = redis::cmd("SENTINEL");
+        let said = asked.arg("FAILOVER").arg("mymaster").arg(more).query(&mut redis);
+        said.map_err(|e| format!("SENTINEL FAILOVER failed: {e}"))
+    }
+
+    /// As `--sentinel` takes them.
+    pub fn addresses(&self) -> String {
+        let ports = self.0.iter().map(|one| format!("127.0.0.1:{}", one.port()));
+        ports.collect::<Vec<_>>().join(",")
     }
 }

@@ -2,7 +2,7 @@
 
 use redis::Connection;
 use seckill_harness::program::Server;
-use seckill_harness::sentinel::Sentinel;
+use seckill_harness::sentinel::Trio;
 use seckill_harness::server::module_path;
 use seckill_harness::wait_until;
 
@@ -52,7 +52,7 @@ fn a_name_that_no_sentinel_knows_and_sentinels_that_are_away_are_told() {
 struct Nodes {
     primary: Option<Server>,
     replicas: [Server; 2],
-    watched: Vec<Sentinel>,
+    watched: Trio,
     /// As `--sentinel` takes them.
     sentinels: String,
 }
@@ -77,22 +77,8 @@ impl Nodes {
             "sentinel down-after-milliseconds mymaster 1500",
             "sentinel failover-timeout mymaster 10000",
         ];
-        let watch = |_| Sentinel::start(primary.port(), 2, &lines).expect("a Sentinel");
-        let watched: Vec<Sentinel> = (0..3).map(watch).collect();
-        for sentinel in &watched {
-            let mut redis = sentinel.connect().expect("a connection");
-            wait_until("it knows the others", || {
-                let fields: std::collections::HashMap<String, String> = redis::cmd("SENTINEL")
-                    .arg("MASTER")
-                    .arg("mymaster")
-                    .query(&mut redis)
-                    .expect("a primary");
-                let has = |name: &str, count: &str| fields.get(name).is_some_and(|n| n == count);
-                has("num-slaves", "2") && has("num-other-sentinels", "2")
-            });
-        }
-        let ports = watched.iter().map(|one| format!("127.0.0.1:{}", one.port()));
-        let sentinels = ports.collect::<Vec<_>>().join(",");
+        let watched = Trio::start(primary.port(), 2, &lines).expect("Sentinels");
+        let sentinels = watched.addresses();
         Nodes { primary: Some(primary), replicas, watched, sentinels }
     }
 
@@ -113,7 +99,7 @@ impl Nodes {
         let promoted = promoted.expect("which");
         let true_port = self.replicas[promoted].port();
         wait_until("all Sentinels name the new one", || {
-            self.watched.iter().all(|one| one.named() == Ok(true_port))
+            self.watched.0.iter().all(|one| one.named() == Ok(true_port))
         });
         (self.replicas[promoted].connect().expect("a connection"), stale)
     }

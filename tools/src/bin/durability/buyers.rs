@@ -1,7 +1,7 @@
 //! Buyers who write down every grant that the server acknowledged.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub const KEY: &str = "sale:durability";
 const BUYERS: usize = 16;
 const DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(1);
-const WAIT: [&str; 3] = ["WAIT", "1", "1000"];
+const WAIT_MS: u64 = 1_000;
 const WAIT_FOR_DISK: [&str; 4] = ["WAITAOF", "0", "1", "2000"];
 
 /// What a buyer waits for before a grant counts.
@@ -22,8 +22,8 @@ const WAIT_FOR_DISK: [&str; 4] = ["WAITAOF", "0", "1", "2000"];
 pub enum Wait {
     /// The reply is enough.
     No,
-    /// A replica has it in memory.
-    Replica,
+    /// So many replicas have it in memory.
+    Replicas(u64),
     /// A replica has it on its disk.
     ReplicaDisk,
 }
@@ -32,6 +32,7 @@ pub enum Wait {
 pub struct Buyers {
     threads: Vec<JoinHandle<Vec<String>>>,
     acknowledged: Arc<AtomicU64>,
+    over: Arc<AtomicBool>,
     started: Instant,
 }
 
@@ -41,14 +42,14 @@ impl Buyers {
     /// # Errors
     /// A sentence when a connection fails.
     pub fn start(server: &Server, wait: Wait) -> Result<Buyers, String> {
-        let acknowledged = Arc::new(AtomicU64::new(0));
+        let (acknowledged, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let mut threads = Vec::new();
         for number in 0..BUYERS {
             let connection = server.connect()?;
-            let count = Arc::clone(&acknowledged);
-            threads.push(thread::spawn(move || buy(connection, number, wait, &count)));
+            let (count, over) = (Arc::clone(&acknowledged), Arc::clone(&over));
+            threads.push(thread::spawn(move || buy(connection, number, wait, &count, &over)));
         }
-        Ok(Buyers { threads, acknowledged, started: Instant::now() })
+        Ok(Buyers { threads, acknowledged, over, started: Instant::now() })
     }
 
     /// How many grants were acknowledged up to now.
@@ -81,7 +82,13 @@ impl Buyers {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// The users who were told GRANTED. The server must be gone, or refuse, before.
+    /// They are told of another primary, and leave this one.
+    pub fn leave(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// The users who were told GRANTED. Before, the server must be gone, or refuse, or
+    /// they must have been told to leave.
     ///
     /// # Errors
     /// A sentence when a buyer failed.
@@ -94,10 +101,19 @@ impl Buyers {
     }
 }
 
-/// Buys for one new user after the other until the server refuses or is gone.
-fn buy(mut connection: Connection, number: usize, wait: Wait, count: &AtomicU64) -> Vec<String> {
+/// Buys for one new user after the other until the server refuses or is gone, or it is over.
+fn buy(
+    mut connection: Connection,
+    number: usize,
+    wait: Wait,
+    count: &AtomicU64,
+    over: &AtomicBool,
+) -> Vec<String> {
     let mut mine = Vec::new();
     for turn in 0.. {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
         let user = format!("user-{number}-{turn}");
         let reply: Result<(String, u64), _> =
             redis::cmd("SECKILL.GRAB").arg(KEY).arg(&user).query(&mut connection).map(first_two);
@@ -122,9 +138,10 @@ impl Wait {
     fn is_over(self, connection: &mut Connection) -> bool {
         match self {
             Wait::No => true,
-            Wait::Replica => {
-                let replicas: Result<u64, _> = command(&WAIT).query(connection);
-                replicas.is_ok_and(|replicas| replicas >= 1)
+            Wait::Replicas(wanted) => {
+                let mut waiting = redis::cmd("WAIT");
+                let replicas: Result<u64, _> = waiting.arg(wanted).arg(WAIT_MS).query(connection);
+                replicas.is_ok_and(|replicas| replicas >= wanted)
             }
             Wait::ReplicaDisk => {
                 let disks: Result<(u64, u64), _> = command(&WAIT_FOR_DISK).query(connection);

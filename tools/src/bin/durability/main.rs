@@ -9,7 +9,9 @@
 //! ```
 
 mod buyers;
+mod watched;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -21,6 +23,8 @@ use comfy_table::{presets, Table};
 use buyers::{listed, Buyers, Wait, KEY};
 use seckill_harness::link::Link;
 use seckill_harness::program::Server;
+use seckill_harness::watch::Watch;
+use watched::{How, Watched};
 
 const STOCK: u64 = 100_000_000;
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -30,12 +34,21 @@ const LINK_DELAY: Duration = Duration::from_millis(5);
 /// How long a primary that lost its replica goes on before somebody promotes the replica.
 const PARTITION: Duration = Duration::from_secs(6);
 
+/// How long a disk is slow before the process on it dies, and how long each of its syncs takes.
+const SLOW_FOR: Duration = Duration::from_millis(3_500);
+const SLOW_SYNC_MS: u32 = 1_800;
+/// What docs/sentinel.md says for each server.
+const NEAR: [&str; 4] = ["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"];
+
 /// Measures what is lost with which setting.
 #[derive(Parser)]
 struct Options {
     /// How often each case is tried
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     runs: u32,
+    /// Only the cases of which this is a part, in either column
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Acknowledged grants before the server dies
     #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(100..))]
     grants: u32,
@@ -59,6 +72,10 @@ enum Disaster {
     HostDiesWaitForDisk,
     /// The link is cut, the primary goes on for a while, then the replica is promoted.
     Partition,
+    /// `kill -9` while each sync takes long, then a restart on the same files.
+    KillOnSlowDisk,
+    /// Sentinels are told to promote one of so many replicas.
+    Sentinel { replicas: usize, how: How, wait: Wait },
 }
 
 struct Case {
@@ -68,7 +85,7 @@ struct Case {
     settings: &'static [&'static str],
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 17] = [
     Case {
         disaster: Disaster::Kill,
         what: "kill -9, restart",
@@ -127,7 +144,49 @@ const CASES: [Case; 10] = [
         disaster: Disaster::Partition,
         what: "link cut for 6 s, then replica promoted",
         setting: "`min-replicas-to-write 1`, `min-replicas-max-lag 2`",
-        settings: &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"],
+        settings: &NEAR,
+    },
+    Case {
+        disaster: Disaster::KillOnSlowDisk,
+        what: "kill -9 on a slow disk (each fdatasync takes 1.8 s), restart",
+        setting: "`appendfsync everysec`",
+        settings: &["--appendonly", "yes", "--appendfsync", "everysec"],
+    },
+    Case {
+        disaster: Disaster::Sentinel { replicas: 1, how: How::AtOnce, wait: Wait::No },
+        what: "`SENTINEL FAILOVER`",
+        setting: "one replica, nothing more",
+        settings: &[],
+    },
+    Case {
+        disaster: Disaster::Sentinel { replicas: 1, how: How::AtOnce, wait: Wait::No },
+        what: "`SENTINEL FAILOVER`",
+        setting: "one replica, `min-replicas-to-write 1`, `min-replicas-max-lag 2`",
+        settings: &NEAR,
+    },
+    Case {
+        disaster: Disaster::Sentinel { replicas: 2, how: How::AtOnce, wait: Wait::Replicas(1) },
+        what: "`SENTINEL FAILOVER`",
+        setting: "two replicas, the same, `WAIT 1 1000` after each GRAB",
+        settings: &NEAR,
+    },
+    Case {
+        disaster: Disaster::Sentinel { replicas: 2, how: How::AtOnce, wait: Wait::Replicas(2) },
+        what: "`SENTINEL FAILOVER`",
+        setting: "two replicas, the same, `WAIT 2 1000` after each GRAB",
+        settings: &NEAR,
+    },
+    Case {
+        disaster: Disaster::Sentinel { replicas: 2, how: How::PauseFirst, wait: Wait::No },
+        what: "`CLIENT PAUSE 4000 WRITE`, half a second, `SENTINEL FAILOVER`",
+        setting: "two replicas, the same",
+        settings: &NEAR,
+    },
+    Case {
+        disaster: Disaster::Sentinel { replicas: 2, how: How::Coordinated, wait: Wait::No },
+        what: "`SENTINEL FAILOVER mymaster COORDINATED`",
+        setting: "two replicas, the same",
+        settings: &NEAR,
     },
 ];
 
@@ -159,9 +218,11 @@ fn run(options: &Options) -> Result<Table, String> {
         "lost, as time",
         "granted, answer lost",
     ]);
-    for case in &CASES {
-        if !is_possible(case, &module)? {
-            eprintln!("{}, {}: skipped, this server has no WAITAOF", case.what, case.setting);
+    let only = options.only.as_deref().unwrap_or_default();
+    let chosen = |case: &&Case| case.what.contains(only) || case.setting.contains(only);
+    for case in CASES.iter().filter(chosen) {
+        if let Some(why) = missing(case, &module)? {
+            eprintln!("{}, {}: skipped, {why}", case.what, case.setting);
             continue;
         }
         eprintln!("{}, {}: {} runs", case.what, case.setting, options.runs);
@@ -172,14 +233,15 @@ fn run(options: &Options) -> Result<Table, String> {
     Ok(table)
 }
 
-/// WAITAOF came with Redis 7.2 and is in every Valkey since 8.
-fn is_possible(case: &Case, module: &Path) -> Result<bool, String> {
-    match case.disaster {
-        Disaster::HostDiesWaitForDisk => {
-            Ok(Wait::ReplicaDisk.is_offered(&Server::start(module, &[])?))
-        }
-        _ => Ok(true),
-    }
+/// What a case needs and this server has not: WAITAOF came with Redis 7.2 and is in every Valkey
+/// since 8, COORDINATED with Valkey 9.
+fn missing(case: &Case, module: &Path) -> Result<Option<&'static str>, String> {
+    let has = match case.disaster {
+        Disaster::HostDiesWaitForDisk => Wait::ReplicaDisk.is_offered(&Server::start(module, &[])?),
+        Disaster::Sentinel { how: How::Coordinated, .. } => watched::has_coordinated(module)?,
+        _ => true,
+    };
+    Ok((!has).then_some("this server has no such command"))
 }
 
 fn row(case: &Case, losses: &[Loss]) -> [String; 7] {
@@ -208,9 +270,20 @@ fn one_run(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
         Disaster::Kill => killed(case, module, grants, false),
         Disaster::KillAfterSnapshot => killed(case, module, grants, true),
         Disaster::HostDies => failed_over(case, module, grants, Wait::No),
-        Disaster::HostDiesWait => failed_over(case, module, grants, Wait::Replica),
+        Disaster::HostDiesWait => failed_over(case, module, grants, Wait::Replicas(1)),
         Disaster::HostDiesWaitForDisk => failed_over(case, module, grants, Wait::ReplicaDisk),
         Disaster::Partition => parted(case, module, grants),
+        Disaster::KillOnSlowDisk => killed_on_slow_disk(case, module, grants),
+        Disaster::Sentinel { replicas, how, wait } => {
+            let watched = Watched::start(module, case.settings, replicas)?;
+            let buyers = Buyers::start(watched.primary(), wait)?;
+            buyers.reach(grants)?;
+            let speed = buyers.speed();
+            let new = watched.fail_over(how)?;
+            // Clients who ask Sentinels have learned of it by now.
+            buyers.leave();
+            compare(&buyers.winners()?, new, speed)
+        }
     }
 }
 
@@ -229,6 +302,27 @@ fn killed(case: &Case, module: &Path, grants: u64, snapshot: bool) -> Result<Los
     let told = buyers.winners()?;
     let server = server.restart()?;
     compare(&told, &server, speed)
+}
+
+/// As `killed`, but the disk has become slow some seconds before.
+fn killed_on_slow_disk(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
+    let watch = Watch::build().ok_or("There is no cc to build a library with.")?;
+    let words = watch.words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let server = Server::start_through(&words, module, case.settings)?;
+    init(&server)?;
+    if !watch.works() {
+        return Err("The server does not take the library that makes syncs slow.".into());
+    }
+    let buyers = Buyers::start(&server, Wait::No)?;
+    watch.slow_down(SLOW_SYNC_MS, 0);
+    buyers.reach(grants)?;
+    thread::sleep(SLOW_FOR);
+    let speed = buyers.speed();
+    server.kill();
+    let told = buyers.winners()?;
+    watch.slow_down(0, 0);
+    compare(&told, &server.restart()?, speed)
 }
 
 /// The primary and all that is on its way to the replica vanish together.
@@ -262,11 +356,7 @@ fn parted(case: &Case, module: &Path, grants: u64) -> Result<Loss, String> {
 }
 
 /// Holds what buyers were told against what the remaining server knows.
-fn compare(
-    told: &std::collections::HashSet<String>,
-    server: &Server,
-    speed: f64,
-) -> Result<Loss, String> {
+fn compare(told: &HashSet<String>, server: &Server, speed: f64) -> Result<Loss, String> {
     let kept = listed(server)?;
     Ok(Loss {
         acknowledged: told.len() as u64,
@@ -312,15 +402,15 @@ fn open_sale(module: &Path, settings: &[&str]) -> Result<Server, String> {
 }
 
 /// Opens the sale; the same again changes nothing.
-fn init(server: &Server) -> Result<(), String> {
+pub fn init(server: &Server) -> Result<(), String> {
     command(server, &["SECKILL.INIT", KEY, &STOCK.to_string()])
 }
 
-fn has_sale(server: &Server) -> bool {
+pub fn has_sale(server: &Server) -> bool {
     command(server, &["SECKILL.STATUS", KEY]).is_ok()
 }
 
-fn command(server: &Server, words: &[&str]) -> Result<(), String> {
+pub fn command(server: &Server, words: &[&str]) -> Result<(), String> {
     let mut connection = server.connect()?;
     let mut command = redis::Cmd::new();
     for word in words {

@@ -6,8 +6,9 @@ use redis::{Client, Cmd, Connection, Value};
 
 use crate::history::{Answer, State};
 
-/// Errors that pass: the server loads, is a replica now, or can't write to its disk.
-const PASSING: [&str; 5] = ["LOADING", "READONLY", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
+/// Errors that pass: the server loads, is a replica now, has none near, or can't write to its disk.
+const PASSING: [&str; 6] =
+    ["LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
 
 /// How a call gets to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -218,11 +218,8 @@ impl<'a> Checker<'a> {
         let found = match answer {
             Answer::Granted { seq, qty, state, deadline, available } => {
                 let step = mine.and_then(|tale| step_of(tale, *seq, *state, *deadline));
-                let told = (Some(*qty), Some(*available));
-                step.filter(|step| {
-                    let moment = &self.story.moments[step.rev as usize - 1];
-                    (mine.map(|tale| tale.row.qty), Some(moment.stock.available)) == told
-                })
+                let is_told = |step: &&Step| self.tells(step.rev, *available);
+                step.filter(is_told).filter(|_| mine.is_some_and(|tale| tale.row.qty == *qty))
             }
             Answer::Waiting { ticket, .. } => return self.joined(op, call, *ticket),
             Answer::Replay { seq: 0, .. } => return Ground::Fence,
@@ -270,9 +267,17 @@ impl<'a> Checker<'a> {
         let rev = self.story.restocks.get(&op.req).copied();
         let fits = |rev: &u64| {
             let moment = &self.story.moments[*rev as usize - 1];
-            (moment.applied, moment.stock.available) == (applied, available)
+            moment.applied == applied && self.tells(*rev, available)
         };
         rev.filter(fits).map_or(Ground::Missing, Ground::Restock)
+    }
+
+    /// Whether so many are available after the step that made this change: after what it
+    /// expired and offered to those who wait, too. All of it has the same time.
+    fn tells(&self, rev: u64, available: u64) -> bool {
+        let entries = &self.evidence.entries[rev as usize - 1..];
+        let mut step = entries.iter().take_while(|entry| entry.t == entries[0].t);
+        step.any(|entry| entry.stock.available == available)
     }
 
     /// Counts what was acknowledged, and what of it is missing.

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::watch::Watch;
+use seckill_harness::watch::Watch;
 
 /// Tells the program that runs in the namespace where its disks are to be.
 const MARK: &str = "SECKILL_TORTURE_DISKS";

@@ -29,33 +29,56 @@ pub enum Setting {
     Always,
     /// Primary and replica; acknowledged is what `WAIT 1` confirms
     Wait,
+    /// Primary and two replicas, three Sentinels, `min-replicas-to-write 1`; the same
+    Sentinel,
+    /// As before, but what docs/sentinel.md advises against: it loses, to see that this is told
+    AgainstAdvice,
     /// Primary and replica, `appendfsync everysec`, nothing more
     Plain,
 }
 
 impl Setting {
-    pub const ALL: [Setting; 3] = [Setting::Always, Setting::Wait, Setting::Plain];
+    pub const ALL: [Setting; 4] =
+        [Setting::Always, Setting::Wait, Setting::Plain, Setting::Sentinel];
 
     /// As the table names it.
     pub fn name(self) -> &'static str {
         match self {
             Setting::Always => "appendfsync always",
             Setting::Wait => "WAIT 1",
+            Setting::Sentinel => "Sentinel, WAIT 1",
+            Setting::AgainstAdvice => "Sentinel, against advice, WAIT 1",
             Setting::Plain => "nothing promised",
         }
     }
 
     pub fn promise(self) -> Promise {
         match self {
-            Setting::Always | Setting::Wait => Promise::Everything,
             Setting::Plain => Promise::AllButTheTail,
+            _ => Promise::Everything,
         }
+    }
+
+    /// Whether an answer counts only when a replica has what it says.
+    fn waits(self) -> bool {
+        !matches!(self, Setting::Always | Setting::Plain)
+    }
+
+    fn has_sentinels(self) -> bool {
+        matches!(self, Setting::Sentinel | Setting::AgainstAdvice)
+    }
+
+    /// How long faults come in one episode: Sentinels take their time.
+    pub fn lasts(self) -> Duration {
+        Duration::from_secs(if self.has_sentinels() { 30 } else { 7 })
     }
 
     fn faults(self) -> Vec<Fault> {
         match self {
             Setting::Always => faults::of_one(),
             Setting::Wait => faults::of_two(),
+            Setting::Sentinel => faults::of_three(),
+            Setting::AgainstAdvice => faults::of_three_against_advice(),
             Setting::Plain => faults::of_two_without_promise(),
         }
     }
@@ -64,8 +87,16 @@ impl Setting {
         let settings: &[&str] = match self {
             Setting::Always => &["--appendfsync", "always"],
             Setting::Wait | Setting::Plain => &["--appendfsync", "everysec"],
+            Setting::Sentinel | Setting::AgainstAdvice => {
+                &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"]
+            }
         };
-        Setup { settings, has_replica: self != Setting::Always, delay: DELAY }
+        let replicas = match self {
+            Setting::Always => 0,
+            Setting::Wait | Setting::Plain => 1,
+            Setting::Sentinel | Setting::AgainstAdvice => 2,
+        };
+        Setup { settings, replicas, has_sentinels: self.has_sentinels(), delay: DELAY }
     }
 }
 
@@ -90,7 +121,7 @@ impl Episode<'_> {
         let setup = self.setting.setup();
         let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
         let sales = open(&world, &mut random)?;
-        let wait = self.setting == Setting::Wait;
+        let wait = self.setting.waits();
         let crowd = Crowd::start(Arc::clone(&shared), &sales, self.clients, wait, random.number());
         let befell = self.faults(&mut world, &mut random, tally);
         // Also when a fault went wrong: the threads must end.
@@ -165,23 +196,22 @@ impl Episode<'_> {
             let mut redis = world.connect(number)?;
             sales.iter().map(|sale| read::digests(&mut redis, sale)).collect()
         };
-        let (mine, other) = match world.replica() {
-            Some(replica) => {
-                wait_for_same_offset(world, replica)?;
-                (all(world, primary)?, all(world, replica)?)
-            }
-            None => {
-                let before = all(world, primary)?;
-                world.kill(primary)?;
-                drop(world.reign(primary, |world| world.restart(primary))?);
-                (before, all(world, primary)?)
-            }
-        };
-        if mine != other {
+        let mine = all(world, primary)?;
+        let mut others = Vec::new();
+        for replica in world.replicas() {
+            wait_for_same_offset(world, replica)?;
+            others.push(all(world, replica)?);
+        }
+        if others.is_empty() {
+            world.kill(primary)?;
+            drop(world.reign(|world| world.restart(primary).map(|()| primary))?);
+            others.push(all(world, primary)?);
+        }
+        for other in others.iter().filter(|other| **other != mine) {
             let what = format!("The servers differ: digests {mine:?} and {other:?}.");
             tally.violations.push(what);
         }
-        for number in std::iter::once(primary).chain(world.replica()) {
+        for number in std::iter::once(primary).chain(world.replicas()) {
             for sale in sales {
                 let (ok, said) = read::audit(&mut world.connect(number)?, &sale.key)?;
                 if !ok {
@@ -199,8 +229,10 @@ fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
     for sale in &sales {
         world.ask::<()>(world.primary, &sale.init())?;
     }
-    if let Some(replica) = world.replica() {
+    for replica in world.replicas() {
         wait_for_same_offset(world, replica)?;
+    }
+    if world.replica().is_some() {
         world.ask::<()>(world.primary, "BGREWRITEAOF")?;
         world.until("the sales are on the disk", || {
             let rewrites = world.info(world.primary, "persistence", "aof_rewrite_in_progress")?;

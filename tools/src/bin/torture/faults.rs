@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crate::sentinels::{self, Return};
 use crate::world::{unix_ms, World};
 use seckill_random::Random;
 
@@ -28,6 +29,12 @@ pub enum Fault {
     SlowDisk,
     Stall,
     HoldBack,
+    TakeOver,
+    TakeOverStale,
+    CutOff,
+    PausedFailover,
+    FailoverAtOnce,
+    Hang,
 }
 
 use Fault::*;
@@ -39,6 +46,20 @@ const COMMON: &[Fault] =
 /// What a primary with a replica must survive besides.
 const WITH_REPLICA: &[Fault] =
     &[KillPromote, KillPromote, KillReplica, Handover, NetworkCut, TwoPrimaries, FreezeReplica];
+
+/// What three servers with Sentinels must survive besides.
+const WITH_SENTINELS: &[Fault] = &[
+    TakeOver,
+    TakeOver,
+    TakeOver,
+    TakeOverStale,
+    CutOff,
+    PausedFailover,
+    PausedFailover,
+    PausedFailover,
+    KillReplica,
+    FreezeReplica,
+];
 
 /// What a single server with `appendfsync always` must survive.
 pub fn of_one() -> Vec<Fault> {
@@ -53,6 +74,18 @@ pub fn of_two() -> Vec<Fault> {
 /// The same where the last moment may be lost, and what takes it.
 pub fn of_two_without_promise() -> Vec<Fault> {
     [COMMON, WITH_REPLICA, &[Kill, PowerCut, PowerCut]].concat()
+}
+
+/// What a primary with two replicas must survive under Sentinels, when WAIT 1 tells what is
+/// acknowledged.
+pub fn of_three() -> Vec<Fault> {
+    [COMMON, WITH_SENTINELS].concat()
+}
+
+/// What it does not survive: the replica that is not promoted still answers WAIT for the old
+/// primary.
+pub fn of_three_against_advice() -> Vec<Fault> {
+    vec![FailoverAtOnce, FailoverAtOnce, Hang]
 }
 
 impl Fault {
@@ -76,6 +109,12 @@ impl Fault {
             SlowDisk => "slow disk: syncs and writes take up to 2 s",
             Stall => "DEBUG SLEEP",
             HoldBack => "CLIENT PAUSE WRITE",
+            TakeOver => "kill -9, Sentinels promote; it comes back with replicaof",
+            TakeOverStale => "kill -9, Sentinels promote; it comes back as a primary",
+            CutOff => "primary cut off from all but its clients, Sentinels promote",
+            PausedFailover => "CLIENT PAUSE, SENTINEL FAILOVER",
+            FailoverAtOnce => "SENTINEL FAILOVER at once",
+            Hang => "SIGSTOP until Sentinels have promoted, SIGCONT",
         }
     }
 
@@ -87,14 +126,20 @@ impl Fault {
         let primary = world.primary;
         match self {
             Kill => kill(world),
+            TakeOver => sentinels::kill(world, Return::AsReplica),
+            TakeOverStale => sentinels::kill(world, Return::AsPrimary),
+            CutOff => sentinels::cut_off(world),
+            PausedFailover => sentinels::hand_over(world, true),
+            FailoverAtOnce => sentinels::hand_over(world, false),
+            Hang => sentinels::hang(world, random),
             KillPromote => kill_promote(world),
-            KillReplica => kill_replica(world),
+            KillReplica => kill_replica(world, random),
             PowerCut => power_cut(world, random),
             Handover => hand_over(world),
             NetworkCut => network_cut(world, random),
             TwoPrimaries => two_primaries(world, random),
             Freeze => freeze(world, Some(primary), random),
-            FreezeReplica => freeze(world, world.replica(), random),
+            FreezeReplica => freeze(world, one_of(world, random), random),
             Tear => {
                 world.door.tear();
                 Ok(true)
@@ -124,7 +169,7 @@ fn pause(random: &mut Random, from: u64, to: u64) {
 fn kill(world: &mut World<'_>) -> Result<bool, String> {
     let primary = world.primary;
     world.kill(primary)?;
-    world.reign(primary, |world| world.restart(primary))?;
+    world.reign(|world| world.restart(primary).map(|()| primary))?;
     world.follow()?;
     Ok(true)
 }
@@ -137,14 +182,20 @@ fn kill_promote(world: &mut World<'_>) -> Result<bool, String> {
         link.cut();
     }
     world.kill(old)?;
-    world.reign(new, |world| world.ask(new, "REPLICAOF NO ONE"))?;
+    world.reign(|world| world.ask::<()>(new, "REPLICAOF NO ONE").map(|()| new))?;
     world.restart(old)?;
     world.follow()?;
     Ok(true)
 }
 
-fn kill_replica(world: &mut World<'_>) -> Result<bool, String> {
-    let Some(replica) = world.replica() else { return Ok(false) };
+fn one_of(world: &World<'_>, random: &mut Random) -> Option<usize> {
+    let replicas: Vec<usize> = world.replicas().collect();
+    let at = random.below(replicas.len().max(1) as u64) as usize;
+    replicas.get(at).copied()
+}
+
+fn kill_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+    let Some(replica) = one_of(world, random) else { return Ok(false) };
     world.kill(replica)?;
     world.restart(replica)?;
     world.follow()?;
@@ -180,7 +231,7 @@ fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String>
             world.tail_ms = world.tail_ms.max(failed_at.saturating_sub(since));
         }
     }
-    world.reign(primary, |world| world.restart(primary))?;
+    world.reign(|world| world.restart(primary).map(|()| primary))?;
     world.write_log_anew(primary)?;
     world.follow()?;
     Ok(!in_middle)
@@ -194,19 +245,20 @@ fn slow_disk(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     watch.slow_down(random.below(most) as u32, random.below(30) as u32);
     pause(random, 200, 2_500);
     watch.slow_down(0, 0);
-    world.wait_for_replica()?;
+    world.wait_for_replicas()?;
     Ok(true)
 }
 
 fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
     let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
     let line = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 10000", world.server(new)?.port());
-    world.reign(new, |world| {
+    world.reign(|world| {
         world.ask::<()>(old, &line)?;
         world.until("FAILOVER is done", || {
             Ok(world.info(new, "replication", "role")? == "master"
                 && world.info(old, "replication", "role")? == "slave")
-        })
+        })?;
+        Ok(new)
     })?;
     world.follow()?;
     Ok(true)
@@ -217,7 +269,7 @@ fn network_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, Strin
     link.cut();
     pause(random, 100, 1_000);
     link.mend();
-    world.wait_for_replica()?;
+    world.wait_for_replicas()?;
     Ok(true)
 }
 
@@ -226,7 +278,7 @@ fn two_primaries(world: &mut World<'_>, random: &mut Random) -> Result<bool, Str
     let (Some(new), Some(link)) = (world.replica(), &world.link) else { return Ok(false) };
     link.cut();
     pause(random, 50, 500);
-    let old_door = world.reign(new, |world| world.ask(new, "REPLICAOF NO ONE"))?;
+    let old_door = world.reign(|world| world.ask::<()>(new, "REPLICAOF NO ONE").map(|()| new))?;
     pause(random, 50, 500);
     drop(old_door);
     world.follow()?;
@@ -238,7 +290,7 @@ fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Resu
     world.server(number)?.freeze()?;
     pause(random, 50, 1_500);
     world.server(number)?.thaw()?;
-    world.wait_for_replica()?;
+    world.wait_for_replicas()?;
     Ok(true)
 }
 
@@ -265,6 +317,6 @@ fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String>
         return kill(world);
     }
     world.write_log_anew(primary)?;
-    world.wait_for_replica()?;
+    world.wait_for_replicas()?;
     Ok(true)
 }

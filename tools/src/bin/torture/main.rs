@@ -22,11 +22,11 @@ mod order;
 mod read;
 mod report;
 mod sales;
+mod sentinels;
 mod story;
 #[cfg(test)]
 mod tests;
 mod waiting;
-mod watch;
 mod world;
 
 use std::io::{stderr, IsTerminal};
@@ -41,8 +41,6 @@ use disk::Disk;
 use episode::{Episode, Setting};
 use report::{table, Tally};
 
-/// Faults of one episode come for so long; then all must be quiet and right.
-const EPISODE: Duration = Duration::from_secs(7);
 const VIOLATIONS_SHOWN: usize = 20;
 
 /// Lets faults fall upon servers that sell, and checks that they keep what they promised.
@@ -75,7 +73,7 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<bool, String> {
     let module = seckill_harness::program::module_file(options.module.clone())?;
     let seed = options.seed.unwrap_or_else(new_seed);
-    let disks = [0, 1].map(Disk::mount);
+    let disks = [0, 1, 2].map(Disk::mount);
     println!("Seed {seed}.");
     if !disks.iter().all(Disk::is_limited) {
         println!("No disk is filled up: this system lets nobody mount one (see unshare).");
@@ -102,7 +100,7 @@ fn run(options: &Options) -> Result<bool, String> {
             setting: *setting,
             clients: options.clients.into(),
             seed: seed.wrapping_add(number as u64),
-            lasts: EPISODE.min(wanted / (2 * count as u32)),
+            lasts: setting.lasts().min(wanted / (2 * count as u32)),
         };
         let played = episode.play(tally);
         tally.violations.extend(played.err());

@@ -1,5 +1,6 @@
-//! The servers: a primary, mostly a replica, the link between them and the door for clients. Each
-//! new primary, and each restart of one, begins a reign with a door of its own.
+//! The servers: a primary, mostly a replica, the link between them and the door for clients; or
+//! two replicas, and Sentinels. Each new primary, and each restart of one, begins a reign with a
+//! door of its own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +17,11 @@ use crate::ask::{command, connect};
 use crate::crowd::Shared;
 use crate::disk::Disk;
 use crate::history::Reign;
-use crate::watch::Watch;
+use crate::sentinels::Sentinels;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
+use seckill_harness::watch::Watch;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
@@ -29,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How the servers are set up.
 pub struct Setup {
     pub settings: &'static [&'static str],
-    pub has_replica: bool,
+    pub replicas: usize,
+    pub has_sentinels: bool,
     /// One way, between primary and replica.
     pub delay: Duration,
 }
@@ -58,8 +61,9 @@ pub struct World<'a> {
     pub disks: &'a [Disk],
     pub primary: usize,
     setup: &'a Setup,
-    /// The replica's way to its primary.
+    /// The replica's way to its primary, where there are no Sentinels.
     pub link: Option<Link>,
+    pub sentinels: Option<Sentinels>,
     pub door: Link,
     shared: Arc<Shared>,
     pub reigns: Vec<Reign>,
@@ -84,8 +88,7 @@ impl<'a> World<'a> {
         let mut settings = [&SETTINGS[..], setup.settings].concat();
         settings.extend(["--loadmodule", &other_module].into_iter().chain(OTHER_MODULE));
         let epoch_from = unix_ms();
-        let count = 1 + usize::from(setup.has_replica);
-        let servers: Result<Vec<_>, String> = disks[..count]
+        let servers: Result<Vec<_>, String> = disks[..=setup.replicas]
             .iter()
             .map(|disk| {
                 let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
@@ -97,10 +100,24 @@ impl<'a> World<'a> {
         let door = Link::to(servers[0].as_ref().map_or(0, Server::port), Duration::ZERO)?;
         shared.open_door(0, door.port());
         let reigns = vec![Reign { began: shared.moment(), epoch_from }];
-        let (primary, link, refused, tail_ms) = (0, None, 0, 0);
-        let mut world =
-            World { servers, disks, primary, setup, link, door, shared, reigns, refused, tail_ms };
-        world.follow()?;
+        let (primary, refused, tail_ms) = (0, 0, 0);
+        let mut world = World {
+            servers,
+            disks,
+            primary,
+            setup,
+            link: None,
+            sentinels: None,
+            door,
+            shared,
+            reigns,
+            refused,
+            tail_ms,
+        };
+        match setup.has_sentinels {
+            true => world.watch_over()?,
+            false => world.follow()?,
+        }
         Ok(world)
     }
 
@@ -109,9 +126,15 @@ impl<'a> World<'a> {
         self.servers[number].as_ref().ok_or_else(|| "A server is gone.".into())
     }
 
-    /// The number of the other server, if there are two.
+    /// The numbers of the others.
+    pub fn replicas(&self) -> impl Iterator<Item = usize> {
+        let primary = self.primary;
+        (0..=self.setup.replicas).filter(move |number| *number != primary)
+    }
+
+    /// The first of them, if there is one.
     pub fn replica(&self) -> Option<usize> {
-        self.setup.has_replica.then_some(1 - self.primary)
+        self.replicas().next()
     }
 
     /// Asks a server directly.
@@ -152,7 +175,31 @@ impl<'a> World<'a> {
     pub fn restart(&mut self, number: usize) -> Result<(), String> {
         let server = self.servers[number].take().ok_or("A server is gone.")?;
         self.servers[number] = Some(server.restart()?);
-        Ok(())
+        self.announce(number)
+    }
+
+    /// Lets replicas follow the primary, and Sentinels watch them, over ways that can be cut.
+    fn watch_over(&mut self) -> Result<(), String> {
+        let way = |number| Link::to(self.server(number)?.port(), self.setup.delay);
+        let ways: Result<Vec<Link>, String> = (0..self.servers.len()).map(way).collect();
+        let ways = ways?;
+        for replica in self.replicas() {
+            self.announce_as(replica, ways[replica].port())?;
+            self.ask::<()>(replica, &format!("REPLICAOF 127.0.0.1 {}", ways[0].port()))?;
+        }
+        self.announce_as(0, ways[0].port())?;
+        self.sentinels = Some(Sentinels::start(ways)?);
+        self.wait_for_replicas()
+    }
+
+    /// A server tells its way instead of its port, so that Sentinels and replicas take it.
+    fn announce(&self, number: usize) -> Result<(), String> {
+        let Some(sentinels) = &self.sentinels else { return Ok(()) };
+        self.announce_as(number, sentinels.way(number))
+    }
+
+    fn announce_as(&self, number: usize, port: u16) -> Result<(), String> {
+        self.ask(number, &format!("CONFIG SET replica-announce-port {port}"))
     }
 
     /// Cuts a broken end off the log of a server that has ended.
@@ -206,15 +253,14 @@ impl<'a> World<'a> {
         Ok(self.refused)
     }
 
-    /// A server begins to reign as soon as `crown` has made it the primary. Clients are sent to it.
-    /// Gives the old door, behind which a deposed primary may still serve.
+    /// A server begins to reign as soon as `crown` has made it the primary, and said which. Clients
+    /// are sent to it. Gives the old door, behind which a deposed primary may still serve.
     pub fn reign(
         &mut self,
-        number: usize,
-        crown: impl FnOnce(&mut Self) -> Result<(), String>,
+        crown: impl FnOnce(&mut Self) -> Result<usize, String>,
     ) -> Result<Link, String> {
         let epoch_from = unix_ms();
-        crown(self)?;
+        let number = crown(self)?;
         self.primary = number;
         let door = Link::to(self.server(number)?.port(), Duration::ZERO)?;
         self.reigns.push(Reign { began: self.shared.moment(), epoch_from });
@@ -222,24 +268,35 @@ impl<'a> World<'a> {
         Ok(std::mem::replace(&mut self.door, door))
     }
 
-    /// Lets the replica follow the primary over a new link, and waits until it has everything.
+    /// Lets the others follow the primary, over a new link where there are no Sentinels, and waits
+    /// until they do.
     pub fn follow(&mut self) -> Result<(), String> {
-        let Some(replica) = self.replica() else { return Ok(()) };
-        let link = Link::to(self.server(self.primary)?.port(), self.setup.delay)?;
-        let line = format!("REPLICAOF 127.0.0.1 {}", link.port());
-        self.link = Some(link);
-        self.ask::<()>(replica, &line)?;
-        self.wait_for_replica()
+        let port = match &self.sentinels {
+            Some(sentinels) => sentinels.way(self.primary),
+            None if self.setup.replicas == 0 => return Ok(()),
+            None => {
+                let link = Link::to(self.server(self.primary)?.port(), self.setup.delay)?;
+                self.link.insert(link).port()
+            }
+        };
+        for replica in self.replicas() {
+            self.ask::<()>(replica, &format!("REPLICAOF 127.0.0.1 {port}"))?;
+        }
+        self.wait_for_replicas()
     }
 
-    /// Returns when the replica gets what the primary writes.
-    pub fn wait_for_replica(&self) -> Result<(), String> {
-        let Some(replica) = self.replica() else { return Ok(()) };
-        self.until("the replica follows", || {
-            let is_up = self.info(replica, "replication", "master_link_status")? == "up";
-            let slave = self.info(self.primary, "replication", "slave0").unwrap_or_default();
-            Ok(is_up && slave.contains("state=online"))
-        })
+    /// Returns when all replicas get what the primary writes, and Sentinels, if any, know them.
+    pub fn wait_for_replicas(&self) -> Result<(), String> {
+        for (place, replica) in self.replicas().enumerate() {
+            self.until("the replica follows", || {
+                let is_up = self.info(replica, "replication", "master_link_status")? == "up";
+                let field = format!("slave{place}");
+                let slave = self.info(self.primary, "replication", &field).unwrap_or_default();
+                Ok(is_up && slave.contains("state=online"))
+            })?;
+        }
+        let Some(sentinels) = &self.sentinels else { return Ok(()) };
+        self.until("Sentinels agree", || Ok(sentinels.are_settled(self.primary)))
     }
 
     /// Waits until all is so.

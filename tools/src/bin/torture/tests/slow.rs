@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::watch::Watch;
+use seckill_harness::watch::Watch;
 
 /// Appends 100 bytes to a file, and syncs it or not.
 fn append(words: &[String], file: &Path, how: &str) {

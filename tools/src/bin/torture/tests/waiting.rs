@@ -55,6 +55,28 @@ fn a_list_in_which_all_is_right_passes() {
     assert_eq!((verdict.granted, verdict.changed), (2, 4));
 }
 
+/// What is left is told as it is after the offers that a restock makes.
+#[test]
+fn what_a_restock_says_is_left_counts_its_offers() {
+    for (left, is_right) in [(0, true), (1, true), (2, false)] {
+        let limits = Limits { limit: 0, ..LIMITS };
+        let mut book = Book::of(Terms { supply: 1, limits, kind: Kind::Listed(LIST) });
+        book.tell("INIT", 1_000, [1, 0, 0]);
+        book.move_to("GRANT", 1_001, [0, 1, 0], 1, State::Held);
+        book.ask(Deed::Grab, 1, granted(1, 1_001, 0));
+        book.tell("WAIT", 1_002, [0, 1, 0]).wait = waiter(1, "");
+        book.ask(Deed::Grab, 2, Answer::Waiting { ticket: 1, ahead: 0 });
+        book.tell("RESTOCK", 1_003, [1, 1, 0]).restock = Some(("r1".into(), 1));
+        book.move_to("OFFER", 1_003, [0, 2, 0], 2, State::Held);
+        book.0.entries.last_mut().unwrap().wait = waiter(1, "");
+        book.ask(Deed::Restock, 1, Answer::Restocked { applied: 1, available: left });
+        match is_right {
+            true => assert_eq!(book.check().violations, Vec::<String>::new()),
+            false => assert_finds(&book, "LOST: was told Restocked"),
+        }
+    }
+}
+
 #[test]
 fn an_offer_out_of_turn_or_without_an_end_is_found() {
     let mut book = listed(LIST);
