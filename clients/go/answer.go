@@ -27,30 +27,6 @@ type Answer struct {
 	Durable    *bool  // whether so many replicas have the grant; nil if nobody asked
 }
 
-const settled = "seq qty deadline_ms"
-
-// What is behind the first word of a reply.
-var fields = map[string]string{
-	"GRANTED":   "seq qty state deadline_ms available",
-	"ALREADY":   "seq qty state deadline_ms",
-	"REPLAY":    "seq qty state deadline_ms",
-	"OVERLIMIT": "allowance",
-	"SOLDOUT":   "held",
-	"SHORT":     "available",
-	"NOTOPEN":   "opens_in_ms",
-	"CLOSED":    "",
-	"PAUSED":    "",
-	"DENIED":    "",
-	"BUSY":      "",
-	"WAITING":   "ticket ahead units_ahead",
-	"HELD":      settled,
-	"SOLD":      settled,
-	"CANCELLED": settled,
-	"EXPIRED":   settled,
-	"REFUNDED":  settled,
-	"NOGRANT":   settled,
-}
-
 var errNoAnswer = errors.New("not an answer of seckill")
 
 // Won says whether the user has the units.
@@ -176,23 +152,27 @@ func readRows(reply any) ([]Row, error) {
 	rows := make([]Row, len(list))
 	for at, item := range list {
 		cells, _ := item.([]any)
-		if len(cells) < 9 {
+		if len(cells) < len(rowFields) {
 			return nil, errNoAnswer
 		}
 		row := &rows[at]
-		numbers := []*int64{&row.Seq, nil, &row.Qty, nil, &row.AtMs, &row.DeadlineMs, nil, &row.Epoch, &row.Round}
-		for place, to := range numbers {
-			if to != nil {
-				number, isNumber := cells[place].(int64)
-				if !isNumber {
+		numbers := map[string]*int64{"seq": &row.Seq, "qty": &row.Qty, "at_ms": &row.AtMs,
+			"deadline_ms": &row.DeadlineMs, "epoch": &row.Epoch, "round": &row.Round}
+		texts := map[string]*string{"user": &row.User, "state": &row.State, "req": &row.Req}
+		for place, name := range rowFields {
+			switch cell := cells[place].(type) {
+			case int64:
+				if numbers[name] == nil {
 					return nil, errNoAnswer
 				}
-				*to = number
+				*numbers[name] = cell
+			case string:
+				if texts[name] == nil {
+					return nil, errNoAnswer
+				}
+				*texts[name] = cell
 			}
 		}
-		row.User, _ = cells[1].(string)
-		row.State, _ = cells[3].(string)
-		row.Req, _ = cells[6].(string)
 	}
 	return rows, nil
 }

@@ -321,11 +321,8 @@ type told[T any] struct {
 const pause = 50 * time.Millisecond
 
 // Errors that come however often one asks. Others pass, and may hide what was granted.
-const mistakes = " ERR WRONGTYPE NOSALE SALEEXISTS REQMISMATCH AMBIGUOUS WRONGPART NOTNUMBERED CROSSSLOT NOPERM" +
-	" NOAUTH WRONGPASS NOSCRIPT NOGROUP BUSYGROUP "
-
 func (c *Client) isMistake(code string) bool {
-	return strings.Contains(mistakes, " "+code+" ") || !c.isCluster() && (code == "MOVED" || code == "ASK")
+	return mistakes[code] || !c.isCluster() && (code == "MOVED" || code == "ASK")
 }
 
 // One attempt: the replies, or the server's error as a SaleError, or another one if nobody knows.

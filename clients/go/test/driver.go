@@ -25,15 +25,19 @@ var ctx = context.Background()
 func main() {
 	var told struct {
 		Port, Resp int
-		Cluster    bool
+		On         string
 	}
 	if err := json.Unmarshal([]byte(os.Args[1]), &told); err != nil {
 		panic(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", told.Port)
 	var base redis.UniversalClient = redis.NewClient(&redis.Options{Addr: addr, Protocol: told.Resp})
-	if told.Cluster {
+	switch told.On {
+	case "cluster":
 		base = redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, Protocol: told.Resp})
+	case "sentinel":
+		base = redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: "mymaster", SentinelAddrs: []string{addr}, Protocol: told.Resp})
 	}
 	client, err := seckill.New(base)
 	if err != nil {

@@ -5,22 +5,27 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisCluster;
 import redis.clients.jedis.JedisPooled;
+import redis.clients.jedis.JedisSentinelPool;
 import redis.clients.jedis.RedisProtocol;
 
 /** The clients that the library is played over. */
 final class Links {
     private Links() {}
 
-    static Link make(String flavour, int port, int resp, boolean isCluster) throws Exception {
+    static Link make(String flavour, int port, int resp, String on) throws Exception {
         if (flavour.equals("lettuce")) {
             // Compiled where there is a Lettuce.
-            return (Link) Class.forName("LettuceLinks").getMethod("make", int.class, int.class, boolean.class)
-                    .invoke(null, port, resp, isCluster);
+            return (Link) Class.forName("LettuceLinks").getMethod("make", int.class, int.class, String.class)
+                    .invoke(null, port, resp, on);
         }
         var protocol = resp == 3 ? RedisProtocol.RESP3 : RedisProtocol.RESP2;
         var config = DefaultJedisClientConfig.builder().protocol(protocol).build();
         var place = new HostAndPort("127.0.0.1", port);
-        return isCluster ? JedisLink.of(new JedisCluster(Set.of(place), config))
-                : JedisLink.of(new JedisPooled(place, config));
+        return switch (on) {
+            case "cluster" -> JedisLink.of(new JedisCluster(Set.of(place), config));
+            case "sentinel" -> JedisLink.of(new JedisSentinelPool("mymaster", Set.of(place), config,
+                    DefaultJedisClientConfig.builder().build()));
+            default -> JedisLink.of(new JedisPooled(place, config));
+        };
     }
 }

@@ -6,17 +6,18 @@ const { createInterface } = require('node:readline');
 
 const { Sale, SaleError, Unanswered, answer, decode, home } = require('..');
 
-async function connect({ flavour, port, resp, prefix, cluster }) {
+async function connect({ flavour, port, resp, prefix, on }) {
   if (flavour === 'ioredis') {
     const { Cluster, Redis } = require('ioredis');
     const options = { protocol: resp };
-    const client = cluster
+    const sentinel = { sentinels: [{ host: '127.0.0.1', port }], name: 'mymaster' };
+    const client = on === 'cluster'
       ? new Cluster([{ host: '127.0.0.1', port }], { keyPrefix: prefix, redisOptions: options })
-      : new Redis({ port, keyPrefix: prefix, ...options });
+      : new Redis({ ...(on === 'sentinel' ? sentinel : { port }), keyPrefix: prefix, ...options });
     return client.on('error', () => {});
   }
   const { createClient, createCluster } = require('redis');
-  const client = cluster
+  const client = on === 'cluster'
     ? createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port } }], RESP: resp, keyPrefix: prefix })
     : createClient({ socket: { port }, RESP: resp, keyPrefix: prefix });
   return client.on('error', () => {}).connect();

@@ -100,22 +100,30 @@ function entries(Redis|Predis\ClientInterface $client, string $key): array
 $told = json_decode($argv[1], true);
 $client = null;
 $connect = function () use ($told, &$client) {
-    // As a container of a framework does: one client for all that ask.
-    if ($client !== null) {
+    ['port' => $port, 'prefix' => $prefix, 'on' => $on] = $told;
+    // As a container of a framework does: one client for all that ask. phpredis finds no primary by itself.
+    if ($client !== null && ($on !== 'sentinel' || $client instanceof Predis\Client)) {
         return $client;
     }
-    ['port' => $port, 'prefix' => $prefix] = $told;
     if ($told['flavour'] === 'predis') {
         require_once 'Predis/autoload.php';
-        return $client = $told['cluster']
-            ? new Predis\Client(["tcp://127.0.0.1:$port"], ['cluster' => 'redis', 'prefix' => $prefix])
-            : new Predis\Client(['port' => $port], ['prefix' => $prefix]);
+        return $client = match ($on) {
+            'single' => new Predis\Client(['port' => $port], ['prefix' => $prefix]),
+            'sentinel' => new Predis\Client(
+                ["tcp://127.0.0.1:$port"],
+                ['replication' => 'sentinel', 'service' => 'mymaster', 'prefix' => $prefix]
+            ),
+            'cluster' => new Predis\Client(["tcp://127.0.0.1:$port"], ['cluster' => 'redis', 'prefix' => $prefix]),
+        };
     }
-    if ($told['cluster']) {
+    if ($on === 'cluster') {
         $client = new RedisCluster(null, ["127.0.0.1:$port"], 1.0, 1.0);
     } else {
+        [$host, $at] = $on === 'sentinel'
+            ? (new RedisSentinel('127.0.0.1', $port))->getMasterAddrByName('mymaster')
+            : ['127.0.0.1', $port];
         $client = new Redis();
-        $client->connect('127.0.0.1', $port);
+        $client->connect($host, (int) $at);
     }
     $client->setOption(Redis::OPT_PREFIX, $prefix);
     return $client;

@@ -100,14 +100,17 @@ async def tell(told: dict[str, Any], client: Any, order: dict[str, Any]) -> dict
 async def main() -> None:
     told = json.loads(sys.argv[1])
     place = redis.asyncio if told["flavour"] == "async" else redis
-    kind: Any = place.RedisCluster if told["cluster"] else place.Redis
-    client = kind(
-        host="127.0.0.1",
-        port=told["port"],
-        protocol=told["resp"],
-        decode_responses=told["text"],
-        encoding_errors="surrogateescape",
-    )
+    options: dict[str, Any] = {
+        "protocol": told["resp"],
+        "decode_responses": told["text"],
+        "encoding_errors": "surrogateescape",
+    }
+    if told["on"] == "sentinel":
+        asked: Any = redis.asyncio.Sentinel if told["flavour"] == "async" else redis.Sentinel
+        client = asked([("127.0.0.1", told["port"])], **options).master_for("mymaster")
+    else:
+        kind: Any = place.RedisCluster if told["on"] == "cluster" else place.Redis
+        client = kind(host="127.0.0.1", port=told["port"], **options)
     for line in sys.stdin:
         print(json.dumps(await tell(told, client, json.loads(line))), flush=True)
 

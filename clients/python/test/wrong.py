@@ -103,6 +103,17 @@ class Forgets(seckill.Sale):
         return super().orders(*args, **more)
 
 
+class Stays(seckill.Sale):
+    """Asks the server that Sentinel named first, for ever."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        pool: Any = getattr(args[0], "connection_pool", None)
+        if proxy := getattr(pool, "proxy", None):
+            named = proxy.get_master_address()
+            proxy.get_master_address = lambda: named
+
+
 CLIENTS: dict[str, Any] = {
     "new-req": NewReq,
     "no-req": NoReq,
@@ -113,4 +124,5 @@ CLIENTS: dict[str, Any] = {
     "strict": Strict,
     "hopeful": Hopeful,
     "forgets": Forgets,
+    "stays": Stays,
 }

@@ -1,10 +1,8 @@
 //! What GRAB, MGRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply.
 
-use std::fmt;
-
 use redis::{FromRedisValue, ParsingError, Value};
 
-use crate::Id;
+use crate::{Id, Outcome, State};
 
 /// Words, each with the name that it has on the wire.
 macro_rules! words {
@@ -28,105 +26,15 @@ macro_rules! words {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.word())
             }
         }
     };
 }
 
-words! {
-    /// The state of a grant.
-    State {
-        /// Reserved until its deadline.
-        Held = "HELD",
-        /// Paid, or granted by a sale without holds.
-        Sold = "SOLD",
-        /// Given back by the buyer, or a REQ that is fenced off.
-        Cancelled = "CANCELLED",
-        /// Not paid in time.
-        Expired = "EXPIRED",
-        /// Given back after it was sold.
-        Refunded = "REFUNDED",
-        /// There is no such grant.
-        NoGrant = "NOGRANT",
-    }
-}
-
-words! {
-    /// The first word of a reply.
-    Outcome {
-        /// The units are the user's.
-        Granted = "GRANTED",
-        /// The allowance is used up; this is the user's newest live grant.
-        Already = "ALREADY",
-        /// This REQ was granted before; this is that grant as it stands now.
-        Replay = "REPLAY",
-        /// Some allowance is left, but less than was asked for.
-        OverLimit = "OVERLIMIT",
-        /// Nothing is available; what is held may come back.
-        SoldOut = "SOLDOUT",
-        /// Fewer units are available than were asked for.
-        Short = "SHORT",
-        /// The window is not open yet.
-        NotOpen = "NOTOPEN",
-        /// The window is over.
-        Closed = "CLOSED",
-        /// The operator paused the sale.
-        Paused = "PAUSED",
-        /// The user is not eligible.
-        Denied = "DENIED",
-        /// The user is shed, or the waiting list is full.
-        Busy = "BUSY",
-        /// The user is on the waiting list.
-        Waiting = "WAITING",
-        /// As [`State::Held`], of CONFIRM, CANCEL, EXTEND and REFUND, like all below.
-        Held = "HELD",
-        /// As [`State::Sold`].
-        Sold = "SOLD",
-        /// As [`State::Cancelled`].
-        Cancelled = "CANCELLED",
-        /// As [`State::Expired`].
-        Expired = "EXPIRED",
-        /// As [`State::Refunded`].
-        Refunded = "REFUNDED",
-        /// As [`State::NoGrant`].
-        NoGrant = "NOGRANT",
-    }
-}
-
-/// A field of an answer.
-type Field = fn(&mut Answer) -> &mut Option<u64>;
-
-const GRANT: [Field; 2] = [|a| &mut a.seq, |a| &mut a.qty];
-
-impl Outcome {
-    /// The numbers behind the word; `None` stands for a state.
-    fn fields(self) -> Vec<Option<Field>> {
-        let [seq, qty] = GRANT.map(Some);
-        let deadline: Field = |a| &mut a.deadline_ms;
-        let available: Field = |a| &mut a.available;
-        match self {
-            Outcome::Granted => vec![seq, qty, None, Some(deadline), Some(available)],
-            Outcome::Already | Outcome::Replay => vec![seq, qty, None, Some(deadline)],
-            Outcome::OverLimit => vec![Some(|a| &mut a.allowance)],
-            Outcome::SoldOut => vec![Some(|a| &mut a.held)],
-            Outcome::Short => vec![Some(available)],
-            Outcome::NotOpen => vec![Some(|a| &mut a.opens_in_ms)],
-            Outcome::Waiting => {
-                vec![Some(|a| &mut a.ticket), Some(|a| &mut a.ahead), Some(|a| &mut a.units_ahead)]
-            }
-            Outcome::Closed | Outcome::Paused | Outcome::Denied | Outcome::Busy => vec![],
-            Outcome::Held
-            | Outcome::Sold
-            | Outcome::Cancelled
-            | Outcome::Expired
-            | Outcome::Refunded
-            | Outcome::NoGrant => vec![seq, qty, Some(deadline)],
-        }
-    }
-}
+pub(crate) use words;
 
 /// A reply. What its word does not tell is `None`; moments and spans are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,14 +105,31 @@ impl Answer {
             durable: None,
         };
         let mut words = rest.iter();
-        for field in outcome.fields() {
+        for name in outcome.fields() {
             let word = words.next()?;
-            match field {
-                Some(field) => *field(&mut answer) = Some(number(word)?),
+            match answer.number_named(name) {
+                Some(field) => *field = Some(number(word)?),
                 None => answer.state = Some(State::read(text(word)?)?),
             }
         }
         Some(answer)
+    }
+
+    /// By the name that clients/README.md gives it. `None`: it is no number, but the state.
+    fn number_named(&mut self, name: &str) -> Option<&mut Option<u64>> {
+        Some(match name {
+            "seq" => &mut self.seq,
+            "qty" => &mut self.qty,
+            "deadline_ms" => &mut self.deadline_ms,
+            "available" => &mut self.available,
+            "held" => &mut self.held,
+            "allowance" => &mut self.allowance,
+            "opens_in_ms" => &mut self.opens_in_ms,
+            "ticket" => &mut self.ticket,
+            "ahead" => &mut self.ahead,
+            "units_ahead" => &mut self.units_ahead,
+            _ => return None,
+        })
     }
 }
 

@@ -6,26 +6,9 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, ErrorKind, Value};
 
 use crate::link::{code, refusal};
+use crate::tables::MISTAKES;
 use crate::{Error, Id, Link, SaleError, Unanswered};
 
-/// Errors that come however often one asks. Others pass, and may hide what was granted.
-const MISTAKES: [&str; 15] = [
-    "ERR",
-    "WRONGTYPE",
-    "NOSALE",
-    "SALEEXISTS",
-    "REQMISMATCH",
-    "AMBIGUOUS",
-    "WRONGPART",
-    "NOTNUMBERED",
-    "CROSSSLOT",
-    "NOPERM",
-    "NOAUTH",
-    "WRONGPASS",
-    "NOSCRIPT",
-    "NOGROUP",
-    "BUSYGROUP",
-];
 /// The server behind the connection is the wrong one, or not there yet.
 const ELSEWHERE: [&str; 4] = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"];
 const PAUSE: Duration = Duration::from_millis(50);

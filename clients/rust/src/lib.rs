@@ -30,8 +30,9 @@ mod orders;
 mod rows;
 mod sale;
 mod servers;
+mod tables;
 
-pub use answer::{Answer, MultiAnswer, Outcome, State};
+pub use answer::{Answer, MultiAnswer};
 pub use attempts::{Attempt, Durable, OnAttempt, Options};
 pub use error::{Error, SaleError, Unanswered};
 pub use id::{home, Id};
@@ -40,3 +41,4 @@ pub use orders::{Order, Orders, OrdersOptions};
 pub use rows::{decode, Event, Place, Row, User};
 pub use sale::{Sale, Units, Winners};
 pub use servers::Servers;
+pub use tables::{Outcome, State};

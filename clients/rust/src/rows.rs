@@ -4,6 +4,7 @@ use redis::Value;
 use serde_json::{Map, Value as Json};
 
 use crate::answer::{number, text};
+use crate::tables::ROW;
 use crate::{Id, State};
 
 /// A grant, as USER and WINNERS list it.
@@ -33,20 +34,19 @@ pub struct Row {
 impl Row {
     /// Reads one row. `None` if it is none.
     pub fn read(row: &Value) -> Option<Row> {
-        let [seq, user, qty, state, at, deadline, req, epoch, round, ..] = row.as_sequence()?
-        else {
-            return None;
-        };
+        let cells = row.as_sequence()?;
+        let cell = |name| cells.get(ROW.iter().position(|known| *known == name)?);
+        let count = |name| number(cell(name)?);
         Some(Row {
-            seq: number(seq)?,
-            user: text(user)?.into(),
-            qty: number(qty)?,
-            state: State::read(text(state)?)?,
-            at_ms: number(at)?,
-            deadline_ms: number(deadline)?,
-            req: text(req).map(Id::from),
-            epoch: number(epoch)?,
-            round: number(round)?,
+            seq: count("seq")?,
+            user: text(cell("user")?)?.into(),
+            qty: count("qty")?,
+            state: State::read(text(cell("state")?)?)?,
+            at_ms: count("at_ms")?,
+            deadline_ms: count("deadline_ms")?,
+            req: text(cell("req")?).map(Id::from),
+            epoch: count("epoch")?,
+            round: count("round")?,
         })
     }
 

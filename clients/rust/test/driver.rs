@@ -18,13 +18,12 @@ type Attempts = Arc<Mutex<Vec<Json>>>;
 
 fn main() -> Result<(), Box<dyn Failure>> {
     let told: Json = serde_json::from_str(&std::env::args().nth(1).ok_or("no argument")?)?;
-    let mut url = format!("redis://127.0.0.1:{}/", told["port"]);
-    if told["resp"] == 3 {
-        url += "?protocol=resp3";
-    }
-    let mut servers = match told["cluster"] == true {
-        true => Servers::cluster([url])?,
-        false => Servers::one(url)?,
+    let bare = format!("redis://127.0.0.1:{}/", told["port"]);
+    let url = if told["resp"] == 3 { format!("{bare}?protocol=resp3") } else { bare.clone() };
+    let mut servers = match told["on"].as_str() {
+        Some("cluster") => Servers::cluster([url])?,
+        Some("sentinel") => Servers::sentinel([bare], "mymaster", url)?,
+        _ => Servers::one(url)?,
     };
     for line in std::io::stdin().lock().lines() {
         println!("{}", run(&mut servers, &serde_json::from_str(&line?)?)?);

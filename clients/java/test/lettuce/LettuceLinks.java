@@ -13,18 +13,19 @@ import java.util.List;
 public final class LettuceLinks {
     private LettuceLinks() {}
 
-    public static Link make(int port, int resp, boolean isCluster) throws Exception {
-        Link link = link(port, resp, isCluster);
+    public static Link make(int port, int resp, String on) throws Exception {
+        Link link = link(port, resp, on);
         // Starting Netty is no part of a call.
         var type = new byte[][] {"TYPE".getBytes(), "k".getBytes()};
         link.send(type[1], List.<byte[][]>of(type), Duration.ofSeconds(20));
         return link;
     }
 
-    private static Link link(int port, int resp, boolean isCluster) {
-        var uri = RedisURI.create("127.0.0.1", port);
+    private static Link link(int port, int resp, String on) {
+        var uri = on.equals("sentinel") ? RedisURI.Builder.sentinel("127.0.0.1", port, "mymaster").build()
+                : RedisURI.create("127.0.0.1", port);
         var protocol = resp == 3 ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2;
-        if (isCluster) {
+        if (on.equals("cluster")) {
             var client = RedisClusterClient.create(uri);
             client.setOptions(ClusterClientOptions.builder().protocolVersion(protocol).build());
             return LettuceLink.of(client);

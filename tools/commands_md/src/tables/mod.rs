@@ -1,9 +1,12 @@
 //! The tables of the client libraries: which first word of a reply has which fields, and which
 //! errors come however often one asks. Taken from the module's own rows, written for each language.
 
+mod go;
+mod java;
 mod node;
 mod php;
 mod python;
+mod rust;
 
 use std::collections::BTreeSet;
 
@@ -18,6 +21,8 @@ use crate::commands::ROW;
 pub struct Tables {
     /// First words of a reply to GRAB, and the names of all elements, the first being `outcome`.
     outcomes: Vec<(String, Vec<String>)>,
+    /// What each of them says, in the same order: a sentence.
+    sentences: Vec<String>,
     /// Where a grant may stand.
     states: Vec<&'static str>,
     /// The names of a reply's elements, when it says how a grant stands.
@@ -32,6 +37,15 @@ pub struct Tables {
 
 /// The first word of a reply that says that the user has no such grant.
 const NO_GRANT: &str = "NOGRANT";
+/// Where a grant may stand, and what that says.
+const STATES: [(State, &str); 5] = [
+    (State::Held, "Reserved until its deadline."),
+    (State::Sold, "Paid, or granted by a sale without holds."),
+    (State::Cancelled, "Given back by the buyer, or a REQ that is fenced off."),
+    (State::Expired, "Not paid in time."),
+    (State::Refunded, "Given back after it was sold."),
+];
+const NO_GRANT_SENTENCE: &str = "The user has no such grant.";
 /// The code of an error that passes.
 const PASSES: &str = "TRYAGAIN";
 /// Codes of the server's own errors that don't pass.
@@ -58,19 +72,23 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("php/src/Tables.php", php_tables),
         ("php/src/Outcome.php", php_outcomes),
         ("php/Seckill.php", one_file),
+        ("go/tables.go", go::text(&tables)),
+        ("rust/src/tables.rs", rust::text(&tables)),
+        ("java/core/src/main/java/example/seckill/Outcome.java", java::outcomes(&tables)),
+        ("java/core/src/main/java/example/seckill/State.java", java::states()),
+        ("java/core/src/main/java/example/seckill/Tables.java", java::tables(&tables)),
     ]
 }
 
 impl Tables {
     fn of_the_module() -> Tables {
-        let states = [State::Held, State::Sold, State::Cancelled, State::Expired, State::Refunded];
+        let (outcomes, sentences) = outcomes().into_iter().unzip();
+        let settled = reply_forms("SECKILL.CONFIRM").into_iter().find(|(form, _)| is_form(form));
         Tables {
-            outcomes: outcomes(),
-            states: states.map(State::name).to_vec(),
-            settled: reply_forms("SECKILL.CONFIRM")
-                .into_iter()
-                .find(|f| is_form(f))
-                .unwrap_or_default(),
+            outcomes,
+            sentences,
+            states: STATES.map(|(state, _)| state.name()).to_vec(),
+            settled: settled.map(|(form, _)| form).unwrap_or_default(),
             row: names(ROW),
             event: outbox::FIELDS.map(outbox::Field::name).to_vec(),
             mistakes: mistakes(),
@@ -92,15 +110,27 @@ fn is_form(names: &[String]) -> bool {
     names.iter().skip(1).all(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }
 
-/// The arrays that the reply of a command is said to be.
-fn reply_forms(command: &str) -> Vec<Vec<String>> {
+/// The arrays that the reply of a command is said to be, each with what that says.
+fn reply_forms(command: &str) -> Vec<(Vec<String>, String)> {
     let Some(spec) = TABLE.iter().find(|spec| spec.name == command) else { return Vec::new() };
-    spec.reply.lines().filter_map(|line| line.split('`').nth(1)).map(names).collect()
+    let forms = spec.reply.lines().filter_map(|line| {
+        let (form, says) = line.strip_prefix('`')?.split_once('`')?;
+        Some((names(form), sentence(says.trim_start_matches(": "))))
+    });
+    forms.collect()
 }
 
-fn outcomes() -> Vec<(String, Vec<String>)> {
-    let forms = reply_forms("SECKILL.GRAB").into_iter().filter(|form| is_form(form));
-    forms.map(|mut form| (std::mem::replace(&mut form[0], "outcome".to_owned()), form)).collect()
+fn sentence(says: &str) -> String {
+    let (head, rest) = says.split_at(says.len().min(1));
+    head.to_ascii_uppercase() + rest + "."
+}
+
+fn outcomes() -> Vec<((String, Vec<String>), String)> {
+    let forms = reply_forms("SECKILL.GRAB").into_iter().filter(|(form, _)| is_form(form));
+    let word = |(mut form, says): (Vec<String>, _)| {
+        ((std::mem::replace(&mut form[0], "outcome".to_owned()), form), says)
+    };
+    forms.map(word).collect()
 }
 
 fn mistakes() -> Vec<String> {
@@ -133,6 +163,23 @@ fn quoted(words: impl IntoIterator<Item: AsRef<str>>, quote: &str) -> String {
 fn lines(words: impl IntoIterator<Item: AsRef<str>>, quote: &str, indent: &str) -> String {
     let lines = words.into_iter().map(|word| format!("{indent}{quote}{}{quote},\n", word.as_ref()));
     lines.collect()
+}
+
+/// What all states are called and say, and at last that there is no such grant.
+fn states() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let states = STATES.iter().map(|(state, says)| (state.name(), *says));
+    states.chain([(NO_GRANT, NO_GRANT_SENTENCE)])
+}
+
+/// Each first word that a reply may have, its fields (of a grant as it stands: `settled`), and what
+/// it says.
+fn all<'t>(
+    tables: &'t Tables,
+    settled: &'t [String],
+) -> impl Iterator<Item = (&'t str, &'t [String], &'t str)> {
+    let outcomes = tables.outcomes.iter().zip(&tables.sentences);
+    let outcomes = outcomes.map(|((word, fields), says)| (word.as_str(), &fields[1..], &**says));
+    outcomes.chain(states().map(move |(word, says)| (word, settled, says)))
 }
 
 fn words(tables: &Tables) -> Vec<&str> {

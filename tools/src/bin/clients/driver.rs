@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use seckill_harness::process::command;
 use serde_json::{json, Value};
 
+use crate::place::On;
+
 /// A client library, and one way of using it.
 pub struct Client {
     pub name: &'static str,
@@ -28,8 +30,8 @@ pub struct Client {
     pub prefix: &'static str,
     /// The library repeats a lost call by itself and does not tell.
     pub resends: bool,
-    /// It is a client of a cluster.
-    pub cluster: bool,
+    /// What it is a client of.
+    pub on: On,
 }
 
 const PHPREDIS: Client = Client {
@@ -42,7 +44,7 @@ const PHPREDIS: Client = Client {
     text: false,
     prefix: "shop:",
     resends: false,
-    cluster: false,
+    on: On::Single,
 };
 const REDIS_PY: Client = Client {
     name: "redis-py",
@@ -114,48 +116,63 @@ const ASYNC: Client = Client { name: "redis-py asyncio", flavour: "async", ..RED
 
 pub const CLIENTS: &[Client] = &[
     PHPREDIS,
-    Client { cluster: true, ..PHPREDIS },
+    Client { on: On::Sentinel, ..PHPREDIS },
+    Client { on: On::Cluster, ..PHPREDIS },
     PREDIS,
-    Client { cluster: true, ..PREDIS },
+    Client { on: On::Sentinel, ..PREDIS },
+    Client { on: On::Cluster, ..PREDIS },
     REDIS_PY,
     Client { resp: 3, text: true, ..REDIS_PY },
-    Client { cluster: true, ..REDIS_PY },
+    Client { on: On::Sentinel, ..REDIS_PY },
+    Client { on: On::Cluster, ..REDIS_PY },
     Client { text: true, ..ASYNC },
     Client { resp: 3, ..ASYNC },
-    Client { resp: 3, cluster: true, ..ASYNC },
+    Client { on: On::Sentinel, ..ASYNC },
+    Client { resp: 3, on: On::Cluster, ..ASYNC },
     IOREDIS,
     Client { resp: 3, ..IOREDIS },
-    Client { cluster: true, ..IOREDIS },
+    Client { on: On::Sentinel, ..IOREDIS },
+    Client { on: On::Cluster, ..IOREDIS },
     NODE_REDIS,
     Client { resp: 3, ..NODE_REDIS },
-    Client { resp: 3, cluster: true, ..NODE_REDIS },
+    Client { resp: 3, on: On::Cluster, ..NODE_REDIS },
     JEDIS,
     Client { resp: 3, ..JEDIS },
-    Client { resp: 3, cluster: true, ..JEDIS },
+    Client { on: On::Sentinel, ..JEDIS },
+    Client { resp: 3, on: On::Cluster, ..JEDIS },
     LETTUCE,
     Client { resp: 3, ..LETTUCE },
-    Client { cluster: true, ..LETTUCE },
+    Client { on: On::Sentinel, ..LETTUCE },
+    Client { on: On::Cluster, ..LETTUCE },
     REDIS_RS,
     Client { resp: 3, ..REDIS_RS },
-    Client { cluster: true, ..REDIS_RS },
+    Client { on: On::Sentinel, ..REDIS_RS },
+    Client { on: On::Cluster, ..REDIS_RS },
     GO_REDIS,
     Client { resp: 3, ..GO_REDIS },
-    Client { resp: 3, cluster: true, ..GO_REDIS },
+    Client { on: On::Sentinel, ..GO_REDIS },
+    Client { resp: 3, on: On::Cluster, ..GO_REDIS },
 ];
 
 /// Clients with one rule left out, see `clients/cases.md`.
-pub const WRONG: [&str; 9] =
-    ["new-req", "no-req", "keeps", "patient", "deaf", "vague", "strict", "hopeful", "forgets"];
+pub const WRONG: [&str; 10] = [
+    "new-req", "no-req", "keeps", "patient", "deaf", "vague", "strict", "hopeful", "forgets",
+    "stays",
+];
 
-pub fn wrong(flavour: &'static str, cluster: bool) -> Client {
-    Client { name: flavour, flavour, cluster, ..REDIS_PY }
+pub fn wrong(flavour: &'static str, on: On) -> Client {
+    Client { name: flavour, flavour, on, ..REDIS_PY }
 }
 
 impl Client {
     pub fn title(&self) -> String {
         let text = if self.text { ", text" } else { "" };
-        let cluster = if self.cluster { ", cluster" } else { "" };
-        format!("{} (RESP{}{text}{cluster})", self.name, self.resp)
+        let on = match self.on {
+            On::Single => "",
+            On::Sentinel => ", Sentinel",
+            On::Cluster => ", cluster",
+        };
+        format!("{} (RESP{}{text}{on})", self.name, self.resp)
     }
 }
 
@@ -186,7 +203,7 @@ impl Driver {
         };
         let told = json!({
             "port": port, "flavour": client.flavour, "resp": client.resp, "text": client.text,
-            "prefix": client.prefix, "cluster": client.cluster,
+            "prefix": client.prefix, "on": client.on,
         });
         let mut child = command(program.as_ref())
             .args(rest)

@@ -9,18 +9,24 @@ mod page;
 mod place;
 mod proxy;
 mod rush;
+mod sentinel;
 mod slots;
 mod table;
 mod work;
 
-use std::path::PathBuf;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use clap::Parser;
+use seckill_harness::process::lock;
+use seckill_harness::program::Server;
 
 use driver::{Client, Driver, CLIENTS, WRONG};
 use page::Results;
-use place::Place;
+use place::{On, Place};
 
 /// What `--only` calls the programs of `examples/clients/`.
 const EXAMPLES: &str = "examples";
@@ -35,6 +41,9 @@ struct Options {
     /// `examples`
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Play the wrong clients, too, which must fail
+    #[arg(long)]
+    wrong: bool,
     /// Keep what came of the table in this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
@@ -51,55 +60,121 @@ fn main() -> ExitCode {
     })
 }
 
+/// So many clients are played at the same time, each with servers of its own. Mostly they wait.
+const AT_ONCE: usize = 4;
+
+/// What is played: a client of ours, or one with a rule left out.
+enum Task {
+    Client(&'static Client),
+    Wrong(&'static str),
+}
+
+/// What has come of the tasks so far.
+struct Outcome {
+    results: Results,
+    failures: Vec<String>,
+}
+
 fn run(options: &Options) -> Result<(), String> {
     let module = seckill_harness::program::module_file(None)?;
-    let places = [Place::single(&module)?, Place::cluster(&module)?];
-    println!("{}", places[0].title()?);
-    let mut results = Results::of(places[0].title()?);
-    let mut failures = Vec::new();
-    for client in CLIENTS {
-        let is_wanted = |only: &String| is_named(only, client.name, client.language);
-        if options.only.as_ref().is_none_or(is_wanted)
-            && may_run(options, client.name, client.language, client.present)?
-        {
-            let place = &places[usize::from(client.cluster)];
-            let mut failed = play(place, client, &mut results)?;
-            if client.cluster {
-                let rushed = rush::play(place, client);
-                results.add(client, rush::NAME, rushed.is_ok());
-                failed.extend(rushed.err().map(|why| (rush::NAME.to_owned(), why)));
-            }
-            let said: Vec<String> =
-                failed.iter().map(|(case, why)| format!("{case}: {why}")).collect();
-            match said.is_empty() {
-                true => println!("{}: OK", client.title()),
-                false => {
-                    println!("{}: FAILED\n{}", client.title(), said.join("\n"));
-                    failures.push(client.title());
+    let title = Server::start(&module, &[]).and_then(|server| place::title(&server))?;
+    println!("{title}");
+    let tasks = Mutex::new(tasks(options)?);
+    let outcome = Mutex::new(Outcome { results: Results::of(title), failures: Vec::new() });
+    let starting = Mutex::new(());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                if let Err(why) = work_off(&tasks, &module, &starting, &outcome) {
+                    lock(&outcome).failures.push(why);
                 }
-            }
+            });
         }
-    }
+    });
+    let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(file) = &options.results {
-        results.save(file)?;
+        outcome.results.save(file)?;
     }
-    if !failures.is_empty() {
-        return Err(failures.join(", "));
-    }
-    let wrong = driver::wrong(WRONG[0], false);
-    let is_wanted = |flavour: &&&'static str| {
-        options.only.as_ref().is_none_or(|only| only == "wrong" || only == **flavour)
-    };
-    for flavour in WRONG.iter().filter(is_wanted) {
-        if may_run(options, wrong.name, wrong.language, wrong.present)? {
-            catches(&places, flavour)?;
-        }
+    if !outcome.failures.is_empty() {
+        return Err(outcome.failures.join(", "));
     }
     if options.only.as_ref().is_some_and(|only| only != EXAMPLES) {
         return Ok(());
     }
     buy::run(options)?;
     work::run(options)
+}
+
+/// All that is to be played.
+fn tasks(options: &Options) -> Result<VecDeque<Task>, String> {
+    let mut tasks = VecDeque::new();
+    for client in CLIENTS {
+        let is_wanted = |only: &String| is_named(only, client.name, client.language);
+        if options.only.as_ref().is_none_or(is_wanted)
+            && may_run(options, client.name, client.language, client.present)?
+        {
+            tasks.push_back(Task::Client(client));
+        }
+    }
+    let wrong = driver::wrong(WRONG[0], On::Single);
+    let is_wanted = |flavour: &&&'static str| match &options.only {
+        Some(only) => only == "wrong" || only == **flavour,
+        None => options.wrong,
+    };
+    for flavour in WRONG.iter().filter(is_wanted) {
+        if may_run(options, wrong.name, wrong.language, wrong.present)? {
+            tasks.push_back(Task::Wrong(flavour));
+        }
+    }
+    Ok(tasks)
+}
+
+/// Takes one task after the other until there are none.
+fn work_off(
+    tasks: &Mutex<VecDeque<Task>>,
+    module: &Path,
+    starting: &Mutex<()>,
+    outcome: &Mutex<Outcome>,
+) -> Result<(), String> {
+    let Some(mut task) = lock(tasks).pop_front() else { return Ok(()) };
+    let places = {
+        // A port that was free a moment ago must not be taken by another one's servers.
+        let _alone = lock(starting);
+        [Place::single(module)?, Place::with_sentinel(module)?, Place::cluster(module)?]
+    };
+    loop {
+        match task {
+            Task::Client(client) => try_client(&places[client.on as usize], client, outcome)?,
+            Task::Wrong(flavour) => catches(&places, flavour)?,
+        }
+        match lock(tasks).pop_front() {
+            Some(next) => task = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+fn try_client(place: &Place, client: &Client, outcome: &Mutex<Outcome>) -> Result<(), String> {
+    let mut results = Results::default();
+    let mut failed = play(place, client, &mut results)?;
+    if let Some(name) = rush::name(client.on) {
+        let rushed = rush::play(place, client);
+        results.add(client, name, rushed.is_ok());
+        match rushed {
+            Ok(came) => println!("{}: {came}", client.title()),
+            Err(why) => failed.push((name.to_owned(), why)),
+        }
+    }
+    let mut outcome = lock(outcome);
+    outcome.results.join(results);
+    let said: Vec<String> = failed.iter().map(|(case, why)| format!("{case}: {why}")).collect();
+    if said.is_empty() {
+        println!("{}: OK", client.title());
+    } else {
+        println!("{}: FAILED\n{}", client.title(), said.join("\n"));
+        outcome.failures.push(client.title());
+    }
+    Ok(())
 }
 
 /// The cases that failed, and why.
@@ -123,20 +198,22 @@ fn play(
 }
 
 /// The table is worth something if a client that leaves a rule out fails where it must.
-fn catches(places: &[Place; 2], flavour: &'static str) -> Result<(), String> {
+fn catches(places: &[Place; 3], flavour: &'static str) -> Result<(), String> {
     let mut failed = Vec::new();
     for place in places {
-        let client = driver::wrong(flavour, place.is_cluster);
+        let client = driver::wrong(flavour, place.on);
         failed.extend(play(place, &client, &mut Results::default())?);
     }
-    if flavour == WRONG[0] && rush::play(&places[1], &driver::wrong(flavour, true)).is_ok() {
-        return Err(format!("the wrong client {flavour} passes the rush"));
+    for place in places.iter().filter(|place| place.on != On::Single && flavour == WRONG[0]) {
+        if rush::play(place, &driver::wrong(flavour, place.on)).is_ok() {
+            return Err(format!("the wrong client {flavour} passes the rush"));
+        }
     }
     let is_meant = |case: &table::Case| case.catches.iter().any(|name| name == flavour);
+    let mut expected: Vec<table::Case> = table::cases()?.into_iter().filter(is_meant).collect();
     // In the order in which they are played.
-    let (single, cluster): (Vec<_>, Vec<_>) =
-        table::cases()?.into_iter().filter(is_meant).partition(|case| !case.cluster);
-    let expected: Vec<String> = single.into_iter().chain(cluster).map(|case| case.name).collect();
+    expected.sort_by_key(|case| case.on as usize);
+    let expected: Vec<String> = expected.into_iter().map(|case| case.name).collect();
     if !failed.iter().map(|(case, _)| case).eq(&expected) || expected.is_empty() {
         return Err(format!(
             "the wrong client {flavour} fails in {failed:#?}, not in {expected:?}"

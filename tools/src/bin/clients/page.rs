@@ -30,6 +30,16 @@ impl Results {
         *cases.entry(case.to_owned()).or_insert(true) &= passed;
     }
 
+    /// What came of other cases of a client, or of another one.
+    pub fn join(&mut self, more: Results) {
+        for (client, cases) in more.passed {
+            let known = self.passed.entry(client).or_default();
+            for (case, passed) in cases {
+                *known.entry(case).or_insert(true) &= passed;
+            }
+        }
+    }
+
     /// # Errors
     /// A sentence when it can't be written.
     pub fn save(&self, file: &Path) -> Result<(), String> {
@@ -76,7 +86,7 @@ fn markdown(results: &[Results]) -> Result<String, String> {
     )
     .replace("\\\n", "\n");
     let cases = table::cases()?;
-    for case in cases.iter().map(|case| case.name.as_str()).chain([rush::NAME]) {
+    for case in cases.iter().map(|case| case.name.as_str()).chain(rush::NAMES) {
         let cells = names.iter().map(|name| cell(results, name, case)).collect::<Vec<_>>();
         text.push_str(&format!("| {case} | {} |\n", cells.join(" | ")).replace("\\\n", "\n"));
     }

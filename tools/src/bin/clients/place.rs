@@ -1,31 +1,47 @@
-//! Where cases are played: a server with a replica, or a cluster of three with three replicas, each
-//! behind a proxy that breaks.
+//! Where cases are played: a server with a replica, the same watched by a Sentinel, or a cluster of
+//! three with three replicas; each server behind a proxy that breaks.
 
 use std::cell::Cell;
 use std::path::Path;
 
 use seckill_harness::program::Server;
+use seckill_harness::sentinel::Sentinel;
 use seckill_harness::wait::holds_in_time;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::proxy::{Proxy, Troubles};
+
+/// What clients connect to. In the order of the places that `main` makes.
+#[derive(Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum On {
+    /// A server with a replica, behind one address.
+    #[default]
+    Single,
+    /// The same behind two addresses, of which a Sentinel names the primary's.
+    Sentinel,
+    Cluster,
+}
 
 pub struct Place {
     pub servers: Vec<Server>,
     pub proxies: Vec<Proxy>,
     pub troubles: Troubles,
-    pub is_cluster: bool,
+    pub on: On,
     /// Of a server and its replica: which of them the replica is.
-    replica: Cell<usize>,
+    pub(crate) replica: Cell<usize>,
+    pub(crate) sentinel: Option<Sentinel>,
 }
 
 impl Place {
     /// # Errors
     /// A sentence that says what does not start.
     pub fn single(module: &Path) -> Result<Place, String> {
-        let server = Server::start(module, &[])?;
+        let soon = ["--repl-diskless-sync-delay", "0"];
+        let server = Server::start(module, &soon)?;
         let primary = format!("127.0.0.1 {}", server.port());
-        let replica = Server::start(module, &["--replicaof", &primary])?;
+        let replica = Server::start(module, &[soon, ["--replicaof", &primary]].concat())?;
         let troubles = Troubles::default();
         let proxy = Proxy::new(&troubles)?;
         proxy.lead_to(server.port());
@@ -33,8 +49,9 @@ impl Place {
             servers: vec![server, replica],
             proxies: vec![proxy],
             troubles,
-            is_cluster: false,
+            on: On::Single,
             replica: Cell::new(1),
+            sentinel: None,
         };
         place.replica_is_there().map(|()| place)
     }
@@ -44,10 +61,11 @@ impl Place {
         proxies: Vec<Proxy>,
         troubles: Troubles,
     ) -> Place {
-        Place { servers, proxies, troubles, is_cluster: true, replica: Cell::new(0) }
+        let replica = Cell::new(0);
+        Place { servers, proxies, troubles, on: On::Cluster, replica, sentinel: None }
     }
 
-    fn replica_is_there(&self) -> Result<(), String> {
+    pub(crate) fn replica_is_there(&self) -> Result<(), String> {
         let port = self.primary()?.port();
         match holds_in_time(|| run::<i64>(port, "WAIT 1 1").is_ok_and(|replicas| replicas == 1)) {
             true => Ok(()),
@@ -57,6 +75,9 @@ impl Place {
 
     /// Where a client connects to.
     pub fn port(&self) -> u16 {
+        if let Some(sentinel) = &self.sentinel {
+            return sentinel.port();
+        }
         self.proxies.first().map_or(0, Proxy::port)
     }
 
@@ -77,24 +98,10 @@ impl Place {
     /// # Errors
     /// A sentence when nobody has it.
     pub fn port_of(&self, key: &str) -> Result<u16, String> {
-        match self.is_cluster {
-            true => Ok(self.servers[self.owner(self.slot(key)?)?].port()),
-            false => Ok(self.primary()?.port()),
+        match self.on {
+            On::Cluster => Ok(self.servers[self.owner(self.slot(key)?)?].port()),
+            _ => Ok(self.primary()?.port()),
         }
-    }
-
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// A sentence when it does not say.
-    pub fn title(&self) -> Result<String, String> {
-        let port = self.servers.first().map_or(0, Server::port);
-        let info: String = run(port, "INFO server")?;
-        let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
-        Ok(match (said("valkey_version:"), said("redis_version:")) {
-            (Some(version), _) => format!("Valkey {version}"),
-            (None, version) => format!("Redis {}", version.unwrap_or_default()),
-        })
     }
 
     /// A command of somebody else; those that `clients/cases.md` adds to the server's are known.
@@ -107,7 +114,8 @@ impl Place {
         match words[..] {
             ["TIMES", times, ..] => self.repeat(times, &words[2..].join(" "), key),
             ["AWAIT", field, value, key] => self.wait_for(field, value, key),
-            ["FAILOVER", key] if self.is_cluster => self.promote(key),
+            ["FAILOVER", key] if self.on == On::Cluster => self.promote(key),
+            ["FAILOVER", _] if self.on == On::Sentinel => self.ask_for_failover(),
             ["FAILOVER", _] => self.fail_over(),
             ["SLOT", "MOVE", key] => {
                 self.open_slot(key)?;
@@ -158,6 +166,19 @@ impl Place {
         self.replica.set(1 - self.replica.get());
         self.replica_is_there()
     }
+}
+
+/// Which server it is.
+///
+/// # Errors
+/// A sentence when it does not say.
+pub fn title(server: &Server) -> Result<String, String> {
+    let info: String = run(server.port(), "INFO server")?;
+    let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+    Ok(match (said("valkey_version:"), said("redis_version:")) {
+        (Some(version), _) => format!("Valkey {version}"),
+        (None, version) => format!("Redis {}", version.unwrap_or_default()),
+    })
 }
 
 fn connect(port: u16) -> Result<redis::Connection, String> {

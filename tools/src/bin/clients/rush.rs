@@ -1,21 +1,23 @@
-//! A rush on a sale in a cluster: 300 buyers through one library, while replies break off, a
-//! replica takes over and the slot moves. Who was told that they have a unit are those whom the
-//! sale has.
+//! A rush on a sale behind Sentinel or in a cluster: 300 buyers through one library, while replies
+//! break off, a replica takes over and, in a cluster, the slot moves. Who was told that they have a
+//! unit are those whom the sale has.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::driver::{Client, Driver};
-use crate::place::Place;
+use crate::place::{On, Place};
 use crate::proxy::Trouble;
 use crate::table::{compare, heard, Grant};
 
-pub const NAME: &str =
-    "cluster: 300 buyers, cuts, a replica takes over and the slot moves: told = in the sale";
+pub const NAMES: [&str; 2] = [
+    "sentinel: 300 buyers, cuts, a replica takes over: told = in the sale",
+    "cluster: 300 buyers, cuts, a replica takes over and the slot moves: told = in the sale",
+];
 const BUYERS: usize = 300;
 const UNITS: usize = 200;
 /// Programs that buy at the same time.
@@ -28,17 +30,28 @@ const MOVE_AT: usize = 140;
 /// Buyers ask again, as people do, until they are told something.
 const ASKED_MAX: usize = 20;
 
+/// What it is called there, if there is one.
+pub fn name(on: On) -> Option<&'static str> {
+    match on {
+        On::Single => None,
+        On::Sentinel => Some(NAMES[0]),
+        On::Cluster => Some(NAMES[1]),
+    }
+}
+
+/// What came of it, in words.
+///
 /// # Errors
 /// A sentence that says what nobody should have been told.
-pub fn play(place: &Place, client: &Client) -> Result<(), String> {
+pub fn play(place: &Place, client: &Client) -> Result<String, String> {
     let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());
     let key = format!("{}{name}", client.prefix);
     place.order(&format!("SECKILL.INIT KEY {UNITS} LIMIT 0"), &key)?;
-    let through = AtomicUsize::new(0);
+    let (through, lost) = (AtomicUsize::new(0), AtomicU64::new(0));
     let told = thread::scope(|scope| {
         let buyers: Vec<_> = (0..PROGRAMS)
             .map(|program| {
-                let (through, name) = (&through, &name);
+                let (through, lost, name) = (&through, &lost, &name);
                 let (port, troubles) = (place.port(), place.troubles.clone());
                 scope.spawn(move || {
                     let mut driver = Driver::start(client, port)?;
@@ -48,15 +61,17 @@ pub fn play(place: &Place, client: &Client) -> Result<(), String> {
                             troubles
                                 .begin(Trouble { cut: [user % 40].into(), ..Trouble::default() });
                         }
-                        told.extend(buy(&mut driver, name, user)?);
+                        told.extend(buy(&mut driver, name, user, lost)?);
                         through.fetch_add(1, Ordering::SeqCst);
                     }
                     Ok::<Vec<Grant>, String>(told)
                 })
             })
             .collect();
-        for (at, command) in [(FAIL_OVER_AT, "FAILOVER KEY"), (MOVE_AT, "SLOT MOVE KEY")] {
-            while through.load(Ordering::SeqCst) < at
+        let happens = [(FAIL_OVER_AT, "FAILOVER KEY"), (MOVE_AT, "SLOT MOVE KEY")];
+        let count = if place.on == On::Cluster { 2 } else { 1 };
+        for (at, command) in &happens[..count] {
+            while through.load(Ordering::SeqCst) < *at
                 && !buyers.iter().all(|buyer| buyer.is_finished())
             {
                 thread::sleep(Duration::from_millis(1));
@@ -74,14 +89,22 @@ pub fn play(place: &Place, client: &Client) -> Result<(), String> {
     if told.len() != UNITS {
         return Err(format!("{} of {UNITS} units were told to be somebody's", told.len()));
     }
-    compare(place, &[key], &told)
+    compare(place, &[key], &told)?;
+    let lost = lost.into_inner();
+    Ok(format!("{BUYERS} buyers, {lost} replies lost, told {UNITS} = in the sale {UNITS}"))
 }
 
-fn buy(driver: &mut Driver, name: &str, user: usize) -> Result<Option<Grant>, String> {
+fn buy(
+    driver: &mut Driver,
+    name: &str,
+    user: usize,
+    lost: &AtomicU64,
+) -> Result<Option<Grant>, String> {
     let (buyer, req) = (format!("user-{user}"), format!("o-{user}"));
     let order = json!({"call": "grab", "key": name, "user": buyer, "req": req});
     for _ in 0..ASKED_MAX {
         let answer = driver.ask(&order.to_string())?;
+        lost.fetch_add(answer["lost"].as_u64().unwrap_or(0), Ordering::SeqCst);
         if answer["error"] != "Unanswered" {
             return heard(&order, &answer);
         }

@@ -13,11 +13,22 @@ const PRIMARIES: usize = 3;
 const SLOTS: usize = 16_384;
 const NODE_TIMEOUT_MS: &str = "5000";
 
-fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
+pub(crate) fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
     holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }
 
-fn says(port: u16, command: &str, text: &str) -> bool {
+/// Waits until the only replica of this server, which must stand still, has all of it.
+pub(crate) fn catches_up(port: u16) -> Result<(), String> {
+    in_time("the replica has all", || {
+        let info: String = run(port, "INFO replication").unwrap_or_default();
+        let field = |name: &str| Some(info.lines().find_map(|line| line.split_once(name))?.1);
+        let told = field("master_repl_offset:");
+        let has = field(",offset=").and_then(|rest| rest.split(',').next());
+        told.is_some() && told == has
+    })
+}
+
+pub(crate) fn says(port: u16, command: &str, text: &str) -> bool {
     run::<String>(port, command).is_ok_and(|said| said.contains(text))
 }
 
@@ -36,6 +47,7 @@ impl Place {
             drop(free);
             let settings = [
                 ["--cluster-enabled", "yes"],
+                ["--repl-diskless-sync-delay", "0"],
                 ["--cluster-node-timeout", NODE_TIMEOUT_MS],
                 ["--cluster-announce-ip", "127.0.0.1"],
                 ["--cluster-announce-port", &proxy.port().to_string()],
@@ -190,13 +202,7 @@ impl Place {
         // elected: its primary stands still, it has all of it, it takes over.
         let old = self.servers[self.owner(slot)?].port();
         run::<redis::Value>(old, "CLIENT PAUSE 20000 WRITE")?;
-        in_time("the replica has all", || {
-            let info: String = run(old, "INFO replication").unwrap_or_default();
-            let field = |name: &str| Some(info.lines().find_map(|line| line.split_once(name))?.1);
-            let told = field("master_repl_offset:");
-            let has = field(",offset=").and_then(|rest| rest.split(',').next());
-            told.is_some() && told == has
-        })?;
+        catches_up(old)?;
         run::<redis::Value>(port, "CLUSTER FAILOVER TAKEOVER")?;
         in_time("it has the slot", || {
             let is_replica = says(old, "INFO replication", "role:slave");

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
 use crate::driver::{Client, Driver};
-use crate::place::{run, Place};
+use crate::place::{run, On, Place};
 use crate::proxy::{Then, Trouble};
 
 /// One sale and what happens to it. `KEY` in a command is its key.
@@ -28,9 +28,9 @@ pub struct Case {
     /// The sale of the storm is split into so many.
     #[serde(default)]
     parts: usize,
-    /// Played on a cluster, and only there.
+    /// Where it is played, and only there.
     #[serde(default)]
-    pub cluster: bool,
+    pub on: On,
     /// Wrong clients that must fail here, and nowhere else.
     #[serde(default)]
     pub catches: Vec<String>,
@@ -89,7 +89,7 @@ const THAW_AFTER: Duration = Duration::from_secs(2);
 impl Case {
     /// Whether this client takes part in it.
     pub fn is_for(&self, client: &Client) -> bool {
-        self.cluster == client.cluster && !self.not_for.iter().any(|name| name == client.language)
+        self.on == client.on && !self.not_for.iter().any(|name| name == client.language)
     }
 
     /// What is wrong with this client in this case, if something is.
@@ -106,9 +106,9 @@ impl Case {
         let title = client.title().replace(' ', "_");
         let pid = place.servers.first().map_or(0, seckill_harness::program::Server::pid);
         // Keys of a case share a slot.
-        let name = match place.is_cluster {
-            true => format!("{{{title}:{at}:{pid}}}"),
-            false => format!("{title}:{at}:{pid}"),
+        let name = match place.on {
+            On::Cluster => format!("{{{title}:{at}:{pid}}}"),
+            _ => format!("{title}:{at}:{pid}"),
         };
         let key = format!("{}{name}", client.prefix);
         // A case that failed may have left the server without memory.
@@ -158,6 +158,9 @@ impl Step {
         });
         let took = began.elapsed();
         let (answer, unbroken) = (answer?, place.troubles.end());
+        if self.frozen {
+            place.settle()?;
+        }
         if unbroken > 0 {
             return Err(format!("{order}: {unbroken} replies did not break off, {answer}"));
         }

@@ -14,10 +14,6 @@ import java.util.function.Function;
 
 /** The attempts of one call: which replies are an answer, and what is tried again. */
 final class Attempts {
-    /** Errors that come however often one asks. Others pass, and may hide what was granted. */
-    private static final Set<String> MISTAKES = Set.of("ERR", "WRONGTYPE", "NOSALE", "SALEEXISTS",
-            "REQMISMATCH", "AMBIGUOUS", "WRONGPART", "NOTNUMBERED", "CROSSSLOT", "NOPERM", "NOAUTH",
-            "WRONGPASS", "NOSCRIPT", "NOGROUP", "BUSYGROUP");
     /** The server behind the connection is the wrong one, or not there yet. */
     private static final Set<String> ELSEWHERE =
             Set.of("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN");
@@ -75,7 +71,7 @@ final class Attempts {
     }
 
     static boolean isMistake(Link link, Link.ServerError error) {
-        return MISTAKES.contains(error.code())
+        return Tables.MISTAKES.contains(error.code())
                 || !link.isCluster() && Set.of("MOVED", "ASK").contains(error.code());
     }
 

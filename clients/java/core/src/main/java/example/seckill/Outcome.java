@@ -1,3 +1,4 @@
+// Written from the module's own tables by `make docs`: change those, not this file.
 package example.seckill;
 
 /**
@@ -5,31 +6,31 @@ package example.seckill;
  * GRAB come first; the others are a grant's states, which CONFIRM, CANCEL, EXTEND and REFUND tell.
  */
 public enum Outcome {
-    /** The units are the user's. */
+    /** Yours; available is what is left. */
     GRANTED("seq", "qty", "state", "deadline_ms", "available"),
     /** The allowance is used up; this is the user's newest live grant. */
     ALREADY("seq", "qty", "state", "deadline_ms"),
-    /** This REQ was granted before; this is that grant as it stands now. */
+    /** This request id was granted before; this is that grant as it stands now. */
     REPLAY("seq", "qty", "state", "deadline_ms"),
-    /** Some allowance is left, but less than was asked for. */
+    /** Some allowance is left, but less than QTY. */
     OVERLIMIT("allowance"),
-    /** Nothing is available; what is held may come back. */
+    /** Nothing is available; held units may come back (0: final until restocked). */
     SOLDOUT("held"),
-    /** Fewer units are available than were asked for. */
+    /** Fewer are available than QTY. */
     SHORT("available"),
-    /** The window is not open yet. */
+    /** Opens in so many milliseconds. */
     NOTOPEN("opens_in_ms"),
     /** The window is over. */
     CLOSED,
     /** The operator paused the sale. */
     PAUSED,
-    /** The user is not eligible. */
+    /** Not eligible. */
     DENIED,
-    /** The user is shed, or the waiting list is full. */
+    /** Not let in, see admission; with WAIT also: the list is full. */
     BUSY,
-    /** The user is on the waiting list. */
+    /** On the waiting list, now or since before. */
     WAITING("ticket", "ahead", "units_ahead"),
-    /** Reserved until the deadline. */
+    /** Reserved until its deadline. */
     HELD("seq", "qty", "deadline_ms"),
     /** Paid, or granted by a sale without holds. */
     SOLD("seq", "qty", "deadline_ms"),

@@ -2,6 +2,8 @@ package example.seckill;
 
 import java.nio.charset.Charset;
 import java.util.List;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
 
 /**
  * A grant, as USER and WINNERS list it.
@@ -21,11 +23,14 @@ public record Row(long seq, String user, long qty, State state, long atMs, long 
 
     static Row of(Object reply, Charset charset) {
         List<?> row = Reply.list(reply);
-        Reply.at(row, 8);
-        return new Row(Reply.number(row.get(0)), Reply.text(row.get(1), charset),
-                Reply.number(row.get(2)), Reply.word(State.class, row.get(3), charset),
-                Reply.number(row.get(4)), Reply.number(row.get(5)), Reply.text(row.get(6), charset),
-                Reply.number(row.get(7)), Reply.number(row.get(8)));
+        Reply.at(row, Tables.ROW.size() - 1);
+        Function<String, Object> cell = name -> row.get(Tables.ROW.indexOf(name));
+        ToLongFunction<String> number = name -> Reply.number(cell.apply(name));
+        Function<String, String> text = name -> Reply.text(cell.apply(name), charset);
+        return new Row(number.applyAsLong("seq"), text.apply("user"), number.applyAsLong("qty"),
+                Reply.word(State.class, cell.apply("state"), charset), number.applyAsLong("at_ms"),
+                number.applyAsLong("deadline_ms"), text.apply("req"), number.applyAsLong("epoch"),
+                number.applyAsLong("round"));
     }
 
     static List<Row> all(Object reply, Charset charset) {

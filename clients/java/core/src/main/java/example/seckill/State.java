@@ -1,3 +1,4 @@
+// Written from the module's own tables by `make docs`: change those, not this file.
 package example.seckill;
 
 /** How a grant stands. The user has its units if and only if it is HELD or SOLD. */
@@ -12,6 +13,6 @@ public enum State {
     EXPIRED,
     /** Given back after it was sold. */
     REFUNDED,
-    /** There is no such grant. */
+    /** The user has no such grant. */
     NOGRANT
 }

@@ -23,7 +23,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
@@ -32,11 +32,10 @@ import java.util.function.Supplier;
  */
 public final class LettuceLink implements Link {
     private static final int REDIRECTS = 5;
-    /** So many attempts in a row without a reply, and Lettuce's connection is given up. */
-    private static final int LOST_MAX = 3;
     private final Supplier<StatefulConnection<byte[], byte[]>> connect;
     private final RedisClusterClient cluster;
-    private final AtomicInteger lost = new AtomicInteger();
+    /** When there was a whole reply last, by the clock of {@link System#nanoTime}. */
+    private volatile long answered = System.nanoTime();
     private CompletableFuture<StatefulConnection<byte[], byte[]>> connection;
 
     private LettuceLink(Supplier<StatefulConnection<byte[], byte[]>> connect, RedisClusterClient cluster) {
@@ -77,10 +76,26 @@ public final class LettuceLink implements Link {
 
     @Override
     public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception {
-        long ends = System.nanoTime() + within.toNanos();
+        long begun = System.nanoTime();
         StatefulConnection<byte[], byte[]> all = connection().get(within.toNanos(), TimeUnit.NANOSECONDS);
+        try {
+            List<Object> replies = send(all, key, commands, begun + within.toNanos());
+            answered = System.nanoTime();
+            return replies;
+        } catch (TimeoutException slow) {
+            // Where others are answered, only this call is slow. Lettuce itself keeps a connection that
+            // hangs, as after a host is gone, for minutes.
+            if (answered - begun < 0) {
+                drop();
+            }
+            throw slow;
+        }
+    }
+
+    private List<Object> send(StatefulConnection<byte[], byte[]> all, byte[] key,
+            List<byte[][]> commands, long ends) throws Exception {
         if (!(all instanceof StatefulRedisClusterConnection<byte[], byte[]> nodes)) {
-            return answered(exchange(all, commands, false, ends));
+            return exchange(all, commands, false, ends);
         }
         var to = node(nodes, key);
         boolean asking = false;
@@ -88,7 +103,7 @@ public final class LettuceLink implements Link {
             List<Object> replies = exchange(to, commands, asking, ends);
             String[] redirect = redirect(replies);
             if (redirect == null || at == REDIRECTS) {
-                return answered(replies);
+                return replies;
             }
             asking = redirect[0].equals("ASK");
             if (!asking) {
@@ -98,11 +113,6 @@ public final class LettuceLink implements Link {
             to = nodes.getConnection(redirect[2].substring(0, colon),
                     Integer.parseInt(redirect[2].substring(colon + 1)));
         }
-    }
-
-    private List<Object> answered(List<Object> replies) {
-        lost.set(0);
-        return replies;
     }
 
     /** MOVED or ASK, the slot, and where to; null if no reply is either. */
@@ -214,18 +224,9 @@ public final class LettuceLink implements Link {
         return false;
     }
 
-    /**
-     * Lettuce connects again by itself where the connection has ended. Where it hangs, as after a host
-     * is gone, that takes minutes.
-     */
+    /** Lettuce connects again by itself where the connection has ended. */
     @Override
-    public synchronized void lost() {
-        boolean isThere = connection != null && connection.isDone();
-        if (isThere && lost.incrementAndGet() >= LOST_MAX) {
-            lost.set(0);
-            drop();
-        }
-    }
+    public void lost() {}
 
     @Override
     public boolean isCluster() {

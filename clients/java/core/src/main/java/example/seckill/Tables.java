@@ -1,0 +1,37 @@
+// Written from the module's own tables by `make docs`: change those, not this file.
+package example.seckill;
+
+import java.util.List;
+import java.util.Set;
+
+final class Tables {
+    private Tables() {}
+
+    /** What a row of USER and WINNERS has. */
+    static final List<String> ROW = List.of(
+            "seq",
+            "user",
+            "qty",
+            "state",
+            "at_ms",
+            "deadline_ms",
+            "req",
+            "epoch",
+            "round");
+    /** First words of errors that come however often one asks. */
+    static final Set<String> MISTAKES = Set.of(
+            "AMBIGUOUS",
+            "BUSYGROUP",
+            "CROSSSLOT",
+            "ERR",
+            "NOAUTH",
+            "NOGROUP",
+            "NOPERM",
+            "NOSALE",
+            "NOSCRIPT",
+            "REQMISMATCH",
+            "SALEEXISTS",
+            "WRONGPART",
+            "WRONGPASS",
+            "WRONGTYPE");
+}

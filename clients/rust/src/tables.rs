@@ -1,0 +1,111 @@
+//! Written from the module's own tables by `make docs`: change those, not this file.
+
+use crate::answer::words;
+
+words! {
+    /// How a grant stands.
+    State {
+        /// Reserved until its deadline.
+        Held = "HELD",
+        /// Paid, or granted by a sale without holds.
+        Sold = "SOLD",
+        /// Given back by the buyer, or a REQ that is fenced off.
+        Cancelled = "CANCELLED",
+        /// Not paid in time.
+        Expired = "EXPIRED",
+        /// Given back after it was sold.
+        Refunded = "REFUNDED",
+        /// The user has no such grant.
+        NoGrant = "NOGRANT",
+    }
+}
+
+words! {
+    /// The first word of a reply. The last six are of CONFIRM, CANCEL, EXTEND and REFUND.
+    Outcome {
+        /// Yours; `available` is what is left.
+        Granted = "GRANTED",
+        /// The allowance is used up; this is the user's newest live grant.
+        Already = "ALREADY",
+        /// This request id was granted before; this is that grant as it stands now.
+        Replay = "REPLAY",
+        /// Some allowance is left, but less than QTY.
+        OverLimit = "OVERLIMIT",
+        /// Nothing is available; `held` units may come back (0: final until restocked).
+        SoldOut = "SOLDOUT",
+        /// Fewer are available than QTY.
+        Short = "SHORT",
+        /// Opens in so many milliseconds.
+        NotOpen = "NOTOPEN",
+        /// The window is over.
+        Closed = "CLOSED",
+        /// The operator paused the sale.
+        Paused = "PAUSED",
+        /// Not eligible.
+        Denied = "DENIED",
+        /// Not let in, see admission; with WAIT also: the list is full.
+        Busy = "BUSY",
+        /// On the waiting list, now or since before.
+        Waiting = "WAITING",
+        /// Reserved until its deadline.
+        Held = "HELD",
+        /// Paid, or granted by a sale without holds.
+        Sold = "SOLD",
+        /// Given back by the buyer, or a REQ that is fenced off.
+        Cancelled = "CANCELLED",
+        /// Not paid in time.
+        Expired = "EXPIRED",
+        /// Given back after it was sold.
+        Refunded = "REFUNDED",
+        /// The user has no such grant.
+        NoGrant = "NOGRANT",
+    }
+}
+
+impl Outcome {
+    /// What is behind the word; there may be more.
+    pub(crate) const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Outcome::Granted => &["seq", "qty", "state", "deadline_ms", "available"],
+            Outcome::Already => &["seq", "qty", "state", "deadline_ms"],
+            Outcome::Replay => &["seq", "qty", "state", "deadline_ms"],
+            Outcome::OverLimit => &["allowance"],
+            Outcome::SoldOut => &["held"],
+            Outcome::Short => &["available"],
+            Outcome::NotOpen => &["opens_in_ms"],
+            Outcome::Closed => &[],
+            Outcome::Paused => &[],
+            Outcome::Denied => &[],
+            Outcome::Busy => &[],
+            Outcome::Waiting => &["ticket", "ahead", "units_ahead"],
+            Outcome::Held => &["seq", "qty", "deadline_ms"],
+            Outcome::Sold => &["seq", "qty", "deadline_ms"],
+            Outcome::Cancelled => &["seq", "qty", "deadline_ms"],
+            Outcome::Expired => &["seq", "qty", "deadline_ms"],
+            Outcome::Refunded => &["seq", "qty", "deadline_ms"],
+            Outcome::NoGrant => &["seq", "qty", "deadline_ms"],
+        }
+    }
+}
+
+/// What a row of USER and WINNERS has.
+pub(crate) const ROW: [&str; 9] =
+    ["seq", "user", "qty", "state", "at_ms", "deadline_ms", "req", "epoch", "round"];
+
+/// First words of errors that come however often one asks.
+pub(crate) const MISTAKES: [&str; 14] = [
+    "AMBIGUOUS",
+    "BUSYGROUP",
+    "CROSSSLOT",
+    "ERR",
+    "NOAUTH",
+    "NOGROUP",
+    "NOPERM",
+    "NOSALE",
+    "NOSCRIPT",
+    "REQMISMATCH",
+    "SALEEXISTS",
+    "WRONGPART",
+    "WRONGPASS",
+    "WRONGTYPE",
+];

@@ -1,0 +1,101 @@
+//! A server and its replica that a Sentinel watches, and its failovers.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use seckill_harness::program::Server;
+use seckill_harness::sentinel::Sentinel;
+
+use crate::place::{run, On, Place};
+use crate::proxy::{Proxy, Troubles};
+use crate::slots::{catches_up, in_time, says};
+
+/// How a Sentinel tells soon what it else tells after ten seconds, and takes a server for dead.
+const SETTINGS: [&str; 2] =
+    ["sentinel down-after-milliseconds mymaster 1000", "sentinel failover-timeout mymaster 5000"];
+const HURRY: &str = "SENTINEL DEBUG INFO-PERIOD 1000 PUBLISH-PERIOD 500";
+
+impl Place {
+    /// Clients, the Sentinel and the servers among themselves see the ports of the proxies.
+    ///
+    /// # Errors
+    /// A sentence that says what does not start.
+    pub fn with_sentinel(module: &Path) -> Result<Place, String> {
+        let troubles = Troubles::default();
+        let proxies = vec![Proxy::new(&troubles)?, Proxy::new(&troubles)?];
+        let primary = format!("127.0.0.1 {}", proxies[0].port());
+        let mut servers = Vec::new();
+        for (at, proxy) in proxies.iter().enumerate() {
+            let announced = proxy.port().to_string();
+            let mut settings =
+                vec!["--replica-announce-port", &announced, "--repl-diskless-sync-delay", "0"];
+            if at > 0 {
+                settings.extend(["--replicaof", &primary]);
+            }
+            let server = Server::start(module, &settings)?;
+            proxy.lead_to(server.port());
+            servers.push(server);
+        }
+        let mut place = Place {
+            servers,
+            proxies,
+            troubles,
+            on: On::Sentinel,
+            replica: Cell::new(1),
+            sentinel: None,
+        };
+        place.replica_is_there()?;
+        let sentinel = Sentinel::start(place.proxies[0].port(), 1, &SETTINGS)?;
+        run::<redis::Value>(sentinel.port(), HURRY)?;
+        place.sentinel = Some(sentinel);
+        place.settle().map(|()| place)
+    }
+
+    /// After a while in which a server was frozen, or was told to be a replica: the Sentinel names
+    /// the primary, and knows its replica to be well. Elsewhere there is nothing to wait for.
+    ///
+    /// # Errors
+    /// A sentence when it does not come to that.
+    pub(crate) fn settle(&self) -> Result<(), String> {
+        let Some(sentinel) = &self.sentinel else { return Ok(()) };
+        let mut known = Vec::new();
+        let knows = in_time("the Sentinel knows a primary and its replica", || {
+            let ask = "SENTINEL REPLICAS mymaster";
+            known = run::<Vec<Vec<String>>>(sentinel.port(), ask).unwrap_or_default();
+            let is = |name: &str, value: &str| {
+                let replica = known.first().map(Vec::as_slice).unwrap_or_default();
+                replica.chunks(2).any(|pair| pair[0] == name && pair[1] == value)
+            };
+            let wanted =
+                [("flags", "slave"), ("role-reported", "slave"), ("master-link-status", "ok")];
+            known.len() == 1 && wanted.iter().all(|(name, value)| is(name, value))
+        });
+        knows.map_err(|why| format!("{why}: {known:?}"))?;
+        let named = sentinel.named()?;
+        let primary = self.proxies.iter().position(|proxy| proxy.port() == named);
+        self.replica.set(1 - primary.ok_or("the Sentinel names a server that is none of ours")?);
+        self.replica_is_there()
+    }
+
+    /// As docs/sentinel.md does it: the primary stands still until the replica has all, and sells
+    /// no more without one. (The Sentinel can't demote it while it stands still.)
+    pub(crate) fn ask_for_failover(&self) -> Result<(), String> {
+        self.settle()?;
+        let Some(sentinel) = &self.sentinel else { return Ok(()) };
+        let (old, new) = (self.primary()?.port(), self.proxies[self.replica.get()].port());
+        let tell = |command| run::<redis::Value>(old, command);
+        tell("CLIENT PAUSE 20000 WRITE")?;
+        catches_up(old)?;
+        tell("CONFIG SET min-replicas-to-write 1")?;
+        in_time("the Sentinel agrees to a failover", || {
+            run::<redis::Value>(sentinel.port(), "SENTINEL FAILOVER mymaster").is_ok()
+        })?;
+        in_time("the Sentinel names the new primary", || {
+            sentinel.named().is_ok_and(|named| named == new)
+        })?;
+        tell("CLIENT UNPAUSE")?;
+        in_time("the old primary is a replica", || says(old, "INFO replication", "role:slave"))?;
+        tell("CONFIG SET min-replicas-to-write 0")?;
+        self.settle()
+    }
+}
