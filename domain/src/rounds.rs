@@ -18,7 +18,7 @@ use crate::model::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 
-pub(crate) use held::{Held, Hold};
+pub(crate) use held::{Held, HeldRecount, Hold};
 
 /// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

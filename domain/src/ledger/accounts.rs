@@ -52,7 +52,7 @@ impl Holds {
     }
 
     /// Whether this one is there.
-    pub(super) fn has(&self, deadline: u64, seq: u32) -> bool {
+    pub(crate) fn has(&self, deadline: u64, seq: u32) -> bool {
         self.latest_first.contains(&Reverse((deadline, seq)))
     }
 

@@ -5,6 +5,7 @@
 //! a user has, which grant a request id led to.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use crate::ledger::Holds;
 use crate::memory::tree_bytes;
@@ -39,7 +40,56 @@ pub(crate) struct Held {
     by_hash: BTreeSet<(u64, u32)>,
 }
 
+/// How far a recount has come; entries may come and go meanwhile.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeldRecount {
+    /// The last entries that were looked at.
+    by_deadline: Option<(u64, u64, u32)>,
+    by_hash: Option<(u64, u32)>,
+    /// Entries that are not those of a held grant, or don't lead to it in all ways.
+    wrong: u64,
+}
+
 impl Held {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_deadline.len()
+    }
+
+    /// Looks at `most` entries further. `hold_of` finds the grant of a seq, if it is held. Answers
+    /// how many entries are wrong, once it has looked at all.
+    pub(crate) fn recount_some(
+        &self,
+        walk: &mut HeldRecount,
+        most: u64,
+        hold_of: impl Fn(u32) -> Option<Hold>,
+    ) -> Option<u64> {
+        let mut left = most;
+        let behind = walk.by_deadline.map_or(Bound::Unbounded, Bound::Excluded);
+        for entry in self.by_deadline.range((behind, Bound::Unbounded)) {
+            left = left.checked_sub(1)?;
+            let (user, deadline, seq) = *entry;
+            let has = |hash| self.by_hash.contains(&(hash, seq));
+            let is_right = |hold: Hold| {
+                (hold.user, hold.deadline) == (user, deadline)
+                    && self.all.has(deadline, seq)
+                    && has(user)
+                    && hold.req.is_none_or(has)
+            };
+            walk.wrong += u64::from(!hold_of(seq).is_some_and(is_right));
+            walk.by_deadline = Some(*entry);
+        }
+        let behind = walk.by_hash.map_or(Bound::Unbounded, Bound::Excluded);
+        for entry in self.by_hash.range((behind, Bound::Unbounded)) {
+            left = left.checked_sub(1)?;
+            let (hash, seq) = *entry;
+            let is_right = |hold: Hold| hash == hold.user || Some(hash) == hold.req;
+            walk.wrong += u64::from(!hold_of(seq).is_some_and(is_right));
+            walk.by_hash = Some(*entry);
+        }
+        Some(walk.wrong + self.all.len().abs_diff(self.by_deadline.len()) as u64)
+    }
+
     /// All of them, by deadline.
     pub(crate) fn all(&self) -> &Holds {
         &self.all

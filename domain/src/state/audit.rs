@@ -3,6 +3,8 @@
 use crate::ledger::{Recount, Recounting};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::INTEGER_MAX;
+use crate::model::outcome::State;
+use crate::rounds::HeldRecount;
 use crate::waitlist::{self, Waitlist};
 use crate::Sale;
 
@@ -39,7 +41,8 @@ pub struct Audit {
 }
 
 /// An audit in steps between which the sale may change. It goes over the waiting list, then over
-/// the rounds that are kept, the oldest first. Each is judged at the moment when all of it is
+/// the rounds that are kept, the oldest first, then over the index of all held grants, if the sale
+/// has rounds, and last over the stored round. Each is judged at the moment when all of it is
 /// counted, by what is stored then, so that a change in between is no difference.
 #[derive(Clone, Debug)]
 pub struct AuditWalk {
@@ -54,6 +57,7 @@ pub struct AuditWalk {
     /// The last older round that was counted.
     round: Option<u64>,
     older: OlderRows,
+    held: HeldRecount,
     /// Memory to give back.
     counted: Vec<Recounting>,
 }
@@ -120,7 +124,10 @@ impl Sale {
         for old in self.older() {
             add_older(&mut older, &old.balances, &old.ledger.recount(), self.packets_begun());
         }
-        self.judge(self.balances.version, list.unwrap_or_default(), older, &self.ledger.recount())
+        let wrong = self.recount_held(&mut HeldRecount::default(), u64::MAX);
+        let held = self.held_rows(wrong.unwrap_or_default());
+        let others = list.into_iter().flatten().chain(older).chain(held).collect();
+        self.judge(self.balances.version, others, &self.ledger.recount())
     }
 
     /// Begins an audit in steps. `token` differs from those of all other walks of this process.
@@ -132,13 +139,14 @@ impl Sale {
             list: None,
             round: None,
             older: OLDER,
+            held: HeldRecount::default(),
             counted: Vec::new(),
         }
     }
 
     /// Goes on with an audit, over at most `most` grants, users or entries. Answers at its end.
     pub fn audit_some(&mut self, walk: &mut AuditWalk, most: u64) -> Option<Audit> {
-        let Some(list_rows) = &walk.list else {
+        let Some(list) = &walk.list else {
             walk.list = self.recount_list(walk.token, most);
             return None;
         };
@@ -150,9 +158,11 @@ impl Sale {
             add_older(&mut walk.older, &old.balances, &count, begun);
             return None;
         }
+        let wrong = self.recount_held(&mut walk.held, most)?;
         let (count, counted) = self.ledger.recount_on(walk.token, most)?;
         walk.counted.push(counted);
-        Some(self.judge(walk.version, list_rows.clone(), walk.older, &count))
+        let others = list.iter().copied().chain(walk.older).chain(self.held_rows(wrong));
+        Some(self.judge(walk.version, others.collect(), &count))
     }
 
     /// Lets go of a walk that nobody waits for any more.
@@ -167,6 +177,25 @@ impl Sale {
         let Some(list) = self.waitlist_mut() else { return Some(Vec::new()) };
         let count = list.recount_on(token, most)?;
         Some(list_rows(list, count))
+    }
+
+    /// Looks at the index of the held grants of all rounds. Answers how many entries are wrong,
+    /// once it has looked at all of it; 0 where there is none.
+    fn recount_held(&self, walk: &mut HeldRecount, most: u64) -> Option<u64> {
+        let Some(rounds) = self.rounds() else { return Some(0) };
+        rounds.held.recount_some(walk, most, |seq| {
+            let grant = self.stored_grant(seq.into()).filter(|grant| grant.state == State::Held);
+            grant.map(|grant| self.hold_of(&grant))
+        })
+    }
+
+    /// The index of the held grants of all rounds, against the ledgers. A sale without rounds has
+    /// nothing of it.
+    fn held_rows(&self, wrong: u64) -> [Row; 2] {
+        let stored = self.rounds().map_or(0, |rounds| rounds.held.len());
+        let ledgers = self.older().map(|old| &old.ledger).chain([&self.ledger]);
+        let counted = self.rounds().map_or(0, |_| ledgers.map(|all| all.holds().len()).sum());
+        [("held_index", stored as u64, counted as u64), ("held_index_wrong", 0, wrong)]
     }
 
     /// Recounts what a part sent and received, and what it must have after that: the sum of what it
@@ -184,9 +213,9 @@ impl Sale {
         [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
     }
 
-    /// Compares the stored round with `count`, which was just made, and adds what was compared
-    /// before.
-    fn judge(&self, begun_at: u64, list: Vec<Row>, older: OlderRows, count: &Recount) -> Audit {
+    /// Compares the stored round with `count`, which was just made, and `others`, which were
+    /// counted before.
+    fn judge(&self, begun_at: u64, others: Vec<Row>, count: &Recount) -> Audit {
         let balances = &self.balances;
         // The supply is the operator's word; what the grants leave of it is available.
         let available = balances.supply.saturating_sub(count.held.saturating_add(count.sold));
@@ -210,11 +239,10 @@ impl Sale {
         let amounts = self.amounts().map(|amounts| ("amounts", amounts.sum(), available));
         let differences = pairs
             .into_iter()
-            .chain(list)
             .chain(offered)
             .chain(packets)
             .chain(amounts)
-            .chain(older)
+            .chain(others)
             .chain(self.part_rows())
             .filter(|(_, stored, counted)| stored != counted)
             .map(|(field, stored, counted)| Difference { field, stored, counted })
@@ -236,6 +264,7 @@ impl Sale {
 mod tests {
     use super::*;
     use crate::request::{Amount, Grab, Request, Terms};
+    use crate::rounds::{Hold, Schedule};
     use crate::testing::{at, commit, created, init};
 
     /// A sale with grants to ten users, two to each.
@@ -297,5 +326,50 @@ mod tests {
         while sale.audit_some(&mut walk, 1).is_none() {}
         assert!(sale.audit().differences.is_empty());
         while walk.shed() {}
+    }
+
+    /// The index of the held grants of all rounds: an entry that it lacks, and one of a grant that
+    /// is not held, in steps and in one.
+    #[test]
+    fn a_wrong_index_of_held_grants_is_found() {
+        let every = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
+        let terms = Terms { hold_ms: 9_000, limit: 0, schedule: Some(every), ..Terms::default() };
+        let held = |sale: &Sale, seq| sale.hold_of(&sale.grant(seq).expect("a grant"));
+        type Plant = (&'static [&'static str], fn(&mut Sale, Hold));
+        let plants: [Plant; 3] = [
+            (&[], |_, _| {}),
+            (&["held_index"], |sale, hold| {
+                sale.rounds_mut().expect("rounds").held.remove(&hold);
+            }),
+            (&["held_index_wrong"], |sale, hold| {
+                let held = &mut sale.rounds_mut().expect("rounds").held;
+                held.remove(&hold);
+                held.insert(&Hold { deadline: hold.deadline + 1, ..hold });
+            }),
+        ];
+        for (fields, plant) in plants {
+            for seq in [1, 7] {
+                let mut sale = created(&init(100, terms.clone()), 1);
+                for number in 0..8 {
+                    let (user, req) = ([number as u8 + 1], [number as u8]);
+                    let amount = Amount::Exactly(1);
+                    let grab = Request::Grab(Grab { user: &user, amount, req: Some(&req) });
+                    while sale.grant(number + 1).is_none() {
+                        let decision = sale.decide(&grab, &at(60 * number + 1));
+                        commit(&mut sale, &decision);
+                    }
+                }
+                let hold = held(&sale, seq);
+                plant(&mut sale, hold);
+                let found = |audit: Audit| -> Vec<_> {
+                    audit.differences.iter().map(|it| it.field).collect()
+                };
+                assert_eq!(found(sale.audit()), fields, "{seq}");
+                let mut walk = sale.begin_audit(1);
+                let audit =
+                    std::iter::repeat_with(|| sale.audit_some(&mut walk, 1)).flatten().next();
+                assert_eq!(found(audit.expect("an end")), fields, "{seq}, in steps");
+            }
+        }
     }
 }
