@@ -133,3 +133,77 @@ fn owns(ctx: Ctx<'_>, name: &OwnString) -> bool {
     });
     !reply.is_missing()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::raw::{c_char, c_int, c_longlong};
+    use std::ptr;
+    use std::sync::atomic::{AtomicI64, AtomicUsize};
+
+    use redis_module::raw::{RedisModuleString, RedisModuleTimerID, RedisModuleTimerProc};
+
+    use super::*;
+
+    /// The server's clock, the timers that were created so far, and sweeps that were begun.
+    static CLOCK: AtomicI64 = AtomicI64::new(1_000_000);
+    static TIMERS: AtomicUsize = AtomicUsize::new(0);
+    static SWEEPS: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" fn create_timer(
+        _ctx: *mut RedisModuleCtx,
+        _period: c_longlong,
+        _callback: RedisModuleTimerProc,
+        _data: *mut c_void,
+    ) -> RedisModuleTimerID {
+        TIMERS.fetch_add(1, Ordering::SeqCst) as RedisModuleTimerID
+    }
+
+    unsafe extern "C" fn milliseconds() -> c_longlong {
+        CLOCK.load(Ordering::SeqCst)
+    }
+
+    unsafe extern "C" fn context_flags(_ctx: *mut RedisModuleCtx) -> c_int {
+        raw::REDISMODULE_CTX_FLAGS_MASTER as c_int
+    }
+
+    unsafe extern "C" fn select_db(_ctx: *mut RedisModuleCtx, _db: c_int) -> c_int {
+        raw::REDISMODULE_OK as c_int
+    }
+
+    unsafe extern "C" fn create_string(
+        _ctx: *mut RedisModuleCtx,
+        _start: *const c_char,
+        _len: usize,
+    ) -> *mut RedisModuleString {
+        ptr::null_mut()
+    }
+
+    /// A sweep that panics ends its turn and no more: the timer is armed again, and the sale is
+    /// looked at again later.
+    #[test]
+    fn a_panic_leaves_a_timer_and_the_deadline() {
+        // SAFETY: no other test calls these functions, and none runs a server.
+        unsafe {
+            raw::RedisModule_CreateTimer = Some(create_timer);
+            raw::RedisModule_Milliseconds = Some(milliseconds);
+            raw::RedisModule_GetContextFlags = Some(context_flags);
+            raw::RedisModule_SelectDb = Some(select_db);
+            raw::RedisModule_CreateString = Some(create_string);
+        }
+        // SAFETY: there is no server, so nobody else has its lock.
+        let lock = unsafe { ServerLock::held() };
+        start(lock, |_, _| {
+            SWEEPS.fetch_add(1, Ordering::SeqCst);
+            panic!("seen by a test");
+        });
+        timer::watch(lock, 0, b"k", 999_999);
+        for turn in 1..=3 {
+            assert_eq!(TIMERS.load(Ordering::SeqCst), turn, "a timer before turn {turn}");
+            // SAFETY: the context goes to the functions above alone.
+            unsafe { tick(ptr::null_mut(), ptr::null_mut()) };
+            assert_eq!(SWEEPS.load(Ordering::SeqCst), turn, "a sweep in turn {turn}");
+            CLOCK.fetch_add(2 * FAILED_MS as i64, Ordering::SeqCst);
+        }
+        assert_eq!(TIMERS.load(Ordering::SeqCst), 4);
+    }
+}
