@@ -4,14 +4,14 @@ mod texts;
 
 use seckill_oracle::shorthand::effect;
 
-use crate::calls::changes_a_sale;
+use crate::calls::{changes_a_sale, spec_of};
 use crate::support::calls::{self, ONE_EACH};
 use crate::support::client::words;
 use crate::support::shop::{clock_ms, number, wait_for_clock};
 use crate::support::{Conn, Options, Server};
 use texts::{
-    AMBIGUOUS, ARITIES, EXHAUSTED, MISMATCH, MISTAKES, NOSALE, NOSALE_OF_SEVERAL, OUTBOX, REQ,
-    USER, WRONGTYPE,
+    AMBIGUOUS, EXHAUSTED, MISMATCH, MISTAKES, NOSALE, NOSALE_OF_SEVERAL, OUTBOX, REQ, USER,
+    WRONGTYPE,
 };
 
 fn args(line: &str) -> Vec<&[u8]> {
@@ -70,11 +70,17 @@ fn a_wrong_number_of_arguments_is_seen_by_the_server() {
     let server = Server::start();
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT sale 10"), "+OK");
-    for line in ARITIES {
-        let reply = conn.call(line);
-        let name = line.split(' ').next().unwrap_or_default();
-        let expected = format!("-ERR wrong number of arguments for '{name}' command");
-        assert!(reply.eq_ignore_ascii_case(&expected), "{line} got {reply}");
+    for call in ONE_EACH {
+        let (call, arity) = (call.replace('@', "sale"), spec_of(call).arity);
+        let (all, least) = (words(&call), arity.unsigned_abs() as usize);
+        let too_few = (1..least).map(|count| all[..count].to_vec());
+        let too_many = (arity > 0).then(|| [&all[..], &[b"more"]].concat());
+        for wrong in too_few.chain(too_many) {
+            let reply = conn.ask(&wrong).to_string();
+            let name = String::from_utf8_lossy(wrong[0]);
+            let expected = format!("-ERR wrong number of arguments for '{name}' command");
+            assert!(reply.eq_ignore_ascii_case(&expected), "{wrong:?} got {reply}");
+        }
     }
 }
 

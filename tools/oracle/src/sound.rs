@@ -1,10 +1,15 @@
 //! Whether a sale that came out of altered bytes is sound: lawful, saved and loaded as it is, and
 //! sold from like any other.
 
+use seckill_domain::admission::List;
 use seckill_domain::decide::Decision;
 use seckill_domain::effect::Change;
-use seckill_domain::outcome::{GrantView, Misuse, Outcome, Refused, State};
-use seckill_domain::request::{Amount, Deed, Grab, Import, Now, Request, Restock, Settle, Which};
+use seckill_domain::limits::INTEGER_MAX;
+use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, Refused, State, REFUSALS};
+use seckill_domain::request::{
+    Amount, Deed, Elsewhere, Grab, Import, ListChange, Now, Receive, Request, Restock, Send,
+    Settle, Wait, Which,
+};
 use seckill_domain::Sale;
 
 use super::random::Random;
@@ -53,6 +58,10 @@ fn assert_usable(mut sale: Sale, how: &str) {
     let mut replica = sale.clone();
     let now = Now { clock_ms: START + 5000, run: START + 5000 };
     let grab = Grab { user: b"late buyer", amount: Amount::UpTo(3), req: Some(b"late") };
+    let waits = Grab { amount: Amount::Exactly(1), req: Some(b"waits"), ..grab };
+    // Of a sale that is no part any id is another one's.
+    let split = sale.terms().split.as_ref().map_or(b"none".to_vec(), |split| split.id.to_vec());
+    let split = split.as_slice();
     let requests = [
         Request::Resume,
         Request::Restock(Restock { delta: 1, req: b"late" }),
@@ -72,6 +81,11 @@ fn assert_usable(mut sale: Sale, how: &str) {
             which: Which::Req(b"never"),
             deed: Deed::Cancel,
         }),
+        Request::Wait(Wait { grab: waits, until: 0 }),
+        Request::List(ListChange { list: List::Deny, add: true, users: &[b"late buyer"] }),
+        Request::Receive(Receive { split, from: 1, total: 9 }),
+        Request::Send(Send { split, to: 1, total: 9, owed: true }),
+        Request::Elsewhere(Elsewhere { split, units: 0, pass: INTEGER_MAX }),
     ];
     let grant = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     let refusals = [
@@ -83,7 +97,11 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Outcome::NotOpen { in_ms: 1 },
         Outcome::Closed,
         Outcome::Paused,
+        Outcome::Denied,
+        Outcome::Busy,
+        Outcome::Waiting(Place { ticket: 1, ahead: 0, units_ahead: 0 }),
     ];
+    assert!(refusals.iter().map(Outcome::refusal).eq((0..REFUSALS.len()).map(Some)), "all");
     for refusal in &refusals {
         sale.count(refusal, Amount::Unsaid);
     }
