@@ -31,7 +31,8 @@ pub const SPEC: Spec = Spec {
             .optional(),
         vocabulary::REQ.optional(),
         Arg::block("wait", &[Arg::pure("wait", "WAIT"), UNTIL]).optional().about(
-            "what is not there is waited for, in a sale with WAITLIST; needs REQ and takes no UPTO",
+            "what is not there is waited for, in a sale with WAITLIST (in any other WAIT changes \
+                nothing); needs REQ and takes no UPTO",
         ),
     ],
     reply:

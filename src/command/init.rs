@@ -19,7 +19,10 @@ pub const SPEC: Spec = Spec {
     keys: terms::CREATES,
     summary: "Creates a sale; the same call again changes nothing",
     args: terms::INIT_ARGS,
-    reply: "`OK`: the sale is there, created now or by an INIT with the same arguments.",
+    reply:
+        "`OK`: the sale is there, created now or by an INIT with the same arguments. Don't give \
+        its key a time to live: EXPIRE deletes a sale with all its grants and open holds, and no \
+        entry of the outbox tells of it. CLOSEAT ends a sale.",
     errors: &[
         errors::WINDOW_EMPTY,
         errors::DRAW_LIST_TOO_LONG,
