@@ -19,6 +19,8 @@ pub const PER_SECOND: &str = "calls/s";
 pub const BUSY: &str = "busy";
 pub const BYTES: &str = "bytes";
 pub const MS: &str = "ms";
+/// Of the same calls, what the longest of them took.
+pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
 /// Of the same calls, what half of them take at the most.
 pub const MIDDLE_US: &str = "us at p50";
@@ -114,7 +116,12 @@ impl Figures {
 
     /// How much more one figure is than the other, round by round.
     pub fn difference(&self, unit: &str, of: Place<'_>, to: Place<'_>) -> Option<Spread> {
-        let (ours, theirs) = (self.values(of, unit), self.values(to, unit));
+        self.above(of, unit, (to, unit))
+    }
+
+    /// The same of figures that are in different units.
+    pub fn above(&self, of: Place<'_>, unit: &str, to: (Place<'_>, &str)) -> Option<Spread> {
+        let (ours, theirs) = (self.values(of, unit), self.values(to.0, to.1));
         Spread::of(ours.iter().zip(theirs).map(|(a, b)| a - b))
     }
 }

@@ -16,6 +16,7 @@ mod figures;
 mod host;
 mod load;
 mod page;
+mod pings;
 mod plan;
 mod profile;
 mod report;
@@ -121,7 +122,11 @@ fn measure(bench: &mut Bench, chosen: &[&Case], is_quick: bool) -> (Report, Vec<
         if let Err(sentence) = (case.run)(bench) {
             failures.push(format!("{}: {sentence}", case.name));
         }
-        cases.push(Took { case: case.name.to_owned(), seconds: start.elapsed().as_secs_f64() });
+        cases.push(Took {
+            case: case.name.to_owned(),
+            seconds: start.elapsed().as_secs_f64(),
+            load_before: host.load_before,
+        });
     }
     host.look_again();
     let report = Report {

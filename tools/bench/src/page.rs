@@ -3,6 +3,7 @@
 
 mod memory;
 mod parts;
+mod stall;
 
 use std::fs;
 use std::path::Path;
@@ -36,6 +37,9 @@ pub fn print(report: &Report) {
     if let Some(memory) = memory::table(report) {
         println!("{memory}\n");
     }
+    if let Some(stall) = stall::table(&runs) {
+        println!("{stall}\n");
+    }
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
 }
 
@@ -52,6 +56,9 @@ pub fn write(runs: &Runs) -> Result<(), String> {
     put(PAGE, "times", &times(&all, &others()).to_string())?;
     if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
         put(PAGE, "parts", &parts)?;
+    }
+    if let Some(stall) = stall::table(&all) {
+        put(PAGE, "stall", &stall.to_string())?;
     }
     if let Some(memory) = all.iter().find_map(|run| memory::table(run)) {
         put("docs/install.md", "memory", &memory)?;

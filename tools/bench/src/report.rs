@@ -32,6 +32,9 @@ pub struct Report {
 pub struct Took {
     pub case: String,
     pub seconds: f64,
+    /// Runnable processes before it, the average of one minute.
+    #[serde(default)]
+    pub load_before: f64,
 }
 
 impl Report {
@@ -51,17 +54,35 @@ impl Report {
     pub fn sentence(&self) -> String {
         let holds: Vec<bool> = self.rows().iter().filter_map(|row| row.holds).collect();
         let held = holds.iter().filter(|holds| **holds).count();
-        let Host { cores, cpu, kernel, load_before, .. } = &self.host;
-        let busy = match *load_before > QUIET_LOAD {
-            true => format!("; load of the machine before: {load_before}"),
-            false => String::new(),
-        };
+        let Host { cores, cpu, kernel, .. } = &self.host;
+        let busy = self.busy();
         format!(
             "{}: {held} of {} bars hold ({cores} cores of {cpu}, Linux {kernel}, {:.0} s{busy}).",
             self.server,
             holds.len(),
             self.seconds
         )
+    }
+
+    /// What else ran on the machine: the load before the runs that these cases are of, where it was
+    /// not quiet. Most cases are of one run, and need no names.
+    fn busy(&self) -> String {
+        let mut runs: Vec<(f64, Vec<&str>)> = Vec::new();
+        for Took { case, load_before, .. } in &self.cases {
+            match runs.iter_mut().find(|(load, _)| load == load_before) {
+                Some((_, cases)) => cases.push(case),
+                None => runs.push((*load_before, vec![case])),
+            }
+        }
+        runs.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
+        let mut text = String::new();
+        for (place, (load, cases)) in runs.iter().enumerate() {
+            if *load > QUIET_LOAD {
+                let of = if place == 0 { String::new() } else { format!(" {}", cases.join(", ")) };
+                text += &format!("; load of the machine before{of}: {load}");
+            }
+        }
+        text
     }
 }
 
@@ -91,7 +112,11 @@ impl Runs {
         if let Some(old) = old.map(|place| self.runs.remove(place)) {
             report.figures.keep_others_of(old.figures);
             let ran = |took: &Took| report.cases.iter().any(|new| new.case == took.case);
-            let kept: Vec<Took> = old.cases.into_iter().filter(|took| !ran(took)).collect();
+            let mut kept: Vec<Took> = old.cases.into_iter().filter(|took| !ran(took)).collect();
+            // Once only the load before all cases was kept.
+            for took in kept.iter_mut().filter(|took| took.load_before == 0.0) {
+                took.load_before = old.host.load_before;
+            }
             report.cases.extend(kept);
             report.seconds = report.cases.iter().map(|took| took.seconds).sum();
         }

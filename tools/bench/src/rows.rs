@@ -1,6 +1,7 @@
 //! The rows of the tables: what was found, beside what, in which setting, and its bar.
 
 mod forms;
+mod rounds;
 mod waiting;
 
 use seckill_crowd::screen::thousands;
@@ -70,6 +71,7 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.forms(plan);
     rows.others();
     rows.waiting(plan);
+    rows.rounds();
     rows.reported(plan);
     rows.parts();
     rows.all
@@ -234,7 +236,8 @@ impl Rows<'_> {
         let what = (fork::FORK, "MB; of a set");
         self.value(what, &loaded, (fork::FORK, MODULE), (BYTES, 1e6), SADD);
         let (audit, restore) = ((restore::AUDIT, MODULE), (restore::RESTORE, MODULE));
-        self.value(("AUDIT, grants with HOLD and REQ", "ms"), &setting, audit, (MS, 1.0), "");
+        let what = ("AUDIT, grants with HOLD and REQ", "ms until its answer, others are served");
+        self.value(what, &setting, audit, (MS, 1.0), "");
         let what = ("RESTORE of the same", "ms; of a hash and a sorted set");
         self.value(what, &setting, restore, (MS, 1.0), restore::HASH_AND_ZSET);
     }

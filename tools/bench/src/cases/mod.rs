@@ -9,7 +9,9 @@ pub mod memory;
 pub mod others;
 pub mod parts;
 pub mod restore;
+pub mod rounds;
 pub mod sale;
+pub mod stall;
 pub mod waiting;
 
 use std::path::PathBuf;
@@ -58,7 +60,7 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 13] = [
+pub const CASES: [Case; 15] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -72,4 +74,6 @@ pub const CASES: [Case; 13] = [
     Case { name: "forms", run: forms::run },
     Case { name: "growth", run: growth::run },
     Case { name: "waiting", run: waiting::run },
+    Case { name: "rounds", run: rounds::run },
+    Case { name: "stall", run: stall::run },
 ];

@@ -1,8 +1,6 @@
 //! The waiting list: memory of an entry, what joining, leaving, asking and being offered takes in a
 //! short list and in a long one, and how long others wait while very many units come back.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::growth::NOOP;
@@ -11,6 +9,7 @@ use crate::contenders::{MODULE, REQ, SALE, USER};
 use crate::control::Control;
 use crate::figures::{BYTES, HUNDREDTH_NS, MIDDLE_NS, MIDDLE_US, MS, NS, ROUND_TRIP_US, US};
 use crate::load::{random, send, Request, PIPELINED};
+use crate::pings::Pings;
 
 pub const MEMORY: &str = "memory of an entry of a waiting list";
 pub const RETURN: &str = "PING while units come back";
@@ -38,9 +37,9 @@ pub const FEW: u64 = 1_000;
 /// Those who wait while so many units come back.
 const CROWD: u64 = 100_000;
 const RETURNED: u64 = 10_000;
-/// A PING a millisecond, as many before as meanwhile at the most.
-const PING_EVERY: Duration = Duration::from_millis(1);
+/// PINGs before.
 const IDLE_PINGS: usize = 1_000;
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Rounds whose PINGs are put together: one of a thousand is to be seen.
 const RETURNS: usize = 5;
 
@@ -62,7 +61,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
 }
 
 /// A sale whose only unit somebody has, and so many others who wait for it.
-fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
+pub(super) fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
     let mut control = bench.server_with_noop(&[], &[])?;
     let max = (2 * waiting).to_string();
     let list = ["HOLD", "90000000", "WAITLIST", &max];
@@ -231,22 +230,15 @@ fn server_us(control: &mut Control, command: &str, percentile: &str) -> Result<f
 
 /// Very many units come back at once to very many who wait, again and again, and one client pings.
 fn returns(bench: &mut Bench) -> Result<(), String> {
-    let (mut idle, mut busy) = (Vec::new(), Vec::new());
+    let (mut idle, mut busy) = (Pings::default(), Pings::default());
     for _ in 0..RETURNS {
         let mut control = filled(bench, CROWD)?;
-        let (server, done) = (control.port(), AtomicBool::new(false));
-        idle.extend(pings(server, |count| count < IDLE_PINGS)?);
-        let meanwhile = thread::scope(|scope| {
-            let pinging = scope.spawn(|| pings(server, |_| !done.load(Ordering::SeqCst)));
-            let returned = come_back(&mut control);
-            done.store(true, Ordering::SeqCst);
-            let pinged = pinging.join().map_err(|_| "The PINGs failed inside.".to_owned())?;
-            returned.and(pinged)
-        })?;
-        busy.extend(meanwhile);
+        let port = control.port();
+        idle.extend(Pings::alone(port, IDLE_PINGS)?);
+        busy.extend(Pings::beside(port, || come_back(&mut control))?);
     }
-    for (who, took) in [(IDLE, idle), (MODULE, busy)] {
-        bench.figures.add(RETURN, who, MS, p999(took) / 1e3);
+    for (who, mut took) in [(IDLE, idle), (MODULE, busy)] {
+        bench.figures.add(RETURN, who, MS, took.p999_ms());
     }
     Ok(())
 }
@@ -265,23 +257,8 @@ fn come_back(control: &mut Control) -> Result<(), String> {
         if Instant::now() > deadline {
             return Err(format!("{RETURN}: not all are offered"));
         }
-        thread::sleep(PING_EVERY);
+        std::thread::sleep(LOOK_EVERY);
     }
-}
-
-/// A PING a millisecond as long as it `goes_on` after so many; how many microseconds each took.
-fn pings(port: u16, goes_on: impl Fn(usize) -> bool) -> Result<Vec<f64>, String> {
-    let failed = |e: redis::RedisError| format!("PING failed: {e}");
-    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).map_err(failed)?;
-    let mut connection = client.get_connection().map_err(failed)?;
-    let mut took = Vec::new();
-    while goes_on(took.len()) {
-        let start = Instant::now();
-        redis::cmd("PING").query::<String>(&mut connection).map_err(failed)?;
-        took.push(start.elapsed().as_secs_f64() * 1e6);
-        thread::sleep(PING_EVERY);
-    }
-    Ok(took)
 }
 
 fn p999(mut took: Vec<f64>) -> f64 {

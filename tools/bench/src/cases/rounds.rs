@@ -1,0 +1,69 @@
+//! A sale that keeps very many rounds, each for one hold, beside one that keeps few: what commands
+//! take the server that must not look into each.
+
+use super::stall::scenes;
+use super::Bench;
+use crate::contenders::{GRANTED, MODULE, SALE, USER};
+use crate::control::Control;
+use crate::figures::US;
+use crate::load::{send, Request, PIPELINED};
+
+/// Rounds that are kept.
+pub const FEW: u64 = 10;
+pub const MANY: u64 = 10_000;
+
+/// Grants of the stored round that a page of winners of few rounds ends with.
+const GRANTS: u64 = 2_000;
+
+/// What is asked, the server's name for it, and how often in a turn.
+pub const ASKED: [(&str, &str, u64); 4] = [
+    ("GRAB", "SECKILL.GRAB", 20_000),
+    ("USER", "SECKILL.USER", 20_000),
+    ("STATUS", "SECKILL.STATUS", 20_000),
+    ("WINNERS COUNT 1000", "SECKILL.WINNERS", 200),
+];
+
+/// The case of a command with so many rounds kept.
+pub fn case(what: &str, rounds: u64) -> String {
+    format!("{what} with {rounds} rounds kept")
+}
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    bench.step("rounds that are kept", 0);
+    let mut sales = [FEW, MANY].map(|rounds| (rounds, scenes::rounds(bench, rounds)));
+    for (_, control) in &mut sales {
+        let control = control.as_mut().map_err(|e| e.clone())?;
+        send(control.port(), &request("GRAB", "more:000number000"), 0..GRANTS, PIPELINED)?;
+    }
+    for turn in 0..bench.plan.rounds as u64 {
+        bench.step("rounds that are kept", turn as usize);
+        for (what, command, calls) in ASKED {
+            for (rounds, control) in &mut sales {
+                let control = control.as_mut().map_err(|e| e.clone())?;
+                let took = ask(control, (what, command), turn * calls..(turn + 1) * calls)?;
+                bench.figures.add(&case(what, *rounds), MODULE, US, took);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Microseconds that the server takes for one such call.
+fn ask(
+    control: &mut Control,
+    (what, command): (&str, &str),
+    numbers: std::ops::Range<u64>,
+) -> Result<f64, String> {
+    control.tell(&["CONFIG", "RESETSTAT"])?;
+    send(control.port(), &request(what, USER), numbers, PIPELINED)?;
+    control.call_us(command)
+}
+
+fn request(what: &str, user: &str) -> Request {
+    match what {
+        "GRAB" => Request::new(&["SECKILL.GRAB", SALE, user], GRANTED),
+        "USER" => Request::new(&["SECKILL.USER", SALE, user], "*3"),
+        "STATUS" => Request::new(&["SECKILL.STATUS", SALE], "*"),
+        _ => Request::new(&["SECKILL.WINNERS", SALE, "0", "COUNT", "1000"], "*2"),
+    }
+}

@@ -1,0 +1,98 @@
+//! How long others wait at the most: PINGs of one client beside each command at its worst.
+
+mod deeds;
+pub(super) mod scenes;
+
+use seckill_crowd::screen::thousands;
+
+use super::Bench;
+use crate::contenders::MODULE;
+use crate::control::Control;
+use crate::figures::{Figures, Place, Spread, MAX_MS, MS};
+use crate::pings::Pings;
+use crate::plan::Plan;
+
+/// PINGs to the same server before.
+pub const IDLE: &str = "idle";
+const IDLE_PINGS: usize = 1_000;
+
+/// What no PING may take, in milliseconds above idle.
+pub const BAR_MS: f64 = 10.0;
+
+/// What is done beside the PINGs.
+pub struct Deed {
+    /// Its name, `#` for the size of its scene.
+    name: &'static str,
+    act: fn(&mut Control, u64) -> Result<(), String>,
+}
+
+/// A sale, and what is done to it.
+struct Scene {
+    /// How large it is.
+    size: fn(&Plan) -> u64,
+    set_up: fn(&Bench, u64) -> Result<Control, String>,
+    /// Whether it is there for all rounds of all its deeds; otherwise each has one of its own.
+    lasts: bool,
+    deeds: &'static [Deed],
+}
+
+/// All deeds by name, in order.
+pub fn names(plan: &Plan) -> Vec<String> {
+    let of = |scene: &'static Scene| {
+        let size = (scene.size)(plan);
+        scene.deeds.iter().map(move |deed| deed.name(size))
+    };
+    deeds::SCENES.iter().flat_map(of).collect()
+}
+
+impl Deed {
+    fn name(&self, size: u64) -> String {
+        self.name.replace('#', &thousands(size))
+    }
+}
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    for scene in &deeds::SCENES {
+        let size = (scene.size)(&bench.plan);
+        let mut kept = None;
+        for round in 0..bench.plan.few_rounds {
+            for deed in scene.deeds {
+                let name = deed.name(size);
+                bench.step(&name, round);
+                let mut control = match kept.take() {
+                    Some(control) => control,
+                    None => (scene.set_up)(bench, size)?,
+                };
+                measure(bench, &mut control, &name, |control| (deed.act)(control, size))?;
+                kept = scene.lasts.then_some(control);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// PINGs to the server before the deed and beside it.
+fn measure(
+    bench: &mut Bench,
+    control: &mut Control,
+    name: &str,
+    act: impl FnOnce(&mut Control) -> Result<(), String>,
+) -> Result<(), String> {
+    let port = control.port();
+    let idle = Pings::alone(port, IDLE_PINGS)?;
+    let beside = Pings::beside(port, || act(control)).map_err(|e| format!("{name}: {e}"))?;
+    for (who, mut took) in [(IDLE, idle), (MODULE, beside)] {
+        bench.figures.add(name, who, MS, took.p999_ms());
+        bench.figures.add(name, who, MAX_MS, took.max_ms());
+    }
+    Ok(())
+}
+
+/// The p99.9 and the longest of the PINGs beside a deed, in milliseconds above the p99.9 of those
+/// to the same server before.
+pub fn above_idle(figures: &Figures, name: &str) -> Option<[Spread; 2]> {
+    let (beside, idle): (Place<'_>, Place<'_>) = ((name, MODULE), (name, IDLE));
+    let p999 = figures.above(beside, MS, (idle, MS))?;
+    let longest = figures.above(beside, MAX_MS, (idle, MS))?;
+    Some([p999, longest])
+}

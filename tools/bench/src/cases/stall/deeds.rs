@@ -1,0 +1,258 @@
+//! What is done beside the PINGs, each where it has the most to do.
+
+use std::time::{Duration, Instant};
+
+use super::scenes::{self, go_on, mgrab_sale, number, wait_for, MGRAB_SALES, PERIOD_MS};
+use super::{Deed, Scene};
+use crate::contenders::{GRANTED, REQ, SALE, USER};
+use crate::control::Control;
+use crate::load::{random, send, Manner, Request, NUMBER};
+
+/// What is done again and again is done for so long.
+const AGAIN_FOR: Duration = Duration::from_secs(2);
+/// Calls between two looks at the clock.
+const AT_ONCE: usize = 10;
+/// One call after the other.
+const ALONE: Manner = Manner { connections: 1, pipeline: 1, pace: None };
+
+/// Users of one DENY.
+const LISTED: u64 = 100_000;
+/// What one GRAB may let expire.
+const EXPIRIES: u64 = 1_000;
+
+pub(super) static SCENES: [Scene; 12] = [
+    Scene {
+        size: |plan| plan.sizes[1],
+        set_up: scenes::due,
+        lasts: false,
+        deeds: &[
+            Deed { name: "# holds fall due at once", act: all_expire },
+            Deed { name: "GRABs QTY 1000 while # holds are due", act: grab_among_due },
+        ],
+    },
+    Scene {
+        size: |plan| plan.sizes[1],
+        set_up: scenes::due_in_many,
+        lasts: false,
+        deeds: &[Deed { name: "MGRABs of 64 sales while # holds are due", act: mgrab_among_due }],
+    },
+    Scene {
+        size: |_| 65_536,
+        set_up: scenes::fences,
+        lasts: false,
+        deeds: &[Deed { name: "CANCELs when # fences are over", act: cancel }],
+    },
+    Scene {
+        size: |plan| plan.sizes[1],
+        set_up: scenes::waiters,
+        lasts: false,
+        deeds: &[
+            Deed { name: "RESTOCK of 100,000 where # wait", act: restock },
+            Deed { name: "# who wait are dropped by CLOSEAT", act: close },
+        ],
+    },
+    Scene {
+        size: |plan| plan.sizes[1],
+        set_up: scenes::waiters,
+        lasts: true,
+        deeds: &[
+            Deed { name: "AUDIT where # wait", act: audit },
+            Deed { name: "WAITERS COUNT 10000 of #", act: waiters },
+        ],
+    },
+    Scene {
+        size: |_| 10_000,
+        set_up: scenes::rounds,
+        lasts: true,
+        deeds: &[
+            Deed { name: "GRABs with # rounds kept", act: grab_in_rounds },
+            Deed { name: "WINNERS COUNT 10000 of # rounds kept", act: winners },
+            Deed { name: "AUDIT of # rounds kept", act: audit },
+        ],
+    },
+    Scene {
+        size: |plan| plan.sizes[1],
+        set_up: scenes::large_round,
+        lasts: false,
+        deeds: &[Deed { name: "rounds of # winners end and are given back", act: next_rounds }],
+    },
+    Scene {
+        size: |_| 100_000,
+        set_up: scenes::one_user,
+        lasts: true,
+        deeds: &[Deed { name: "USER COUNT 10000 of a user with # grants", act: user }],
+    },
+    Scene {
+        size: |_| LISTED,
+        set_up: scenes::empty,
+        lasts: true,
+        deeds: &[Deed { name: "DENY of # users in one call", act: deny }],
+    },
+    Scene {
+        size: |plan| plan.sizes[1],
+        set_up: scenes::holds,
+        lasts: true,
+        deeds: &[Deed { name: "AUDIT of # grants with HOLD and REQ", act: audit }],
+    },
+    Scene {
+        size: |plan| plan.sizes[2],
+        set_up: scenes::winners,
+        lasts: true,
+        deeds: &[
+            Deed { name: "AUDIT of # grants", act: audit },
+            Deed { name: "WINNERS COUNT 10000 of # grants", act: winners },
+            Deed { name: "WINNERS COUNT 1000 of # grants", act: page },
+        ],
+    },
+    // What the server itself does with as many words, and as many elements of a reply.
+    Scene {
+        size: |_| LISTED,
+        set_up: scenes::list,
+        lasts: true,
+        deeds: &[
+            Deed { name: "the server's SADD of # members in one call", act: sadd },
+            Deed { name: "the server's LRANGE of 90,000 elements", act: lrange },
+        ],
+    },
+];
+
+/// Sends what `request` makes of each number from `first` on, one after the other.
+fn again(control: &Control, first: u64, request: impl Fn(u64) -> Request) -> Result<(), String> {
+    let start = Instant::now();
+    let mut numbers = first..;
+    while start.elapsed() < AGAIN_FOR {
+        for number in numbers.by_ref().take(AT_ONCE) {
+            send(control.port(), &request(number), number..=number, ALONE)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same of a command whose pages begin anywhere among so many.
+fn pages(control: &Control, of: u64, words: &[&str], reply: &'static str) -> Result<(), String> {
+    let anywhere: Vec<String> = random(1, of).map(|number| number.to_string()).take(100).collect();
+    again(control, 0, |number| {
+        let cursor = anywhere[number as usize % anywhere.len()].as_str();
+        let word =
+            |word: &&str| if *word == NUMBER { cursor.to_owned() } else { (*word).to_owned() };
+        Request::new(&words.iter().map(word).collect::<Vec<String>>(), reply)
+    })
+}
+
+fn all_expire(control: &mut Control, _: u64) -> Result<(), String> {
+    control.tell(&["CLIENT", "UNPAUSE"])?;
+    control.wait_for("seckill", "seckill_holds", "0")
+}
+
+/// Half of all units go to those who ask for as many as one call may make free.
+fn grab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
+    control.tell(&["CLIENT", "UNPAUSE"])?;
+    let (qty, calls) = (EXPIRIES.to_string(), size / EXPIRIES / 2);
+    let grab = Request::new(&["SECKILL.GRAB", SALE, "late:000number000", "QTY", &qty], GRANTED);
+    send(control.port(), &grab, 0..calls, ALONE)?;
+    wait_for(control, "held", calls * EXPIRIES)
+}
+
+fn mgrab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
+    control.tell(&["CLIENT", "UNPAUSE"])?;
+    let (keys, all) = ((0..MGRAB_SALES).map(mgrab_sale), MGRAB_SALES.to_string());
+    let qty = (EXPIRIES / 2).to_string();
+    let words = ["SECKILL.MGRAB", "late", &all].map(str::to_owned).into_iter().chain(keys);
+    let words: Vec<String> = words.chain(["QTY".to_owned(), qty]).collect();
+    for _ in 0..size / MGRAB_SALES / EXPIRIES {
+        let start = Instant::now();
+        // Many holds are ending: the same is sent again.
+        while let Err(error) = control.tell(&words) {
+            if !error.contains("many holds are ending") || start.elapsed() > AGAIN_FOR {
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cancel(control: &mut Control, size: u64) -> Result<(), String> {
+    let words = ["SECKILL.CANCEL", SALE, USER, "REQ", REQ];
+    again(control, size, |_| Request::new(&words, "*4\r\n$9\r\nCANCELLED"))
+}
+
+fn restock(control: &mut Control, _: u64) -> Result<(), String> {
+    const UNITS: u64 = 100_000;
+    control.tell(&["SECKILL.RESTOCK", SALE, &UNITS.to_string(), "REQ", "all"])?;
+    wait_for(control, "offered", UNITS)
+}
+
+fn close(control: &mut Control, _: u64) -> Result<(), String> {
+    let now = number(control, "now")?.to_string();
+    control.tell(&["SECKILL.ALTER", SALE, "CLOSEAT", &now])?;
+    wait_for(control, "waiting", 0)
+}
+
+fn audit(control: &mut Control, _: u64) -> Result<(), String> {
+    let found: std::collections::HashMap<String, redis::Value> =
+        control.ask(&["SECKILL.AUDIT", SALE])?;
+    match found.get("ok") {
+        Some(redis::Value::Int(1)) => Ok(()),
+        _ => Err(format!("AUDIT says {found:?}")),
+    }
+}
+
+fn waiters(control: &mut Control, size: u64) -> Result<(), String> {
+    pages(control, size, &["SECKILL.WAITERS", SALE, NUMBER, "COUNT", "10000"], "*2")
+}
+
+fn winners(control: &mut Control, size: u64) -> Result<(), String> {
+    let words = ["SECKILL.WINNERS", SALE, NUMBER, "COUNT", "10000", "STATE", "ALL"];
+    pages(control, size, &words, "*2")
+}
+
+fn page(control: &mut Control, size: u64) -> Result<(), String> {
+    let words = ["SECKILL.WINNERS", SALE, NUMBER, "COUNT", "1000", "STATE", "ALL"];
+    pages(control, size, &words, "*2")
+}
+
+fn grab_in_rounds(control: &mut Control, _: u64) -> Result<(), String> {
+    let version = number(control, "version")?;
+    let words = ["SECKILL.GRAB", SALE, "late:000number000"];
+    again(control, version, |_| Request::new(&words, GRANTED))
+}
+
+/// The round is over three times: its winners are those of the round before, then nobody's.
+fn next_rounds(control: &mut Control, _: u64) -> Result<(), String> {
+    for _ in 0..3 {
+        go_on(control, PERIOD_MS)?;
+    }
+    std::thread::sleep(AGAIN_FOR);
+    Ok(())
+}
+
+fn user(control: &mut Control, size: u64) -> Result<(), String> {
+    pages(control, size, &["SECKILL.USER", SALE, "user", "COUNT", "10000"], "*3")
+}
+
+/// A command with so many users, ten times, and another that takes it back.
+fn with_users(control: &mut Control, size: u64, commands: [&[&str]; 2]) -> Result<(), String> {
+    let users: Vec<String> = (0..size).map(|number| format!("user:{number:012}")).collect();
+    let users: Vec<&str> = users.iter().map(String::as_str).collect();
+    let [add, remove] = commands.map(|head| [head, &users].concat());
+    for _ in 0..10 {
+        control.tell(&add)?;
+        control.tell(&remove)?;
+    }
+    Ok(())
+}
+
+fn deny(control: &mut Control, size: u64) -> Result<(), String> {
+    let [add, remove] = ["ADD", "REMOVE"].map(|how| ["SECKILL.DENY", SALE, how]);
+    with_users(control, size, [&add, &remove])
+}
+
+fn sadd(control: &mut Control, size: u64) -> Result<(), String> {
+    with_users(control, size, [&["SADD", "members"], &["SREM", "members"]])
+}
+
+/// A page of 10,000 winners has so many elements.
+fn lrange(control: &mut Control, _: u64) -> Result<(), String> {
+    let words = ["LRANGE", scenes::LIST, "0", "89999"];
+    again(control, 0, |_| Request::new(&words, "*90000"))
+}

@@ -1,0 +1,71 @@
+//! How long other clients wait: PINGs of one connection, one a millisecond.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const EVERY: Duration = Duration::from_millis(1);
+
+/// Microseconds that each PING took.
+#[derive(Default)]
+pub struct Pings(Vec<f64>);
+
+impl Pings {
+    /// So many PINGs.
+    pub fn alone(port: u16, count: usize) -> Result<Pings, String> {
+        Pings::while_it(port, |took| took < count)
+    }
+
+    /// PINGs beside `deed`, from before its begin until it is done.
+    pub fn beside(port: u16, deed: impl FnOnce() -> Result<(), String>) -> Result<Pings, String> {
+        let (begun, done) = (Barrier::new(2), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let pinging = scope.spawn(|| {
+                let pinged = Pings::alone(port, 1);
+                begun.wait();
+                pinged?;
+                Pings::while_it(port, |took| took == 0 || !done.load(Ordering::SeqCst))
+            });
+            begun.wait();
+            let did = deed();
+            done.store(true, Ordering::SeqCst);
+            let pinged = pinging.join().map_err(|_| "The PINGs failed inside.".to_owned())?;
+            did.and(pinged)
+        })
+    }
+
+    /// PINGs as long as it `goes_on` after so many.
+    fn while_it(port: u16, goes_on: impl Fn(usize) -> bool) -> Result<Pings, String> {
+        let failed = |e: redis::RedisError| format!("PING failed: {e}");
+        let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).map_err(failed)?;
+        let mut connection = client.get_connection().map_err(failed)?;
+        let mut ping = || redis::cmd("PING").query::<String>(&mut connection).map_err(failed);
+        ping()?;
+        let mut took = Vec::new();
+        while goes_on(took.len()) {
+            thread::sleep(EVERY);
+            let start = Instant::now();
+            ping()?;
+            took.push(start.elapsed().as_secs_f64() * 1e6);
+        }
+        Ok(Pings(took))
+    }
+
+    /// Adds those of another round.
+    pub fn extend(&mut self, others: Pings) {
+        self.0.extend(others.0);
+    }
+
+    /// Milliseconds that 999 of 1,000 took at the most.
+    pub fn p999_ms(&mut self) -> f64 {
+        self.0.sort_by(f64::total_cmp);
+        let place = (self.0.len() as f64 * 0.999) as usize;
+        self.0.get(place.min(self.0.len().saturating_sub(1))).map_or(0.0, |took| took / 1e3)
+    }
+
+    /// Milliseconds of the longest.
+    pub fn max_ms(&self) -> f64 {
+        self.0.iter().copied().fold(0.0, f64::max) / 1e3
+    }
+}
