@@ -26,7 +26,7 @@ SHOP ?=
 	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
-	shop-test dist dist-test dist-again upgrade-test site site-test site-deps
+	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -251,6 +251,9 @@ lint: deps ## Check formatting and warnings
 # Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
 dist: deps ## Make what is given out, into dist/: modules, packages, checksums (15 minutes)
 	.ci/dist $(DIST)
+
+image: ## Make the container images from dist/, without a daemon (as root; buildah, debootstrap)
+	.ci/image
 
 dist-test: ## Try dist/ in clean roots of Debian 12 and 11, with their own servers (as root)
 	.ci/dist-test
