@@ -6,10 +6,12 @@
 mod check;
 mod exporter;
 mod manual;
+mod nodes;
 mod orders;
 mod program;
 mod repair;
 mod sale;
+mod sentinel;
 mod shown;
 mod silent;
 mod split;

@@ -1,6 +1,7 @@
 //! `seckill orders` against real databases, killed at every point.
 
 mod brokers;
+mod judge;
 mod killed;
 mod lost;
 mod mistakes;
