@@ -157,14 +157,15 @@ fn users(node: &Node, faults: &mut Vec<String>) {
     }
 }
 
-/// Servers that replay their log without asking for rights (redis 14545, valkey 3984).
+/// Servers that replay their log without asking for rights (redis 14545, valkey 3984), from the
+/// versions on that were run: Redis 8.6.2, Valkey 9.1.2.
 fn is_replayed_whatever(node: &Node) -> bool {
     let version = |text: &str| {
         let mut parts = text.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
     };
     match node.info("valkey_version") {
-        "" => version(node.info("redis_version")) >= (8, 10),
+        "" => version(node.info("redis_version")) >= (8, 6),
         valkey => version(valkey) >= (9, 1),
     }
 }
@@ -344,6 +345,13 @@ mod tests {
         only("3 outbox entries were left out", |node| {
             node.info.insert("seckill_outbox_refused".into(), "3".into());
         });
+        for (field, said) in [
+            ("aof_last_write_status", "the log could not be written"),
+            ("aof_last_bgrewrite_status", "the log could not be rewritten"),
+            ("rdb_last_bgsave_status", "the last snapshot could not be written"),
+        ] {
+            only(said, |node| drop(node.info.insert(field.into(), "err".into())));
+        }
         only("the disk was too slow 2 times", |node| {
             node.info.insert("aof_delayed_fsync".into(), "2".into());
         });
@@ -362,6 +370,35 @@ mod tests {
             assert!(faults.iter().any(|fault| fault.contains(said)), "{said}: {faults:?}");
         }
         assert_eq!(faults.len(), 3, "{faults:?}");
+    }
+
+    #[test]
+    fn rights_of_default_matter_where_the_log_is_loaded_with_them() {
+        let lose = |field: &str, version: &str| {
+            let faults = changed(|node| {
+                node.default_user = Some((vec!["off".into()], "-@all".into()));
+                node.info.insert(field.into(), version.into());
+            });
+            faults.iter().any(|fault| fault.contains("user default may not EXEC"))
+        };
+        for version in ["7.0.15", "7.2.4", "7.4.1", "8.0.2", "8.2.2"] {
+            assert!(lose("redis_version", version), "Redis {version}");
+        }
+        assert!(lose("valkey_version", "8.1.8"));
+        assert!(!lose("redis_version", "8.6.2") && !lose("redis_version", "8.10.2"));
+        assert!(!lose("valkey_version", "9.1.2"));
+    }
+
+    #[test]
+    fn servers_of_two_versions_are_found() {
+        let of = |version: &str| {
+            let mut node = Node { name: version.into(), ..Node::default() };
+            node.info.insert("redis_version".into(), version.into());
+            node
+        };
+        let faults = between(&[of("7.0.15"), of("8.10.2")]);
+        let said = ["versions of the server differ between nodes: Redis 7.0.15, Redis 8.10.2"];
+        assert_eq!(faults, said);
     }
 
     #[test]

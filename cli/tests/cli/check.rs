@@ -85,6 +85,37 @@ fn rights_are_looked_at() {
     assert!(faults[0].starts_with("CONFIG GET could not be asked"), "{faults:?}");
 }
 
+/// A replica while the primary lets it in, while it does not, and while it asks for no replica.
+#[test]
+fn a_pair_that_is_not_in_order_is_found() {
+    let (server, mut admin) = well();
+    let host = format!("127.0.0.1:{}", server.port());
+    let (replica, mut there) = well();
+    let second = format!("127.0.0.1:{}", replica.port());
+    for conn in [&mut admin, &mut there] {
+        assert_eq!(conn.call("CONFIG SET min-replicas-to-write 1 min-replicas-max-lag 2"), "+OK");
+        assert_eq!(conn.call("CONFIG SET masterauth secret"), "+OK");
+    }
+    let line = format!("REPLICAOF 127.0.0.1 {}", server.port());
+    assert_eq!(there.call(&line), "+OK");
+    wait_until("it is in sync", || there.call("INFO replication").contains("link_status:up"));
+    let both = || check(&[&host, &second]).0;
+    assert_eq!(both(), Vec::<String>::new());
+    for conn in [&mut admin, &mut there] {
+        assert_eq!(conn.call("CONFIG SET min-replicas-to-write 0"), "+OK");
+    }
+    let faults = both();
+    let is_said = |fault: &String| fault.starts_with("min-replicas-to-write is 0");
+    assert!(faults.len() == 2 && faults.iter().all(is_said), "{faults:?}");
+    for conn in [&mut admin, &mut there] {
+        assert_eq!(conn.call("CONFIG SET min-replicas-to-write 1"), "+OK");
+    }
+    assert_eq!(there.call("CONFIG SET masterauth wrong"), "+OK");
+    assert_eq!(admin.call("CLIENT KILL TYPE replica"), "1");
+    wait_until("it is cut off", || there.call("INFO replication").contains("link_status:down"));
+    assert_eq!(both(), ["this replica is not connected to its primary"]);
+}
+
 /// The module is missing at a replica that is in sync; at a server; and a server is away.
 #[test]
 fn a_node_without_the_module_is_found() {
@@ -108,4 +139,8 @@ fn a_node_without_the_module_is_found() {
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(faults[0].contains("nothing listens there"), "{faults:?}");
     assert!(faults[1].contains("has 1 replicas and 0 of them were named"), "{faults:?}");
+    assert_eq!(there.call("REPLICAOF NO ONE"), "+OK");
+    let (faults, _) = check(&[&second]);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].starts_with("the module seckill is not loaded: add"), "{faults:?}");
 }

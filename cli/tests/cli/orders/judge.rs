@@ -184,7 +184,7 @@ fn nobody_is_believed_while_they_do_not_agree() {
     let (mut old, mut new) = (sells(&[], "stale"), sells(&[], "true"));
     let (old, new) = (by_run_id(&mut old), by_run_id(&mut new));
     let late = (Duration::from_secs(5), old, new.clone());
-    let users = told_by_sentinels([late.clone(), late, (Duration::ZERO, new.clone(), new)]);
+    let users = told_by_sentinels([(Duration::ZERO, new.clone(), new), late.clone(), late]);
     assert_eq!(users, ["true"]);
 }
 
