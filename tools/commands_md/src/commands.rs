@@ -104,7 +104,7 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
         let line = |(form, about)| format!("`{form}`{colon}{}", language.sentence(about));
         list(page, explained.into_iter().map(line))?;
     }
-    writeln!(page, "{}", heading("Reply:", "应答："))?;
+    writeln!(page, "{}", heading("Reply:", "返回："))?;
     list(page, spec.reply.lines().map(|line| language.reply(line)))?;
     let errors = errors_of(spec);
     if !errors.is_empty() {
