@@ -185,6 +185,11 @@ pub fn is_done(redis: &mut Connection, stream: &str) -> bool {
     left(redis, stream) == Some([Value::Int(0), Value::Int(0)])
 }
 
+/// Every entry has been delivered, acknowledged or not.
+pub fn is_read(redis: &mut Connection, stream: &str) -> bool {
+    left(redis, stream).is_some_and(|[_, lag]| lag == Value::Int(0))
+}
+
 /// Entries to be acknowledged and to be delivered.
 fn left(redis: &mut Connection, stream: &str) -> Option<[Value; 2]> {
     let groups: Vec<Vec<Value>> =
