@@ -48,3 +48,24 @@ pub fn text(
     let style = style(size, ink).pos(Pos::new(h, VPos::Center));
     area.draw(&Text::new(text.to_owned(), at, style))
 }
+
+/// The distance between marks of an axis from 0 to `most`: 1, 2 or 5 with zeros behind or in front,
+/// so that there are at most five beside the one at 0.
+#[must_use]
+pub fn round_step(most: f64) -> f64 {
+    let decade = 10_f64.powf((most / 5.0).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+    steps.into_iter().find(|step| most / step <= 5.0).unwrap_or(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::round_step;
+
+    #[test]
+    fn steps_are_round_and_at_most_five() {
+        for (most, step) in [(405.0, 100.0), (16_134.0, 5_000.0), (0.405, 0.1), (5.0, 1.0)] {
+            assert!((round_step(most) - step).abs() < step / 1e6, "{most}: {}", round_step(most));
+        }
+    }
+}

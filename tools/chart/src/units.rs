@@ -5,7 +5,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::{picture, text, Area, Drawn, INK, PALE_INK};
+use crate::{picture, round_step, text, Area, Drawn, INK, PALE_INK};
 
 const WIDTH: u32 = 860;
 const HEIGHT: u32 = 380;
@@ -44,8 +44,19 @@ fn draw(area: &Area<'_>, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Drawn
     let seconds = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
     let most = runs.iter().flat_map(|run| run.samples).flat_map(|(_, units)| units).max();
     let scale = Scale { seconds, units: most.copied().unwrap_or(1) as f64 };
+    legend(area)?;
     for (number, run) in runs.iter().enumerate() {
         panel(area, LEFT + number as i32 * (PANEL + GAP), run, &scale)?;
+    }
+    Ok(())
+}
+
+/// Two short lines and what they stand for, at the right of the title.
+fn legend(area: &Area<'_>) -> Drawn {
+    for (left, rank, name) in [(540, 1.0, "most"), (700, 0.0, "least")] {
+        let line = [(left, 22), (left + 26, 22)];
+        area.draw(&PathElement::new(line, ink(rank).stroke_width(3)))?;
+        text(area, &format!("the part {name} asked"), (left + 32, 22), 12, PALE_INK, HPos::Left)?;
     }
     Ok(())
 }
@@ -64,16 +75,18 @@ impl Scale {
 
 fn panel(area: &Area<'_>, left: i32, run: &Run<'_>, scale: &Scale) -> Drawn {
     text(area, run.name, (left, TOP - 14), 13, INK, HPos::Left)?;
-    for quarter in 0..=4 {
-        let units = scale.units * f64::from(quarter) / 4.0;
+    let step = round_step(scale.units);
+    for number in 0..=(scale.units / step) as u32 {
+        let units = step * f64::from(number);
         let (x, y) = scale.at(left, scale.seconds, units);
         area.draw(&PathElement::new([(left, y), (x, y)], GRID))?;
         if left == LEFT {
             text(area, &format!("{units:.0}"), (left - 8, y), 11, PALE_INK, HPos::Right)?;
         }
     }
-    for quarter in 0..=4 {
-        let seconds = scale.seconds * f64::from(quarter) / 4.0;
+    let step = round_step(scale.seconds);
+    for number in 0..=(scale.seconds / step) as u32 {
+        let seconds = step * f64::from(number);
         let (x, y) = scale.at(left, seconds, 0.0);
         let label = format!("{:.0} ms", seconds * 1e3);
         text(area, &label, (x, y + 14), 11, PALE_INK, HPos::Center)?;

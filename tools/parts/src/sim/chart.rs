@@ -14,7 +14,7 @@ pub fn write(file: &Path, setting: &Setting, runs: [(&str, &Outcome); 2]) -> Res
     let title = format!("Units by part: {} parts, {} units", setting.parts, setting.units);
     let below = format!(
         "Simulated, {:.0} calls a second; the most asked part is asked {:.1} times as much as the \
-         least asked (red: much, blue: little)",
+         least",
         setting.calls,
         (1.0 + setting.skew) / (1.0 - setting.skew)
     );
