@@ -22,7 +22,7 @@ SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-parts order-demo \
 	orders-test watch-test watch-cost \
-	clients clients-deps durability \
+	clients clients-deps clients-publish durability \
 	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
@@ -112,6 +112,10 @@ clients: deps clients-deps ## Run clients/ through its table on three servers (C
 	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients -p seckill-client --example driver
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
+
+clients-publish: deps clients-deps ## Pack the libraries of clients/, and use each in a project of its own
+	@.ci/deps publish
+	@.ci/clients-publish $(CLIENT_LIBRARIES) $(CLIENTS)
 
 shop-deps: ## Install what examples/shop takes: MariaDB, php-fpm with phpredis, nginx, without services
 	@.ci/deps orders php shop

@@ -47,7 +47,8 @@ struct Options {
     /// Keep what came of the table in this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
-    /// Write these files, kept of all servers, into docs/clients.md, and do nothing else
+    /// Write these files, kept of all servers, into docs/clients.md and its Chinese twin, and do
+    /// nothing else
     #[arg(long, value_name = "FILE", num_args = 1..)]
     page: Vec<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! The table client x case of docs/clients.md, from what the runs on all servers came to.
+//! The table client x case of docs/clients.md and its Chinese twin, from what the runs on all
+//! servers came to.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,33 +65,40 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
             None => results.push(more),
         }
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/clients.md");
-    let text = fs::read_to_string(&page).map_err(|e| e.to_string())?;
-    let parts =
-        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or("docs/clients.md has no place for the table")?;
-    let text = format!("{before}{BEGIN}{}{END}{after}", markdown(&results)?);
-    fs::write(&page, text).map_err(|e| e.to_string())
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let (english, chinese) = tables(&results)?;
+    into(&folder.join("clients.md"), &english)?;
+    into(&folder.join("zh/clients.md"), &chinese)
 }
 
-fn markdown(results: &[Results]) -> Result<String, String> {
+/// Between the marks of this page.
+fn into(page: &Path, table: &str) -> Result<(), String> {
+    let text = fs::read_to_string(page).map_err(|e| e.to_string())?;
+    let parts =
+        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let name = page.display();
+    let (before, after) = parts.ok_or_else(|| format!("{name} has no place for the table"))?;
+    fs::write(page, format!("{before}{BEGIN}{table}{END}{after}")).map_err(|e| e.to_string())
+}
+
+/// In English and in Chinese.
+fn tables(results: &[Results]) -> Result<(String, String), String> {
     let mut names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
     names.dedup();
     names.retain(|name| results.iter().any(|on| on.passed.contains_key(*name)));
     let servers: Vec<&str> = results.iter().map(|on| on.server.as_str()).collect();
-    let mut text = format!(
-        "On {}.\n\n| case | {} |\n|{}\n",
-        servers.join(", "),
-        names.join(" | "),
-        " --- |".repeat(names.len() + 1)
-    )
-    .replace("\\\n", "\n");
+    let head = format!(" | {} |\n|{}\n", names.join(" | "), " --- |".repeat(names.len() + 1));
+    let mut english = format!("On {}.\n\n| case{head}", servers.join(", "));
+    let mut chinese = format!("在 {} 上。\n\n| 用例{head}", servers.join("、"));
     let cases = table::cases()?;
-    for case in cases.iter().map(|case| case.name.as_str()).chain(rush::NAMES) {
+    let cases = cases.iter().map(|case| (case.name.as_str(), case.zh.as_str()));
+    for (case, zh) in cases.chain(rush::NAMES.into_iter().zip(rush::NAMES_ZH)) {
         let cells = names.iter().map(|name| cell(results, name, case)).collect::<Vec<_>>();
-        text.push_str(&format!("| {case} | {} |\n", cells.join(" | ")).replace("\\\n", "\n"));
+        let cells = cells.join(" | ");
+        english.push_str(&format!("| {case} | {cells} |\n"));
+        chinese.push_str(&format!("| {zh} | {cells} |\n"));
     }
-    Ok(text)
+    Ok((english, chinese))
 }
 
 fn cell(results: &[Results], name: &str, case: &str) -> &'static str {

@@ -18,6 +18,10 @@ pub const NAMES: [&str; 2] = [
     "sentinel: 300 buyers, cuts, a replica takes over: told = in the sale",
     "cluster: 300 buyers, cuts, a replica takes over and the slot moves: told = in the sale",
 ];
+pub const NAMES_ZH: [&str; 2] = [
+    "Sentinel：300 个买家，断线，从节点接管：返回成功的 = 活动里的",
+    "集群：300 个买家，断线，从节点接管，槽搬家：返回成功的 = 活动里的",
+];
 const BUYERS: usize = 300;
 const UNITS: usize = 200;
 /// Programs that buy at the same time.

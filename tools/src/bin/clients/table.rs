@@ -18,6 +18,8 @@ use crate::proxy::{Then, Trouble};
 #[serde(deny_unknown_fields)]
 pub struct Case {
     pub name: String,
+    /// The name in Chinese.
+    pub zh: String,
     /// Commands, see [`Place::order`].
     setup: Vec<String>,
     #[serde(default)]
