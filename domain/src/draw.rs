@@ -408,8 +408,27 @@ impl PlannedAmounts {
         if self.back.remove(amount) {
             return true;
         }
+        self.place_of(list, amount).is_some_and(|place| self.taken.insert(place))
+    }
+
+    /// The first amount.
+    pub fn first(&self, list: &Amounts) -> Option<u64> {
+        if let Some(amount) = list.initial.get(self.initial) {
+            return Some(*amount);
+        }
+        let mut left = list.returned.range(self.drawn_to..);
+        let returned = left.find(|(place, _)| !self.taken.contains(place));
+        returned.map(|(_, amount)| *amount).or_else(|| self.back.first())
+    }
+
+    /// Whether `amount` came back.
+    pub fn contains(&self, list: &Amounts, amount: u64) -> bool {
+        self.back.contains(amount) || self.place_of(list, amount).is_some()
+    }
+
+    /// The place of the last amount that is `amount`, among those that had come back.
+    fn place_of(&self, list: &Amounts, amount: u64) -> Option<u64> {
         let left = list.places_of(amount).rev().take_while(|place| *place >= self.drawn_to);
-        let place = left.into_iter().find(|place| !self.taken.contains(place));
-        place.is_some_and(|place| self.taken.insert(place))
+        left.into_iter().find(|place| !self.taken.contains(place))
     }
 }

@@ -47,6 +47,8 @@ mod state {
     mod tests;
 }
 
+mod draft;
+
 /// Changes and sales as bytes.
 mod codec {
     pub mod effect;

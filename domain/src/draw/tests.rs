@@ -189,6 +189,8 @@ fn a_plan_does_what_the_list_does() {
         for step in 0..STEPS {
             let chance = (seed * STEPS + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let amount = 1 + chance / 8 % 4;
+            assert_eq!(planned.first(&before), list.first(), "{seed} {step}");
+            assert_eq!(planned.contains(&before, amount), list.contains(amount), "{seed} {step}");
             match chance % 4 {
                 0 | 1 => {
                     planned.push(amount);

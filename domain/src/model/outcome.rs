@@ -64,6 +64,14 @@ pub struct Place {
     pub units_ahead: u64,
 }
 
+/// State and deadline of a grant that is made at `t`.
+pub(crate) fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
+    match hold_ms {
+        0 => (State::Sold, 0),
+        ms => (State::Held, t + ms),
+    }
+}
+
 /// What a command came to. The command room turns it into a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -170,6 +178,13 @@ pub const REFUSALS: [(&CStr, &str); 11] = [
     (c"busy", "calls of users who were not admitted, or for whom the waiting list was full"),
     (c"waiting", "calls of users who wait, those that joined the list included"),
 ];
+
+impl From<Misuse> for Outcome {
+    #[inline]
+    fn from(misuse: Misuse) -> Outcome {
+        Outcome::Misuse(misuse)
+    }
+}
 
 impl Outcome {
     /// Tells how many units are available after the whole step, what is offered in it included.

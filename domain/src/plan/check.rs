@@ -8,12 +8,13 @@ use crate::admission::List;
 use crate::codec::effect::{Change, Changes, Effect, Granting, Importing, Joining, UsersChange};
 use crate::codec::snapshot::pieces;
 use crate::codec::snapshot::{self, Base, Piece};
-use crate::draw::{Amounts, PlannedAmounts};
+use crate::draft::Draft;
+use crate::draw::Amounts;
 use crate::ledger::{HashKey, Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{Refused, State};
-use crate::plan::{Plan, Planner};
+use crate::plan::Plan;
 use crate::Sale;
 
 impl Sale {
@@ -31,14 +32,12 @@ impl Sale {
         if changes.len() > EFFECTS_PER_APPLY_MAX || are_entangled(&changes) {
             return Err(Refused::Law);
         }
-        let planner = Planner::of(self);
         let alone = changes.len() == 1;
-        let mut checker =
-            Checker { planner, amounts: PlannedAmounts::default(), new_grant: None, alone };
+        let mut checker = Checker { draft: Draft::of(self), new_grant: None, alone };
         changes.iter().try_for_each(|change| checker.change(change))?;
         // Where more are made, one may move what was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
-        Ok(checker.planner.finish(changes, new_grant.as_ref(), None))
+        Ok(Plan::of(checker.draft, changes, new_grant, None))
     }
 
     /// Checks changes and commits them. The plan says what happened.
@@ -95,9 +94,7 @@ impl Loader {
 
 /// Changes that are checked, and where the sale would stand after them.
 pub(super) struct Checker<'s> {
-    pub(super) planner: Planner<'s>,
-    /// What becomes of the amounts of DRAW LIST.
-    amounts: PlannedAmounts,
+    pub(super) draft: Draft<'s>,
     new_grant: Option<Places>,
     /// Whether the change is the only one of its command.
     alone: bool,
@@ -105,7 +102,7 @@ pub(super) struct Checker<'s> {
 
 impl<'s> Checker<'s> {
     pub(super) fn sale(&self) -> &'s Sale {
-        self.planner.sale
+        self.draft.sale
     }
 
     fn change(&mut self, change: &Change<'_>) -> Result<(), Refused> {
@@ -114,14 +111,14 @@ impl<'s> Checker<'s> {
         if piece.is_some() != (sale.awaits > 0) {
             return Err(Refused::Gap);
         }
-        self.planner.balances.begin(change.elapsed_ms, change.epoch)?;
+        self.draft.begin(change.elapsed_ms, change.epoch)?;
         let Some(piece) = piece else {
             self.effect(effect)?;
-            return self.planner.effect(effect);
+            return effect.draft(&mut self.draft);
         };
         // A piece is many changes at once: it comes alone and is checked as it is read.
         check(self.alone)?;
-        let balances = &mut self.planner.balances;
+        let balances = &mut self.draft.balances;
         match piece {
             Piece::RestockIds(kept) => pieces::check_restock_ids(sale, kept, balances)?,
             Piece::Fences(added) => pieces::check_fences(sale, added, balances)?,
@@ -138,12 +135,12 @@ impl<'s> Checker<'s> {
     }
 
     fn effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
-        let (sale, balances) = (self.sale(), &self.planner.balances);
+        let (sale, balances) = (self.sale(), &self.draft.balances);
         match effect {
             Effect::Grant(grant) => self.grant(grant),
             Effect::Import(import) => self.import(import),
             Effect::Reimport { seq } => {
-                let (from, _) = self.planner.look(*seq)?;
+                let (from, _) = self.draft.look(*seq)?;
                 check(!matches!(from, State::Sold | State::Refunded))?;
                 self.takes_imports()
             }
@@ -162,15 +159,12 @@ impl<'s> Checker<'s> {
             Effect::Admit { user } => {
                 check(sale.is_home(user) && has_room_for(sale, List::Admitted, 1))
             }
-            Effect::Expire(seqs) => {
-                seqs.iter().try_for_each(|seq| self.follow_amount(*seq, State::Expired))
-            }
-            Effect::Settle { seq, to } => self.follow_amount(*seq, *to),
+            Effect::Expire(_) | Effect::Settle { .. } => list_agrees(sale),
             Effect::Reclaim { seq } => {
-                check(self.planner.look(*seq)?.0 == State::Expired)?;
-                self.follow_amount(*seq, State::Sold)
+                check(self.draft.look(*seq)?.0 == State::Expired)?;
+                list_agrees(sale)
             }
-            Effect::Extend { seq, .. } => check(self.planner.look(*seq)?.0 == State::Held),
+            Effect::Extend { seq, .. } => check(self.draft.look(*seq)?.0 == State::Held),
             Effect::Round { round, .. } => {
                 let schedule = sale.terms.schedule.as_ref().ok_or(Refused::Law)?;
                 let can_begin = *round > balances.round;
@@ -185,19 +179,14 @@ impl<'s> Checker<'s> {
 
     fn grant(&mut self, grant: &Granting<'_>) -> Result<(), Refused> {
         let sale = self.sale();
-        let supply = self.planner.balances.supply;
+        let supply = self.draft.balances.supply;
         check(sale.terms.draw.is_none_or(|draw| draw.can_draw(grant.qty, supply)))?;
         self.new_request(grant.user, grant.req.map(|req| req.id))?;
         if let Some(req) = grant.req {
             self.request_waits_not(grant.user, req.id)?;
         }
-        match sale.amounts() {
-            None => Ok(()),
-            Some(list) => {
-                list_agrees(sale, list)?;
-                check(self.amounts.take_first(list) == Some(grant.qty))
-            }
-        }
+        list_agrees(sale)?;
+        check(sale.amounts().is_none() || self.draft.first_amount() == Some(grant.qty))
     }
 
     fn import(&mut self, import: &Importing<'_>) -> Result<(), Refused> {
@@ -219,31 +208,16 @@ impl<'s> Checker<'s> {
 
     /// Packets and rounds have a supply that is fixed.
     fn takes_imports(&self) -> Result<(), Refused> {
-        let is_fixed = self.planner.balances.packets.is_some();
+        let is_fixed = self.draft.balances.packets.is_some();
         check(!is_fixed && self.sale().terms.schedule.is_none())
-    }
-
-    /// Follows an amount of DRAW LIST as its grant goes to another state.
-    fn follow_amount(&mut self, seq: u64, to: State) -> Result<(), Refused> {
-        let sale = self.sale();
-        let Some(list) = sale.amounts() else { return Ok(()) };
-        list_agrees(sale, list)?;
-        let (from, qty) = self.planner.look(seq)?;
-        match (from.is_live(), to.is_live()) {
-            (false, true) => check(self.amounts.remove(list, qty)),
-            (true, false) => {
-                self.amounts.push(qty);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
     }
 }
 
-/// Whether the list is what is available.
-fn list_agrees(sale: &Sale, list: &Amounts) -> Result<(), Refused> {
+/// Whether the list of DRAW LIST, if there is one, is what is available.
+fn list_agrees(sale: &Sale) -> Result<(), Refused> {
     let Balances { packets, available, .. } = sale.balances;
-    check(Some(list.len()) == packets && list.sum() == available)
+    let agrees = |list: &Amounts| Some(list.len()) == packets && list.sum() == available;
+    check(sale.amounts().is_none_or(agrees))
 }
 
 pub(super) fn check(holds: bool) -> Result<(), Refused> {

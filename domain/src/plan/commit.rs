@@ -3,14 +3,14 @@
 use core::slice;
 
 use crate::admission::List;
-use crate::codec::effect::{state_at, Effect, Granting, Importing, UsersChange};
+use crate::codec::effect::{Effect, Granting, Importing, UsersChange};
 use crate::codec::snapshot::Piece;
 use crate::dedup::Restocked;
 use crate::draw::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Ledger, NewGrant, Places};
 use crate::model::balances::count;
-use crate::model::outcome::State;
+use crate::model::outcome::{state_at, State};
 use crate::parts::Pair;
 use crate::plan::Plan;
 use crate::Sale;
@@ -20,7 +20,8 @@ impl Sale {
     /// here, and nowhere else does a sale change.
     pub fn commit(&mut self, plan: &Plan<'_>) {
         debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
-        let mut restocked = plan.more.as_ref().map_or(&[][..], |more| &more.restocked).iter();
+        let mut restocked =
+            plan.touched.as_ref().map_or(&[][..], |touched| &touched.restocked).iter();
         for change in &plan.changes {
             // Planning has looked at both; the other numbers follow at once.
             debug_assert_eq!(
@@ -33,7 +34,7 @@ impl Sale {
             self.make(&change.effect, plan.new_grant.as_ref(), &mut restocked);
         }
         self.balances = plan.balances;
-        if let Some(escrow) = plan.more.as_ref().and_then(|more| more.escrow) {
+        if let Some(escrow) = plan.touched.as_ref().and_then(|touched| touched.escrow) {
             self.escrow = Some(escrow);
         }
         if let Some(run) = plan.run {
@@ -188,7 +189,7 @@ impl Sale {
     /// Takes over the numbers of older rounds and lets go of those that are not kept.
     fn update_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
-        let touched = plan.more.iter().flat_map(|more| &more.older);
+        let touched = plan.touched.iter().flat_map(|touched| &touched.older);
         touched.clone().for_each(|(place, balances)| rounds.set_balances(*place, *balances));
         // From the last on: those before it stay where they are.
         touched.rev().for_each(|(place, _)| rounds.prune(*place));

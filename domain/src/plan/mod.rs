@@ -7,28 +7,27 @@
 
 mod check;
 mod commit;
-mod planner;
+mod effect;
+mod planning;
 mod tests;
 mod waitlist;
 
 use core::ops::Range;
-use std::collections::BTreeMap;
 
 use crate::codec::effect::{Change, Changes, Effect, Start};
 use crate::codec::snapshot::Piece;
+use crate::draft::{check_law, Draft, Touched};
 use crate::draw::Draw;
 use crate::ledger::{HashKey, Ledger, Places};
 use crate::memory::put_number;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::AMOUNTS_PER_PIECE;
-use crate::model::outcome::{Refused, State};
+use crate::model::outcome::Refused;
 use crate::Sale;
-use planner::check_law;
-use waitlist::ListPlan;
 
 pub use check::Loader;
-pub(crate) use planner::Planner;
+pub(crate) use planning::Planning;
 
 /// All that will happen to a sale, if it is still as it was when this was worked out.
 #[derive(Clone, Debug)]
@@ -44,7 +43,7 @@ pub struct Plan<'a> {
     /// Where the one grant that is new belongs, if it was looked up.
     pub(crate) new_grant: Option<Places>,
     /// What few plans have: a plain grant is planned without the heap.
-    pub(crate) more: Option<Box<More>>,
+    pub(crate) touched: Option<Box<Touched>>,
     /// The run of the primary that decided it; none where it was decided elsewhere.
     pub(crate) run: Option<u64>,
 }
@@ -56,21 +55,6 @@ struct Edition {
     id: u64,
     version: u64,
     key: HashKey,
-}
-
-/// What few changes do beside moving the sale's numbers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct More {
-    /// States of grants that were moved.
-    pub(crate) moved: BTreeMap<u64, State>,
-    /// Numbers of older rounds that were touched, by their place.
-    pub(crate) older: BTreeMap<usize, Balances>,
-    /// What is available after each restock and the offers of its step: its repeat is answered so.
-    pub(crate) restocked: Vec<u64>,
-    /// What becomes of the waiting list.
-    pub(crate) list: ListPlan,
-    /// What a part was given and has moved after it, where that changes.
-    pub(crate) escrow: Option<Escrow>,
 }
 
 impl Plan<'_> {
@@ -105,6 +89,19 @@ impl Sale {
 }
 
 impl<'a> Plan<'a> {
+    /// The plan of changes that come to this draft, in the run `run` if they were decided here.
+    #[inline(always)]
+    fn of(
+        mut draft: Draft<'_>,
+        changes: Changes<'a>,
+        new_grant: Option<Places>,
+        run: Option<u64>,
+    ) -> Plan<'a> {
+        draft.end();
+        let Draft { sale, balances, events, touched, .. } = draft;
+        Plan { edition: sale.edition(), changes, balances, events, new_grant, touched, run }
+    }
+
     /// Checks and plans the change that a sale begins with, in the run `run` if it was decided
     /// here, and makes the sale. `key` keys the hashes of its indexes.
     pub(crate) fn first(
@@ -146,7 +143,7 @@ impl<'a> Plan<'a> {
             balances,
             events: Events::from_buf([event]),
             new_grant: None,
-            more: None,
+            touched: None,
             run,
         };
         Ok((plan, sale))

@@ -55,7 +55,7 @@ fn a_plain_grant_is_planned_on_the_stack() {
     let sale = sale();
     let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
     let plan = sale.decide(&Request::Grab(grab), &at(2)).plan.unwrap();
-    assert!(!plan.changes.spilled() && !plan.events.spilled() && plan.more.is_none());
+    assert!(!plan.changes.spilled() && !plan.events.spilled() && plan.touched.is_none());
     assert_eq!((plan.changes.len(), plan.events.len()), (1, 1));
 }
 

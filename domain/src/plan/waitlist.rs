@@ -1,80 +1,12 @@
-//! What happens on the waiting list: planned, checked and made.
-
-use std::collections::BTreeMap;
+//! What happens on the waiting list: checked and made.
 
 use super::check::{check, Checker};
-use super::Planner;
 use crate::codec::effect::{Effect, Granting, Joining};
 use crate::ledger::record::{Asked, ReqTag};
-use crate::model::balances::{count, Stock};
-use crate::model::event::EventKind;
+use crate::model::balances::count;
 use crate::model::outcome::Refused;
 use crate::waitlist::Waiter;
 use crate::Sale;
-
-/// What changes of a plan do to the waiting list.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ListPlan {
-    /// Entries that are off it, and whether their units were offered.
-    pub(crate) off: BTreeMap<u64, bool>,
-    /// Entries that have joined.
-    joined: u64,
-}
-
-impl Planner<'_> {
-    fn list_mut(&mut self) -> &mut ListPlan {
-        &mut self.more_mut().list
-    }
-
-    /// The entry of this ticket, if it is still on the list after what was planned so far.
-    fn waiter(&self, ticket: u64) -> Result<Waiter<'_>, Refused> {
-        let is_off = self.more.as_ref().is_some_and(|more| more.list.off.contains_key(&ticket));
-        let waiter = self.sale.waitlist().and_then(|list| list.get(ticket));
-        waiter.filter(|_| !is_off).ok_or(Refused::Law)
-    }
-
-    /// Where the units are after what was planned so far.
-    pub(super) fn stock(&self) -> Stock {
-        let (off, joined) = self
-            .more
-            .as_ref()
-            .map_or((0, 0), |more| (more.list.off.len() as u64, more.list.joined));
-        let waiting = self.sale.waitlist().map_or(0, |list| list.len());
-        match (waiting + joined).saturating_sub(off) {
-            0 => self.balances.stock(),
-            _ => Stock::AllHeld,
-        }
-    }
-
-    pub(super) fn wait(&mut self) -> Result<(), Refused> {
-        self.list_mut().joined += 1;
-        self.happen(EventKind::Wait, None, |_| Ok(()))
-    }
-
-    /// An entry leaves the list, and nothing is granted.
-    pub(super) fn leave(&mut self, ticket: u64, kind: EventKind) -> Result<(), Refused> {
-        self.waiter(ticket)?;
-        self.list_mut().off.insert(ticket, false);
-        self.happen(kind, None, |_| Ok(()))
-    }
-
-    pub(super) fn offer(&mut self, ticket: u64, hold_ms: u64) -> Result<(), Refused> {
-        let qty = self.waiter(ticket)?.qty;
-        self.list_mut().off.insert(ticket, true);
-        self.grant(EventKind::Offer, qty, hold_ms)
-    }
-
-    /// What was paid for is off the list, if it was on it.
-    pub(super) fn import_waiter(&mut self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
-        let Some(ticket) = self.sale.waiter_of(user, req).map(|waiter| waiter.ticket) else {
-            return Ok(());
-        };
-        match self.waiter(ticket) {
-            Ok(_) => self.leave(ticket, EventKind::Leave),
-            Err(_) => Ok(()),
-        }
-    }
-}
 
 impl Checker<'_> {
     /// Checks what a change does to the waiting list.
@@ -82,12 +14,12 @@ impl Checker<'_> {
         match effect {
             Effect::Wait(joining) => self.wait(joining),
             Effect::Leave { ticket } | Effect::Drop { ticket, .. } | Effect::Pass { ticket } => {
-                self.planner.waiter(*ticket).map(|_| ())
+                self.draft.waiter(*ticket).map(|_| ())
             }
             Effect::Offer { ticket, hold_ms, passed } => {
                 check(*hold_ms > 0 && (*passed == 0 || passed != ticket))?;
                 if *passed != 0 {
-                    self.planner.waiter(*passed)?;
+                    self.draft.waiter(*passed)?;
                 }
                 let sale = self.sale();
                 let waiter = sale.waitlist().and_then(|list| list.get(*ticket));
@@ -113,8 +45,7 @@ impl Checker<'_> {
 
     /// Whether an entry is off the list by what comes before, and was not offered its units.
     fn is_dropped(&self, ticket: u64) -> bool {
-        let more = self.planner.more.as_ref();
-        more.and_then(|more| more.list.off.get(&ticket)) == Some(&false)
+        self.draft.is_off(ticket) && !self.draft.is_offered(ticket)
     }
 
     /// Whether nobody waits who would get a second grant for this request.
@@ -125,19 +56,12 @@ impl Checker<'_> {
 
     /// The same for an IMPORT, which takes the entry off the list itself.
     pub(super) fn request_was_not_offered(&self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
-        let Some(waiter) = self.sale().waiter_of(user, req) else { return Ok(()) };
-        let more = self.planner.more.as_ref();
-        check(more.and_then(|more| more.list.off.get(&waiter.ticket)) != Some(&true))
+        let waiter = self.sale().waiter_of(user, req);
+        check(waiter.is_none_or(|waiter| !self.draft.is_offered(waiter.ticket)))
     }
 }
 
 impl Sale {
-    /// The entry of this user and request, if they wait with it.
-    pub(crate) fn waiter_of(&self, user: &[u8], req: &[u8]) -> Option<Waiter<'_>> {
-        let waiter = self.waiters()?.find(user);
-        waiter.filter(|waiter| waiter.req == req)
-    }
-
     pub(super) fn join_list(&mut self, joining: &Joining<'_>) {
         let Joining { ticket, user, req, qty, until } = *joining;
         let at = self.balances.t;

@@ -3,7 +3,6 @@
 use crate::admission::List;
 use crate::model::outcome::Outcome;
 use crate::request::Request;
-use crate::state::sale::Extras;
 use crate::Sale;
 
 /// What a masked refusal looks like: never 0, which app servers cache.
@@ -33,16 +32,17 @@ impl Admittance {
 impl Sale {
     /// How a GRAB of this user would be judged now as far as admission goes, never masked.
     pub fn admittance(&self, user: &[u8]) -> Admittance {
-        let judged = self.extras.as_ref().map(|extras| self.judge_admission(extras, user));
-        match judged {
-            None | Some(Ok(_)) => Admittance::Ok,
-            Some(Err(Outcome::Denied)) => Admittance::Denied,
-            Some(Err(_)) => Admittance::Busy,
+        match self.judge_admission(user) {
+            Ok(_) => Admittance::Ok,
+            Err(Outcome::Denied) => Admittance::Denied,
+            Err(_) => Admittance::Busy,
         }
     }
 
     /// Whether this user may ask: `Ok(true)` when ADMIT lets them in by this very call.
-    pub(super) fn judge_admission(&self, extras: &Extras, user: &[u8]) -> Result<bool, Outcome> {
+    pub(super) fn judge_admission(&self, user: &[u8]) -> Result<bool, Outcome> {
+        // In a plain sale everybody may ask.
+        let Some(extras) = &self.extras else { return Ok(false) };
         let terms = &self.terms.admission;
         let secret = &self.secret;
         let is_listed = !terms.allowlist || extras.list(List::Allow).contains(user);

@@ -1,30 +1,94 @@
 //! What happens by itself: holds whose time is over expire, the next round begins; and when.
 
 use crate::codec::effect::Effect;
+use crate::ledger::{Ledger, Lookup};
 use crate::model::limits::INTEGER_MAX;
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Misuse, Outcome};
+use crate::plan::Planning;
 use crate::request::Now;
 use crate::rounds::Schedule;
 use crate::rules::decide::Decision;
 use crate::Sale;
 
-/// Holds that are due.
 impl Sale {
     /// Judges nothing but the clock: lets at most `most` holds expire that are due. Where somebody
     /// waits, also makes offers, drops entries, and lets further holds expire for them.
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
-        let t = self.time(now);
-        let most = if self.awaits == 0 { most } else { 0 };
-        let holds = self.holds().due(t).take(most);
-        let mut due = self.none_due();
-        due.seqs = holds.map(|(_, seq)| seq.into()).collect();
-        match self.waiters() {
-            Some(list) if self.awaits == 0 => {
-                let changes = self.served(list, due.changes(), true, now);
-                self.planned(Outcome::Done, changes, None, now)
-            }
-            _ => self.change_after(&due, Outcome::Done, [], None, now),
+        let mut plan = Planning::of(self, now);
+        if self.awaits > 0 {
+            return Decision::of(plan, Ok(Outcome::Done));
         }
+        let mut due = self.holds().due(plan.t()).take(most);
+        let expired = due.try_for_each(|(_, seq)| plan.expire(seq.into()));
+        let swept = expired.and_then(|()| plan.sweep_list());
+        Decision::of(plan, swept.map(|()| Outcome::Done))
+    }
+}
+
+/// Holds that are due expire, as far as a request needs it.
+impl Planning<'_, '_> {
+    /// Lets the user's own due holds expire, before anything is judged: the earliest first, at most
+    /// so many. Answers whether more of them are due.
+    #[inline(always)]
+    pub(super) fn expire_own(
+        &mut self,
+        user: &[u8],
+        found: &Lookup,
+        most: u32,
+    ) -> Result<bool, Misuse> {
+        let sale = self.sale();
+        let may_have = !found.is_vacant() && sale.ledger.holds().are_due(self.t());
+        match may_have || sale.extras.is_some() {
+            true => self.expire_own_due(user, found, most as usize),
+            false => Ok(false),
+        }
+    }
+
+    #[cold]
+    fn expire_own_due(&mut self, user: &[u8], found: &Lookup, most: usize) -> Result<bool, Misuse> {
+        let (sale, t) = (self.sale(), self.t());
+        let own = match sale.rounds() {
+            None => sale.ledger.due_of(found, t, most + 1),
+            Some(rounds) => {
+                let is_theirs = |(_, seq): &(u64, u32)| {
+                    sale.stored_grant((*seq).into()).is_some_and(|grant| grant.user == user)
+                };
+                let due = rounds.held.due_of(found.hash(), t);
+                due.filter(is_theirs).take(most + 1).collect()
+            }
+        };
+        own.iter().take(most).try_for_each(|(_, seq)| self.expire((*seq).into()))?;
+        Ok(own.len() > most)
+    }
+
+    /// Lets further due holds of the round expire that `ledger` has, the earliest first, until
+    /// there is `enough`, at most `most`: of whomever. Answers whether that bound stopped it: it is
+    /// not enough, and more are due.
+    #[inline]
+    pub(super) fn expire_until(
+        &mut self,
+        ledger: &Ledger,
+        most: u32,
+        mut enough: impl FnMut(&Self) -> bool,
+    ) -> Result<bool, Misuse> {
+        let t = self.t();
+        if !ledger.holds().are_due(t) {
+            return Ok(false);
+        }
+        let mut left = most;
+        for (_, seq) in ledger.holds().due(t) {
+            if enough(self) {
+                break;
+            }
+            if !self.draft.has_moved(seq.into()) {
+                if left == 0 {
+                    return Ok(true);
+                }
+                left -= 1;
+                self.expire(seq.into())?;
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -34,7 +98,9 @@ impl Sale {
     /// change comes alone, before anything else is judged.
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
         let next = self.next_round(now).filter(|_| self.awaits == 0)?;
-        Some(self.change(Outcome::NextRound, next, now))
+        let mut plan = Planning::of(self, now);
+        let judged = plan.push(next).map(|()| Outcome::NextRound);
+        Some(Decision::of(plan, judged))
     }
 
     /// The round that begins before anything else is judged; `None` when the stored one goes on,

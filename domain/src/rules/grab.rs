@@ -1,28 +1,30 @@
 //! Judging a GRAB, in the order that the contract gives.
 
-use crate::codec::effect::{state_at, Change, Changes, Effect, Granting, Joining};
-use crate::draw::{Amounts, Dice, Draw};
+use crate::codec::effect::{Effect, Granting, Joining};
+use crate::draw::{Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Holding, Lookup, Places};
+use crate::model::balances::Balances;
 use crate::model::limits::GRANTS_MAX;
-use crate::model::outcome::{GrantView, Misuse, Outcome, Place, State};
+use crate::model::outcome::{state_at, GrantView, Misuse, Outcome, Place, State};
+use crate::plan::Planning;
 use crate::request::{Amount, Grab, Now};
-use crate::rules::decide::{Decision, DueHolds, Manner};
+use crate::rules::decide::Manner;
 use crate::rules::waitlist::Service;
-use crate::state::sale::Extras;
-use crate::waitlist::{Waiter, Waitlist};
+use crate::waitlist::Waitlist;
 use crate::Sale;
 
 /// A fence, as a late GRAB finds it: cancelled before it was granted.
 const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// What else is to happen with a grant that is made in a sale with a waiting list.
-struct Behind {
-    /// Units of the grant.
-    qty: u64,
-    /// Before it: an entry of the user's own that was over, a head that is passed.
+/// What else is to happen with a grant in a sale with a waiting list or terms of admission.
+#[derive(Default)]
+struct Aside {
+    /// ADMIT lets the user in by this call, whatever else it comes to.
+    admits: bool,
+    /// Before the grant: an entry of the user's own that was over, a head that is passed.
     before: Vec<Effect<'static>>,
-    /// After it: what is done for those who wait. `None` where nobody is in its way: then they are
+    /// After it, where somebody is in its way: what is done for those who wait. Else they are
     /// served as by any other step.
     after: Option<Vec<Effect<'static>>>,
 }
@@ -38,32 +40,40 @@ impl Sale {
     }
 
     /// Judges a GRAB.
-    pub(crate) fn decide_grab<'a>(
+    pub(super) fn judge_grab<'a>(
         &self,
         grab: &Grab<'a>,
         manner: Manner,
-        now: &Now,
-    ) -> Decision<'a> {
-        let t = self.time(now);
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
+        let t = plan.t();
         let draws = self.terms.draw.is_some();
         if draws && grab.amount != Amount::Unsaid {
-            return Decision::misuse(Misuse::DrawTakesNoAmount);
+            return Err(Misuse::DrawTakesNoAmount);
         }
         let user = self.ledger.find(grab.user);
-        let mut due = self.own_due(grab.user, &user, manner, t);
-        if due.own_left && self.terms.limits_users() {
-            return self.change_after(&due, Outcome::ManyOwnEnding, [], None, now);
+        let own_left = plan.expire_own(grab.user, &user, manner.expiries().own)?;
+        if own_left && self.terms.limits_users() {
+            return Ok(Outcome::ManyOwnEnding);
         }
         let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
-        let replay = grab.req.zip(req).and_then(|(id, req)| self.judge_replay(grab, id, &req, t));
-        let mut behind = None;
-        let judged = match replay {
-            Some(outcome) => Err(outcome),
-            None => self.judge_grab(grab, &user, manner, &mut due, &mut behind, t),
-        };
-        let qty = match judged {
-            Ok(qty) => qty,
-            Err(outcome) => return self.decide_refusal(grab, manner, &due, outcome, now),
+        if let Some((id, found)) = grab.req.zip(req.as_ref()) {
+            if let Some(known) = self.judge_replay(grab, id, found, t) {
+                return Ok(known);
+            }
+        }
+        let mut aside: Option<Aside> = None;
+        let judged = self.judge_qty(grab, &user, manner, plan, &mut aside);
+        if aside.as_ref().is_some_and(|aside| aside.admits) {
+            plan.push(Effect::Admit { user: grab.user })?;
+        }
+        let qty = match (judged, manner) {
+            (Ok(qty), _) => qty,
+            (
+                Err(outcome @ (Outcome::SoldOut { .. } | Outcome::Short { .. })),
+                Manner::OrWait { until },
+            ) if self.takes_waiters() => return self.judge_join(grab, until, outcome, plan),
+            (Err(outcome), _) => return Ok(outcome),
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
@@ -72,67 +82,36 @@ impl Sale {
             Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
         };
         let tag = grab.req.map(|id| ReqTag { id, asked });
-        let granting = Granting { user: grab.user, req: tag, qty, hold_ms: self.terms.hold_ms };
-        let (state, deadline) = state_at(granting.hold_ms, t);
-        let available = due.balances.available - qty;
+        let hold_ms = self.terms.hold_ms;
+        let granting = Granting { user: grab.user, req: tag, qty, hold_ms };
+        let (effect, places) = (Effect::Grant(granting), Places { user, req });
+        match aside {
+            None => plan.push_new(effect, places)?,
+            Some(aside) => {
+                aside.before.into_iter().try_for_each(|effect| plan.push(effect))?;
+                plan.push_new(effect, places)?;
+                plan.is_served = aside.after.is_some();
+                let mut after = aside.after.into_iter().flatten();
+                after.try_for_each(|effect| plan.push(effect))?;
+            }
+        }
+        let (state, deadline) = state_at(hold_ms, t);
         let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
-        let outcome = Outcome::Granted { grant, available };
-        let places = Places { user, req };
-        let effect = Effect::Grant(granting);
-        match behind {
-            // Nearly always. A grant alone makes nothing possible for those who wait.
-            None if due.is_empty() => {
-                let changes = Changes::from_buf([Change::untimed(effect)]);
-                self.planned(outcome, changes, Some(&places), now)
-            }
-            None => self.change_after(&due, outcome, Some(effect), Some(&places), now),
-            Some(behind) => {
-                let effects = behind.before.into_iter().chain([effect]);
-                let Some(after) = behind.after else {
-                    return self.change_after(&due, outcome, effects, Some(&places), now);
-                };
-                let mut changes = due.changes();
-                changes.extend(effects.chain(after).map(Change::untimed));
-                self.planned(outcome, changes, Some(&places), now)
-            }
-        }
-    }
-
-    /// What becomes of a GRAB that gets nothing: with WAIT who comes too late joins the list.
-    #[inline]
-    fn decide_refusal<'a>(
-        &self,
-        grab: &Grab<'a>,
-        manner: Manner,
-        due: &DueHolds<'_, 'a>,
-        outcome: Outcome,
-        now: &Now,
-    ) -> Decision<'a> {
-        match (outcome, manner) {
-            (Outcome::Misuse(_), _) => Decision::refuse(outcome),
-            (Outcome::SoldOut { .. } | Outcome::Short { .. }, Manner::OrWait { until })
-                if self.takes_waiters() =>
-            {
-                self.decide_join(grab, until, due, outcome, now)
-            }
-            _ => self.change_after(due, outcome, [], None, now),
-        }
+        Ok(Outcome::Granted { grant, available: 0 })
     }
 
     /// How many units the user gets, or what refuses them.
-    fn judge_grab<'a>(
+    #[inline(always)]
+    fn judge_qty(
         &self,
-        grab: &Grab<'a>,
+        grab: &Grab<'_>,
         found: &Lookup,
         manner: Manner,
-        due: &mut DueHolds<'_, 'a>,
-        behind: &mut Option<Box<Behind>>,
-        t: u64,
+        plan: &mut Planning<'_, '_>,
+        aside: &mut Option<Aside>,
     ) -> Result<u64, Outcome> {
-        let mut holding = self.ledger.holding(found);
-        if !due.is_empty() {
-            holding = due.left_of(holding, &self.ledger);
-        }
+        let t = plan.t();
+        let holding = plan.draft.holding(&self.ledger, grab.user, found);
         let allowance = self.allowance(&holding);
         if allowance == Some(0) {
             if let Some(newest) = self.ledger.newest_live(found, t) {
@@ -140,10 +119,10 @@ impl Sale {
             }
         }
         let allowance = allowance.unwrap_or(u64::MAX);
-        let others = match &self.extras {
-            // In a plain sale nobody waits, and everybody may ask.
-            None => self.judge_time(t).map(|()| None)?,
-            Some(extras) => self.judge_user(extras, grab.user, due, t)?,
+        // In a plain sale nobody waits, and everybody may ask.
+        let others = match self.is_plain() {
+            true => self.judge_time(t).map(|()| None)?,
+            false => self.judge_user(grab.user, aside.insert(Aside::default()), t)?,
         };
         let wanted = match grab.amount {
             Amount::Unsaid => 1,
@@ -154,63 +133,58 @@ impl Sale {
             return Err(Outcome::OverLimit { allowance });
         }
         let qty = match (others, &self.terms.draw) {
-            (Some(list), _) => behind.insert(self.judge_behind(list, grab, wanted, due, t)?).qty,
-            (None, Some(draw)) => self.judge_draw(draw, grab.user, manner, due, t)?,
-            (None, None) if due.balances.available >= wanted => wanted,
-            (None, None) => self.judge_shortage(grab, wanted, manner, due, t)?,
+            (Some(list), _) => self.judge_behind(list, grab, wanted, plan, aside)?,
+            (None, Some(draw)) => self.judge_draw(draw, manner, plan)?,
+            (None, None) if plan.draft.balances.available >= wanted => wanted,
+            (None, None) => self.judge_shortage(grab, wanted, manner, plan)?,
         };
         if self.balances.grants >= GRANTS_MAX {
             return Err(Outcome::Misuse(Misuse::GrantsFull));
         }
-        if self.extras.is_some() && behind.is_none() {
-            let before: Vec<_> = self.drop_gone(grab.user, t).into_iter().collect();
-            *behind = (!before.is_empty()).then(|| Box::new(Behind { qty, before, after: None }));
+        if let Some(aside) = aside.as_mut().filter(|aside| aside.after.is_none()) {
+            aside.before.extend(self.drop_gone(grab.user, t));
         }
         Ok(qty)
     }
 
     /// Whether this user may ask now; and who else waits, if anybody does.
     #[cold]
-    fn judge_user<'a>(
+    fn judge_user(
         &self,
-        extras: &Extras,
-        user: &'a [u8],
-        due: &mut DueHolds<'_, 'a>,
+        user: &[u8],
+        aside: &mut Aside,
         t: u64,
     ) -> Result<Option<&Waitlist>, Outcome> {
         if let Some(waiter) = self.waiting_at(user, t) {
             return Err(Outcome::Waiting(self.place_of(waiter.ticket)));
         }
         self.judge_time(t)?;
-        if self.judge_admission(extras, user)? {
-            due.admits = Some(user);
-        }
+        aside.admits = self.judge_admission(user)?;
         Ok(self.in_the_way(t))
     }
 
     /// How many units are there once due holds of others have made room, or what refuses the grab:
     /// fewer than `wanted` are available.
-    #[inline]
+    #[inline(always)]
     fn judge_shortage(
         &self,
         grab: &Grab<'_>,
         wanted: u64,
         manner: Manner,
-        due: &mut DueHolds<'_, '_>,
-        t: u64,
+        plan: &mut Planning<'_, '_>,
     ) -> Result<u64, Outcome> {
         let takes_less = matches!(grab.amount, Amount::UpTo(_));
         // More than there can be is known at once.
-        let can_be = takes_less || wanted <= due.balances.available + due.balances.held;
+        let can_be =
+            takes_less || wanted <= plan.draft.balances.available + plan.draft.balances.held;
         let most = manner.expiries().others;
-        let is_enough = |due: &DueHolds<'_, '_>| due.balances.available >= wanted;
-        let is_bounded =
-            can_be && self.expire_until(&self.ledger, due, grab.user, most, t, is_enough);
-        match due.balances.available {
+        let is_enough = |plan: &Planning<'_, '_>| plan.draft.balances.available >= wanted;
+        let is_bounded = can_be && plan.expire_until(&self.ledger, most, is_enough)?;
+        match plan.draft.balances.available {
             available if available >= wanted => Ok(wanted),
             available if takes_less && available > 0 => Ok(available),
             _ if is_bounded => Err(Outcome::ManyEnding),
-            0 => Err(Outcome::SoldOut { held: due.balances.may_come_back() }),
+            0 => Err(Outcome::SoldOut { held: plan.draft.balances.may_come_back() }),
             available => Err(Outcome::Short { available }),
         }
     }
@@ -219,24 +193,19 @@ impl Sale {
     fn judge_draw(
         &self,
         draw: &Draw,
-        user: &[u8],
         manner: Manner,
-        due: &mut DueHolds<'_, '_>,
-        t: u64,
+        plan: &mut Planning<'_, '_>,
     ) -> Result<u64, Outcome> {
         let dice = Dice::new(&self.secret, self.balances.grants + 1);
         let most = manner.expiries().others;
-        let is_enough = |due: &DueHolds<'_, '_>| draw.is_covered(&due.balances, &dice);
-        let is_bounded = self.expire_until(&self.ledger, due, user, most, t, is_enough);
-        // What comes back goes to the end of a list: it is the first only if nothing is before it.
-        let returned = || due.seqs.iter().find_map(|seq| self.ledger.grant(*seq));
-        let first = self.amounts().and_then(Amounts::first);
-        let first = first.or_else(|| returned().map(|grant| grant.qty));
+        let is_enough = |plan: &Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
+        let is_bounded = plan.expire_until(&self.ledger, most, is_enough)?;
+        let balances = plan.draft.balances;
         let refusal = match is_bounded {
             true => Outcome::ManyEnding,
-            false => Outcome::SoldOut { held: due.balances.held },
+            false => Outcome::SoldOut { held: balances.held },
         };
-        draw.amount(&due.balances, first, &dice).ok_or(refusal)
+        draw.amount(&balances, plan.draft.first_amount(), &dice).ok_or(refusal)
     }
 
     /// The answer to a request id that is known: its grant as it stands at `t`.
@@ -305,23 +274,26 @@ impl Sale {
 
     /// Judges a grab as an entry behind all that wait: granted only if such an entry would be
     /// offered its units now.
+    #[cold]
     fn judge_behind(
         &self,
         list: &Waitlist,
         grab: &Grab<'_>,
         wanted: u64,
-        due: &DueHolds<'_, '_>,
-        t: u64,
-    ) -> Result<Box<Behind>, Outcome> {
-        let refused = Outcome::SoldOut { held: due.balances.may_come_back().max(1) };
-        let mut service = Service::new(self, list, t, *due.balances);
-        let mut before = Vec::new();
-        if let Some((Waiter { ticket, .. }, reason)) = self.gone_at(grab.user, t) {
-            service.off.insert(ticket);
-            before.push(Effect::Drop { ticket, reason });
-        }
-        let is_done = service.run(false);
-        let available = service.balances.available;
+        plan: &mut Planning<'_, '_>,
+        aside: &mut Option<Aside>,
+    ) -> Result<u64, Outcome> {
+        let t = plan.t();
+        let refused = Outcome::SoldOut { held: plan.draft.balances.may_come_back().max(1) };
+        let due_before = plan.draft.moved_len();
+        // What would be done for those who wait, if nothing was granted.
+        let mut ahead = plan.clone();
+        let dropped = self.drop_gone(grab.user, t);
+        dropped.iter().try_for_each(|effect| ahead.push(effect.clone()))?;
+        let done = ahead.changes().len();
+        let mut service = Service::new(&mut ahead, list);
+        let is_done = service.run(false)?;
+        let available = service.balances().available;
         let qty = match grab.amount {
             Amount::UpTo(_) => wanted.min(available),
             _ => wanted,
@@ -329,15 +301,19 @@ impl Sale {
         if !is_done || qty == 0 || qty > available {
             return Err(refused);
         }
+        let mut passed = None;
         if let Some(head) = service.head() {
             // What is due may be what the head waits for.
-            let others = self.ledger.holds().due(t).nth(due.seqs.len());
+            let others = self.ledger.holds().due(t).nth(due_before);
             if others.is_some() || !service.may_pass(&head) {
                 return Err(refused);
             }
-            before.push(Effect::Pass { ticket: head.ticket });
+            passed = Some(Effect::Pass { ticket: head.ticket });
         }
-        Ok(Box::new(Behind { qty, before, after: Some(service.effects) }))
+        let aside = aside.get_or_insert_with(Aside::default);
+        aside.before = dropped.into_iter().chain(passed).collect();
+        aside.after = Some(ahead.of_list(done).collect());
+        Ok(qty)
     }
 
     /// Whether a GRAB with WAIT is more than one without.
@@ -347,37 +323,37 @@ impl Sale {
 
     /// A GRAB with WAIT that came too late: its user joins the list, if they can.
     #[cold]
-    fn decide_join<'a>(
+    fn judge_join<'a>(
         &self,
         grab: &Grab<'a>,
         until: u64,
-        due: &DueHolds<'_, 'a>,
         refused: Outcome,
-        now: &Now,
-    ) -> Decision<'a> {
-        let refuse = |outcome| self.change_after(due, outcome, [], None, now);
-        let (t, list) = (self.time(now), self.waitlist());
-        let (Some(list), Some(req)) = (list, grab.req) else { return refuse(refused) };
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
+        let (t, list) = (plan.t(), self.waitlist());
+        let (Some(list), Some(req)) = (list, grab.req) else { return Ok(refused) };
         let qty = match grab.amount {
             Amount::Exactly(qty) => qty,
             Amount::Unsaid | Amount::UpTo(_) => 1,
         };
         // Who waits until a moment that has passed does not wait.
         if until != 0 && until <= t {
-            return refuse(refused);
+            return Ok(refused);
         }
-        if qty > due.balances.supply {
-            return refuse(Outcome::Short { available: due.balances.available });
+        let Balances { supply, available, .. } = plan.draft.balances;
+        if qty > supply {
+            return Ok(Outcome::Short { available });
         }
         let gone = self.gone_at(grab.user, t).map(|(waiter, _)| waiter);
         if self.is_full(list, gone.as_ref(), t) {
-            return refuse(Outcome::Busy);
+            return Ok(Outcome::Busy);
         }
         let ticket = list.totals.last_ticket + 1;
         let place = list.place(ticket, gone);
-        let dropped = self.drop_gone(grab.user, t);
-        let joins = Effect::Wait(Joining { ticket, user: grab.user, req, qty, until });
-        let effects = dropped.into_iter().chain([joins]);
-        self.change_after(due, Outcome::Waiting(place), effects, None, now)
+        if let Some(drop) = self.drop_gone(grab.user, t) {
+            plan.push(drop)?;
+        }
+        plan.push(Effect::Wait(Joining { ticket, user: grab.user, req, qty, until }))?;
+        Ok(Outcome::Waiting(place))
     }
 }

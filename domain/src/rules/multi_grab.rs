@@ -6,7 +6,7 @@
 
 use crate::codec::effect::{Change, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planning};
 use crate::request::{Grab, Now};
 use crate::rules::decide::{Decision, Expiries, Manner};
 use crate::Sale;
@@ -137,8 +137,11 @@ impl Sale {
         if self.awaits > 0 {
             return Decision::misuse(Misuse::Incomplete);
         }
-        let begins = self.decide_round(now);
-        begins.unwrap_or_else(|| self.decide_grab(grab, Manner::AmongMany(left), now))
+        self.decide_round(now).unwrap_or_else(|| {
+            let mut plan = Planning::of(self, now);
+            let judged = self.judge_grab(grab, Manner::AmongMany(left), &mut plan);
+            Decision::of(plan, judged)
+        })
     }
 
     /// Whether the request waits here: one that others know can't.
@@ -156,8 +159,10 @@ impl Sale {
         }
         let happens =
             |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit { .. });
-        let kept = plan.changes.into_iter().take_while(happens).map(|change| change.effect);
-        self.change_after(&self.none_due(), Outcome::Done, kept, None, now).plan
+        let mut kept = plan.changes.into_iter().take_while(happens);
+        let mut plan = Planning::of(self, now);
+        let planned = kept.try_for_each(|change| plan.push(change.effect));
+        Decision::of(plan, planned.map(|()| Outcome::Done)).plan
     }
 }
 

@@ -8,11 +8,10 @@ use crate::ledger::{Grant, HashKey, Places};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, USERS_PER_EFFECT_MAX};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planning};
 use crate::request::{
     Elsewhere, Import, Init, ListChange, Now, Receive, Restock, Send, TermsChange,
 };
-use crate::rules::decide::Decision;
 use crate::state::status::PartView;
 use crate::Sale;
 
@@ -40,93 +39,98 @@ fn check_init(init: &Init) -> Result<(), Misuse> {
 
 impl Sale {
     /// INIT never resets a sale: with the same arguments as the first time it is a retry.
-    pub(super) fn decide_again<'a>(&self, init: &Init) -> Decision<'a> {
-        if let Err(misuse) = check_init(init) {
-            return Decision::misuse(misuse);
-        }
-        if init.supply == self.initial_supply && init.terms == *self.initial_terms {
-            Decision::refuse(Outcome::Done)
-        } else {
-            Decision::misuse(Misuse::SaleExists)
+    pub(super) fn judge_again(&self, init: &Init) -> Result<Outcome, Misuse> {
+        check_init(init)?;
+        match init.supply == self.initial_supply && init.terms == *self.initial_terms {
+            true => Ok(Outcome::Done),
+            false => Err(Misuse::SaleExists),
         }
     }
 
-    pub(super) fn decide_alter<'a>(&self, change: &TermsChange, now: &Now) -> Decision<'a> {
+    pub(super) fn judge_alter(
+        &self,
+        change: &TermsChange,
+        plan: &mut Planning<'_, '_>,
+    ) -> Result<Outcome, Misuse> {
         let (wanted, set) = (&change.outbox, &self.terms.outbox);
         if wanted.is_some() && set.is_some() && wanted != set {
-            return Decision::misuse(Misuse::OutboxSet);
+            return Err(Misuse::OutboxSet);
         }
         let terms = self.terms.altered(change);
-        if let Err(misuse) = self.check_terms(&terms) {
-            return Decision::misuse(misuse);
+        self.check_terms(&terms)?;
+        if terms != self.terms {
+            plan.push(Effect::Alter(Box::new(change.clone())))?;
         }
-        if terms == self.terms {
-            return Decision::refuse(Outcome::Done);
-        }
-        self.change(Outcome::Done, Effect::Alter(Box::new(change.clone())), now)
+        Ok(Outcome::Done)
     }
 
-    pub(super) fn decide_restock<'a>(&self, restock: &Restock<'a>, now: &Now) -> Decision<'a> {
+    pub(super) fn judge_restock<'a>(
+        &self,
+        restock: &Restock<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
         let Restock { delta, req } = *restock;
         if self.balances.packets.is_some() {
-            return Decision::misuse(Misuse::DrawFixesSupply);
+            return Err(Misuse::DrawFixesSupply);
         }
         if let Some(known) = self.restocks.find(req) {
             return match known.delta == delta {
-                true => Decision::refuse(known.outcome()),
-                false => Decision::misuse(Misuse::ReqMismatch),
+                true => Ok(known.outcome()),
+                false => Err(Misuse::ReqMismatch),
             };
         }
         let balances = &self.balances;
-        let (applied, available) = if delta > 0 {
+        let applied = if delta > 0 {
             let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
             let put_in = self.escrow.map_or(0, |escrow| escrow.put_in);
             if balances.supply + added > INTEGER_MAX || put_in + delta > INTEGER_MAX as i64 {
-                return Decision::misuse(Misuse::SupplyTooLarge);
+                return Err(Misuse::SupplyTooLarge);
             }
-            (delta, balances.available + added)
+            delta
         } else {
-            let withdrawn = delta.unsigned_abs().min(balances.available);
-            (-(withdrawn as i64), balances.available - withdrawn)
+            -(delta.unsigned_abs().min(balances.available) as i64)
         };
-        let outcome = Outcome::Restocked { applied, available };
-        self.change(outcome, Effect::Restock { req, delta, applied }, now)
+        plan.push(Effect::Restock { req, delta, applied })?;
+        Ok(Outcome::Restocked { applied, available: 0 })
     }
-    pub(crate) fn decide_import<'a>(&self, import: &Import<'a>, now: &Now) -> Decision<'a> {
+
+    pub(super) fn judge_import<'a>(
+        &self,
+        import: &Import<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
         if self.balances.packets.is_some() {
-            return Decision::misuse(Misuse::DrawFixesSupply);
+            return Err(Misuse::DrawFixesSupply);
         }
         if self.terms.schedule.is_some() {
-            return Decision::misuse(Misuse::RoundsTakeNoImport);
+            return Err(Misuse::RoundsTakeNoImport);
         }
         let found = self.ledger.find(import.user);
         let known = self.ledger.find_req(import.user, &found, import.req);
         if let Some(grant) = known.seq().and_then(|seq| self.ledger.grant(seq)) {
-            return self.decide_reimport(&grant, import, now);
+            return self.judge_reimport(&grant, import, plan);
         }
-        let t = self.time(now);
+        let t = plan.t();
         let waiter = self.waiter_of(import.user, import.req);
         let gone = waiter.and_then(|waiter| Some((waiter.ticket, self.drop_reason(&waiter, t)?)));
         if gone.is_none() && waiter.is_some_and(|waiter| waiter.qty != import.qty) {
-            return Decision::misuse(Misuse::ReqMismatch);
+            return Err(Misuse::ReqMismatch);
         }
         let balances = &self.balances;
         if let Err(outcome) = self.judge_cover(import) {
-            return Decision::refuse(outcome);
+            return Ok(outcome);
         }
         if balances.grants >= GRANTS_MAX {
-            return Decision::misuse(Misuse::GrantsFull);
+            return Err(Misuse::GrantsFull);
+        }
+        if let Some((ticket, reason)) = gone {
+            plan.push(Effect::Drop { ticket, reason })?;
         }
         let Import { user, qty, req, at, .. } = *import;
-        let at = at.unwrap_or(t);
-        let (seq, state) = (balances.grants + 1, State::Sold);
-        let grant = GrantView { seq, qty, state, deadline: 0 };
-        let available = balances.available.saturating_sub(qty);
-        let places = Some(Places { user: found, req: Some(known) });
-        let dropped = gone.map(|(ticket, reason)| Effect::Drop { ticket, reason });
-        let effects = dropped.into_iter().chain([Effect::Import(Importing { user, req, qty, at })]);
-        let outcome = Outcome::Granted { grant, available };
-        self.change_after(&self.none_due(), outcome, effects, places.as_ref(), now)
+        let effect = Effect::Import(Importing { user, req, qty, at: at.unwrap_or(t) });
+        plan.push_new(effect, Places { user: found, req: Some(known) })?;
+        let grant = GrantView { seq: balances.grants + 1, qty, state: State::Sold, deadline: 0 };
+        Ok(Outcome::Granted { grant, available: 0 })
     }
 
     /// Whether units for an import are there or may be promised beyond the supply.
@@ -142,30 +146,34 @@ impl Sale {
         Ok(())
     }
 
-    fn decide_reimport<'a>(
+    fn judge_reimport(
         &self,
         grant: &Grant<'_>,
         import: &Import<'_>,
-        now: &Now,
-    ) -> Decision<'a> {
+        plan: &mut Planning<'_, '_>,
+    ) -> Result<Outcome, Misuse> {
         if grant.qty != import.qty {
-            return Decision::misuse(Misuse::ReqMismatch);
+            return Err(Misuse::ReqMismatch);
         }
         let stands = grant.view();
         match grant.state {
-            State::Sold | State::Refunded => return Decision::refuse(Outcome::Replay(stands)),
+            State::Sold | State::Refunded => return Ok(Outcome::Replay(stands)),
             State::Held => {}
             State::Cancelled | State::Expired | State::Forfeited => {
                 if let Err(outcome) = self.judge_cover(import) {
-                    return Decision::refuse(outcome);
+                    return Ok(outcome);
                 }
             }
         }
-        let stands = GrantView { state: State::Sold, deadline: 0, ..stands };
-        self.change(Outcome::Replay(stands), Effect::Reimport { seq: grant.seq }, now)
+        plan.push(Effect::Reimport { seq: grant.seq })?;
+        Ok(Outcome::Replay(GrantView { state: State::Sold, deadline: 0, ..stands }))
     }
 
-    pub(crate) fn decide_list<'a>(&self, change: &ListChange<'a>, now: &Now) -> Decision<'a> {
+    pub(super) fn judge_list<'a>(
+        &self,
+        change: &ListChange<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
         let known = self.extras.as_deref().map(|extras| extras.list(change.list));
         let is_in = |user: &[u8]| known.is_some_and(|users| users.contains(user));
         let mut seen = HashSet::new();
@@ -176,62 +184,64 @@ impl Sale {
             .filter(|user| is_in(user) != change.add && seen.insert(*user))
             .collect();
         if change.add && known.is_some_and(|users| !users.has_room_for(changed.len())) {
-            return Decision::misuse(Misuse::ListFull);
+            return Err(Misuse::ListFull);
         }
-        let effects = changed.chunks(USERS_PER_EFFECT_MAX).map(|users| {
-            let (list, add) = (change.list, change.add);
-            Effect::Users(UsersChange { list, add, users: users.to_vec() })
-        });
-        let outcome = Outcome::Changed { users: changed.len() as u64 };
-        self.change_after(&self.none_due(), outcome, effects, None, now)
+        let (list, add) = (change.list, change.add);
+        changed.chunks(USERS_PER_EFFECT_MAX).try_for_each(|users| {
+            plan.push(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
+        })?;
+        Ok(Outcome::Changed { users: changed.len() as u64 })
     }
 }
 
 impl Sale {
-    pub(super) fn decide_send<'a>(&self, send: &Send<'a>, now: &Now) -> Decision<'a> {
-        let (to, escrow) = match self.other_part(send.split, send.to) {
-            Ok(both) => both,
-            Err(misuse) => return Decision::misuse(misuse),
-        };
+    pub(super) fn judge_send<'a>(
+        &self,
+        send: &Send<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
+        let (to, escrow) = self.other_part(send.split, send.to)?;
         let Balances { available, deficit, .. } = self.balances;
         let sent = self.pairs.get(to).sent;
         let units = match send.total.checked_sub(sent) {
             Some(units) if send.owed => units,
             // While anybody waits here, what is here is theirs.
-            Some(_) if self.does_anybody_wait(self.time(now)) => 0,
+            Some(_) if self.does_anybody_wait(plan.t()) => 0,
             Some(units) => units.min(available),
             None => 0,
         };
         let owed = units.saturating_sub(available);
-        let (total, left) = (sent + units, available - (units - owed));
-        let outcome = Outcome::Moved { total, available: left };
+        let total = sent + units;
+        let outcome = Outcome::Moved { total, available };
         // The present total again goes to the replicas, so that a WAIT behind it covers the first.
         if units == 0 && send.total != sent {
-            return Decision::refuse(outcome);
+            return Ok(outcome);
         }
         if escrow.sent + units > INTEGER_MAX || deficit + owed > INTEGER_MAX {
-            return Decision::misuse(Misuse::MovedTooMany);
+            return Err(Misuse::MovedTooMany);
         }
-        self.change(outcome, Effect::Send { to, total, owed }, now)
+        plan.push(Effect::Send { to, total, owed })?;
+        Ok(outcome)
     }
 
-    pub(super) fn decide_receive<'a>(&self, receive: &Receive<'a>, now: &Now) -> Decision<'a> {
-        let (from, escrow) = match self.other_part(receive.split, receive.from) {
-            Ok(both) => both,
-            Err(misuse) => return Decision::misuse(misuse),
-        };
+    pub(super) fn judge_receive<'a>(
+        &self,
+        receive: &Receive<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
+        let (from, escrow) = self.other_part(receive.split, receive.from)?;
         let Balances { supply, available, deficit, .. } = self.balances;
         let (total, received) = (receive.total, self.pairs.get(from).received);
         if total <= received {
-            return Decision::refuse(Outcome::Moved { total: received, available });
+            return Ok(Outcome::Moved { total: received, available });
         }
         let units = total - received;
         let added = units - deficit.min(units);
         if supply + added > INTEGER_MAX || escrow.received + units > INTEGER_MAX {
-            return Decision::misuse(Misuse::MovedTooMany);
+            return Err(Misuse::MovedTooMany);
         }
-        let outcome = Outcome::Moved { total, available: available + added };
-        self.change(outcome, Effect::Receive { from, total }, now)
+        plan.push(Effect::Receive { from, total })?;
+        Ok(Outcome::Moved { total, available })
     }
 
     /// The other part that is meant, and what moves.
@@ -249,17 +259,19 @@ impl Sale {
         }
     }
 
-    pub(super) fn decide_elsewhere<'a>(&self, request: &Elsewhere<'a>, now: &Now) -> Decision<'a> {
-        let escrow = match self.part_of(request.split) {
-            Ok(part) => part.escrow,
-            Err(misuse) => return Decision::misuse(misuse),
-        };
+    pub(super) fn judge_elsewhere<'a>(
+        &self,
+        request: &Elsewhere<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
+        let escrow = self.part_of(request.split)?.escrow;
         let Elsewhere { units, pass, .. } = *request;
         let known = self.balances.elsewhere;
         if (pass, units) <= (escrow.pass, known) {
             let (units, pass) = (known, escrow.pass);
-            return Decision::refuse(Outcome::Elsewhere { units, pass });
+            return Ok(Outcome::Elsewhere { units, pass });
         }
-        self.change(Outcome::Elsewhere { units, pass }, Effect::Elsewhere { units, pass }, now)
+        plan.push(Effect::Elsewhere { units, pass })?;
+        Ok(Outcome::Elsewhere { units, pass })
     }
 }

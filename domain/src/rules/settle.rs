@@ -1,38 +1,42 @@
 //! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
 
 use crate::codec::effect::Effect;
-use crate::ledger::{Grant, Ledger, Lookup};
+use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
-use crate::request::{Deed, Now, Settle, Which};
-use crate::rules::decide::{Decision, DueHolds, Expiries, Manner};
+use crate::plan::Planning;
+use crate::request::{Deed, Settle, Which};
+use crate::rules::decide::Expiries;
 use crate::Sale;
 
 impl Sale {
-    pub(crate) fn decide_settle<'a>(&self, settle: &Settle<'a>, now: &Now) -> Decision<'a> {
-        let t = self.time(now);
+    pub(super) fn judge_settle<'a>(
+        &self,
+        settle: &Settle<'a>,
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
+        let t = plan.t();
         let found = self.ledger.find(settle.user);
-        let mut due = self.own_due(settle.user, &found, Manner::Alone, t);
-        let grant = match self.which(settle, &found) {
-            Ok(Some(grant)) => grant,
-            Ok(None) => return self.decide_unknown(settle, &due, now),
-            Err(misuse) => return Decision::misuse(misuse),
+        let own_left = plan.expire_own(settle.user, &found, Expiries::OF_A_CALL.own)?;
+        let Some(grant) = self.which(settle, &found)? else {
+            return self.judge_unknown(settle, plan);
         };
         let stands = grant.view_at(t);
-        let reclaims = settle.deed == Deed::Confirm { reclaim: true };
-        if reclaims && stands.state == State::Expired {
-            return self.decide_reclaim(&grant, &mut due, now);
-        }
-        let (effect, stands) = match (settle.deed, stands.state) {
-            (Deed::Confirm { .. }, State::Held) => settled(stands, State::Sold),
-            (Deed::Cancel, State::Held) => settled(stands, State::Cancelled),
-            (Deed::Refund, State::Sold) => settled(stands, State::Refunded),
-            (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
-                let effect = Effect::Extend { seq: stands.seq, ms };
-                (Some(effect), GrantView { deadline: t + ms, ..stands })
+        let settled = |state| GrantView { state, deadline: 0, ..stands };
+        let stands = match (settle.deed, stands.state) {
+            (Deed::Confirm { reclaim: true }, State::Expired) => {
+                return self.judge_reclaim(&grant, own_left, plan)
             }
-            _ => (None, stands),
+            (Deed::Confirm { .. }, State::Held) => settled(State::Sold),
+            (Deed::Cancel, State::Held) => settled(State::Cancelled),
+            (Deed::Refund, State::Sold) => settled(State::Refunded),
+            (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
+                plan.push(Effect::Extend { seq: stands.seq, ms })?;
+                return Ok(Outcome::Stands(GrantView { deadline: t + ms, ..stands }));
+            }
+            _ => return Ok(Outcome::Stands(stands)),
         };
-        self.change_after(&due, Outcome::Stands(stands), effect, None, now)
+        plan.push(Effect::Settle { seq: stands.seq, to: stands.state })?;
+        Ok(Outcome::Stands(stands))
     }
 
     /// The grant that is meant: `None` when this user has no such grant.
@@ -56,94 +60,56 @@ impl Sale {
     }
 
     /// No such grant. A CANCEL that overtook its GRAB leaves a fence.
-    fn decide_unknown<'a>(
+    fn judge_unknown<'a>(
         &self,
         settle: &Settle<'a>,
-        due: &DueHolds<'_, 'a>,
-        now: &Now,
-    ) -> Decision<'a> {
+        plan: &mut Planning<'_, 'a>,
+    ) -> Result<Outcome, Misuse> {
         let (Deed::Cancel, Which::Req(req)) = (settle.deed, settle.which) else {
-            return self.change_after(due, Outcome::NoGrant, [], None, now);
+            return Ok(Outcome::NoGrant);
         };
-        let t = self.time(now);
-        let stands = self.fences.stands(settle.user, req, t);
-        let fence = (!stands).then_some(Effect::Fence { user: settle.user, req });
+        let t = plan.t();
         let waiter = self.waiting_at(settle.user, t).filter(|waiter| waiter.req == req);
-        let leaves = waiter.map(|waiter| Effect::Leave { ticket: waiter.ticket });
-        self.change_after(due, Outcome::Fenced, leaves.into_iter().chain(fence), None, now)
+        if let Some(waiter) = waiter {
+            plan.push(Effect::Leave { ticket: waiter.ticket })?;
+        }
+        if !self.fences.stands(settle.user, req, t) {
+            plan.push(Effect::Fence { user: settle.user, req })?;
+        }
+        Ok(Outcome::Fenced)
     }
 
     /// A payment came late. The units are re-taken if they are there and the allowance permits;
     /// else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
-    fn decide_reclaim<'s, 'a>(
-        &'s self,
+    /// `own_left`: more of the user's own holds are due.
+    fn judge_reclaim(
+        &self,
         grant: &Grant<'_>,
-        due: &mut DueHolds<'s, 'a>,
-        now: &Now,
-    ) -> Decision<'a> {
-        let (seq, qty, t) = (grant.seq, grant.qty, self.time(now));
-        let is_left = grant.is_due(t) && due.leaves(grant);
-        if due.own_left && (is_left || self.terms.limits_users()) {
-            return self.change_after(due, Outcome::ManyOwnEnding, [], None, now);
+        own_left: bool,
+        plan: &mut Planning<'_, '_>,
+    ) -> Result<Outcome, Misuse> {
+        let (seq, qty) = (grant.seq, grant.qty);
+        let is_left = grant.is_due(plan.t()) && !plan.draft.has_moved(seq);
+        if own_left && (is_left || self.terms.limits_users()) {
+            return Ok(Outcome::ManyOwnEnding);
         }
         // An older round has its own numbers and its own allowances.
-        let round = self.round_of(seq);
-        due.switch_to(&round);
-        let found = round.ledger.find(grant.user);
-        let holding = due.left_of(round.ledger.holding(&found), round.ledger);
-        let allowance = self.allowance(&holding);
-        let mut free = Free::new(self, round.ledger, qty);
+        let ledger = self.ledger_with(seq);
+        let holding = plan.draft.holding(ledger, grant.user, &ledger.find(grant.user));
+        let balances = plan.draft.numbers_of(seq);
         // More than there can be is refused at once.
-        let permitted = allowance.is_none_or(|allowance| qty <= allowance)
-            && qty <= due.balances.available + due.balances.held;
+        let permitted = self.allowance(&holding).is_none_or(|allowance| qty <= allowance)
+            && qty <= balances.available + balances.held;
         let most = Expiries::OF_A_CALL.others;
-        let is_free = |due: &DueHolds<'_, '_>| free.is_free(due);
-        if permitted && self.expire_until(round.ledger, due, grant.user, most, t, is_free) {
-            return self.change_after(due, Outcome::ManyEnding, [], None, now);
+        let is_free = |plan: &Planning<'_, '_>| plan.draft.can_retake(seq, qty);
+        if permitted && plan.expire_until(ledger, most, is_free)? {
+            return Ok(Outcome::ManyEnding);
         }
-        let stands = GrantView { seq, qty, state: State::Expired, deadline: 0 };
-        let (effect, state) = match permitted && free.is_free(due) {
+        let (effect, state) = match permitted && is_free(plan) {
             true => (Effect::Reclaim { seq }, State::Sold),
             false => (Effect::Settle { seq, to: State::Forfeited }, State::Expired),
         };
-        let outcome = Outcome::Stands(GrantView { state, ..stands });
-        self.change_after(due, outcome, Some(effect), None, now)
-    }
-}
-
-/// The effect that moves a grant to `to`, and the grant after it.
-fn settled<'a>(stands: GrantView, to: State) -> (Option<Effect<'a>>, GrantView) {
-    let after = GrantView { state: to, deadline: 0, ..stands };
-    (Some(Effect::Settle { seq: stands.seq, to }), after)
-}
-
-/// Whether the units of an expired grant can be taken anew: in a sale that draws, also a packet,
-/// and every packet left still gets its share. Asked again and again as holds expire, it looks at
-/// each of them once.
-struct Free<'s> {
-    sale: &'s Sale,
-    ledger: &'s Ledger,
-    qty: u64,
-    /// Holds that were looked at.
-    seen: usize,
-    /// Whether a list has the amount; true without a list.
-    is_listed: bool,
-}
-
-impl Free<'_> {
-    fn new<'s>(sale: &'s Sale, ledger: &'s Ledger, qty: u64) -> Free<'s> {
-        let is_listed = sale.amounts().is_none_or(|amounts| amounts.contains(qty));
-        Free { sale, ledger, qty, seen: 0, is_listed }
-    }
-
-    fn is_free(&mut self, due: &DueHolds<'_, '_>) -> bool {
-        let is_it = |seq: &u64| self.ledger.grant(*seq).is_some_and(|grant| grant.qty == self.qty);
-        let fresh = due.seqs.get(self.seen..).unwrap_or_default();
-        self.is_listed = self.is_listed || fresh.iter().any(is_it);
-        self.seen = due.seqs.len();
-        let mut after = *due.balances;
-        let Some(draw) = &self.sale.terms.draw else { return after.available >= self.qty };
-        let moved = after.transfer(self.qty, State::Expired, State::Sold);
-        self.is_listed && moved.is_ok() && draw.is_lawful(&after)
+        plan.push(effect)?;
+        Ok(Outcome::Stands(GrantView { seq, qty, state, deadline: 0 }))
     }
 }

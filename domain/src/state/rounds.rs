@@ -7,13 +7,6 @@ use crate::request::Now;
 use crate::rounds::{Hold, OldRound, Rounds, Total};
 use crate::Sale;
 
-/// A round as a judge sees it: its grants and its numbers.
-#[derive(Clone, Copy)]
-pub(crate) struct RoundView<'s> {
-    pub ledger: &'s Ledger,
-    pub balances: &'s Balances,
-}
-
 impl Sale {
     pub(crate) fn rounds(&self) -> Option<&Rounds> {
         self.extras.as_deref().and_then(|extras| extras.rounds.as_deref())
@@ -44,19 +37,17 @@ impl Sale {
         older.get(place).filter(|old| old.ledger.has(seq)).map(|_| place)
     }
 
-    /// The round that has `seq`; the stored one when none has.
-    pub(crate) fn round_of(&self, seq: u64) -> RoundView<'_> {
+    /// The ledger of the round that has `seq`; of the stored one when none has.
+    pub(crate) fn ledger_with(&self, seq: u64) -> &Ledger {
         let place = self.old_place_of(seq);
-        match place.and_then(|place| self.rounds()?.older.get(place)) {
-            Some(old) => RoundView { ledger: &old.ledger, balances: &old.balances },
-            None => RoundView { ledger: &self.ledger, balances: &self.balances },
-        }
+        let old = place.and_then(|place| self.rounds()?.older.get(place));
+        old.map_or(&self.ledger, |old| &old.ledger)
     }
 
     /// The grant numbered `seq`, also one that is no longer shown.
     #[inline]
     pub(crate) fn stored_grant(&self, seq: u64) -> Option<Grant<'_>> {
-        self.round_of(seq).ledger.grant(seq)
+        self.ledger_with(seq).grant(seq)
     }
 
     /// Whether a grant is kept: of rounds before the previous one only held grants are.

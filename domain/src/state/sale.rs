@@ -14,7 +14,7 @@ use crate::parts::Pairs;
 use crate::request::{Amount, Now, Terms};
 use crate::rounds::Rounds;
 use crate::state::status::{Refusals, Tallies};
-use crate::waitlist::Waitlist;
+use crate::waitlist::{Waiter, Waitlist};
 
 /// One sale: the value of one key.
 #[derive(Clone, Debug)]
@@ -269,6 +269,12 @@ impl Sale {
     /// The waiting list, if anybody is on it.
     pub(crate) fn waiters(&self) -> Option<&Waitlist> {
         self.waitlist().filter(|list| !list.is_empty())
+    }
+
+    /// The entry of this user and request, if they wait with it.
+    pub(crate) fn waiter_of(&self, user: &[u8], req: &[u8]) -> Option<Waiter<'_>> {
+        let waiter = self.waiters()?.find(user);
+        waiter.filter(|waiter| waiter.req == req)
     }
 
     /// Makes what its terms need beside a plain sale, where it is missing.

@@ -318,14 +318,6 @@ impl<'a> Effect<'a> {
     }
 }
 
-/// State and deadline of a grant that is made at `t`.
-pub fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
-    match hold_ms {
-        0 => (State::Sold, 0),
-        ms => (State::Held, t + ms),
-    }
-}
-
 /// A grant that the shop's database knows and Redis lost.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Importing<'a> {

@@ -135,7 +135,7 @@ impl Sale {
                 Piece::Amounts(left.skip(first).take(count).collect())
             }
             Part::Grants(first, count) => {
-                Piece::Grants(Grants::of(self.round_of(first).ledger, first, count))
+                Piece::Grants(Grants::of(self.ledger_with(first), first, count))
             }
             Part::Round(place) => Piece::Round(self.round_start(place)),
             Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),

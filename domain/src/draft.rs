@@ -1,0 +1,415 @@
+//! The one what-if of a sale: where it would stand after what was drafted so far, and what happens
+//! on the way. A request is judged by it, a plan is made from it, and changes that were decided
+//! elsewhere are checked on it. It knows no effect and no request.
+
+mod holdings;
+mod waitlist;
+
+use std::collections::BTreeMap;
+
+use crate::draw::{Draw, PlannedAmounts};
+use crate::ledger::{Holding, Ledger, Lookup};
+use crate::model::balances::{Balances, Escrow};
+use crate::model::event::{Event, EventKind, Events, Numbers};
+use crate::model::outcome::{state_at, GrantView, Refused, State};
+use crate::request::Terms;
+use crate::Sale;
+use holdings::Gained;
+use waitlist::ListDraft;
+
+/// A sale as it would stand.
+#[derive(Clone)]
+pub(crate) struct Draft<'s> {
+    /// The sale as it stands.
+    pub(crate) sale: &'s Sale,
+    /// The numbers of the stored round.
+    pub(crate) balances: Balances,
+    /// Whether entries are written, so that revs are counted.
+    has_outbox: bool,
+    /// What happens, in order.
+    pub(crate) events: Events,
+    /// All else. Few changes touch any of it: a plain grant is drafted without the heap.
+    pub(crate) touched: Option<Box<Touched>>,
+}
+
+/// What few changes touch, beside the numbers of the stored round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touched {
+    /// States of grants that were moved.
+    moved: BTreeMap<u64, State>,
+    /// Numbers of older rounds, by their place.
+    pub(crate) older: BTreeMap<usize, Balances>,
+    /// What is available after each restock and the offers of its step: its repeat is answered so.
+    pub(crate) restocked: Vec<u64>,
+    /// What a part was given and has moved after it, where that changes.
+    pub(crate) escrow: Option<Escrow>,
+    /// What becomes of the amounts of DRAW LIST.
+    amounts: Option<Box<PlannedAmounts>>,
+    /// What becomes of the waiting list.
+    list: Option<Box<ListDraft>>,
+    /// Units and grants that users have more, or fewer; worked out when it is asked for.
+    gained: Option<Box<Gained>>,
+}
+
+impl<'s> Draft<'s> {
+    /// Starts where the sale stands.
+    #[inline]
+    pub(crate) fn of(sale: &'s Sale) -> Draft<'s> {
+        let has_outbox = sale.terms.outbox.is_some();
+        let (balances, events) = (sale.balances, Events::new());
+        Draft { sale, balances, has_outbox, events, touched: None }
+    }
+
+    /// Begins a change: its time, its epoch, its version.
+    #[inline]
+    pub(crate) fn begin(&mut self, elapsed_ms: u64, epoch: Option<u64>) -> Result<(), Refused> {
+        self.balances.begin(elapsed_ms, epoch)
+    }
+
+    /// Ends the step: with a list the stock is told once for all of it.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        if !self.sale.is_plain() {
+            self.emit_stock();
+        }
+    }
+
+    #[cold]
+    fn emit_stock(&mut self) {
+        let (before, after) = (self.sale.stock(), self.stock());
+        // Without a list it was told with each change, and pieces of a rewritten sale tell nothing.
+        let is_emitted_here = self.sale.waitlist().is_some() && self.sale.is_whole();
+        if before != after && is_emitted_here {
+            self.emit(EventKind::into_stock(after), None, None);
+        }
+    }
+
+    fn touched_mut(&mut self) -> &mut Touched {
+        self.touched.get_or_insert_with(Box::default)
+    }
+
+    /// Moves the sale's numbers and emits the event, if it is one, then the transition of the stock
+    /// if there was one.
+    #[inline]
+    fn change(
+        &mut self,
+        kind: impl Into<Option<EventKind>>,
+        grant: Option<GrantView>,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let before = self.balances.stock();
+        work(&mut self.balances)?;
+        let moved = self.touched.as_ref().and_then(|touched| touched.escrow.as_ref());
+        let escrow = moved.or(self.sale.escrow.as_ref());
+        check_law(&self.sale.terms, &self.balances, escrow)?;
+        if let Some(kind) = kind.into() {
+            self.emit(kind, grant, None);
+        }
+        let after = self.balances.stock();
+        // With a list the stock is told once, at the end of the step.
+        if before != after && self.sale.waitlist().is_none() {
+            self.emit(EventKind::into_stock(after), None, None);
+        }
+        Ok(())
+    }
+
+    /// Like [`Draft::change`] for a grant that may be of an older round: then it moves that round's
+    /// numbers, and the stock is not that round's.
+    fn change_round_of(
+        &mut self,
+        kind: EventKind,
+        grant: GrantView,
+        work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let Some(place) = self.sale.old_place_of(grant.seq) else {
+            return self.change(kind, Some(grant), work);
+        };
+        let mut older = *self.numbers_at(place).ok_or(Refused::Law)?;
+        work(&mut older)?;
+        check_law(&self.sale.terms, &older, None)?;
+        self.touched_mut().older.insert(place, older);
+        self.emit(kind, Some(grant), Some(&older));
+        Ok(())
+    }
+
+    /// Emits an event. `older` are the numbers of its round if that is over.
+    #[inline]
+    fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<&Balances>) {
+        self.balances.rev += u64::from(self.has_outbox);
+        if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
+            let Balances { epoch, rev, t, .. } = self.balances;
+            let of_round = older.unwrap_or(&self.balances);
+            let Balances { supply, available, held, sold, round, .. } = *of_round;
+            let numbers = Numbers { epoch, rev, t, supply, available, held, sold, round };
+            // Each change that began has a version of its own.
+            let change = (self.balances.version - self.sale.balances.version - 1) as usize;
+            self.events.push(Event { kind, change, numbers, grant });
+        }
+    }
+}
+
+/// How it would stand.
+impl<'s> Draft<'s> {
+    /// State and quantity of a grant.
+    pub(crate) fn look(&self, seq: u64) -> Result<(State, u64), Refused> {
+        let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
+        let moved = self.touched.as_ref().and_then(|touched| touched.moved.get(&seq));
+        Ok((moved.copied().unwrap_or(grant.state), grant.qty))
+    }
+
+    /// Whether a grant was moved.
+    pub(crate) fn has_moved(&self, seq: u64) -> bool {
+        self.touched.as_ref().is_some_and(|touched| touched.moved.contains_key(&seq))
+    }
+
+    /// How many grants were moved.
+    pub(crate) fn moved_len(&self) -> usize {
+        self.touched.as_ref().map_or(0, |touched| touched.moved.len())
+    }
+
+    fn numbers_at(&self, place: usize) -> Option<&Balances> {
+        let touched = self.touched.as_ref().and_then(|touched| touched.older.get(&place));
+        touched.or_else(|| Some(&self.sale.rounds()?.older.get(place)?.balances))
+    }
+
+    /// The numbers of the round that has `seq`; those of the stored one when none has.
+    pub(crate) fn numbers_of(&self, seq: u64) -> &Balances {
+        let place = self.sale.old_place_of(seq);
+        place.and_then(|place| self.numbers_at(place)).unwrap_or(&self.balances)
+    }
+
+    /// What a user holds in the round of this ledger, in which they were `found`.
+    #[inline]
+    pub(crate) fn holding(&mut self, ledger: &Ledger, user: &[u8], found: &Lookup) -> Holding {
+        let holding = ledger.holding(found);
+        match &mut self.touched {
+            None => holding,
+            Some(touched) => touched.holding(self.sale, holding, ledger, user),
+        }
+    }
+
+    fn amounts(&self) -> Option<&PlannedAmounts> {
+        self.touched.as_ref()?.amounts.as_deref()
+    }
+
+    fn amounts_mut(&mut self) -> &mut PlannedAmounts {
+        self.touched_mut().amounts.get_or_insert_with(Box::default)
+    }
+
+    /// The first amount of DRAW LIST; `None` without a list, or when none is left.
+    pub(crate) fn first_amount(&self) -> Option<u64> {
+        let list = self.sale.amounts()?;
+        match self.amounts() {
+            None => list.first(),
+            Some(amounts) => amounts.first(list),
+        }
+    }
+
+    /// Whether the units of an expired grant can be taken anew in the round that has it: in a sale
+    /// that draws, also a packet, and every packet left still gets its share.
+    pub(crate) fn can_retake(&self, seq: u64, qty: u64) -> bool {
+        let mut after = *self.numbers_of(seq);
+        let Some(draw) = &self.sale.terms.draw else { return after.available >= qty };
+        let is_listed = self.sale.amounts().is_none_or(|list| match self.amounts() {
+            None => list.contains(qty),
+            Some(amounts) => amounts.contains(list, qty),
+        });
+        let moved = after.transfer(qty, State::Expired, State::Sold);
+        is_listed && moved.is_ok() && draw.is_lawful(&after)
+    }
+}
+
+/// Grants.
+impl Draft<'_> {
+    /// A new grant, which a buyer asked for or is offered.
+    #[inline]
+    pub(crate) fn grant(&mut self, kind: EventKind, qty: u64, hold_ms: u64) -> Result<(), Refused> {
+        let (state, deadline) = state_at(hold_ms, self.balances.t);
+        let view = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
+        self.change(kind, Some(view), |it| {
+            it.place(qty, state)?;
+            it.last_grant_at = it.t;
+            Ok(())
+        })?;
+        if let Some(list) = self.sale.amounts() {
+            self.amounts_mut().take_first(list);
+        }
+        Ok(())
+    }
+
+    /// A grant that Redis lost is entered again; who waited for it waits no more.
+    pub(crate) fn import(&mut self, user: &[u8], req: &[u8], qty: u64) -> Result<(), Refused> {
+        let (seq, state) = (self.balances.grants + 1, State::Sold);
+        let view = GrantView { seq, qty, state, deadline: 0 };
+        self.change(EventKind::Import, Some(view), |it| {
+            it.cover(qty)?;
+            it.place(qty, state)
+        })?;
+        let sale = self.sale;
+        // Who asks what users hold are those who serve the list.
+        if sale.waiters().is_some() {
+            self.touched_mut().gain(sale, user, qty);
+        }
+        self.leave_by_import(user, req)
+    }
+
+    /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.
+    pub(crate) fn reimport(&mut self, seq: u64) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let view = self.moved(from, GrantView { seq, qty, state: State::Sold, deadline: 0 });
+        self.change(EventKind::Import, Some(view), |it| {
+            if from != State::Held {
+                it.cover(qty)?;
+            }
+            it.transfer(qty, from, State::Sold)
+        })
+    }
+
+    /// Moves a grant and its units as an action of a buyer, the shop or the clock.
+    pub(crate) fn settle(&mut self, seq: u64, to: State) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let kind = match (from, to) {
+            (State::Held, State::Sold) => EventKind::Confirm,
+            (State::Held, State::Cancelled) => EventKind::Cancel,
+            (State::Held, State::Expired) => EventKind::Expire,
+            (State::Sold, State::Refunded) => EventKind::Refund,
+            (State::Expired, State::Forfeited) => EventKind::ReclaimRefused,
+            _ => return Err(Refused::Law),
+        };
+        self.transfer(kind, from, GrantView { seq, qty, state: to, deadline: 0 })
+    }
+
+    /// An expired grant is sold after all.
+    pub(crate) fn reclaim(&mut self, seq: u64) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let view = GrantView { seq, qty, state: State::Sold, deadline: 0 };
+        self.transfer(EventKind::Reclaim, from, view)
+    }
+
+    fn transfer(&mut self, kind: EventKind, from: State, view: GrantView) -> Result<(), Refused> {
+        let view = self.moved(from, view);
+        self.change_round_of(kind, view, |it| match view.state {
+            // Its units have come back when it expired.
+            State::Forfeited => Ok(()),
+            to => it.transfer(view.qty, from, to),
+        })?;
+        let Some(list) = self.sale.amounts() else { return Ok(()) };
+        let amounts = self.amounts_mut();
+        match (from.is_live(), view.state.is_live()) {
+            (false, true) if !amounts.remove(list, view.qty) => Err(Refused::Law),
+            (true, false) => {
+                amounts.push(view.qty);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A later deadline, `ms` from T.
+    pub(crate) fn extend(&mut self, seq: u64, ms: u64) -> Result<(), Refused> {
+        let (from, qty) = self.look(seq)?;
+        let deadline = self.balances.t + ms;
+        let view = self.moved(from, GrantView { seq, qty, state: State::Held, deadline });
+        self.change_round_of(EventKind::Extend, view, |_| Ok(()))
+    }
+
+    /// Remembers where a grant stands now.
+    fn moved(&mut self, from: State, view: GrantView) -> GrantView {
+        let sale = self.sale;
+        self.touched_mut().move_to(sale, view.seq, from, view.state);
+        view
+    }
+}
+
+/// The sale as a whole, and as a part of a split.
+impl Draft<'_> {
+    /// Something happens that moves no number.
+    pub(crate) fn happen(&mut self, kind: EventKind) -> Result<(), Refused> {
+        self.change(kind, None, |_| Ok(()))
+    }
+
+    /// Terms change, and perhaps entries are written from now on.
+    pub(crate) fn alter(&mut self, has_outbox: bool) -> Result<(), Refused> {
+        self.has_outbox |= has_outbox;
+        self.happen(EventKind::Alter)
+    }
+
+    /// Units are added or withdrawn.
+    pub(crate) fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
+        if self.sale.escrow.is_some() {
+            self.escrow_mut()?.restock(applied)?;
+        }
+        self.change(EventKind::Restock, None, |it| it.restock(delta, applied))?;
+        let available = self.balances.available;
+        self.touched_mut().restocked.push(available);
+        Ok(())
+    }
+
+    /// A new round, with all its units available.
+    pub(crate) fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
+        let packets = self.sale.packets_begun();
+        self.change(EventKind::Round, None, |it| {
+            let (available, held, sold) = (supply, 0, 0);
+            *it = Balances { round, supply, available, held, sold, packets, ..*it };
+            Ok(())
+        })
+    }
+
+    /// Units go to another part. Nothing happens when they have gone before.
+    pub(crate) fn send(&mut self, to: u16, total: u64, owed: u64) -> Result<(), Refused> {
+        let units = total.checked_sub(self.sale.pairs.get(to).sent).ok_or(Refused::Law)?;
+        match (units, owed) {
+            (0, 0) => Ok(()),
+            _ => {
+                self.escrow_mut()?.send(units)?;
+                self.change(EventKind::Send, None, |it| it.send(units, owed))
+            }
+        }
+    }
+
+    /// Units come from another part.
+    pub(crate) fn receive(&mut self, from: u16, total: u64) -> Result<(), Refused> {
+        let before = self.sale.pairs.get(from).received;
+        let units = total.checked_sub(before).filter(|units| *units > 0).ok_or(Refused::Law)?;
+        self.escrow_mut()?.receive(units)?;
+        self.change(EventKind::Receive, None, |it| it.add(units))
+    }
+
+    /// A pass over all parts tells what the others may still have.
+    pub(crate) fn set_elsewhere(&mut self, elsewhere: u64, pass: u64) -> Result<(), Refused> {
+        let known = self.balances.elsewhere;
+        let escrow = self.escrow_mut()?;
+        if (pass, elsewhere) <= (escrow.pass, known) {
+            return Err(Refused::Law);
+        }
+        escrow.pass = pass;
+        self.change(None, None, |it| {
+            it.elsewhere = elsewhere;
+            Ok(())
+        })
+    }
+
+    /// What a part was given and has moved, to be changed. Refused in a sale that is no part.
+    fn escrow_mut(&mut self) -> Result<&mut Escrow, Refused> {
+        let stored = self.sale.escrow.ok_or(Refused::Law)?;
+        Ok(self.touched_mut().escrow.get_or_insert(stored))
+    }
+}
+
+/// The law over the numbers of a round.
+#[inline]
+pub(crate) fn check_law(
+    terms: &Terms,
+    balances: &Balances,
+    escrow: Option<&Escrow>,
+) -> Result<(), Refused> {
+    let is_shared = match &terms.draw {
+        Some(draw) => Draw::is_lawful(draw, balances),
+        None => balances.packets.is_none(),
+    };
+    let is_split = terms.split.is_some() == escrow.is_some();
+    match is_shared && is_split && balances.is_lawful(escrow) {
+        true => Ok(()),
+        false => Err(Refused::Law),
+    }
+}

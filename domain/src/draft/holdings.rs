@@ -1,0 +1,72 @@
+//! What users would hold.
+
+use std::collections::HashMap;
+
+use super::Touched;
+use crate::ledger::{Grant, Holding, Ledger};
+use crate::model::outcome::State;
+use crate::Sale;
+
+/// Live units and grants that users have more, or fewer, in the round whose ledger begins there.
+pub(super) type Gained = HashMap<(u64, Vec<u8>), (i64, i64)>;
+
+impl Touched {
+    #[cold]
+    pub(super) fn holding(
+        &mut self,
+        sale: &Sale,
+        mut holding: Holding,
+        ledger: &Ledger,
+        user: &[u8],
+    ) -> Holding {
+        let gained = self.gained(sale).get(&(ledger.base(), user.to_vec()));
+        let (units, grants) = gained.copied().unwrap_or_default();
+        holding.live_units = holding.live_units.saturating_add_signed(units);
+        holding.live_grants = holding.live_grants.saturating_add_signed(grants as i32);
+        holding
+    }
+
+    /// What users gained by the grants that were moved.
+    fn gained(&mut self, sale: &Sale) -> &mut Gained {
+        self.gained.get_or_insert_with(|| {
+            let mut gained = Gained::new();
+            for (seq, to) in &self.moved {
+                let ledger = sale.ledger_with(*seq);
+                if let Some(grant) = ledger.grant(*seq) {
+                    note_gained(&mut gained, ledger, &grant, grant.state, *to);
+                }
+            }
+            Box::new(gained)
+        })
+    }
+
+    /// A user has a grant again that was lost, in the stored round.
+    pub(super) fn gain(&mut self, sale: &Sale, user: &[u8], qty: u64) {
+        let gained = self.gained(sale).entry((sale.ledger.base(), user.to_vec()));
+        let (units, grants) = gained.or_default();
+        *units += qty as i64;
+        *grants += 1;
+    }
+
+    /// Remembers the state that a grant comes to.
+    pub(super) fn move_to(&mut self, sale: &Sale, seq: u64, from: State, to: State) {
+        self.moved.insert(seq, to);
+        if let Some(gained) = &mut self.gained {
+            let ledger = sale.ledger_with(seq);
+            if let Some(grant) = ledger.grant(seq) {
+                note_gained(gained, ledger, &grant, from, to);
+            }
+        }
+    }
+}
+
+fn note_gained(gained: &mut Gained, ledger: &Ledger, grant: &Grant<'_>, from: State, to: State) {
+    let sign = match (from.is_live(), to.is_live()) {
+        (true, false) => -1,
+        (false, true) => 1,
+        _ => return,
+    };
+    let (units, grants) = gained.entry((ledger.base(), grant.user.to_vec())).or_default();
+    *units += sign * grant.qty as i64;
+    *grants += sign;
+}

@@ -1,0 +1,132 @@
+//! The waiting list as it would stand.
+
+use std::collections::BTreeMap;
+
+use super::Draft;
+use crate::model::balances::Stock;
+use crate::model::event::EventKind;
+use crate::model::outcome::Refused;
+use crate::waitlist::{Waiter, Waitlist};
+
+/// What becomes of the list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListDraft {
+    /// Entries that are off it, and whether their units were offered.
+    off: BTreeMap<u64, bool>,
+    /// Entries that have joined.
+    joined: u64,
+    /// How often heads were passed, by their tickets.
+    passed: BTreeMap<u64, u64>,
+}
+
+impl<'s> Draft<'s> {
+    fn list(&self) -> Option<&ListDraft> {
+        self.touched.as_ref()?.list.as_deref()
+    }
+
+    fn list_mut(&mut self) -> &mut ListDraft {
+        self.touched_mut().list.get_or_insert_with(Box::default)
+    }
+
+    /// Whether an entry is off the list.
+    pub(crate) fn is_off(&self, ticket: u64) -> bool {
+        self.list().is_some_and(|list| list.off.contains_key(&ticket))
+    }
+
+    /// Whether an entry is off the list because it was offered its units.
+    pub(crate) fn is_offered(&self, ticket: u64) -> bool {
+        self.list().and_then(|list| list.off.get(&ticket)) == Some(&true)
+    }
+
+    /// The entry of this ticket, if it is still on the list.
+    pub(crate) fn waiter(&self, ticket: u64) -> Result<Waiter<'s>, Refused> {
+        let waiter = self.sale.waitlist().and_then(|list| list.get(ticket));
+        waiter.filter(|_| !self.is_off(ticket)).ok_or(Refused::Law)
+    }
+
+    /// The lowest ticket of `list` from `from` on that asks for at most so much.
+    pub(crate) fn first_within(
+        &self,
+        list: &'s Waitlist,
+        most: u64,
+        mut from: u64,
+    ) -> Option<Waiter<'s>> {
+        loop {
+            let waiter = list.first_within(most, from)?;
+            if !self.is_off(waiter.ticket) {
+                return Some(waiter);
+            }
+            from = waiter.ticket + 1;
+        }
+    }
+
+    /// How often the head of this ticket was passed.
+    pub(crate) fn passed(&self, list: &Waitlist, ticket: u64) -> u64 {
+        let here = self.list().and_then(|list| list.passed.get(&ticket));
+        list.passed(ticket).saturating_add(here.copied().unwrap_or(0))
+    }
+
+    /// Where the units are.
+    pub(super) fn stock(&self) -> Stock {
+        let (off, joined) = self.list().map_or((0, 0), |list| (list.off.len() as u64, list.joined));
+        let waiting = self.sale.waitlist().map_or(0, |list| list.len());
+        match (waiting + joined).saturating_sub(off) {
+            0 => self.balances.stock(),
+            _ => Stock::AllHeld,
+        }
+    }
+
+    /// A user joins the list.
+    pub(crate) fn wait(&mut self) -> Result<(), Refused> {
+        self.list_mut().joined += 1;
+        self.happen(EventKind::Wait)
+    }
+
+    /// An entry leaves the list, and nothing is granted.
+    pub(crate) fn leave(&mut self, ticket: u64, kind: EventKind) -> Result<(), Refused> {
+        self.waiter(ticket)?;
+        self.list_mut().off.insert(ticket, false);
+        self.happen(kind)
+    }
+
+    /// What was paid for is off the list, if it was on it.
+    pub(super) fn leave_by_import(&mut self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
+        match self.sale.waiter_of(user, req) {
+            Some(waiter) if !self.is_off(waiter.ticket) => {
+                self.leave(waiter.ticket, EventKind::Leave)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What an entry asks for is granted to its user. `passed`: ticket of the head that is passed
+    /// by it, 0 for none.
+    pub(crate) fn offer(&mut self, ticket: u64, hold_ms: u64, passed: u64) -> Result<(), Refused> {
+        let qty = self.waiter(ticket)?.qty;
+        self.list_mut().off.insert(ticket, true);
+        if passed != 0 {
+            self.pass(passed);
+        }
+        self.grant(EventKind::Offer, qty, hold_ms)?;
+        self.note_offer_after_restock();
+        Ok(())
+    }
+
+    /// A head is passed.
+    pub(crate) fn pass(&mut self, ticket: u64) {
+        *self.list_mut().passed.entry(ticket).or_default() += 1;
+    }
+
+    /// An offer of a restock's own step: nothing but offers and drops came in between. It is told
+    /// from the changes alone, however many of them one command carries.
+    fn note_offer_after_restock(&mut self) {
+        let of_list = [EventKind::Offer, EventKind::Dropped];
+        let before = self.events.iter().rev().find(|event| !of_list.contains(&event.kind));
+        if before.is_some_and(|event| event.kind == EventKind::Restock) {
+            let available = self.balances.available;
+            if let Some(last) = self.touched_mut().restocked.last_mut() {
+                *last = available;
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A plan in the making: what was decided so far, and the draft of what it comes to.
+
+use crate::codec::effect::{Change, Changes, Effect, Seqs};
+use crate::draft::Draft;
+use crate::ledger::Places;
+use crate::model::limits::EFFECTS_PER_APPLY_MAX;
+use crate::model::outcome::{Misuse, State};
+use crate::plan::Plan;
+use crate::request::Now;
+use crate::Sale;
+
+/// What is decided of a sale at one moment, step by step. Each step is drafted as it is added, so
+/// that the next is judged by what the sale would be after it.
+#[derive(Clone)]
+pub(crate) struct Planning<'s, 'a> {
+    /// The sale as it would stand.
+    pub(crate) draft: Draft<'s>,
+    /// What changes so far, in order.
+    changes: Changes<'a>,
+    /// Where the one grant that is new belongs, if it was looked up.
+    new_grant: Option<Places>,
+    /// Whether those who wait were thought of.
+    pub(crate) is_served: bool,
+    now: Now,
+}
+
+impl<'s, 'a> Planning<'s, 'a> {
+    /// Nothing is decided yet.
+    #[inline]
+    pub(crate) fn of(sale: &'s Sale, now: &Now) -> Planning<'s, 'a> {
+        let (draft, changes) = (Draft::of(sale), Changes::new());
+        Planning { draft, changes, new_grant: None, is_served: false, now: *now }
+    }
+
+    /// The sale as it stands.
+    #[inline]
+    pub(crate) fn sale(&self) -> &'s Sale {
+        self.draft.sale
+    }
+
+    /// The T that all is judged by.
+    #[inline]
+    pub(crate) fn t(&self) -> u64 {
+        self.sale().time(&self.now)
+    }
+
+    /// What changes so far.
+    #[inline]
+    pub(crate) fn changes(&self) -> &[Change<'a>] {
+        &self.changes
+    }
+
+    /// The offers and drops among its effects from that place on.
+    pub(crate) fn of_list(&self, from: usize) -> impl Iterator<Item = Effect<'static>> + '_ {
+        self.changes().iter().skip(from).filter_map(|change| match change.effect {
+            Effect::Offer { ticket, hold_ms, passed } => {
+                Some(Effect::Offer { ticket, hold_ms, passed })
+            }
+            Effect::Drop { ticket, reason } => Some(Effect::Drop { ticket, reason }),
+            _ => None,
+        })
+    }
+
+    /// Adds an effect. The first is given the time and the epoch. Refused where some number would
+    /// leave its bounds.
+    #[inline]
+    pub(crate) fn push(&mut self, effect: Effect<'a>) -> Result<(), Misuse> {
+        let mut change = Change::untimed(effect);
+        if self.changes.is_empty() {
+            let (sale, now) = (self.sale(), &self.now);
+            change.elapsed_ms = now.clock_ms.saturating_sub(sale.balances.t);
+            // A run writes its epoch once.
+            change.epoch = (sale.run != now.run).then(|| sale.next_epoch(now.run));
+        }
+        let begun = self.draft.begin(change.elapsed_ms, change.epoch);
+        let drafted = begun.and_then(|()| change.effect.draft(&mut self.draft));
+        drafted.map_err(|_| Misuse::Exhausted)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// Adds a grant, which belongs to `places`.
+    #[inline]
+    pub(crate) fn push_new(&mut self, effect: Effect<'a>, places: Places) -> Result<(), Misuse> {
+        self.new_grant = Some(places);
+        self.push(effect)
+    }
+
+    /// Lets a due hold expire.
+    pub(crate) fn expire(&mut self, seq: u64) -> Result<(), Misuse> {
+        if let Some(Change { effect: Effect::Expire(seqs), .. }) = self.changes.last_mut() {
+            if seqs.len() < EFFECTS_PER_APPLY_MAX {
+                seqs.push(seq);
+                let drafted = self.draft.settle(seq, State::Expired);
+                return drafted.map_err(|_| Misuse::Exhausted);
+            }
+        }
+        self.push(Effect::Expire(Seqs::from_slice(&[seq])))
+    }
+
+    /// The plan of all that was decided.
+    #[inline(always)]
+    pub(crate) fn finish(self) -> Plan<'a> {
+        Plan::of(self.draft, self.changes, self.new_grant, Some(self.now.run))
+    }
+}
