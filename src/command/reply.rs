@@ -50,7 +50,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
             reply.number(*first);
             reply.number(*second);
         }
-        // A caller that asks for judgement asks again after the round; nobody sees this.
+        // Never replied: `pipeline::run` loops until the outcome is another one.
         Outcome::NextRound => reply.ok(),
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
         Outcome::ManyEnding => reply.error(errors::MANY_ENDING),

@@ -12,7 +12,7 @@ use seckill_domain::limits::{
 /// The module's first version: all of these commands came with it.
 const FIRST: &str = "0.1.0";
 
-/// What most commands have that only read a sale. Each names itself and says what is its own.
+/// Defaults for read-only commands, for `..reader(handler)`.
 pub const fn reader(handler: Handler) -> Spec {
     Spec {
         name: "",

@@ -63,7 +63,7 @@ pub struct Transfer {
 const GATHER_BELOW: u64 = 4;
 /// Two parts that differ by less than this share of what they hold are level.
 const LEVEL: f64 = 0.1;
-/// The same when the next look would come too late to mend what is left as it is.
+/// That share where this is the last look before the stock runs out: a tighter threshold.
 const LEVEL_AT_LAST: f64 = 0.02;
 
 /// What is to move now.

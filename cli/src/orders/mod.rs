@@ -1,5 +1,5 @@
-//! `seckill orders`: writes what outboxes tell into a database, exactly once in effect, and gives
-//! back to Redis what Redis has lost.
+//! `seckill orders`: writes each order of an outbox into a database once, whenever it is killed,
+//! and restores in Redis the orders that a failover lost.
 //!
 //! It reads through a consumer group and takes over what a dead consumer left. One transaction of
 //! the database takes in the entries and moves the orders; only after that they are acknowledged.

@@ -1,4 +1,4 @@
-//! Replies of a server, exactly: which kind of string, which kind of nothing.
+//! Replies of a server with their RESP type. `$-1`, `*-1` and `_` all become `Nil`.
 
 use std::fmt;
 use std::io::{self, BufRead};

@@ -1,6 +1,6 @@
-//! Whose turn it was: holds what an outbox tells of a waiting list to the rules of the contract,
-//! without the sale's word. Nobody jumps the list, a head that is passed too often is passed no
-//! more, every offer ends, and whoever left or was served is served no more.
+//! Checks the waiting list from the entries of an outbox alone, not from the sale's own state:
+//! nobody is served before an earlier waiter, a head is passed at most OVERTAKE times, every offer
+//! ends, and a waiter who left or was served gets no second offer.
 //!
 //! `make sim` and `make torture` read their outboxes through it, so each history of both is held to
 //! the bound on overtaking: an entry is passed at most OVERTAKE times for each that was before it
