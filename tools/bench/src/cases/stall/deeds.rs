@@ -144,10 +144,10 @@ fn all_expire(control: &mut Control, _: u64) -> Result<(), String> {
     control.wait_for("seckill", "seckill_holds", "0")
 }
 
-/// Half of all units go to those who ask for as many as one call may make free.
+/// A tenth of all units go to those who ask for as many as one call may make free.
 fn grab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
-    let (qty, calls) = (EXPIRIES.to_string(), size / EXPIRIES / 2);
+    let (qty, calls) = (EXPIRIES.to_string(), size / EXPIRIES / 10);
     let grab = Request::new(&["SECKILL.GRAB", SALE, "late:000number000", "QTY", &qty], GRANTED);
     send(control.port(), &grab, 0..calls, ALONE)?;
     wait_for(control, "held", calls * EXPIRIES)
