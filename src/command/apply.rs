@@ -1,15 +1,14 @@
 //! `SECKILL.APPLY key position effect [effect ...]`: what replicas and logs are sent. It carries
 //! what was decided and judges nothing; what can't be applied as a whole changes nothing.
 
+use super::change::{self, Source};
 use super::errors;
-use super::pipeline;
 use super::pipeline::KEY;
 use super::vocabulary::{self, Arg, ArgKind, Spec};
-use crate::server::call::{Call, Committed};
-use crate::server::data_set::counts::{self, Load};
+use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::module::info;
-use crate::server::propagation::outbox::{Appended, OpenStream, Outbox, Stream};
+use crate::server::propagation::outbox::{Outbox, Stream};
 use crate::server::value::key::NoSale;
 use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
@@ -77,7 +76,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(Position, Changes<'a>), Refused> {
 
 /// Applies all changes or none, and replicates them.
 fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
-    let (outbox, clock_ms) = (call.outbox(), call.now().clock_ms);
+    let (outbox, now) = (call.outbox(), call.now());
     let mut key = call.open(KEY);
     let sale = match key.sale() {
         Ok(sale) => sale,
@@ -89,20 +88,20 @@ fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Resul
     };
     let plan = sale.check(position.version, changes).map_err(refusal)?;
     let stream = stream_of(sale, outbox, &plan, position)?;
+    let source = Source::Elsewhere(stream.as_ref().map(|(_, first)| *first));
     let committed = match &stream {
         None => {
-            let committed = commit(sale, &plan, clock_ms);
+            let committed = change::follow(sale, &plan, None, now.clock_ms);
             drop(key);
             committed
         }
-        Some((stream, first)) => {
+        Some((stream, _)) => {
             drop(key);
-            commit_with(call, &plan, stream, *first)?
+            change::commit_one(call, &plan, None, stream, &now, source)
+                .map_err(|_| refusal(Refused::Gap))?
         }
     };
-    call.replicate_verbatim();
-    call.signal(KEY, &committed);
-    call.notify(KEY, &plan, &committed);
+    change::finish(call, &plan, &committed, source);
     Ok(())
 }
 
@@ -121,50 +120,6 @@ fn stream_of<'c>(
     }
 }
 
-/// Commits a plan whose entries go to `stream`. The sale is closed: opening the stream may run
-/// foreign code.
-fn commit_with<'s>(
-    call: &mut Call<'_>,
-    plan: &Plan<'_>,
-    stream: &'s Stream<'_>,
-    first: StreamId,
-) -> Result<Committed<'s>, Refusal> {
-    let (outbox, clock_ms) = (call.outbox(), call.now().clock_ms);
-    let open =
-        stream.open_to_follow(|| pipeline::same_sale(&mut call.open(KEY), Some(plan)).is_some());
-    let mut key = call.open(KEY);
-    let Some(sale) = pipeline::same_sale(&mut key, Some(plan)) else {
-        // Nothing is known of the stream either.
-        open.into_iter().for_each(OpenStream::abandon);
-        return Err(refusal(Refused::Gap));
-    };
-    let entries = append(outbox, open, sale, plan, first);
-    Ok(Committed { entries, ..commit(sale, plan, clock_ms) })
-}
-
-/// Appends the entries as the primary did, as far as the stream takes them: it is the sale that
-/// must not be lost.
-fn append<'s>(
-    outbox: Outbox<'_>,
-    mut stream: Option<OpenStream<'s>>,
-    sale: &mut Sale,
-    plan: &Plan<'_>,
-    first: StreamId,
-) -> Appended<'s> {
-    info::outbox_refused(match &mut stream {
-        Some(stream) => stream.append(outbox, KEY, sale, plan, Some(first)),
-        None => plan.events.len() as u64,
-    });
-    stream.map(OpenStream::close).unwrap_or_default()
-}
-
-fn commit<'c>(sale: &mut Sale, plan: &Plan<'_>, clock_ms: u64) -> Committed<'c> {
-    let before = Load::of(sale);
-    sale.commit(plan);
-    counts::changed(before, Load::of(sale));
-    Committed { look_at: pipeline::look_at(sale, clock_ms), ..Committed::default() }
-}
-
 /// Makes the sale that begins with the changes. It begins with an INIT or with the base of a
 /// rewritten log, which follow nothing.
 fn begin(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
@@ -177,26 +132,12 @@ fn begin(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Resul
         Some(plan) => stream_of(&sale, outbox, plan, position)?,
         None => None,
     };
-    let mut committed = Committed::default();
-    if let Some((plan, (stream, first))) = plan.as_ref().zip(stream.as_ref()) {
-        let mut is_free = || call.open(KEY).sale().err() == Some(NoSale::Missing);
-        let open = stream.open_to_follow(&mut is_free);
-        if !is_free() {
-            open.into_iter().for_each(OpenStream::abandon);
-            return Err(refusal(Refused::Place));
-        }
-        committed.entries = append(outbox, open, &mut sale, plan, *first);
-    }
     if !call.is_of_primary() {
         sale.arrive();
     }
-    call.replicate_verbatim();
-    call.put(KEY, sale);
-    call.signal(KEY, &committed);
-    if let Some(plan) = &plan {
-        call.notify(KEY, plan, &committed);
-    }
-    Ok(())
+    let source = Source::Elsewhere(stream.as_ref().map(|(_, first)| *first));
+    let stream = stream.as_ref().map(|(stream, _)| stream);
+    change::begin(call, sale, plan.as_ref(), stream, source).map_err(|_| refusal(Refused::Place))
 }
 
 fn create(

@@ -1,13 +1,13 @@
 //! `SECKILL.INIT key supply [option ...]`: creates a sale. Its options are those of [`terms`].
 
 use super::args::{Args, Parsed};
+use super::change::{self, Source};
 use super::options::Options;
 use super::pipeline::KEY;
 use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, terms};
-use crate::server::call::{Call, Committed};
+use crate::server::call::Call;
 use crate::server::ffi::random;
-use crate::server::propagation::stream;
 use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
 use seckill_domain::request::{Init, Request, Terms};
@@ -90,32 +90,12 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
 fn create(call: &mut Call<'_>, init: &Init) -> Result<(), &'static str> {
     let (now, outbox) = (call.now(), call.outbox());
     let decided = decide_new(init, &now, random::hash_key());
-    let (plan, mut sale) = decided.map_err(errors::misuse)?;
+    let (plan, sale) = decided.map_err(errors::misuse)?;
     let name = sale.terms().outbox.clone();
     if name.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
         return Err(errors::OUTBOX_REFUSED);
     }
     let stream = name.map(|name| outbox.stream(&name, true));
-    let mut committed = Committed::default();
-    if let Some(stream) = &stream {
-        let mut is_free = || call.open(KEY).sale().err() == Some(NoSale::Missing);
-        let streams = stream::open_all(&[(Some(stream), plan.events.len())], &mut is_free);
-        let streams = streams.map_err(|(_, why)| why)?;
-        let is_free = is_free();
-        for mut stream in streams.into_iter().flatten() {
-            if !is_free {
-                stream.abandon();
-                return Err(errors::BEING_CHANGED);
-            }
-            if stream.append(outbox, KEY, &mut sale, &plan, None) > 0 {
-                return Err(errors::OUTBOX_REFUSED);
-            }
-            committed.entries = stream.close();
-        }
-    }
-    call.replicate(KEY, &plan, &committed);
-    call.put(KEY, sale);
-    call.signal(KEY, &committed);
-    call.notify(KEY, &plan, &committed);
+    change::begin(call, sale, Some(&plan), stream.as_ref(), Source::Here)?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! one step, all or nothing.
 
 use super::args::{Args, Parsed};
-use super::pipeline::{self, Attempt, Task};
+use super::change::{self, Attempt, Task};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, reply};
 use crate::server::call::{Call, Reply};
@@ -169,7 +169,7 @@ fn take(
             stream: stream.as_ref(),
         })
         .collect();
-    let committed = pipeline::commit_all(call, &tasks, now)?;
+    let committed = change::commit_all(call, &tasks, now)?;
     let all = parts.iter().zip(&decided.decisions).zip(&committed);
     let changed = all.filter_map(|((part, decision), committed)| {
         Some((part.arg, decision.plan.as_ref()?, committed))

@@ -7,6 +7,7 @@ mod alter;
 mod apply;
 pub mod args;
 mod audit;
+mod change;
 mod errors;
 mod grab;
 mod import;
