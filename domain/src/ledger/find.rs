@@ -60,6 +60,17 @@ impl Ledger {
         self.users.first_look(hash)
     }
 
+    /// The same for a request id.
+    #[inline]
+    pub fn first_look_for_req(&self, hash: u64) -> Option<&u64> {
+        self.reqs.first_look(hash)
+    }
+
+    /// Whether `user` has a grant with the request id `req`, whose hash is known.
+    pub fn has_req(&self, user: &[u8], req: &[u8], hash: u64) -> bool {
+        self.reqs.find(hash, |value| self.is_req(value, user, req)).is_some()
+    }
+
     /// A user who is said to have no grant.
     pub fn stranger(&self, user: &[u8]) -> Lookup {
         Lookup { hash: self.hash_of(0, user), entry: Entry::Vacant(Vacant::default()) }

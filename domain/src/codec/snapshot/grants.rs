@@ -1,6 +1,5 @@
 //! Grants in a snapshot: cut into pieces, written, checked and added.
 
-use std::collections::HashSet;
 use std::hint::black_box;
 
 use serde::de::Error;
@@ -154,16 +153,14 @@ impl<'a> Grants<'a> {
         if self.first != balances.grants + 1 || self.grants.is_empty() {
             return Err(Refused::Law);
         }
-        let mut reqs = HashSet::new();
+        if !self.requests_are_new(&sale.ledger) {
+            return Err(Refused::Law);
+        }
         for grant in &self.grants {
-            let is_new = |req: ReqTag<'a>| {
-                reqs.insert((grant.user, req.id))
-                    && sale.ledger.by_req(grant.user, req.id).is_none()
-            };
             // Offers are of a sale that has a list.
             let is_offer = grant.req.is_some_and(|req| req.asked == Asked::Offered);
             let fits = grant.is_drawn(sale, balances) && (!is_offer || sale.waitlist().is_some());
-            if !fits || !grant.req.is_none_or(is_new) {
+            if !fits {
                 return Err(Refused::Law);
             }
             balances.place(grant.qty, grant.state)?;
@@ -174,6 +171,32 @@ impl<'a> Grants<'a> {
             && counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
         fits.then_some(()).ok_or(Refused::Law)
     }
+
+    /// Whether no request id is there twice, nor in the ledger.
+    fn requests_are_new(&self, ledger: &Ledger) -> bool {
+        let mut all = Vec::with_capacity(self.grants.len());
+        for part in self.grants.chunks(ADDED_TOGETHER) {
+            let known = all.len();
+            all.extend(part.iter().filter_map(|grant| {
+                let req = grant.req?.id;
+                let hash = ledger.hash_of(ledger.hash_of(0, grant.user), req);
+                Some((hash, grant.user, req))
+            }));
+            let part = &all[known..];
+            touch(part.iter().filter_map(|(hash, ..)| ledger.first_look_for_req(*hash)));
+            if part.iter().any(|(hash, user, req)| ledger.has_req(user, req, *hash)) {
+                return false;
+            }
+        }
+        all.sort_unstable();
+        all.windows(2).all(|pair| pair[0] != pair[1])
+    }
+}
+
+/// Where an id is looked for is nowhere near where the one before was, so the places of several are
+/// touched before the first is looked at: the processor fetches them side by side.
+fn touch<'w>(places: impl Iterator<Item = &'w u64>) {
+    black_box(places.fold(0, |all, word| all ^ word));
 }
 
 /// Whether the amounts listed so far are no more than what grants leave: they came before them.
@@ -216,15 +239,13 @@ impl Sale {
     }
 }
 
-/// Appends grants. Where a user is looked for is nowhere near where the one before was, so all
-/// places are touched before the first is looked at: the processor fetches them side by side.
+/// Appends grants.
 fn add(ledger: &mut Ledger, grants: &[Standing<'_>]) {
     let mut hashes = [None; ADDED_TOGETHER];
     for (hash, grant) in hashes.iter_mut().zip(grants) {
         *hash = Some(ledger.hash_of(0, grant.user));
     }
-    let touched = hashes.iter().flatten().filter_map(|hash| ledger.first_look(*hash));
-    black_box(touched.fold(0, |all, word| all ^ word));
+    touch(hashes.iter().flatten().filter_map(|hash| ledger.first_look(*hash)));
     for (grant, hash) in grants.iter().zip(hashes) {
         let found = hash.map(|hash| ledger.find_at(grant.user, hash));
         push(ledger, grant, found);
@@ -278,5 +299,34 @@ mod tests {
             assert_eq!(cut(&ledger).collect::<Vec<_>>(), expected, "{user_len} {req_len}");
         }
         assert_eq!(cut(&Ledger::starting([1, 2], 7, 0)).next(), None);
+    }
+
+    /// Far apart in a piece, next to each other, and in the sale; of another user it is another.
+    #[test]
+    fn a_request_that_is_there_already_is_found() {
+        let (mut ledger, count) = (Ledger::starting([1, 2], 0, 0), 3 * ADDED_TOGETHER);
+        let known = Some(ReqTag { id: b"known", asked: Asked::Exactly });
+        let (at, held_until, state) = (5, 0, State::Sold);
+        let new = NewGrant { user: b"u", req: known, qty: 1, state, at, held_until, epoch: 1 };
+        ledger.push(&new, None);
+        let ids: Vec<String> = (0..count).map(|number| number.to_string()).collect();
+        let are_new = |at_place: usize, user: &'static [u8], id: &[u8]| {
+            let mut grants: Vec<Standing<'_>> = Vec::new();
+            for (place, own) in ids.iter().enumerate() {
+                let (user, id) =
+                    if place == at_place { (user, id) } else { (&b"u"[..], own.as_bytes()) };
+                let req = Some(ReqTag { id, asked: Asked::Exactly });
+                grants.push(Standing { user, req, qty: 1, state, at, held_until });
+            }
+            Grants { first: 2, grants }.requests_are_new(&ledger)
+        };
+        for place in [0, ADDED_TOGETHER - 1, ADDED_TOGETHER, count - 1] {
+            assert!(are_new(place, b"u", b"new"), "{place}");
+            assert!(!are_new(place, b"u", b"known"), "in the sale, {place}");
+            assert!(are_new(place, b"v", b"known"), "of another user, {place}");
+            assert!(!are_new(place, b"u", b"70"), "in the piece, {place}");
+            assert!(are_new(place, b"v", b"70"), "of another user in the piece, {place}");
+        }
+        assert!(!are_new(1, b"u", b"0"), "the one before");
     }
 }
