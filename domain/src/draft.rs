@@ -39,8 +39,11 @@ pub(crate) struct Touched {
     moved: BTreeMap<u64, State>,
     /// Numbers of older rounds, by their place.
     pub(crate) older: BTreeMap<usize, Balances>,
-    /// What is available after each restock and the offers of its step: its repeat is answered so.
+    /// What is available after each restock and the rest of its step: its repeat is answered so.
     pub(crate) restocked: Vec<u64>,
+    /// Whether all since the last restock is of its step: what expires for those who wait, and what
+    /// is offered to them.
+    is_restocking: bool,
     /// What a part was given and has moved after it, where that changes.
     pub(crate) escrow: Option<Escrow>,
     /// What becomes of the amounts of DRAW LIST.
@@ -136,6 +139,10 @@ impl<'s> Draft<'s> {
     #[inline]
     fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<&Balances>) {
         self.balances.rev += u64::from(self.has_outbox);
+        if let Some(touched) = &mut self.touched {
+            let goes_on = [EventKind::Expire, EventKind::Offer, EventKind::Dropped];
+            touched.is_restocking &= goes_on.contains(&kind);
+        }
         if self.has_outbox || self.events.last().is_none_or(|last| last.kind != kind) {
             let Balances { epoch, rev, t, .. } = self.balances;
             let of_round = older.unwrap_or(&self.balances);
@@ -293,6 +300,7 @@ impl Draft<'_> {
             State::Forfeited => Ok(()),
             to => it.transfer(view.qty, from, to),
         })?;
+        self.note_restocked();
         let Some(list) = self.sale.amounts() else { return Ok(()) };
         let amounts = self.amounts_mut();
         match (from.is_live(), view.state.is_live()) {
@@ -341,8 +349,21 @@ impl Draft<'_> {
         }
         self.change(EventKind::Restock, None, |it| it.restock(delta, applied))?;
         let available = self.balances.available;
-        self.touched_mut().restocked.push(available);
+        let touched = self.touched_mut();
+        touched.restocked.push(available);
+        touched.is_restocking = true;
         Ok(())
+    }
+
+    /// Units have moved, perhaps in the step of a restock. It is told from the changes alone,
+    /// however many of them one command carries.
+    fn note_restocked(&mut self) {
+        let available = self.balances.available;
+        if let Some(touched) = self.touched.as_mut().filter(|touched| touched.is_restocking) {
+            if let Some(last) = touched.restocked.last_mut() {
+                *last = available;
+            }
+        }
     }
 
     /// A new round, with all its units available.

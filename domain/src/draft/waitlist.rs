@@ -108,25 +108,12 @@ impl<'s> Draft<'s> {
             self.pass(passed);
         }
         self.grant(EventKind::Offer, qty, hold_ms)?;
-        self.note_offer_after_restock();
+        self.note_restocked();
         Ok(())
     }
 
     /// A head is passed.
     pub(crate) fn pass(&mut self, ticket: u64) {
         *self.list_mut().passed.entry(ticket).or_default() += 1;
-    }
-
-    /// An offer of a restock's own step: nothing but offers and drops came in between. It is told
-    /// from the changes alone, however many of them one command carries.
-    fn note_offer_after_restock(&mut self) {
-        let of_list = [EventKind::Offer, EventKind::Dropped];
-        let before = self.events.iter().rev().find(|event| !of_list.contains(&event.kind));
-        if before.is_some_and(|event| event.kind == EventKind::Restock) {
-            let available = self.balances.available;
-            if let Some(last) = self.touched_mut().restocked.last_mut() {
-                *last = available;
-            }
-        }
     }
 }

@@ -304,6 +304,14 @@ fn what_is_offered_in_the_same_step_is_available_no_more() {
         assert_eq!(run(&mut sale, &Request::Restock(restock), 4), restocked);
         assert_eq!((sale.balances().available, sale.list_totals().0), (2, 1));
     }
+    // What expires for those who wait is of the step, too.
+    let mut sale = sold_out(3, unlimited());
+    let withdrawal = Restock { delta: -2, req: b"less" };
+    let withdrawn = Outcome::Restocked { applied: 0, available: 2 };
+    for _ in 0..2 {
+        assert_eq!(run(&mut sale, &Request::Restock(withdrawal), 60), withdrawn);
+        assert_eq!((sale.balances().available, sale.list_totals().0), (2, 1));
+    }
     let split =
         Split { part: 0, parts: NonZeroU16::MIN.saturating_add(1), id: b"s"[..].into(), total: 9 };
     let terms =
