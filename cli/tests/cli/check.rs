@@ -130,6 +130,9 @@ fn a_node_without_the_module_is_found() {
     assert_eq!(there.call("CONFIG SET requirepass secret"), "+OK");
     assert_eq!(admin.call("CONFIG SET min-replicas-to-write 1 min-replicas-max-lag 2"), "+OK");
     assert_eq!(there.call("CONFIG SET min-replicas-to-write 1 min-replicas-max-lag 2"), "+OK");
+    wait_until("the replica counts", || {
+        admin.call("INFO replication").contains("min_slaves_good_slaves:1")
+    });
     assert_eq!(admin.call("SECKILL.INIT sale 9"), "+OK");
     let second = format!("redis://127.0.0.1:{}/", replica.port());
     let (faults, code) = check(&[&host, &second]);
