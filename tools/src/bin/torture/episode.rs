@@ -167,7 +167,7 @@ impl Episode<'_> {
         for (sale, ops) in sales.iter().zip(histories) {
             let mut redis = world.connect(primary)?;
             let promise = self.setting.promise();
-            let evidence = read::evidence(&mut redis, sale, promise, ops, &world.reigns)?;
+            let evidence = read::evidence(&mut redis, sale, promise, ops, &world.crownings)?;
             tally.note(&evidence);
             tally.add(&sale.key, check(&evidence));
             all.push(evidence);

@@ -274,6 +274,39 @@ pub enum Promise {
     AllButTheTail,
 }
 
+/// When a server was made the primary.
+#[derive(Clone, Copy, Debug)]
+pub struct Crowning {
+    /// From when on clients were sent to it.
+    pub began: u64,
+    /// Just before it was made so, in Unix ms. What it writes has no smaller T.
+    pub from_ms: u64,
+}
+
+impl Crowning {
+    /// These reigns in the history of one sale. An epoch tells no time (a restart draws one above
+    /// the last), so each belongs to the reign in which its first change was made.
+    pub fn reigns(crownings: &[Crowning], entries: &[Entry]) -> Vec<Reign> {
+        let mut later = u64::MAX;
+        let mut ends = vec![u64::MAX];
+        ends.extend(crownings.iter().skip(1).rev().map(|next| next.from_ms));
+        let reigns = crownings.iter().rev().zip(ends).map(|(crowning, end)| {
+            let own = |entry: &&Entry| (crowning.from_ms..end).contains(&entry.t);
+            let is_new = |entry: &&Entry| match entry.rev {
+                1 => true,
+                rev => entries[rev as usize - 2].epoch != entry.epoch,
+            };
+            let first = entries.iter().filter(own).find(is_new).map(|entry| entry.epoch);
+            // A reign without a change has no epoch: whatever comes is of the next one.
+            later = first.unwrap_or(later);
+            Reign { began: crowning.began, epoch_from: later }
+        });
+        let mut reigns: Vec<Reign> = reigns.collect();
+        reigns.reverse();
+        reigns
+    }
+}
+
 /// The time of one primary.
 #[derive(Clone, Copy, Debug)]
 pub struct Reign {

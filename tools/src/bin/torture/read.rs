@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::ask::command;
 use crate::crowd::Open;
-use crate::history::{Entry, Evidence, Limits, Op, Promise, Reign, Row, State, Stock};
+use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State, Stock};
 use crate::waiting::Waiter;
 
 const PAGE: u64 = 1_000;
@@ -23,16 +23,17 @@ pub fn evidence(
     sale: &Open,
     promise: Promise,
     ops: Vec<Op>,
-    reigns: &[Reign],
+    crownings: &[Crowning],
 ) -> Result<Evidence, String> {
     let status = status(redis, &sale.key)?;
     let number = |field: &str| status.get(field).and_then(Json::as_u64).unwrap_or(u64::MAX);
+    let entries = entries(redis, &sale.stream())?;
     Ok(Evidence {
         terms: sale.terms.clone(),
         promise,
         ops,
-        reigns: reigns.to_vec(),
-        entries: entries(redis, &sale.stream())?,
+        reigns: Crowning::reigns(crownings, &entries),
+        entries,
         rows: rows(redis, &sale.key)?,
         stock: Stock {
             supply: number("supply"),

@@ -7,8 +7,8 @@ mod waiting;
 
 use crate::check::{check, Verdict};
 use crate::history::{
-    Answer, Answered, Deed, Entry, Evidence, Kind, Limits, Op, Promise, Reign, Row, State, Stock,
-    Terms, Try,
+    Answer, Answered, Crowning, Deed, Entry, Evidence, Kind, Limits, Op, Promise, Reign, Row,
+    State, Stock, Terms, Try,
 };
 use crate::order::{Change, Order};
 
@@ -402,6 +402,26 @@ fn failed_over() -> Book {
         }
     }
     book
+}
+
+/// Epochs are above each other, and nothing else: the second one here is not a time.
+#[test]
+fn an_epoch_is_of_the_reign_of_its_first_change() {
+    let mut book = Book::new();
+    book.tell("INIT", 1_000, [3, 0, 0]);
+    book.move_to("GRANT", 1_050, [2, 1, 0], 1, State::Held);
+    for (t, epoch, seq) in [(1_120, EPOCH + 9_000, 2), (1_310, EPOCH + 9_001, 3)] {
+        book.move_to("GRANT", t, [3 - seq, seq, 0], seq, State::Held);
+        book.0.entries.last_mut().unwrap().epoch = epoch;
+    }
+    let crowning = |from_ms| Crowning { began: from_ms, from_ms };
+    // The third one made no change, and the second one's first came late.
+    let crownings = [990, 1_100, 1_200, 1_300].map(crowning);
+    let reigns = Crowning::reigns(&crownings, &book.0.entries);
+    let epochs: Vec<u64> = reigns.iter().map(|reign| reign.epoch_from).collect();
+    assert_eq!(epochs, [EPOCH, EPOCH + 9_000, EPOCH + 9_001, EPOCH + 9_001]);
+    book.0.reigns = reigns;
+    assert_eq!([0, 9_000, 9_001].map(|more| book.0.reign_of(EPOCH + more)), [0, 1, 3]);
 }
 
 #[test]

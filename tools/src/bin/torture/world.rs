@@ -16,7 +16,7 @@ use redis::{Connection, FromRedisValue};
 use crate::ask::{command, connect};
 use crate::crowd::Shared;
 use crate::disk::Disk;
-use crate::history::Reign;
+use crate::history::Crowning;
 use crate::sentinels::Sentinels;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
@@ -66,7 +66,7 @@ pub struct World<'a> {
     pub sentinels: Option<Sentinels>,
     pub door: Link,
     shared: Arc<Shared>,
-    pub reigns: Vec<Reign>,
+    pub crownings: Vec<Crowning>,
     /// APPLYs that any server has refused so far.
     refused: u64,
     /// The longest time before a power failure of which anything was lost.
@@ -87,7 +87,7 @@ impl<'a> World<'a> {
         let other_module = other_module::path().display().to_string();
         let mut settings = [&SETTINGS[..], setup.settings].concat();
         settings.extend(["--loadmodule", &other_module].into_iter().chain(OTHER_MODULE));
-        let epoch_from = unix_ms();
+        let from_ms = unix_ms();
         let servers: Result<Vec<_>, String> = disks[..=setup.replicas]
             .iter()
             .map(|disk| {
@@ -99,7 +99,7 @@ impl<'a> World<'a> {
         let servers = servers?;
         let door = Link::to(servers[0].as_ref().map_or(0, Server::port), Duration::ZERO)?;
         shared.open_door(0, door.port());
-        let reigns = vec![Reign { began: shared.moment(), epoch_from }];
+        let crownings = vec![Crowning { began: shared.moment(), from_ms }];
         let (primary, refused, tail_ms) = (0, 0, 0);
         let mut world = World {
             servers,
@@ -110,7 +110,7 @@ impl<'a> World<'a> {
             sentinels: None,
             door,
             shared,
-            reigns,
+            crownings,
             refused,
             tail_ms,
         };
@@ -259,12 +259,12 @@ impl<'a> World<'a> {
         &mut self,
         crown: impl FnOnce(&mut Self) -> Result<usize, String>,
     ) -> Result<Link, String> {
-        let epoch_from = unix_ms();
+        let from_ms = unix_ms();
         let number = crown(self)?;
         self.primary = number;
         let door = Link::to(self.server(number)?.port(), Duration::ZERO)?;
-        self.reigns.push(Reign { began: self.shared.moment(), epoch_from });
-        self.shared.open_door(self.reigns.len() as u64 - 1, door.port());
+        self.crownings.push(Crowning { began: self.shared.moment(), from_ms });
+        self.shared.open_door(self.crownings.len() as u64 - 1, door.port());
         Ok(std::mem::replace(&mut self.door, door))
     }
 
