@@ -1,4 +1,5 @@
-//! One call of a command: its arguments as bytes, its clock, what it may do, and its reply.
+//! One call of a command: its arguments as bytes, its clock, its keys, its replication and its
+//! reply.
 
 use std::os::raw::c_int;
 use std::sync::atomic::Ordering;
@@ -20,48 +21,48 @@ use seckill_domain::plan::Plan;
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
-/// What a command does: it replies exactly once.
+/// A command's handler: replies exactly once.
 pub type Handler = fn(&mut Call<'_>);
 
-/// Another module's code ran in the middle of a change, or calls while writes are paused.
+/// The error while another module's code runs in the middle of a change, or writes during a pause.
 pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
 
 const NOT_REPLICATED: &str =
     "the server refused to replicate a change: replicas and the append-only file lack it";
 
-/// Where effects are written before the server copies them: kept, so that a plain grant allocates
-/// nothing for it.
+/// Buffer in which effects are encoded before the server copies them. It is kept between calls, so
+/// that a plain grant allocates nothing for it.
 static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
 
-/// How a key is opened whose sale may change.
+/// Mode in which a key is opened whose sale may change.
 const CHANGE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
 
-/// Scratch space is kept between calls up to this size.
+/// Largest scratch buffer that is kept between calls.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// What was committed to a sale, beside the plan of it.
+/// The result of a commit, beside its plan.
 #[derive(Default)]
 pub struct Committed<'s> {
-    /// Entries that were appended.
+    /// Entries appended to the stream.
     pub entries: Appended<'s>,
     /// Holds that expired.
     pub expired: u64,
-    /// When the sweeper must look at the sale.
+    /// Time at which the sweeper must look at the sale, Unix ms.
     pub look_at: Option<u64>,
-    /// Whether it must at once: somebody waits for what is there.
+    /// Whether the sweeper must look at once: a waiter can be served.
     pub is_urgent: bool,
 }
 
 /// One call of a command.
 pub struct Call<'a> {
     ctx: Ctx<'a>,
-    /// The arguments without the command's name, as the server has them.
+    /// The arguments without the command's name, as strings of the server.
     strings: &'a [*mut RedisModuleString],
     args: &'a [&'a [u8]],
 }
 
 impl<'a> Call<'a> {
-    /// `args` are the bytes of `strings`, which are alive as long as the context.
+    /// `args` are the bytes of `strings`. They are alive as long as the context.
     pub(crate) fn new(
         ctx: Ctx<'a>,
         strings: &'a [*mut RedisModuleString],
@@ -80,45 +81,46 @@ impl<'a> Call<'a> {
         Now { clock_ms: clock_ms(), run: epoch::RUN.load(Ordering::Relaxed) }
     }
 
-    /// Whether it comes from this replica's primary as it is made: not from a log or from a client.
+    /// Whether the call comes over the replication link of this replica's primary, not from an AOF
+    /// or a client.
     pub fn is_of_primary(&self) -> bool {
         let flags = self.ctx.flags();
         flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0
             && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
     }
 
-    /// Where the reply goes. Taken before a key is opened, it can be used while one is open.
+    /// The call's reply. Taken before a key is opened, it can be used while a key is open.
     pub fn reply(&self) -> Reply<'a> {
         Reply { ctx: self.ctx }
     }
 
-    /// Opens the key that `args()[arg]` names for writing. The call stands still until the key is
-    /// dropped: replicate, signal and notify afterwards.
+    /// Opens the key that `args()[arg]` names for writing. The key borrows the call: replicate,
+    /// signal and notify after it is dropped.
     pub fn open(&mut self, arg: usize) -> Key<'_> {
         // SAFETY: the name is alive during the call, which can't open the key again meanwhile.
         unsafe { Key::open(self.ctx, self.name(arg), CHANGE) }
     }
 
-    /// The same for reading alone.
+    /// Opens the key that `args()[arg]` names for reading only.
     pub fn view(&mut self, arg: usize) -> View<'_> {
         // SAFETY: as above.
         View(unsafe { Key::open(self.ctx, self.name(arg), raw::REDISMODULE_READ as c_int) })
     }
 
-    /// Replies with what `walk` finds in the sale that `args()[arg]` names, in steps between which
-    /// the server serves others. A caller that can't be blocked waits for all of it.
+    /// Replies with the result of `walk` over the sale that `args()[arg]` names. Between its steps
+    /// the server serves other clients. A caller that can't be blocked gets all steps at once.
     pub fn in_steps(&mut self, arg: usize, walk: Box<dyn Walk>) {
         walk::start(self, self.ctx, arg, walk);
     }
 
-    /// Lets keys expire whose time to live is over, in which foreign code may run. Within a command
-    /// time stands still: no key expires afterwards.
+    /// Lets the server delete keys whose TTL has passed, which may run foreign code. The clock
+    /// stands still within a command, so no key expires afterwards.
     pub fn let_expire(&mut self, args: &[usize]) {
         args.iter().for_each(|arg| drop(self.open(*arg)));
     }
 
-    /// Opens keys for writing, which must have different names, in order. None of them may
-    /// expire in it, see [`Call::let_expire`]: foreign code could delete the values of the others.
+    /// Opens keys with different names for writing, in order. None of them may expire meanwhile
+    /// (see [`Call::let_expire`]): foreign code could delete the values of the other keys.
     pub fn open_all(&mut self, args: impl Iterator<Item = usize>) -> Vec<Key<'_>> {
         let (mut seen, mut keys) = (Vec::<usize>::new(), Vec::new());
         for arg in args {
@@ -178,21 +180,21 @@ impl<'a> Call<'a> {
         });
     }
 
-    /// The streams of this call. Taken before a sale's key is opened, it can be used while that is
-    /// open.
+    /// The streams of this call. Taken before a sale's key is opened, they can be used while that
+    /// key is open.
     pub fn outbox(&self) -> Outbox<'a> {
         Outbox { ctx: self.ctx, strings: self.strings, args: self.args }
     }
 
-    /// Replicates this very call.
+    /// Replicates the command of this call unchanged.
     pub fn replicate_verbatim(&mut self) {
         // SAFETY: a living context is all that the call needs.
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx.raw()) };
     }
 
-    /// Puts a new sale at a key where nothing is. The server notifies of the new key, in which
-    /// foreign code may change the sale, or have it go elsewhere, and its deadline with it: so the
-    /// sweeper knows of the sale before, and the change that made it has gone out.
+    /// Puts a new sale at a missing key. The sweeper gets its deadline first, and the change is
+    /// replicated first: the server notifies of the new key, and foreign code may then change or
+    /// move the sale.
     pub fn put(&mut self, key_arg: usize, mut sale: Sale) {
         if let Some(key) = self.args.get(key_arg) {
             timer::watch_sale(self.ctx.lock(), self.ctx.db(), key, &mut sale);
@@ -200,8 +202,8 @@ impl<'a> Call<'a> {
         self.open(key_arg).fill(sale);
     }
 
-    /// Signals to clients that WATCH or cache the key, or the stream of its entries, that it
-    /// changed; and has the sweeper look at it when it must.
+    /// Signals a modified sale, and a modified stream of its entries, to clients that WATCH or
+    /// cache their keys. Also wakes the sweeper if the sale needs it at once.
     #[inline]
     pub fn signal(&mut self, key_arg: usize, committed: &Committed<'_>) {
         // SAFETY: the names are alive during the call.
@@ -221,17 +223,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Notifies of what was committed, in order: of each kind of event in the class `d` of modules,
-    /// and of new entries as XADD would. Whether anybody listens is the server's to look at, which
-    /// is as cheap as asking first: other modules may listen too, and no flag tells. Foreign code
-    /// may run in it: it comes last, just before the reply.
+    /// Notifies of the committed changes, in order: each kind of event in the class `d` of modules,
+    /// and new entries as XADD does. The server itself checks whether anybody subscribed, which is
+    /// as cheap as asking first. Foreign code may run in the notification, so it comes last, just
+    /// before the reply.
     #[inline]
     pub fn notify(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
         let Some(key) = self.name(key_arg) else { return };
         let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
         let mut last = None;
         for event in &plan.events {
-            // Of the same kind again and again is told once.
+            // Consecutive events of one kind are notified once.
             if last.replace(event.kind) == Some(event.kind) {
                 continue;
             }
@@ -257,7 +259,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Replicates changes in one command; `scratch` holds their position.
+/// Replicates several changes in one command. `scratch` holds their position.
 fn many(
     ctx: Ctx<'_>,
     key: *mut RedisModuleString,
@@ -286,9 +288,9 @@ fn many(
     }
 }
 
-/// Writes the reply of one call, straight to the client's buffer. It reaches nothing but the
-/// client, so it may be used while a sale is borrowed. Elements follow the header that counts them.
-/// The server's functions promise to take each, so nobody looks at what they return.
+/// Writes the reply of one call straight to the client's buffer. It touches nothing but the client,
+/// so it may be used while a sale is borrowed. Elements follow the header that counts them. The
+/// server's reply functions promise to succeed, so their result is ignored.
 #[derive(Clone, Copy)]
 pub struct Reply<'a> {
     ctx: Ctx<'a>,
@@ -313,7 +315,7 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// The same with a number of ours behind it.
+    /// An error followed by a number of the module.
     pub fn error_at(self, text: &'static str, number: usize) {
         with_c_str(&format!("{text} {number}"), |text| {
             // SAFETY: as above.

@@ -1,6 +1,6 @@
-//! The machine: all that touches the server's C API, and all the unsafe code there is.
+//! The shell: all code that touches the server's C API, and all unsafe code.
 //!
-//! It knows sales but no command: the table of commands is handed in by whoever loads the module.
+//! It knows sales but no command: whoever loads the module hands in the table of commands.
 
 /// The server's C API as safe types: functions, memory, contexts, the log.
 #[macro_use]
@@ -16,15 +16,15 @@ pub(crate) mod ffi {
 
 pub(crate) mod call;
 
-/// What is known of a data set as a whole: when to look at which key, and what is counted.
+/// State of a data set as a whole: the deadlines of its keys and its counters.
 pub(crate) mod data_set {
     pub(crate) mod counts;
     pub(super) mod deadlines;
     pub(crate) mod timer;
 }
 
-/// The module as the server knows it: loading, commands and their descriptions, settings, INFO,
-/// and the server's events.
+/// The module as the server sees it: loading, commands and their descriptions, settings, INFO, and
+/// event callbacks.
 pub mod module {
     mod advice;
     mod config;
@@ -36,13 +36,13 @@ pub mod module {
     pub mod spec;
 }
 
-/// How a change reaches those who must know of it: streams, replicas and logs.
+/// Propagation of a change: to streams, to replicas and to the AOF.
 pub(crate) mod propagation {
     pub(super) mod epoch;
     pub(crate) mod outbox;
     pub(crate) mod stream;
 
-    /// The command that carries effects to replicas and logs.
+    /// The command that carries effects to replicas and into the AOF.
     pub(super) const APPLY: &std::ffi::CStr = c"SECKILL.APPLY";
 }
 

@@ -1,4 +1,4 @@
-//! What an operator can set, and the values in force.
+//! Settings of the operator and their values in force.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,11 +7,11 @@ use lazy_static::lazy_static;
 /// One number of the configuration.
 #[derive(Debug)]
 pub struct Setting {
-    /// Without the prefix `seckill.`.
+    /// Name without the prefix `seckill.`.
     pub name: &'static str,
-    /// What it does, in sentences.
+    /// Its effect, in sentences.
     pub about: &'static str,
-    /// Its value when nothing sets it.
+    /// Value if nothing sets it.
     pub default: u64,
     /// Smallest value accepted.
     pub min: u64,

@@ -1,7 +1,7 @@
-//! Settling what is due on keys that nobody touches: holds that run out, rounds that begin.
+//! Background expiry: expires holds, starts rounds and serves waiters on keys that get no commands.
 //!
-//! The timer tells when. A round sweeps sale by sale, a turn each, and is bounded by count and by
-//! time; then other clients are served. A replica gives back the memory of rounds that are over.
+//! The timer starts a round, which sweeps sale by sale, a turn each. It is limited by count and by
+//! time; then other clients are served. A replica only frees the memory of rounds that are over.
 
 use std::os::raw::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,42 +15,42 @@ use super::ffi::api::{clock_ms, guarded, CallReply, OwnString};
 use super::ffi::ctx::{Ctx, ServerLock};
 use super::value::key::Peek;
 
-/// What a sweep of one sale came to.
+/// The result of a sweep of one sale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Holds that expired.
     pub expired: usize,
-    /// When to look at this sale again, Unix ms.
+    /// Next time to look at this sale, Unix ms.
     pub next_look: Option<u64>,
 }
 
-/// Does what is due of the sale at the first argument of the call; of its holds, at most so many
-/// expire by the clock alone. None: changes nothing and only gives memory back.
+/// Expires what is due in the sale named by the call's first argument, at most as many holds as
+/// given. With None it changes nothing and only frees memory.
 pub type Sweep = fn(&mut Call<'_>, Option<usize>) -> Swept;
 
-/// Holds settled of one sale before the next one is swept.
+/// Holds that expire in one sale before the next sale is swept.
 const SALE_HOLDS_MAX: usize = 200;
 
-/// How long a sale in a slot that another node owns is left alone.
+/// Pause for a sale in a slot that another node owns.
 const FOREIGN_SLOT_MS: u64 = 1000;
 
-/// How long a sale is left alone whose sweep failed inside.
+/// Pause for a sale whose sweep panicked.
 const FAILED_MS: u64 = 1000;
 
 static SWEEP: OnceLock<Sweep> = OnceLock::new();
 
-/// How long after its time the sweeper came to the last sale, and the longest so far, in ms.
+/// Delay between a sale's deadline and its sweep, the last and the longest so far, in ms.
 static LAG: AtomicU64 = AtomicU64::new(0);
 static LAG_MAX: AtomicU64 = AtomicU64::new(0);
 
-/// Makes the sweeper ready.
+/// Registers `sweep` and starts the timer.
 pub(crate) fn start(lock: ServerLock<'_>, sweep: Sweep) {
-    // A second load of the same file brings the same function.
+    // A second load of this file brings an equal function.
     SWEEP.get_or_init(|| sweep);
     timer::start(lock, tick);
 }
 
-/// How long after its time the sweeper came to the last sale, and the longest so far, in ms.
+/// Delay between a sale's deadline and its sweep, the last and the longest so far, in ms.
 pub(crate) fn lag_ms() -> (u64, u64) {
     (LAG.load(Ordering::Relaxed), LAG_MAX.load(Ordering::Relaxed))
 }
@@ -61,26 +61,26 @@ unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, data: *mut c_void) {
     let lock = ctx.lock();
     let mut round = timer::begin_turn(lock, data);
     let until = guarded(None, || Some(take_turn(ctx, &mut round)));
-    // Whatever happened within, there is a next turn: without one nothing would expire any more.
+    // There is a next turn even after a panic: without one nothing would expire any more.
     if until.is_none() {
         timer::put_back(lock, Some(clock_ms() + FAILED_MS));
     }
     timer::end_turn(lock, round, until.unwrap_or(AT_ONCE));
 }
 
-/// Whether this node may change data now: it is the primary, has all its data, and neither a pause
-/// nor a failover holds writes back. A timer that replicated then would stop the server.
+/// Whether this node may write now: it is a primary, its data is loaded, and neither CLIENT PAUSE
+/// nor a failover pauses writes. Replicating in a timer during a pause aborts the server.
 fn may_write(ctx: Ctx<'_>) -> bool {
     ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_MASTER)
         && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !ctx.writes_are_paused()
 }
 
-/// Sweeps the sale whose turn it is, within the bounds of its round. Answers up to which deadline
-/// others are due.
+/// Sweeps the next sale within the limits of its round. Returns the time up to which other sales
+/// are due.
 fn take_turn(ctx: Ctx<'_>, round: &mut Round) -> u64 {
     let (lock, now_ms, may_write) = (ctx.lock(), clock_ms(), may_write(ctx));
-    // A replica, and a node whose writes are paused, only give memory back.
+    // A replica, and a node with paused writes, only free memory.
     let (until, backlog) = match may_write {
         true => (now_ms, now_ms + BACKLOG_MS),
         false => (AT_ONCE, AT_ONCE),
@@ -102,7 +102,7 @@ fn take_turn(ctx: Ctx<'_>, round: &mut Round) -> u64 {
         false => Swept::default(),
     };
     round.left -= swept.expired.min(round.left);
-    // One that is due again waits until the others were swept.
+    // A sale that is due again waits until the other sales were swept.
     let soonest = if may_write { now_ms + 1 } else { AT_ONCE };
     timer::put_back(lock, swept.next_look.map(|next| next.max(soonest)));
     backlog
@@ -119,13 +119,13 @@ fn sweep_one(ctx: Ctx<'_>, sweep: Sweep, key: &[u8], most: Option<usize>) -> Swe
     Swept { expired: 0, next_look: peek.value().map(|_| next_look) }
 }
 
-/// Whether this node owns the key's slot. A slot that is moving belongs to the node it comes from.
+/// Whether this node owns the key's slot. A migrating slot belongs to its source node.
 fn owns(ctx: Ctx<'_>, name: &OwnString) -> bool {
     if !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) {
         return true;
     }
-    // The server does not make a call about a key that is not its own. A command of this module is
-    // there whatever `rename-command` did; this one reads little.
+    // The server refuses a call for a key of another node. A command of this module exists whatever
+    // `rename-command` did; this one reads little.
     // SAFETY: the format names one string and one text.
     let reply = CallReply(unsafe {
         let (place, nobody) = (c"SECKILL.PLACE".as_ptr(), c"-".as_ptr());
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// The server's clock, the timers that were created so far, and sweeps that were begun.
+    /// The fake server's clock, its number of created timers, and its number of sweeps.
     static CLOCK: AtomicI64 = AtomicI64::new(1_000_000);
     static TIMERS: AtomicUsize = AtomicUsize::new(0);
     static SWEEPS: AtomicUsize = AtomicUsize::new(0);
@@ -178,8 +178,8 @@ mod tests {
         ptr::null_mut()
     }
 
-    /// A sweep that panics ends its turn and no more: the timer is armed again, and the sale is
-    /// looked at again later.
+    /// A sweep that panics ends only its turn: the timer is armed again, and the sale is swept
+    /// again later.
     #[test]
     fn a_panic_leaves_a_timer_and_the_deadline() {
         // SAFETY: no other test calls these functions, and none runs a server.

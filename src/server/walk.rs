@@ -1,8 +1,8 @@
 //! Long reads of one sale, in short steps between which the server serves other clients.
 //!
-//! The caller is blocked. A timer of this module goes on with all such reads by turns, and
-//! unblocks each caller with its answer. The sale may change between two steps, move to another
-//! key, or be gone: a step looks at what is at the key by then.
+//! The caller is blocked. One timer continues all walks by turns and unblocks each caller with its
+//! reply. Between two steps the sale may change, move to another key or be deleted: a step works on
+//! the sale that is at the key then.
 
 use std::collections::VecDeque;
 use std::os::raw::{c_int, c_void};
@@ -19,33 +19,33 @@ use super::module::dispatch::FAILED;
 use super::value::key::{NoSale, Peek};
 use seckill_domain::Sale;
 
-/// How long the server is kept at a time.
+/// Longest time of a step, in which the server serves nobody else.
 const STEP: Duration = Duration::from_millis(2);
 
-/// How long it serves others before the next step.
+/// Pause before the next step, in which the server serves others.
 const PAUSE_MS: i64 = 1;
 
 /// A read in steps.
 pub trait Walk: Send {
-    /// Goes on for well below a millisecond over what is at the key. Answers at its end.
+    /// Works for well below a millisecond on the sale at the key. Returns the answer at the end.
     fn step(&mut self, sale: Result<&mut Sale, NoSale>) -> Option<Answer>;
-    /// Lets go of the sale, if it is still there: nobody waits for the answer any more.
+    /// Releases the walk's data in the sale, if the sale still exists: the client has gone.
     fn abandon(&mut self, sale: Option<&mut Sale>);
-    /// Gives some memory back, once the walk is over. False when none is left.
+    /// Frees some of the walk's memory after its end. False when none is left.
     fn shed(&mut self) -> bool;
 }
 
 /// Writes the reply.
 pub type Answer = Box<dyn Fn(Reply<'_>) + Send>;
 
-/// A client that waits for an answer. One that is dropped without one is told that it failed.
+/// A client that waits for a reply. Dropped without one, the client gets an error.
 struct Blocked(*mut RedisModuleBlockedClient);
 
 // SAFETY: the handle may be used on any thread; this module uses it with the server's lock.
 unsafe impl Send for Blocked {}
 
 impl Blocked {
-    /// Lets the client go on, with this answer.
+    /// Unblocks the client with this reply.
     fn answer(self, answer: Answer) {
         let answer = Box::into_raw(Box::new(answer));
         // SAFETY: the client is blocked by this module and is unblocked once: `self` ends here.
@@ -66,15 +66,15 @@ struct Job {
     db: c_int,
     key: Box<[u8]>,
     walk: Box<dyn Walk>,
-    /// None once it is answered.
+    /// None once the client has its reply.
     client: Option<Blocked>,
     /// Whether the walk has looked at its sale.
     is_begun: bool,
-    /// Whether the client has gone.
+    /// Whether the client has disconnected.
     is_gone: bool,
 }
 
-/// The reads under way.
+/// The walks under way.
 #[derive(Default)]
 struct Walks {
     jobs: VecDeque<Job>,
@@ -84,20 +84,20 @@ struct Walks {
 static WALKS: Locked<Walks> = Locked::new(Walks { jobs: VecDeque::new(), is_armed: false });
 
 impl Walks {
-    /// Whether a walk is under way over the sale at this key: a second one would take its place.
+    /// Whether a walk is under way over the sale at this key: a second one would replace its state.
     fn is_over(&self, db: c_int, key: &[u8]) -> bool {
         let is_there = |job: &Job| job.db == db && *job.key == *key;
         self.jobs.iter().any(|job| job.is_begun && job.client.is_some() && is_there(job))
     }
 
-    /// Takes the next one to go on with.
+    /// Takes out the next walk.
     fn take(&mut self) -> Option<Job> {
         let may_go_on = |job: &Job| job.is_begun || !self.is_over(job.db, &job.key);
         let place = self.jobs.iter().position(may_go_on)?;
         self.jobs.remove(place)
     }
 
-    /// Has the timer fire while there is anything to do.
+    /// Starts the timer while there is work.
     fn arm(&mut self) {
         if self.is_armed || self.jobs.is_empty() {
             return;
@@ -110,8 +110,8 @@ impl Walks {
     }
 }
 
-/// Does what `walk` says over the sale that the call's argument `arg` names, and replies. A client
-/// that can be blocked is, unless it is done at once.
+/// Runs `walk` over the sale named by the call's argument `arg`, and replies. Blocks the client if
+/// that is possible and the walk is not done at once.
 pub(super) fn start(call: &mut Call<'_>, ctx: Ctx<'_>, arg: usize, mut walk: Box<dyn Walk>) {
     let (lock, db) = (ctx.lock(), ctx.db());
     let key: Box<[u8]> = call.args().get(arg).copied().unwrap_or_default().into();
@@ -139,8 +139,8 @@ pub(super) fn start(call: &mut Call<'_>, ctx: Ctx<'_>, arg: usize, mut walk: Box
     });
 }
 
-/// Whether the caller is a client that can wait: no transaction, no script, no other module, and
-/// neither a primary's link nor a log.
+/// Whether the caller is a client that can be blocked: not a transaction, a script, another module,
+/// the link to the primary or an AOF.
 fn may_block(ctx: Ctx<'_>) -> bool {
     let never = raw::REDISMODULE_CTX_FLAGS_MULTI
         | raw::REDISMODULE_CTX_FLAGS_LUA
@@ -154,12 +154,12 @@ unsafe extern "C" fn tick(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
     // SAFETY: the context is alive during the callback; the server runs timers under its lock.
     let ctx = unsafe { Ctx::new(ctx) };
     WALKS.with(ctx.lock(), |walks| walks.is_armed = false);
-    // A walk that fails is dropped, and its client is told. The others go on.
+    // A walk that panics is dropped and its client gets an error. The others go on.
     guarded((), || go_on(ctx));
     WALKS.with(ctx.lock(), Walks::arm);
 }
 
-/// Goes on by turns until a step's time is over.
+/// Continues the walks by turns until a step's time is over.
 fn go_on(ctx: Ctx<'_>) {
     let started = Instant::now();
     while started.elapsed() < STEP {
@@ -171,7 +171,7 @@ fn go_on(ctx: Ctx<'_>) {
 }
 
 impl Job {
-    /// Takes one step. False when nothing is left to do.
+    /// Takes one step. False when no walk is left.
     fn go_on(&mut self, ctx: Ctx<'_>) -> bool {
         if self.client.is_none() {
             return self.walk.shed();
@@ -195,7 +195,7 @@ impl Job {
     }
 }
 
-/// Replies to a client that is blocked no more.
+/// Replies to a client that was unblocked.
 unsafe extern "C" fn reply(
     ctx: *mut RedisModuleCtx,
     _argv: *mut *mut RedisModuleString,
@@ -220,7 +220,7 @@ unsafe extern "C" fn free_answer(_ctx: *mut RedisModuleCtx, answer: *mut c_void)
     guarded((), || drop(unsafe { Box::from_raw(answer.cast::<Answer>()) }));
 }
 
-/// A client that was blocked has gone: its walk ends with the next step.
+/// A blocked client has disconnected: its walk ends with the next step.
 unsafe extern "C" fn disconnected(
     _ctx: *mut RedisModuleCtx,
     client: *mut RedisModuleBlockedClient,

@@ -1,8 +1,8 @@
-//! What is counted: calls by what came of them since this node started, and how many sales and held
-//! grants there are, data set by data set.
+//! Counters since this node started, by outcome, and the number of sales, holds and waiters of each
+//! data set.
 //!
-//! A replica may load a new data set beside the one that it serves, and frees either of them later,
-//! on whatever thread. So each value knows the counts of its set, and INFO shows those of the set
+//! A replica may load a new data set beside the one that it serves, and later free either of them
+//! on any thread. So each value knows the counts of its data set, and INFO shows those of the set
 //! that is served.
 
 use std::ptr;
@@ -14,7 +14,7 @@ use seckill_domain::waitlist::Waitlist;
 use seckill_domain::Sale;
 
 pub(crate) static GRANTED: AtomicU64 = AtomicU64::new(0);
-/// Each kind of [`REFUSALS`] at its place.
+/// Refusals so far, by the index of their kind in [`REFUSALS`].
 pub(crate) static REFUSED: [AtomicU64; REFUSALS.len()] =
     [const { AtomicU64::new(0) }; REFUSALS.len()];
 pub(crate) static EXPIRED: AtomicU64 = AtomicU64::new(0);
@@ -23,12 +23,12 @@ pub(crate) static DROPPED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static APPLY_REFUSED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static OUTBOX_REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// What a sale brings to the numbers of its data set.
+/// A sale's share of the numbers of its data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// Held grants.
+    /// Grants in state HELD.
     pub(crate) holds: u64,
-    /// Entries of its waiting list.
+    /// Waiters on its list.
     pub(crate) waiters: u64,
 }
 
@@ -58,14 +58,14 @@ impl Counts {
         self.changed(Load::default(), load);
     }
 
-    /// Counts a sale that leaves the set, with what it brought last.
+    /// Uncounts a sale that leaves the set: `load` is its last known share.
     pub(crate) fn subtract(&self, load: Load) {
         self.changed(load, Load::default());
-        // Last, so that counts without sales are at rest when `take` finds it.
+        // This comes last: counts without sales are then unused by the time that `take` finds them.
         self.sales.fetch_sub(1, Ordering::Release);
     }
 
-    /// Follows a sale from `before` to `after`.
+    /// Replaces a sale's share `before` by `after`.
     fn changed(&self, before: Load, after: Load) {
         if after.holds != before.holds {
             self.holds.fetch_add(after.holds.wrapping_sub(before.holds), Ordering::Relaxed);
@@ -78,29 +78,29 @@ impl Counts {
 
 static FIRST: Counts = Counts::new();
 
-/// Points to `FIRST` or to counts that were leaked: they stay for good.
+/// Points to `FIRST` or to leaked counts, which are never freed.
 static SERVED: AtomicPtr<Counts> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
 
-/// Counts of sets that are served no more. Those without any sale left are used again, so
-/// there are as many as there were sets at the same time.
+/// Counts of data sets that are no longer served. Those without a sale are used again, so there are
+/// only as many as there ever were sets at a time.
 static RETIRED: Mutex<Vec<&'static Counts>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The counts of the set that is served.
+/// The counts of the data set that is being served.
 pub(crate) fn served() -> &'static Counts {
     // SAFETY: what it points to stays for good and is only shared.
     unsafe { &*SERVED.load(Ordering::Acquire) }
 }
 
-/// Follows a served sale from `before` to `after`.
+/// Replaces the share of a served sale.
 pub(crate) fn changed(before: Load, after: Load) {
     served().changed(before, after);
 }
 
-/// Counts for a set that begins to load.
+/// Counts for a data set that begins to load.
 pub(crate) fn take() -> &'static Counts {
     let mut retired = lock(&RETIRED);
     let unused = retired.iter().position(|counts| counts.sales.load(Ordering::Acquire) == 0);
@@ -110,14 +110,14 @@ pub(crate) fn take() -> &'static Counts {
     }
 }
 
-/// Another set is served from now on.
+/// Makes `counts` those of the data set that is served from now on.
 pub(crate) fn serve(counts: &'static Counts) {
     let before = served();
     SERVED.store(ptr::from_ref(counts).cast_mut(), Ordering::Release);
     retire(before);
 }
 
-/// A set is given up.
+/// Retires the counts of a data set that is given up.
 pub(crate) fn retire(counts: &'static Counts) {
     lock(&RETIRED).push(counts);
 }

@@ -1,4 +1,4 @@
-//! Deadlines: at this time, look at this key. One for each sale that has something to come.
+//! Deadlines of keys: each sale with something due has one, the time at which to look at its key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::raw::c_int;
@@ -30,7 +30,7 @@ impl Database {
 #[derive(Default)]
 pub(crate) struct Deadlines {
     databases: BTreeMap<c_int, Database>,
-    /// The key whose deadline was taken last, until it is put back.
+    /// The key whose deadline was taken last and not put back yet.
     taken: Option<(c_int, Name)>,
 }
 
@@ -51,7 +51,7 @@ impl Deadlines {
         database.by_time.insert((due, name));
     }
 
-    /// Forgets the deadline of a key.
+    /// Removes the deadline of a key.
     pub(crate) fn remove(&mut self, db: c_int, name: &[u8]) {
         let Some(database) = self.databases.get_mut(&db) else { return };
         database.remove(name);
@@ -60,13 +60,13 @@ impl Deadlines {
         }
     }
 
-    /// Takes the deadlines of a database away.
+    /// Takes out all deadlines of a database.
     pub(crate) fn take(&mut self, db: c_int) -> Deadlines {
         let database = self.databases.remove_entry(&db);
         Deadlines { databases: database.into_iter().collect(), taken: None }
     }
 
-    /// Frees so many of them, if there are.
+    /// Frees at most `count` deadlines.
     pub(crate) fn free_some(&mut self, count: usize) {
         for _ in 0..count {
             let Some(mut database) = self.databases.first_entry() else { return };
@@ -82,7 +82,7 @@ impl Deadlines {
         self.databases.is_empty()
     }
 
-    /// Two databases change places.
+    /// Exchanges the deadlines of two databases (SWAPDB).
     pub(crate) fn swap(&mut self, first: c_int, second: c_int) {
         let (one, other) = (self.databases.remove(&first), self.databases.remove(&second));
         self.databases.extend(one.map(|database| (second, database)));
@@ -101,7 +101,7 @@ impl Deadlines {
         self.databases.values().filter_map(Database::first).min()
     }
 
-    /// Takes the earliest deadline that is due. See [`Deadlines::put_back`].
+    /// Takes the earliest deadline that is due; [`Deadlines::put_back`] sets the key's next one.
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<(u64, c_int, Name)> {
         let times =
             self.databases.iter().filter_map(|(db, deadlines)| Some((deadlines.first()?, *db)));
@@ -112,15 +112,15 @@ impl Deadlines {
         Some((due, db, name))
     }
 
-    /// Sets the next deadline of the key whose deadline was taken, if it has one. Its database may
-    /// have changed its place meanwhile.
+    /// Sets the next deadline, if any, of the key whose deadline was taken. SWAPDB may have changed
+    /// its database meanwhile.
     pub(crate) fn put_back(&mut self, next: Option<u64>) {
         if let (Some((db, name)), Some(due)) = (self.taken.take(), next) {
             self.set(db, &name, due);
         }
     }
 
-    /// How many are due: `most` stands for more, too.
+    /// Counts the deadlines that are due, up to `most`.
     pub(crate) fn due(&self, now_ms: u64, most: usize) -> usize {
         let all = self
             .databases

@@ -1,9 +1,9 @@
-//! When to look at which key: the deadlines of the data set that is served and of one that arrives,
-//! and the one timer that they arm.
+//! Background expiry's timer, and the deadlines of the data set that is served and of one that is
+//! being loaded.
 //!
-//! Truth lies in the sales. A sale has one deadline here at the most, which goes where its key goes
-//! and ends when the sale ends. Only a primary has the timer; a replica keeps deadlines for the day
-//! when it is promoted.
+//! The sales hold the truth: a sale has at most one deadline here, which moves with its key and
+//! ends with the sale. Only a primary arms the timer. A replica keeps deadlines in case it is
+//! promoted.
 
 use std::mem;
 use std::os::raw::{c_int, c_void};
@@ -20,27 +20,27 @@ use crate::server::ffi::log;
 use crate::server::settings;
 use seckill_domain::Sale;
 
-/// What the server calls when the timer fires.
+/// The server's callback when the timer fires.
 type OnTick = unsafe extern "C" fn(*mut RedisModuleCtx, *mut c_void);
 
-/// Longest time the turns of one round take before other clients are served.
+/// Longest time for the turns of one round before other clients are served.
 pub(crate) const ROUND_BUDGET: Duration = Duration::from_millis(1);
 /// Time between rounds while there is a backlog.
 pub(crate) const BACKLOG_MS: u64 = 1;
-/// A deadline of what a replica does, too: it is before all others.
+/// Deadline for work that a replica does, too. It sorts before all others.
 pub(crate) const AT_ONCE: u64 = 0;
-/// Turns of one round.
+/// Most turns in one round.
 const TURNS_MAX: usize = 100;
-/// Sales that are due are counted up to this number.
+/// Due sales are counted up to this number.
 const BACKLOG_COUNTED_MAX: usize = 1000;
-/// Deadlines freed before the clock is asked again.
+/// Deadlines freed between two looks at the clock.
 const FREED_AT_ONCE: usize = 100;
 
-/// The timer fires at least so often while there are deadlines: the server's timers don't follow
-/// the clock when it is set, or when the machine slept.
+/// Longest time until the timer fires while there are deadlines. The server's timers ignore changes
+/// of the clock and a machine's sleep.
 const CLOCK_CHECK_MS: u64 = 1000;
 
-/// A data set that is being loaded from a primary, perhaps beside the one that is served.
+/// A data set that is being loaded from a primary, perhaps beside the one that is still served.
 struct Arriving {
     deadlines: Deadlines,
     counts: &'static Counts,
@@ -48,30 +48,29 @@ struct Arriving {
 
 struct Timer {
     on_tick: Option<OnTick>,
-    /// Those of the data set that is served.
+    /// Deadlines of the data set that is served.
     deadlines: Deadlines,
     arriving: Option<Arriving>,
-    /// Deadlines that nobody needs any more. So many of them may go at once that freeing them is
-    /// done in steps.
+    /// Discarded deadlines. They are freed in steps, because FLUSHALL may discard very many at
+    /// once.
     discarded: Vec<Deadlines>,
-    /// The server's timer that begins a round, and when it fires.
+    /// The server's timer for the next round, and its time.
     armed: Option<(RedisModuleTimerID, u64)>,
-    /// Turns that are to come in this round, or in the next one where it has not begun.
+    /// Turns left in this round, or in the next one if none has begun.
     turns: usize,
     round: Option<Round>,
 }
 
-/// A round of the sweeper. Its turns are callbacks of the server's one behind the other, each of
-/// which sweeps one sale: what one callback replicates is a transaction where it is more than one
-/// command, and changes of different sales are none.
+/// A round of the sweeper. Each turn sweeps one sale in a timer callback of its own: the server
+/// replicates the commands of one callback as a transaction, and different sales need none.
 #[derive(Clone, Copy)]
 pub(crate) struct Round {
     pub(crate) started: Instant,
-    /// Holds that may still expire in it.
+    /// Holds that may still expire in this round.
     pub(crate) left: usize,
 }
 
-/// The data of a turn that does not begin a round: any that is not null.
+/// Callback data of a turn that does not begin a round: any pointer that is not null.
 const TURN: *mut c_void = ptr::without_provenance_mut(1);
 
 static TIMER: Locked<Timer> = Locked::new(Timer {
@@ -84,12 +83,12 @@ static TIMER: Locked<Timer> = Locked::new(Timer {
     round: None,
 });
 
-/// Makes the timer ready: it calls `on_tick` when it fires.
+/// Registers `on_tick` as the callback of the timer.
 pub(crate) fn start(lock: ServerLock<'_>, on_tick: OnTick) {
     TIMER.with(lock, |timer| timer.on_tick = Some(on_tick));
 }
 
-/// Looks at `key` of database `db` when `deadline` comes.
+/// Adds `deadline` for `key` of database `db`.
 pub(crate) fn watch(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) {
     TIMER.with(lock, |timer| {
         timer.deadlines.set(db, key, deadline);
@@ -97,18 +96,18 @@ pub(crate) fn watch(lock: ServerLock<'_>, db: c_int, key: &[u8], deadline: u64) 
     });
 }
 
-/// What may have changed when the timer must fire: a shorter interval takes force at once, not when
-/// the longer one is over, and a promoted node begins to sweep.
+/// Rearms the timer after its time may have changed: a shorter interval takes effect at once, and a
+/// promoted node begins to sweep.
 pub(crate) fn wake(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), settings::SWEEP_INTERVAL_MS.get()));
 }
 
-/// Has the timer fire as soon as while there is a backlog.
+/// Has the timer fire as soon as it does with a backlog.
 pub(crate) fn hurry(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), BACKLOG_MS));
 }
 
-/// Watches a sale that has just come to this name.
+/// Adds the deadline of a sale that has just come to this key.
 pub(crate) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     sale.forget_look();
     if let Some(deadline) = sale.next_look(clock_ms()) {
@@ -116,12 +115,12 @@ pub(crate) fn watch_sale(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut
     }
 }
 
-/// Changes the deadlines of the data set that is served.
+/// Changes the deadlines of the data set that is being served.
 pub(crate) fn change(lock: ServerLock<'_>, change: impl FnOnce(&mut Deadlines)) {
     TIMER.with(lock, |timer| change(&mut timer.deadlines));
 }
 
-/// Discards what `taken` takes of the deadlines of the data set that is served.
+/// Discards the deadlines that `taken` takes out of the data set that is being served.
 pub(crate) fn discard(lock: ServerLock<'_>, taken: impl FnOnce(&mut Deadlines) -> Deadlines) {
     TIMER.with(lock, |timer| {
         let deadlines = Some(taken(&mut timer.deadlines));
@@ -130,14 +129,14 @@ pub(crate) fn discard(lock: ServerLock<'_>, taken: impl FnOnce(&mut Deadlines) -
     wake(lock);
 }
 
-/// A data set begins to load. Until it is there, what is loaded is kept apart.
+/// Begins to load a data set. Until it is complete its deadlines are kept apart.
 pub(crate) fn begin_arrival(lock: ServerLock<'_>) {
     abandon_arrival(lock);
     let arriving = Arriving { deadlines: Deadlines::new(), counts: counts::take() };
     TIMER.with(lock, |timer| timer.arriving = Some(arriving));
 }
 
-/// The data set that was loaded is the one that is served from now on.
+/// Makes the loaded data set the one that is served from now on.
 pub(crate) fn complete_arrival(lock: ServerLock<'_>) {
     let arrived = TIMER.with(lock, |timer| timer.arriving.take());
     if let Some(Arriving { deadlines, counts }) = arrived {
@@ -146,7 +145,7 @@ pub(crate) fn complete_arrival(lock: ServerLock<'_>) {
     }
 }
 
-/// The data set that was loading will never be served.
+/// Gives up the data set that was loading.
 pub(crate) fn abandon_arrival(lock: ServerLock<'_>) {
     if let Some(arriving) = TIMER.with(lock, |timer| timer.arriving.take()) {
         counts::retire(arriving.counts);
@@ -154,12 +153,12 @@ pub(crate) fn abandon_arrival(lock: ServerLock<'_>) {
     }
 }
 
-/// The counts of the data set that is being loaded, if one is.
+/// The counts of the data set that is being loaded, if any.
 pub(crate) fn arriving_counts(lock: ServerLock<'_>) -> Option<&'static Counts> {
     TIMER.with(lock, |timer| timer.arriving.as_ref().map(|arriving| arriving.counts))
 }
 
-/// Watches a sale of the data set that is being loaded from the moment when that is served.
+/// Adds the deadline of a sale in the data set that is being loaded; it counts once that is served.
 pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     let Some(deadline) = sale.next_look(clock_ms()) else { return };
     TIMER.with(lock, |timer| {
@@ -169,8 +168,7 @@ pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: 
     });
 }
 
-/// Sales that are due and that this node is to sweep, at most [`BACKLOG_COUNTED_MAX`]: INFO shows
-/// them as the sweeper's backlog.
+/// Due sales that this node is to sweep, at most [`BACKLOG_COUNTED_MAX`]: INFO's sweeper backlog.
 pub(crate) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
     match is_primary() {
         true => TIMER.with(lock, |timer| timer.deadlines.due(now_ms, BACKLOG_COUNTED_MAX)) as u64,
@@ -178,7 +176,7 @@ pub(crate) fn backlog(lock: ServerLock<'_>, now_ms: u64) -> u64 {
     }
 }
 
-/// A timer has fired that the server calls with `data`: a turn begins, perhaps of a new round.
+/// Begins the turn, perhaps of a new round, of a timer that the server calls with `data`.
 pub(crate) fn begin_turn(lock: ServerLock<'_>, data: *mut c_void) -> Round {
     TIMER.with(lock, |timer| {
         if data == TURN {
@@ -193,19 +191,19 @@ pub(crate) fn begin_turn(lock: ServerLock<'_>, data: *mut c_void) -> Round {
     })
 }
 
-/// Takes the earliest deadline that is due: when it was, the database, the key.
+/// Takes the earliest deadline that is due: its time, its database, its key.
 pub(crate) fn take_due(lock: ServerLock<'_>, now_ms: u64) -> Option<(u64, c_int, Name)> {
     TIMER.with(lock, |timer| timer.deadlines.take_due(now_ms))
 }
 
-/// Sets the next deadline, if there is one, of the key whose deadline was taken, wherever that is
-/// by now. The tick arms the timer when it ends.
+/// Sets the next deadline, if any, of the key whose deadline was taken, wherever the key is by now.
+/// The tick arms the timer when it ends.
 pub(crate) fn put_back(lock: ServerLock<'_>, next: Option<u64>) {
     TIMER.with(lock, |timer| timer.deadlines.put_back(next));
 }
 
-/// A turn ends that leaves `round`. With the last turn the round ends, too: the timer frees what it
-/// has time for, and is armed, soon where deadlines up to `until` are left.
+/// Ends a turn, which leaves `round`. The last turn ends the round: the timer frees discarded
+/// deadlines while it has time and is armed again, soon if deadlines up to `until` are left.
 pub(crate) fn end_turn(lock: ServerLock<'_>, round: Round, until: u64) {
     TIMER.with(lock, |timer| {
         timer.round = Some(round);
@@ -249,7 +247,7 @@ impl Timer {
         self.armed = Some((timer, at));
     }
 
-    /// Has so many turns come as soon as a round does while there is a backlog.
+    /// Adds `turns` timers, as soon as a round comes while there is a backlog.
     fn add_turns(&mut self, turns: usize) {
         for _ in 0..turns {
             let delay = BACKLOG_MS as i64;
@@ -259,7 +257,7 @@ impl Timer {
         self.turns += turns;
     }
 
-    /// Frees some deadlines, and more until the tick has had its time.
+    /// Frees some discarded deadlines, and more until the tick's time is used up.
     fn free_discarded(&mut self, started: Instant) {
         while let Some(deadlines) = self.discarded.last_mut() {
             deadlines.free_some(FREED_AT_ONCE);

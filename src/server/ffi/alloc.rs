@@ -1,5 +1,5 @@
-//! Memory from the server, so that it counts for `used_memory` and `maxmemory`; from the system
-//! where no server is there (tests, benches).
+//! Memory of the server, so that it counts for `used_memory` and `maxmemory`; of the system where
+//! there is no server (tests, benches).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The allocator of the module.
 ///
-/// Whose memory it is, is decided by the first allocation of the process and never again, because
-/// memory must go back to where it came from. A server sets its function pointers while loading,
-/// before any of our code allocates, so in a server the answer is always the server.
+/// The first allocation of the process decides, for good, whether memory comes from the server:
+/// each block must go back to its source. A server sets its function pointers while loading, before
+/// any of our code allocates, so in a server all memory is the server's.
 pub struct ServerAlloc;
 
 const UNDECIDED: u8 = 0;
@@ -18,7 +18,7 @@ const SYSTEM: u8 = 2;
 
 static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
-/// What every allocator that a server is built with aligns to. A block that needs no more is the
+/// Alignment that every allocator of a server gives. A block that needs no more alignment is the
 /// server's own, from its first byte on.
 pub(crate) const ALIGN_MAX: usize = 8;
 
@@ -90,7 +90,7 @@ unsafe impl GlobalAlloc for ServerAlloc {
             }
             return block;
         }
-        // Large zeroed blocks come from fresh pages, which nobody has to clear.
+        // Large zeroed blocks come from fresh pages, which need no clearing.
         // SAFETY: the size is not 0 by the contract of `alloc_zeroed`.
         unsafe { api!(RedisModule_Calloc)(1, layout.size()).cast() }
     }
@@ -111,8 +111,8 @@ unsafe impl GlobalAlloc for ServerAlloc {
     }
 }
 
-/// Blocks aligned to more than the server promises. They are rare: a larger block is taken, and
-/// the word before the aligned place says where it began.
+/// Blocks with more alignment than the server promises. They are rare: a larger block is allocated,
+/// and the word before the aligned address holds the block's start.
 mod wide {
     use super::{ptr, Layout};
 
@@ -165,7 +165,7 @@ mod wide {
     }
 }
 
-/// Blocks are counted in unit tests alone.
+/// Blocks are counted in unit tests only.
 #[cfg(not(test))]
 #[inline(always)]
 fn note_block() {}
@@ -173,7 +173,7 @@ fn note_block() {}
 #[cfg(test)]
 use counted::note_block;
 
-/// How often a test's own thread allocates.
+/// Allocations of a test's own thread.
 #[cfg(test)]
 pub(crate) mod counted {
     use std::cell::Cell;
@@ -186,8 +186,8 @@ pub(crate) mod counted {
         COUNT.set(COUNT.get() + 1);
     }
 
-    /// What `body` comes to, and how many blocks it allocated meanwhile. Growing a block counts as
-    /// little as freeing one: there must have been one before.
+    /// The result of `body` and the number of blocks it allocated. Neither growing nor freeing a
+    /// block counts: the block was counted when it was allocated.
     pub(crate) fn blocks<T>(body: impl FnOnce() -> T) -> (T, u64) {
         let before = COUNT.get();
         let result = body();
@@ -217,7 +217,7 @@ mod tests {
         assert!(!is_servers());
     }
 
-    /// Those who are refused are many more than those who win: none of them costs a block.
+    /// Far more buyers are refused than win: a refusal allocates no block.
     #[test]
     fn a_refusal_allocates_nothing() {
         let users: Vec<Vec<u8>> = (0..5000).map(|n| format!("user:{n}").into_bytes()).collect();

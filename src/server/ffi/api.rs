@@ -1,9 +1,8 @@
-//! The server's functions, and what goes to them and comes from them: panics, texts, strings.
+//! The server's functions, and the values that cross their border: panics, texts, strings, replies.
 //!
-//! The server fills in a pointer for each function that it has; newer functions are missing on
-//! older servers. `api!` is for functions that Redis 7.0 has: loading ends with a log line where
-//! one of them is missing, so that no call can meet a missing one. Any other is looked at with
-//! `offered!` first.
+//! The server fills in a pointer for each function that it has; older servers lack newer functions.
+//! `api!` is for functions of Redis 7.0: loading fails with a log line if one is missing, so no
+//! call can meet a missing one. For any other function ask `offered!` first.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{ptr, slice};
@@ -14,13 +13,13 @@ use super::log;
 
 /// The pointer to a function of [`missing`]'s list. Used within `unsafe`.
 macro_rules! api {
-    // The server set the pointer before the module was loaded, and loading looked.
+    // The server set the pointer before it loaded the module, and loading checked that it is there.
     ($name:ident) => {
         redis_module::raw::$name.unwrap_unchecked()
     };
 }
 
-/// The pointer to a function that only newer servers have, or none.
+/// The pointer to a function that only newer servers have, if this one has it.
 macro_rules! offered {
     ($name:ident) => {
         // SAFETY: the server writes the pointer once, before the module is loaded.
@@ -31,8 +30,8 @@ macro_rules! offered {
 /// Defines [`missing`].
 macro_rules! required {
     ($($name:ident)*) => {
-        /// The first function that the module calls without asking and that the server lacks.
-        /// tests/tidy sees to it that none of those is left out here.
+        /// The first function that the module calls through `api!` and that the server lacks.
+        /// tests/tidy checks that the list is complete.
         pub(crate) fn missing() -> Option<&'static str> {
             let functions = [$((offered!($name).is_some(), stringify!($name))),*];
             functions.iter().find(|(is_there, _)| !is_there).map(|(_, name)| *name)
@@ -123,8 +122,8 @@ required! {
 
 const PANICKED: &str = "a callback failed inside; see the line before this one";
 
-/// Runs a callback of the server. A panic must not unwind into C, where it would end the process:
-/// it is logged and `fallback` is answered instead.
+/// Runs the body of a server callback. A panic must not unwind into C, which would end the process:
+/// it is logged, and `fallback` is returned.
 pub fn guarded<T>(fallback: T, body: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(answer) => answer,
@@ -142,7 +141,7 @@ const TEXT_BYTES_MAX: usize = 255;
 pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) -> T {
     let mut buffer = [0u8; TEXT_BYTES_MAX + 1];
     for (slot, byte) in buffer.iter_mut().zip(text.bytes().take(TEXT_BYTES_MAX)) {
-        // A NUL would end the text early and nothing worse.
+        // A NUL would cut the text short and do no other harm.
         *slot = byte;
     }
     body(buffer.as_ptr().cast())
@@ -163,22 +162,22 @@ pub(crate) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] 
     unsafe { slice::from_raw_parts(start.cast(), len) }
 }
 
-/// A string of the server that is ours: it is freed with this.
+/// A string of the server that the module owns: dropping it frees the string.
 #[repr(transparent)]
 pub(crate) struct OwnString(*mut RedisModuleString);
 
 impl OwnString {
-    /// The place of one that is not there.
+    /// A missing string: a null pointer.
     pub(crate) const NONE: OwnString = OwnString(ptr::null_mut());
 
-    /// One with these bytes.
+    /// A string of these bytes.
     pub(crate) fn new(bytes: &[u8]) -> OwnString {
         let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: strings may be made without a context; the server copies the bytes.
         OwnString(unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), start, len) })
     }
 
-    /// As the server takes it, for as long as this is there.
+    /// The pointer for the server's functions, valid as long as this struct.
     #[inline]
     pub(crate) fn raw(&self) -> *mut RedisModuleString {
         self.0
@@ -195,11 +194,11 @@ impl Drop for OwnString {
     }
 }
 
-/// The reply of a call that we made of the server, or null. It is freed with this.
+/// The reply to a command that the module called, or null. Dropping it frees the reply.
 pub(crate) struct CallReply(pub(crate) *mut RedisModuleCallReply);
 
 impl CallReply {
-    /// Whether the server did not make the call, or answered with an error.
+    /// Whether the server did not run the command or replied with an error.
     pub(crate) fn is_refused(&self) -> bool {
         // SAFETY: a reply that is there is alive.
         self.0.is_null()
@@ -207,12 +206,12 @@ impl CallReply {
                 == raw::REDISMODULE_REPLY_ERROR
     }
 
-    /// Whether the server did not make the call.
+    /// Whether the server did not run the command.
     pub(crate) fn is_missing(&self) -> bool {
         self.0.is_null()
     }
 
-    /// As the server would send it; nothing if it is refused.
+    /// The reply's bytes in RESP; empty if the command was refused.
     pub(crate) fn proto(&self) -> &[u8] {
         if self.is_refused() {
             return &[];

@@ -1,9 +1,9 @@
-//! A context of the server's and its lock, as types. Both are made where the server calls us: what
-//! takes one needs nobody's word that the context is alive, or that the lock is held.
+//! The server's context and its lock, as types. Both are made where the server calls the module, so
+//! a function that takes one needs no further argument that the context is alive or the lock held.
 //!
-//! The server runs one callback of ours at a time, but not always on the same thread: another
-//! module may call our commands from a thread of its own while it holds the lock. So nothing of
-//! the server's may be `thread_local`.
+//! The server runs one callback of the module at a time, but not always on the same thread: another
+//! module may call our commands from its own thread while it holds the lock. So no state of the
+//! server may be `thread_local`.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use std::ptr;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
-/// What the server calls when something happens that a module was subscribed to.
+/// The server's callback for a subscribed event.
 type OnEvent =
     unsafe extern "C" fn(*mut RedisModuleCtx, RedisModuleEvent, subevent: u64, *mut c_void);
 
@@ -31,13 +31,13 @@ impl<'c> Ctx<'c> {
         Ctx { raw, alive: PhantomData }
     }
 
-    /// As the server takes it.
+    /// The pointer for the server's functions.
     #[inline]
     pub(crate) fn raw(self) -> *mut RedisModuleCtx {
         self.raw
     }
 
-    /// The word that the server's lock is held, as whoever made this gave it.
+    /// The server's lock, whose holding the maker of this context has vouched for.
     #[inline]
     pub(crate) fn lock(self) -> ServerLock<'c> {
         ServerLock(PhantomData)
@@ -54,8 +54,8 @@ impl<'c> Ctx<'c> {
         unsafe { api!(RedisModule_GetContextFlags)(self.raw) as u32 }
     }
 
-    /// Whether writes are held back now, by CLIENT PAUSE or a failover. The server holds back the
-    /// commands of clients, and stops when anybody else replicates something.
+    /// Whether writes are paused now, by CLIENT PAUSE or a failover. The server holds back the
+    /// commands of clients, and aborts if anybody else replicates then.
     pub(crate) fn writes_are_paused(self) -> bool {
         match offered!(RedisModule_AvoidReplicaTraffic) {
             // SAFETY: the function takes nothing and only looks.
@@ -64,20 +64,20 @@ impl<'c> Ctx<'c> {
         }
     }
 
-    /// The database that is selected.
+    /// The selected database.
     pub(crate) fn db(self) -> c_int {
         // SAFETY: as above.
         unsafe { api!(RedisModule_GetSelectedDb)(self.raw) }
     }
 
-    /// Selects a database; false where there is none of that number.
+    /// Selects a database; false if there is no database of that number.
     pub(crate) fn select_db(self, db: c_int) -> bool {
         // SAFETY: as above; the server checks the number.
         let status = unsafe { api!(RedisModule_SelectDb)(self.raw, db) };
         status as isize == raw::REDISMODULE_OK
     }
 
-    /// Has the server call `on_event`; false where it refuses.
+    /// Subscribes `on_event` to an event; false if the server refuses.
     pub(crate) fn subscribe(self, event: u64, on_event: OnEvent) -> bool {
         let event = RedisModuleEvent { id: event, dataver: 1 };
         // SAFETY: the callback has the type that is asked for, and is a function, which stays.
@@ -87,27 +87,26 @@ impl<'c> Ctx<'c> {
     }
 }
 
-/// Whether a flag of `REDISMODULE_CTX_FLAGS` is set that does not depend on a context.
+/// Whether a flag of `REDISMODULE_CTX_FLAGS` is set, for flags that need no context.
 pub(crate) fn server_has_flag(flag: u32) -> bool {
     // SAFETY: the call takes none, too.
     unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) as u32 & flag != 0 }
 }
 
-/// The word that the server's lock is held for as long as this is there. It stays on its thread.
+/// Proof that the server's lock is held during `'c`. It can't leave its thread.
 #[derive(Clone, Copy)]
 pub struct ServerLock<'c>(PhantomData<(&'c (), *const ())>);
 
 impl ServerLock<'_> {
-    /// # Safety
-    /// The code that this is lent to runs inside a call that the server made under its lock. All
-    /// callbacks are such calls but two: the one that frees a value, which may come on any thread,
-    /// and those in a forked child, whose copy of the state nobody else uses.
+    /// The code that gets this lock runs inside a call that the server made under its lock. All
+    /// callbacks are such calls except two: the one that frees a value, which may come on any
+    /// thread, and those in a forked child, whose copy of the state nobody else uses.
     pub(crate) unsafe fn held() -> Self {
         ServerLock(PhantomData)
     }
 }
 
-/// A value that is reached with the server's lock alone.
+/// A value that only the holder of the server's lock can reach.
 pub(crate) struct Locked<T>(RefCell<T>);
 
 // SAFETY: `with` asks for the word that the lock is held, so one thread at a time gets at the
@@ -119,7 +118,7 @@ impl<T> Locked<T> {
         Locked(RefCell::new(value))
     }
 
-    /// Lends the value. `body` must call nothing that can run a callback of ours.
+    /// Lends the value. `body` must call nothing that can run a callback of the module.
     pub(crate) fn with<R>(&self, _lock: ServerLock<'_>, body: impl FnOnce(&mut T) -> R) -> R {
         body(&mut self.0.borrow_mut())
     }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use redis_module::raw::RedisModuleCtx;
 
-/// A context that outlives calls: the log shows by it which module speaks.
+/// A context that outlives calls; the log takes the module's name from it.
 static CONTEXT: AtomicPtr<RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
 
-/// Keeps the context that log lines are written with.
+/// Keeps the context for log lines.
 pub(crate) fn set_context(context: *mut RedisModuleCtx) {
     CONTEXT.store(context, Ordering::Release);
 }
@@ -19,17 +19,17 @@ pub(crate) fn context() -> *mut RedisModuleCtx {
     CONTEXT.load(Ordering::Acquire)
 }
 
-/// Logs what an operator should look at.
+/// Logs a line that an operator should act on.
 pub fn warning(message: &str) {
     write(c"warning", message);
 }
 
-/// Logs what is good to know.
+/// Logs a line for information.
 pub fn notice(message: &str) {
     write(c"notice", message);
 }
 
-/// Logs a warning unless this second, a Unix time, has had `per_second` of them.
+/// Logs a warning unless `per_second` warnings were logged in this second (Unix time).
 pub(crate) fn warning_at_most(per_second: u64, second: u64, message: &str) {
     static SECOND: AtomicU64 = AtomicU64::new(0);
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -48,7 +48,7 @@ fn write(level: &CStr, message: &str) {
     let Ok(text) = CString::new(printable(message)) else {
         return;
     };
-    // The message is an argument and never the format: a `%` in it means nothing.
+    // The message is an argument, never the format: a `%` in it has no effect.
     let format = c"%s";
     // SAFETY: the server takes a null context too; all texts end in NUL and outlive the call.
     unsafe {
@@ -56,7 +56,7 @@ fn write(level: &CStr, message: &str) {
     }
 }
 
-/// Control characters could forge lines and NUL would cut the text: both become visible.
+/// Makes control characters visible: they could forge lines, and NUL would cut the text.
 fn printable(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     for character in message.chars() {

@@ -5,14 +5,14 @@ use std::io::Read;
 
 use seckill_domain::ledger::HashKey;
 
-/// Fills a buffer with bytes that can't be guessed; false where it can't.
+/// Fills a buffer with unpredictable bytes; false if it can't.
 type Source = fn(&mut [u8]) -> bool;
 
-/// A kernel without entropy calls still has the device.
+/// The device is for kernels without the system call.
 const SOURCES: [Source; 2] = [kernel, device];
 
-/// At most 256 bytes, which come whole. The call itself, because the function for it is younger
-/// than the C libraries that the module loads on.
+/// At most 256 bytes, which come whole. It makes the system call itself, because libc's function is
+/// younger than the oldest C libraries that load the module.
 fn kernel(bytes: &mut [u8]) -> bool {
     // SAFETY: the buffer is ours and as long as said.
     let drawn = unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) };
@@ -39,9 +39,9 @@ pub fn secret() -> Option<[u8; 16]> {
     bytes(&SOURCES)
 }
 
-/// A key for the hash of one sale's index, of this process alone: buyers choose their ids, so the
-/// places of an index must not be predictable. It never leaves the process and no answer depends on
-/// it, so a sale that exists is rather kept under a known key than lost.
+/// A key for the hash of one sale's index, for this process only: buyers choose their ids, so slots
+/// of an index must not be predictable. The key never leaves the process and no reply depends on
+/// it, so without randomness a sale gets a known key and is not lost.
 pub fn hash_key() -> HashKey {
     [id().unwrap_or_default(), id().unwrap_or_default()]
 }

@@ -1,5 +1,4 @@
-//! What the log advises an operator of when the module is loaded: settings of the server that a
-//! sale may be lost by.
+//! Advice in the log when the module is loaded: server settings with which a sale may be lost.
 
 use std::ffi::CStr;
 use std::os::raw::{c_int, c_void};
@@ -26,14 +25,14 @@ const MAY_LOSE_TRANSACTIONS: &str = "user default may not run every command, and
     or the ACL file, which lets nobody in, and restart: what a restart has dropped is still in the \
     file, as long as no BGREWRITEAOF has run";
 
-/// The first versions that are known to load transactions whatever the rights of user default are.
-/// Run: Redis 8.6.2 and 8.10.2 and Valkey 9.1.2 do; Redis 7.0.15, 7.2.4, 7.4.1, 8.0.2 and 8.2.2 and
-/// Valkey 8.1.8 don't.
+/// The first versions known to load transactions from the AOF whatever the ACL of user default.
+/// Seen to load them: Redis 8.6.2 and 8.10.2 and Valkey 9.1.2. Seen not to: Redis 7.0.15, 7.2.4,
+/// 7.4.1, 8.0.2 and 8.2.2 and Valkey 8.1.8.
 const REDIS_LOADS_ALL: (u32, u32) = (8, 6);
 const VALKEY_LOADS_ALL: (u32, u32) = (9, 1);
 
-/// Looks at the server while the module is loaded, and once more in its first turn: a server that
-/// starts sets its users up in between.
+/// Checks the server while the module is loaded, and once more in a first timer turn: a starting
+/// server sets up its users in between.
 pub(super) fn give(ctx: Ctx<'_>) {
     if server_field(ctx, c"memory", c"maxmemory_policy", |it| it.starts_with(b"allkeys-"))
         == Some(true)
@@ -52,7 +51,7 @@ unsafe extern "C" fn first_turn(ctx: *mut RedisModuleCtx, _data: *mut c_void) {
     guarded((), || look_at_rights(unsafe { Ctx::new(ctx) }));
 }
 
-/// Warns, once, where transactions in the log are lost when it is loaded: now, or the next time.
+/// Warns, once, if loading the AOF now or next time would lose transactions.
 pub(super) fn look_at_rights(ctx: Ctx<'_>) {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     let has_log = server_field(ctx, c"persistence", c"aof_enabled", |it| it == b"1");
@@ -65,7 +64,7 @@ pub(super) fn look_at_rights(ctx: Ctx<'_>) {
     }
 }
 
-/// Whether this server's version loads transactions without a look at anybody's rights.
+/// Whether this server's version loads transactions without checking any user's ACL.
 fn loads_all(ctx: Ctx<'_>) -> bool {
     let version = |field| server_field(ctx, c"server", field, major_and_minor).flatten();
     match version(c"valkey_version") {
@@ -80,8 +79,8 @@ fn major_and_minor(text: &[u8]) -> Option<(u32, u32)> {
     numbers.next()?.ok().zip(numbers.next()?.ok())
 }
 
-/// Whether user default may run a command on every key, as a client that loads a log does within a
-/// transaction.
+/// Whether user default may run APPLY on every key: inside a transaction, the client that loads the
+/// AOF needs that right.
 fn default_may_apply() -> bool {
     let user = OwnString::new(b"default");
     let words = [APPLY.to_bytes(), b"seckill", b"0", b"0"].map(OwnString::new);
@@ -102,7 +101,7 @@ fn default_may_apply() -> bool {
     }
 }
 
-/// Whether the server has the one command of its own that the module calls.
+/// Whether the server has XINFO, the only server command that the module needs.
 fn has_xinfo(ctx: Ctx<'_>) -> bool {
     // SAFETY: the format names one text.
     !CallReply(unsafe {
@@ -112,7 +111,7 @@ fn has_xinfo(ctx: Ctx<'_>) -> bool {
     .is_missing()
 }
 
-/// What `of` makes of a field of the server's own INFO; none where there is no such field.
+/// `of` applied to a field of the server's own INFO; none if there is no such field.
 pub(super) fn server_field<T>(
     ctx: Ctx<'_>,
     section: &CStr,

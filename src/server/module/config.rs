@@ -1,5 +1,5 @@
-//! How an operator sets something: `CONFIG SET seckill.<name> <number>`, a line of the
-//! configuration file, or `loadmodule <file> <name> <number> ...`.
+//! The operator's settings: `CONFIG SET seckill.<name> <number>`, a line of the configuration file,
+//! or `loadmodule <file> <name> <number> ...`.
 
 use std::ffi::CString;
 use std::os::raw::{c_char, c_int, c_longlong, c_void};
@@ -32,7 +32,7 @@ pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     }
 }
 
-/// Reads pairs of name and value. An error says what is allowed and echoes nothing.
+/// Reads pairs of name and value. An error lists what is allowed and echoes no input.
 fn parse(args: &[&[u8]]) -> Result<Vec<(&'static Setting, u64)>, String> {
     let mut chosen: Vec<(&'static Setting, u64)> = Vec::new();
     for pair in args.chunks(2) {
@@ -109,7 +109,7 @@ unsafe extern "C" fn set(
 ) -> c_int {
     // SAFETY: the private data that was registered is a static setting.
     let setting = unsafe { &*data.cast::<Setting>() };
-    // The server has checked the bounds, and none is negative.
+    // The server has checked the bounds, and no lower bound is negative.
     match u64::try_from(value) {
         Ok(value) => {
             setting.set(value);

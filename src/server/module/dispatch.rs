@@ -1,4 +1,4 @@
-//! From the server's call of an entry point to the command's handler.
+//! Dispatch: from the server's call of an entry point to the command's handler.
 
 use std::ops::Range;
 use std::os::raw::c_int;
@@ -13,22 +13,22 @@ use crate::server::call::{Call, Reply, BEING_CHANGED};
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::Ctx;
 
-/// Commands that there is room for.
+/// Most commands that a table may have.
 const COMMANDS_MAX: usize = 32;
 
-/// Arguments beside the command's name that need no heap.
+/// Arguments, without the command's name, that need no heap.
 const ARGS_INLINE: usize = 8;
 
-/// A handler failed inside.
+/// The error of a handler that panicked.
 pub(in crate::server) const FAILED: &str = "ERR internal error, see the server's log";
 
-/// What the server answers clients that write on a replica which takes no writes of theirs.
+/// The server's own error for clients that write on a read-only replica.
 const READONLY: &str = "READONLY You can't write against a read only replica.";
 
 /// The commands, in the order of their entry points.
 static COMMANDS: OnceLock<Vec<Command>> = OnceLock::new();
 
-/// A command, and what is worked out of it once.
+/// A command, with what is derived from its row once.
 struct Command {
     spec: &'static Spec,
     finds_keys: bool,
@@ -38,8 +38,8 @@ struct Command {
 pub(super) type Entry =
     unsafe extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
-/// Where the server calls the command numbered `N`. A command gets no data of its own from the
-/// server and may have been renamed, so each has an entry point of its own.
+/// The entry point of command `N`. The server passes no data of the command and the command may
+/// have been renamed, so each command has an entry point of its own.
 unsafe extern "C" fn entry<const N: usize>(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
@@ -52,11 +52,11 @@ unsafe extern "C" fn entry<const N: usize>(
     }
 }
 
-/// The commands of `table`, each with its entry point. None when they are too many.
+/// The commands of `table` with their entry points; none if they are too many.
 pub(super) fn entries(
     table: &'static [Spec],
 ) -> Option<impl Iterator<Item = (&'static Spec, Entry)>> {
-    // A second load of the same file brings the same table.
+    // A second load of this file brings an equal table.
     let commands = COMMANDS.get_or_init(|| {
         let known = |spec: &'static Spec| {
             let (finds_keys, writes) = (spec.finds_keys(), spec.flags.starts_with("write"));
@@ -76,15 +76,15 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 );
 
-/// How a call is refused that must change nothing here; none when it may go on. The server holds
-/// clients back itself, so these are calls of other modules, whose flags for a call decide what it
-/// checks, or the rest of a transaction. What comes from the primary, from a log, or with a slot
-/// that moves here is taken as ever.
+/// The error of a call that must change nothing here; none when it may go on. The server itself
+/// holds clients back, so refused calls come from other modules, whose call flags decide what the
+/// server checks, or are the rest of a transaction. Calls of the primary, of the AOF and of a slot
+/// that moves here always go on. Refused is a call:
 ///
-/// - A log is loaded: it holds effects alone, so whatever decides anew is called by another module
-///   that was told of one. The log has what came of that call then.
-/// - A replica that takes no writes of its own: one would make it another than its primary.
-/// - Writes are paused: the server stops when anybody replicates something then.
+/// - while an AOF loads: the AOF has only APPLY, so any other write comes from another module's
+///   callback, and its effects are in the AOF already;
+/// - on a read-only replica: the replica would differ from its primary;
+/// - while writes are paused: the server aborts when anybody replicates then.
 fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
     if !command.writes {
         return None;
@@ -94,7 +94,7 @@ fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
     if is_internal && !is_paused {
         return None;
     }
-    // The server works them out, so it is asked once.
+    // The server computes the flags anew for each call, so this asks once.
     let flags = ctx.flags();
     let is_loading = flags & raw::REDISMODULE_CTX_FLAGS_LOADING != 0;
     if flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0 || is_internal && is_loading {
@@ -109,13 +109,13 @@ fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
     }
 }
 
-/// Whether the server only asks which keys the call has.
+/// Whether the server only asks for the keys of the call.
 fn is_about_keys(ctx: Ctx<'_>) -> bool {
     // SAFETY: a living context is all that the call needs.
     unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx.raw()) != 0 }
 }
 
-/// Reports to the server where the keys of this call are.
+/// Reports the keys of this call to the server.
 fn report_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
     for key in spec.keys {
         for position in key_positions(key, args) {
@@ -129,8 +129,8 @@ fn report_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
     }
 }
 
-/// Where the keys of one spec are, the command's name being 0. None when the call has not all of
-/// those that it counts: it will be refused.
+/// Positions of the keys of one spec; the command's name is 0. None if the call lacks some of the
+/// keys that it counts: the command will refuse it.
 fn key_positions(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
     let at = usize::try_from(key.pos).unwrap_or(0);
     let (first, count) = match key.option {

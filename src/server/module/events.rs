@@ -1,9 +1,9 @@
-//! The server's events: where sales go (to new names and databases, in from a payload or a
-//! primary, out of the data), and that this node is promoted.
+//! Event callbacks: sales that come to a key (RENAME, MOVE, RESTORE, a primary's data), sales that
+//! are removed, and the promotion of this node.
 //!
-//! A sale that leaves its key is keyless until it is freed or comes to another one, and so is one
-//! that a payload brings. As long as none is, keys that change their names are not ours and are not
-//! opened.
+//! A sale that leaves its key is keyless until it is freed or comes to another key, and so is a
+//! sale that a payload brings. While no sale is keyless, renamed and moved keys can't be sales and
+//! are not opened.
 
 use std::ffi::CStr;
 use std::mem;
@@ -27,7 +27,7 @@ const NOT_SUBSCRIBED: &str = "the server refused a subscription to its events";
 /// The database that the last MOVE took its key from.
 static MOVED_FROM: Locked<c_int> = Locked::new(0);
 
-/// Subscribes to all of it.
+/// Subscribes to all events that the module needs.
 pub(super) fn subscribe(ctx: Ctx<'_>) -> Result<(), &'static str> {
     let generic = raw::REDISMODULE_NOTIFY_GENERIC as c_int;
     // SAFETY: the callback has the type that is asked for.
@@ -61,21 +61,21 @@ unsafe extern "C" fn key_event(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Brings the client of a MOVE back to its database. Valkey 8.1 notifies modules by means of that
-/// client itself and leaves it in the database where the key went (valkey pull request 4024): its
-/// next commands would go there, and on a replica all that the primary sends after it. Other
-/// servers notify by means of a client of their own, which no command uses.
+/// Brings the client of a MOVE back to its database. Valkey 8.1 notifies modules with that client
+/// itself and leaves it in the target database (valkey pull request 4024): its next commands would
+/// go there, and on a replica all later commands of the primary. Other servers notify with a client
+/// of their own, which runs no command.
 fn stay(ctx: Ctx<'_>, event: &[u8]) {
     if event == b"move_from" {
         MOVED_FROM.with(ctx.lock(), |from| *from = ctx.db());
     } else if event == b"move_to" {
-        // The server says where it comes from first, and lets nothing run between the two.
+        // The server reports the source database first, and runs nothing between the two events.
         ctx.select_db(MOVED_FROM.with(ctx.lock(), |from| *from));
     }
 }
 
-/// A value came to this key: if it is a sale, it is watched here from now on. One that is restored
-/// while a replica loads beside the data that it serves was taken for a part of that.
+/// A value came to this key. If it is a sale, its deadline is kept from now on. A sale restored
+/// while a replica loads beside the served data was counted to the loading data set until now.
 ///
 /// # Safety
 /// The key's name is alive.
@@ -99,7 +99,7 @@ unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString, is_restored: bool) 
     }
 }
 
-/// Two databases changed places: so do the deadlines.
+/// Two databases were exchanged (SWAPDB): exchanges their deadlines, too.
 unsafe extern "C" fn swapped(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -115,7 +115,7 @@ unsafe extern "C" fn swapped(
     });
 }
 
-/// One database, or all of them, are about to be emptied. There is no event for their keys.
+/// One database, or all, are about to be emptied. The server sends no event for their keys.
 unsafe extern "C" fn flushed(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -138,12 +138,12 @@ unsafe extern "C" fn flushed(
     });
 }
 
-/// How the server says that every database is emptied.
+/// The server's number for "every database".
 const ALL_DATABASES: c_int = -1;
 
-/// A log begins to load, whose transactions may be dropped. Or a primary's data set begins to load,
-/// or it is there, or it was given up. The server empties its
-/// own data before, or serves it until then, as it is set up.
+/// An AOF begins to load, whose transactions may be dropped; or a primary's data set begins to
+/// load, is loaded, or was given up. Depending on its configuration the server empties its own data
+/// before, or serves it until then.
 unsafe extern "C" fn loading(
     ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -167,7 +167,7 @@ unsafe extern "C" fn loading(
     });
 }
 
-/// A promoted node begins a new run, and sweeps from now on.
+/// A promoted node begins a new epoch, and sweeps from now on.
 unsafe extern "C" fn role_changed(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,

@@ -1,4 +1,4 @@
-//! `INFO seckill`: what this node did since it started, and why changes were refused.
+//! `INFO seckill`: counters since this node started, and why changes were refused.
 
 use std::ffi::CStr;
 use std::os::raw::c_int;
@@ -25,18 +25,19 @@ const VERSION: &CStr =
 /// One line of the section.
 pub struct Field {
     name: &'static CStr,
-    /// What it says, in a few words.
+    /// Its meaning, in a few words.
     pub about: &'static str,
     read: Read,
 }
 
-/// How a field's number is read.
+/// Source of a field's number.
 enum Read {
     Counter(&'static AtomicU64),
-    /// Of the data set that is served.
+    /// A counter of the data set that is being served.
     Served(fn(&'static Counts) -> &'static AtomicU64),
     Number(fn() -> u64),
-    /// Not while the server writes its crash report: the crash may have come in the midst of it.
+    /// Left out while the server writes its crash report: the crash may have come while the lock
+    /// was held.
     UnderLock(fn(ServerLock<'_>) -> u64),
 }
 
@@ -53,7 +54,7 @@ impl Field {
         Field::new(name, about, Read::Counter(counter))
     }
 
-    /// As INFO shows it.
+    /// The name in INFO's output.
     pub fn shown_name(&self) -> String {
         format!("seckill_{}", self.name.to_string_lossy())
     }
@@ -66,7 +67,7 @@ pub fn fields() -> impl Iterator<Item = Field> {
     BEFORE.into_iter().chain(refused).chain(BEHIND)
 }
 
-/// The fields before those of refusals.
+/// The fields before the refusals.
 const BEFORE: [Field; 7] = [
     Field::new(c"sales", "sales on this node", Read::Served(|counts| &counts.sales)),
     Field::new(c"holds", "live holds on this node", Read::Served(|counts| &counts.holds)),
@@ -93,7 +94,7 @@ const BEFORE: [Field; 7] = [
     Field::counter(c"granted", &counts::GRANTED, "calls that got units"),
 ];
 
-/// And those behind.
+/// The fields after the refusals.
 const BEHIND: [Field; 5] = [
     Field::counter(c"expired", &counts::EXPIRED, "holds that expired by this node's own judgement"),
     Field::counter(c"offers", &counts::OFFERS, "offers made to those who waited, by this node"),
@@ -114,14 +115,14 @@ const BEHIND: [Field; 5] = [
     ),
 ];
 
-/// Counts an APPLY that was refused, and logs why. A replica that has lost its way refuses every
-/// effect that follows, so the log gets `seckill.apply-warnings-per-second` lines at most.
+/// Counts a refused APPLY and logs the reason. A replica that has diverged refuses every later
+/// effect, so the log gets at most `seckill.apply-warnings-per-second` lines.
 pub fn apply_refused(why: Refused) {
     counts::APPLY_REFUSED.fetch_add(1, Ordering::Relaxed);
     warn(refusal(why));
 }
 
-/// Counts entries of an APPLY that its stream did not take, and logs it.
+/// Counts entries of an APPLY that the stream refused, and logs their number.
 pub fn outbox_refused(entries: u64) {
     if entries > 0 {
         counts::OUTBOX_REFUSED.fetch_add(entries, Ordering::Relaxed);
@@ -154,7 +155,7 @@ pub(crate) fn register(ctx: Ctx<'_>) {
 
 extern "C" fn write(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
     guarded((), || {
-        // The section without a name of its own has the module's.
+        // A section without a name gets the module's.
         // SAFETY: the context is alive during the callback; null stands for no name.
         unsafe { api!(RedisModule_InfoAddSection)(ctx, ptr::null()) };
         text(ctx, c"version", VERSION);

@@ -1,4 +1,4 @@
-//! Setting the module up when the server loads it.
+//! Loading the module.
 
 use std::os::raw::c_int;
 use std::panic;
@@ -15,9 +15,9 @@ use crate::server::propagation::epoch;
 use crate::server::sweeper::{self, Sweep};
 use crate::server::value::{datatype, fork_memory};
 
-/// Defines the module: its name, its version, and the function that sets it up. The SDK's own macro
-/// would do, but it logs a warning on every server that lacks callbacks of a defragmentation we
-/// don't take part in, and sends INFO to each.
+/// Defines the module: its name, its version, and its load function. The SDK's own macro would do,
+/// but it logs a warning on every server that lacks callbacks of a defragmentation that this module
+/// doesn't use, and sends INFO to each module.
 macro_rules! module {
     (name: $name:literal, version: $version:literal, load: $load:path) => {
         #[global_allocator]
@@ -65,17 +65,16 @@ const NAME_TAKEN: &str =
     second loadmodule line, also in the files that are included";
 const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
 
-/// Says why the server does not even begin: a module's name is all that it looks at first.
+/// Logs why the server refuses the module at once: at first it checks the module's name only.
 pub(crate) fn name_is_taken() {
     log::warning(NAME_TAKEN);
 }
 
-/// Sets the module up: what lib.rs calls when the server loads the file. `args` are those of
-/// loadmodule, `table` has the commands, and `sweep` lets due holds of one sale expire.
+/// Sets the module up. lib.rs calls it when the server loads the file. `args` are the arguments of
+/// loadmodule, `table` has the commands, and `sweep` expires due holds of one sale.
 ///
-/// Everything that a newer server offers and this one lacks is left out; only a server below Redis
-/// 7.0, wrong arguments or a refusal of the server itself make it fail, with a log line that says
-/// why.
+/// Features that this server lacks are left out. Loading fails only below Redis 7.0, with wrong
+/// arguments or when the server refuses something; a log line says why.
 pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: Sweep) -> Status {
     // SAFETY: the server lends the context to the module that it loads, under its lock, until
     // loading ends.
@@ -121,7 +120,7 @@ fn set_up(
     Ok(())
 }
 
-/// Keeps a context that the log can be written with at any time. A server below 6.2 has none; it
+/// Keeps a context with which log lines can be written at any time. A server below 6.2 has none; it
 /// is refused next.
 fn keep_context(ctx: Ctx<'_>) {
     if let Some(detached) = offered!(RedisModule_GetDetachedThreadSafeContext) {
@@ -130,7 +129,7 @@ fn keep_context(ctx: Ctx<'_>) {
     }
 }
 
-/// Undoes [`keep_context`]: the server forgets the module now, and with it what the context belongs
+/// Undoes [`keep_context`]: the server forgets the module now, and frees what the context belongs
 /// to.
 fn give_context_back() {
     let kept = log::context();
@@ -142,20 +141,20 @@ fn give_context_back() {
     }
 }
 
-/// The server's version as 0x00MMmmpp, 0 when it can't say.
+/// The server's version as 0x00MMmmpp, 0 if unknown.
 fn server_version() -> c_int {
     let version = offered!(RedisModule_GetServerVersion);
     // SAFETY: the function takes nothing and only answers a constant.
     version.map_or(0, |version| unsafe { version() })
 }
 
-/// Panics are caught where the server calls us; where they came from belongs into its log.
+/// Panics are caught at the callback's border; this hook logs their place in the code.
 fn log_panics() {
     panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));
 }
 
-/// Valkey's flags for a module that names only commands that exist when it replicates, so that they
-/// need not be looked up; and for one that atomic slot migration can move, from Valkey 9 on.
+/// Valkey's flag for a module that replicates only commands that exist, so that Valkey need not
+/// look them up; and its flag, from Valkey 9 on, for a module that atomic slot migration can move.
 const VALKEY_SKIP_COMMAND_VALIDATION: c_int = 1 << 4;
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
@@ -166,7 +165,8 @@ fn set_options(ctx: Ctx<'_>) {
     let known = offered!(RedisModule_GetModuleOptionsAll);
     // SAFETY: the function takes nothing and only answers a constant.
     let known = known.map_or(0, |known| unsafe { known() });
-    // Redis may give the same bits another meaning, so Valkey must be asked for by name.
+    // Redis may give these bits another meaning, so they are set only if the server names itself
+    // Valkey.
     let name = advice::server_field(ctx, c"server", c"server_name", |name| name == b"valkey");
     if name == Some(true) {
         let valkey = VALKEY_SKIP_COMMAND_VALIDATION | VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;

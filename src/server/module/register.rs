@@ -17,12 +17,12 @@ use crate::server::ffi::api::with_c_str;
 use crate::server::ffi::ctx::Ctx;
 use crate::server::ffi::log;
 
-/// The category that every command is in, on servers that allow new ones.
+/// The ACL category of all commands, on servers that allow new categories.
 const CATEGORY: &str = "seckill";
 
 const TOO_MANY: &str = "the table has more commands than there are entry points";
 const NOT_CREATED: &str = "the server refused a command of the table";
-/// What follows the name of a command that the server refused to create.
+/// The rest of the error, after the name of a command that the server refused to create.
 const TAKEN: &str =
     "is the name of a command that is there already, another module's (MODULE LIST \
     shows them): one server can't have both, so seckill is not loaded";
@@ -53,7 +53,7 @@ fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCom
     let name = CString::new(spec.name).map_err(|_| NOT_CREATED)?;
     let asks = if spec.finds_keys() { " getkeys-api" } else { "" };
     let flags = CString::new(format!("{}{asks}", spec.flags)).map_err(|_| NOT_CREATED)?;
-    // The key specs of the description say where keys are.
+    // The description's key specs say where keys are.
     // SAFETY: the texts end in NUL and are copied, and the entry point is a static function.
     let (status, command) = unsafe {
         let (name, flags) = (name.as_ptr(), flags.as_ptr());
@@ -62,7 +62,7 @@ fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCom
         (status, api!(RedisModule_GetCommand)(ctx.raw(), name))
     };
     if status != raw::REDISMODULE_OK {
-        // Its flags are in order, so what is left is its name.
+        // The flags are known to be right, so the name must be the reason.
         return Err(format!("{} {TAKEN}", spec.name));
     }
     match command.is_null() {
@@ -71,7 +71,7 @@ fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCom
     }
 }
 
-/// Adds the category of this module. False where the server allows no new ones.
+/// Adds this module's ACL category. False if the server allows no new ones.
 fn add_category(ctx: Ctx<'_>) -> bool {
     let Some(add) = offered!(RedisModule_AddACLCategory) else {
         return false;
@@ -82,7 +82,7 @@ fn add_category(ctx: Ctx<'_>) -> bool {
     })
 }
 
-/// Puts a command into its categories. False where the server has none for module commands.
+/// Puts a command into its ACL categories. False if the server has none for module commands.
 fn categorise(
     command: *mut RedisModuleCommand,
     spec: &Spec,
@@ -103,8 +103,8 @@ fn categorise(
     }
 }
 
-/// Which forms of the structures below this build uses: the server asks, so that older and newer
-/// ones understand each other.
+/// Sizes of the structures below in this build. The server reads them, so that older servers and
+/// newer builds understand each other.
 static VERSION: RedisModuleCommandInfoVersion = RedisModuleCommandInfoVersion {
     version: 1,
     sizeof_historyentry: mem::size_of::<RedisModuleCommandHistoryEntry>(),
@@ -140,7 +140,7 @@ fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<()> {
     (status as isize == raw::REDISMODULE_OK).then_some(())
 }
 
-/// Keeps what a description points to.
+/// Owns all texts and lists that a description points to.
 #[derive(Default)]
 struct Store {
     texts: Vec<CString>,
@@ -156,7 +156,8 @@ impl Store {
         Some(start)
     }
 
-    /// `asked`: the server asks the command itself, because words alone don't say which are keys.
+    /// `asked`: the server asks the command itself for its keys, because token names alone don't
+    /// tell.
     fn key_spec(&mut self, spec: &KeySpec, asked: bool) -> Option<RedisModuleCommandKeySpec> {
         // SAFETY: the structure is plain numbers and pointers; zeros are valid and mean "none".
         let mut key: RedisModuleCommandKeySpec = unsafe { mem::zeroed() };
@@ -192,7 +193,7 @@ impl Store {
         Some(key)
     }
 
-    /// A list of arguments that ends in an empty one, null when there are none.
+    /// A list of arguments that ends in an empty one; null if there are none.
     fn args(&mut self, args: &[Arg]) -> Option<*mut RedisModuleCommandArg> {
         if args.is_empty() {
             return Some(ptr::null_mut());

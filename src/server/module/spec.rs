@@ -1,4 +1,4 @@
-//! What a command is: everything that the server, the docs, HELP and tests know about it.
+//! The row of a command: everything that the server, the docs, HELP and tests know about it.
 
 use redis_module::raw;
 
@@ -7,75 +7,74 @@ use crate::server::call::Handler;
 /// One command: everything that the server, the docs and HELP know about it.
 #[derive(Debug)]
 pub struct Spec {
-    /// In capitals, with its prefix: `SECKILL.GRAB`.
+    /// The name in capitals, with its prefix: `SECKILL.GRAB`.
     pub name: &'static str,
-    /// What a call runs once it may: it parses, decides and replies exactly once.
+    /// The handler, which parses, decides and replies exactly once.
     pub handler: Handler,
-    /// Words of a call, the name included; negative: at least so many.
+    /// Words of a call, the name included; negative: at least that many.
     pub arity: i32,
-    /// Flags of the command, by a space each: `write fast deny-oom`.
+    /// Flags of the command, separated by spaces: `write fast deny-oom`.
     pub flags: &'static str,
     /// ACL categories for servers that know them for module commands. The category `seckill` is
     /// added to every command where the server allows new ones.
     pub acl: &'static str,
-    /// Where its keys are; none for a command that touches no sale.
+    /// Positions of its keys; none for a command that touches no sale.
     pub keys: &'static [KeySpec],
-    /// One line, no full stop.
+    /// The summary: one line without a full stop.
     pub summary: &'static str,
-    /// `O(1)`, and of what it depends on.
+    /// The complexity, such as `O(1)`, and the numbers it depends on.
     pub complexity: &'static str,
-    /// Version of the module that brought it.
+    /// The first module version with this command.
     pub since: &'static str,
     /// Command tips, such as `nondeterministic_output`.
     pub tips: &'static [&'static str],
     /// Its arguments in the order of the docs, without the command's name.
     pub args: &'static [Arg],
-    /// What it replies, a line for each form, for the generated docs.
+    /// Its replies, a line for each form, for the generated docs.
     pub reply: &'static str,
-    /// Every error text of its own that it may reply, those of its arguments aside, for the
-    /// generated docs.
+    /// Error texts of the command, without those of its arguments, for the generated docs.
     pub errors: &'static [&'static str],
     /// One call as typed into redis-cli, for the generated docs.
     pub example: &'static str,
-    /// Under which heading HELP lists it.
+    /// The heading under which HELP lists it.
     pub group: Group,
-    /// Not for callers: left out of HELP.
+    /// An internal command is left out of HELP.
     pub internal: bool,
 }
 
-/// Who needs a command.
+/// The users of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Those that a shop calls for its buyers.
+    /// Commands that a shop calls for its buyers.
     Buyers,
-    /// Those that change a sale as a whole.
+    /// Commands that change a sale as a whole.
     Operators,
-    /// Those that only read.
+    /// Commands that only read.
     Readers,
-    /// Those of a sale that many nodes share.
+    /// Commands for a sale that is split over many nodes.
     Parts,
 }
 
-/// Where keys stand in a call and what is done to them.
+/// Keys of a call and how the command accesses them.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// Position of the key, the command's name being 0; of an option's key, where to look from.
+    /// Position of the key; the command's name is 0. For an option's key, the first place to look.
     pub pos: i32,
     /// One of `KEY_READ`, `KEY_CHANGE`, with the other bits of this module.
     pub flags: u64,
-    /// At `pos` is not a key but the number of keys, which follow it.
+    /// At `pos` stands the number of keys, and the keys follow it.
     pub counted: bool,
-    /// For a key behind an option: how clients find it, and how the server does.
+    /// For a key behind an option: how clients find it and how the server does.
     pub option: Option<KeyOption>,
 }
 
-/// A key that is the operand of an option.
+/// A key that is an option's operand.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyOption {
-    /// The option's name, for clients that look for the word alone.
+    /// The option's name, for clients that only search for that word.
     pub name: &'static str,
-    /// Where it really is among the arguments (the command's name left out), if it is there. An
-    /// operand of another option may be the same word.
+    /// The key's real position among the arguments (without the command's name), if it is there.
+    /// Another option's operand may be equal to the option's name.
     pub find: fn(&[&[u8]]) -> Option<usize>,
 }
 
@@ -87,13 +86,13 @@ impl KeySpec {
 }
 
 impl Spec {
-    /// Whether the server must ask for the keys of each call. Key specs that count are enough for
-    /// clients, but Redis 7.0 routes by nothing but the first key unless it may ask.
+    /// Whether the server must ask the module for the keys of each call. Clients manage with
+    /// counted key specs, but Redis 7.0 routes by the first key only unless it may ask.
     pub(crate) fn finds_keys(&self) -> bool {
         self.keys.iter().any(|key| key.counted || key.option.is_some())
     }
 
-    /// Whether what is done to a key differs from call to call.
+    /// Whether calls differ in how they access a key.
     pub(crate) fn has_varying_keys(&self) -> bool {
         self.keys.iter().any(|key| key.option.is_some())
     }
@@ -103,11 +102,11 @@ impl Spec {
 pub const KEY_READ: u64 = raw::REDISMODULE_CMD_KEY_RO as u64;
 /// The key's value is read and changed.
 pub const KEY_CHANGE: u64 = raw::REDISMODULE_CMD_KEY_RW as u64;
-/// The caller learns something of the value.
+/// The reply shows something of the value.
 pub const KEY_ACCESS: u64 = raw::REDISMODULE_CMD_KEY_ACCESS as u64;
-/// What is there is changed.
+/// An existing value is changed.
 pub const KEY_UPDATE: u64 = raw::REDISMODULE_CMD_KEY_UPDATE as u64;
-/// Something is added to what is there.
+/// Something is added to the value.
 pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
 
 /// One argument, for COMMAND DOCS and the hints of redis-cli.
@@ -115,41 +114,41 @@ pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
 pub struct Arg {
     /// Its name in COMMAND DOCS, lower case.
     pub name: &'static str,
-    /// What its value is.
+    /// The kind of its value.
     pub kind: ArgKind,
-    /// What it means, in a few words; empty where the name says all.
+    /// Its meaning, in a few words; empty if the name says it all.
     pub about: &'static str,
-    /// What stands for its value in grammars and hints, where that is not its name: `n`.
+    /// The placeholder in grammars and hints, if it is not the name: `n`.
     pub shown: Option<&'static str>,
-    /// What errors call it, where that is neither its token nor its name.
+    /// Its name in errors, if that is neither its token nor its name.
     pub title: Option<&'static str>,
-    /// What it takes; none where anything goes.
+    /// The values it takes; none if it takes any.
     pub bounds: Option<Bounds>,
-    /// The word that introduces it: `LIMIT`.
+    /// The word before it: `LIMIT`.
     pub token: Option<&'static str>,
-    /// It may be left out.
+    /// The argument is optional.
     pub optional: bool,
-    /// It may come more than once, its token once.
+    /// The argument may be repeated, after one token.
     pub multiple: bool,
-    /// Of a block all in this order, of a one-of any one.
+    /// A block has all its children in this order, a one-of has any one of them.
     pub children: &'static [Arg],
 }
 
-/// What an argument takes: numbers from one to another, or so many bytes.
+/// The values of an argument: a range of numbers, or of lengths in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub low: u64,
     pub high: u64,
-    /// The error for anything else.
+    /// The error for any other value.
     error: Text,
 }
 
-/// The unit of a span.
+/// The unit of a time span.
 const MILLISECONDS: &str = "milliseconds";
 
 const TEXT_BYTES_MAX: usize = 96;
 
-/// A text that is put together while the module is compiled. One that is too long does not compile.
+/// A text that is composed at compile time. One that is too long does not compile.
 #[derive(Clone, Copy, Debug)]
 struct Text {
     bytes: [u8; TEXT_BYTES_MAX],
@@ -186,7 +185,7 @@ impl Text {
 
 const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-/// Whether two texts are the same, which `==` can't tell while the module is compiled.
+/// Whether two texts are equal; `==` is not const.
 const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let mut index = 0;
@@ -196,33 +195,33 @@ const fn is_same(one: &str, other: &str) -> bool {
     index == one.len() && index == other.len()
 }
 
-/// What an argument is.
+/// Kinds of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgKind {
     /// The key of the first [`KeySpec`].
     Key,
-    /// The key of the second one.
+    /// The key of the second [`KeySpec`].
     OutboxKey,
-    /// Bytes, as many as the argument takes.
+    /// A string of bytes.
     Str,
     /// Plain decimal, at most 2^53-1.
     Integer,
-    /// The same with a sign, and not 0.
+    /// An integer with a sign, not 0.
     Delta,
-    /// The same in milliseconds.
+    /// A span in milliseconds, plain decimal.
     Span,
-    /// A moment in Unix milliseconds.
+    /// A time in Unix milliseconds.
     UnixTime,
-    /// The token alone.
+    /// A token without a value.
     PureToken,
-    /// Any one of its children.
+    /// Exactly one of its children.
     OneOf,
     /// All its children, in this order.
     Block,
 }
 
 impl Arg {
-    /// A required argument that stands alone.
+    /// A required argument without a token.
     pub const fn new(name: &'static str, kind: ArgKind) -> Arg {
         Arg {
             name,
@@ -242,45 +241,45 @@ impl Arg {
         }
     }
 
-    /// A token alone.
+    /// An argument that is only a token.
     pub const fn pure(name: &'static str, token: &'static str) -> Arg {
         Arg::new(name, ArgKind::PureToken).token(token)
     }
 
-    /// Arguments that come together.
+    /// Arguments that are given together.
     pub const fn block(name: &'static str, children: &'static [Arg]) -> Arg {
         let mut block = Arg::new(name, ArgKind::Block);
         block.children = children;
         block
     }
 
-    /// One of these arguments.
+    /// Exactly one of these arguments.
     pub const fn one_of(name: &'static str, children: &'static [Arg]) -> Arg {
         let mut choice = Arg::new(name, ArgKind::OneOf);
         choice.children = children;
         choice
     }
 
-    /// Explained by `text`.
+    /// Sets the explanation.
     pub const fn about(mut self, text: &'static str) -> Arg {
         self.about = text;
         self
     }
 
-    /// Shown as `text` in grammars and hints.
+    /// Sets the placeholder in grammars and hints.
     pub const fn shown(mut self, text: &'static str) -> Arg {
         self.shown = Some(text);
         self
     }
 
-    /// Called so by errors. Before its bounds are given.
+    /// Sets the name in errors. Call it before `takes`.
     pub const fn titled(mut self, title: &'static str) -> Arg {
         self.title = Some(title);
         self
     }
 
-    /// Takes numbers of `low` to `high` (of a delta: a size up to `high`, of a moment: also 0), or
-    /// so many bytes. Its token comes before: the error names it.
+    /// Sets the bounds: numbers of `low` to `high` (a delta's size is at most `high`, a time may
+    /// also be 0), or lengths in bytes. Call it after `token`: the error names that.
     pub const fn takes(mut self, low: u64, high: u64) -> Arg {
         let text = Text::new("ERR ").and(self.title()).and(" must be ");
         let text = match self.kind {
@@ -298,7 +297,7 @@ impl Arg {
         self
     }
 
-    /// What errors call it.
+    /// Its name in errors.
     const fn title(&self) -> &'static str {
         match (self.title, self.token) {
             (Some(title), _) => title,
@@ -307,7 +306,7 @@ impl Arg {
         }
     }
 
-    /// Whether it takes this number, or so many bytes.
+    /// Whether it takes this number, or this length in bytes.
     pub fn accepts(&self, number: u64) -> bool {
         let is_none = number == 0 && self.kind == ArgKind::UnixTime;
         is_none
@@ -317,7 +316,7 @@ impl Arg {
                 .is_none_or(|bounds| (bounds.low..=bounds.high).contains(&number))
     }
 
-    /// The error for what it does not take.
+    /// The error for a value that it does not take.
     pub const fn error(&'static self) -> &'static str {
         match &self.bounds {
             Some(bounds) => bounds.error.as_str(),
@@ -325,19 +324,19 @@ impl Arg {
         }
     }
 
-    /// Introduced by `token`.
+    /// Sets the token.
     pub const fn token(mut self, token: &'static str) -> Arg {
         self.token = Some(token);
         self
     }
 
-    /// May be left out.
+    /// Makes the argument optional.
     pub const fn optional(mut self) -> Arg {
         self.optional = true;
         self
     }
 
-    /// May be repeated.
+    /// Lets the argument be repeated.
     pub const fn multiple(mut self) -> Arg {
         self.multiple = true;
         self

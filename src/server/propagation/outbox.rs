@@ -1,11 +1,11 @@
-//! Appending to the outbox: the entries of a change, or neither them nor the change; but who
-//! follows a primary leaves out what the stream does not take.
+//! Appending to the outbox. On a primary a change and its entries are all or nothing; a replica
+//! applies the change and drops entries that its stream refuses.
 //!
-//! Streams are made ready first, see [`super::stream`], and stay open until the sale is opened and
-//! they have taken their entries. Entries are appended to the open stream, which runs no code of
-//! other modules: never by a call of XADD, and never to a stream that is missing, because the
-//! server would notify of `new` in the middle. The stream id of the first goes out with the
-//! change, and every other node appends the same entries under the same ids.
+//! Streams are made ready first (see [`super::stream`]) and stay open until the sale is opened and
+//! the entries are appended. Entries go to the open stream, which runs no foreign code: never
+//! through XADD, and never to a missing stream, because the server would notify of `new` in the
+//! middle of the change. The first entry's stream id is replicated with the change, and every other
+//! node appends the entries under these ids.
 
 use std::os::raw::c_int;
 use std::ptr;
@@ -21,25 +21,26 @@ use seckill_domain::outbox::{Entry, Field, FIELDS};
 use seckill_domain::plan::{EntriesAt, Form, Plan, StreamId};
 use seckill_domain::Sale;
 
-/// The streams of a call. Taken before its key is opened, it can be used while that is open.
+/// The streams of a call. Taken before a sale's key is opened, they can be used while that key is
+/// open.
 #[derive(Clone, Copy)]
 pub struct Outbox<'c> {
     pub(in crate::server) ctx: Ctx<'c>,
-    /// The arguments of the call, which are alive as long as its context.
+    /// The arguments of the call. They are alive as long as its context.
     pub(in crate::server) strings: &'c [*mut RedisModuleString],
-    /// Their bytes.
+    /// The arguments' bytes.
     pub(in crate::server) args: &'c [&'c [u8]],
 }
 
-/// The stream at a key, by its name.
+/// The stream at a key, identified by the key's name.
 pub struct Stream<'c> {
     pub(super) ctx: Ctx<'c>,
     pub(crate) name: OwnString,
-    /// The command names it as a key, so it may be made in cluster mode, too.
+    /// Whether the command names the key, so that the stream may be made in cluster mode, too.
     pub(super) is_named: bool,
 }
 
-/// What is at a key where no stream is.
+/// Why there is no stream at a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NoStream {
     Nothing,
@@ -53,20 +54,20 @@ impl<'c> Outbox<'c> {
     }
 }
 
-/// A stream that entries are appended to. What was appended is taken back when this is dropped
-/// before [`OpenStream::close`], unless another node has given it its ids.
+/// A stream that is open for appending. Dropping it before [`OpenStream::close`] deletes the
+/// appended entries, unless their ids were given by another node.
 pub struct OpenStream<'s> {
     pub(super) key: *mut RedisModuleKey,
     stream: &'s Stream<'s>,
-    /// The id of the first entry that was appended, if the stream chose it.
+    /// The id of the first appended entry, if the stream chose it.
     first: Option<StreamId>,
-    /// How many were.
+    /// The number of appended entries.
     len: u64,
 }
 
 impl Stream<'_> {
-    /// Opens the stream to append to it, or says what is there instead. Foreign code may run in it
-    /// unless the stream is ready.
+    /// Opens the stream for appending, or says why there is none. Foreign code may run in it unless
+    /// the stream is ready.
     pub fn open(&self) -> Result<OpenStream<'_>, NoStream> {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         // SAFETY: the name is alive as long as this struct.
@@ -82,10 +83,10 @@ impl Stream<'_> {
 }
 
 impl<'s> OpenStream<'s> {
-    /// Appends the entries of `plan`, which is for `sale`, and answers how many the stream did not
-    /// take. Runs no foreign code: the stream is there. `arg`: which argument of the call names the
-    /// sale. `given` is the id of the first entry where another node has appended them. Otherwise
-    /// the stream chooses it; one that does not take an entry takes none behind it.
+    /// Appends the entries of `plan` for `sale` and returns how many the stream refused. Runs no
+    /// foreign code: the stream exists. `arg` is the index of the sale's key among the arguments.
+    /// `given` is the first entry's id if another node chose it. Otherwise the stream chooses the
+    /// ids, and after one refusal it takes none.
     pub fn append(
         &mut self,
         outbox: Outbox<'_>,
@@ -101,7 +102,7 @@ impl<'s> OpenStream<'s> {
                 None => (raw::REDISMODULE_STREAM_ADD_AUTOID, Some(StreamId { ms: 0, seq: 0 })),
                 Some(first) => (0, first.after(self.len + missed)),
             };
-            // Behind the last of all ids there is none.
+            // There is no id after the last one.
             let Some(StreamId { ms, seq }) = id else {
                 missed += 1;
                 return;
@@ -131,16 +132,16 @@ impl<'s> OpenStream<'s> {
         missed
     }
 
-    /// Closes the stream: what was appended stays and is to be replicated.
+    /// Closes the stream: the appended entries stay and are to be replicated.
     pub fn close(mut self) -> Appended<'s> {
         let form = Form::known_to(settings::EFFECTS_VERSION.get());
         let first = self.first.take().map(|id| EntriesAt { form, id });
         Appended { stream: Some(self.stream), first, len: self.len }
     }
 
-    /// Leaves the stream open for good, and its name with it. For one whose value may be gone:
-    /// closing looks at it. That takes a key whose time to live is over between two lines of ours,
-    /// and a server whose time does not stand still there: Redis 7.0 in a timer.
+    /// Leaks the open key. [`open_all`](super::stream::open_all) calls it when a stream's value may
+    /// be gone: RM_CloseKey would read a stream that its TTL has just deleted. This needs a clock
+    /// that moves within a callback: a timer on Redis 7.0.
     pub fn abandon(mut self) {
         self.key = ptr::null_mut();
     }
@@ -163,31 +164,31 @@ impl Drop for OpenStream<'_> {
     }
 }
 
-/// Entries that were appended.
+/// The appended entries of one change.
 #[derive(Default)]
 pub struct Appended<'s> {
-    /// None when there are none.
+    /// None if there are no entries.
     pub(crate) stream: Option<&'s Stream<'s>>,
-    /// Where the first one is and in which form all are, unless another node gave its id.
+    /// Id of the first entry and version of all, unless another node gave the id.
     pub(crate) first: Option<EntriesAt>,
-    /// How many.
+    /// The number of entries.
     pub(crate) len: u64,
 }
 
-/// Where the data of an entry is written before the server copies it: kept between calls.
+/// Buffer in which an entry's data is encoded before the server copies it; kept between calls.
 static DATA: Locked<Vec<u8>> = Locked::new(Vec::new());
 
 /// Names and values of an entry as strings of the server.
 struct Strings {
     pairs: [[*mut RedisModuleString; 2]; FIELDS.len()],
-    /// How many of these pairs there are.
+    /// The number of pairs.
     len: usize,
-    /// Values that were created for this entry alone.
+    /// Strings that were created for this entry.
     own: [OwnString; FIELDS.len()],
 }
 
 impl Strings {
-    /// Of `entry`, which `sale` names the sale of.
+    /// The fields of `entry`. `sale` is the name of its sale.
     #[inline]
     fn of(outbox: Outbox<'_>, sale: *mut RedisModuleString, entry: &Entry<'_>) -> Strings {
         let words = WORDS.get_or_init(Words::new);
@@ -196,7 +197,7 @@ impl Strings {
             len: 2,
             own: [const { OwnString::NONE }; FIELDS.len()],
         };
-        // Taken apart, so that no field is forgotten.
+        // Destructured, so that the compiler finds a forgotten field.
         let Entry { event, data, user, req, outbox: named, split } = *entry;
         let field = |field: Field| words.fields[field as usize].raw();
         strings.pairs[0] = [field(Field::Event), words.events[event as usize].raw()];
@@ -210,7 +211,7 @@ impl Strings {
         ];
         for (name, bytes) in values {
             let Some(bytes) = bytes else { continue };
-            // What the caller said is a string of the server's already.
+            // An argument of the call is a string of the server already.
             let said = outbox.args.iter().position(|arg| ptr::eq(*arg, bytes));
             let value = match said.and_then(|arg| outbox.strings.get(arg)) {
                 Some(value) => *value,
@@ -227,7 +228,7 @@ impl Strings {
     }
 }
 
-/// Words of ours as strings of the server, which are kept for good.
+/// Constant words as strings of the server, kept forever.
 struct Words {
     fields: [OwnString; FIELDS.len()],
     events: [OwnString; EVENTS.len()],

@@ -1,7 +1,7 @@
 //! Making streams ready for the entries of a change.
 //!
-//! Opening a stream whose time to live is over, making one, and asking about one can all run code
-//! of other modules, which may call any command. It is done while no sale is open.
+//! Opening a stream whose TTL has passed, creating a stream and asking about one can all run code
+//! of other modules, which may call any command. So streams are made ready while no sale is open.
 
 use std::os::raw::c_int;
 
@@ -10,25 +10,24 @@ use redis_module::raw::{self, RedisModuleStreamID};
 use super::outbox::{NoStream, OpenStream, Stream};
 use crate::server::ffi::api::{bytes_of, CallReply};
 
-/// The least of all ids: the entry that makes a stream, and is deleted again, has it.
+/// The smallest id: that of the entry that creates a stream and is deleted again.
 const FIRST_ID: RedisModuleStreamID = RedisModuleStreamID { ms: 0, seq: 1 };
 
-/// Why entries can't be appended. Nothing of them is left.
+/// Why entries can't be appended. None of them is left in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotTaken {
-    /// The stream is missing and must not be made here: the server is a cluster node, and the slot
-    /// may be moving.
+    /// The stream is missing and must not be created: in a cluster its slot may be moving.
     NotHere,
-    /// The key holds something else, or the stream takes no more entries.
+    /// The key holds another type, or the stream takes no more entries.
     Refused,
-    /// Foreign code took the stream away while it was made, or changed a sale.
+    /// Foreign code deleted the stream while it was made ready, or changed a sale.
     Changed,
 }
 
-/// Streams and how many entries each is to take, in the order of the sales of a call.
+/// Streams and the number of entries for each, in the order of the call's sales.
 pub type Wanted<'s> = [(Option<&'s Stream<'s>>, usize)];
 
-/// Streams once they are open.
+/// Open streams, in the order of the call's sales.
 pub type OpenStreams<'s> = Vec<Option<OpenStream<'s>>>;
 
 impl Stream<'_> {
@@ -41,10 +40,9 @@ impl Stream<'_> {
         self.ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
     }
 
-    /// Makes an empty stream at a key that holds nothing. Nothing is replicated: who applies the
-    /// change whose entries come next makes the stream, too, so that a change of one sale is one
-    /// command. Foreign code may run in it, and in the end there may be entries of its own in the
-    /// stream, or something else at the key.
+    /// Makes an empty stream at a missing key. Nothing is replicated: a replica creates the stream
+    /// when it applies the change, so that a change of one sale stays one command. Foreign code may
+    /// run in it, and may leave entries in the stream or another type at the key.
     fn make(&self) {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         let (mut id, mut pair) = (FIRST_ID, [self.name.raw(); 2]);
@@ -60,8 +58,8 @@ impl Stream<'_> {
         }
     }
 
-    /// Removes the stream that [`Stream::make`] made for a change that is not made, unless foreign
-    /// code has appended to it: no other node has it. Foreign code may run in it.
+    /// Removes a stream that [`Stream::make`] made for a change that is not committed, unless
+    /// foreign code has appended to it. No other node has that stream. Foreign code may run in it.
     fn unmake(&self) {
         let Ok(open) = self.open() else { return };
         // SAFETY: the key is open for writing and holds a stream.
@@ -72,10 +70,10 @@ impl Stream<'_> {
         }
     }
 
-    /// Opens the stream to append what another node has appended, created if it is missing. A
-    /// primary has it; but where code of another module appended to it in the middle of its end,
-    /// the server handed that end over afterwards. Foreign code may run in it, after which
-    /// `is_as_judged` looks at the sale, see [`open_all`].
+    /// Opens the stream for entries that another node has appended, and creates it if it is
+    /// missing. The primary has the stream, with one exception: if a module wrote to it while it
+    /// was being deleted, the DEL reaches this node after the entries. Foreign code may run in it;
+    /// afterwards `is_as_judged` checks the sale, see [`open_all`].
     pub fn open_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'_>> {
         self.open()
             .or_else(|instead| {
@@ -94,22 +92,22 @@ impl Stream<'_> {
             .ok()
     }
 
-    /// Whether the stream has room for `count` more entries: its last id may be near the end of all
-    /// ids. Foreign code may run in it.
+    /// Whether the stream has room for `count` more entries: its last id may be near the largest
+    /// one. Foreign code may run in it.
     fn has_room(&self, count: usize) -> bool {
         // SAFETY: the name is alive and the format names what follows it.
         let reply = CallReply(unsafe {
             let (ctx, name, stream) = (self.ctx.raw(), self.name.raw(), c"STREAM".as_ptr());
             api!(RedisModule_Call)(ctx, c"XINFO".as_ptr(), c"cs".as_ptr(), stream, name)
         });
-        // Without the command (rename-command) the entries are tried, and taken back if one fails.
+        // Without XINFO (rename-command) the entries are tried, and deleted again if one fails.
         reply.is_missing() || takes(reply.proto(), count as u64)
     }
 }
 
-/// Makes the streams ready and opens them to append to them, or says which takes nothing. No sale
-/// may be open: foreign code may run in it. `is_as_judged` looks at the sales once it has run, and
-/// before a stream is open, which could not be closed any more where foreign code took it away.
+/// Makes the streams ready and opens them, or returns the index of one that takes no entries. No
+/// sale may be open, because foreign code may run. `is_as_judged` checks the sales afterwards and
+/// before a stream is open: an open stream could not be closed if foreign code deleted it.
 pub fn open_all<'s>(
     wanted: &Wanted<'s>,
     is_as_judged: impl FnOnce() -> bool,
@@ -127,8 +125,8 @@ pub fn open_all<'s>(
     let mut open = OpenStreams::new();
     for (index, (stream, _)) in wanted.iter().enumerate() {
         let Ok(stream) = stream.map(Stream::open).transpose() else {
-            // It was there and is not: its time to live was over just now, foreign code ran, and
-            // nothing is known of the values of those that are open.
+            // The stream has vanished: its TTL has just passed and foreign code ran, so the values
+            // of the open streams may be gone.
             open.into_iter().flatten().for_each(OpenStream::abandon);
             return Err((index, NotTaken::Changed));
         };
@@ -137,12 +135,11 @@ pub fn open_all<'s>(
     Ok(open)
 }
 
-/// Looks whether each of the streams takes so many entries, or may be made and does then. Answers
-/// with those that are missing, or says which takes nothing. No sale may be open: foreign code may
-/// run in it.
+/// Checks that each stream has room for its entries or may be created. Returns the missing streams,
+/// or the index of one that takes no entries. No sale may be open, because foreign code may run.
 fn missing<'s>(wanted: &Wanted<'s>) -> Result<Vec<&'s Stream<'s>>, (usize, NotTaken)> {
-    // A single entry is taken or not. Of more the first ones, taken back, would have raised the
-    // stream's last id for nothing.
+    // A single entry is taken or refused. With several, deleting the first ones again would have
+    // raised the stream's last id for nothing.
     let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
     for (index, stream) in all(wanted) {
@@ -158,8 +155,8 @@ fn missing<'s>(wanted: &Wanted<'s>) -> Result<Vec<&'s Stream<'s>>, (usize, NotTa
     Ok(missing)
 }
 
-/// Whether all streams are there, whatever foreign code did while some were made; or says which is
-/// not.
+/// Checks that all streams exist, whatever foreign code did while some were created; else returns
+/// the index of a missing one.
 fn are_there(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
     all(wanted).try_for_each(|(index, stream)| match stream.open() {
         Ok(_) => Ok(()),
@@ -173,14 +170,14 @@ fn all<'w, 's>(wanted: &'w Wanted<'s>) -> impl Iterator<Item = (usize, &'s Strea
     wanted.iter().enumerate().filter_map(|(index, (stream, _))| Some((index, (*stream)?)))
 }
 
-/// How many entries one stream is to take in all.
+/// The number of entries for one stream, all sales together.
 fn count_for(stream: &Stream<'_>, wanted: &Wanted<'_>) -> usize {
     let is_same = |other: &Stream<'_>| other.bytes() == stream.bytes();
     let same = wanted.iter().filter(|(other, _)| other.is_some_and(is_same));
     same.map(|(_, entries)| entries).sum()
 }
 
-/// Whether a stream that XINFO describes so takes `count` more entries.
+/// Whether a stream with this XINFO reply takes `count` more entries.
 fn takes(info: &[u8], count: u64) -> bool {
     const FIELD: &[u8] = b"last-generated-id\r\n";
     let index = info.windows(FIELD.len()).position(|window| window == FIELD);

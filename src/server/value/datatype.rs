@@ -84,7 +84,7 @@ unsafe extern "C" fn free(value: *mut c_void) {
     guarded((), || unsafe { key::free(value) });
 }
 
-/// The value leaves its key: it is deleted, or it comes to another key, which is another event.
+/// The value leaves its key: it was deleted, or it moves to another key, which is a second event.
 unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) {
     guarded((), || {
         // SAFETY: a value of the type is a boxed `Value`, which the server holds meanwhile.
@@ -108,7 +108,7 @@ unsafe extern "C" fn mem_usage(
     guarded(0, || {
         // SAFETY: the server asks about a value that it holds, and changes nothing meanwhile.
         let sale = unsafe { sale_of(value) };
-        // The allocator rounds the box up; of a small sale that is a good part.
+        // The allocator rounds the box up, which matters for a small sale.
         // SAFETY: the value is a block of the server's from its first byte on, see `alloc`.
         let boxed = unsafe { api!(RedisModule_MallocSize)(value.cast_mut()) };
         sale.memory_bytes() - size_of::<Sale>() + boxed
@@ -158,12 +158,12 @@ fn save_pieces(io: *mut RedisModuleIO, sale: &Sale) {
     if !sale.is_whole() && is_child() {
         save(io, OF_FILE);
     }
-    // An empty string ends the pieces; a save that broke off before it is never loaded.
+    // An empty string ends the pieces; without it an interrupted save is never loaded.
     save(io, &[]);
 }
 
-/// Runs a callback that writes a sale into a file. There is no way to report a failure, but a
-/// forked child that ends early makes it keep the file that it has.
+/// Runs a callback that writes a sale into a file. A failure can't be reported, but if the forked
+/// child exits early, the server keeps its old file.
 fn guarded_writing(body: impl FnOnce()) {
     let written = guarded(false, || {
         body();
@@ -175,12 +175,11 @@ fn guarded_writing(body: impl FnOnce()) {
     }
 }
 
-/// Marks a sale that is not whole as one of a file that a child writes. A replica that loads such a
-/// file beside the data that it serves takes payloads of clients meanwhile, and can't tell them
-/// apart otherwise.
+/// Marks an incomplete sale that a child writes into a file. A replica that loads this file beside
+/// its served data also gets payloads of clients meanwhile, and could not tell them apart.
 const OF_FILE: &[u8] = b"~";
 
-/// Whether this process is a fork of the server that writes a file.
+/// Whether this process is a forked child that writes a file.
 fn is_child() -> bool {
     server_has_flag(raw::REDISMODULE_CTX_FLAGS_IS_CHILD)
 }
@@ -211,7 +210,7 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
         let piece = Loaded::read(io)?;
         if piece.bytes().is_empty() {
             let sale = loader.finish().map_err(reason)?;
-            // The server's own file keeps what is; a payload must be whole.
+            // The server's own file keeps an incomplete sale; a payload must be complete.
             if !sale.is_whole() && !is_of_file && !is_loading(context_of(io)) {
                 return Err(UNLAWFUL);
             }
@@ -225,15 +224,15 @@ fn load(io: *mut RedisModuleIO, encoding_version: c_int) -> Result<Sale, &'stati
     }
 }
 
-/// The context that a stream gives, for as long as the stream is lent.
+/// The context of a stream, for as long as the stream is lent.
 fn context_of<'c>(io: *mut RedisModuleIO) -> Ctx<'c> {
     // SAFETY: the stream is alive during the callback and so is its context; the server loads data
     // under its lock.
     unsafe { Ctx::new(api!(RedisModule_GetContextFromIO)(io)) }
 }
 
-/// Whether the server loads its own data, or its primary's in place of its own, and serves nobody
-/// meanwhile: then nothing is the payload of a client.
+/// Whether the server loads its own data, or its primary's in place of its own, and serves no
+/// client meanwhile: then no payload is a client's.
 pub(crate) fn is_loading(ctx: Ctx<'_>) -> bool {
     ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
@@ -246,8 +245,8 @@ fn reason(refused: Refused) -> &'static str {
     }
 }
 
-/// Makes a sale that was loaded a value. One of a payload is keyless until the server says that it
-/// is at its key: before that, what was at the key may be deleted.
+/// Turns a loaded sale into a value. A sale from a payload is keyless until the server announces it
+/// at its key: until then the key's old value may be deleted.
 fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let ctx = context_of(io);
     let lock = ctx.lock();
@@ -275,7 +274,7 @@ fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     value.cast()
 }
 
-/// A string that was read from a dump: the server's memory, freed with this.
+/// A string from a dump, in the server's memory; dropping it frees the string.
 struct Loaded {
     start: *mut u8,
     len: usize,
@@ -286,7 +285,8 @@ impl Loaded {
         let mut len = 0;
         // SAFETY: the stream is alive during the callback.
         let start = unsafe { api!(RedisModule_LoadStringBuffer)(io, &mut len) };
-        // After a failed read the server answers null, because we said that we handle it.
+        // After a failed read the server returns null, because the module declared that it handles
+        // errors.
         if start.is_null() {
             return Err(CUT_OFF);
         }
@@ -320,7 +320,7 @@ unsafe extern "C" fn aof_rewrite(
 
 fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale) {
     let pieces = sale.pieces();
-    // The base puts the sale at the version before all other pieces, each of which adds one.
+    // The base sets the sale's version to the one before all other pieces, each of which adds one.
     let (count, at_most) = pieces.size_hint();
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
     let others = count.saturating_sub(1) as u64;

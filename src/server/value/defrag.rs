@@ -11,10 +11,10 @@ use crate::server::ffi::api::guarded;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
 
-// A value is moved as one block, which the server aligns so far and no further.
+// A value is moved as one block, and the server aligns a block only this far.
 const _: () = assert!(align_of::<Value>() <= alloc::ALIGN_MAX);
 
-/// The callback of the type, where the server moves memory and the memory is the server's.
+/// The type's callback, if the server defragments and the memory is the server's.
 pub(crate) fn callback() -> RedisModuleTypeDefragFunc {
     match offered!(RedisModule_DefragAlloc) {
         Some(_) if alloc::is_servers() => Some(defrag),
@@ -22,8 +22,8 @@ pub(crate) fn callback() -> RedisModuleTypeDefragFunc {
     }
 }
 
-/// Moves what is left to move of a sale. A large sale is done in parts: the cursor is the number
-/// of blocks done, and 1 asks to be called again.
+/// Moves the remaining blocks of a sale. A large sale is done in several calls: the cursor is the
+/// number of blocks done, and returning 1 asks for another call.
 unsafe extern "C" fn defrag(
     ctx: *mut RedisModuleDefragCtx,
     _key: *mut RedisModuleString,
@@ -56,7 +56,7 @@ unsafe extern "C" fn defrag(
     })
 }
 
-/// Blocks that earlier calls have done; 0 when the sale is done in one call.
+/// Blocks done in earlier calls; 0 if the sale is done in one call.
 fn cursor(ctx: *mut RedisModuleDefragCtx) -> usize {
     let mut cursor: c_ulong = 0;
     // SAFETY: the context is alive during the callback; the cursor is ours.
@@ -68,7 +68,7 @@ fn cursor(ctx: *mut RedisModuleDefragCtx) -> usize {
     }
 }
 
-/// False when the server wants the sale done in one call.
+/// False if the server wants the sale done in one call.
 fn set_cursor(ctx: *mut RedisModuleDefragCtx, done: usize) -> bool {
     // SAFETY: the context is alive during the callback.
     let status = unsafe { api!(RedisModule_DefragCursorSet)(ctx, done as c_ulong) };
@@ -94,7 +94,7 @@ fn move_vec<T>(ctx: *mut RedisModuleDefragCtx, vec: &mut Vec<T>) {
     *vec = unsafe { Vec::from_raw_parts(moved(ctx, start.cast()).cast(), len, capacity) };
 }
 
-/// Where a block is after the server was asked to move it.
+/// The address of a block after the server was asked to move it.
 ///
 /// # Safety
 /// `block` is a block of the server's, and nothing refers to its old place afterwards.

@@ -1,17 +1,18 @@
-//! Memory that a child of the server's, forked to save, needs no more.
+//! Memory that a forked child of the server no longer needs while it saves.
 //!
-//! While the child lives, each page that the parent writes is copied. The server spares its own
-//! types that: once a value is saved, the child gives its large blocks back. Of a module's values
-//! it knows nothing, so we do the same: the words of the indexes, of which a grant writes a random
-//! one and saving reads none, before a sale is saved, and the rest afterwards.
+//! While the child lives, each page that the parent writes is copied. For its own types the server
+//! avoids copies: once a value is saved, the child gives its large blocks back. It can't do so for
+//! a module's values, so this module does it. Before a sale is saved, the child gives back the
+//! words of the indexes: a grant writes a random one of them, and saving reads none. The other
+//! blocks follow after the save.
 //!
-//! It must never happen in a process that goes on with the sale. So three things must agree: this
-//! is not the process that loaded the module; the server has announced, in this very process, that
-//! a child began to save (it announces DUMP and DEBUG neither there nor in the parent, and a SAVE
-//! in the parent by another name); and it calls itself a child. Such a child saves each key once
-//! and ends; one that begins to save again is ended. Should something look at a sale nevertheless,
-//! it finds zeros where numbers were: a grant of nobody or none, but no address, because only
-//! blocks of plain numbers are given back.
+//! This must never run in a process that goes on with the sale, so three things must hold. This is
+//! not the process that loaded the module. The server has announced in this very process that a
+//! child began to save: for DUMP and DEBUG it announces nothing, for SAVE another event in the
+//! parent. And the process calls itself a child. Such a child saves each key once and exits; one
+//! that begins to save again is ended. If something read a sale afterwards it would find zeros in
+//! place of numbers (a grant of nobody, or none) but no wrong address, because only blocks of plain
+//! numbers are given back.
 
 use std::mem::size_of_val;
 use std::os::raw::c_void;
@@ -25,9 +26,9 @@ use crate::server::ffi::log;
 use seckill_domain::ledger::Block;
 use seckill_domain::Sale;
 
-/// The process that loaded the module, 0 before.
+/// The process that loaded the module; 0 before.
 static HOME: AtomicU32 = AtomicU32::new(0);
-/// The child that saves, in its own memory alone; 0 elsewhere.
+/// The child that saves, set only in its own memory; 0 elsewhere.
 static SAVING: AtomicU32 = AtomicU32::new(0);
 /// The child that saved and gave memory back: it must not save again.
 static SPENT: AtomicU32 = AtomicU32::new(0);
@@ -73,7 +74,8 @@ fn is_saving() -> bool {
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.
 pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     if SPENT.load(Ordering::Relaxed) == process::id() {
-        // No server does that, but another module's child might: rather no file than a wrong one.
+        // No server saves twice in one child, but another module's child might: better no file than
+        // a wrong one.
         // SAFETY: the child of a fork ends without running what belongs to its parent.
         unsafe { libc::_exit(1) };
     }
@@ -86,21 +88,21 @@ pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
         match block {
             Block::Page(page) => give_back(page),
             Block::Places(places) => give_back(places),
-            // An account has addresses in it; the words of the indexes are gone.
+            // Accounts hold addresses; the words of the indexes are given back already.
             Block::Accounts(_) | Block::Slots(_) => {}
         }
     }
 }
 
-/// Numbers that may become 0 at any time.
+/// A number that may become 0 at any time.
 trait Plain {}
 
 impl Plain for u8 {}
 impl Plain for u32 {}
 impl Plain for u64 {}
 
-/// Gives back the pages that lie within `block` as a whole: on its first and its last one may be
-/// somebody else's numbers. Its own there are zeros from now on.
+/// Gives back the pages that lie entirely within `block`: its first and last page may hold numbers
+/// of others. The given-back numbers are zeros from now on.
 fn give_back<T: Plain>(block: &mut [T]) {
     let page = page_bytes();
     let bytes = size_of_val(block);
@@ -135,7 +137,7 @@ mod tests {
         let kept = block.iter().filter(|number| **number == 7).count();
         assert!(block[..before].iter().chain(&block[after..]).all(|number| *number == 7));
         assert!(block.iter().all(|number| [0, 7].contains(number)));
-        // At most a page on either side, whatever its size on this machine.
+        // At most a page on either side is kept, whatever the page size of this machine.
         assert!(kept <= 200 + 2 * 8192 && kept < block.len(), "{kept}");
         give_back(&mut [7u8; 10]);
         give_back::<u32>(&mut []);

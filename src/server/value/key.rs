@@ -1,5 +1,5 @@
-//! What the server keeps at a key: a sale, and what goes with its life. The one place where a value
-//! of the server becomes a sale of ours.
+//! The value at a key: a sale, and what is counted of it. Only here does a value of the server
+//! become a sale.
 
 use std::marker::PhantomData;
 use std::os::raw::{c_int, c_void};
@@ -14,43 +14,43 @@ use crate::server::ffi::ctx::{Ctx, ServerLock};
 use crate::server::ffi::log;
 use seckill_domain::Sale;
 
-/// What the server keeps: the sale first, so that a pointer to one is a pointer to the other.
+/// The server's value. The sale comes first, so that a pointer to a value is a pointer to its sale.
 #[repr(C)]
 pub(crate) struct Value {
     pub(crate) sale: Sale,
-    /// What counts it.
+    /// The counts of its data set.
     counts: &'static Counts,
-    /// It is in memory, but at no key that this module knows of: its key was renamed, moved or
-    /// deleted, or a payload has just brought it. It comes to a key, or is freed.
+    /// Whether the value is in memory without a key known to this module: its key was renamed,
+    /// moved or deleted, or a payload has just brought it. It comes to a key or is freed.
     is_keyless: AtomicBool,
 }
 
-/// How many values are keyless. One that is freed is no more.
+/// Sales in memory without a key name (amid RENAME, MOVE, RESTORE); freeing one decrements.
 static KEYLESS: AtomicU64 = AtomicU64::new(0);
 
-/// How many sales are in memory that lie at no key that we know of.
+/// Sales in memory without a key name.
 pub(crate) fn keyless() -> u64 {
     KEYLESS.load(Ordering::Relaxed)
 }
 
 impl Value {
-    /// It lies at no key that we know of, from now on.
+    /// Marks the value as keyless.
     pub(crate) fn leave_key(&self) {
         if !self.is_keyless.swap(true, Ordering::Relaxed) {
             KEYLESS.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// It is keyless no more.
+    /// Marks the value as no longer keyless.
     fn count_out(&mut self) {
         if std::mem::take(self.is_keyless.get_mut()) {
             KEYLESS.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// A rename, a move or a RESTORE has brought it to a key of the data that is served, whose
-    /// counts it belongs to from now on. A payload that came while a primary's data was loading may
-    /// have been taken for a part of that.
+    /// A RENAME, MOVE or RESTORE has brought the value to a key of the served data, so it joins the
+    /// counts of that data set. A payload that came while a primary's data was loading may have
+    /// been counted there.
     pub(crate) fn come_to_key(&mut self, lock: ServerLock<'_>) {
         self.count_out();
         if timer::arriving_counts(lock).is_some_and(|counts| ptr::eq(counts, self.counts)) {
@@ -61,7 +61,7 @@ impl Value {
     }
 }
 
-/// Makes a sale a value of the server's.
+/// Wraps a sale as a value of the server.
 pub(crate) fn value_of(sale: Sale) -> *mut c_void {
     boxed(sale, counts::served()).cast()
 }
@@ -74,7 +74,7 @@ pub(crate) fn boxed(sale: Sale, counts: &'static Counts) -> *mut Value {
 /// Frees a value.
 ///
 /// # Safety
-/// `value` came from here and nobody uses it any more.
+/// `value` came from `value_of` and nobody uses it any more.
 pub(crate) unsafe fn free(value: *mut c_void) {
     // SAFETY: by the caller's word the box is whole and ours.
     let mut value = unsafe { Box::from_raw(value.cast::<Value>()) };
@@ -92,29 +92,29 @@ pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
     TYPE.store(handle, Ordering::Relaxed);
 }
 
-/// Why there is no sale at a key.
+/// Why a key has no sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSale {
-    /// Nothing is there.
+    /// The key is missing.
     Missing,
-    /// Something that is not a sale.
+    /// The key holds another type.
     Foreign,
 }
 
 const NOT_FILLED: &str = "the server refused a new sale";
 
-/// An open key. It borrows its call exclusively: what is called while it is open runs no code of
-/// other modules, and so the sale is borrowed once.
+/// An open key. It borrows its call exclusively: no function that runs code of other modules can be
+/// called meanwhile, so the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
     call: PhantomData<&'c mut ()>,
 }
 
 impl Key<'_> {
-    /// Opens the key of this name. Without one nothing is there and nothing can be put there.
+    /// Opens the key of this name. Without a name there is no value, and none can be put.
     ///
     /// # Safety
-    /// As long as this is there, the name is alive and nobody else borrows the key's value.
+    /// While the key is open, its name is alive and nobody else borrows its value.
     pub(crate) unsafe fn open(
         ctx: Ctx<'_>,
         name: Option<*mut RedisModuleString>,
@@ -128,12 +128,12 @@ impl Key<'_> {
         Key { key, call: PhantomData }
     }
 
-    /// The sale that is at the key now.
+    /// The sale at the key.
     pub fn sale(&mut self) -> Result<&mut Sale, NoSale> {
         Ok(&mut self.value()?.sale)
     }
 
-    /// The value of the sale that is at the key now.
+    /// The value of the sale at the key.
     fn value(&mut self) -> Result<&mut Value, NoSale> {
         if self.key.is_null() {
             return Err(NoSale::Missing);
@@ -154,8 +154,8 @@ impl Key<'_> {
         }
     }
 
-    /// Puts a sale at the key, which was opened for writing and holds nothing. Foreign code may run
-    /// in it: the server notifies of the new key.
+    /// Puts a sale at the key, which was opened for writing and is missing. Foreign code may run in
+    /// it: the server notifies of the new key.
     pub fn fill(self, sale: Sale) {
         if self.key.is_null() {
             return log::warning(NOT_FILLED);
@@ -166,7 +166,7 @@ impl Key<'_> {
             api!(RedisModule_ModuleTypeSetValue)(self.key, TYPE.load(Ordering::Relaxed), value)
         };
         if status as isize != raw::REDISMODULE_OK {
-            // The server promises to refuse only a key that was opened for reading.
+            // The server promises to refuse only keys opened for reading.
             log::warning(NOT_FILLED);
             // SAFETY: the server refused the value, so it is still ours alone.
             unsafe { free(value) };
@@ -174,11 +174,11 @@ impl Key<'_> {
     }
 }
 
-/// A key that is open for reading alone: its sale can be looked at and not changed.
+/// A key that is open for reading only: its sale can't be changed.
 pub struct View<'c>(pub(in crate::server) Key<'c>);
 
 impl View<'_> {
-    /// The sale that is at the key now.
+    /// The sale at the key.
     pub fn sale(&mut self) -> Result<&Sale, NoSale> {
         Ok(&self.0.value()?.sale)
     }
@@ -194,19 +194,19 @@ impl Drop for Key<'_> {
     }
 }
 
-/// A look at a key that leaves no trace: not in its idle time, not in the server's statistics, and
-/// no notification is sent.
+/// A read of a key that leaves no trace: neither in its idle time nor in the server's statistics,
+/// and without a notification.
 pub(crate) struct Peek<'c>(Key<'c>);
 
 impl<'c> Peek<'c> {
     /// # Safety
-    /// The name is alive as long as this, and no other borrow of the key's value.
+    /// While this lives, the name is alive and nobody else borrows the key's value.
     pub(crate) unsafe fn at(ctx: Ctx<'c>, name: *mut RedisModuleString) -> Self {
         // SAFETY: by the caller's word.
         Peek(unsafe { Key::open(ctx, Some(name), mode()) })
     }
 
-    /// The sale that is at the key now.
+    /// The sale at the key.
     pub(crate) fn sale(&mut self) -> Result<&mut Sale, NoSale> {
         self.0.sale()
     }
@@ -217,8 +217,8 @@ impl<'c> Peek<'c> {
     }
 }
 
-/// How the key is opened: with all that this server knows of what leaves no trace. Redis 7.0 can't
-/// be asked; it knows how not to touch, and ignores the rest.
+/// The mode of a peek: all flags known to this server that avoid a trace. Redis 7.0 can't be asked;
+/// it knows NOTOUCH and ignores the rest.
 fn mode() -> c_int {
     let traceless = raw::REDISMODULE_OPEN_KEY_NOTOUCH
         | raw::REDISMODULE_OPEN_KEY_NONOTIFY
