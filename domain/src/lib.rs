@@ -57,18 +57,7 @@ mod codec {
 
 pub mod plan;
 
-/// What the contract says of each request. Nothing here changes a sale.
-mod rules {
-    pub mod admission;
-    pub mod decide;
-    mod due;
-    pub(crate) mod grab;
-    pub mod multi_grab;
-    mod operator;
-    mod settle;
-    mod tests;
-    pub(crate) mod waitlist;
-}
+pub mod decide;
 
 pub mod outbox;
 
@@ -77,6 +66,5 @@ mod testing;
 pub use codec::{effect, snapshot};
 pub use ledger::record;
 pub use model::{event, limits, outcome};
-pub use rules::{decide, multi_grab};
 pub use state::sale::Sale;
 pub use state::{audit, status};

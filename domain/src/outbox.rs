@@ -343,8 +343,8 @@ fn put_flag(data: &mut Vec<u8>, name: &'static str, is_set: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::decide_new;
     use crate::request::{Amount, Grab, Init, Now, Request};
-    use crate::rules::decide::decide_new;
     use crate::testing::init;
 
     /// Entries as they are read in a terminal.

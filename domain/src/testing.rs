@@ -6,10 +6,10 @@
 use crate::admission::Admission;
 use crate::codec::effect::{Change, Effect};
 use crate::codec::snapshot::Piece;
+use crate::decide::{decide_new, Decision};
 use crate::model::outcome::Outcome;
 use crate::plan::Loader;
 use crate::request::{Amount, Grab, Init, Now, Request, Terms};
-use crate::rules::decide::{decide_new, Decision};
 use crate::Sale;
 
 pub(crate) const SECRET: [u8; 16] = *b"0123456789abcdef";

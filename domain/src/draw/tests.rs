@@ -4,9 +4,9 @@
 
 use super::*;
 use crate::codec::effect::{Change, Effect, Granting, Importing};
+use crate::decide::decide_new;
 use crate::model::outcome::Outcome;
 use crate::request::{Amount, Grab, Import, Init, Request, Restock, Terms, TermsChange};
-use crate::rules::decide::decide_new;
 use crate::testing::{self, at, bytes_of, created, grab, reloaded, run, SECRET};
 use crate::Sale;
 

@@ -4,10 +4,10 @@
 
 use super::*;
 use crate::codec::effect::{Change, Effect};
+use crate::decide::decide_new;
 use crate::ledger::NewGrant;
 use crate::model::outcome::Outcome;
 use crate::request::{Amount, Grab, Import, Request, Terms};
-use crate::rules::decide::decide_new;
 use crate::testing::{at, bytes_of, commit, created, init, reloaded, run};
 use crate::Sale;
 

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use seckill_domain::admission::List;
 use seckill_domain::decide::decide_new;
+use seckill_domain::decide::mgrab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
-use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::outcome::{GrantView, Outcome, State};
 use seckill_domain::plan::Position;
 use seckill_domain::request::{

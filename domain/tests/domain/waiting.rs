@@ -2,9 +2,9 @@
 
 use std::num::NonZeroU16;
 
+use seckill_domain::decide::mgrab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::effect::{Change, Effect, Granting, Joining};
 use seckill_domain::limits::OFFERS_PER_STEP_MAX;
-use seckill_domain::multi_grab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
 use seckill_domain::parts::Split;
 use seckill_domain::record::{Asked, ReqTag};

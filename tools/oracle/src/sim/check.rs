@@ -2,8 +2,8 @@
 
 use std::hash::Hasher;
 
+use seckill_domain::decide::mgrab::{MultiDecision, MultiOutcome};
 use seckill_domain::ledger::Grant;
-use seckill_domain::multi_grab::{MultiDecision, MultiOutcome};
 use seckill_domain::outbox::Field;
 use seckill_domain::outcome::{Outcome, State};
 use seckill_domain::record::Asked;

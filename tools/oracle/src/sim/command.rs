@@ -3,10 +3,10 @@
 
 use smallvec::SmallVec;
 
+use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use seckill_domain::decide::Decision;
 use seckill_domain::draw::Draw;
 use seckill_domain::event::EventKind;
-use seckill_domain::multi_grab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Request};

@@ -1,5 +1,15 @@
-//! Judging a request. Nothing here changes a sale: the answer is an outcome and, when something is
-//! to happen, the plan of it. Holds whose time is over go first, as far as the request needs it.
+//! What the contract says of each request, one file a request. Nothing here changes a sale: the
+//! answer is an outcome and, when something is to happen, the plan of it. Holds whose time is over
+//! go first, as far as the request needs it.
+
+pub mod admission;
+mod due;
+pub(crate) mod grab;
+pub mod mgrab;
+mod operator;
+mod settle;
+mod tests;
+pub(crate) mod waitlist;
 
 use crate::codec::effect::{Change, Effect};
 use crate::model::limits::EXPIRIES_PER_CALL_MAX;
@@ -8,7 +18,7 @@ use crate::plan::{Plan, Planning};
 use crate::request::{Now, Request};
 use crate::Sale;
 
-pub use super::operator::decide_new;
+pub use operator::decide_new;
 
 /// What a request comes to.
 #[derive(Debug)]

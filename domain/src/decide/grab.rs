@@ -1,6 +1,8 @@
 //! Judging a GRAB, in the order that the contract gives.
 
 use crate::codec::effect::{Effect, Granting, Joining};
+use crate::decide::waitlist::Service;
+use crate::decide::Manner;
 use crate::draw::{Dice, Draw};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Holding, Lookup, Places};
@@ -9,8 +11,6 @@ use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{state_at, GrantView, Misuse, Outcome, Place, State};
 use crate::plan::Planning;
 use crate::request::{Amount, Grab, Now};
-use crate::rules::decide::Manner;
-use crate::rules::waitlist::Service;
 use crate::waitlist::Waitlist;
 use crate::Sale;
 

@@ -5,10 +5,10 @@
 //! each.
 
 use crate::codec::effect::{Change, Effect};
+use crate::decide::{Decision, Expiries, Manner};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
 use crate::plan::{Plan, Planning};
 use crate::request::{Grab, Now};
-use crate::rules::decide::{Decision, Expiries, Manner};
 use crate::Sale;
 
 /// What a GRAB of many sales came to.

@@ -1,13 +1,13 @@
 //! What happens by itself: holds whose time is over expire, the next round begins; and when.
 
 use crate::codec::effect::Effect;
+use crate::decide::Decision;
 use crate::ledger::{Ledger, Lookup};
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::Planning;
 use crate::request::Now;
 use crate::rounds::Schedule;
-use crate::rules::decide::Decision;
 use crate::Sale;
 
 impl Sale {

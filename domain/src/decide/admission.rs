@@ -11,6 +11,7 @@ const MASKED: Outcome = Outcome::SoldOut { held: 1 };
 /// How a user would be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admittance {
+    /// As far as admission goes they may ask.
     Ok,
     /// Not eligible.
     Denied,
@@ -82,10 +83,10 @@ impl Sale {
 mod tests {
     use super::*;
     use crate::admission::{Admission, AdmissionChange, Modulo, Sample};
+    use crate::decide::decide_new;
     use crate::model::limits::INTEGER_MAX;
     use crate::model::outcome::Misuse;
     use crate::request::{ListChange, Terms, TermsChange};
-    use crate::rules::decide::decide_new;
     use crate::testing::{self, at, gated, init, reloaded, SECRET};
     use crate::Sale;
 

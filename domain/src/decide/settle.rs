@@ -1,11 +1,11 @@
 //! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
 
 use crate::codec::effect::Effect;
+use crate::decide::Expiries;
 use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Planning;
 use crate::request::{Deed, Settle, Which};
-use crate::rules::decide::Expiries;
 use crate::Sale;
 
 impl Sale {
