@@ -1,5 +1,5 @@
-//! Request ids that are remembered beside the ledger's: those that were cancelled before they were
-//! granted, and those of the last restocks.
+//! Request ids kept beside those of the ledger: ids cancelled before their grant (fences), and ids
+//! of the last restocks.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::model::limits::{FENCES_FORGOTTEN_MAX, FENCES_KEPT_MAX, FENCE_MS, REST
 use crate::model::outcome::Outcome;
 use crate::model::wire;
 
-/// What the entries of a fence in both trees cost beside its keys, on average.
+/// Average cost of a fence's entries in both trees, without its keys.
 const BYTES_PER_FENCE: usize = 96;
 
 /// User and request id in one string: the user's length, the user, the request id.
@@ -28,24 +28,24 @@ pub struct Fence<'a> {
     pub at: u64,
 }
 
-/// Request ids that were cancelled before they were granted.
+/// Fences: request ids that were cancelled before they were granted.
 ///
-/// A CANCEL may overtake the GRAB that it cancels. It then leaves a fence, and the late GRAB takes
-/// nothing. Fences are forgotten after ten minutes, or when there are too many, and only while a
-/// new one is applied, a few at a time: so every node forgets the same ones.
+/// A CANCEL may arrive before its GRAB. It then leaves a fence, and the late GRAB takes nothing.
+/// Fences are forgotten after ten minutes, or when there are too many. They are forgotten only
+/// while a new fence is applied, a few at a time, so that every node forgets the same fences.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
     by_key: BTreeMap<Key, Placed>,
-    /// In the order in which they were set, by their numbers.
+    /// Keys in the order in which they were set, by number.
     order: BTreeMap<u64, Key>,
-    /// The number of the next one. Numbers are of this process alone.
+    /// The number of the next fence. Numbers are local to this process.
     next: u64,
     key_bytes: usize,
-    /// How many were forgotten before their time because there were too many.
+    /// Fences forgotten before their time because there were too many.
     dropped: u64,
 }
 
-/// When a fence was set, and where it is in the order.
+/// Time at which a fence was set, and its number in the order.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     at: u64,
@@ -60,13 +60,13 @@ fn key_of(user: &[u8], req: &[u8]) -> Key {
 }
 
 impl Fences {
-    /// Whether a fence stands at `t` before this request of this user.
+    /// Whether a fence of this user and request id is in force at `t`.
     pub fn stands(&self, user: &[u8], req: &[u8], t: u64) -> bool {
         let placed = self.by_key.get(&key_of(user, req));
         placed.is_some_and(|placed| t < placed.at.saturating_add(FENCE_MS))
     }
 
-    /// Sets a fence at `at` and forgets some of those whose time is over or that are too many.
+    /// Sets a fence at `at` and forgets some fences that are too old or too many.
     pub fn insert(&mut self, user: &[u8], req: &[u8], at: u64) {
         for _ in 0..FENCES_FORGOTTEN_MAX {
             let Some(oldest) = self.order.values().next() else { break };
@@ -87,7 +87,7 @@ impl Fences {
         !known && self.order.len() < FENCES_KEPT_MAX
     }
 
-    /// Adds a fence as it was saved.
+    /// Adds a saved fence.
     pub fn load(&mut self, fence: &Fence<'_>) {
         self.add(fence.user, fence.req, fence.at);
     }
@@ -96,7 +96,7 @@ impl Fences {
         let (key, number) = (key_of(user, req), self.next);
         self.next += 1;
         self.key_bytes += key.len();
-        // A fence that is set anew after its time moves to the end of the order.
+        // A fence that is set again after its time moves to the end of the order.
         if let Some(before) = self.by_key.insert(key.clone(), Placed { at, number }) {
             self.key_bytes -= key.len();
             self.order.remove(&before.number);
@@ -111,27 +111,27 @@ impl Fences {
         }
     }
 
-    /// How many were forgotten before their time.
+    /// Fences forgotten before their time.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Takes over the count of a saved sale.
+    /// Sets the count of a saved sale.
     pub fn set_dropped(&mut self, dropped: u64) {
         self.dropped = dropped;
     }
 
-    /// How many stand or are not yet forgotten.
+    /// Fences that are kept, those past their time included.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there is none.
+    /// Whether no fence is kept.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The fences from this number on, the oldest first, each with its number.
+    /// The fences from number `number` on, oldest first, each with its number.
     pub fn iter_from(&self, number: u64) -> impl Iterator<Item = (u64, Fence<'_>)> {
         self.order.range(number..).filter_map(|(number, key)| {
             let (len, ids) = key.split_first_chunk::<2>()?;
@@ -140,44 +140,44 @@ impl Fences {
         })
     }
 
-    /// Bytes of heap in use, about.
+    /// Approximate bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
-        // Each key is kept twice: by itself and in the order.
+        // Each key is stored twice: in the map and in the order.
         self.order.len() * (2 * size_of::<Key>() + BYTES_PER_FENCE) + 2 * self.key_bytes
     }
 }
 
-/// A restock that was done.
+/// An applied restock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restocked {
     pub req: Box<[u8]>,
     pub delta: i64,
     pub applied: i64,
-    /// What was available after it.
+    /// Units available after it.
     pub available: u64,
 }
 
 impl Restocked {
-    /// The reply it got, and gets again.
+    /// Its reply, also to repeats.
     pub fn outcome(&self) -> Outcome {
         Outcome::Restocked { applied: self.applied, available: self.available }
     }
 }
 
-/// The last restocks, oldest first: what makes a repeated RESTOCK a replay. Restocks are rare and
-/// few are kept, so finding one is a scan.
+/// The last restocks, oldest first: a repeated RESTOCK is found here and answered as a replay.
+/// Restocks are rare and few are kept, so a lookup is a scan.
 #[derive(Clone, Debug, Default)]
 pub struct Restocks {
     kept: VecDeque<Restocked>,
 }
 
 impl Restocks {
-    /// The restock with this request id, while it is kept.
+    /// The restock with this request id, if it is still kept.
     pub fn find(&self, req: &[u8]) -> Option<&Restocked> {
         self.kept.iter().rev().find(|restock| &*restock.req == req)
     }
 
-    /// Remembers a restock; the oldest beyond the bound is forgotten.
+    /// Keeps a restock and forgets the oldest one beyond the limit.
     pub fn push(&mut self, restock: Restocked) {
         if self.kept.len() == RESTOCKS_KEPT_MAX {
             self.kept.pop_front();
@@ -185,7 +185,7 @@ impl Restocks {
         self.kept.push_back(restock);
     }
 
-    /// How many are kept.
+    /// Restocks that are kept.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -195,7 +195,7 @@ impl Restocks {
         self.kept.is_empty()
     }
 
-    /// Oldest first.
+    /// The restocks, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Restocked> {
         self.kept.iter()
     }
@@ -211,7 +211,7 @@ impl Restocks {
 mod tests {
     use super::*;
 
-    /// MEMORY USAGE and INFO count them: both ids of each, twice, and nothing when there is none.
+    /// MEMORY USAGE and INFO count fences: both ids of each, twice, and nothing if there is none.
     #[test]
     fn the_bytes_of_fences_are_those_of_their_ids_at_least() {
         let mut fences = Fences::default();
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(is_known, [false, true, true]);
     }
 
-    /// A fence stands for ten minutes, and goes when a new one is set after that.
+    /// A fence is in force for ten minutes, and goes when a new one is set after that.
     #[test]
     fn fences_stand_for_their_time() {
         let mut fences = Fences::default();
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((fences.len(), fences.dropped()), (3, 0));
         fences.insert(b"x", b"r", 5 + FENCE_MS);
         assert_eq!((fences.len(), fences.dropped()), (3, 0), "the first is forgotten");
-        // Set anew it is the last.
+        // A fence that is set again is the last one.
         fences.insert(b"v", b"r", 5 + FENCE_MS);
         let users: Vec<u8> = fences.iter_from(0).map(|(_, it)| it.user[0]).collect();
         assert_eq!(users, b"wxv");
@@ -267,8 +267,8 @@ mod tests {
         assert_eq!((fences.heap_bytes(), fences.len(), fences.is_empty()), (bytes, 3, false));
     }
 
-    /// Very many whose time is over go a few at a time, the oldest first, and one that is set anew
-    /// is the newest: also one that nothing has forgotten yet.
+    /// Very many old fences are forgotten a few at a time, oldest first. A fence that is set again
+    /// is the newest one, even if it had not been forgotten yet.
     #[test]
     fn fences_are_forgotten_a_few_at_a_time() {
         let mut fences = Fences::default();
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(reqs, [&ids[199][..], &ids[198], b"ab", b"cd"]);
     }
 
-    /// The same of restocks: each with its id.
+    /// MEMORY USAGE and INFO count each restock with its id.
     #[test]
     fn the_bytes_of_restocks_are_those_of_their_ids_at_least() {
         let mut restocks = Restocks::default();

@@ -1,6 +1,6 @@
-//! The one what-if of a sale: where it would stand after what was drafted so far, and what happens
-//! on the way. A request is judged by it, a plan is made from it, and changes that were decided
-//! elsewhere are checked on it. It knows no effect and no request.
+//! The draft of a sale: the sale as it would stand after the changes drafted so far, and their
+//! events. A request is decided on a draft, a plan is made from it, and changes decided elsewhere
+//! are checked on it. It knows no effect and no request.
 
 mod holdings;
 mod parts;
@@ -25,38 +25,38 @@ pub(crate) struct Draft<'s> {
     pub(crate) sale: &'s Sale,
     /// The numbers of the stored round.
     pub(crate) balances: Balances,
-    /// Whether entries are written, so that revs are counted.
+    /// Whether the sale writes entries, so that revs are counted.
     has_outbox: bool,
-    /// What happens, in order.
+    /// Events so far, in order.
     pub(crate) events: Events,
-    /// All else. Few changes touch any of it: a plain grant is drafted without the heap.
+    /// Everything else. Few changes touch it: a plain grant is drafted without the heap.
     pub(crate) touched: Option<Box<Touched>>,
 }
 
-/// What few changes touch, beside the numbers of the stored round.
+/// State that few changes touch, beside the numbers of the stored round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
-    /// States of grants that were moved.
+    /// New states of changed grants.
     moved: BTreeMap<u64, State>,
-    /// Numbers of older rounds, by their place.
+    /// Numbers of older rounds, by index.
     pub(crate) older: BTreeMap<usize, Balances>,
-    /// What is available after each restock and the rest of its step: its repeat is answered so.
+    /// Units available after each restock and the rest of its step; the reply to its repeats.
     pub(crate) restocked: Vec<u64>,
-    /// Whether all since the last restock is of its step: what expires for those who wait, and what
-    /// is offered to them.
+    /// Whether all changes since the last restock belong to its step: expiries on behalf of
+    /// waiters, and offers to them.
     is_restocking: bool,
-    /// What a part was given and has moved after it, where that changes.
+    /// The new escrow of a part of a split, if it changes.
     pub(crate) escrow: Option<Escrow>,
-    /// What becomes of the amounts of DRAW LIST.
+    /// The amounts of DRAW LIST as they would stand.
     amounts: Option<Box<PlannedAmounts>>,
-    /// What becomes of the waiting list.
+    /// The waiting list as it would stand.
     list: Option<Box<ListDraft>>,
-    /// Units and grants that users have more, or fewer; worked out when it is asked for.
+    /// Changes of users' live units and grants; computed when first asked for.
     gained: Option<Box<Gained>>,
 }
 
 impl<'s> Draft<'s> {
-    /// Starts where the sale stands.
+    /// A draft without changes.
     #[inline]
     pub(crate) fn of(sale: &'s Sale) -> Draft<'s> {
         let has_outbox = sale.terms.outbox.is_some();
@@ -70,7 +70,7 @@ impl<'s> Draft<'s> {
         self.balances.begin(elapsed_ms, epoch)
     }
 
-    /// Ends the step: with a list the stock is told once for all of it.
+    /// Ends the step. With a waiting list it emits the stock's transition once for the whole step.
     #[inline]
     pub(crate) fn end(&mut self) {
         if !self.sale.is_plain() {
@@ -81,7 +81,8 @@ impl<'s> Draft<'s> {
     #[cold]
     fn emit_stock(&mut self) {
         let (before, after) = (self.sale.stock(), self.stock());
-        // Without a list it was told with each change, and pieces of a rewritten sale tell nothing.
+        // Without a waiting list each change has emitted its transition; pieces of a rewritten sale
+        // emit none.
         let is_emitted_here = self.sale.waitlist().is_some() && self.sale.is_whole();
         if before != after && is_emitted_here {
             self.emit(EventKind::into_stock(after), None, None);
@@ -92,8 +93,8 @@ impl<'s> Draft<'s> {
         self.touched.get_or_insert_with(Box::default)
     }
 
-    /// Moves the sale's numbers and emits the event, if it is one, then the transition of the stock
-    /// if there was one.
+    /// Changes the sale's numbers, then emits the event, if any, and the stock's transition, if
+    /// any.
     #[inline]
     fn change(
         &mut self,
@@ -110,15 +111,15 @@ impl<'s> Draft<'s> {
             self.emit(kind, grant, None);
         }
         let after = self.balances.stock();
-        // With a list the stock is told once, at the end of the step.
+        // With a waiting list the transition is emitted once, at the end of the step.
         if before != after && self.sale.waitlist().is_none() {
             self.emit(EventKind::into_stock(after), None, None);
         }
         Ok(())
     }
 
-    /// Like [`Draft::change`] for a grant that may be of an older round: then it moves that round's
-    /// numbers, and the stock is not that round's.
+    /// Like [`Draft::change`] for a grant that may be of an older round: changes that round's
+    /// numbers and emits no transition of the stock.
     fn change_round_of(
         &mut self,
         kind: EventKind,
@@ -136,7 +137,7 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// Emits an event. `older` are the numbers of its round if that is over.
+    /// Emits an event. `older` are the numbers of its round if that round is over.
     #[inline]
     fn emit(&mut self, kind: EventKind, grant: Option<GrantView>, older: Option<&Balances>) {
         self.balances.rev += u64::from(self.has_outbox);
@@ -156,21 +157,21 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// How it would stand.
+/// Questions to the draft.
 impl<'s> Draft<'s> {
-    /// State and quantity of a grant.
+    /// State and quantity of a grant in the draft.
     pub(crate) fn look(&self, seq: u64) -> Result<(State, u64), Refused> {
         let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
         let moved = self.touched.as_ref().and_then(|touched| touched.moved.get(&seq));
         Ok((moved.copied().unwrap_or(grant.state), grant.qty))
     }
 
-    /// Whether a grant was moved.
+    /// Whether the draft changes this grant's state.
     pub(crate) fn has_moved(&self, seq: u64) -> bool {
         self.touched.as_ref().is_some_and(|touched| touched.moved.contains_key(&seq))
     }
 
-    /// How many grants were moved.
+    /// Grants whose state the draft changes.
     pub(crate) fn moved_len(&self) -> usize {
         self.touched.as_ref().map_or(0, |touched| touched.moved.len())
     }
@@ -180,13 +181,14 @@ impl<'s> Draft<'s> {
         touched.or_else(|| Some(&self.sale.rounds()?.older.get(place)?.balances))
     }
 
-    /// The numbers of the round that has `seq`; those of the stored one when none has.
+    /// The numbers of the round that has grant `seq`; those of the stored round if no round has it.
     pub(crate) fn numbers_of(&self, seq: u64) -> &Balances {
         let place = self.sale.old_place_of(seq);
         place.and_then(|place| self.numbers_at(place)).unwrap_or(&self.balances)
     }
 
-    /// What a user holds in the round of this ledger, in which they were `found`.
+    /// A user's live units and grants in the round of this ledger; `found` is the ledger's own
+    /// count.
     #[inline]
     pub(crate) fn holding(&mut self, ledger: &Ledger, user: &[u8], found: &Lookup) -> Holding {
         let holding = ledger.holding(found);
@@ -204,7 +206,7 @@ impl<'s> Draft<'s> {
         self.touched_mut().amounts.get_or_insert_with(Box::default)
     }
 
-    /// The first amount of DRAW LIST; `None` without a list, or when none is left.
+    /// The first amount of DRAW LIST; `None` without a list or when the list is used up.
     pub(crate) fn first_amount(&self) -> Option<u64> {
         let list = self.sale.amounts()?;
         match self.amounts() {
@@ -213,8 +215,8 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Whether the units of an expired grant can be taken anew in the round that has it: in a sale
-    /// that draws, also a packet, and every packet left still gets its share.
+    /// Whether an expired grant's units can be taken again in its round. In a sale that draws this
+    /// also takes a packet, and every packet left must still get its share.
     pub(crate) fn can_retake(&self, seq: u64, qty: u64) -> bool {
         let mut after = *self.numbers_of(seq);
         let Some(draw) = &self.sale.terms.draw else { return after.available >= qty };
@@ -227,9 +229,9 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// Grants.
+/// Changes to grants.
 impl Draft<'_> {
-    /// A new grant, which a buyer asked for or is offered.
+    /// Adds a new grant: granted to a buyer, or offered to a waiter.
     #[inline]
     pub(crate) fn grant(&mut self, kind: EventKind, qty: u64, hold_ms: u64) -> Result<(), Refused> {
         let (state, deadline) = state_at(hold_ms, self.balances.t);
@@ -245,7 +247,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A grant that Redis lost is entered again; who waited for it waits no more.
+    /// Adds a grant that Redis lost. If its user waited for it, they leave the waiting list.
     pub(crate) fn import(&mut self, user: &[u8], req: &[u8], qty: u64) -> Result<(), Refused> {
         let (seq, state) = (self.balances.grants + 1, State::Sold);
         let view = GrantView { seq, qty, state, deadline: 0 };
@@ -254,14 +256,14 @@ impl Draft<'_> {
             it.place(qty, state)
         })?;
         let sale = self.sale;
-        // Who asks what users hold are those who serve the list.
+        // Only a waiting list asks for users' holdings.
         if sale.waiters().is_some() {
             self.touched_mut().gain(sale, user, qty);
         }
         self.leave_by_import(user, req)
     }
 
-    /// An IMPORT of a grant that is known: whatever it came to, it is sold from now on.
+    /// An IMPORT of a known grant: the grant is SOLD from now on, whatever its state was.
     pub(crate) fn reimport(&mut self, seq: u64) -> Result<(), Refused> {
         let (from, qty) = self.look(seq)?;
         let view = self.moved(from, GrantView { seq, qty, state: State::Sold, deadline: 0 });
@@ -273,7 +275,7 @@ impl Draft<'_> {
         })
     }
 
-    /// Moves a grant and its units as an action of a buyer, the shop or the clock.
+    /// Moves a grant and its units to another state, for a buyer, the shop or the clock.
     pub(crate) fn settle(&mut self, seq: u64, to: State) -> Result<(), Refused> {
         let (from, qty) = self.look(seq)?;
         let kind = match (from, to) {
@@ -287,7 +289,7 @@ impl Draft<'_> {
         self.transfer(kind, from, GrantView { seq, qty, state: to, deadline: 0 })
     }
 
-    /// An expired grant is sold after all.
+    /// Sells an expired grant after all (RECLAIM).
     pub(crate) fn reclaim(&mut self, seq: u64) -> Result<(), Refused> {
         let (from, qty) = self.look(seq)?;
         let view = GrantView { seq, qty, state: State::Sold, deadline: 0 };
@@ -297,7 +299,7 @@ impl Draft<'_> {
     fn transfer(&mut self, kind: EventKind, from: State, view: GrantView) -> Result<(), Refused> {
         let view = self.moved(from, view);
         self.change_round_of(kind, view, |it| match view.state {
-            // Its units have come back when it expired.
+            // Its units came back when it expired.
             State::Forfeited => Ok(()),
             to => it.transfer(view.qty, from, to),
         })?;
@@ -314,7 +316,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A later deadline, `ms` from T.
+    /// Sets a later deadline, `ms` from T.
     pub(crate) fn extend(&mut self, seq: u64, ms: u64) -> Result<(), Refused> {
         let (from, qty) = self.look(seq)?;
         let deadline = self.balances.t + ms;
@@ -322,7 +324,7 @@ impl Draft<'_> {
         self.change_round_of(EventKind::Extend, view, |_| Ok(()))
     }
 
-    /// Remembers where a grant stands now.
+    /// Remembers a grant's new state.
     fn moved(&mut self, from: State, view: GrantView) -> GrantView {
         let sale = self.sale;
         self.touched_mut().move_to(sale, view.seq, from, view.state);
@@ -330,14 +332,14 @@ impl Draft<'_> {
     }
 }
 
-/// The sale as a whole.
+/// Changes to the sale as a whole.
 impl Draft<'_> {
-    /// Something happens that moves no number.
+    /// Emits an event that changes no number.
     pub(crate) fn happen(&mut self, kind: EventKind) -> Result<(), Refused> {
         self.change(kind, None, |_| Ok(()))
     }
 
-    /// Terms change, and perhaps entries are written from now on.
+    /// Changes terms. `has_outbox`: entries are written from now on.
     pub(crate) fn alter(&mut self, has_outbox: bool) -> Result<(), Refused> {
         self.has_outbox |= has_outbox;
         self.happen(EventKind::Alter)
@@ -356,8 +358,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Units have moved, perhaps in the step of a restock. It is told from the changes alone,
-    /// however many of them one command carries.
+    /// Updates the last restock's count after units moved within its step. It depends on the
+    /// changes only, not on how many of them share a command.
     fn note_restocked(&mut self) {
         let available = self.balances.available;
         if let Some(touched) = self.touched.as_mut().filter(|touched| touched.is_restocking) {
@@ -378,7 +380,7 @@ impl Draft<'_> {
     }
 }
 
-/// The law over the numbers of a round.
+/// Checks the law over the numbers of a round.
 #[inline]
 pub(crate) fn check_law(
     terms: &Terms,

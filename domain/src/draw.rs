@@ -1,13 +1,13 @@
-//! Red packets: amounts that the sale draws instead of the caller.
+//! Red packets: the sale draws the amounts, not the caller.
 //!
 //! A draw is a keyed pseudo-random function of the sale's secret and the grant's seq, reduced to a
-//! range without bias. Earlier amounts reveal nothing of later ones, and two nodes can't come to
-//! different ones: the primary draws while it decides and the effect carries the amount. Packets
-//! need no memory of their own: how many are left and what is left for them says everything, except
-//! for a list, which is kept.
+//! range without bias. Earlier amounts reveal nothing of later ones. Nodes can't differ: the
+//! primary draws while it decides, and the effect carries the amount. Packets need no memory of
+//! their own: the number of packets left and the units left say everything, except for a list,
+//! which is kept.
 //!
-//! PACKETS follows the double-mean method known from WeChat's red packets: each packet is uniform
-//! up to twice the mean of what is left.
+//! PACKETS follows the double-mean method known from WeChat's red packets: each packet is
+//! uniform up to twice the mean of the rest.
 
 mod tests;
 
@@ -27,36 +27,36 @@ use crate::model::wire;
 /// How a sale draws its amounts. Fixed at INIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Draw {
-    /// So many packets of at least `min`, uniform up to twice the mean of what is left.
+    /// A fixed number of packets of at least `min`, each uniform up to twice the mean of the rest.
     Packets {
-        /// How many packets there are.
+        /// Number of packets.
         #[serde(deserialize_with = "wire::integer")]
         packets: u64,
-        /// The least amount of each.
+        /// The smallest amount of a packet.
         #[serde(deserialize_with = "wire::integer")]
         min: u64,
     },
-    /// Uniform in `low..=high`, cut to what is available.
+    /// Uniform in `low..=high`, limited to the available units.
     Uniform {
-        /// The least amount.
+        /// The smallest amount.
         #[serde(deserialize_with = "wire::integer")]
         low: u64,
         /// The largest amount.
         #[serde(deserialize_with = "wire::integer")]
         high: u64,
     },
-    /// The supply in so many equal parts; the remainder one unit each to the first ones.
+    /// The supply in equal packets; the first packets get one unit of the remainder each.
     Equal {
-        /// How many packets there are.
+        /// Number of packets.
         #[serde(deserialize_with = "wire::integer")]
         packets: u64,
     },
-    /// The amounts of a list, in order. They are kept elsewhere; the fingerprint tells lists apart.
+    /// The amounts of a list, in order. The list is kept elsewhere; the fingerprint identifies it.
     List {
-        /// How many there are.
+        /// Number of amounts.
         #[serde(deserialize_with = "wire::integer")]
         amounts: u64,
-        /// A hash of all of them.
+        /// A hash of all amounts.
         fingerprint: [u8; 16],
     },
 }
@@ -70,7 +70,7 @@ impl Draw {
         Draw::List { amounts: amounts.len() as u64, fingerprint }
     }
 
-    /// How many packets there are in all; `None` when the sale counts none.
+    /// Number of packets in all; `None` if the sale has no fixed number.
     pub fn packets(&self) -> Option<u64> {
         match *self {
             Draw::Packets { packets, .. } | Draw::Equal { packets } => Some(packets),
@@ -79,7 +79,7 @@ impl Draw {
         }
     }
 
-    /// The draw as INIT named it, for people who read; of a list only how long it is.
+    /// The draw as INIT named it, for people to read; a list is shown by its length.
     pub fn text(&self) -> String {
         match *self {
             Draw::Packets { packets, min } => format!("PACKETS {packets} MIN {min}"),
@@ -94,7 +94,7 @@ impl Draw {
         matches!(self, Draw::List { .. })
     }
 
-    /// Whether there is enough for the next draw, so that no due hold is needed.
+    /// Whether enough is available for the next draw, so that no due hold need expire for it.
     pub fn is_covered(&self, balances: &Balances, dice: &Dice) -> bool {
         match *self {
             Draw::Uniform { low, high } => balances.available >= dice.range(low, high),
@@ -102,7 +102,7 @@ impl Draw {
         }
     }
 
-    /// The next amount; `None` when no packet or nothing is left. `first` is the list's first.
+    /// The next amount; `None` if no packet or no unit is left. `first` is the list's first amount.
     pub fn amount(&self, balances: &Balances, first: Option<u64>, dice: &Dice) -> Option<u64> {
         let (packets, available) = (balances.packets.unwrap_or(1), balances.available);
         if packets == 0 || available == 0 {
@@ -111,23 +111,23 @@ impl Draw {
         match *self {
             Draw::Packets { .. } if packets == 1 => Some(available),
             Draw::Packets { min, .. } => {
-                // The law says that every packet left gets its minimum, so neither bound is
-                // below it; twice what is available stays far below 64 bits.
+                // The law guarantees each packet left its minimum, so neither bound is below the
+                // minimum. Twice the available units stay far below 64 bits.
                 let later = (packets - 1).saturating_mul(min);
                 let most = (2 * available / packets).min(available.saturating_sub(later));
                 Some(dice.range(min, most.max(min)))
             }
             Draw::Uniform { low, high } => Some(dice.range(low, high).min(available)),
-            // The first ones have got the remainder when what is left divides evenly.
+            // The first packets have got the remainder once the rest divides evenly.
             Draw::Equal { .. } => Some(available.div_ceil(packets)),
             Draw::List { .. } => first,
         }
     }
 }
 
-/// What a draw promises: what INIT can keep of it, and what holds after every change.
+/// Guarantees of a draw, checked at INIT and after every change.
 impl Draw {
-    /// Whether a sale of `supply` can keep what this promises. `amounts` are those of the list.
+    /// Whether a sale of `supply` can guarantee this draw. `amounts` are those of the list.
     pub fn check(&self, supply: u64, amounts: &[u64]) -> Result<(), Misuse> {
         self.check_numbers(supply)?;
         match self {
@@ -165,7 +165,8 @@ impl Draw {
         }
     }
 
-    /// Whether the packets left share what is available: none is left over, none goes empty.
+    /// Whether the packets left can share the available units: no unit is left over, no packet goes
+    /// empty.
     pub fn is_lawful(&self, balances: &Balances) -> bool {
         let (Some(packets), available) = (balances.packets, balances.available) else {
             return self.packets().is_none();
@@ -189,7 +190,7 @@ impl Draw {
         }
     }
 
-    /// Whether a grant of `qty` can have been drawn in a sale of `supply`.
+    /// Whether a draw can have granted `qty` in a sale of `supply`.
     pub fn can_draw(&self, qty: u64, supply: u64) -> bool {
         match *self {
             Draw::Packets { min, .. } => qty >= min,
@@ -203,7 +204,7 @@ impl Draw {
     }
 }
 
-/// The draws of one grant.
+/// The random numbers of one grant.
 #[derive(Clone, Copy, Debug)]
 pub struct Dice<'s> {
     secret: &'s [u8; 16],
@@ -211,19 +212,19 @@ pub struct Dice<'s> {
 }
 
 impl<'s> Dice<'s> {
-    /// The draws of the grant `seq` in the sale with this secret.
+    /// The random numbers of grant `seq` in the sale with this secret.
     pub fn new(secret: &'s [u8; 16], seq: u64) -> Self {
         Dice { secret, seq }
     }
 
-    /// 64 uniform bits, others for every attempt.
+    /// 64 uniform bits, different for every attempt.
     fn bits(&self, attempt: u64) -> u64 {
         let numbers = [&self.seq.to_le_bytes()[..], &attempt.to_le_bytes()];
         keyed(self.secret, Purpose::Draw, &numbers)
     }
 
-    /// A uniform number in `low..=high`, at most 2^53 of them. What lies beyond the last whole
-    /// multiple of the range is drawn again, so that no number is favoured.
+    /// A uniform number in `low..=high`, a range of at most 2^53 numbers. Bits beyond the last
+    /// whole multiple of the range are drawn again, so that no number is favoured.
     pub fn range(&self, low: u64, high: u64) -> u64 {
         let size = high.saturating_sub(low).min(INTEGER_MAX) + 1;
         let whole = u64::MAX - u64::MAX % size;
@@ -238,8 +239,8 @@ impl<'s> Dice<'s> {
     }
 }
 
-/// What a hash under the secret of a sale is for. It is the first byte that is hashed, so no two
-/// uses of a secret hash the same bytes.
+/// Purpose of a hash under a sale's secret. It is hashed as the first byte, so two purposes never
+/// hash equal bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Purpose {
@@ -248,10 +249,10 @@ pub(crate) enum Purpose {
     Sample = b's',
 }
 
-/// 64 uniform bits for `parts`, one behind the other, by SipHash-2-4 (Aumasson and Bernstein,
-/// 2012), a keyed pseudo-random function: nobody can guess what is drawn or choose an id that
-/// passes, and all nodes agree. Compiled into the caller, who knows how many parts there are: a
-/// sample is asked on every call of a rush.
+/// 64 uniform bits for the concatenated `parts`, by SipHash-2-4 (Aumasson and Bernstein, 2012), a
+/// keyed pseudo-random function: nobody can guess an amount or choose an id that passes SAMPLE, and
+/// all nodes agree. It is inlined into its callers, whose number of parts is constant, because
+/// SAMPLE hashes on every call.
 #[inline(always)]
 pub(crate) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(secret);
@@ -265,19 +266,20 @@ const NODE_BYTES: usize = 192;
 
 /// The amounts of DRAW LIST that a sale has still to give, in order.
 ///
-/// A list is drawn from its front; what comes back goes to its end. A late payment takes that very
-/// amount, the last equal one. It looks among those that came back alone, and that is enough: while
-/// anything before them is left none of them was drawn, so the amount of every grant that is no
-/// longer live is there. They are kept by place and by amount, so each step is O(log n).
+/// Amounts are drawn from the front; a returned amount goes to the end. A late payment takes an
+/// amount equal to its own, the last one. It searches the returned amounts only, which is enough:
+/// while an amount before them is left, none of them was drawn, so the amount of every grant that
+/// is no longer live is among them. They are indexed by position and by amount, so each step is
+/// O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct Amounts {
-    /// Those of INIT that nobody has drawn: before all others.
+    /// Amounts of INIT that nobody has drawn; they come before all others.
     initial: VecDeque<u64>,
-    /// What came back, and all of a list that was loaded, each by its place.
+    /// Returned amounts, and all amounts of a loaded list, by position.
     returned: BTreeMap<u64, u64>,
-    /// The same, each amount with its place.
+    /// The returned amounts, each with its position, by amount.
     by_amount: BTreeSet<(u64, u64)>,
-    /// The place of the next that comes back.
+    /// The position of the next returned amount.
     next_place: u64,
     sum: u64,
 }
@@ -289,32 +291,32 @@ impl Amounts {
         self.initial.front().or_else(returned).copied()
     }
 
-    /// How many are left.
+    /// Number of amounts left.
     pub fn len(&self) -> u64 {
         (self.initial.len() + self.returned.len()) as u64
     }
 
-    /// Whether none is left.
+    /// Whether no amount is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Their sum.
+    /// Sum of the amounts left.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// Whether `amount` came back.
+    /// Whether an amount equal to `amount` was returned.
     pub fn contains(&self, amount: u64) -> bool {
         self.places_of(amount).next().is_some()
     }
 
-    /// All that are left, in order.
+    /// All amounts left, in order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.initial.iter().chain(self.returned.values()).copied()
     }
 
-    /// Places of the amounts that came back and are `amount`, in order.
+    /// Positions of the returned amounts equal to `amount`, in order.
     fn places_of(&self, amount: u64) -> impl DoubleEndedIterator<Item = u64> + '_ {
         self.by_amount.range((amount, 0)..=(amount, u64::MAX)).map(|(_, place)| *place)
     }
@@ -339,7 +341,7 @@ impl Amounts {
         Some(amount)
     }
 
-    /// Removes the last amount that is `amount`. False when none came back that is.
+    /// Removes the last returned amount equal to `amount`. False if there is none.
     pub fn remove(&mut self, amount: u64) -> bool {
         let Some(place) = self.places_of(amount).next_back() else { return false };
         self.returned.remove(&place);
@@ -348,13 +350,13 @@ impl Amounts {
         true
     }
 
-    /// Bytes of heap in use, about.
+    /// Approximate bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         let initial = self.initial.capacity() * size_of::<u64>();
         initial + 2 * tree_bytes(self.returned.len(), NODE_BYTES)
     }
 
-    /// Blocks of heap in use, about: what freeing costs.
+    /// Approximate number of heap blocks: the cost of freeing the list.
     pub fn heap_blocks(&self) -> usize {
         1 + 2 * tree_bytes(self.returned.len(), NODE_BYTES) / NODE_BYTES
     }
@@ -368,16 +370,16 @@ impl FromIterator<u64> for Amounts {
     }
 }
 
-/// What changes that are planned would do to a list, without copying it.
+/// The effect of planned changes on a list, without a copy of it.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedAmounts {
-    /// How many of those of INIT were drawn.
+    /// Number of INIT's amounts that the plan draws.
     initial: usize,
-    /// All places of what came back before this one were drawn or taken.
+    /// All returned amounts at positions below this one are drawn or taken by the plan.
     drawn_to: u64,
-    /// Places, not before that one, whose amounts were taken.
+    /// Further positions whose amounts the plan takes.
     taken: BTreeSet<u64>,
-    /// What came back meanwhile, and is still there.
+    /// Amounts that the plan returns and has not taken again.
     back: Amounts,
 }
 
@@ -403,7 +405,7 @@ impl PlannedAmounts {
         self.back.push(amount);
     }
 
-    /// Removes the last amount that is `amount`. False when none came back that is.
+    /// Removes the last returned amount equal to `amount`. False if there is none.
     pub fn remove(&mut self, list: &Amounts, amount: u64) -> bool {
         if self.back.remove(amount) {
             return true;
@@ -421,12 +423,12 @@ impl PlannedAmounts {
         returned.map(|(_, amount)| *amount).or_else(|| self.back.first())
     }
 
-    /// Whether `amount` came back.
+    /// Whether an amount equal to `amount` was returned.
     pub fn contains(&self, list: &Amounts, amount: u64) -> bool {
         self.back.contains(amount) || self.place_of(list, amount).is_some()
     }
 
-    /// The place of the last amount that is `amount`, among those that had come back.
+    /// The position of the last amount equal to `amount` among those returned before the plan.
     fn place_of(&self, list: &Amounts, amount: u64) -> Option<u64> {
         let left = list.places_of(amount).rev().take_while(|place| *place >= self.drawn_to);
         left.into_iter().find(|place| !self.taken.contains(place))

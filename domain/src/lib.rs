@@ -1,15 +1,15 @@
-//! The domain: a sale of countable units to users, each of whom may have so many.
+//! The domain: sales of countable units to users, with limits per user.
 //!
-//! Pure: no Redis, no clock, no randomness of its own. `decide` reads and works out a plan,
-//! `commit` makes it; a replica and a log `check` what was decided into a plan and commit it by the
-//! same function, so they can't come to another result.
+//! Pure: no Redis, no clock, no randomness of its own. `decide` reads a sale and makes a plan, and
+//! `commit` applies the plan. A replica or an AOF `check`s the primary's changes into a plan and
+//! commits that by the same function, so the results can't differ.
 //!
-//! The rooms, from the ground up: each uses those above it in this list alone.
+//! The modules, from the ground up: each uses only those above it in this list.
 
 #![forbid(unsafe_code)]
 
-/// What every room speaks of: the bounds, the numbers and their law, outcomes and events; and how
-/// values are written and read back within their bounds.
+/// Vocabulary of every module: limits, the numbers and their law, outcomes and events, and bounded
+/// encoding of values.
 mod model {
     pub mod balances;
     pub mod event;
@@ -38,7 +38,7 @@ pub mod parts;
 
 pub mod request;
 
-/// The sale itself: what it keeps, and how it looks from outside.
+/// The sale itself: its state, and its views for callers.
 mod state {
     pub mod audit;
     pub mod rounds;

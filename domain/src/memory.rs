@@ -1,4 +1,4 @@
-//! Memory that is only ever appended to, and the bytes in it.
+//! Append-only memory, and reading and writing bytes in it.
 
 use core::ops::Range;
 
@@ -6,21 +6,20 @@ use crate::model::limits::PAGE_BYTES;
 
 /// Append-only pages of many small records.
 ///
-/// Records lie one behind the other in pages of fixed size. They are never moved or copied when
-/// more come, so growing is cheap, a fork copies only the pages written last and freeing is a few
-/// large frees.
+/// Records follow each other in pages of fixed size. They are never moved or copied when more come:
+/// growing is cheap, a fork copies only the pages written last, and freeing is a few large frees.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     pages: Vec<Vec<u8>>,
 }
 
 impl Pages {
-    /// The place of the next record, and the page to append it to, which has `room` bytes left.
+    /// The position of the next record and the page to append it to, which has `room` bytes left.
     /// `room` is at most a page.
     pub fn open(&mut self, room: usize) -> (u64, &mut Vec<u8>) {
         let is_open = |page: &Vec<u8>| page.len() + room <= PAGE_BYTES;
         if !self.pages.last().is_some_and(is_open) {
-            // Only the first page grows step by step: a small sale stays small.
+            // Only the first page grows step by step, so that a small sale stays small.
             let bytes = if self.pages.is_empty() { PAGE_BYTES / 128 } else { PAGE_BYTES };
             self.pages.push(Vec::with_capacity(bytes));
         }
@@ -29,25 +28,25 @@ impl Pages {
         ((number * PAGE_BYTES + page.len()) as u64, page)
     }
 
-    /// The bytes from `place` on to the end of its page.
+    /// The bytes from `place` to the end of its page.
     #[inline]
     pub fn get(&self, place: u64) -> Option<&[u8]> {
         let page = self.pages.get((place / PAGE_BYTES as u64) as usize)?;
         page.get((place % PAGE_BYTES as u64) as usize..)
     }
 
-    /// Like [`Pages::get`], to change a record in place.
+    /// Like [`Pages::get`], for changing a record in place.
     pub fn get_mut(&mut self, place: u64) -> Option<&mut [u8]> {
         let page = self.pages.get_mut((place / PAGE_BYTES as u64) as usize)?;
         page.get_mut((place % PAGE_BYTES as u64) as usize..)
     }
 
-    /// The pages themselves, for a defragmenter that moves them.
+    /// The pages, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
         self.pages.iter_mut()
     }
 
-    /// Gives back up to `blocks` pages. False when none is left.
+    /// Frees up to `blocks` pages. False when none is left.
     pub fn shed(&mut self, blocks: usize) -> bool {
         self.pages.truncate(self.pages.len().saturating_sub(blocks));
         !self.pages.is_empty()
@@ -59,7 +58,7 @@ impl Pages {
         pages + self.pages.capacity() * size_of::<Vec<u8>>()
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing the pages.
     pub fn heap_blocks(&self) -> usize {
         self.pages.len()
     }
@@ -74,8 +73,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends what comes before a number, and the number as decimal text. Answers where its digits
-/// are.
+/// Appends `before` and then a number as decimal text. Returns the range of its digits.
 #[inline]
 pub fn put_number(
     out: &mut Vec<u8>,
@@ -88,7 +86,7 @@ pub fn put_number(
     start..out.len()
 }
 
-/// Reads bytes one after the other: every step answers `None` instead of running past the end.
+/// A bounded reader: every step returns `None` instead of reading past the end.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -100,7 +98,7 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// Bytes that were not read yet.
+    /// Bytes not yet read.
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
@@ -135,7 +133,7 @@ impl<'a> Reader<'a> {
         self.take(N)?.try_into().ok()
     }
 
-    /// The next LEB128 integer; `None` also when it needs more than 64 bits.
+    /// The next LEB128 integer; `None` also if it needs more than 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
@@ -154,8 +152,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Bytes of a B-tree of `len` entries whose nodes take `node_bytes`: one node up to eleven entries,
-/// beyond that nodes are about two thirds full.
+/// Bytes of a B-tree of `len` entries with nodes of `node_bytes`: up to eleven entries take one
+/// node, more entries fill nodes to about two thirds.
 pub(crate) fn tree_bytes(len: usize, node_bytes: usize) -> usize {
     match len {
         0 => 0,
@@ -197,7 +195,7 @@ mod tests {
         }
     }
 
-    /// A page takes what fits to the last byte; only the first grows step by step.
+    /// Pages are filled to the last byte; only the first page grows step by step.
     #[test]
     fn pages_are_filled_to_the_end() {
         let mut pages = Pages::default();

@@ -1,8 +1,9 @@
-//! The entries of the outbox: events, in a form that a database can follow.
+//! Entries of the outbox: a sale's events in a form that a database can follow.
 //!
-//! An entry is narrow, because it is written, logged and copied with every grant: the event, the
-//! sale's name, one JSON object of numbers and words of ours, and raw what users chose, each only
-//! where there is one. Every node writes it itself, from the change and from its own state.
+//! An entry is small, because it is written, replicated and copied with every grant. It has the
+//! event, the sale's name, one JSON object of numbers and constant words, and, if present, the
+//! callers' raw strings. Every node writes the entry itself, from the change and from its own
+//! state.
 
 use core::ops::Range;
 
@@ -16,39 +17,39 @@ use crate::request::Terms;
 use crate::waitlist::Waiter;
 use crate::Sale;
 
-/// One entry, but for the name of its sale.
+/// One entry, without the name of its sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'e> {
-    /// What happened.
+    /// The event.
     pub event: EventKind,
     /// Numbers and words, as JSON.
     pub data: &'e [u8],
-    /// Whom it is about.
+    /// The user.
     pub user: Option<&'e [u8]>,
-    /// The request id of the grant, of the restock or of who waits.
+    /// The request id of the grant, the restock or the waiter.
     pub req: Option<&'e [u8]>,
     /// The stream that the sale's terms name.
     pub outbox: Option<&'e [u8]>,
-    /// The id of the split, of which the sale is a part.
+    /// The split's id, if the sale is a part.
     pub split: Option<&'e [u8]>,
 }
 
-/// Names of fields, in the order in which they stand in an entry.
+/// Fields of an entry, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// What happened, a word.
+    /// The event's word.
     Event,
     /// The key of the sale.
     Sale,
     /// Numbers and words, as JSON.
     Data,
-    /// Whom it is about.
+    /// The user.
     User,
-    /// The request id of the grant, of the restock or of who waits.
+    /// The request id of the grant, the restock or the waiter.
     Req,
     /// The stream that the sale's terms name.
     Outbox,
-    /// The id of the split, of which the sale is a part.
+    /// The split's id, if the sale is a part.
     Split,
 }
 
@@ -72,7 +73,7 @@ impl Field {
 }
 
 impl<'e> Entry<'e> {
-    /// Names and values in order; `sale` is the sale's name at this moment.
+    /// Names and values in order; `sale` is the current name of the sale.
     pub fn fields<'f>(&'f self, sale: &'f [u8]) -> impl Iterator<Item = (Field, &'f [u8])> {
         let Entry { event, data, user, req, outbox, split } = *self;
         let event = event.name().as_bytes();
@@ -81,7 +82,7 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// What users chose and an event is about.
+/// Raw strings of an event's caller.
 #[derive(Default)]
 struct Raw<'e> {
     user: Option<&'e [u8]>,
@@ -91,8 +92,7 @@ struct Raw<'e> {
 }
 
 impl Sale {
-    /// The name of the stream that the entries of a plan are appended to; none where there are
-    /// none.
+    /// The name of the stream for the entries of a plan; none if the sale has none.
     pub fn outbox_after<'s>(&'s self, plan: &'s Plan<'_>) -> Option<&'s [u8]> {
         if plan.events.is_empty() {
             return None;
@@ -104,8 +104,8 @@ impl Sale {
         altered.or(self.terms.outbox.as_deref())
     }
 
-    /// Shows `take` the entries of `plan`, which is for this sale as it is: one for each event, in
-    /// order. `data` is where they are written, one after the other.
+    /// Calls `take` with the entries of `plan`, which is for this sale in its current state: one
+    /// for each event, in order. `data` is their buffer.
     pub fn each_entry(
         &self,
         plan: &Plan<'_>,
@@ -133,8 +133,8 @@ impl Sale {
         }
     }
 
-    /// What an entry has of a grant. `epoch` and `t` are where the digits of the event's are: the
-    /// grant's own are mostly the same, and are copied then.
+    /// Fields of an entry about a grant. `epoch` and `t` are the positions of the event's digits:
+    /// the grant's own are mostly equal, and are copied then.
     fn put_grant<'e>(
         &'e self,
         data: &mut Vec<u8>,
@@ -190,7 +190,7 @@ impl Sale {
         Raw { user: Some(user), req, ..Raw::default() }
     }
 
-    /// What an entry has of an event that is about no grant.
+    /// Fields of an entry about no grant.
     fn put_other<'e>(
         &'e self,
         data: &mut Vec<u8>,
@@ -261,7 +261,7 @@ impl Sale {
     }
 }
 
-/// What an entry has of one who waits, and why they do so no more.
+/// Fields of an entry about a waiter, with the reason if they left the list.
 fn put_waiter<'e>(
     data: &mut Vec<u8>,
     waiter: &Waiter<'e>,
@@ -276,7 +276,7 @@ fn put_waiter<'e>(
     Raw { user: Some(waiter.user), req: Some(waiter.req), ..Raw::default() }
 }
 
-/// The terms; what there is none of is left out. SALT and the secret are never there.
+/// The terms that are set. SALT and the secret are never written.
 fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
     put_some(data, r#","limit":"#, terms.limit);
     put_some(data, r#","grabs":"#, terms.grabs);
@@ -312,10 +312,10 @@ fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
     }
 }
 
-// Numbers, booleans and words of ours, none of which needs a quote escaped. What comes before a
-// value is written out by the caller, its comma and its name: both are known where it is put.
+// Numbers, booleans and constant words, none of which needs escaping. The caller writes the comma
+// and the field's name, which are constant there.
 
-/// A number that is left out when it is 0, which stands for none.
+/// A number, left out if it is 0, which means none.
 #[inline]
 fn put_some(data: &mut Vec<u8>, name: &'static str, number: u64) {
     if number != 0 {
@@ -323,7 +323,7 @@ fn put_some(data: &mut Vec<u8>, name: &'static str, number: u64) {
     }
 }
 
-/// A word, whose opening quote is part of what comes before it.
+/// A word. Its opening quote belongs to the text before it.
 #[inline]
 fn put_word(data: &mut Vec<u8>, name: &'static str, word: &[u8]) {
     debug_assert!(!word.iter().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)));
@@ -332,7 +332,7 @@ fn put_word(data: &mut Vec<u8>, name: &'static str, word: &[u8]) {
     data.push(b'"');
 }
 
-/// True, or nothing.
+/// True, or nothing if false.
 fn put_flag(data: &mut Vec<u8>, name: &'static str, is_set: bool) {
     if is_set {
         data.extend_from_slice(name.as_bytes());
@@ -347,7 +347,7 @@ mod tests {
     use crate::request::{Amount, Grab, Init, Now, Request};
     use crate::testing::init;
 
-    /// Entries as they are read in a terminal.
+    /// Entries as redis-cli shows them.
     fn entries(sale: &Sale, plan: &Plan<'_>) -> Vec<String> {
         let mut data = Vec::new();
         let mut lines = Vec::new();

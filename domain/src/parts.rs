@@ -1,7 +1,7 @@
-//! Sales that are parts of a larger one: which part of which split, whose users are at home in it,
-//! and what has moved between it and the others.
+//! Sales that are parts of a split: the part's number, the users who belong to it, and the units it
+//! has exchanged with other parts.
 //!
-//! The numbers that every change must keep lawful are in [`Escrow`].
+//! The part's numbers, which every change keeps lawful, are in [`Escrow`].
 //!
 //! [`Escrow`]: crate::model::balances::Escrow
 
@@ -15,27 +15,27 @@ use crate::model::limits::{PARTS_MAX, SPLIT_ID_BYTES_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 
-/// The CRC-32 that zlib has, and with it every language that clients are written in.
+/// The CRC-32 of zlib, available in every language with a client.
 const CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
-/// Which of so many parts a user is at home in. Clients compute the same.
+/// The home part of a user among `parts`. Clients compute the same number.
 #[inline]
 pub fn home_of(user: &[u8], parts: NonZeroU16) -> u16 {
-    // A remainder is less than what it is of.
+    // A remainder is smaller than its divisor.
     (CRC_32.checksum(user) % u32::from(parts.get())) as u16
 }
 
-/// Which part of which split a sale is. Fixed at INIT.
+/// A part of a split: its number and its split. Fixed at INIT.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// Its number, from 0.
+    /// Its number, counted from 0.
     pub part: u16,
-    /// How many parts there are.
+    /// Number of parts.
     pub parts: NonZeroU16,
-    /// Names the split, the same in all of its parts.
+    /// Id of the split, equal in all of its parts.
     #[serde(deserialize_with = "id")]
     pub id: Box<[u8]>,
-    /// Units that all parts together begin with, the same in all of them.
+    /// Initial units of all parts together, equal in all of them.
     #[serde(deserialize_with = "wire::integer")]
     pub total: u64,
 }
@@ -51,7 +51,7 @@ impl Split {
         Ok(split)
     }
 
-    /// Whether there can be such a part.
+    /// Whether such a part can exist.
     pub fn check(&self) -> Result<(), Misuse> {
         if self.part >= self.parts.get() || self.parts.get() > PARTS_MAX {
             return Err(Misuse::PartOutOfRange);
@@ -62,7 +62,7 @@ impl Split {
         }
     }
 
-    /// Whether a part can begin with so many units.
+    /// Whether a part can begin with `supply` units.
     pub fn check_share(&self, supply: u64) -> Result<(), Misuse> {
         match supply <= self.total {
             true => Ok(()),
@@ -70,7 +70,7 @@ impl Split {
         }
     }
 
-    /// Whether a user is at home here.
+    /// Whether this is the user's home part.
     #[inline]
     pub fn is_home(&self, user: &[u8]) -> bool {
         home_of(user, self.parts) == self.part
@@ -82,13 +82,13 @@ impl Split {
         self.has_other(part).then_some(part)
     }
 
-    /// Whether the split has this part, and it is another one.
+    /// Whether `part` is another part of this split.
     pub fn has_other(&self, part: u16) -> bool {
         part < self.parts.get() && part != self.part
     }
 
-    /// Units that the others may have while a part begins that is given `supply`. They may have
-    /// none to begin with, but who knows that yet?
+    /// Units that the other parts may have when a part of `supply` is created. They may have none
+    /// yet, but this part can't know.
     pub(crate) fn elsewhere(&self, supply: u64) -> u64 {
         let least = u64::from(self.parts.get() > 1);
         self.total.saturating_sub(supply).max(least)
@@ -103,7 +103,7 @@ fn id<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u8]>, D::Error> {
     }
 }
 
-/// What has ever moved between this part and another one.
+/// Units ever exchanged between this part and another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     /// The other part.
@@ -116,14 +116,15 @@ pub struct Pair {
     pub received: u64,
 }
 
-/// The pairs in which anything has moved, by the number of the other part: totals that only grow.
+/// Pairs of this part with the parts it has exchanged units with, by their number. Totals only
+/// grow.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     kept: Vec<Pair>,
 }
 
 impl Pairs {
-    /// The pair with `peer`: nothing has moved in one that is not kept.
+    /// The pair with `peer`; zeros if nothing was exchanged with it.
     pub fn get(&self, peer: u16) -> Pair {
         match self.place(peer) {
             Ok(place) => self.kept[place],
@@ -131,7 +132,7 @@ impl Pairs {
         }
     }
 
-    /// Replaces the pair with its peer. One in which nothing has moved is not kept.
+    /// Replaces the pair with its peer. A pair of zeros is not kept.
     pub fn set(&mut self, pair: Pair) {
         match self.place(pair.peer) {
             Ok(place) => self.kept[place] = pair,
@@ -144,12 +145,12 @@ impl Pairs {
         self.kept.binary_search_by_key(&peer, |pair| pair.peer)
     }
 
-    /// All of them in order.
+    /// All pairs in order.
     pub fn as_slice(&self) -> &[Pair] {
         &self.kept
     }
 
-    /// Units ever sent and received in all of them.
+    /// Units ever sent and received, all pairs together.
     pub fn sums(&self) -> (u64, u64) {
         sums(&self.kept)
     }
@@ -160,7 +161,7 @@ impl Pairs {
     }
 }
 
-/// Units ever sent and received in all `pairs`; as many as can be counted, in broken ones.
+/// Units ever sent and received in all `pairs`, saturating for corrupt ones.
 pub fn sums(pairs: &[Pair]) -> (u64, u64) {
     pairs.iter().fold((0, 0), |(sent, received): (u64, u64), pair| {
         (sent.saturating_add(pair.sent), received.saturating_add(pair.received))

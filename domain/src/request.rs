@@ -1,5 +1,5 @@
-//! What callers can ask of a sale, parsed and within bounds; and what operators set: supply aside,
-//! everything that decides who may have how much and when.
+//! Requests of callers, parsed and within bounds, and the terms of a sale: all settings that decide
+//! who may have how much and when.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,28 +13,28 @@ use crate::parts::Split;
 use crate::rounds::Schedule;
 use crate::waitlist::{WaitTerms, WaitTermsChange};
 
-/// The moment a request is judged, given from outside: the domain reads no clock.
+/// The time of a call. The caller passes it: the domain reads no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The server's clock, Unix milliseconds.
     pub clock_ms: u64,
-    /// Names this run of this primary: Unix ms at which it started or was last promoted.
+    /// Epoch of this node: Unix ms at which it started or was last promoted.
     pub run: u64,
 }
 
-/// How much a GRAB takes.
+/// Amount of a GRAB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// Exactly so many units, or none.
+    /// Exactly this many units, or none (QTY).
     Exactly(u64),
-    /// As many as there are and the allowance permits, at most so many, at least 1.
+    /// As many as are available and allowed, at most this many and at least 1 (UPTO).
     UpTo(u64),
-    /// Neither was said: one unit, or what the sale draws.
+    /// Neither QTY nor UPTO: one unit, or the drawn amount.
     Unsaid,
 }
 
 impl Amount {
-    /// Units that were asked for.
+    /// Units asked for.
     pub fn units(self) -> u64 {
         match self {
             Amount::Exactly(units) | Amount::UpTo(units) => units,
@@ -48,14 +48,14 @@ impl Amount {
 pub struct Grab<'a> {
     /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
-    /// How much is asked for.
+    /// The amount asked for.
     pub amount: Amount,
     /// The request id, 1 to 128 bytes.
     pub req: Option<&'a [u8]>,
 }
 
-/// An operator's INIT. `id` and `secret` are drawn by the caller from a random source; they are
-/// used only when the sale is new.
+/// An operator's INIT. The caller draws `id` and `secret` from a random source; they are used only
+/// if the sale is new.
 #[derive(Clone, Debug)]
 pub struct Init {
     /// Units to sell.
@@ -66,7 +66,7 @@ pub struct Init {
     pub amounts: Vec<u64>,
     /// The id of a new sale.
     pub id: u64,
-    /// Keys what a new sale draws.
+    /// Key of a new sale's draws.
     pub secret: [u8; 16],
 }
 
@@ -79,21 +79,21 @@ pub struct Restock<'a> {
     pub req: &'a [u8],
 }
 
-/// Which of a user's grants is meant.
+/// Which of a user's grants a request means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'a> {
     /// Their only grant.
     Only,
-    /// The one of this number.
+    /// The grant of this number.
     Seq(u64),
-    /// The one of this request id.
+    /// The grant of this request id.
     Req(&'a [u8]),
 }
 
-/// What a buyer or the shop does to a grant.
+/// An action on a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// HELD to SOLD; with `reclaim` also EXPIRED to SOLD, if the units are there.
+    /// HELD to SOLD; with `reclaim` also EXPIRED to SOLD, if enough units are available.
     Confirm {
         /// Whether an expired grant may be sold after all.
         reclaim: bool,
@@ -116,7 +116,7 @@ pub struct Settle<'a> {
     pub user: &'a [u8],
     /// Which of the user's grants.
     pub which: Which<'a>,
-    /// What is done to it.
+    /// The action.
     pub deed: Deed,
 }
 
@@ -129,7 +129,7 @@ pub struct Import<'a> {
     pub qty: u64,
     /// The request id, 1 to 128 bytes.
     pub req: &'a [u8],
-    /// When it was granted, Unix ms; `None` is now.
+    /// Time of the grant, Unix ms; `None` is now.
     pub at: Option<u64>,
     /// Refuse rather than promise more than the supply.
     pub no_deficit: bool,
@@ -140,7 +140,7 @@ pub struct Import<'a> {
 pub struct ListChange<'a> {
     /// `Allow` or `Deny`.
     pub list: List,
-    /// ADD, else REMOVE.
+    /// True for ADD, false for REMOVE.
     pub add: bool,
     /// The users, 1 to 256 bytes each.
     pub users: &'a [&'a [u8]],
@@ -151,11 +151,11 @@ pub struct ListChange<'a> {
 pub struct Send<'a> {
     /// The id of the split.
     pub split: &'a [u8],
-    /// The part that units go to.
+    /// The part that gets the units.
     pub to: u64,
-    /// Units that were ever sent to it, after this.
+    /// Units ever sent to it, this SEND included.
     pub total: u64,
-    /// Whether what is not available is promised.
+    /// Whether units that are not available are sent as a promise (OWED).
     pub owed: bool,
 }
 
@@ -164,9 +164,9 @@ pub struct Send<'a> {
 pub struct Receive<'a> {
     /// The id of the split.
     pub split: &'a [u8],
-    /// The part that units come from.
+    /// The part that the units come from.
     pub from: u64,
-    /// Units that were ever received from it, after this.
+    /// Units ever received from it, this RECEIVE included.
     pub total: u64,
 }
 
@@ -177,25 +177,25 @@ pub struct Elsewhere<'a> {
     pub split: &'a [u8],
     /// Units that the other parts may still have.
     pub units: u64,
-    /// The pass over all parts that tells so.
+    /// Number of the balancer's pass that found this.
     pub pass: u64,
 }
 
-/// A buyer's GRAB with WAIT. It has a request id and asks for exactly so much.
+/// A buyer's GRAB with WAIT. It has a request id and an exact amount.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
-    /// What is to be granted, or else waited for.
+    /// The GRAB to grant or to put on the waiting list.
     pub grab: Grab<'a>,
-    /// First moment at which they wait no more, Unix ms; 0 for none.
+    /// Time at which they stop waiting, Unix ms; 0 for none.
     pub until: u64,
 }
 
-/// All that can be asked of a sale that exists.
+/// Every request to a sale that exists.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
     /// GRAB: units for a user.
     Grab(Grab<'a>),
-    /// INIT, on a key that holds a sale: is it the same one?
+    /// INIT on a key that holds a sale: compared with that sale.
     Init(Init),
     /// RESTOCK: more units, or fewer.
     Restock(Restock<'a>),
@@ -215,7 +215,7 @@ pub enum Request<'a> {
     Send(Send<'a>),
     /// RECEIVE: units come from another part of the split.
     Receive(Receive<'a>),
-    /// ELSEWHERE: what the other parts may still have.
+    /// ELSEWHERE: units that the other parts may still have.
     Elsewhere(Elsewhere<'a>),
     /// GRAB with WAIT: units for a user, or a place on the waiting list.
     Wait(Wait<'a>),
@@ -233,24 +233,24 @@ pub struct Terms {
     /// How long a grant stays reserved before it returns by itself, in milliseconds.
     #[serde(deserialize_with = "wire::integer")]
     pub hold_ms: u64,
-    /// First moment a GRAB is taken.
+    /// Time from which GRAB is accepted.
     #[serde(deserialize_with = "wire::integer")]
     pub open_at: u64,
-    /// First moment a GRAB is no longer taken.
+    /// Time from which GRAB is no longer accepted.
     #[serde(deserialize_with = "wire::integer")]
     pub close_at: u64,
-    /// The stream that every change is written to.
+    /// The stream that gets an entry for every change.
     #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
-    /// How amounts are drawn, when callers don't name them. Fixed at INIT.
+    /// How amounts are drawn, if callers don't name them. Fixed at INIT.
     pub draw: Option<Draw>,
-    /// When rounds begin, in a sale that repeats. Fixed at INIT.
+    /// When rounds begin, in a repeating sale. Fixed at INIT.
     pub schedule: Option<Schedule>,
-    /// Who may ask at all.
+    /// Who is admitted to the sale.
     pub admission: Admission,
-    /// Which part of a split it is, if it is one. Fixed at INIT.
+    /// The split and the number of the part, if the sale is one. Fixed at INIT.
     pub split: Option<Box<Split>>,
-    /// Who waits for what comes back.
+    /// Terms of the waiting list, if the sale has one.
     pub waitlist: Option<WaitTerms>,
 }
 
@@ -272,7 +272,7 @@ impl Default for Terms {
     }
 }
 
-/// What ALTER names, in the units of [`Terms`]; what it leaves out stays as it is.
+/// Terms that ALTER changes, in the units of [`Terms`]; `None` leaves a term unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsChange {
     /// LIMIT.
@@ -290,7 +290,7 @@ pub struct TermsChange {
     /// CLOSEAT.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub close_at: Option<u64>,
-    /// OUTBOX, which a sale takes once.
+    /// OUTBOX, which can be set once.
     #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
     /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
@@ -317,18 +317,18 @@ impl Terms {
         }
     }
 
-    /// Whether a user may not have whatever they ask for.
+    /// Whether the terms limit a user's units or grants.
     pub fn limits_users(&self) -> bool {
         self.limit != 0 || self.grabs != 0
     }
 
-    /// Whether a sale on these terms keeps what a plain one does not.
+    /// Whether a sale on these terms has state that a plain sale has not.
     pub fn has_extras(&self) -> bool {
         let has_list = self.waitlist.is_some();
         has_list || self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
     }
 
-    /// How long an offer stands to one who waits; 0 where nothing says so.
+    /// How long an offer to a waiter stands, in ms; 0 if no term says it.
     pub fn offer_ms(&self) -> u64 {
         let offer_ms = self.waitlist.map_or(0, |list| list.offer_ms);
         if offer_ms > 0 {
@@ -338,7 +338,7 @@ impl Terms {
         }
     }
 
-    /// Whether these terms can be kept. The same check guards INIT, ALTER, APPLY and loading.
+    /// Whether these terms are consistent. INIT, ALTER, APPLY and loading share this check.
     pub fn check(&self) -> Result<(), Misuse> {
         if self.close_at != 0 && self.close_at <= self.open_at {
             return Err(Misuse::WindowEmpty);
@@ -349,7 +349,7 @@ impl Terms {
         if self.outbox.as_ref().is_some_and(|key| key.len() > OUTBOX_BYTES_MAX) {
             return Err(Misuse::OutboxTooLong);
         }
-        // A drawn amount above a limit could never be granted to anybody.
+        // A drawn amount above LIMIT could never be granted.
         if self.draw.is_some() && self.limit != 0 {
             return Err(Misuse::DrawTakesNoLimit);
         }
@@ -374,8 +374,8 @@ impl Terms {
         self.admission.check()
     }
 
-    /// Whether a sale can begin with `supply` units on these terms, the amounts of DRAW LIST being
-    /// `amounts`.
+    /// Whether a sale can begin with `supply` units on these terms. `amounts` are those of DRAW
+    /// LIST.
     pub fn check_supply(&self, supply: u64, amounts: &[u64]) -> Result<(), Misuse> {
         if let Some(split) = &self.split {
             split.check_share(supply)?;
@@ -384,7 +384,7 @@ impl Terms {
     }
 }
 
-/// The name of a stream, if there is one.
+/// The name of a stream, if any.
 fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<[u8]>>, D::Error> {
     let name: Option<&[u8]> = Option::deserialize(from)?;
     match name.is_none_or(|name| (1..=OUTBOX_BYTES_MAX).contains(&name.len())) {

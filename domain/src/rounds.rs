@@ -1,9 +1,9 @@
-//! Sales that repeat: when rounds begin and end, and what is kept of those that are over.
+//! Repeating sales: when rounds begin and end, and the state of rounds that are over.
 //!
 //! The stored round is an ordinary sale with a ledger of its own. When it is over, one effect puts
-//! that ledger aside as it is and starts an empty one: nothing is walked or copied, however many
-//! have won. The round before the stored one is kept, an older one while it has held grants; then
-//! its memory is given back in small steps.
+//! its ledger aside unchanged and starts an empty one: nothing is walked or copied, however many
+//! grants it has. The previous round is kept, and an older one while it has held grants; then its
+//! memory is freed in small steps.
 
 mod held;
 mod tests;
@@ -23,21 +23,21 @@ pub(crate) use held::{Held, HeldRecount, Hold};
 /// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// From the beginning of a round to that of the next.
+    /// Time from the beginning of a round to the beginning of the next.
     #[serde(deserialize_with = "wire::integer")]
     pub period_ms: u64,
-    /// Unix ms at which round 0 began.
+    /// Beginning of round 0, Unix ms.
     #[serde(deserialize_with = "wire::integer")]
     pub offset_ms: u64,
-    /// How long a round is open; the whole period when nothing was said.
+    /// How long a round is open; by default the whole period.
     #[serde(deserialize_with = "wire::integer")]
     pub lasts_ms: u64,
-    /// Whether what is left is added to the next round.
+    /// Whether available units are carried to the next round.
     pub carry: bool,
 }
 
 impl Schedule {
-    /// Whether it can be kept.
+    /// Whether the schedule is consistent.
     pub fn check(&self) -> Result<(), Misuse> {
         if self.period_ms == 0 || self.period_ms > TIME_MS_MAX || self.offset_ms > TIME_MS_MAX {
             return Err(Misuse::PeriodOutOfRange);
@@ -48,7 +48,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// The round of the moment `t`; 0 also before the first.
+    /// The round at time `t`; 0 also before the first round.
     pub fn round_at(&self, t: u64) -> u64 {
         t.saturating_sub(self.offset_ms) / self.period_ms
     }
@@ -63,7 +63,7 @@ impl Schedule {
         self.start(round).saturating_add(self.lasts_ms)
     }
 
-    /// The first moment from `t` on at which a round is open: `t` itself when one is.
+    /// The first moment from `t` on at which a round is open: `t` itself if one is open.
     pub fn opens_at(&self, t: u64) -> u64 {
         let round = self.round_at(t);
         if t < self.start(round) {
@@ -85,7 +85,7 @@ impl Schedule {
     }
 }
 
-/// What a round came to.
+/// Totals of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// Its number.
@@ -94,7 +94,7 @@ pub struct Total {
     /// Its units.
     #[serde(deserialize_with = "wire::integer")]
     pub supply: u64,
-    /// Those of them that were sold.
+    /// Units that were sold.
     #[serde(deserialize_with = "wire::integer")]
     pub sold: u64,
     /// Distinct users with a live grant.
@@ -102,10 +102,10 @@ pub struct Total {
     pub winners: u64,
 }
 
-/// A round that is over but still kept, with its own numbers under the same law.
+/// A round that is over and still kept. Its numbers obey the same law.
 #[derive(Clone, Debug)]
 pub struct OldRound {
-    /// Its supply, available, held, sold and packets; the rest is of no use any more.
+    /// Its supply, available, held, sold and packets; the other numbers are unused.
     pub balances: Balances,
     /// Its grants.
     pub ledger: Ledger,
@@ -118,30 +118,30 @@ impl OldRound {
     }
 }
 
-/// Everything of a sale with rounds that is not of the stored round.
+/// State of a repeating sale outside its stored round.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    /// Units that a round begins with, before anything is carried.
+    /// Units of a round at its beginning, before carried units are added.
     pub base_supply: u64,
-    /// Rounds that are over and kept, the oldest first. Boxed: one in the middle leaves.
+    /// Rounds that are over and kept, oldest first. Boxed, because one in the middle may leave.
     pub older: VecDeque<Box<OldRound>>,
     /// The held grants of all rounds, the stored one included.
     pub(crate) held: Held,
-    /// Totals of the last rounds that are over, the oldest first.
+    /// Totals of the last rounds that are over, oldest first.
     pub totals: VecDeque<Total>,
-    /// Ledgers that nobody needs: given back in small steps.
+    /// Ledgers of dropped rounds, which are freed in small steps.
     dropping: Vec<Ledger>,
 }
 
 impl Rounds {
-    /// The oldest round behind this one that is over and kept; the oldest of all behind none.
+    /// The oldest kept round after `round`; the oldest of all for `None`.
     pub(crate) fn first_behind(&mut self, round: Option<u64>) -> Option<&mut OldRound> {
         let is_done = |its: u64| round.is_some_and(|round| its <= round);
         let place = self.older.partition_point(|old| is_done(old.balances.round));
         self.older.get_mut(place).map(|old| &mut **old)
     }
 
-    /// Puts the round aside that is over.
+    /// Puts aside a round that is over.
     pub fn put_aside(&mut self, old: OldRound) {
         self.older.push_back(Box::new(old));
     }
@@ -150,13 +150,13 @@ impl Rounds {
     pub fn note_total(&mut self) {
         let Some(newest) = self.older.back() else { return };
         self.totals.push_back(newest.total());
-        // The stored round is listed too.
+        // The stored round is listed, too.
         while self.totals.len() >= ROUND_TOTALS_MAX {
             self.totals.pop_front();
         }
     }
 
-    /// Takes over the numbers of an older round after a change.
+    /// Stores the numbers of an older round after a change.
     pub fn set_balances(&mut self, place: usize, balances: Balances) {
         let Some(old) = self.older.get_mut(place) else { return };
         old.balances = balances;
@@ -166,7 +166,7 @@ impl Rounds {
         }
     }
 
-    /// Lets go of the round at this place if it is one before the previous and has no held grant.
+    /// Drops the round at this index if it is older than the previous round and has no held grant.
     pub fn prune(&mut self, place: usize) {
         let is_over = |old: &OldRound| old.balances.held == 0;
         if place + 1 < self.older.len() && self.older.get(place).is_some_and(|old| is_over(old)) {
@@ -174,12 +174,12 @@ impl Rounds {
         }
     }
 
-    /// The place of the round before the previous one, if it is kept.
+    /// The index of the round before the previous one, if it is kept.
     pub fn before_previous(&self) -> Option<usize> {
         self.older.len().checked_sub(2)
     }
 
-    /// Frees a little of the memory of rounds that are no longer kept. False when none is left.
+    /// Frees a little memory of dropped rounds. False when none is left.
     pub fn shed(&mut self) -> bool {
         if let Some(ledger) = self.dropping.last_mut() {
             if !ledger.shed(SHED_BLOCKS_PER_STEP) {
@@ -189,8 +189,8 @@ impl Rounds {
         !self.dropping.is_empty()
     }
 
-    /// The blocks of all rounds that are over, for a defragmenter that moves them. Those that are
-    /// being given back are not worth a move.
+    /// The blocks of all kept rounds, for a defragmenter that moves them. Blocks that are being
+    /// freed are not worth a move.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         self.older.iter_mut().flat_map(|old| old.ledger.blocks_mut())
     }
@@ -206,7 +206,7 @@ impl Rounds {
             + self.dropping.capacity() * size_of::<Ledger>()
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub fn heap_blocks(&self) -> usize {
         let kept = self.older.iter().map(|old| 1 + old.ledger.heap_blocks());
         let dropping = self.dropping.iter().map(Ledger::heap_blocks);

@@ -1,5 +1,5 @@
-//! What unit tests share: sales, the clock they are judged by, and a run that every form of a sale
-//! must follow.
+//! Shared helpers of unit tests: sales, their clock, and a run that checks every form of a sale
+//! against the others.
 
 #![cfg(test)]
 
@@ -14,7 +14,7 @@ use crate::Sale;
 
 pub(crate) const SECRET: [u8; 16] = *b"0123456789abcdef";
 
-/// The first run of a primary, at this Unix ms.
+/// A time in the first epoch of a primary.
 pub(crate) fn at(clock_ms: u64) -> Now {
     Now { clock_ms, run: 1 }
 }
@@ -24,18 +24,18 @@ pub(crate) fn init(supply: u64, terms: Terms) -> Init {
     Init { supply, terms, amounts: Vec::new(), id: 1, secret: SECRET }
 }
 
-/// The sale that `init` makes at `clock_ms`.
+/// The sale that `init` creates at `clock_ms`.
 pub(crate) fn created(init: &Init, clock_ms: u64) -> Sale {
     decide_new(init, &at(clock_ms), [1, 2]).unwrap().1
 }
 
-/// A sale made at 1 that has enough for everybody whom `admission` lets in.
+/// A sale created at time 1, with enough units for everybody whom `admission` lets in.
 pub(crate) fn gated(admission: Admission) -> Sale {
     created(&init(100_000, Terms { admission, ..Terms::default() }), 1)
 }
 
-/// Judges and applies, rounds that begin first. A copy, a sale that was reloaded and one from a
-/// rewritten log read the same text and come to the same.
+/// Decides and commits a request, after any rounds that begin. Also applies its effects to a copy,
+/// a reloaded sale and one from a rewritten AOF, and checks that all four are equal.
 pub(crate) fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     loop {
         let decision = sale.decide(request, &at(clock_ms));
@@ -54,20 +54,20 @@ pub(crate) fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outc
     }
 }
 
-/// Commits what was decided, if anything.
+/// Commits a decision's plan, if it has one.
 pub(crate) fn commit(sale: &mut Sale, decision: &Decision<'_>) {
     if let Some(plan) = &decision.plan {
         sale.commit(plan);
     }
 }
 
-/// A GRAB of what is usual.
+/// A plain GRAB with the usual arguments.
 pub(crate) fn grab(sale: &mut Sale, user: &str, clock_ms: u64) -> Outcome {
     let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
     run(sale, &Request::Grab(grab), clock_ms)
 }
 
-/// What is replicated of `changes`.
+/// The replicated bytes of `changes`.
 pub(crate) fn texts_of(changes: &[Change<'_>]) -> Vec<Vec<u8>> {
     let encode = |change: &Change<'_>| {
         let mut text = Vec::new();
@@ -82,7 +82,7 @@ pub(crate) fn read(texts: &[Vec<u8>]) -> Vec<Change<'_>> {
     texts.iter().map(|text| Change::decode(text).unwrap()).collect()
 }
 
-/// The pieces of a sale as a dump and a digest have them.
+/// The pieces of a sale, as in a dump and a digest.
 pub(crate) fn bytes_of(sale: &Sale) -> Vec<Vec<u8>> {
     let bytes = |piece: Piece<'_>| {
         let mut bytes = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) fn reloaded(sale: &Sale) -> Sale {
     loader.finish().unwrap()
 }
 
-/// The sale from a rewritten log: the pieces as effects.
+/// The sale from a rewritten AOF: its pieces as effects.
 pub(crate) fn rewritten(sale: &Sale) -> Sale {
     let pieces: Vec<_> = sale.pieces().map(|it| Change::untimed(Effect::Piece(it))).collect();
     let texts = texts_of(&pieces);

@@ -1,4 +1,4 @@
-//! What users would hold.
+//! Users' holdings in a draft.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::ledger::{Grant, Holding, Ledger};
 use crate::model::outcome::State;
 use crate::Sale;
 
-/// Live units and grants that users have more, or fewer, in the round whose ledger begins there.
+/// Changes of users' live units and grants, by round (the number of grants before its ledger).
 pub(super) type Gained = HashMap<(u64, Vec<u8>), (i64, i64)>;
 
 impl Touched {
@@ -26,7 +26,7 @@ impl Touched {
         holding
     }
 
-    /// What users gained by the grants that were moved.
+    /// Changes of users' holdings through grants that the draft moved.
     fn gained(&mut self, sale: &Sale) -> &mut Gained {
         self.gained.get_or_insert_with(|| {
             let mut gained = Gained::new();
@@ -40,7 +40,7 @@ impl Touched {
         })
     }
 
-    /// A user has a grant again that was lost, in the stored round.
+    /// Counts a grant that a user gets back, in the stored round.
     pub(super) fn gain(&mut self, sale: &Sale, user: &[u8], qty: u64) {
         let gained = self.gained(sale).entry((sale.ledger.base(), user.to_vec()));
         let (units, grants) = gained.or_default();
@@ -48,7 +48,7 @@ impl Touched {
         *grants += 1;
     }
 
-    /// Remembers the state that a grant comes to.
+    /// Notes the new state of a grant.
     pub(super) fn move_to(&mut self, sale: &Sale, seq: u64, from: State, to: State) {
         self.moved.insert(seq, to);
         if let Some(gained) = &mut self.gained {

@@ -1,4 +1,4 @@
-//! A part of a split as it would stand.
+//! Units of a part of a split in a draft.
 
 use super::Draft;
 use crate::model::balances::Escrow;
@@ -6,7 +6,7 @@ use crate::model::event::EventKind;
 use crate::model::outcome::Refused;
 
 impl Draft<'_> {
-    /// Units go to another part. Nothing happens when they have gone before.
+    /// Sends units to another part. Does nothing if they were sent before.
     pub(crate) fn send(&mut self, to: u16, total: u64, owed: u64) -> Result<(), Refused> {
         let units = total.checked_sub(self.sale.pairs.get(to).sent).ok_or(Refused::Law)?;
         match (units, owed) {
@@ -18,7 +18,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Units come from another part.
+    /// Receives units from another part.
     pub(crate) fn receive(&mut self, from: u16, total: u64) -> Result<(), Refused> {
         let before = self.sale.pairs.get(from).received;
         let units = total.checked_sub(before).filter(|units| *units > 0).ok_or(Refused::Law)?;
@@ -26,7 +26,7 @@ impl Draft<'_> {
         self.change(EventKind::Receive, None, |it| it.add(units))
     }
 
-    /// A pass over all parts tells what the others may still have.
+    /// Sets the units that the other parts may still have, found by the balancer's pass `pass`.
     pub(crate) fn set_elsewhere(&mut self, elsewhere: u64, pass: u64) -> Result<(), Refused> {
         let known = self.balances.elsewhere;
         let escrow = self.escrow_mut()?;
@@ -40,7 +40,7 @@ impl Draft<'_> {
         })
     }
 
-    /// What a part was given and has moved, to be changed. Refused in a sale that is no part.
+    /// The part's escrow, to be changed. Refused if the sale is not a part.
     pub(super) fn escrow_mut(&mut self) -> Result<&mut Escrow, Refused> {
         let stored = self.sale.escrow.ok_or(Refused::Law)?;
         Ok(self.touched_mut().escrow.get_or_insert(stored))

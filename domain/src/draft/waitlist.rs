@@ -1,4 +1,4 @@
-//! The waiting list as it would stand.
+//! The waiting list in a draft.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::model::event::EventKind;
 use crate::model::outcome::Refused;
 use crate::waitlist::{Waiter, Waitlist};
 
-/// What becomes of the list.
+/// Changes of the waiting list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListDraft {
-    /// Entries that are off it, and whether their units were offered.
+    /// Tickets that left the list, and whether their units were offered.
     off: BTreeMap<u64, bool>,
-    /// Entries that have joined.
+    /// Number of users who joined.
     joined: u64,
-    /// How often heads were passed, by their tickets.
+    /// How often each head was passed, by ticket.
     passed: BTreeMap<u64, u64>,
 }
 
@@ -28,23 +28,23 @@ impl<'s> Draft<'s> {
         self.touched_mut().list.get_or_insert_with(Box::default)
     }
 
-    /// Whether an entry is off the list.
+    /// Whether a waiter has left the list.
     pub(crate) fn is_off(&self, ticket: u64) -> bool {
         self.list().is_some_and(|list| list.off.contains_key(&ticket))
     }
 
-    /// Whether an entry is off the list because it was offered its units.
+    /// Whether a waiter left the list because their units were offered.
     pub(crate) fn is_offered(&self, ticket: u64) -> bool {
         self.list().and_then(|list| list.off.get(&ticket)) == Some(&true)
     }
 
-    /// The entry of this ticket, if it is still on the list.
+    /// The waiter with this ticket, if still on the list.
     pub(crate) fn waiter(&self, ticket: u64) -> Result<Waiter<'s>, Refused> {
         let waiter = self.sale.waitlist().and_then(|list| list.get(ticket));
         waiter.filter(|_| !self.is_off(ticket)).ok_or(Refused::Law)
     }
 
-    /// The lowest ticket of `list` from `from` on that asks for at most so much.
+    /// The lowest ticket from `from` on whose waiter asks for at most so many units.
     pub(crate) fn first_within(
         &self,
         list: &'s Waitlist,
@@ -66,7 +66,7 @@ impl<'s> Draft<'s> {
         list.passed(ticket).saturating_add(here.copied().unwrap_or(0))
     }
 
-    /// Where the units are.
+    /// The stock after this draft.
     pub(super) fn stock(&self) -> Stock {
         let (off, joined) = self.list().map_or((0, 0), |list| (list.off.len() as u64, list.joined));
         let waiting = self.sale.waitlist().map_or(0, |list| list.len());
@@ -82,14 +82,14 @@ impl<'s> Draft<'s> {
         self.happen(EventKind::Wait)
     }
 
-    /// An entry leaves the list, and nothing is granted.
+    /// Removes a waiter without a grant.
     pub(crate) fn leave(&mut self, ticket: u64, kind: EventKind) -> Result<(), Refused> {
         self.waiter(ticket)?;
         self.list_mut().off.insert(ticket, false);
         self.happen(kind)
     }
 
-    /// What was paid for is off the list, if it was on it.
+    /// Removes the waiter whose request was paid for, if they are on the list.
     pub(super) fn leave_by_import(&mut self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
         match self.sale.waiter_of(user, req) {
             Some(waiter) if !self.is_off(waiter.ticket) => {
@@ -99,8 +99,8 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// What an entry asks for is granted to its user. `passed`: ticket of the head that is passed
-    /// by it, 0 for none.
+    /// Grants a waiter's units to their user. `passed`: ticket of the head that this offer passes,
+    /// 0 for none.
     pub(crate) fn offer(&mut self, ticket: u64, hold_ms: u64, passed: u64) -> Result<(), Refused> {
         let qty = self.waiter(ticket)?.qty;
         self.list_mut().off.insert(ticket, true);
@@ -112,7 +112,7 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// A head is passed.
+    /// Counts a pass of the head.
     pub(crate) fn pass(&mut self, ticket: u64) {
         *self.list_mut().passed.entry(ticket).or_default() += 1;
     }

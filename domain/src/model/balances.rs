@@ -8,16 +8,17 @@ use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
 use crate::model::wire;
 
-/// The numbers that every change moves. Small and copied freely: a change is first tried on a copy.
+/// The numbers that every change moves. They are small and copied freely: a change is first tried
+/// on a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balances {
-    /// Counts every change of the sale.
+    /// Number of changes of the sale.
     pub version: u64,
-    /// Numbers its outbox entries.
+    /// Number of its outbox entries.
     pub rev: u64,
-    /// The T of the last change, Unix ms.
+    /// T of the last change, Unix ms.
     pub t: u64,
-    /// The run of the primary that made the last change.
+    /// Epoch of the last change.
     pub epoch: u64,
     pub supply: u64,
     pub available: u64,
@@ -25,82 +26,81 @@ pub struct Balances {
     pub sold: u64,
     /// Units promised beyond the supply.
     pub deficit: u64,
-    /// Packets left to draw; `None` when the sale counts none.
+    /// Packets left to draw; `None` if the sale has no fixed number.
     pub packets: Option<u64>,
-    /// The stored round, 0 in a sale without rounds.
+    /// Number of the stored round; 0 in a sale without rounds.
     #[serde(deserialize_with = "wire::integer")]
     pub round: u64,
-    /// Grants ever.
+    /// Number of grants ever made.
     pub grants: u64,
-    /// T of the last grant, 0 when none.
+    /// T of the last grant; 0 if there is none.
     pub last_grant_at: u64,
-    /// Units that the other parts of its split may still have, as far as is known here; 0 in a sale
-    /// that is no part of one.
+    /// Units that the other parts of its split may still have, as far as this part knows; 0 if the
+    /// sale is not a part.
     pub elsewhere: u64,
 }
 
-/// What a part of a split was given, and what has moved between it and the others.
+/// A part's own account of a split: the units it was given and the units it exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escrow {
-    /// Its share and the restocks that were applied; negative where more was withdrawn than that.
+    /// Its share and the restocks applied to it; negative if more was withdrawn than that.
     pub put_in: i64,
     /// Units ever sent to all other parts.
     pub sent: u64,
-    /// Units ever received from all of them.
+    /// Units ever received from all other parts.
     pub received: u64,
-    /// The pass over all parts that told what the others may still have.
+    /// Number of the balancer's pass that set `elsewhere`.
     pub pass: u64,
 }
 
 impl Escrow {
-    /// That of a part which begins with so many units.
+    /// The escrow of a part that begins with `supply` units.
     pub fn of(supply: u64) -> Escrow {
         Escrow { put_in: supply as i64, ..Escrow::default() }
     }
 
-    /// The law of a part: what it has is what was put in, without what was sent and with what was
-    /// received.
+    /// The law of a part: its units are those put in, minus those sent, plus those received.
     fn is_lawful(&self, supply: u64, deficit: u64) -> bool {
         let Escrow { put_in, sent, received, pass } = *self;
         let fit = [sent, received, pass, put_in.unsigned_abs(), supply, deficit];
-        // Within their bounds none of the sums overflows.
+        // Within their bounds no sum overflows.
         fit.into_iter().all(|number| number <= INTEGER_MAX)
             && supply as i64 - deficit as i64 == put_in - sent as i64 + received as i64
     }
 
-    /// Units are put in by a restock, or withdrawn.
+    /// Adds or withdraws units by a restock.
     pub fn restock(&mut self, applied: i64) -> Result<(), Refused> {
         self.put_in = self.put_in.checked_add(applied).ok_or(Refused::Law)?;
         Ok(())
     }
 
-    /// Units go to another part.
+    /// Sends units to another part.
     pub fn send(&mut self, units: u64) -> Result<(), Refused> {
         self.sent = self.sent.checked_add(units).ok_or(Refused::Law)?;
         Ok(())
     }
 
-    /// Units come from another part.
+    /// Receives units from another part.
     pub fn receive(&mut self, units: u64) -> Result<(), Refused> {
         self.received = self.received.checked_add(units).ok_or(Refused::Law)?;
         Ok(())
     }
 }
 
-/// Where the units are, as far as buyers care.
+/// Availability of units, as buyers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stock {
-    /// Some are available.
+    /// Some units are available.
     Available,
-    /// None is available, some are held, or at other parts of the split, and may come back.
+    /// No unit is available; some are held or at other parts and may come back.
     AllHeld,
-    /// None is available, none is held.
+    /// No unit is available, none is held, none is elsewhere.
     SoldOut,
 }
 
 impl Balances {
-    /// Whether the law holds: `supply = available + held + sold`, all within bounds, and that of a
-    /// part, if it is one.
+    /// Whether the law holds: `supply = available + held + sold`, all within bounds, and for a part
+    /// also the part's law.
     #[inline]
     pub fn is_lawful(&self, escrow: Option<&Escrow>) -> bool {
         let parts = [self.held, self.sold];
@@ -126,7 +126,7 @@ impl Balances {
         INTEGER_MAX.min(self.held + self.elsewhere)
     }
 
-    /// Where the units are.
+    /// The state of the stock.
     #[inline]
     pub fn stock(&self) -> Stock {
         match self.available {
@@ -183,7 +183,7 @@ impl Balances {
         Ok(())
     }
 
-    /// Units come back. They pay off what was promised beyond the supply before any is available.
+    /// Returns units. They pay off the deficit before any becomes available.
     fn give_back(&mut self, qty: u64) {
         let paid = self.deficit.min(qty);
         self.deficit -= paid;
@@ -191,7 +191,7 @@ impl Balances {
         self.available += qty - paid;
     }
 
-    /// Makes `qty` units available that were promised beyond the supply, if there are fewer.
+    /// Makes at least `qty` units available, beyond the supply if necessary (a deficit).
     pub fn cover(&mut self, qty: u64) -> Result<(), Refused> {
         let missing = qty.saturating_sub(self.available);
         let supply = self.supply.checked_add(missing).filter(|supply| *supply <= INTEGER_MAX);
@@ -201,7 +201,7 @@ impl Balances {
         Ok(())
     }
 
-    /// Takes the units of one new grant out of what is available.
+    /// Takes the units of one new grant from the available ones.
     #[inline]
     pub fn place(&mut self, qty: u64, state: State) -> Result<(), Refused> {
         if qty == 0 || self.grants >= GRANTS_MAX {
@@ -232,8 +232,8 @@ impl Balances {
         Ok(())
     }
 
-    /// More units: put in, or from another part. They pay off what was promised beyond the supply
-    /// before any is available.
+    /// Adds units, put in or from another part. They pay off the deficit before any becomes
+    /// available.
     pub fn add(&mut self, units: u64) -> Result<(), Refused> {
         let paid = self.deficit.min(units);
         let supply = self.supply.checked_add(units - paid).filter(|supply| *supply <= INTEGER_MAX);
@@ -243,8 +243,8 @@ impl Balances {
         Ok(())
     }
 
-    /// Units go to another part. So many of them as `owed` are not here: they are promised, which
-    /// happens only once nothing is available.
+    /// Sends units to another part. `owed` of them are not here but promised, which happens only
+    /// when none is available.
     pub fn send(&mut self, units: u64, owed: u64) -> Result<(), Refused> {
         let taken = units.checked_sub(owed).ok_or(Refused::Law)?;
         let available = self.available.checked_sub(taken).ok_or(Refused::Law)?;
@@ -259,8 +259,8 @@ impl Balances {
     }
 }
 
-/// Counts one more. A counter that a broken dump has set to the largest integer stays there, so
-/// that the sale can still be saved and loaded.
+/// Adds one. A counter that a corrupt dump has set to the largest integer stays there, so that the
+/// sale can still be saved and loaded.
 pub(crate) fn count(counter: &mut u64) {
     *counter = INTEGER_MAX.min(*counter + 1);
 }

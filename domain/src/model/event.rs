@@ -1,4 +1,4 @@
-//! What happens, in the order in which it happens: for the outbox and for notifications.
+//! Events of a sale, in order: for outbox entries and keyspace notifications.
 
 use core::ffi::CStr;
 
@@ -10,38 +10,38 @@ use crate::model::outcome::GrantView;
 /// Events in order. Most changes have one.
 pub type Events = SmallVec<[Event; 1]>;
 
-/// One thing that happens to a sale.
+/// One event of a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
+    /// Its kind.
     pub kind: EventKind,
-    /// Which of its plan's changes makes it happen.
+    /// Index of the plan's change that causes it.
     pub change: usize,
     /// The numbers after it.
     pub numbers: Numbers,
-    /// The grant that it is about, as it stands after it.
+    /// The grant that it is about, in its state after it.
     pub grant: Option<GrantView>,
 }
 
-/// The numbers of a sale that an entry of the outbox shows. Those from `supply` on are of an older
-/// round, where the event is about a grant of that round.
+/// The numbers of a sale in an outbox entry. For an event of an older round's grant, the numbers
+/// from `supply` on are of that round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// The run of the primary that made the last change.
+    /// Epoch of the change.
     pub epoch: u64,
-    /// Numbers the entries of the sale.
+    /// Number of the entry.
     pub rev: u64,
-    /// The T of the last change, Unix ms.
+    /// T of the change, Unix ms.
     pub t: u64,
     /// The law: `supply = available + held + sold`.
     pub supply: u64,
-    /// Units that nobody has.
+    /// Units that can be granted.
     pub available: u64,
     /// Units in holds.
     pub held: u64,
     /// Units sold.
     pub sold: u64,
-    /// The round, 0 in a sale without rounds.
+    /// Number of the round; 0 in a sale without rounds.
     pub round: u64,
 }
 
@@ -58,21 +58,21 @@ pub enum EventKind {
     Reclaim,
     /// A late payment was refused for good.
     ReclaimRefused,
-    /// A hold was given back.
+    /// A hold was cancelled.
     Cancel,
     /// A deadline was moved.
     Extend,
-    /// A hold ran out.
+    /// A hold expired.
     Expire,
-    /// A sold grant was taken back.
+    /// A sold grant was refunded.
     Refund,
     /// Units were added or withdrawn.
     Restock,
     /// The operator paused the sale.
     Pause,
-    /// The operator let it sell again.
+    /// The operator resumed the sale.
     Resume,
-    /// Terms of grants to come changed.
+    /// Terms of future grants changed.
     Alter,
     /// A grant that Redis lost was entered again.
     Import,
@@ -84,30 +84,30 @@ pub enum EventKind {
     Receive,
     /// A user joined the waiting list.
     Wait,
-    /// Units were offered to the one who waited for them.
+    /// Units were offered to a waiter.
     Offer,
     /// A user left the waiting list.
     Leave,
-    /// An entry of the waiting list was dropped.
+    /// A waiter was dropped from the list.
     Dropped,
-    /// None available, none held, none at other parts.
+    /// No unit is available, held or at other parts.
     SoldOut,
-    /// None available, some held or at other parts.
+    /// No unit is available; some are held or at other parts.
     AllHeld,
-    /// Some available again.
+    /// Units are available again.
     Available,
 }
 
-/// What is said of a kind of event.
+/// The row of a kind of event.
 #[derive(Debug)]
 pub struct Described {
     /// The kind.
     pub kind: EventKind,
     /// The word in the outbox.
     pub name: &'static str,
-    /// The keyspace notification; a reclaimed grant is a confirmed one, a refused one has none.
+    /// The keyspace notification. RECLAIM has CONFIRM's, a refused RECLAIM has none.
     pub notification: Option<&'static CStr>,
-    /// What happened, in a few words for people.
+    /// Its meaning, in a few words for people.
     pub about: &'static str,
 }
 

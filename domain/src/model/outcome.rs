@@ -1,29 +1,29 @@
-//! All that can come of a request. What a buyer can meet is a variant with its numbers; what only
-//! a mistaken caller meets is a `Misuse`.
+//! Outcomes of requests. An outcome that buyers can meet is a variant with its numbers; a caller's
+//! mistake is a `Misuse`.
 
 use core::ffi::CStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a grant stands.
+/// States of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// Reserved until its deadline.
     Held,
     /// Final.
     Sold,
-    /// Given back by the buyer.
+    /// Cancelled by the buyer.
     Cancelled,
-    /// Given back by the clock.
+    /// Expired at its deadline.
     Expired,
-    /// Given back by the clock, and a late payment was refused: it stays so for good.
+    /// Expired, and a late payment was refused: final.
     Forfeited,
-    /// Given back after it was sold.
+    /// Refunded after it was sold.
     Refunded,
 }
 
 impl State {
-    /// The word callers read. A forfeited grant is an expired one to them.
+    /// The word for callers. A forfeited grant is shown as EXPIRED.
     pub const fn name(self) -> &'static str {
         match self {
             State::Held => "HELD",
@@ -34,37 +34,37 @@ impl State {
         }
     }
 
-    /// Whether the user has the units.
+    /// Whether the user has the units (HELD or SOLD).
     pub fn is_live(self) -> bool {
         matches!(self, State::Held | State::Sold)
     }
 }
 
-/// A grant as it is shown.
+/// A grant as callers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantView {
-    /// The grant's number, counted from 1.
+    /// Its seq, counted from 1.
     pub seq: u64,
     /// Units.
     pub qty: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// Unix ms, 0 unless HELD.
+    /// Deadline, Unix ms; 0 unless HELD.
     pub deadline: u64,
 }
 
-/// An entry's place on the waiting list.
+/// A waiter's place on the waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its ticket.
+    /// Their ticket.
     pub ticket: u64,
-    /// Entries before it.
+    /// Waiters before them.
     pub ahead: u64,
-    /// Units that these ask for.
+    /// Units those waiters ask for.
     pub units_ahead: u64,
 }
 
-/// State and deadline of a grant that is made at `t`.
+/// State and deadline of a grant made at time `t`.
 pub(crate) fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
     match hold_ms {
         0 => (State::Sold, 0),
@@ -72,28 +72,28 @@ pub(crate) fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
     }
 }
 
-/// What a command came to. The command room turns it into a reply.
+/// The result of a command, which the command's module turns into a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A plain OK.
     Done,
-    /// Units were granted; `available` is what is left after it.
+    /// Units were granted.
     Granted {
         /// The new grant.
         grant: GrantView,
-        /// Units left after it.
+        /// Units available after it.
         available: u64,
     },
-    /// The allowance is used up; this is the user's newest live grant.
+    /// The user has used up LIMIT or GRABS; this is their newest live grant.
     Already(GrantView),
-    /// This request id was granted before; this is that grant as it stands now.
+    /// This request id was granted before; this is that grant in its current state.
     Replay(GrantView),
-    /// Some allowance is left but less than was asked for.
+    /// The user may have some units, but fewer than they asked for.
     OverLimit {
-        /// Units that are left to the user.
+        /// Units that the user may still have.
         allowance: u64,
     },
-    /// Nothing is available; `held` units may come back.
+    /// No unit is available; `held` units may come back.
     SoldOut {
         /// Units that may come back.
         held: u64,
@@ -103,68 +103,68 @@ pub enum Outcome {
         /// Units that are available.
         available: u64,
     },
-    /// The window opens in so many milliseconds.
+    /// The sale opens later.
     NotOpen {
         /// Milliseconds until it opens.
         in_ms: u64,
     },
-    /// The window is over.
+    /// The sale has closed.
     Closed,
     /// The operator paused the sale.
     Paused,
     /// The user is not eligible.
     Denied,
-    /// The user is shed: others were lucky or faster.
+    /// Rejected by SAMPLE or ADMIT, or the waiting list is full.
     Busy,
-    /// The user waits: they have joined the list, or are on it already.
+    /// The user is on the waiting list: they have just joined it, or were there already.
     Waiting(Place),
-    /// So many users were added to a list or removed.
+    /// Users were added to a list or removed from it.
     Changed {
-        /// How many changed.
+        /// Number of users for whom the list changed.
         users: u64,
     },
-    /// A grant as it stands after a CONFIRM, CANCEL, EXTEND or REFUND.
+    /// A grant in its state after a CONFIRM, CANCEL, EXTEND or REFUND.
     Stands(GrantView),
     /// The user has no such grant.
     NoGrant,
-    /// A request id that was never granted is cancelled in advance.
+    /// A request id was cancelled before its GRAB: a fence.
     Fenced,
     /// Units were added or withdrawn.
     Restocked {
-        /// Units that were added, or withdrawn when negative.
+        /// Units added, or withdrawn if negative.
         applied: i64,
-        /// Units left after it.
+        /// Units available after it.
         available: u64,
     },
-    /// Units were sent or received, now or before.
+    /// Units were sent or received, by this call or an earlier one.
     Moved {
         /// Units ever sent to that part, or received from it.
         total: u64,
-        /// Units left after it.
+        /// Units available after it.
         available: u64,
     },
-    /// What the other parts may still have, now or before.
+    /// Units that the other parts may still have, set by this call or an earlier one.
     Elsewhere {
         /// Units.
         units: u64,
-        /// The pass that told so.
+        /// Number of the balancer's pass that set it.
         pass: u64,
     },
-    /// Nothing was judged: very many holds of this user are due. Some are written, the caller asks
-    /// again.
+    /// Nothing was decided: too many holds of this user are due for one call. Some were expired;
+    /// the caller must retry.
     ManyOwnEnding,
-    /// The same with holds of others, which may have what a late payment asks for.
+    /// CONFIRM RECLAIM, nothing decided: more holds of others are due than one call may expire, and
+    /// their units may serve the late payment. The caller must retry.
     ManyEnding,
-    /// Nothing was judged: the stored round is over. The caller commits the one change and asks
-    /// again with the same time.
+    /// Never replied: the stored round is over. `pipeline::run` commits the new round and decides
+    /// again at the same time.
     NextRound,
-    /// The caller made a mistake; nothing happened.
+    /// The caller made a mistake; nothing changed.
     Misuse(Misuse),
 }
 
-/// Attempts that got nothing new, as STATUS and INFO count them: the name of each, and what it
-/// says. Their counters are a part of a dump, whose form of now has eleven: one more comes with a
-/// new form.
+/// Refusals, as STATUS and INFO count them: name and meaning. A dump holds eleven counters, so one
+/// more needs a new version of its encoding.
 pub const REFUSALS: [(&CStr, &str); 11] = [
     (c"already", "calls of users who had all they may have"),
     (c"replayed", "calls whose REQ had been granted before"),
@@ -187,7 +187,7 @@ impl From<Misuse> for Outcome {
 }
 
 impl Outcome {
-    /// Tells how many units are available after the whole step, what is offered in it included.
+    /// Sets the units available after the whole step, offers included.
     #[inline]
     pub(crate) fn set_available(&mut self, left: u64) {
         if let Outcome::Granted { available, .. }
@@ -198,7 +198,7 @@ impl Outcome {
         }
     }
 
-    /// Which of [`REFUSALS`] it is, if it is one.
+    /// Index in [`REFUSALS`], if the outcome is a refusal.
     #[inline]
     pub fn refusal(&self) -> Option<usize> {
         Some(match self {
@@ -218,12 +218,12 @@ impl Outcome {
     }
 }
 
-/// Mistakes that only the sale itself can see; parsing finds the others.
+/// Mistakes that only the sale's state reveals; parsing finds the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
     /// INIT with other terms on a key that holds a sale.
     SaleExists,
-    /// A request id came back with other arguments.
+    /// A request id was used with other arguments.
     ReqMismatch,
     /// CLOSEAT is not after OPENAT.
     WindowEmpty,
@@ -233,17 +233,17 @@ pub enum Misuse {
     OutboxTooLong,
     /// The sale has another outbox already.
     OutboxSet,
-    /// The user has more than one grant and none was named.
+    /// The user has more than one grant and the request names none.
     Ambiguous,
     /// The supply would exceed the largest integer.
     SupplyTooLarge,
     /// The sale has as many grants as a seq can number.
     GrantsFull,
-    /// Pieces of the log that the sale was rebuilt from are missing.
+    /// Pieces of the AOF that the sale was rebuilt from are missing.
     Incomplete,
-    /// The clock, the version or the epoch is beyond its bound: a broken clock, or a dump made so.
+    /// Clock, version or epoch beyond its limit, through a wrong clock or a corrupt dump.
     Exhausted,
-    /// DRAW with no packet.
+    /// DRAW without a packet.
     DrawNoPackets,
     /// DRAW with more packets than a sale can have grants.
     DrawTooManyPackets,
@@ -251,11 +251,11 @@ pub enum Misuse {
     DrawListTooLong,
     /// DRAW PACKETS with MIN 0.
     DrawMinZero,
-    /// The supply is too small for every packet to get its least amount.
+    /// The supply is too small to give every packet its minimum.
     DrawSupplyTooSmall,
     /// DRAW with an amount of 0.
     DrawAmountZero,
-    /// DRAW UNIFORM with its bounds the wrong way round.
+    /// DRAW UNIFORM whose lower bound is above the upper one.
     DrawRangeEmpty,
     /// The amounts of DRAW LIST don't add up to the supply.
     DrawSumDiffers,
@@ -273,7 +273,7 @@ pub enum Misuse {
     RoundsTakeNoImport,
     /// MOD without a residue.
     ModNoResidue,
-    /// MOD with a residue that no number can have.
+    /// MOD with a residue that is not below the modulus.
     ModResidueTooLarge,
     /// MOD with too many residues.
     ModTooManyResidues,
@@ -281,31 +281,31 @@ pub enum Misuse {
     SampleTooLarge,
     /// SALT is too long.
     SaltTooLong,
-    /// The list has no room for so many more users.
+    /// The list has no room for that many users.
     ListFull,
     /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
     DrawFixesSupply,
-    /// A user of another part of the split.
+    /// The user's home is another part of the split.
     WrongPart,
-    /// The id of another split.
+    /// The request names another split.
     NotThisSplit,
-    /// The sale is no part of a split.
+    /// The sale is not a part of a split.
     NotAPart,
-    /// PART is not one of so many parts, or there are too many of them.
+    /// PART's number is not below the number of parts, or there are too many parts.
     PartOutOfRange,
-    /// The split has no such part, or it is this one.
+    /// The split has no such part, or it is this part.
     NotAnotherPart,
-    /// The id of a split has no bytes, or too many.
+    /// The split's id is empty or too long.
     SplitIdSize,
-    /// The share of a part is more than all parts begin with.
+    /// The part's share is larger than the total of all parts.
     ShareAboveTotal,
     /// PART with DRAW or EVERY.
     PartTakesNoDraw,
-    /// More units would have been sent, received or promised than can be counted.
+    /// The units sent, received or promised would exceed the largest integer.
     MovedTooMany,
-    /// WAITLIST of more entries than a list has.
+    /// WAITLIST above the largest allowed length.
     WaitlistTooLong,
-    /// OFFER is over the longest hold.
+    /// OFFER above the longest hold.
     OfferTooLong,
     /// A waiting list with neither OFFER nor HOLD.
     OfferNeedsTime,
@@ -313,15 +313,15 @@ pub enum Misuse {
     WaitlistTakesNoDraw,
 }
 
-/// Why an effect was not applied. Replicas and logs meet this only when something is broken.
+/// Why an effect was not applied. Replicas and AOFs meet this only if something is corrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Not an effect, or not one that this build knows.
+    /// Not an effect, or one of a newer build.
     Unknown,
-    /// It does not follow the version that the sale is at.
+    /// It does not follow the sale's current version.
     Gap,
     /// Applying it would break the law or a bound.
     Law,
-    /// There is no sale to apply it to, or there is one already.
+    /// There is no sale to apply it to, or an INIT met an existing one.
     Place,
 }

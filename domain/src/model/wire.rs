@@ -1,12 +1,13 @@
-//! Values as bytes: what replicas, logs and dumps are sent.
+//! Encoding of values for replicas, AOFs and dumps.
 //!
-//! The codec is postcard, whose format is specified and stays as it is: numbers are varints, byte
-//! strings have their length before them, enums the place of their variant. Here is what every
-//! form needs beside it: bytes behind a value are refused, no memory is taken on the word of a
-//! length, and what can't be (an id of no bytes, a number that no client could hold) is no value.
+//! The codec is postcard, whose format is specified and stable: numbers are varints, byte strings
+//! are preceded by their length, enums by the index of their variant. This module adds the checks
+//! that every encoding needs: bytes after a value are refused, memory is not allocated on a
+//! length's word alone, and impossible values (an empty id, a number no client could hold) are
+//! refused.
 //!
-//! The first byte of a form is the place of its version. A later version adds a variant behind
-//! those that are there, which stay readable; a build refuses a variant that it does not know.
+//! The first byte of an encoding is its version's index. A later version appends a variant and
+//! keeps the earlier ones readable; a build refuses variants that it does not know.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 use crate::model::outcome::Refused;
 
-/// Where the bytes of a value are appended: what is there already stays, and its room is used.
+/// Appends bytes to a vector: existing bytes stay, and spare capacity is used.
 pub(crate) struct End<'o>(pub &'o mut Vec<u8>);
 
 impl Flavor for End<'_> {
@@ -41,7 +42,7 @@ impl Flavor for End<'_> {
     }
 }
 
-/// The value that these are the bytes of, all of them.
+/// Decodes a value from all of these bytes.
 #[inline]
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refused> {
     match postcard::take_from_bytes(bytes) {
@@ -50,39 +51,39 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refus
     }
 }
 
-/// A number that every client language holds.
+/// A number that every client language represents exactly.
 pub(crate) fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within(INTEGER_MAX, u64::deserialize(from)?)
 }
 
-/// The same, where there may be none.
+/// Such a number ([`integer`]), or none.
 pub(crate) fn maybe_integer<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let number = Option::deserialize(from)?;
     number.map(|number| within(INTEGER_MAX, number)).transpose()
 }
 
-/// The same with a sign.
+/// A number with a sign that every client language represents exactly.
 pub(crate) fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     let number = i64::deserialize(from)?;
     within(INTEGER_MAX, number.unsigned_abs()).map(|_| number)
 }
 
-/// A moment that a sale can store.
+/// A time that a sale can store, Unix ms.
 pub(crate) fn moment<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within(TIME_MS_MAX, u64::deserialize(from)?)
 }
 
-/// How long something can be held.
+/// A length of a hold, in ms.
 pub(crate) fn span<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within(HOLD_MS_MAX, u64::deserialize(from)?)
 }
 
-/// A moment until which something was held, or 0.
+/// A deadline in Unix ms, or 0.
 pub(crate) fn deadline<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within(TIME_MS_MAX + HOLD_MS_MAX, u64::deserialize(from)?)
 }
 
-/// How many units a grant has.
+/// Units of a grant.
 pub(crate) fn quantity<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     match integer(from)? {
         0 => Err(D::Error::custom("a grant of nothing")),
@@ -97,11 +98,11 @@ fn within<E: Error>(most: u64, number: u64) -> Result<u64, E> {
     }
 }
 
-/// One of several numbers.
+/// A number within a sequence.
 #[derive(Deserialize)]
 pub(crate) struct Integer(#[serde(deserialize_with = "integer")] pub u64);
 
-/// So many numbers.
+/// An array of `N` numbers.
 pub(crate) fn integers<'de, D, const N: usize>(from: D) -> Result<[u64; N], D::Error>
 where
     D: Deserializer<'de>,
@@ -110,11 +111,11 @@ where
     <[Integer; N]>::deserialize(from).map(|all| all.map(|Integer(number)| number))
 }
 
-/// One of several users.
+/// A user within a sequence.
 #[derive(Deserialize)]
 pub(crate) struct User<'a>(#[serde(with = "user")] pub &'a [u8]);
 
-/// An id of 1 to `most` bytes, which is lent.
+/// An id of 1 to `most` bytes, borrowed.
 fn id<'de, D: Deserializer<'de>>(from: D, most: usize) -> Result<&'de [u8], D::Error> {
     let bytes = <&[u8]>::deserialize(from)?;
     match (1..=most).contains(&bytes.len()) {
@@ -153,8 +154,8 @@ pub(crate) mod req {
     }
 }
 
-/// Several values, at most `most`, each turned into what is kept of it, if it can be. Room is made
-/// as they come, not for as many as are said to come.
+/// At most `most` values, each mapped by `kept`, which refuses impossible ones. Memory is allocated
+/// as values come, not by their announced count.
 pub(crate) fn sequence<'de, D, T, U, C>(
     from: D,
     most: usize,

@@ -1,13 +1,12 @@
-//! The only way state changes, and what is replicated of it.
+//! Effects: the only way in which state changes, and what is replicated.
 //!
-//! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`, where `1z` is its
-//! position, see [`crate::plan::Position`], and the effect the bytes of a [`Change`]. Times are
-//! distances from the T that the sale stored at that version, which both sides share, so that all
-//! nodes come to the same moments.
+//! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`: `1z` is its
+//! position, see [`crate::plan::Position`], and EFFECT the bytes of a [`Change`]. Times are
+//! distances from the T that the sale stored at the preceding version. Both sides share that T, so
+//! all nodes compute equal times.
 //!
-//! What a log says may be anything. Reading it leads to a change that can be, its numbers and ids
-//! within their bounds, or to nothing; whether it can be of this sale is what [`Sale::check`]
-//! judges.
+//! An AOF may contain anything. Decoding accepts only changes whose numbers and ids are within
+//! their bounds; whether a change fits this sale is checked by [`Sale::check`].
 //!
 //! [`Sale::check`]: super::Sale::check
 
@@ -29,20 +28,19 @@ use crate::waitlist::Reason;
 /// Changes in order. Most commands make one.
 pub type Changes<'a> = SmallVec<[Change<'a>; 1]>;
 
-/// One change of a sale: when, in which run, and what.
+/// One change of a sale: its time, its epoch, and its effect.
 #[derive(Clone, Debug)]
 pub struct Change<'a> {
     /// Milliseconds from the sale's stored T to the T of this change.
     pub elapsed_ms: u64,
-    /// Set by the first change in a run of a primary.
+    /// The new epoch, set by the first change in it.
     pub epoch: Option<u64>,
-    /// What changed.
+    /// The effect.
     pub effect: Effect<'a>,
 }
 
-/// The versions of a change's bytes. What is here stays readable, and a later version adds its own
-/// behind it.
-/// `E` is the effect, or lends it.
+/// Versions of a change's bytes. All variants stay readable; a later version is appended. `E` is
+/// the effect, owned or borrowed.
 #[derive(Serialize, Deserialize)]
 enum Form<E> {
     /// Version 1.
@@ -51,7 +49,7 @@ enum Form<E> {
         elapsed_ms: u64,
         effect: E,
     },
-    /// Version 1, of the first change in a run of a primary.
+    /// Version 1, for the first change of an epoch.
     V1Begins {
         #[serde(deserialize_with = "wire::integer")]
         elapsed_ms: u64,
@@ -74,7 +72,7 @@ impl<'a> Change<'a> {
         debug_assert_eq!(written, Ok(()), "a change of ours can be written");
     }
 
-    /// Reads what [`Change::encode`] wrote, or tells that it is something else.
+    /// Decodes the output of [`Change::encode`]; refuses other bytes.
     pub fn decode(bytes: &'a [u8]) -> Result<Change<'a>, Refused> {
         Ok(match wire::decode(bytes)? {
             Form::V1 { elapsed_ms, effect } => Change { elapsed_ms, epoch: None, effect },
@@ -85,28 +83,28 @@ impl<'a> Change<'a> {
     }
 }
 
-/// What changed. Effects carry results, never requests: whoever applies one judges nothing.
+/// The effect of a change. Effects carry results, never requests: applying one decides nothing.
 ///
-/// The order of the variants, and of the fields of each, is their form: a later version may add
-/// variants behind these, fields never.
+/// The order of the variants, and of the fields of each, is the encoding. A later version may
+/// append variants, but never fields.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Effect<'a> {
     /// Units are granted.
     Grant(#[serde(borrow)] Granting<'a>),
     /// CONFIRM, CANCEL, REFUND, or a RECLAIM that is refused for good.
     Settle {
-        /// The grant's number.
+        /// The grant's seq.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
-        /// Where it stands now.
+        /// Its new state.
         #[serde(deserialize_with = "settled")]
         to: State,
     },
-    /// Holds that ran out, at most `EFFECTS_PER_APPLY_MAX` of them.
+    /// Holds that expire, at most `EFFECTS_PER_APPLY_MAX`.
     Expire(#[serde(with = "seqs")] Seqs),
     /// A new deadline, `ms` after T.
     Extend {
-        /// The grant's number.
+        /// The grant's seq.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
         /// Milliseconds after T.
@@ -115,15 +113,15 @@ pub enum Effect<'a> {
     },
     /// An expired grant is sold after all.
     Reclaim {
-        /// The grant's number.
+        /// The grant's seq.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
     },
     /// A grant that Redis lost is entered again.
     Import(Importing<'a>),
-    /// An import of a request that is known: its grant is sold now.
+    /// IMPORT of a known request id: its grant is SOLD now.
     Reimport {
-        /// The grant's number.
+        /// The grant's seq.
         #[serde(deserialize_with = "wire::integer")]
         seq: u64,
     },
@@ -136,7 +134,7 @@ pub enum Effect<'a> {
         #[serde(with = "wire::req")]
         req: &'a [u8],
     },
-    /// A new round begins with so much supply. Comes alone.
+    /// A new round begins with `supply` units. It is the only effect of its change.
     Round {
         /// Its number.
         #[serde(deserialize_with = "wire::integer")]
@@ -150,18 +148,18 @@ pub enum Effect<'a> {
         /// The request id, 1 to 128 bytes.
         #[serde(with = "wire::req")]
         req: &'a [u8],
-        /// Units that were asked for; negative: to withdraw.
+        /// Units asked for; negative: to withdraw.
         #[serde(deserialize_with = "wire::signed")]
         delta: i64,
-        /// Units that were added or withdrawn.
+        /// Units added, or withdrawn if negative.
         #[serde(deserialize_with = "wire::signed")]
         applied: i64,
     },
-    /// The sale stops selling.
+    /// PAUSE: the sale stops granting.
     Pause,
-    /// It sells again.
+    /// RESUME: the sale grants again.
     Resume,
-    /// Terms of grants to come change.
+    /// ALTER: terms of future grants change.
     Alter(Box<TermsChange>),
     /// ALLOW or DENY.
     Users(UsersChange<'a>),
@@ -173,17 +171,17 @@ pub enum Effect<'a> {
     },
     /// The sale begins.
     Init(Box<Start>),
-    /// A piece of a rewritten sale: the base first, which begins it.
+    /// A piece of a rewritten sale. The base comes first and creates the sale.
     Piece(Piece<'a>),
-    /// Units go to another part. The same total again moves nothing: it is there so that replicas
+    /// Units go to another part. An equal total sends nothing: it is replicated so that replicas
     /// acknowledge it.
     Send {
         /// The other part.
         to: u16,
-        /// Units that were ever sent to it.
+        /// Units ever sent to it, these included.
         #[serde(deserialize_with = "wire::integer")]
         total: u64,
-        /// So many of those that go now were not available.
+        /// Units of these that were not available, and are promised.
         #[serde(deserialize_with = "wire::integer")]
         owed: u64,
     },
@@ -191,59 +189,59 @@ pub enum Effect<'a> {
     Receive {
         /// The other part.
         from: u16,
-        /// Units that were ever received from it.
+        /// Units ever received from it, these included.
         #[serde(deserialize_with = "wire::integer")]
         total: u64,
     },
-    /// What the other parts may still have.
+    /// Units that the other parts may still have.
     Elsewhere {
         /// Units.
         #[serde(deserialize_with = "wire::integer")]
         units: u64,
-        /// The pass over all parts that told so.
+        /// Number of the balancer's pass that found this.
         #[serde(deserialize_with = "wire::integer")]
         pass: u64,
     },
     /// A user joins the waiting list.
     Wait(Joining<'a>),
-    /// An entry leaves the waiting list.
+    /// A waiter leaves the waiting list.
     Leave {
-        /// Its ticket.
+        /// The waiter's ticket.
         #[serde(deserialize_with = "wire::integer")]
         ticket: u64,
     },
-    /// An entry of the waiting list is dropped.
+    /// A waiter is dropped from the waiting list.
     Drop {
-        /// Its ticket.
+        /// The waiter's ticket.
         #[serde(deserialize_with = "wire::integer")]
         ticket: u64,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
-    /// What an entry of the waiting list asks for is granted to its user, held for `hold_ms`.
+    /// A waiter's units are granted to their user, held for `hold_ms`.
     Offer {
-        /// Its ticket.
+        /// The waiter's ticket.
         #[serde(deserialize_with = "wire::integer")]
         ticket: u64,
         /// Milliseconds after T.
         #[serde(deserialize_with = "wire::span")]
         hold_ms: u64,
-        /// Ticket of the head that is passed, 0 for none.
+        /// Ticket of the head that this offer passes; 0 for none.
         #[serde(deserialize_with = "wire::integer")]
         passed: u64,
     },
     /// A grant passes the head of the waiting list.
     Pass {
-        /// Ticket of the head.
+        /// The head's ticket.
         #[serde(deserialize_with = "wire::integer")]
         ticket: u64,
     },
 }
 
-/// What Wait tells of who joins; once it is made, they are a `Waiter` of the list.
+/// The user who joins the list. Once applied, they are a `Waiter`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Joining<'a> {
-    /// The ticket that they get.
+    /// Their new ticket.
     #[serde(deserialize_with = "wire::integer")]
     pub ticket: u64,
     /// The user's id, 1 to 256 bytes.
@@ -255,7 +253,7 @@ pub struct Joining<'a> {
     /// Units.
     #[serde(deserialize_with = "wire::quantity")]
     pub qty: u64,
-    /// First moment at which they wait no more, Unix ms; 0 for none.
+    /// Time at which they stop waiting, Unix ms; 0 for none.
     #[serde(deserialize_with = "wire::moment")]
     pub until: u64,
 }
@@ -266,19 +264,19 @@ pub struct UsersChange<'a> {
     /// `Allow` or `Deny`.
     #[serde(deserialize_with = "operators_list")]
     pub list: List,
-    /// Added, else removed.
+    /// True: added; false: removed.
     pub add: bool,
     /// The users, 1 to 256 bytes each.
     #[serde(borrow, deserialize_with = "users")]
     pub users: Vec<&'a [u8]>,
 }
 
-/// How a sale begins.
+/// The beginning of a sale.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
-    /// Drawn at random by the primary.
+    /// The sale's id, drawn at random by the primary.
     pub id: u64,
-    /// Keys what is drawn; drawn at random by the primary.
+    /// The key of its draws, drawn at random by the primary.
     pub secret: [u8; 16],
     /// Units to sell.
     #[serde(deserialize_with = "wire::integer")]
@@ -302,13 +300,13 @@ pub struct Granting<'a> {
     /// Units.
     #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
-    /// How long it is held, 0 when it is sold at once.
+    /// How long it is held, in ms; 0 if it is sold at once.
     #[serde(deserialize_with = "wire::span")]
     pub hold_ms: u64,
 }
 
 impl<'a> Effect<'a> {
-    /// The further piece of a rewritten sale that it is, if it is one.
+    /// The piece that this effect is, except a base.
     pub fn piece(&self) -> Option<&Piece<'a>> {
         match self {
             Effect::Piece(Piece::Base(_)) => None,
@@ -318,7 +316,7 @@ impl<'a> Effect<'a> {
     }
 }
 
-/// A grant that the shop's database knows and Redis lost.
+/// A grant that the shop's database has and Redis lost.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Importing<'a> {
     /// The user's id, 1 to 256 bytes.
@@ -330,22 +328,22 @@ pub struct Importing<'a> {
     /// Units.
     #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
-    /// When it was granted, Unix ms.
+    /// Time of the grant, Unix ms.
     #[serde(deserialize_with = "wire::moment")]
     pub at: u64,
 }
 
-/// Seqs of one mass expiry.
+/// Seqs of holds that expire together.
 pub type Seqs = SmallVec<[u64; 2]>;
 
 impl<'a> Change<'a> {
-    /// A change without a time or an epoch of its own: a piece of a rewritten log is one.
+    /// A change without a time or an epoch of its own, such as a piece of a rewritten AOF.
     pub fn untimed(effect: Effect<'a>) -> Change<'a> {
         Change { elapsed_ms: 0, epoch: None, effect }
     }
 }
 
-/// What a grant can be settled to.
+/// Reads a state that Settle may lead to.
 fn settled<'de, D: Deserializer<'de>>(from: D) -> Result<State, D::Error> {
     match State::deserialize(from)? {
         State::Held | State::Expired => Err(D::Error::custom("nobody settles a grant to this")),
@@ -353,7 +351,7 @@ fn settled<'de, D: Deserializer<'de>>(from: D) -> Result<State, D::Error> {
     }
 }
 
-/// A list that operators write.
+/// Reads a list that operators may change.
 fn operators_list<'de, D: Deserializer<'de>>(from: D) -> Result<List, D::Error> {
     match List::deserialize(from)? {
         List::Admitted => Err(D::Error::custom("no operator admits")),

@@ -1,4 +1,4 @@
-//! The bytes of every effect, and what is none.
+//! Bytes of every effect, and bytes that are refused.
 
 #![cfg(test)]
 
@@ -99,7 +99,7 @@ fn the_bytes_of_every_effect() {
     }
 }
 
-/// A plain grant, the log's most frequent line, costs eight bytes beside its user.
+/// A plain grant, the AOF's most frequent line, costs eight bytes plus the user.
 #[test]
 fn a_plain_grant_is_short() {
     let grant = Granting { user: b"user:000000000042", ..ALICE };
@@ -108,7 +108,7 @@ fn a_plain_grant_is_short() {
     assert_eq!(bytes(&later).len(), grant.user.len() + 8);
 }
 
-/// What is written can be said beyond every bound; what is read can't.
+/// Encoding accepts values beyond every bound, decoding refuses them.
 #[test]
 fn what_can_not_be_is_refused() {
     let long = [b'x'; USER_BYTES_MAX + 1];
@@ -170,8 +170,8 @@ fn what_can_not_be_is_refused() {
     }
 }
 
-/// An ALTER can't say how a sale draws, when its rounds begin, or anything twice: behind its terms
-/// nothing more is read.
+/// An ALTER can't change the draw or the schedule, nor name a term twice: nothing is read after its
+/// terms.
 #[test]
 fn an_alter_says_nothing_more() {
     let alter =
@@ -191,23 +191,23 @@ fn what_is_not_an_effect_is_refused() {
         assert!(Change::decode(&grant[..len]).is_err(), "cut off after {len}");
     }
     let refused: [&[u8]; 12] = [
-        // Behind its end.
+        // A byte after the end.
         b"\0\0\0\x05alice\0\x01\0\0",
-        // Of a version to come.
+        // A later version.
         b"\x02\0\x0a",
         b"\x7f\0\x0a",
-        // An effect to come.
+        // A later effect.
         b"\0\0\x60",
-        // No flag and no tag.
+        // Neither a flag nor a tag.
         b"\0\0\0\x05alice\x02\x01\0",
         b"\0\0\0\x05alice\x01\x03o-7\x09\x01\0",
         b"\0\0\x0d\x01\x02\x01\x01u",
-        // As many seqs, or as long a user, as no memory holds.
+        // More seqs, or a longer user, than any memory holds.
         b"\0\0\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x07",
         b"\0\0\x02\xff\xff\xff\x7f\x07",
         b"\0\0\x0e\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01u",
         b"\0\0\x0e\xff\xff\xff\xff\x0fu",
-        // Longer than a number.
+        // Longer than a 64-bit number.
         b"\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x0a",
     ];
     for bytes in refused {

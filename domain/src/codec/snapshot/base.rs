@@ -1,4 +1,4 @@
-//! The base of a sale, everything but its lists, and how each round begins that is kept.
+//! The base of a sale: everything but its lists, and the beginning of each kept round.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,7 +17,7 @@ use crate::state::status::Tallies;
 use crate::waitlist::Totals;
 use crate::Sale;
 
-/// What a sale is without its lists, and what they come to.
+/// A sale without its lists, and the counts and sums of its lists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Base {
     id: u64,
@@ -39,36 +39,36 @@ pub struct Base {
     fences_dropped: u64,
     #[serde(deserialize_with = "wire::integer")]
     pub(super) amounts: u64,
-    /// Of every list: how many users are in, and how many entries it has, with those taken out.
+    /// For every list: the users on it, and its entries with removed users included.
     pub(super) lists: [(u64, u64); LISTS.len()],
-    /// How many pieces follow.
+    /// The number of pieces after the base.
     #[serde(deserialize_with = "wire::integer")]
     pieces: u64,
     tallies: Tallies,
-    /// How the oldest round begins that is kept; in a sale without rounds there is one.
+    /// The beginning of the oldest kept round; in a sale without rounds, of the only one.
     pub(super) start: RoundStart,
     pub(super) rounds: Option<RoundsOver>,
     pub(super) initial_terms: Terms,
     terms: Terms,
-    /// What it was given and has moved in all, if it is a part of a split.
+    /// The escrow, if the sale is a part of a split.
     pub(super) escrow: Option<Escrow>,
-    /// Parts that it has exchanged units with.
+    /// The number of parts that it has exchanged units with.
     #[serde(deserialize_with = "wire::integer")]
     pub(super) pairs: u64,
     /// The waiting list, if the sale has one.
     pub(super) waitlist: Option<ListStart>,
 }
 
-/// What there is of a waiting list without its entries.
+/// A waiting list without its entries.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ListStart {
-    /// How many wait.
+    /// The number of waiters.
     #[serde(deserialize_with = "wire::integer")]
     pub(super) waiting: u64,
     totals: Totals,
 }
 
-/// What a sale with rounds keeps of those that are over.
+/// State of the rounds that are over, in a sale with rounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RoundsOver {
     #[serde(deserialize_with = "wire::integer")]
@@ -78,12 +78,12 @@ pub(super) struct RoundsOver {
 }
 
 fn totals<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Total>, D::Error> {
-    // The stored round is listed too.
+    // The stored round is listed, too.
     wire::sequence(from, ROUND_TOTALS_MAX - 1, Some::<Total>)
 }
 
 impl Sale {
-    /// The base, which `pieces` pieces follow.
+    /// The base, followed by `pieces` pieces.
     pub(super) fn base(&self, pieces: u64) -> Base {
         let totals = |rounds: &Rounds| rounds.totals.iter().copied().collect();
         let over = |rounds: &Rounds| RoundsOver {
@@ -93,7 +93,7 @@ impl Sale {
         Base {
             id: self.id,
             secret: self.secret,
-            // What is still to come is announced as it was: the copy awaits it too.
+            // Pieces that this sale still awaits are announced again: the copy awaits them, too.
             balances: Balances { version: self.balances.version + self.awaits, ..self.balances },
             created_at: self.created_at,
             paused: self.paused,
@@ -120,7 +120,7 @@ impl Sale {
 }
 
 impl Base {
-    /// The sale that it begins: all its units are available and no grant was made yet.
+    /// The sale at its beginning: all units available, no grant made.
     pub(crate) fn begin(&self, key: HashKey) -> Result<Sale, Refused> {
         let mut sale = Sale::blank(self.id, self.secret, self.terms.clone(), key);
         sale.ledger = self.start.ledger(key).ok_or(Refused::Law)?;
@@ -139,7 +139,7 @@ impl Base {
         if let (Some(list), Some(start)) = (sale.waitlist_mut(), &self.waitlist) {
             list.totals = start.totals;
         }
-        // The INIT was a change, too, and comes before the pieces.
+        // The INIT is a change, too, and comes before the pieces.
         let version = self.balances.version.checked_sub(self.pieces).filter(|it| *it > 0);
         let (version, packets) = (version.ok_or(Refused::Law)?, sale.packets_begun());
         sale.balances = self.start.balances(&Balances { version, ..self.balances }, packets);
@@ -149,12 +149,12 @@ impl Base {
         Ok(sale)
     }
 
-    /// The winners, if each of them got one grant.
+    /// The number of winners, if each of them has one grant.
     pub(crate) fn single_grants(&self) -> Option<u64> {
         (self.winners == self.balances.grants).then_some(self.winners)
     }
 
-    /// Whether this is what it says of `sale`, which has all its pieces, or awaits some.
+    /// Whether `sale`, with all its pieces or awaiting some, agrees with this base.
     pub(crate) fn announces(&self, sale: &Sale) -> bool {
         let version = self.balances.version.saturating_sub(sale.awaits);
         sale.balances == Balances { version, ..self.balances }
@@ -169,7 +169,7 @@ impl Base {
             && sale.ledger.all_epochs_granted(self.balances.grants)
     }
 
-    /// Whether it can be of a sale, which begins as `sale`.
+    /// Whether a sale that begins as `sale` can have this base.
     fn check(&self, sale: &Sale) -> Result<(), Refused> {
         let (stated, begun) = (&self.balances, &sale.balances);
         let numbers_hold = stated.is_lawful(self.escrow.as_ref())
@@ -210,7 +210,7 @@ impl Base {
     }
 }
 
-/// Whether the packets that a base states are those of its terms.
+/// Whether the packets of a base fit its terms.
 fn draw_holds(sale: &Sale, base: &Base) -> bool {
     let Some(draw) = &sale.terms.draw else {
         return base.balances.packets.is_none() && base.amounts == 0;
@@ -220,20 +220,20 @@ fn draw_holds(sale: &Sale, base: &Base) -> bool {
         && draw.check_numbers(base.initial_supply).is_ok()
         && draw.is_lawful(&base.balances)
         && draw.is_lawful(&sale.balances)
-        // Fewer only in a sale that itself awaited pieces: its last piece finds that out.
+        // Fewer amounts are possible only in a sale that awaits pieces; its last piece checks that.
         && base.amounts <= list
 }
 
-/// How a round begins, before any of its grants.
+/// The beginning of a round, before its grants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoundStart {
     #[serde(deserialize_with = "wire::integer")]
     pub(super) round: u64,
     #[serde(deserialize_with = "wire::integer")]
     pub(super) supply: u64,
-    /// Grants of the rounds before it.
+    /// Grants in earlier rounds.
     pub(super) grants_before: u32,
-    /// First grant and number of each epoch that granted in it.
+    /// For each epoch with grants in this round: its first grant and its number.
     #[serde(deserialize_with = "epochs")]
     pub(super) epochs: Vec<(u32, u64)>,
 }
@@ -243,13 +243,13 @@ fn epochs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u64)>, D::Erro
 }
 
 impl Sale {
-    /// The ledgers of all rounds that are kept, the oldest first, the stored one last.
+    /// The ledgers of all kept rounds, oldest first, the stored one last.
     pub(super) fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
         let older = self.rounds().into_iter().flat_map(|rounds| rounds.older.iter());
         older.map(|old| &old.ledger).chain([&self.ledger])
     }
 
-    /// How the round begins that is at this place among all that are kept.
+    /// The beginning of the round at this index among all kept rounds.
     pub(super) fn round_start(&self, place: usize) -> RoundStart {
         let old = self.rounds().and_then(|rounds| rounds.older.get(place));
         let stored = (&self.balances, &self.ledger);
@@ -262,7 +262,7 @@ impl Sale {
         }
     }
 
-    /// Puts the stored round aside and begins the one that follows it, which was checked.
+    /// Puts the stored round aside and begins the next one, which was checked.
     pub(crate) fn follow_round(&mut self, next: &RoundStart) {
         if let Some(ledger) = next.ledger(self.ledger.key()) {
             self.start_round(ledger);
@@ -271,26 +271,26 @@ impl Sale {
 }
 
 impl RoundStart {
-    /// Whether it is how a sale without rounds begins.
+    /// Whether this is the beginning of a sale without rounds.
     pub(super) fn is_first(&self, supply: u64) -> bool {
         (self.round, self.grants_before, self.supply) == (0, 0, supply)
     }
 
-    /// Its ledger, which awaits its grants. `None` when its epochs can't have granted in turn.
+    /// An empty ledger that awaits the round's grants. `None` if its epochs are inconsistent.
     pub(super) fn ledger(&self, key: HashKey) -> Option<Ledger> {
         let mut ledger = Ledger::starting(key, self.grants_before, self.round);
         let ascends = |(first, epoch): &(u32, u64)| ledger.expect_epoch(*first, *epoch);
         self.epochs.iter().all(ascends).then_some(ledger)
     }
 
-    /// The numbers of a sale at its beginning; what is not of a round is as in `sale`.
+    /// The numbers of a sale at the round's beginning; numbers not of the round are as in `sale`.
     pub(super) fn balances(&self, sale: &Balances, packets: Option<u64>) -> Balances {
         let RoundStart { round, supply, grants_before, .. } = *self;
         let (available, held, sold, grants) = (supply, 0, 0, grants_before.into());
         Balances { round, supply, available, held, sold, packets, grants, ..*sale }
     }
 
-    /// Checks that it can be the next round that `sale` keeps, and moves the numbers along.
+    /// Checks that this can be the next kept round of `sale`, and updates `balances`.
     pub(crate) fn check(&self, sale: &Sale, balances: &mut Balances) -> Result<(), Refused> {
         let follows = sale.rounds().is_some()
             && self.round > balances.round

@@ -1,4 +1,4 @@
-//! Grants in a snapshot: cut into pieces, written, checked and added.
+//! Grants in a snapshot: cutting them into pieces, encoding, checking and adding them.
 
 use std::hint::black_box;
 
@@ -16,22 +16,21 @@ use crate::model::outcome::{Refused, State};
 use crate::model::wire;
 use crate::Sale;
 
-/// Grants that are added together: their places in the index are asked for before the first is
-/// needed.
+/// Grants that are added together: their index slots are prefetched before the first is used.
 const ADDED_TOGETHER: usize = 64;
 
-/// Longest grant without its ids, whatever its neighbours are.
+/// Most bytes of an encoded grant without its ids.
 const STANDING_BYTES_MAX: usize = 24;
 
 /// Grants in seq order.
 #[derive(Clone, Debug)]
 pub struct Grants<'a> {
-    /// Seq of the first.
+    /// Seq of the first grant.
     first: u64,
     grants: Vec<Standing<'a>>,
 }
 
-/// A grant as it stands.
+/// A grant in its current state.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Standing<'a> {
     #[serde(with = "wire::user")]
@@ -41,15 +40,15 @@ struct Standing<'a> {
     #[serde(deserialize_with = "wire::quantity")]
     qty: u64,
     state: State,
-    /// Unix ms of the grant; on the wire the distance from that of the first, which wraps around
-    /// for one that is older.
+    /// Unix ms of the grant. Encoded as the distance from the first grant's, wrapping around for an
+    /// older one.
     at: u64,
-    /// Unix ms; 0 for a grant that never was held.
+    /// Deadline, Unix ms; 0 for a grant that was never held.
     #[serde(deserialize_with = "wire::deadline")]
     held_until: u64,
 }
 
-/// Grants on the wire.
+/// The encoding of grants.
 #[derive(Deserialize)]
 struct Form<'a> {
     #[serde(deserialize_with = "wire::integer")]
@@ -89,7 +88,7 @@ impl Serialize for Grants<'_> {
     }
 }
 
-/// Grants whose times count from `base_at`.
+/// Grants with times relative to `base_at`.
 struct Since<'r, 'a> {
     base_at: u64,
     grants: &'r [Standing<'a>],
@@ -102,8 +101,8 @@ impl Serialize for Since<'_, '_> {
     }
 }
 
-/// Cuts the grants of a ledger into bounded parts: first seq and number. Depends on the grants
-/// alone, so that equal sales have equal pieces.
+/// Cuts the grants of a ledger into bounded parts: first seq and count. The result depends on the
+/// grants only, so that equal sales have equal pieces.
 pub(super) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
     let mut first = ledger.base() + 1;
     core::iter::from_fn(move || {
@@ -124,12 +123,12 @@ pub(super) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
     })
 }
 
-/// Whether so many grants from `first` on are there and so short that they fill a piece by their
-/// number: seen by their places, without a look at each.
+/// Whether `GRANTS_PER_PIECE_MAX` grants exist from `first` on and are so short that they make one
+/// piece. Their positions tell, so no grant is read.
 fn are_short(ledger: &Ledger, first: u64) -> bool {
     let before_last = GRANTS_PER_PIECE_MAX as u64 - 1;
     let span = ledger.bytes_between(first, first + before_last);
-    // A record has its ids and more.
+    // A record is longer than its ids.
     span.is_some_and(|span| {
         span + before_last * (STANDING_BYTES_MAX as u64) < PIECE_BYTES_TARGET as u64
     })
@@ -142,13 +141,13 @@ impl<'a> Grants<'a> {
             let Record { user, req, qty, state, at, deadline, .. } = record;
             Standing { user, req, qty, state, at, held_until: deadline }
         });
-        // A piece is one of many: its room is made at once.
+        // A piece is one of many, so its memory is allocated at once.
         let mut all = Vec::with_capacity(count);
         all.extend(grants);
         Grants { first, grants: all }
     }
 
-    /// Checks that they can follow those that the sale has, and moves the numbers along.
+    /// Checks that these grants can follow the sale's, and updates `balances`.
     pub(crate) fn check(&self, sale: &Sale, balances: &mut Balances) -> Result<(), Refused> {
         if self.first != balances.grants + 1 || self.grants.is_empty() {
             return Err(Refused::Law);
@@ -157,7 +156,7 @@ impl<'a> Grants<'a> {
             return Err(Refused::Law);
         }
         for grant in &self.grants {
-            // Offers are of a sale that has a list.
+            // Only a sale with a waiting list has offers.
             let is_offer = grant.req.is_some_and(|req| req.asked == Asked::Offered);
             let fits = grant.is_drawn(sale, balances) && (!is_offer || sale.waitlist().is_some());
             if !fits {
@@ -165,14 +164,14 @@ impl<'a> Grants<'a> {
             }
             balances.place(grant.qty, grant.state)?;
         }
-        // Grants that are still to come leave every packet its share, so that is so before them.
+        // Grants still to come leave every packet its share, so this must hold before them.
         let fits = can_be_drawn(sale, balances)
             && has_room_for_list(sale, balances)
             && counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
         fits.then_some(()).ok_or(Refused::Law)
     }
 
-    /// Whether no request id is there twice, nor in the ledger.
+    /// Whether no request id occurs twice, here or in the ledger.
     fn requests_are_new(&self, ledger: &Ledger) -> bool {
         let mut all = Vec::with_capacity(self.grants.len());
         for part in self.grants.chunks(ADDED_TOGETHER) {
@@ -193,13 +192,13 @@ impl<'a> Grants<'a> {
     }
 }
 
-/// Where an id is looked for is nowhere near where the one before was, so the places of several are
-/// touched before the first is looked at: the processor fetches them side by side.
+/// Prefetches slots. Ids are spread over the whole index, so the slots of several ids are touched
+/// before the first is read: the processor then loads them in parallel.
 fn touch<'w>(places: impl Iterator<Item = &'w u64>) {
     black_box(places.fold(0, |all, word| all ^ word));
 }
 
-/// Whether the amounts listed so far are no more than what grants leave: they came before them.
+/// Whether the sale's listed amounts fit in what grants leave: amounts come before grants.
 fn has_room_for_list(sale: &Sale, balances: &Balances) -> bool {
     let fits =
         |list: &Amounts| Some(list.len()) <= balances.packets && list.sum() <= balances.available;
@@ -207,12 +206,12 @@ fn has_room_for_list(sale: &Sale, balances: &Balances) -> bool {
 }
 
 impl Standing<'_> {
-    /// Whether it is an offer that stands.
+    /// Whether this is an offer that is still held.
     fn is_offer(&self) -> bool {
         self.state == State::Held && self.req.is_some_and(|req| req.asked == Asked::Offered)
     }
 
-    /// Whether the sale can have drawn this amount, or it was imported.
+    /// Whether the sale can have drawn this amount, or the grant was imported.
     fn is_drawn(&self, sale: &Sale, balances: &Balances) -> bool {
         let imported = self.req.is_some_and(|req| req.asked == Asked::Either);
         sale.terms.draw.is_none_or(|draw| draw.can_draw(self.qty, balances.supply))
@@ -231,7 +230,7 @@ impl Sale {
             grants.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));
             return self.enter_holds(first);
         }
-        // All users are said to be different: none of them is looked up.
+        // The base announces one grant per user, so users are not looked up.
         for grant in &grants.grants {
             let stranger = ledger.stranger(grant.user);
             push(ledger, grant, Some(stranger));
@@ -262,7 +261,7 @@ fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
 
 #[cfg(test)]
 impl Grants<'_> {
-    /// The first of them, so often and each of `qty`.
+    /// The first grant, `count` times, each of `qty` units.
     pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
         let grants = (0..count).map(|_| Standing { qty, ..self.grants[0] }).collect();
         Grants { first: self.first, grants }
@@ -274,7 +273,7 @@ mod tests {
     use super::*;
     use crate::ledger::Ledger;
 
-    /// A piece is full with so many grants, or once it reaches its size; ids decide which.
+    /// A piece ends after a number of grants or at a size, whichever is first; ids count.
     #[test]
     fn grants_are_cut_by_number_and_by_size() {
         const COUNT: u64 = 2500;
@@ -301,7 +300,8 @@ mod tests {
         assert_eq!(cut(&Ledger::starting([1, 2], 7, 0)).next(), None);
     }
 
-    /// Far apart in a piece, next to each other, and in the sale; of another user it is another.
+    /// A repeated request id is found far apart in a piece, side by side, and in the sale; another
+    /// user's equal id is no repeat.
     #[test]
     fn a_request_that_is_there_already_is_found() {
         let (mut ledger, count) = (Ledger::starting([1, 2], 0, 0), 3 * ADDED_TOGETHER);

@@ -1,10 +1,11 @@
-//! The binary form of a sale: pieces that are saved in a dump, emitted when a log is rewritten and
-//! digested to compare nodes.
+//! The binary form of a sale: pieces, which are saved in a dump, emitted when an AOF is rewritten,
+//! and digested to compare nodes.
 //!
-//! The base has everything but the lists; every further piece is a bounded part of a list. A sale
-//! rebuilt from its base alone is lawful with all units available and none granted; each piece of
-//! grants then moves units as grants did, and each piece but `Refusals` advances the version by
-//! one, so that a rewritten log is an ordinary sequence of effects that ends at the sale's version.
+//! The base has everything but the lists; every other piece is a bounded part of a list. A sale
+//! rebuilt from its base alone obeys the law with all units available and none granted. Each piece
+//! of grants then moves units as its grants did. Each piece except `Refusals` advances the version
+//! by one, so that a rewritten AOF is an ordinary sequence of effects that ends at the sale's
+//! version.
 //!
 //! The pieces come in this order, `*` any number of them:
 //!
@@ -12,7 +13,7 @@
 //! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Waiters*
 //! Refusals
 //! ```
-//! The grants come round by round, the oldest that is kept first; `Refusals` is in dumps alone.
+//! Grants come round by round, the oldest kept round first; only dumps have `Refusals`.
 
 mod base;
 mod grants;
@@ -41,80 +42,80 @@ pub use base::{Base, RoundStart};
 
 /// A piece of a sale.
 ///
-/// The order of the variants, and of the fields of each, is their form: a later version may add
-/// variants behind these, fields never. In which order they are written is another matter, see
-/// above.
+/// The order of the variants, and of the fields of each, is the encoding: a later version may
+/// append variants, but never fields. The order of pieces in a dump is another one, see above.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Piece<'a> {
-    /// Everything but what the other pieces hold; comes first.
+    /// Everything outside the other pieces; comes first.
     Base(Box<Base>),
-    /// Request ids of RESTOCK that are remembered.
+    /// Request ids of the last RESTOCKs.
     RestockIds(#[serde(borrow, deserialize_with = "pieces::restock_ids")] Vec<RestockId<'a>>),
     /// Request ids that were cancelled before they were granted.
     Fences(#[serde(deserialize_with = "pieces::fences")] Vec<Fence<'a>>),
-    /// Users on the lists and those admitted.
+    /// Users on the lists, and admitted users.
     Listed(ListedUsers<'a>),
-    /// What is left of DRAW LIST.
+    /// The amounts of DRAW LIST that are left.
     Amounts(#[serde(deserialize_with = "pieces::amounts")] Vec<u64>),
     /// Grants in seq order.
     Grants(Grants<'a>),
-    /// The next of the rounds that are kept: its grants follow.
+    /// The next kept round; its grants follow.
     Round(RoundStart),
-    /// Refusal counters: of one node, so in its dumps but neither replicated nor digested.
+    /// Refusal counters. They belong to one node: they are in its dumps, but not replicated or
+    /// digested.
     Refusals(Box<Refusals>),
-    /// What was sent to other parts of a split and received from them.
+    /// Units exchanged with other parts of a split.
     Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),
-    /// Entries of the waiting list, in order.
+    /// Waiters in order.
     Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
 }
 
-/// The versions of a piece's bytes in a dump. What is here stays readable, and a later version adds
-/// its own behind it. `P` is the piece, or lends it.
+/// Versions of a piece's bytes in a dump. All variants stay readable; a later version is appended.
+/// `P` is the piece, owned or borrowed.
 #[derive(Serialize, Deserialize)]
 enum Form<P> {
     V1(P),
 }
 
 impl<'a> Piece<'a> {
-    /// Appends the bytes of this piece, as dumps and digests have it.
+    /// Appends the bytes of this piece for dumps and digests.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let written = postcard::serialize_with_flavor(&Form::V1(self), End(out));
         debug_assert_eq!(written, Ok(()), "a piece of ours can be written");
     }
 
-    /// Reads what [`Piece::encode`] wrote, or tells that it is something else.
+    /// Decodes the output of [`Piece::encode`]; refuses other bytes.
     pub fn decode(bytes: &'a [u8]) -> Result<Piece<'a>, Refused> {
         let Form::V1(piece) = wire::decode(bytes)?;
         Ok(piece)
     }
 }
 
-/// A piece that is to be written.
+/// A piece to be encoded.
 enum Part {
     Pairs,
     RestockIds,
-    /// From this number on.
+    /// Fences from this number on.
     Fences(u64),
-    /// From this place on.
+    /// Users of a list from this index on.
     Listed(List, u64),
-    /// The first and how many, as of grants.
+    /// Index of the first amount, and the count.
     Amounts(usize, usize),
     Grants(u64, usize),
-    /// The round at this place among all that are kept.
+    /// The round at this index among all kept rounds.
     Round(usize),
-    /// From the entry behind so many others on.
+    /// Waiters after the first so many.
     Waiters(u64),
 }
 
 impl Sale {
-    /// Every piece of what replicates, in order, the base first.
+    /// All replicated pieces in order, the base first.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> + '_ {
         let plan = self.layout();
         let base = Piece::Base(Box::new(self.base(plan.len() as u64)));
         core::iter::once(base).chain(plan.into_iter().map(|part| self.piece(part)))
     }
 
-    /// The piece that only a dump holds.
+    /// The piece that occurs in dumps only.
     pub fn refusals_piece(&self) -> Piece<'_> {
         Piece::Refusals(Box::new(self.refusals))
     }
@@ -142,8 +143,8 @@ impl Sale {
         }
     }
 
-    /// Cuts the lists into bounded parts. Depends on the contents alone, so that equal sales have
-    /// equal pieces.
+    /// Cuts the lists into bounded parts. The result depends on the contents only, so that equal
+    /// sales have equal pieces.
     fn layout(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         if !self.pairs.as_slice().is_empty() {
@@ -179,15 +180,15 @@ impl Sale {
         ListedUsers { list, users: users.map(|(_, user)| user).take(USERS_PER_PIECE).collect() }
     }
 
-    /// How many users are in a list, and how many entries it has, with those taken out.
+    /// For a list: the users on it, and its entries with removed users included.
     fn list_size(&self, list: List) -> (u64, u64) {
         let users = self.extras.as_deref().map(|extras| extras.list(list));
         users.map_or((0, 0), |users| (users.len(), users.places()))
     }
 }
 
-/// Whether a piece comes before those that are written behind it. Pieces count as versions, and
-/// only in the order in which they are written is there room for all of them.
+/// Whether `piece` may come next. Each piece counts as a version, and the version has room for all
+/// of them only in the order of encoding.
 pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
     if sale.waiters().is_some() {
         return matches!(piece, Piece::Waiters(_) | Piece::Refusals(_));
@@ -207,15 +208,14 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
     }
 }
 
-/// Whether nothing is amiss between the pieces once the last one has come: there are as many
-/// amounts to draw as packets, no total is of a round to come, nothing is available while units are
-/// owed, every epoch that was announced has granted, and what a part sent and received is as its
-/// numbers say. `balances` is where the sale stands after it.
+/// Checks after the last piece. There are as many amounts as packets, and no total is of a later
+/// round. Nothing is available while units are owed. Every announced epoch has granted. The units a
+/// part sent and received agree with its numbers. `balances` are the numbers after that piece.
 pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
     let amounts = amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
     let have_granted = match last {
-        // Its grants would be pieces behind it.
+        // Its grants would be later pieces.
         Some(Piece::Round(next)) => next.epochs.is_empty(),
         _ => sale.ledger.all_epochs_granted(balances.grants),
     };
@@ -223,11 +223,11 @@ pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balanc
         && totals.is_none_or(|total| total.round < balances.round)
         && (balances.deficit == 0 || balances.available == 0)
         && have_granted
-        // A piece of pairs was compared with the numbers before.
+        // A piece of pairs was compared with the numbers already.
         && (matches!(last, Some(Piece::Pairs(_))) || sale.pairs_agree())
 }
 
-/// What is listed once the last piece has come, which was checked: how many amounts, and their sum.
+/// The listed amounts, count and sum, after the last piece, which was checked.
 fn amounts_with(sale: &Sale, last: Option<&Piece<'_>>) -> Option<(u64, u64)> {
     let list = sale.amounts()?;
     let last: &[u64] = match last {

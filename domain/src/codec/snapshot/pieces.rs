@@ -1,5 +1,5 @@
-//! What a snapshot has of lists that are no grants: restock ids, fences, users, amounts, pairs and
-//! who waits. A piece of them is checked as a whole before any of it is added.
+//! Pieces of lists other than grants: restock ids, fences, users, amounts, pairs and waiters. A
+//! piece is checked as a whole before any of it is added.
 
 mod tests;
 
@@ -21,18 +21,18 @@ use crate::parts::{sums, Pair};
 use crate::waitlist::Waiter;
 use crate::Sale;
 
-/// Whether the version counts at least the INIT, every grant, and all that is in two lists: each
-/// was a change. So it has room for the pieces of the sale, however they are cut.
+/// Whether the version counts at least INIT, every grant, and all entries of two lists: each was a
+/// change. Then it has room for the sale's pieces, however they are cut.
 pub fn counts_all(balances: &Balances, listed: u64, also_listed: u64) -> bool {
     balances.version > balances.grants.saturating_add(listed).saturating_add(also_listed)
 }
 
-/// Whether the packets left share what is available, in a sale that counts them.
+/// Whether the packets left can share the available units, in a sale that counts packets.
 pub fn can_be_drawn(sale: &Sale, balances: &Balances) -> bool {
     sale.terms.draw.is_none_or(|draw| draw.is_lawful(balances))
 }
 
-/// A restock id, what it asked for, what came of it and what was available then.
+/// A restock: its id, the units asked for, the units applied, and the units available then.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RestockId<'a> {
     #[serde(with = "wire::req")]
@@ -46,20 +46,20 @@ pub struct RestockId<'a> {
 }
 
 impl<'a> RestockId<'a> {
-    /// The id of a restock that was done.
+    /// The saved form of an applied restock.
     pub(super) fn of(restocked: &'a Restocked) -> RestockId<'a> {
         let Restocked { req, delta, applied, available } = restocked;
         RestockId { req, delta: *delta, applied: *applied, available: *available }
     }
 
-    /// Whether so much can have come of it.
+    /// Whether this result is possible for this restock.
     fn is_possible(&self) -> bool {
         let RestockId { delta, applied, .. } = *self;
         delta != 0 && (delta == applied || (delta < applied && applied <= 0))
     }
 }
 
-/// Users of a list, each new to it.
+/// Users of a list, none of them on it yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListedUsers<'a> {
     pub(super) list: List,
@@ -67,12 +67,12 @@ pub struct ListedUsers<'a> {
     pub(super) users: Vec<Listed<'a>>,
 }
 
-/// An entry of the waiting list as it stands.
+/// A waiter in their current state.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct StandingWaiter<'a> {
     #[serde(borrow)]
     pub(super) waiter: Waiter<'a>,
-    /// How often it was passed while it was the head.
+    /// How often they were passed as the head.
     #[serde(deserialize_with = "wire::integer")]
     passed: u64,
 }
@@ -112,7 +112,7 @@ fn check(holds: bool) -> Result<(), Refused> {
     holds.then_some(()).ok_or(Refused::Law)
 }
 
-/// Checks restock ids: the sale has none yet. `balances` is where it stands after them.
+/// Checks restock ids: the sale has none yet. `balances` are the numbers after them.
 pub(crate) fn check_restock_ids(
     sale: &Sale,
     kept: &[RestockId<'_>],
@@ -124,8 +124,7 @@ pub(crate) fn check_restock_ids(
     check(sale.restocks.is_empty() && differ && fits)
 }
 
-/// Checks what was sent to other parts and received from them: the sale knows of none yet.
-/// `balances` is where it stands after it.
+/// Checks the pairs of a part: the sale has none yet. `balances` are the numbers after them.
 pub(crate) fn check_pairs(sale: &Sale, added: &[Pair], balances: &Balances) -> Result<(), Refused> {
     let escrow = sale.escrow.ok_or(Refused::Law)?;
     let has_moved = |pair: &Pair| pair.sent > 0 || pair.received > 0;
@@ -137,7 +136,7 @@ pub(crate) fn check_pairs(sale: &Sale, added: &[Pair], balances: &Balances) -> R
     check(is_first && are_others && ascend && agree && fits)
 }
 
-/// Checks fences. `balances` is where the sale stands after them.
+/// Checks fences. `balances` are the numbers after them.
 pub(crate) fn check_fences(
     sale: &Sale,
     added: &[Fence<'_>],
@@ -151,7 +150,7 @@ pub(crate) fn check_fences(
     check(differ && added.iter().all(is_new) && fences <= FENCES_KEPT_MAX && fits)
 }
 
-/// Checks users, who are new to their list.
+/// Checks users, none of whom is on the list yet.
 pub(crate) fn check_listed(sale: &Sale, piece: &ListedUsers<'_>) -> Result<(), Refused> {
     let known = sale.extras.as_deref().map(|extras| extras.list(piece.list));
     let ids: HashSet<&[u8]> = piece.users.iter().map(|listed| listed.user).collect();
@@ -170,8 +169,8 @@ pub(crate) fn check_amounts(sale: &Sale, added: &[u64]) -> Result<(), Refused> {
     check(!added.is_empty() && fits)
 }
 
-/// Checks entries of the waiting list: they follow those that the sale has, and their requests
-/// were not granted. `balances` is where the sale stands after them.
+/// Checks waiters: they follow the sale's, and their requests were not granted. `balances` are the
+/// numbers after them.
 pub(crate) fn check_waiters(
     sale: &Sale,
     added: &[StandingWaiter<'_>],
@@ -199,7 +198,7 @@ pub(crate) fn check_waiters(
 }
 
 impl Sale {
-    /// `count` entries of the waiting list behind so many others.
+    /// `count` waiters after the first `first`.
     pub(super) fn waiters_from(&self, first: u64, count: usize) -> Vec<StandingWaiter<'_>> {
         let Some(list) = self.waitlist() else { return Vec::new() };
         let Some(ticket) = list.nth(first) else { return Vec::new() };
@@ -209,7 +208,7 @@ impl Sale {
             .collect()
     }
 
-    /// Adds entries of the waiting list that were checked.
+    /// Adds waiters that were checked.
     pub(crate) fn add_waiters(&mut self, added: &[StandingWaiter<'_>]) {
         let Some(list) = self.waitlist_mut() else { return };
         for StandingWaiter { waiter, passed } in added {
@@ -218,20 +217,20 @@ impl Sale {
         }
     }
 
-    /// Remembers restock ids that were checked.
+    /// Adds restock ids that were checked.
     pub(crate) fn add_restock_ids(&mut self, kept: &[RestockId<'_>]) {
         for RestockId { req, delta, applied, available } in kept.iter().copied() {
             self.restocks.push(Restocked { req: req.into(), delta, applied, available });
         }
     }
 
-    /// Lists users who were checked.
+    /// Adds users that were checked.
     pub(crate) fn add_listed(&mut self, piece: &ListedUsers<'_>) {
         let known = self.extras_mut().list_mut(piece.list);
         piece.users.iter().for_each(|listed| known.append(listed));
     }
 
-    /// Lists amounts that were checked.
+    /// Adds amounts that were checked.
     pub(crate) fn add_amounts(&mut self, added: &[u64]) {
         if let Some(list) = self.amounts_mut() {
             added.iter().for_each(|amount| list.push(*amount));

@@ -1,4 +1,4 @@
-//! Pieces of other versions, altered ones, and what they may not say.
+//! Pieces of other versions, altered pieces, and impossible ones.
 
 #![cfg(test)]
 
@@ -55,7 +55,7 @@ fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
     loader.finish()
 }
 
-/// The sale as a log of its first pieces leaves it.
+/// The sale after the first pieces of an AOF.
 fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
     let mut pieces = pieces.into_iter().map(|piece| Change::untimed(Effect::Piece(piece)));
     let (mut sale, _) = Sale::create(pieces.next().unwrap(), [1, 2]).unwrap();
@@ -63,7 +63,7 @@ fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
     sale
 }
 
-/// What comes of one more piece, which leaves no trace where it is refused.
+/// The result of one more piece; a refused one leaves no trace.
 fn after(sale: &Sale, piece: Piece<'_>) -> Result<(), Refused> {
     let mut copy = sale.clone();
     let change = Change::untimed(Effect::Piece(piece));
@@ -158,7 +158,7 @@ fn totals_are_of_different_rounds_in_turn() {
     }
 }
 
-/// What a piece may say of the next round that is kept, one number at a time.
+/// Impossible values of the next kept round, one number at a time.
 #[test]
 fn a_round_that_can_not_follow_is_refused() {
     let sale = with_rounds(None);
@@ -183,7 +183,7 @@ fn a_round_that_can_not_follow_is_refused() {
         next.epochs = vec![(grants_before + 1, epoch)];
     };
     assert_eq!(try_next(&|next| with_grants(next, 0)), Err(Refused::Law), "fewer grants");
-    // Each grant was a change: the version, which counts this piece too, has room for so many.
+    // Each grant was a change: the version, which counts this piece, too, has room for that many.
     let room = before.balances.version as u32;
     assert_eq!(try_next(&|next| with_grants(next, room)), Ok(()));
     assert_eq!(try_next(&|next| with_grants(next, room + 1)), Err(Refused::Law), "more grants");
@@ -194,7 +194,7 @@ fn a_round_that_can_not_follow_is_refused() {
     assert_eq!(try_next(&epochs(&[(3, 1)])), Err(Refused::Law), "after its first grant");
     assert_eq!(try_next(&epochs(&[(2, INTEGER_MAX)])), Err(Refused::Law), "an epoch to come");
     assert_eq!(try_next(&epochs(&[(2, 1), (2, 2)])), Err(Refused::Law), "two at one grant");
-    // A round begins only when the one before it has all that it announced.
+    // A round begins only after all announced grants of the round before it.
     let mut missing = begun(all[..place].to_vec());
     missing.ledger.expect_epoch(900, INTEGER_MAX);
     assert_eq!(after(&missing, Piece::Round(next.clone())), Err(Refused::Law));
@@ -214,7 +214,7 @@ fn a_round_without_its_packets_is_refused() {
     }
 }
 
-/// The rows of an old round keep its law, and the version has room for them.
+/// Grants of an old round keep its law, and the version has room for them.
 #[test]
 fn rows_of_an_old_round_are_checked() {
     let sale = with_rounds(None);
@@ -232,7 +232,7 @@ fn rows_of_an_old_round_are_checked() {
     assert_eq!(after(&with_room(9), several(1, 9)), Ok(()));
     assert_eq!(after(&with_room(9), several(1, 10)), Err(Refused::Law), "9 units were there");
     assert_eq!(after(&with_room(9), several(2, 5)), Err(Refused::Law), "9 units were there");
-    // Three pieces follow the base: of the rest one is the INIT, and each grant was a change.
+    // Three pieces follow the base. The other two changes are the INIT and the grant.
     assert_eq!((base.balances.version, sale.balances.version), (4, 4));
     for version in 4..9 {
         let room = version - 3;
@@ -242,7 +242,7 @@ fn rows_of_an_old_round_are_checked() {
     }
 }
 
-/// Pieces come in the order in which they are written.
+/// Pieces must come in the order of encoding.
 #[test]
 fn amounts_behind_rows_are_refused() {
     let sale = with_a_list();
@@ -254,7 +254,7 @@ fn amounts_behind_rows_are_refused() {
     assert_eq!(after(&behind, amounts.clone()), Err(Refused::Law));
     let twice = load(&[base.clone(), rows.clone(), amounts.clone()]);
     assert_eq!(twice.err(), Some(Refused::Law));
-    // As many as the base announces at most, and never none.
+    // At most as many as the base announces, and at least one.
     let empty = begun([base.clone()]);
     assert_eq!(after(&empty, amounts.clone()), Ok(()));
     for list in [vec![], vec![5, 6, 7, 1], vec![5, 6, INTEGER_MAX]] {
@@ -276,7 +276,7 @@ fn users_behind_amounts_are_refused() {
     assert_eq!(after(&behind, users.clone()), Err(Refused::Law));
 }
 
-/// Also where the version has room for them.
+/// This holds even if the version has room for them.
 #[test]
 fn ids_and_fences_behind_users_are_refused() {
     let schedule = Some(SCHEDULE);
@@ -298,7 +298,7 @@ fn ids_and_fences_behind_users_are_refused() {
     }
 }
 
-/// Amounts are announced by a base whose sale has a list, for no more than its packets.
+/// Only a base of a sale with a list announces amounts, and no more than its packets.
 #[test]
 fn a_base_announces_the_amounts_of_its_draw() {
     let packets = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
@@ -312,7 +312,7 @@ fn a_base_announces_the_amounts_of_its_draw() {
     }
 }
 
-/// How amounts are drawn stays as it was at the beginning.
+/// A base can't change how amounts are drawn.
 #[test]
 fn a_base_with_another_draw_is_refused() {
     let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
@@ -323,7 +323,7 @@ fn a_base_with_another_draw_is_refused() {
     }
 }
 
-/// A dump comes to what its base says, whichever number does not.
+/// A dump whose result differs from its base, in any number, is refused.
 #[test]
 fn a_dump_that_comes_to_something_else_is_refused() {
     let sale = with_rounds(None);
@@ -346,7 +346,7 @@ fn a_dump_that_comes_to_something_else_is_refused() {
     }
 }
 
-/// Once the last piece has come, whichever it is, every epoch that was announced has granted.
+/// After the last piece, whichever it is, every announced epoch has granted.
 #[test]
 fn an_epoch_that_granted_nothing_is_refused() {
     let announced = |sale: &Sale, epochs: &[(u32, u64)]| {
@@ -381,7 +381,7 @@ fn an_epoch_that_granted_nothing_is_refused() {
     assert_eq!(after(&before, Piece::Round(next)), Err(Refused::Law), "in a round without one");
 }
 
-/// Entries have tickets that were given out, in a sale whose offers end.
+/// Waiters have tickets that were given out, and offers of their sale end.
 #[test]
 fn entries_that_nobody_can_have_are_refused() {
     let waitlist = Some(WaitTerms { max: 9, offer_ms: 10, overtake: 0 });
@@ -400,7 +400,7 @@ fn entries_that_nobody_can_have_are_refused() {
     assert_eq!(after(&before, Piece::Waiters(never_given)), Err(Refused::Law), "ticket 2");
 }
 
-/// Counters are of one node: a log that brings them is refused.
+/// Counters belong to one node: an AOF with counters is refused.
 #[test]
 fn refusals_are_no_effect() {
     let sale = with_rounds(None);
@@ -410,7 +410,7 @@ fn refusals_are_no_effect() {
     assert_eq!(Sale::create(change, [1, 2]).err(), Some(Refused::Place));
 }
 
-/// A part that has exchanged units with both others.
+/// A part that has exchanged units with both other parts.
 fn a_part() -> Sale {
     let split = Split::new(1, 3, b"s", 20).ok().map(Box::new);
     let mut sale = created(&init(9, Terms { split, ..Terms::default() }), 1);
@@ -422,7 +422,7 @@ fn a_part() -> Sale {
     sale
 }
 
-/// What was sent and received is what the numbers say, pair by pair.
+/// Units sent and received agree with the numbers, pair by pair.
 #[test]
 fn pairs_that_do_not_add_up_are_refused() {
     let sale = a_part();
@@ -448,7 +448,7 @@ fn pairs_that_do_not_add_up_are_refused() {
         let expected = if taken { Ok(()) } else { Err(Refused::Law) };
         assert_eq!(after(&before, Piece::Pairs(pairs)), expected, "{what}");
     }
-    // They come first, and once.
+    // Pairs come first, and once.
     let with_ids = begun([base.clone(), ids.clone()]);
     assert_eq!(after(&with_ids, Piece::Pairs(pairs.clone())), Err(Refused::Law));
     let with_pairs = begun([base.clone(), Piece::Pairs(pairs.clone())]);
@@ -458,7 +458,7 @@ fn pairs_that_do_not_add_up_are_refused() {
     assert_eq!(after(&begun(whole.pieces().take(1)), all[1].clone()), Err(Refused::Law));
 }
 
-/// What was sent and received is of some pairs, also where no piece brings any.
+/// Units sent and received need pairs, even if no piece brings any.
 #[test]
 fn a_part_without_its_pairs_is_refused() {
     let split = Split::new(1, 3, b"s", 20).ok().map(Box::new);

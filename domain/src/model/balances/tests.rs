@@ -20,10 +20,10 @@ const HALF: Balances = Balances {
     last_grant_at: 5,
     elsewhere: 0,
 };
-/// Sold out, and four promised beyond the supply.
+/// Sold out, with a deficit of four.
 const OWING: Balances = Balances { available: 0, sold: 7, deficit: 4, ..HALF };
 
-/// Supply, available, held, sold, deficit after a change; `None` where it is refused.
+/// Supply, available, held, sold, deficit after a change; `None` if it is refused.
 fn after(
     from: Balances,
     change: impl FnOnce(&mut Balances) -> Result<(), Refused>,
@@ -140,7 +140,7 @@ fn a_change_begins_within_bounds() {
     assert_eq!((stock(1, 0, 0), stock(1, 1, 1)), (Stock::Available, Stock::Available));
 }
 
-/// What a part has is what was put in, less what was sent and with what was received.
+/// A part has the units put in, minus those sent, plus those received.
 #[test]
 fn the_law_of_a_part_is_all_of_its_parts() {
     let part = Escrow { put_in: 8, sent: 7, received: 9, pass: 2 };
@@ -152,7 +152,7 @@ fn the_law_of_a_part_is_all_of_its_parts() {
         assert_eq!(lawful(Escrow { received: 9 + more as u64, ..part }), is_lawful);
         assert_eq!(lawful(Escrow { pass: INTEGER_MAX + more as u64, ..part }), is_lawful);
     }
-    // Owing more than there is is lawful here alone.
+    // A deficit above the supply is lawful only in a part.
     let owing = Balances { deficit: 12, ..HALF };
     assert!(!owing.is_lawful(None));
     let put_in = |put_in| Escrow { put_in, sent: 0, received: 0, pass: 0 };

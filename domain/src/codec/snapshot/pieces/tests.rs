@@ -1,4 +1,4 @@
-//! Which pieces are taken, and which are refused for one thing alone.
+//! Pieces that are accepted, and pieces that are refused for a single fault.
 
 #![cfg(test)]
 
@@ -10,7 +10,7 @@ use crate::request::Terms;
 use crate::testing::{created, init};
 use crate::waitlist::WaitTerms;
 
-/// A sale at 9 that has had `changes` changes, and its numbers after a piece.
+/// A sale at time 9 after `changes` changes, and its numbers after a piece.
 fn sale(terms: Terms, changes: u64) -> (Sale, Balances) {
     let mut sale = created(&init(10, terms), 9);
     sale.balances.version = changes;
@@ -69,7 +69,7 @@ fn fences_that_a_sale_can_have() {
     known.fences.load(&fence(b"v", 1));
     assert_eq!(check(&known, &[fence(b"u", 1)]), Ok(()));
     assert_eq!(check(&known, &[fence(b"v", 1)]), Err(Refused::Law), "known");
-    // As many as are kept.
+    // As many restock ids as a sale keeps.
     let (mut full, balances) = sale(Terms::default(), 1 << 20);
     let users = (0..FENCES_KEPT_MAX - 2).map(|number| number.to_string().into_bytes());
     users.for_each(|user| full.fences.load(&fence(&user, 1)));
@@ -134,7 +134,7 @@ fn pairs_that_a_part_can_have() {
     );
 }
 
-/// An entry of the waiting list is refused for one thing that nobody's can have.
+/// A waiter is refused for a single impossible field.
 #[test]
 fn entries_that_a_waiting_list_can_have() {
     let waitlist = Some(WaitTerms { max: 9, offer_ms: 5, overtake: 1 });
@@ -184,11 +184,11 @@ fn entries_that_a_waiting_list_can_have() {
     assert_eq!(check(&early, &[entry(highest, b"a")]), Ok(()));
     let zero = with(&[entry(0, b"x")]);
     assert_eq!(check(&zero, &[entry(highest, b"a")]), Err(Refused::Law), "too far");
-    // Without OFFER and HOLD no offer would end.
+    // Without OFFER and HOLD an offer would never end.
     let mut endless = known.clone();
     endless.terms.waitlist = Some(WaitTerms { max: 9, offer_ms: 0, overtake: 1 });
     assert_eq!(check(&endless, &[a]), Err(Refused::Law));
-    // How often one was passed comes with them.
+    // The number of passes is saved with them.
     let passed = with(&[StandingWaiter { passed: 3, ..a }, b]);
     let list = passed.waitlist().unwrap();
     assert_eq!((list.passed(4), list.passed(5), list.len()), (3, 0, 2));
